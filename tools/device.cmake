@@ -1,15 +1,19 @@
 # The command line of a device: run, bench, check, verify, inspect, doctor and completion of .ingot
 # files. It converts nothing, so that it needs none of the libraries that importers do, and a cross
 # build has all of it: CLI11 and nlohmann-json are headers.
-file(GLOB sources CONFIGURE_DEPENDS files/*.cpp npz/*.cpp check/*.cpp)
-foreach(name arguments as_fp16 bench check check_golden completion device_casting doctor
-  doctor_findings doctor_gpus engine engine_states
-    feed file_parts frames help inspect inspect_file machine_facts main make_inputs metadata
-      picture_file placing profile program_view run
-    session_options source_tensors state_files stream terminal traced_kernels verify would_fit)
+file(GLOB sources CONFIGURE_DEPENDS files/*.cpp files/npz/*.cpp diagnose/golden/*.cpp
+  diagnose/steps/*.cpp cli/options/*.cpp cli/inputs/*.cpp cli/doctor/*.cpp)
+list(FILTER sources EXCLUDE REGEX "/golden_steps.cpp$")
+foreach(name arguments as_fp16 engine engine_states feed file_parts make_inputs metadata placing
+    program_view source_tensors state_files)
+  list(APPEND sources session/${name}.cpp)
+endforeach()
+foreach(name main device_conversion output/terminal profile/profile profile/traced_kernels
+    reports/would_fit inspect/inspect inspect/inspect_file commands/bench commands/check
+    commands/completion commands/run commands/verify)
   list(APPEND sources cli/${name}.cpp)
 endforeach()
-add_executable(ingot_cli ${sources} cast/tunings.cpp)
+add_executable(ingot_cli ${sources} compile/write/tunings.cpp)
 set_target_properties(ingot_cli PROPERTIES OUTPUT_NAME ingot RUNTIME_OUTPUT_DIRECTORY
   ${PROJECT_BINARY_DIR}/bin)
 target_compile_definitions(ingot_cli PRIVATE INGOT_DEVICE_CLI=1

@@ -8,9 +8,9 @@
 #include <sstream>
 
 #include "tests/aten/program.h"
-#include "tools/aten/no_effect.h"
-#include "tools/aten/operands.h"
-#include "tools/aten/schema.h"
+#include "tools/import/aten/no_effect.h"
+#include "tools/import/aten/operands.h"
+#include "tools/import/aten/schema.h"
 
 using namespace ingot;
 using namespace ingot::test;

@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "tests/aten/program.h"
-#include "tools/aten/promotion.h"
-#include "tools/aten/report.h"
-#include "tools/aten/schema.h"
+#include "tools/import/aten/promotion.h"
+#include "tools/import/aten/report.h"
+#include "tools/import/aten/schema.h"
 
 using namespace ingot;
 using namespace ingot::test;

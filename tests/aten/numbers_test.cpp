@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tests/aten/program.h"
-#include "tools/aten/promotion.h"
+#include "tools/import/aten/promotion.h"
 
 using namespace ingot;
 using namespace ingot::test;

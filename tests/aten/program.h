@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/aten/lower.h"
 #include "tools/graph/tensor_math.h"
+#include "tools/import/aten/lower.h"
 
 namespace ingot::test {
 

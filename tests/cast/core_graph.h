@@ -1,5 +1,5 @@
-// tests/cast/core_graph.h - models in core form (tools/passes/README.md) in a few lines, with
-// seeded weights.
+// tests/cast/core_graph.h - models in core form (tools/compile/passes/README.md) in a few lines,
+// with seeded weights.
 #pragma once
 #include <random>
 #include <string>

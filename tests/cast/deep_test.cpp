@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "tests/cast/core_graph.h"
-#include "tools/cast/cast.h"
+#include "tools/compile/convert/convert.h"
 
 namespace ingot::cast {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/cast/draft.h"
+#include "tools/compile/program/draft.h"
 
 namespace ingot::cast {
 

@@ -2,7 +2,7 @@
 // are built.
 #pragma once
 #include "tests/cast/core_graph.h"
-#include "tools/cast/cast.h"
+#include "tools/compile/convert/convert.h"
 
 namespace ingot::cast {
 

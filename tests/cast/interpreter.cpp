@@ -9,7 +9,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
-#include "tools/cast/kernel_table_source.h"
+#include "tools/compile/emit/kernel_table_source.h"
 
 namespace ingot::cast {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/cast/draft.h"
+#include "tools/compile/program/draft.h"
 
 namespace ingot::cast {
 

@@ -1,5 +1,5 @@
 // Where views lie: every case is also walked element by element.
-#include "tools/cast/layout.h"
+#include "tools/compile/program/layout.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "tests/cast/firmware_model.h"
 #include "tests/cast/interpreter.h"
-#include "tools/cast/kernel_table_source.h"
+#include "tools/compile/emit/kernel_table_source.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 1;

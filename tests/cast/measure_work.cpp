@@ -6,8 +6,8 @@
 #include <exception>
 #include <filesystem>
 
-#include "tools/cast/cast.h"
-#include "tools/checkpoint/checkpoint.h"
+#include "tools/checkpoint/tensors/checkpoint.h"
+#include "tools/compile/convert/convert.h"
 #include "tools/files/failure.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/work_budget.h"

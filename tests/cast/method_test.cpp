@@ -1,5 +1,5 @@
 // Direct against Winograd.
-#include "tools/cast/method.h"
+#include "tools/compile/lower/method.h"
 
 #include <doctest/doctest.h>
 

@@ -8,8 +8,8 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "tests/cast/core_graph.h"
 #include "tests/cast/interpreter.h"
-#include "tools/cast/cast.h"
-#include "tools/cast/lower.h"
+#include "tools/compile/convert/convert.h"
+#include "tools/compile/lower/lower.h"
 
 namespace ingot::cast {
 namespace {

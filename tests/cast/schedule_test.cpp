@@ -1,5 +1,5 @@
 // In-place results and orders.
-#include "tools/cast/schedule.h"
+#include "tools/compile/plan/schedule.h"
 
 #include <doctest/doctest.h>
 
@@ -7,9 +7,9 @@
 #include <random>
 
 #include "tests/cast/draft_maker.h"
-#include "tools/cast/dependencies.h"
-#include "tools/cast/in_place.h"
-#include "tools/cast/usage.h"
+#include "tools/compile/plan/dependencies.h"
+#include "tools/compile/plan/in_place.h"
+#include "tools/compile/program/usage.h"
 
 namespace ingot::cast {
 namespace {

@@ -8,7 +8,7 @@
 #include "ingot/ingot.hpp"
 #include "kernels/cpu/cpu_kernels.h"
 #include "tests/cast/core_graph.h"
-#include "tools/cast/cast.h"
+#include "tools/compile/convert/convert.h"
 
 namespace ingot::cast {
 namespace {

@@ -12,10 +12,10 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "tests/cast/core_graph.h"
 #include "tests/session/session_models.h"
-#include "tools/cast/cast.h"
-#include "tools/cast/program_encoder.h"
-#include "tools/check/compare.h"
-#include "tools/checkpoint/half.h"
+#include "tools/checkpoint/tensors/half.h"
+#include "tools/compile/convert/convert.h"
+#include "tools/compile/write/program_encoder.h"
+#include "tools/diagnose/golden/compare.h"
 
 using namespace ingot;
 using namespace ingot::cast;

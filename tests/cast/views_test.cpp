@@ -1,5 +1,5 @@
 // Views, alone: what becomes one, what stays an instruction.
-#include "tools/cast/views.h"
+#include "tools/compile/plan/views.h"
 
 #include <doctest/doctest.h>
 

@@ -11,7 +11,7 @@
 #include <functional>
 
 #include "tests/checkpoint/stored_zip.h"
-#include "tools/cast/cast.h"
+#include "tools/compile/convert/convert.h"
 #include "tools/files/failure.h"
 #include "tools/files/output_file.h"
 #include "tools/files/work_budget.h"

@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "tests/support/onnx_writer.h"
-#include "tools/cast/cast.h"
+#include "tools/compile/convert/convert.h"
 #include "tools/files/failure.h"
 #include "tools/files/output_file.h"
 #include "tools/files/work_budget.h"

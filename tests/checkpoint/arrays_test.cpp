@@ -5,7 +5,7 @@
 
 #include "tests/checkpoint/stored_zip.h"
 #include "tests/checkpoint/support.h"
-#include "tools/checkpoint/readers.h"
+#include "tools/checkpoint/tensors/readers.h"
 #include "tools/files/output_file.h"
 
 using namespace ingot;

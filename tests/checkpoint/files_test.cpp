@@ -5,8 +5,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "tools/checkpoint/readers.h"
-#include "tools/checkpoint/safetensors.h"
+#include "tools/checkpoint/flat/safetensors.h"
+#include "tools/checkpoint/tensors/readers.h"
 #include "tools/files/failure.h"
 #include "tools/files/output_file.h"
 #include "tools/files/work_budget.h"

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "tools/checkpoint/compare_tensors.h"
-#include "tools/checkpoint/gguf_blocks.h"
+#include "tools/checkpoint/flat/gguf_blocks.h"
+#include "tools/checkpoint/tensors/compare_tensors.h"
 #include "tools/files/failure.h"
 #include "tools/files/output_file.h"
 

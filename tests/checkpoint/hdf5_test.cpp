@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/sha256.h"
-#include "tools/checkpoint/checkpoint.h"
+#include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/files/failure.h"
 #include "tools/files/output_file.h"
 

@@ -1,5 +1,5 @@
 // The pickle machine: what it reads, what it refuses to call, what it does not fall for.
-#include "tools/checkpoint/pickle.h"
+#include "tools/checkpoint/torch/pickle.h"
 
 #include <doctest/doctest.h>
 

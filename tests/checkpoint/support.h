@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/checkpoint/checkpoint.h"
+#include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/files/failure.h"
 
 namespace ingot::test {

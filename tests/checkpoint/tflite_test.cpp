@@ -3,7 +3,7 @@
 
 #include "tests/checkpoint/support.h"
 #include "tflite_generated.h"
-#include "tools/checkpoint/readers.h"
+#include "tools/checkpoint/tensors/readers.h"
 #include "tools/files/output_file.h"
 
 using namespace ingot;

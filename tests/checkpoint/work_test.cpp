@@ -7,9 +7,9 @@
 #include <functional>
 
 #include "tests/checkpoint/stored_zip.h"
-#include "tools/checkpoint/archive.h"
-#include "tools/checkpoint/bounded_json.h"
-#include "tools/checkpoint/checkpoint.h"
+#include "tools/checkpoint/tensors/archive.h"
+#include "tools/checkpoint/tensors/bounded_json.h"
+#include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/files/failure.h"
 #include "tools/files/output_file.h"
 #include "tools/files/work_budget.h"

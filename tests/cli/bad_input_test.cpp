@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "tests/cli/command_line.h"
-#include "tools/npz/npz.h"
+#include "tools/files/npz/npz.h"
 
 using namespace cli_test;
 namespace fs = std::filesystem;

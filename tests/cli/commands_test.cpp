@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_line.h"
-#include "tools/check/compare.h"
-#include "tools/npz/npz.h"
+#include "tools/diagnose/golden/compare.h"
+#include "tools/files/npz/npz.h"
 
 using namespace cli_test;
 using ingot::host::Array;

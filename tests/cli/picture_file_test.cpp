@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "tests/cli/command_line.h"
-#include "tools/npz/npz.h"
+#include "tools/files/npz/npz.h"
 
 using namespace cli_test;
 using ingot::host::Array;

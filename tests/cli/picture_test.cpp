@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_line.h"
-#include "tools/npz/npz.h"
+#include "tools/files/npz/npz.h"
 
 using namespace cli_test;
 using ingot::DType;

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "tests/cli/command_line.h"
-#include "tools/npz/npz.h"
+#include "tools/files/npz/npz.h"
 
 using namespace cli_test;
 using Json = nlohmann::json;

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "tests/cli/command_line.h"
-#include "tools/npz/npz.h"
+#include "tools/files/npz/npz.h"
 
 using namespace cli_test;
 

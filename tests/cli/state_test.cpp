@@ -7,7 +7,7 @@
 #include "runtime/base/sha256.h"
 #include "runtime/format/file_layout.h"
 #include "tests/cli/command_line.h"
-#include "tools/npz/npz.h"
+#include "tools/files/npz/npz.h"
 
 using namespace cli_test;
 using Json = nlohmann::json;

@@ -9,11 +9,11 @@
 
 #include "tests/cli/command_line.h"
 #include "tests/format/small_files.h"
-#include "tools/cast/file_writer.h"
-#include "tools/cast/packing.h"
-#include "tools/cast/tunings.h"
-#include "tools/cli/file_parts.h"
-#include "tools/npz/npz.h"
+#include "tools/compile/lower/packing.h"
+#include "tools/compile/write/file_writer.h"
+#include "tools/compile/write/tunings.h"
+#include "tools/files/npz/npz.h"
+#include "tools/session/file_parts.h"
 
 namespace cli_test {
 

@@ -1,5 +1,5 @@
 // Which way is taken, by samples that a test makes up.
-#include "tools/cli/tune_search.h"
+#include "tools/cli/tune/tune_search.h"
 
 #include <doctest/doctest.h>
 

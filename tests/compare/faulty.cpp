@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "tools/cast/program_encoder.h"
+#include "tools/compile/write/program_encoder.h"
 
 namespace ingot::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/op/contract.h"
-#include "tools/cast/cast.h"
+#include "tools/compile/convert/convert.h"
 
 namespace ingot::test {
 

@@ -6,7 +6,7 @@
 
 #include "tests/compare/faulty.h"
 #include "tests/compare/networks.h"
-#include "tools/cli/find_departure.h"
+#include "tools/diagnose/program/find_divergence.h"
 
 using namespace ingot;
 using namespace ingot::test;

@@ -7,9 +7,9 @@
 #include <fstream>
 
 #include "tests/support/onnx_writer.h"
-#include "tools/compare/graph_judge.h"
-#include "tools/npz/npz.h"
-#include "tools/onnx/import.h"
+#include "tools/diagnose/graph/check_graph.h"
+#include "tools/files/npz/npz.h"
+#include "tools/import/onnx/import.h"
 
 namespace ingot::test {
 namespace {

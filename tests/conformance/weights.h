@@ -1,7 +1,7 @@
 // tests/conformance/weights.h - random weights, dense for the oracle and packed for the kernels.
 #pragma once
 #include "tests/conformance/runner.h"
-#include "tools/cast/packing.h"
+#include "tools/compile/lower/packing.h"
 
 namespace ingot::conformance {
 

@@ -6,7 +6,7 @@
 
 #include "runtime/device/gpu/kernel_set.h"
 #include "tests/conformance/runner.h"
-#include "tools/check/tolerance.h"
+#include "tools/diagnose/golden/tolerance.h"
 
 namespace ingot::conformance {
 

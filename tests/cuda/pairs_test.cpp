@@ -10,7 +10,7 @@
 #include "runtime/op/linear.h"
 #include "runtime/op/weight_pairs.h"
 #include "tests/cuda/session_answers.h"
-#include "tools/cast/packing.h"
+#include "tools/compile/lower/packing.h"
 
 using namespace ingot;
 using namespace ingot::test;

@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/tensorcore/few_rows.cuh"
 #include "kernels/cuda/tensorcore/product.cuh"
-#include "tools/check/tolerance.h"
+#include "tools/diagnose/golden/tolerance.h"
 
 using namespace ingot;
 using namespace ingot::cuda;

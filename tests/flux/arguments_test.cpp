@@ -7,10 +7,10 @@
 #include <set>
 
 #include "tests/support/graph_text.h"
-#include "tools/checkpoint/julia_value.h"
+#include "tools/checkpoint/julia/julia_value.h"
 #include "tools/files/failure.h"
-#include "tools/flux/import.h"
-#include "tools/flux/no_effect.h"
+#include "tools/import/flux/import.h"
+#include "tools/import/flux/no_effect.h"
 
 using namespace ingot;
 using checkpoint::JuliaId;

@@ -5,7 +5,7 @@
 
 #include "ingot_schema/ingot_generated.h"
 #include "runtime/base/byte_order.h"
-#include "tools/cast/program_encoder.h"
+#include "tools/compile/write/program_encoder.h"
 
 namespace ingot::test {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "runtime/format/format.h"
 #include "tests/format/contracts.h"
-#include "tools/cast/file_writer.h"
+#include "tools/compile/write/file_writer.h"
 
 namespace ingot::test {
 

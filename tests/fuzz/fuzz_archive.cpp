@@ -6,10 +6,10 @@
 #include "tests/fuzz/memory_file.h"
 #include "tools/files/failure.h"
 #include "tools/graph/compute_single.h"
-#include "tools/keras/import.h"
-#include "tools/pt2/archive.h"
-#include "tools/pt2/import.h"
-#include "tools/torchscript/import.h"
+#include "tools/import/keras/import.h"
+#include "tools/import/pt2/archive.h"
+#include "tools/import/pt2/import.h"
+#include "tools/import/torchscript/import.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/checkpoint/checkpoint.h"
+#include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/files/failure.h"
 
 using namespace ingot;

@@ -5,7 +5,7 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/mend_hashes.h"
 #include "tools/files/failure.h"
-#include "tools/weights/read_weights.h"
+#include "tools/weights/programs/read_weights.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<uint8_t> bytes(data, data + size);

@@ -2,8 +2,8 @@
 // model in HDF5 or a Chain of Flux: a graph or a refusal.
 #include "tests/fuzz/memory_file.h"
 #include "tools/files/failure.h"
-#include "tools/flux/import.h"
-#include "tools/keras/import.h"
+#include "tools/import/flux/import.h"
+#include "tools/import/keras/import.h"
 
 using namespace ingot;
 

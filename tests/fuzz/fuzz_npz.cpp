@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "tools/check/golden.h"
+#include "tools/diagnose/golden/golden.h"
 #include "tools/files/failure.h"
-#include "tools/npz/npz.h"
+#include "tools/files/npz/npz.h"
 
 using namespace ingot::host;
 

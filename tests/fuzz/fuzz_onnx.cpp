@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "tools/onnx/import.h"
+#include "tools/import/onnx/import.h"
 
 namespace {
 

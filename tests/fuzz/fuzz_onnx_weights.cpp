@@ -2,7 +2,7 @@
 // anything else.
 #include "tests/fuzz/memory_file.h"
 #include "tools/files/failure.h"
-#include "tools/weights/read_weights.h"
+#include "tools/weights/programs/read_weights.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const ingot::fuzz::MemoryFile file(data, size);

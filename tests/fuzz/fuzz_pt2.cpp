@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "tools/files/failure.h"
-#include "tools/pt2/import.h"
+#include "tools/import/pt2/import.h"
 
 namespace {
 

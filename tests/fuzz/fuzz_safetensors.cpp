@@ -1,6 +1,6 @@
 // Any bytes as safetensors: tensors that are read whole, or a Failure, never anything else.
 #include "tests/fuzz/memory_file.h"
-#include "tools/checkpoint/readers.h"
+#include "tools/checkpoint/tensors/readers.h"
 #include "tools/files/failure.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

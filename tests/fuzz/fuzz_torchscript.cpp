@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "tools/torchscript/interpreter.h"
-#include "tools/torchscript/parse.h"
+#include "tools/import/torchscript/interpreter.h"
+#include "tools/import/torchscript/parse.h"
 
 using namespace ingot;
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "tools/checkpoint/checkpoint.h"
+#include "tools/checkpoint/tensors/checkpoint.h"
 
 namespace ingot::fuzz {
 

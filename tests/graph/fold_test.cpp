@@ -1,8 +1,8 @@
 // tests/graph/fold_test.cpp - nodes on constants, and what becomes of a model around them.
 #include <doctest/doctest.h>
 
-#include "tools/graph/fold_constants.h"
-#include "tools/graph/infer_shapes.h"
+#include "tools/graph/fold/fold_constants.h"
+#include "tools/graph/infer/infer_shapes.h"
 #include "tools/graph/tensor_math.h"
 
 using namespace ingot;

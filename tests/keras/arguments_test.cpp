@@ -8,10 +8,10 @@
 #include <set>
 
 #include "tests/support/graph_text.h"
-#include "tools/checkpoint/checkpoint.h"
+#include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/files/failure.h"
-#include "tools/keras/import.h"
-#include "tools/keras/no_effect.h"
+#include "tools/import/keras/import.h"
+#include "tools/import/keras/no_effect.h"
 
 using namespace ingot;
 using keras::Json;

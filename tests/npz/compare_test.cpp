@@ -1,4 +1,4 @@
-#include "tools/check/compare.h"
+#include "tools/diagnose/golden/compare.h"
 
 #include <doctest/doctest.h>
 

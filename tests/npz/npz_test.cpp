@@ -1,6 +1,6 @@
 // Archives as numpy writes them are read to the value; what we write is read back and is the same
 // bytes each time; the hostile ones in data/ are refused with the exit code in their name.
-#include "tools/npz/npz.h"
+#include "tools/files/npz/npz.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <random>
 
-#include "tools/check/compare.h"
+#include "tools/diagnose/golden/compare.h"
 #include "tools/files/failure.h"
 
 using namespace ingot;

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "tools/files/failure.h"
-#include "tools/npz/stored_archive.h"
+#include "tools/files/npz/stored_archive.h"
 
 using namespace ingot;
 using namespace ingot::host;

@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "tools/onnx/call.h"
-#include "tools/onnx/no_effect.h"
+#include "tools/import/onnx/call.h"
+#include "tools/import/onnx/no_effect.h"
 
 using namespace ingot;
 using namespace ingot::onnx;

@@ -40,16 +40,16 @@ TEST_CASE(
 }
 
 TEST_CASE("control: bounds and extents at hand choose the other branch") {
-  onnx::ImportOptions options;
-  onnx::add_dim(options, "T=9");
+  importer::ImportOptions options;
+  importer::add_dim(options, "T=9");
   CHECK(output_type(import(guarded("T"), 13, options)) == "f32[B, 9]");
-  onnx::ImportOptions range;
-  onnx::add_dim(range, "T=8..20");
+  importer::ImportOptions range;
+  importer::add_dim(range, "T=8..20");
   CHECK(output_type(import(guarded("T"), 13, range)) == "f32[B, T]");
-  onnx::ImportOptions across;  // both answers lie within: the first is taken, cut to the bounds
-  onnx::add_dim(across, "T=6..20");
+  importer::ImportOptions across;  // both answers lie within: the first is taken, cut to the bounds
+  importer::add_dim(across, "T=6..20");
   CHECK(import(guarded("T"), 13, across).symbols.at("T").high == 7);
-  onnx::ImportOptions expected;
+  importer::ImportOptions expected;
   expected.expected_inputs["x"] = {12, 3, 9};  // with a leading axis of steps
   const graph::Model model = import(guarded("T"), 13, expected);
   CHECK(output_type(model) == "f32[B, T]");

@@ -5,16 +5,16 @@
 #include <string>
 
 #include "tests/support/onnx_writer.h"
-#include "tools/onnx/import.h"
+#include "tools/import/onnx/import.h"
 
 namespace ingot::test {
 
 inline graph::Model import(const OnnxGraph& made, int64_t opset = 13,
-                           const onnx::ImportOptions& options = {}) {
+                           const importer::ImportOptions& options = {}) {
   return onnx::import_onnx_bytes(made.bytes(opset), "test.onnx", "", options);
 }
 inline graph::CastError import_error(const std::string& bytes,
-                                     const onnx::ImportOptions& options = {},
+                                     const importer::ImportOptions& options = {},
                                      const std::string& folder = "") {
   try {
     onnx::import_onnx_bytes(bytes, "test.onnx", folder, options);

@@ -72,11 +72,11 @@ TEST_CASE("measured: a size from an input needs a bound, which --dim states") {
   CHECK(refused.exit_code == 4);
   REQUIRE(refused.unsupported.size() == 1);
   CHECK(refused.unsupported[0].hint == "or say the most that it can be: --dim 'n=1..HIGH'");
-  onnx::ImportOptions options;
-  onnx::add_dim(options, "n=1..40");
+  importer::ImportOptions options;
+  importer::add_dim(options, "n=1..40");
   const graph::Model model = import(g, 13, options);
   CHECK(output_type(model) == "f32[n]");
   CHECK(bounds(model) == "n <= 40");
-  onnx::add_dim(options, "m=1..40");
+  importer::add_dim(options, "m=1..40");
   CHECK(import_error(g.bytes(13), options).exit_code == 5);
 }

@@ -49,12 +49,12 @@ fs::path locate(const std::string& source) {
   return packages.empty() ? fs::path()
                           : fs::path(packages) / rest.substr(0, member) / rest.substr(member + 1);
 }
-onnx::ImportOptions options_of(const std::string& text) {
-  onnx::ImportOptions options;
+importer::ImportOptions options_of(const std::string& text) {
+  importer::ImportOptions options;
   std::stringstream words(text);
   for (std::string word, value; words >> word >> value;) {
-    if (word == "--input-shape") onnx::add_input_shape(options, value);
-    if (word == "--dim") onnx::add_dim(options, value);
+    if (word == "--input-shape") importer::add_input_shape(options, value);
+    if (word == "--dim") importer::add_dim(options, value);
   }
   return options;
 }

@@ -124,9 +124,9 @@ TEST_CASE("symbolic: what depends on data is named") {
 TEST_CASE("options: dims are bound, bounded, renamed") {
   OnnxGraph g;
   g.input("x", {"N", 3, "H", "W"}).output("y").node("Relu", {"x"}, {"y"});
-  onnx::ImportOptions options;
-  onnx::add_dim(options, "N=2");
-  onnx::add_dim(options, "W=16..64");
+  importer::ImportOptions options;
+  importer::add_dim(options, "N=2");
+  importer::add_dim(options, "W=16..64");
   graph::Model model = import(g, 13, options);
   CHECK(output_type(model) == "f32[2, 3, H, W]");
   CHECK(model.symbols.count("N") == 0);
@@ -134,12 +134,12 @@ TEST_CASE("options: dims are bound, bounded, renamed") {
   CHECK(model.symbols.at("W").high == 64);
   CHECK(model.symbols.at("H").high == 0);
   options = {};
-  onnx::add_input_shape(options, "x=1x3x48xwidth");
+  importer::add_input_shape(options, "x=1x3x48xwidth");
   model = import(g, 13, options);
   CHECK(output_type(model) == "f32[1, 3, 48, width]");
   CHECK(model.symbols.size() == 1);
   options = {};
-  onnx::add_input_shape(options, "x=1,3,48,max_len");
+  importer::add_input_shape(options, "x=1,3,48,max_len");
   CHECK(output_type(import(g, 13, options)) == "f32[1, 3, 48, max_len]");
 }
 
@@ -149,8 +149,8 @@ TEST_CASE("options: one symbol in two inputs is bound in both, '?' is not one sy
       .input("b", {"N", "?"})
       .output("y")
       .node("Concat", {"a", "b"}, {"y"}, {attribute("axis", int64_t(1))});
-  onnx::ImportOptions options;
-  onnx::add_input_shape(options, "a=4x5");
+  importer::ImportOptions options;
+  importer::add_input_shape(options, "a=4x5");
   CHECK(output_type(import(g, 13, options)) == "f32[4, b_dim1 + 5]");
 }
 
@@ -170,21 +170,21 @@ TEST_CASE("options: those that fit nothing say what there is") {
                         {"bound twice", "x=2x3", "N=3", "bound"}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
-    onnx::ImportOptions options;
-    if (c.shape) onnx::add_input_shape(options, c.shape);
-    if (c.dim) onnx::add_dim(options, c.dim);
+    importer::ImportOptions options;
+    if (c.shape) importer::add_input_shape(options, c.shape);
+    if (c.dim) importer::add_dim(options, c.dim);
     const graph::CastError error = import_error(g.bytes(), options);
     CHECK(error.exit_code == 5);
     CHECK(error.message.find(c.says) != std::string::npos);
   }
   for (const char* bad : {"x", "x=", "=1x2", "x=1xx2", "x=-1x2"}) {
-    onnx::ImportOptions options;
+    importer::ImportOptions options;
     CAPTURE(bad);
-    CHECK_THROWS_AS(onnx::add_input_shape(options, bad), graph::CastError);
+    CHECK_THROWS_AS(importer::add_input_shape(options, bad), graph::CastError);
   }
   for (const char* bad : {"N", "N=0", "N=4..2", "N=a", "N=1..", "N=-3"}) {
-    onnx::ImportOptions options;
+    importer::ImportOptions options;
     CAPTURE(bad);
-    CHECK_THROWS_AS(onnx::add_dim(options, bad), graph::CastError);
+    CHECK_THROWS_AS(importer::add_dim(options, bad), graph::CastError);
   }
 }

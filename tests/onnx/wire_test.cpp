@@ -3,7 +3,7 @@
 
 #include "tests/support/onnx_writer.h"
 #include "tools/graph/tensor_math.h"
-#include "tools/onnx/tensor.h"
+#include "tools/import/onnx/tensor.h"
 
 using namespace ingot;
 using namespace ingot::test;

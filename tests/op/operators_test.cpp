@@ -14,7 +14,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "runtime/op/all_operators.h"
-#include "tools/cast/draft.h"
+#include "tools/compile/program/draft.h"
 #include "tools/graph/functions.h"
 
 using namespace ingot;
@@ -92,7 +92,7 @@ void check_part(const Row& row, const char* part, bool is_there,
 
 TEST_CASE("operators: every row has its parts") {
   const std::string cases = text_of("tests/conformance", "_test.cpp");
-  const std::string lowered = text_of("tools/cast", ".cpp");
+  const std::string lowered = text_of("tools/compile", ".cpp");
   const auto* scalar = reinterpret_cast<const KernelTable*>(ingot_cpu_kernels("scalar"));
   REQUIRE(scalar != nullptr);
   std::set<std::string> texts;
@@ -111,7 +111,7 @@ TEST_CASE("operators: every row has its parts") {
     check_part(row, "a CUDA kernel (kernels/cuda/<family>/<family>_plan.cpp)", has_gpu_row(row.op),
                kNoGpuKernel);
     check_part(row, "a case in tests/conformance", names(cases, "OpCode::k" + row.name), kNoCase);
-    check_part(row, "a lowering in tools/cast",
+    check_part(row, "a lowering in tools/compile",
                names(lowered, "OpCode::k" + row.name) || names(lowered, row.name + "Attributes"),
                {});
   }

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "tests/onnx/import_helpers.h"
-#include "tools/onnx/separate_weights.h"
+#include "tools/import/onnx/separate_weights.h"
 
 using namespace ingot;
 using test::OnnxGraph;
@@ -65,7 +65,7 @@ TEST_CASE("the module of a node is read from its name or its metadata") {
 }
 
 TEST_CASE("every reader of a merged weight has its own, and a missing bias is zero") {
-  onnx::ImportOptions options;
+  importer::ImportOptions options;
   graph::WeightSites seen;
   std::vector<std::string> names;
   options.replace_weights = [&](graph::Model& model, const graph::WeightSites& sites) {
@@ -102,7 +102,7 @@ TEST_CASE("every reader of a merged weight has its own, and a missing bias is ze
 }
 
 TEST_CASE("where nothing is replaced the graph is what it was") {
-  onnx::ImportOptions options;
+  importer::ImportOptions options;
   options.replace_weights = [](graph::Model&, const graph::WeightSites&) {};
   const graph::Model plain = test::import(merged(), 17), same = test::import(merged(), 17, options);
   CHECK(test::operators(plain.graph) == test::operators(same.graph));
@@ -110,7 +110,7 @@ TEST_CASE("where nothing is replaced the graph is what it was") {
 }
 
 TEST_CASE("graphs that nobody exports") {
-  onnx::ImportOptions options;
+  importer::ImportOptions options;
   size_t called = 0;
   options.replace_weights = [&](graph::Model&, const graph::WeightSites&) { called++; };
   OnnxGraph circle;  // Identities in a circle, one that is made twice, one that is an output

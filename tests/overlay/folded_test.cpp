@@ -2,7 +2,7 @@
 // said that they stay. The files are written by make_folded.py.
 #include <doctest/doctest.h>
 
-#include "tools/cast/cast.h"
+#include "tools/compile/convert/convert.h"
 
 using namespace ingot;
 

@@ -1,13 +1,13 @@
 // Weights of one file in the architecture of another: names, prefixes, keys, renames, order, and
 // what is refused.
-#include "tools/overlay/overlay.h"
+#include "tools/weights/overlay/overlay.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <cstring>
 
-#include "tools/checkpoint/safetensors.h"
+#include "tools/checkpoint/flat/safetensors.h"
 #include "tools/files/output_file.h"
 
 using namespace ingot;

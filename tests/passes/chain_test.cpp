@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/graph_builder.h"
-#include "tools/passes/elementwise.h"
+#include "tools/compile/passes/common/elementwise.h"
 
 using namespace ingot;
 using namespace ingot::test;

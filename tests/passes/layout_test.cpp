@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/graph_builder.h"
-#include "tools/passes/layout/max_flow.h"
-#include "tools/passes/transposes.h"
+#include "tools/compile/passes/common/transposes.h"
+#include "tools/compile/passes/layout/max_flow.h"
 
 using namespace ingot;
 using namespace ingot::test;
@@ -212,7 +212,7 @@ TEST_CASE("lay_columns_down: a convolution over a picture one column wide works 
                                {"pads", Integers{2, 0, 1, 0}},
                                {"group", groups}};
     ValueId y = g.node("Conv", {x, g.weights({8, 4 / groups, 5, 1}), g.weights({8})}, window);
-    g.output(g.node("Conv", {g.node("Relu", {y}), g.weights({3, 8, 3, 1})}, 
+    g.output(g.node("Conv", {g.node("Relu", {y}), g.weights({3, 8, 3, 1})},
                     {{"kernel_shape", Integers{3, 1}},
                      {"strides", Integers{1, 1}},
                      {"dilations", Integers{1, 1}},

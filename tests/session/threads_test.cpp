@@ -13,7 +13,7 @@
 #include "ingot/cpu.h"
 #include "tests/cast/core_graph.h"
 #include "tests/session/session_models.h"
-#include "tools/cast/cast.h"
+#include "tools/compile/convert/convert.h"
 
 using namespace ingot;
 using namespace ingot::test;

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "tests/support/graph_evaluator.h"
-#include "tools/passes/editor.h"
-#include "tools/passes/pass.h"
-#include "tools/passes/pipeline.h"
+#include "tools/compile/passes/common/editor.h"
+#include "tools/compile/passes/common/pass.h"
+#include "tools/compile/passes/pipeline.h"
 
 namespace ingot::test {
 

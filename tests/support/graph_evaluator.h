@@ -1,7 +1,7 @@
-// tests/support/graph_evaluator.h - the naive evaluator of casting graphs (tools/reference) under
-// the names of the tests.
+// tests/support/graph_evaluator.h - the naive evaluator of casting graphs
+// (tools/diagnose/reference) under the names of the tests.
 #pragma once
-#include "tools/reference/evaluator.h"
+#include "tools/diagnose/reference/evaluator.h"
 
 namespace ingot::test {
 

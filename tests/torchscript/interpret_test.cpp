@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "tools/graph/infer_shapes.h"
-#include "tools/torchscript/interpreter.h"
+#include "tools/graph/infer/infer_shapes.h"
+#include "tools/import/torchscript/interpreter.h"
 
 using namespace ingot;
 using namespace ingot::torchscript;

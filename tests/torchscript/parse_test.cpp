@@ -1,6 +1,6 @@
 // The code of TorchScript archives as syntax: what the printer writes, and what anybody may have
 // put in its place.
-#include "tools/torchscript/parse.h"
+#include "tools/import/torchscript/parse.h"
 
 #include <doctest/doctest.h>
 

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "tools/cast/cast.h"
-#include "tools/cli/check_golden.h"
+#include "tools/compile/convert/convert.h"
+#include "tools/diagnose/steps/check_golden.h"
 #include "tools/files/output_file.h"
-#include "tools/torchscript/import.h"
+#include "tools/import/torchscript/import.h"
 
 using namespace ingot;
 namespace fs = std::filesystem;

@@ -1,7 +1,6 @@
 // Initialisers of ONNX models made here: every encoding, graphs inside graphs, external data that
 // must stay beside the model.
 #include <doctest/doctest.h>
-
 #include <unistd.h>
 
 #include <filesystem>
@@ -9,7 +8,7 @@
 #include "tests/checkpoint/support.h"
 #include "tests/support/onnx_writer.h"
 #include "tools/files/output_file.h"
-#include "tools/weights/read_weights.h"
+#include "tools/weights/programs/read_weights.h"
 
 using namespace ingot;
 using namespace ingot::test;

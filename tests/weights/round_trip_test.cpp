@@ -7,11 +7,11 @@
 
 #include "tests/checkpoint/support.h"
 #include "tests/support/onnx_writer.h"
-#include "tools/cast/cast.h"
-#include "tools/checkpoint/half.h"
-#include "tools/checkpoint/safetensors.h"
+#include "tools/checkpoint/flat/safetensors.h"
+#include "tools/checkpoint/tensors/half.h"
+#include "tools/compile/convert/convert.h"
 #include "tools/files/output_file.h"
-#include "tools/weights/read_weights.h"
+#include "tools/weights/programs/read_weights.h"
 
 using namespace ingot;
 using namespace ingot::test;

@@ -1,10 +1,10 @@
 #include <cstring>
 #include <filesystem>
 
-#include "tools/checkpoint/archive.h"
-#include "tools/checkpoint/file_bytes.h"
-#include "tools/checkpoint/julia_value.h"
-#include "tools/checkpoint/readers.h"
+#include "tools/checkpoint/julia/julia_value.h"
+#include "tools/checkpoint/tensors/archive.h"
+#include "tools/checkpoint/tensors/file_bytes.h"
+#include "tools/checkpoint/tensors/readers.h"
 #include "tools/files/failure.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/input_file.h"

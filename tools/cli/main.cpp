@@ -10,17 +10,17 @@
 #include <new>
 #include <sstream>
 
-#include "tools/cli/arguments.h"
-#include "tools/cli/command.h"
-#include "tools/cli/engine.h"
-#include "tools/cli/help.h"
-#include "tools/cli/terminal.h"
+#include "tools/cli/options/command.h"
+#include "tools/cli/options/help.h"
+#include "tools/cli/output/terminal.h"
 #include "tools/files/input_file.h"
+#include "tools/files/npz/npz.h"
 #include "tools/files/output_file.h"
 #include "tools/files/standard_streams.h"
 #include "tools/files/suggest.h"
 #include "tools/graph/graph.h"
-#include "tools/npz/npz.h"
+#include "tools/session/arguments.h"
+#include "tools/session/engine.h"
 
 namespace ingot::cli {
 namespace {

@@ -15,7 +15,7 @@ namespace ingot::host {
 /// What is allowed for a source: a floor that any small file stays below, and so much for each of
 /// its bytes.
 struct WorkLimits {
-  static constexpr uint64_t kFloor = uint64_t{1} << 31;       // steps: some ten nanoseconds each
+  static constexpr uint64_t kFloor = uint64_t{1} << 31;  // steps: some ten nanoseconds each
   // generous: a budget against sources out of proportion
   static constexpr uint64_t kPerByte = uint64_t{1} << 12;
   static constexpr uint64_t kFloorBytes = uint64_t{1} << 28;  // memory

@@ -34,7 +34,7 @@ constexpr ValueId kAbsent = -1;
 
 struct Value {
   std::string name;
-  DType dtype = DType::kInvalid;   // kInvalid until inferred
+  DType dtype = DType::kInvalid;  // kInvalid until inferred
   bool shape_known = false;
   Dims dims;
   std::shared_ptr<const Constant> constant;  // set for initialisers and folded values
@@ -54,9 +54,9 @@ using Attribute =
 struct Node {
   // ONNX name, "Conv", or one of ours after a pass ("Conv2d", "Elementwise", ...)
   std::string op;
-  std::string name;     // of the source node
+  std::string name;  // of the source node
   std::vector<ValueId> inputs;
-  std::vector<ValueId> outputs;   // kAbsent where an optional output is not wanted
+  std::vector<ValueId> outputs;  // kAbsent where an optional output is not wanted
   std::map<std::string, Attribute> attributes;
   std::vector<uint32_t> sources;  // indices into Model::source_nodes
   bool dead = false;              // removed by a pass; swept by Graph::compact()
@@ -64,9 +64,9 @@ struct Node {
   int64_t integer(const std::string& key, int64_t otherwise) const;
   double number(const std::string& key, double otherwise) const;
   std::string text(const std::string& key, const std::string& otherwise) const;
-  std::vector<int64_t> integers(const std::string& key) const;  // empty when absent
-  std::vector<double> numbers(const std::string& key) const;    // empty when absent
-  Dims dims(const std::string& key) const;                      // empty when absent
+  std::vector<int64_t> integers(const std::string& key) const;    // empty when absent
+  std::vector<double> numbers(const std::string& key) const;      // empty when absent
+  Dims dims(const std::string& key) const;                        // empty when absent
   std::shared_ptr<Graph> subgraph(const std::string& key) const;  // null when absent
   std::vector<std::shared_ptr<Graph>> subgraphs() const;          // branches or body
   bool has(const std::string& key) const { return attributes.count(key) != 0; }
@@ -76,16 +76,20 @@ struct Node {
 /// `values` with its owner through ids of the one table in Model.
 struct Graph {
   std::string name;
-  std::vector<Node> nodes;        // topological order
+  std::vector<Node> nodes;  // topological order
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
 
   void compact();  // drops dead nodes, also of subgraphs
 };
 
-struct SourceNode { std::string name, op, output; };
+struct SourceNode {
+  std::string name, op, output;
+};
 
-struct SymbolBounds { int64_t low = 1, high = 0; };  // high 0: unbounded
+struct SymbolBounds {
+  int64_t low = 1, high = 0;
+};  // high 0: unbounded
 
 /// A dim that only the data tells: the number in `by`, an i64 scalar, at most `bound`.
 struct MeasuredSymbol {
@@ -96,7 +100,7 @@ struct MeasuredSymbol {
 /// What an importer gives and the passes work on.
 struct Model {
   std::string name;
-  std::vector<Value> values;      // of the main graph and every subgraph
+  std::vector<Value> values;  // of the main graph and every subgraph
   Graph graph;
   std::vector<SourceNode> source_nodes;
   std::map<std::string, SymbolBounds> symbols;
@@ -117,13 +121,15 @@ struct Model {
 
 /// Everything that stands in the way of casting, not only the first: gathered, then reported whole
 /// with exit code 4.
-struct Unsupported { std::string op, attribute, node, output, why, hint; };
+struct Unsupported {
+  std::string op, attribute, node, output, why, hint;
+};
 
 /// An error of the source or the caller, with the exit code of design 8 (2 corrupt, 3 unsafe, 4
 /// unsupported, 5 mismatch, 7 unavailable).
 struct CastError {
   int exit_code = 2;
-  std::string message;                   // where: what is wrong, expected and found; what to do
+  std::string message;  // where: what is wrong, expected and found; what to do
   std::vector<Unsupported> unsupported;
 };
 [[noreturn]] void throw_cast_error(int exit_code, const std::string& message);

@@ -14,8 +14,8 @@ namespace ingot::graph {
 struct Scalar {
   enum class Kind : uint8_t { kUnknown, kRatio, kReal, kTruth };
   Kind kind = Kind::kUnknown;
-  Dim numerator, denominator = Dim(1);  // kRatio; denominator > 0
-  double real = 0;                      // kReal: a number that is no small ratio
+  Dim numerator, denominator = Dim(1);           // kRatio; denominator > 0
+  double real = 0;                               // kReal: a number that is no small ratio
   std::shared_ptr<const Comparison> comparison;  // kTruth: 1 where it holds, else 0
 
   static Scalar of(const Dim& d);

@@ -3,7 +3,8 @@
 of a layer above, and in a .cpp file a declaration of what another file defines.
 
 The rules are data: ORDER and TOOLS (a layer may include what stands before it), LINKED (the symbols
-that a program links or does not). tests/lint/layers_test.py plants one violation of each."""
+that a program links or does not), and "May include" in the README.md of each folder, which names
+what its files include, no more and no less. tests/lint/layers_test.py plants one violation of each."""
 
 import collections
 import pathlib
@@ -15,23 +16,56 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ORDER = ["base", "op", "format", "plan", "memory", "device", "session", "api"]
 TOOLS = [
     "files",
-    "npz",
+    "files/npz",
+    "checkpoint/tensors",
+    "checkpoint/torch",
+    "checkpoint/hdf5",
+    "checkpoint/julia",
+    "checkpoint/flat",
     "checkpoint",
-    "check",
     "graph",
-    "aten",
-    "onnx",
-    "weights",
-    "layers",
-    "pt2",
-    "torchscript",
-    "keras",
-    "flux",
-    "overlay",
-    "passes",
-    "reference",
-    "compare",
-    "cast",
+    "graph/fold",
+    "graph/infer",
+    "import/common",
+    "import/onnx",
+    "import/aten",
+    "import/layers",
+    "import/pt2",
+    "import/torchscript",
+    "import/keras",
+    "import/flux",
+    "weights/programs",
+    "weights/overlay",
+    "compile/passes/common",
+    "compile/passes/canonical",
+    "compile/passes/layout",
+    "compile/passes/simplify",
+    "compile/passes/recognize",
+    "compile/passes/fuse",
+    "compile/passes",
+    "compile/image",
+    "compile/write",
+    "compile/program",
+    "compile/lower",
+    "compile/plan",
+    "compile/emit",
+    "compile/convert",
+    "session",
+    "diagnose/golden",
+    "diagnose/steps",
+    "diagnose/reference",
+    "diagnose/graph",
+    "diagnose/program",
+    "cli/output",
+    "cli/options",
+    "cli/inputs",
+    "cli/profile",
+    "cli/conversion",
+    "cli/reports",
+    "cli/inspect",
+    "cli/tune",
+    "cli/doctor",
+    "cli/commands",
     "cli",
 ]
 # Defined by a library that a program links or does not; found through a weak symbol.
@@ -54,6 +88,22 @@ ARITHMETIC = (
     "kernels/cpu/conv2d/winograd_transform.inl",
 )
 KINDS = (".h", ".hpp", ".cpp", ".c", ".inl", ".cu", ".cuh")
+DOCUMENTED = ("tools/",)
+FACTS = ("Owns", "May include", "Start at", "Tested by")
+FACT = re.compile(r"^- \*\*([\w ]+)\*\* (.*(?:\n  .*)*)", re.M)
+# Beginnings of an include, and what they are called.
+LIBRARIES = {
+    "CLI/": "CLI11",
+    "nlohmann/": "nlohmann-json",
+    "flatbuffers/": "FlatBuffers",
+    "ingot_schema/": "the generated schema",
+    "tflite_generated": "the generated schema",
+    "protozero/": "protozero",
+    "zip.h": "libzip",
+    "zlib.h": "zlib",
+    "png.h": "libpng",
+    "jpeglib.h": "libjpeg",
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 FORWARD = re.compile(r"^(?:struct|class)\s+(\w+);")
 DEFINED = re.compile(
@@ -76,8 +126,12 @@ def layer(path):
 
 
 def tool(path):
+    """The folder below tools/: the longest that TOOLS has, or the folder itself."""
     parts = pathlib.PurePosixPath(path).parts
-    return parts[1] if len(parts) > 2 and parts[0] == "tools" else None
+    if len(parts) < 3 or parts[0] != "tools":
+        return None
+    folder = "/".join(parts[1:-1])
+    return folder if folder in TOOLS or folder == "lint" else f"{folder}/"
 
 
 def is_above(own, theirs, order):
@@ -116,6 +170,8 @@ def why_not(source, target):
         own, theirs = tool(source), tool(target)
         if own not in TOOLS + ["lint"]:
             return f"tools/{own} has no place in TOOLS of tools/lint/layers.py"
+        if theirs and theirs not in TOOLS:
+            return f"tools/{theirs} has no place in TOOLS of tools/lint/layers.py"
         if is_above(own, theirs, TOOLS):
             return f"order is {' -> '.join(TOOLS)}"
     return None
@@ -173,6 +229,71 @@ def wrong_declarations(source, text):
                 )
 
 
+def grouped(folders):
+    """runtime/base runtime/op -> runtime/{base,op}; a folder below one group of tools stays whole."""
+    groups = collections.defaultdict(list)
+    for folder in sorted(folders):
+        parts = folder.split("/")
+        depth = 2 if parts[0] in ("tools", "kernels") and len(parts) > 2 else 1
+        groups["/".join(parts[:depth])].append("/".join(parts[depth:]))
+    return [
+        f"{top}/{names[0]}"
+        if len(names) == 1 and names[0]
+        else f"{top}/{{{','.join(names)}}}"
+        if names[0]
+        else top
+        for top, names in sorted(groups.items())
+    ]
+
+
+def libraries(includes):
+    return sorted(
+        {
+            name
+            for prefix, name in LIBRARIES.items()
+            if any(target.startswith(prefix) for target in includes)
+        }
+    )
+
+
+def may_include(folder, files):
+    """What the files of a folder include, as its README.md says it."""
+    known = {path.rsplit("/", 1)[0] for path in files}
+    includes = {
+        found.group(1)
+        for source, text in files.items()
+        if source.rsplit("/", 1)[0] == folder and source.endswith(KINDS)
+        for found in map(INCLUDE.match, text.splitlines())
+        if found and not why_not(source, found.group(1))
+    }
+    ours = {target.rsplit("/", 1)[0] for target in includes if "/" in target} & known - {folder}
+    words = grouped(ours) or ["nothing of Ingot"]
+    others = libraries(includes)
+    return ", ".join(words) + (f"; {', '.join(others)}" if others else "")
+
+
+def wrong_readmes(files):
+    """Each folder with sources has a README.md whose four facts are there, and whose second one is
+    what its files include."""
+    folders = {
+        source.rsplit("/", 1)[0]
+        for source in files
+        if source.endswith(KINDS) and source.startswith(DOCUMENTED)
+    }
+    for folder in sorted(folders):
+        readme = f"{folder}/README.md"
+        expected = may_include(folder, files)
+        if readme not in files:
+            yield f"{readme}:1: is missing; it needs '- **May include** {expected}.'"
+            continue
+        facts = dict(FACT.findall(files[readme]))
+        missing = [fact for fact in FACTS if fact not in facts]
+        if missing:
+            yield f"{readme}:1: has no '- **{missing[0]}** ...'; in order: {', '.join(FACTS)}"
+        elif " ".join(facts["May include"].split()).rstrip(".") != expected:
+            yield f"{readme}:1: expected '- **May include** {expected}.'"
+
+
 def findings(files):
     """files: path -> text. Lines "path:number: what"."""
     types = types_of(files)
@@ -183,6 +304,7 @@ def findings(files):
             *wrong_declarations(source, text),
         ):
             yield f"{source}:{number}: {what}"
+    yield from wrong_readmes(files)
 
 
 def read_tree(root):
@@ -196,7 +318,7 @@ def read_tree(root):
     return {
         name: (root / name).read_text(errors="replace")
         for name in listed
-        if name.endswith(KINDS) and (root / name).exists()
+        if name.endswith((*KINDS, "/README.md")) and (root / name).exists()
     }
 
 

@@ -1,8 +1,8 @@
 // consumer.cpp - the same through the C++ wrapper.
 #include <ingot/cpu.h>
-#include <ingot/ingot.hpp>
 
 #include <cstdio>
+#include <ingot/ingot.hpp>
 
 int main(int argc, char** argv) {
   if (argc < 2) return 1;

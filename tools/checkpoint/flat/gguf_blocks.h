@@ -1,0 +1,18 @@
+// tools/checkpoint/flat/gguf_blocks.h - GGUF's block types and what their blocks stand for, as
+// float32.
+#pragma once
+#include <cstdint>
+
+namespace ingot::checkpoint {
+
+struct GgufBlock {
+  uint32_t type;      // as the file numbers it
+  const char* name;   // "Q4_0"
+  uint32_t elements;  // in a block
+  uint32_t bytes;     // of a block
+  void (*decode)(const uint8_t* block, float* out);
+};
+/// Null for a number that names no block type known here.
+const GgufBlock* find_gguf_block(uint32_t type);
+
+}  // namespace ingot::checkpoint

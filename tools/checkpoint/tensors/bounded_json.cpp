@@ -1,0 +1,123 @@
+#include "tools/checkpoint/tensors/bounded_json.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "tools/files/failure.h"
+#include "tools/files/work_budget.h"
+
+namespace ingot::checkpoint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Members = std::vector<std::pair<const std::string, Json>>;  // what ordered_map is
+
+/// Builds values as they come. Members are put behind one another and equal keys are looked for at
+/// the end of their object.
+class Builder : public nlohmann::json_sax<Json> {
+ public:
+  Json root;
+  std::string error;
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // is in no text
+  bool start_object(std::size_t) override { return add(Json::object(), true); }
+  bool start_array(std::size_t) override { return add(Json::array(), true); }
+  bool key(string_t& value) override {
+    key_ = std::move(value);
+    return true;
+  }
+  bool end_object() override {
+    const Members& members = open_.back()->get_ref<Json::object_t&>();
+    open_.pop_back();
+    std::vector<const std::string*> keys;
+    keys.reserve(members.size());
+    for (const auto& member : members) keys.push_back(&member.first);
+    std::sort(keys.begin(), keys.end(), [](auto* a, auto* b) { return *a < *b; });
+    const auto twice =
+        std::adjacent_find(keys.begin(), keys.end(), [](auto* a, auto* b) { return *a == *b; });
+    if (twice == keys.end()) return true;
+    error = "key '" + **twice + "' is there twice";
+    return false;
+  }
+  bool end_array() override {
+    open_.pop_back();
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&,
+                   const nlohmann::detail::exception& why) override {
+    error = why.what();
+    return false;
+  }
+
+ private:
+  /// A value that is open is the last of what it lies in, which gets no other before it is closed:
+  /// pointers stay valid.
+  bool add(Json value, bool opens = false) {
+    Json* made = &root;
+    if (open_.empty()) {
+      root = std::move(value);
+    } else if (open_.back()->is_array()) {
+      Json::array_t& items = open_.back()->get_ref<Json::array_t&>();
+      items.push_back(std::move(value));
+      made = &items.back();
+    } else {
+      Members& members = open_.back()->get_ref<Json::object_t&>();
+      members.emplace_back(std::move(key_), std::move(value));
+      made = &members.back().second;
+    }
+    if (opens) open_.push_back(made);
+    return true;
+  }
+
+  std::vector<Json*> open_;
+  std::string key_;
+};
+
+}  // namespace
+
+void check_json_bounds(std::string_view text, const std::string& where, int most_depth) {
+  int depth = 0;
+  bool quoted = false;
+  uint64_t values = 1;
+  for (size_t i = 0; i < text.size(); i++) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\')
+        i++;
+      else if (c == '"')
+        quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '{' || c == '[') {
+      values++;
+      if (++depth > most_depth)
+        host::fail(host::Exit::kCorrupt,
+                   where + ": nests more than " + std::to_string(most_depth) + " levels");
+    } else if (c == '}' || c == ']') {
+      depth--;
+    } else if (c == ',') {
+      values++;
+    }
+  }
+  host::charge_work(text.size() / 16 + values);
+  host::charge_memory(values * sizeof(Members::value_type));
+}
+
+Json parse_bounded_json(std::string_view text, const std::string& where, int most_depth) {
+  check_json_bounds(text, where, most_depth);
+  Builder builder;
+  try {
+    if (Json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
+  } catch (const nlohmann::json::exception& error) {
+    builder.error = error.what();
+  }
+  host::fail(host::Exit::kCorrupt, where + ": is no sound JSON: " + builder.error);
+}
+
+}  // namespace ingot::checkpoint

@@ -1,0 +1,35 @@
+#include "tools/checkpoint/tensors/readers.h"
+#include "tools/checkpoint/torch/pickle.h"
+#include "tools/checkpoint/torch/torch_archive.h"
+#include "tools/files/failure.h"
+
+namespace ingot::checkpoint {
+namespace {
+
+constexpr uint64_t kMostPickle = uint64_t{1} << 30;
+
+}  // namespace
+
+Checkpoint read_torch_archive(const std::shared_ptr<Archive>& archive, const std::string& path,
+                              const ReadLimits& limits) {
+  const std::string root = torch_root(*archive, path);
+  if (root.empty()) {
+    host::fail(host::Exit::kUnsupported,
+               path +
+                   ": is a zip archive, but no checkpoint: expected the data.pkl of "
+                   "torch.save(), a torch.export program, or the arrays of an .npz");
+  }
+  Checkpoint out;
+  out.file = path;
+  out.format = archive->has(root + "constants.pkl") ? "torchscript" : "torch zip";
+  const bool swapped = is_big_endian(*archive, root, path);
+  if (swapped) out.notes.push_back("was saved on a big-endian machine; its bytes are swapped");
+  const std::vector<uint8_t> pickle = archive->read(root + "data.pkl", kMostPickle);
+  const std::string_view bytes(reinterpret_cast<const char*>(pickle.data()), pickle.size());
+  const ValueTree tree = read_pickle(bytes, path + ": " + root + "data.pkl");
+  ZipStorages storages(archive, root + "data/", swapped);
+  collect_torch(tree, &storages, limits, &out);
+  return out;
+}
+
+}  // namespace ingot::checkpoint

@@ -1,9 +1,0 @@
-// tools/cli/cast_report.h - what casting did, as tables for people.
-#pragma once
-#include "tools/cast/cast.h"
-
-namespace ingot::cli {
-
-void print_cast_report(const cast::CastReport& report);
-
-}  // namespace ingot::cli

@@ -1,0 +1,115 @@
+// ingot check - outputs against a golden's.
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/cli/conversion/conversion.h"
+#include "tools/cli/options/session_options.h"
+#include "tools/cli/output/terminal.h"
+#include "tools/diagnose/steps/check_golden.h"
+
+namespace ingot::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+  std::string file, golden, rtol, atol;
+  bool json = false;
+  SessionArguments session;
+};
+
+std::optional<double> parse_tolerance(const char* option, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  return parse_real(option, text, 0, 1e30);
+}
+
+Json finite(double value) {
+  return std::isfinite(value) ? Json(value) : Json(std::to_string(value));
+}
+
+Json to_json(const CheckedValue& value) {
+  const check::Comparison& c = value.comparison;
+  Json out = {{"name", c.name},
+              {"passed", c.passed},
+              {"largest_error", finite(c.largest_error)},
+              {"largest_expected", finite(c.largest_expected)},
+              {"allowed", finite(c.allowed)},
+              {"elements", c.elements},
+              {"differing", c.differing},
+              {"worst_index", c.worst_index}};
+  if (!c.problem.empty()) out["problem"] = c.problem;
+  return out;
+}
+
+int check_file(const Arguments& a) {
+  CheckSettings settings;
+  settings.session = a.session.session_settings();
+  settings.dims = a.session.bindings();
+  settings.rtol = parse_tolerance("--rtol", a.rtol);
+  settings.atol = parse_tolerance("--atol", a.atol);
+  const OpenSettings open = a.session.open_settings();
+  cast::CastOptions cast;
+  for (const host::Array& input : check::read_golden(a.golden, {}, {}, false).inputs)
+    cast.expected_inputs[input.name] = input.dims;
+  const CastFile file(a.file, cast);
+  Engine engine(file.path(), open);
+  const check::Golden golden =
+      check::read_golden(a.golden, engine.input_names(), engine.output_names());
+  const CheckResult result = check_golden(&engine, golden, settings);
+  const ingot_placement placement = engine.placement();
+  if (a.json) {
+    Json values = Json::array();
+    for (const CheckedValue& v : result.values) values.push_back(to_json(v));
+    const Json report = {
+        {"file", a.file},          {"golden", a.golden},           {"passed", result.passed()},
+        {"isa", placement.isa},    {"threads", placement.threads}, {"steps", golden.steps},
+        {"spread", golden.spread}, {"winograd", result.winograd},  {"outputs", values},
+        {"notes", result.notes}};
+    printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  } else {
+    for (const CheckedValue& v : result.values) {
+      printf("%s %s\n", v.comparison.passed ? "ok  " : "FAIL",
+             summary(v.comparison, v.dims).c_str());
+    }
+    for (const std::string& text : result.notes) note(text);
+  }
+  if (result.passed()) return 0;
+  size_t failed = 0;
+  for (const CheckedValue& v : result.values) failed += !v.comparison.passed;
+  host::fail(host::Exit::kCheckFailed, a.file + ": " + std::to_string(failed) + " of " +
+                                           std::to_string(result.values.size()) +
+                                           " outputs differ from " + a.golden +
+                                           " by more than the tolerance");
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Action* chosen) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* command =
+      add_command(app, chosen, "check", "Compare a model's outputs with a golden's",
+                  "  ingot check model.ingot --golden golden.npz\n"
+                  "  ingot check model.onnx --golden golden.npz --json\n"
+                  "  INGOT_CPU_ISA=scalar ingot check model.ingot --golden golden.npz --rtol 1e-5",
+                  [a] { return check_file(*a); });
+  reads_file(
+      command
+          ->add_option("FILE_OR_SOURCE", a->file,
+                       "the .ingot file, or a source, which is converted to a temporary file first")
+          ->required()
+          ->type_name(""));
+  reads_file(command
+                 ->add_option("--golden", a->golden,
+                              ".npz with arrays in:NAME and out:NAME, optionally meta and mid:NAME")
+                 ->required()
+                 ->type_name("FILE.npz"));
+  command->add_option("--rtol", a->rtol, "allow R * max|expected| instead of the tolerance table")
+      ->type_name("R");
+  command->add_option("--atol", a->atol, "allow A instead of the tolerance table (added to --rtol)")
+      ->type_name("A");
+  command->add_flag("--json", a->json, "print a report for scripts");
+  a->session.declare(command, true);
+}
+
+}  // namespace ingot::cli

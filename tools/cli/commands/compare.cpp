@@ -1,0 +1,146 @@
+// ingot compare - the first node, and the pass or kernel, where a cast file departs from its
+// source.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "tools/cli/conversion/conversion.h"
+#include "tools/cli/options/command.h"
+#include "tools/cli/options/session_options.h"
+#include "tools/cli/output/terminal.h"
+#include "tools/cli/reports/compare_report.h"
+#include "tools/files/output_file.h"
+
+namespace ingot::cli {
+namespace {
+
+struct Arguments {
+  std::string source, file, golden, html, rtol, atol, winograd = "auto", threads = "0";
+  std::vector<std::string> shapes, pictures, dims, targets, layouts, states, inits;
+  bool json = false;
+};
+
+cast::CastOptions options_of(const Arguments& a) {
+  cast::CastOptions options;
+  std::string targets;
+  for (const std::string& text : a.targets) targets += (targets.empty() ? "" : ",") + text;
+  if (!targets.empty()) cast::set_targets(options, targets);
+  cast::set_winograd(options, a.winograd);
+  for (const std::string& text : a.layouts) cast::add_io_layout(options, text);
+  for (const std::string& text : a.pictures) cast::add_picture(options.pictures, text);
+  for (const std::string& text : a.states) cast::add_state(options, text);
+  for (const std::string& text : a.inits) cast::set_state_init(options, text);
+  options.input_shapes = a.shapes;
+  return options;
+}
+
+/// --dim is a number of the conversion, or of this run where the file leaves that dimension open.
+void place_dims(const Arguments& a, DepartureQuestion* q) {
+  std::vector<std::string> open;
+  if (!a.file.empty()) open = Engine(a.file).symbol_names();
+  for (const std::string& text : a.dims) {
+    const std::string name = text.substr(0, text.rfind('='));
+    const bool is_bound = text.find("..") != std::string::npos;
+    if (!is_bound && std::count(open.begin(), open.end(), name))
+      q->dims.merge(parse_dims({text}));
+    else
+      q->options.dims.push_back(text);
+  }
+}
+
+std::optional<double> tolerance(const char* option, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  return parse_real(option, text, 0, 1e30);
+}
+
+int compare_files(const Arguments& a) {
+  host::keep_apart({a.html}, {a.source, a.file, a.golden});
+  require_source(a.source);
+  DepartureQuestion q;
+  q.source = a.source, q.file = a.file, q.golden = a.golden;
+  q.options = options_of(a);
+  q.session.threads = int32_t(parse_integer("--threads", a.threads, 0, INGOT_MAX_THREADS));
+  q.rtol = tolerance("--rtol", a.rtol);
+  q.atol = tolerance("--atol", a.atol);
+  place_dims(a, &q);
+  DepartureAnswer answer;
+  {
+    Progress progress("comparing " + a.source);
+    q.options.progress = [&](const std::string& stage, double done) { progress.show(stage, done); };
+    answer = find_departure(q);
+  }
+  const std::string file = a.file.empty() ? a.source : a.file;
+  if (answer.has_golden && answer.import_compared == 0 && answer.culprit == Culprit::kNone)
+    host::fail(host::Exit::kMismatch,
+               a.golden + ": no array of it is an output or a value of " + a.source +
+                   ", so nothing was compared with it; name outputs out:NAME");
+  if (!a.html.empty()) write_compare_html(answer, a.source, file, a.html);
+  if (a.json)
+    print_compare_json(answer, a.source, file);
+  else
+    print_compare_text(answer);
+  if (answer.is_equal()) return 0;
+  if (answer.culprit != Culprit::kNone)
+    host::fail(host::Exit::kCheckFailed, file + ": " + answer.headline());
+  host::fail(host::Exit::kCheckFailed,
+             file + ": nothing on the path of " + answer.uncompared_text() + " was compared with " +
+                 a.source + " (" + std::to_string(answer.instructions_known) + " of " +
+                 std::to_string(answer.instructions_ran) +
+                 " instructions were), so nothing shows that they are equal; was it converted from "
+                 "this source? Repeat "
+                 "the options of its conversion, or leave FILE out");
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Action* chosen) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* command = add_command(
+      app, chosen, "compare", "Name the first node where a cast file departs from its source",
+      "  ingot compare model.onnx model.ingot --golden golden.npz\n"
+      "  ingot compare model.onnx model.ingot --html departure.html\n"
+      "  ingot compare ocr.onnx ocr.ingot --dim W=320 --io-layout x=nhwc --json",
+      [a] { return compare_files(*a); });
+  reads_file(command->add_option("SOURCE", a->source, "the source, an ONNX model")
+                 ->required()
+                 ->type_name(""));
+  command
+      ->add_option("FILE", a->file,
+                   "the .ingot file; without it the source is cast to a temporary one")
+      ->type_name("");
+  command
+      ->add_option("--golden", a->golden,
+                   ".npz with arrays in:NAME, and out:NAME and mid:NAME to judge the import by")
+      ->type_name("G.npz");
+  command
+      ->add_option("--html", a->html, "write a picture of the graph with the error of every node")
+      ->type_name("OUT.html");
+  command->add_flag("--json", a->json, "print a report for scripts");
+  command->add_option("--rtol", a->rtol, "allow R * max|expected| instead of the tolerance table")
+      ->type_name("R");
+  command->add_option("--atol", a->atol, "allow A instead of the tolerance table (added to --rtol)")
+      ->type_name("A");
+  command->add_option("--threads", a->threads, "threads of the run whose outputs are checked")
+      ->type_name("N");
+  const auto repeatable = [&](const char* name, std::vector<std::string>* to, const char* help,
+                              const char* type) {
+    command->add_option(name, *to, std::string(help) + " (repeatable)")
+        ->type_name(type)
+        ->expected(1)
+        ->take_all();
+  };
+  repeatable("--input-shape", &a->shapes, "as FILE was converted with", "NAME=1x3x224x224");
+  repeatable("--picture", &a->pictures, "as FILE was converted with",
+             "NAME=FORMAT:WIDTHxHEIGHT,WORD...");
+  repeatable("--dim", &a->dims,
+             "as FILE was converted with, or the extent of a dimension that it leaves open",
+             "NAME=VALUE|NAME=LOW..HIGH");
+  repeatable("--target", &a->targets, "as FILE was converted with", "cpu,cuda,mcu");
+  repeatable("--io-layout", &a->layouts, "as FILE was converted with", "NAME=nchw|nhwc");
+  repeatable("--state", &a->states, "as FILE was converted with", "IN=OUT");
+  repeatable("--state-init", &a->inits, "as FILE was converted with", "IN=NUMBER");
+  command->add_option("--winograd", a->winograd, "as FILE was converted with")
+      ->type_name("auto|off|BYTES");
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,343 @@
+// ingot convert - casts a source once into one .ingot file.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "tools/cli/conversion/check_oracle.h"
+#include "tools/cli/conversion/conversion.h"
+#include "tools/cli/conversion/embed_golden.h"
+#include "tools/cli/options/command.h"
+#include "tools/cli/options/help.h"
+#include "tools/cli/output/terminal.h"
+#include "tools/cli/reports/conversion_report.h"
+#include "tools/diagnose/steps/check_golden.h"
+#include "tools/files/file_kind.h"
+#include "tools/files/large_blocks.h"
+#include "tools/files/output_file.h"
+#include "tools/files/standard_streams.h"
+#include "tools/files/work_budget.h"
+#include "tools/session/arguments.h"
+
+namespace ingot::cli {
+namespace {
+
+using host::Exit;
+using host::fail;
+
+struct Arguments {
+  std::string source, output, golden, winograd = "auto";
+  std::vector<std::string> shapes, pictures, types, arguments, dims, targets, layouts, metadata,
+      states, inits, renames;
+  std::string dtype, precision;
+  std::vector<std::string> keep_fp32;
+  bool allow_overflow = false;
+  std::string weights, key, prefix = "auto", epsilon;
+  std::vector<std::string> missing, unused;
+  bool partial = false;
+  bool keep_weights = false, keep_training_state = false;
+  bool check = false, explain = false, dry_run = false;
+  std::string limit;
+};
+
+std::string default_output(const std::string& source) {
+  std::filesystem::path path(source);
+  return path.replace_extension(".ingot").string();
+}
+
+/// Of options that are given as NAME=VALUE, each for another name: the second would undo the first.
+void refuse_repeated(const std::string& option, const std::vector<std::string>& texts) {
+  std::set<std::string> names;
+  for (const std::string& text : texts) {
+    const std::string name = text.substr(0, text.find('='));
+    if (!names.insert(name).second)
+      fail(Exit::kUsage, option + " " + name + ": given twice; say it once");
+  }
+}
+
+cast::CastOptions options_of(const Arguments& a) {
+  cast::CastOptions options;
+  if (!a.targets.empty()) {
+    std::string list;
+    for (const std::string& text : a.targets) list += (list.empty() ? "" : ",") + text;
+    cast::set_targets(options, list);
+  }
+  if (!a.precision.empty()) cast::set_precision(options, a.precision);
+  cast::set_winograd(options, a.winograd);
+  for (const std::string& text : a.layouts) cast::add_io_layout(options, text);
+  for (const std::string& text : a.states) cast::add_state(options, text);
+  for (const std::string& text : a.inits) cast::set_state_init(options, text);
+  for (const std::string& text : a.metadata) cast::add_metadata(options, text);
+  options.weights.checkpoint = a.weights;
+  if (!a.dtype.empty()) cast::set_storage(options.storage, a.dtype);
+  options.storage.keep_fp32 = a.keep_fp32;
+  options.storage.allow_overflow = a.allow_overflow;
+  if (options.storage.dtype == DType::kF32 && (!a.keep_fp32.empty() || a.allow_overflow))
+    fail(Exit::kUsage,
+         "convert: --keep-fp32 and --allow-overflow are about --dtype fp16 or bf16; say which");
+  options.keep_weights = a.keep_weights;
+  options.keep_training_state = a.keep_training_state;
+  options.weights.key = a.key;
+  options.weights.strip_prefix = a.prefix;
+  for (const std::string& text : a.renames) overlay::add_rename(options.weights, text);
+  for (const std::string& text : a.missing)
+    overlay::add_allowed(options.weights.allow_missing, "--allow-missing", text);
+  for (const std::string& text : a.unused)
+    overlay::add_allowed(options.weights.allow_unused, "--allow-unused", text);
+  if (!a.epsilon.empty()) overlay::set_batch_norm_epsilon(options.weights, a.epsilon);
+  options.weights.partial = a.partial;
+  if (a.weights.empty() &&
+      (a.partial || !a.key.empty() || a.prefix != "auto" || !a.renames.empty() ||
+       !a.missing.empty() || !a.unused.empty() || !a.epsilon.empty()))
+    fail(Exit::kUsage,
+         "convert: --key, --strip-prefix, --map-key, --allow-missing, --allow-unused, --partial "
+         "and --bn-eps say how to read a "
+         "checkpoint; name it with --weights");
+  if (a.weights.empty() && a.keep_training_state)
+    fail(Exit::kUsage,
+         "convert: --keep-training-state is about a checkpoint; name it with --weights");
+  refuse_repeated("--input-shape", a.shapes);
+  refuse_repeated("--input-type", a.types);
+  refuse_repeated("--argument", a.arguments);
+  refuse_repeated("--dim", a.dims);
+  refuse_repeated("--io-layout", a.layouts);
+  refuse_repeated("--state-init", a.inits);
+  refuse_repeated("--metadata", a.metadata);
+  for (const std::string& text : a.pictures) cast::add_picture(options.pictures, text);
+  options.input_shapes = a.shapes;
+  options.input_types = a.types;
+  options.arguments = a.arguments;
+  options.dims = a.dims;
+  return options;
+}
+
+/// Of the weights while they are converted; the rest is in a file (large_blocks.h).
+uint64_t bytes_in_memory(const Arguments& a) {
+  std::error_code unknown;
+  const uint64_t source = std::filesystem::file_size(a.source, unknown);
+  return unknown ? 0 : source / 2;
+}
+
+/// Compares the file that is about to get its name with the golden, or with the naive kernels.
+void check_cast(const Arguments& a, const std::string& path, const cast::CastReport& report) {
+  if (!a.golden.empty()) {
+    Engine engine(path);
+    const check::Golden golden =
+        check::read_golden(a.golden, engine.input_names(), engine.output_names());
+    const CheckResult result = check_golden(&engine, golden, {});
+    for (const CheckedValue& v : result.values) {
+      printf("%s %s\n", v.comparison.passed ? "ok  " : "FAIL",
+             summary(v.comparison, v.dims).c_str());
+    }
+    for (const std::string& text : result.notes) note(text);
+    if (!result.passed()) {
+      fail(Exit::kCheckFailed, a.source + ": the cast file does not give the outputs of " +
+                                   a.golden + "; nothing was written");
+    }
+    return;
+  }
+  const std::vector<CheckedValue> values = check_against_oracle(path, report.binding);
+  bool passed = true;
+  int64_t elements = 0;
+  for (const CheckedValue& v : values) {
+    printf("%s %s\n", v.comparison.passed ? "ok  " : "FAIL", summary(v.comparison, v.dims).c_str());
+    passed &= v.comparison.passed;
+    elements += v.comparison.elements;
+  }
+  if (passed && elements == 0)
+    fail(Exit::kCheckFailed,
+         a.source +
+             ": on made inputs no output has an element, so nothing was compared; nothing "
+             "was written; check it with --golden FILE.npz");
+  if (!passed) {
+    fail(Exit::kCheckFailed, a.source +
+                                 ": the cast file and the naive kernels give different outputs; "
+                                 "nothing was written; please report it");
+  }
+}
+
+int convert(const Arguments& a) {
+  if (!a.limit.empty()) host::WorkBudget::set_factor(parse_real("--limit", a.limit, 0, 1e6));
+  const cast::CastOptions options = options_of(a);
+  require_source(a.source);
+  if (a.output.empty() && host::is_standard_input(a.source))
+    fail(Exit::kUsage,
+         "convert: the source is standard input, so say where to write: -o OUT.ingot, or -o - for "
+         "standard output");
+  const std::string output = a.output.empty() ? default_output(a.source) : a.output;
+  if (host::same_file(a.source, output) || output == a.source) {
+    fail(Exit::kUsage,
+         output + ": is the source itself, which is not overwritten; choose another name with -o");
+  }
+  host::keep_apart({output}, {a.golden});
+  const host::LargeBlocks blocks(bytes_in_memory(a));
+  cast::CastResult result = cast_with_progress(a.source, options);
+  if (!a.golden.empty()) result.file.goldens = golden_to_embed(a.golden, result.file.program);
+  // fails now where the place refuses it, not after the work
+  std::unique_ptr<host::OutputFile> file;
+  if (!a.dry_run) file = std::make_unique<host::OutputFile>(output);
+  for (const std::string& text : result.report.notes) note(text);
+  for (const std::string& text : result.report.hints) note(text);
+  if (a.explain) print_cast_report(result.report);
+  if (a.dry_run) {
+    printf("dry run: %s can be cast; %s was not written (weights %s, activations %s)\n",
+           a.source.c_str(), output.c_str(), short_bytes(result.report.weight_bytes).c_str(),
+           short_bytes(result.report.arena_bytes).c_str());
+    return 0;
+  }
+  const cast::WrittenFile written = cast::write_file(result.file, file.get());
+  result.file = {};  // the file has it all
+  if (a.check || !a.golden.empty()) {
+    host::show_path_as(file->temporary(), output == "-" ? "standard output" : output);
+    check_cast(a, file->temporary(), result.report);
+  }
+  file->commit();
+  summary("%s: %s bytes, weights %s, activations %s\n",
+          output == "-" ? "standard output" : output.c_str(), grouped(written.file_bytes).c_str(),
+          short_bytes(written.weight_bytes).c_str(),
+          short_bytes(result.report.arena_bytes).c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app, Action* chosen) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* command = add_command(
+      app, chosen, "convert", "Cast a trained network into one .ingot file",
+      "  ingot convert model.onnx\n"
+      "  ingot convert model.onnx -o small.ingot --check\n"
+      "  ingot convert ocr.onnx --dim N=1 --dim W=32..2048 --metadata licence=Apache-2.0\n"
+      "  ingot convert net.onnx --weights finetuned.pth -o finetuned.ingot\n"
+      "  ingot convert net.onnx --input-shape x=1x3x224x224 --io-layout x=nhwc --explain "
+      "--dry-run\n"
+      "  ingot convert net.onnx --picture image=nv12:1920x1080,letterbox,pad=114\n"
+      "  ingot convert vad.jit --input-shape x=1x512 --argument sr=16000    # TorchScript",
+      [a] { return convert(*a); });
+  reads_file(
+      command
+          ->add_option("SOURCE", a->source,
+                       "the source: ONNX, TorchScript, torch.export (.pt2), Keras, or a Flux chain")
+          ->required()
+          ->type_name(""));
+  writes_file(command
+                  ->add_option("-o,--output", a->output,
+                               "file to write; without it, SOURCE with the ending .ingot")
+                  ->type_name("OUT.ingot"));
+  command->add_flag("--check", a->check,
+                    "run the cast file before it gets its name, against --golden or naive kernels");
+  reads_file(
+      command
+          ->add_option("--golden", a->golden,
+                       "compare with these outputs and put them into the file for ingot verify")
+          ->type_name("FILE.npz"));
+  const auto repeatable = [&](const char* name, std::vector<std::string>* to, const char* help,
+                              const char* type) {
+    command->add_option(name, *to, std::string(help) + " (repeatable)")
+        ->type_name(type)
+        ->expected(1)
+        ->take_all();
+  };
+  repeatable("--input-shape", &a->shapes, "shape of an input; a name in it stays open",
+             "NAME=1x3x224x224");
+  repeatable("--picture", &a->pictures,
+             "take camera frames for this input: crop, resize, letterbox, colour and normalise are "
+             "part of the file; "
+             "see docs/pictures.md",
+             "NAME=FORMAT:WIDTHxHEIGHT,WORD...");
+  repeatable(
+      "--input-type", &a->types,
+      "of a TorchScript program: type of an input; that of its weights when nothing says otherwise",
+      "NAME=i64");
+  repeatable("--argument", &a->arguments,
+             "of a TorchScript program: value of a parameter that is no tensor", "NAME=VALUE");
+  repeatable("--dim", &a->dims, "number or bounds of an open dimension",
+             "NAME=VALUE|NAME=LOW..HIGH");
+  repeatable("--target", &a->targets, "where it will run (default: cpu)", "cpu,cuda,mcu");
+  command
+      ->add_option("--winograd", a->winograd,
+                   "where 3x3 convolutions use Winograd: auto, off, or within so many more bytes")
+      ->type_name("auto|off|BYTES")
+      ->capture_default_str();
+  repeatable("--io-layout", &a->layouts, "layout of an input or output as the file's user sees it",
+             "NAME=nchw|nhwc");
+  repeatable("--state", &a->states,
+             "keep this input in the arena and set it to this output after every run", "IN=OUT");
+  repeatable("--state-init", &a->inits,
+             "value of every element of a state in a fresh session (default: 0)", "IN=NUMBER");
+  reads_file(command
+                 ->add_option("--weights", a->weights,
+                              "take the weights from this checkpoint (PyTorch, safetensors, GGUF)")
+                 ->type_name("CHECKPOINT"));
+  command
+      ->add_option(
+          "--key", a->key,
+          "where in the checkpoint they lie, as state_dict or model/ema; found when not given")
+      ->type_name("KEY");
+  command
+      ->add_option("--strip-prefix", a->prefix,
+                   "what stands before their names; the usual wrappers are found when not given")
+      ->type_name("auto|PREFIX")
+      ->capture_default_str();
+  repeatable("--map-key", &a->renames,
+             "another name for a weight; one * on each side stands for anything", "OLD=NEW");
+  command
+      ->add_option("--dtype", a->dtype,
+                   "how the file stores the weights; computed in f32 either way, to which a "
+                   "session converts them")
+      ->type_name("fp32|fp16|bf16")
+      ->default_str("fp32");
+  command
+      ->add_option("--precision", a->precision,
+                   "of products on a GPU: exact has the CPU's bits; fast multiplies in tf32, fp16 "
+                   "in f16, both on tensor cores")
+      ->type_name("exact|fast|fp16")
+      ->default_str("exact");
+  repeatable("--keep-fp32", &a->keep_fp32,
+             "with --dtype: a weight that stays f32; * stands for anything", "PATTERN");
+  command->add_flag("--allow-overflow", a->allow_overflow,
+                    "with --dtype: numbers too large for it may become infinite");
+  repeatable("--allow-missing", &a->missing,
+             "weights of the architecture that may stay its own; one * stands for anything",
+             "NAME");
+  repeatable("--allow-unused", &a->unused,
+             "tensors of the checkpoint that may stay out; one * stands for anything", "NAME");
+  command->add_flag("--partial", a->partial,
+                    "leave everything that is missing in the checkpoint, or has no place in the "
+                    "architecture, as it is");
+  command
+      ->add_option("--bn-eps", a->epsilon,
+                   "epsilon of batch normalisations that the architecture has folded and the "
+                   "checkpoint has not")
+      ->type_name("NUMBER");
+  command->add_flag("--keep-weights", a->keep_weights,
+                    "keep the bytes of weights that casting changes, so that ingot extract gives "
+                    "all of them back");
+  command->add_flag("--keep-training-state", a->keep_training_state,
+                    "with --weights: keep the optimiser's tensors as well, which no run needs");
+  repeatable("--metadata", &a->metadata,
+             "entry to keep in the file; name, version and licence have their own places",
+             "KEY=VALUE");
+  command->add_flag("--explain", a->explain,
+                    "print the passes and what was chosen for every instruction");
+  command->add_flag("--dry-run", a->dry_run, "do everything but write");
+  command
+      ->add_option("--limit", a->limit,
+                   "factor on the work and memory allowed for each byte of the source: 10 ten "
+                   "times as much, 0 without "
+                   "limit (default: 1, or INGOT_WORK_LIMIT)")
+      ->type_name("NUMBER");
+  group_options(command, "Inputs, outputs and shapes",
+                {"input-shape", "picture", "input-type", "argument", "dim", "io-layout", "state",
+                 "state-init"});
+  group_options(command, "Weights from a checkpoint",
+                {"weights", "key", "strip-prefix", "map-key", "allow-missing", "allow-unused",
+                 "bn-eps", "keep-training-state"});
+  group_options(
+      command, "Precision, size and target",
+      {"target", "winograd", "dtype", "precision", "keep-fp32", "allow-overflow", "keep-weights"});
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,57 @@
+#include "tools/cli/conversion/check_oracle.h"
+
+#include <cstring>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "tools/cli/output/terminal.h"
+#include "tools/session/make_inputs.h"
+
+namespace ingot::cli {
+namespace {
+
+/// Outputs, then states, on made inputs.
+std::vector<host::Array> results_of(const std::string& path, const OpenSettings& settings,
+                                    const std::map<std::string, int64_t>& binding) {
+  Engine engine(path, settings);
+  std::map<std::string, int64_t> dims;
+  for (const std::string& symbol : engine.symbol_names())
+    if (const auto at = binding.find(symbol); at != binding.end()) dims[symbol] = at->second;
+  engine.bind_dims(dims);
+  engine.create_session({});
+  for (uint32_t i = 0; i < engine.summary().input_count; i++)
+    engine.set_input(i, make_input(engine, i, engine.session().input(i).value()),
+                     path + ": made input");
+  engine.run();
+  std::vector<host::Array> results;
+  for (uint32_t o = 0; o < engine.summary().output_count; o++)
+    results.push_back(engine.take_output(o));
+  for (uint32_t i = 0; i < engine.summary().state_count; i++)
+    results.push_back(
+        copy_out(engine.state_tensor(i), "state " + std::string(engine.state(i).type.name)));
+  return results;
+}
+
+}  // namespace
+
+std::vector<CheckedValue> check_against_oracle(const std::string& path,
+                                               const std::map<std::string, int64_t>& binding) {
+  Progress progress("checking " + path);
+  if (chosen_kernels() == reinterpret_cast<const ingot_kernel_table*>(oracle_kernels()))
+    host::fail(host::Exit::kUsage,
+               "--check: compares with the naive kernels, which INGOT_CPU_ISA=oracle chooses "
+               "itself; leave that out, or give --golden FILE.npz");
+  OpenSettings naive;
+  naive.kernels = reinterpret_cast<const ingot_kernel_table*>(oracle_kernels());
+  // One after the other, so that the file's pages are not resident twice.
+  progress.show("running the naive kernels");
+  const std::vector<host::Array> expected = results_of(path, naive, binding);
+  progress.show("running");
+  const std::vector<host::Array> found = results_of(path, {}, binding);
+  std::vector<CheckedValue> values;
+  for (size_t i = 0; i < expected.size(); i++)
+    values.push_back(
+        {check::compare(expected[i].name, expected[i], found[i], {}), expected[i].dims, false});
+  return values;
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,73 @@
+#include "tools/cli/conversion/conversion.h"
+
+#include "tools/cli/output/terminal.h"
+#include "tools/files/file_kind.h"
+#include "tools/files/standard_streams.h"
+#include "tools/import/flux/import.h"
+#include "tools/import/keras/import.h"
+#include "tools/import/pt2/archive.h"
+#include "tools/import/torchscript/import.h"
+
+namespace ingot::cli {
+
+using host::Exit;
+using host::FileKind;
+
+void require_source(const std::string& path) {
+  const FileKind kind = host::file_kind(path);
+  switch (kind) {
+    case FileKind::kOnnx: return;
+    case FileKind::kIngot:
+      host::fail(Exit::kUsage,
+                 path + ": is an .ingot file already, expected a source such as an ONNX model");
+    case FileKind::kZip:
+      if (pt2::is_exported_program(path) || torchscript::is_torchscript(path)) return;
+      [[fallthrough]];
+    case FileKind::kHdf5:
+    case FileKind::kBson:
+      if (keras::is_keras_model(path) || flux::is_flux_model(path)) return;
+      [[fallthrough]];
+    case FileKind::kPickle:
+    case FileKind::kSafetensors:
+    case FileKind::kGguf:
+      host::fail(Exit::kUnsupported, path + ": is " + host::kind_text(path, kind) +
+                                         ", which has weights and no program; convert the "
+                                         "network's ONNX model, .pt2, TorchScript, Keras or "
+                                         "Flux file with them: ingot convert NETWORK --weights " +
+                                         path);
+    case FileKind::kTflite:
+      host::fail(Exit::kUnsupported,
+                 path +
+                     ": is a TFLite model, which is not converted; convert the Keras model that it "
+                     "was made of, or make an "
+                     "ONNX model of it: tf2onnx.convert --tflite FILE --output net.onnx");
+    case FileKind::kNumpyArray:
+    case FileKind::kIngotState:
+    case FileKind::kOther: break;
+  }
+  host::fail(Exit::kCorrupt,
+             path + ": expected an ONNX, TorchScript, .pt2, Keras or Flux model, found " +
+                 host::kind_text(path, kind));
+}
+
+cast::CastResult cast_with_progress(const std::string& path, cast::CastOptions options) {
+  require_source(path);
+  Progress progress("casting " + path);
+  options.progress = [&](const std::string& stage, double done) { progress.show(stage, done); };
+  try {
+    return cast::cast_source(path, options);
+  } catch (graph::CastError& error) {
+    if (error.message.rfind(path, 0) != 0) error.message = path + ": " + error.message;
+    throw;
+  }
+}
+
+CastFile::CastFile(const std::string& path, const cast::CastOptions& options) : path_(path) {
+  if (host::file_kind(path) == FileKind::kIngot) return;
+  const cast::CastResult result = cast_with_progress(path, options);
+  cast_ = std::make_unique<host::TemporaryPath>(".ingot");
+  host::show_path_as(cast_->path(), path);
+  cast::write_file(result.file, cast_->path());
+}
+
+}  // namespace ingot::cli

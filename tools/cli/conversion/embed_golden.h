@@ -1,0 +1,17 @@
+// tools/cli/conversion/embed_golden.h - which part of a golden goes into the file, for `ingot
+// verify` on the device.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tools/compile/write/program_builder.h"
+
+namespace ingot::cli {
+
+/// One case: all inputs, and the outputs that one run gives (of a stream its first step; not those
+/// that are stored thinned out or only as their last value). Its tolerance is that of the table.
+/// Empty when no output remains.
+std::vector<cast::GoldenCaseSpec> golden_to_embed(const std::string& path,
+                                                  const cast::ProgramSpec& program);
+
+}  // namespace ingot::cli

@@ -1,0 +1,39 @@
+// In place of casting.cpp, inspect_source.cpp and inspect_checkpoint.cpp, in the command line of a
+// device: it runs .ingot files and has no importers.
+#include "tools/cli/conversion/conversion.h"
+#include "tools/cli/inspect/inspect.h"
+#include "tools/files/file_kind.h"
+#include "tools/import/pt2/archive.h"
+
+namespace ingot::cli {
+namespace {
+
+[[noreturn]] void refuse(const std::string& path, host::FileKind kind) {
+  host::fail(
+      host::Exit::kUnsupported,
+      path + ": is " + host::kind_text(path, kind) +
+          ", and this command line runs .ingot files alone; convert it on a host: ingot convert " +
+          path);
+}
+
+}  // namespace
+
+CastFile::CastFile(const std::string& path, const cast::CastOptions&) : path_(path) {
+  if (const host::FileKind kind = host::file_kind(path); kind != host::FileKind::kIngot)
+    refuse(path, kind);
+}
+
+bool is_checkpoint(const std::string&) { return false; }
+nlohmann::ordered_json inspect_source(const InspectArguments& a) {
+  refuse(a.file, host::file_kind(a.file));
+}
+nlohmann::ordered_json inspect_checkpoint(const InspectArguments& a) {
+  refuse(a.file, host::file_kind(a.file));
+}
+void print_checkpoint(const nlohmann::ordered_json&, const InspectArguments&) {}
+
+}  // namespace ingot::cli
+
+namespace ingot::pt2 {
+bool is_exported_program(const std::string&) { return false; }
+}  // namespace ingot::pt2

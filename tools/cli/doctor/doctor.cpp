@@ -1,0 +1,250 @@
+// ingot doctor - what this machine has for a model to run on, what stands in the way, and what to
+// do about it.
+#include "tools/cli/doctor/doctor.h"
+
+#include <gnu/libc-version.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "tools/cli/options/command.h"
+#include "tools/cli/output/terminal.h"
+#include "tools/session/engine.h"
+
+namespace ingot::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+  std::string root = "/";
+  std::vector<std::string> require;
+  bool json = false;
+};
+
+struct Diagnosis {
+  MachineFacts machine;
+  std::vector<std::string> built, usable;  // instruction sets
+  GpusReport gpus;
+  std::vector<Finding> findings;
+};
+
+/// Why no GPU can be used; "" when one can.
+std::string why_no_gpu(const GpusReport& report) {
+  if (!report.problem.empty()) return report.problem;
+  for (const GpuReport& gpu : report.gpus)
+    if (gpu.problem.empty()) return "";
+  return report.gpus.empty() ? "no such device" : report.gpus[0].problem;
+}
+
+std::string two_part(int number, int unit) {
+  return std::to_string(number / unit) + "." + std::to_string(number % unit);
+}
+
+Diagnosis diagnose(const std::string& root) {
+  Diagnosis out;
+  out.machine = read_machine(root);
+  for (const char* isa : built_isas()) out.built.push_back(isa);
+  if (root == "/") {  // what can be used is asked of this machine, not of a copy's files
+    out.usable = runnable_isas();
+    out.gpus = examine_gpus();
+  }
+  out.findings = machine_findings(out.machine);
+  for (const Finding& finding : processor_findings(out.machine, out.usable))
+    out.findings.push_back(finding);
+  for (const Finding& finding : gpu_findings(out.machine, out.gpus))
+    out.findings.push_back(finding);
+  return out;
+}
+
+Json as_json(const Diagnosis& found) {
+  const MachineFacts& m = found.machine;
+  Json clocks = Json::array(), devices = Json::array(), findings = Json::array();
+  for (const Clock& clock : m.clocks)
+    clocks.push_back({{"name", clock.name},
+                      {"governor", clock.governor},
+                      {"hz", clock.now_hz},
+                      {"limit_hz", clock.limit_hz},
+                      {"most_hz", clock.most_hz}});
+  for (const GpuReport& gpu : found.gpus.gpus)
+    devices.push_back({{"name", gpu.name},
+                       {"product", gpu.product},
+                       {"compute_capability", two_part(gpu.sm, 10)},
+                       {"multiprocessors", gpu.multiprocessors},
+                       {"integrated", gpu.is_integrated},
+                       {"total_bytes", gpu.total_bytes},
+                       {"free_bytes", gpu.free_bytes},
+                       {"device_code", gpu.code_sm},
+                       {"device_code_compiler", gpu.code_compiler},
+                       {"usable", gpu.problem.empty()},
+                       {"why", gpu.problem}});
+  for (const Finding& finding : found.findings)
+    findings.push_back({{"kind", finding.is_problem ? "problem" : "note"},
+                        {"what", finding.what},
+                        {"fix", finding.fix}});
+  return {{"version", INGOT_VERSION_TEXT},
+          {"system",
+           {{"name", m.system},
+            {"kernel", m.kernel},
+            {"libc", gnu_get_libc_version()},
+            {"page_bytes", m.page_bytes}}},
+          {"cpu",
+           {{"name", m.processor},
+            {"online", m.online_processors},
+            {"present", m.present_processors},
+            {"instruction_sets_built", found.built},
+            {"instruction_sets_usable", found.usable}}},
+          {"memory",
+           {{"total_bytes", m.memory_bytes},
+            {"available_bytes", m.available_bytes},
+            {"swap_bytes", m.swap_bytes},
+            {"transparent_huge_pages", m.huge_pages}}},
+          {"board",
+           {{"name", m.board},
+            {"jetson_linux", m.l4t},
+            {"jetpack", m.jetpack},
+            {"jetpack_package", m.jetpack_package},
+            {"power_mode", m.power_mode},
+            {"power_mode_name", m.power_mode_name},
+            {"kernel_driver", m.kernel_driver}}},
+          {"clocks", clocks},
+          {"cuda",
+           {{"driver_version", found.gpus.driver_version},
+            {"problem", found.gpus.problem},
+            {"device_code", found.gpus.device_code},
+            {"devices", devices}}},
+          {"findings", findings}};
+}
+
+std::string words(const std::vector<std::string>& all, const char* between = " ") {
+  std::string out;
+  for (const std::string& one : all) out += (out.empty() ? "" : between) + one;
+  return out;
+}
+
+void line(const char* name, const std::string& value) {
+  if (!value.empty()) printf("%-14s %s\n", name, one_line(value).c_str());
+}
+
+void print(const Diagnosis& found) {
+  const MachineFacts& m = found.machine;
+  line("ingot", INGOT_VERSION_TEXT);
+  line("system", m.system + (m.kernel.empty() ? "" : ", Linux " + m.kernel) + ", glibc " +
+                     gnu_get_libc_version());
+  line("board", m.board);
+  if (!m.l4t.empty())
+    line("jetson linux",
+         m.l4t + (m.jetpack ? " (JetPack " + std::to_string(m.jetpack) + ")" : "") +
+             (m.jetpack_package.empty() ? "" : ", package nvidia-jetpack " + m.jetpack_package));
+  line("gpu driver", m.kernel_driver);
+  line("processor",
+       m.processor + (m.online_processors ? ", " + std::to_string(m.online_processors) + " of " +
+                                                std::to_string(m.present_processors) + " on line"
+                                          : ""));
+  if (!found.usable.empty())
+    line("instructions", words(found.usable) + " (built: " + words(found.built) + ")");
+  if (m.memory_bytes)
+    line("memory", std::to_string(m.memory_bytes >> 20) + " MiB, " +
+                       std::to_string(m.available_bytes >> 20) + " available, " +
+                       std::to_string(m.swap_bytes >> 20) + " of swap; pages of " +
+                       std::to_string(m.page_bytes) +
+                       " bytes, huge ones: " + (m.huge_pages.empty() ? "unknown" : m.huge_pages));
+  if (m.power_mode >= 0)
+    line("power mode", std::to_string(m.power_mode) +
+                           (m.power_mode_name.empty() ? "" : " (" + m.power_mode_name + ")"));
+  for (const Clock& clock : m.clocks)
+    line("clock", clock.name + ": " + std::to_string(clock.now_hz / 1000000) + " MHz of " +
+                      std::to_string(clock.most_hz / 1000000) + ", " + clock.governor);
+  if (!found.usable.empty())  // what this program has is no fact of another machine
+    line("device code", found.gpus.device_code.empty() ? "none: this program was built without nvcc"
+                                                       : words(found.gpus.device_code, ", "));
+  line("cuda", found.gpus.driver_version
+                   ? "driver of CUDA " + two_part(found.gpus.driver_version / 10, 100)
+                   : "");
+  line("cuda", found.gpus.problem);
+  for (const GpuReport& gpu : found.gpus.gpus)
+    line(gpu.name.c_str(),
+         gpu.product + ", compute capability " + two_part(gpu.sm, 10) +
+             (gpu.is_integrated ? ", integrated, " : ", ") +
+             // Of one that cannot be used nobody asked how much is free.
+             (gpu.problem.empty() ? std::to_string(gpu.free_bytes >> 20) + " of " : "") +
+             std::to_string(gpu.total_bytes >> 20) + " MiB" + (gpu.problem.empty() ? " free" : "") +
+             ", device code " +
+             (gpu.sm == 0   ? "emulated"
+              : gpu.code_sm ? std::to_string(gpu.code_sm)
+                            : "none") +
+             (gpu.problem.empty() ? "" : ", not usable: " + gpu.problem));
+  for (const Finding& finding : found.findings)
+    printf("%s %s\n        do: %s\n", finding.is_problem ? "problem" : "note   ",
+           one_line(finding.what).c_str(), one_line(finding.fix).c_str());
+  if (found.findings.empty()) printf("nothing to do\n");
+}
+
+/// What was asked for and is not there.
+std::string missing(const Arguments& a, const Diagnosis& found) {
+  for (const std::string& name : a.require) {
+    const bool is_isa =
+        std::find(found.built.begin(), found.built.end(), name) != found.built.end();
+    if (!is_isa && name != "cuda")
+      host::fail(host::Exit::kUsage, "doctor: --require takes cuda or an instruction set (" +
+                                         words(found.built) + "), not '" + name + "'");
+    if (name == "cuda" && !why_no_gpu(found.gpus).empty()) return "cuda: " + why_no_gpu(found.gpus);
+    if (is_isa && std::find(found.usable.begin(), found.usable.end(), name) == found.usable.end())
+      return name + ": this processor cannot run it";
+  }
+  return "";
+}
+
+int doctor(const Arguments& a) {
+  if (a.root != "/" && !a.require.empty())
+    host::fail(
+        host::Exit::kUsage,
+        "doctor: --require asks this machine, --root reads another's files; give one of them");
+  struct stat folder;
+  const int error = stat(a.root.c_str(), &folder) != 0 ? errno
+                    : S_ISDIR(folder.st_mode)          ? 0
+                                                       : ENOTDIR;
+  if (error)
+    host::fail(host::Exit::kUnavailable,
+               "doctor: --root " + a.root + ": " + strerror(error) +
+                   "; name the folder that etc, proc, sys and var were copied to");
+  const Diagnosis found = diagnose(a.root);
+  const std::string lacking = missing(a, found);
+  if (a.json)
+    printf("%s\n", as_json(found).dump(1, ' ', false, Json::error_handler_t::replace).c_str());
+  else
+    print(found);
+  if (!lacking.empty()) host::fail(host::Exit::kUnavailable, "doctor: " + lacking);
+  return 0;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Action* chosen) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* command = add_command(
+      app, chosen, "doctor",
+      "What this machine has for models to run on, what is wrong, and what to do",
+      "  ingot doctor\n"
+      "  ingot doctor --require cuda && ingot run model.ingot --device cuda --inputs in.npz\n"
+      "  ingot doctor --json > board.json",
+      [a] { return doctor(*a); });
+  command->add_flag("--json", a->json, "everything as JSON");
+  command
+      ->add_option("--require", a->require,
+                   "exit code 7 when it cannot be used: cuda, or an instruction set")
+      ->type_name("NAME");
+  command
+      ->add_option(
+          "--root", a->root,
+          "read etc, proc, sys and var below this folder: files copied from another machine")
+      ->type_name("DIR");
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,30 @@
+// tools/cli/inspect/inspect.h - what `ingot inspect` gathers: one report, printed as text or as
+// JSON.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace ingot::cli {
+
+struct InspectArguments {
+  std::string file;
+  bool json = false, ops = false, tensors = false, plan = false, metadata = false, hashes = false,
+       weights = false;
+  std::vector<std::string> dims;
+};
+
+/// Everything about an .ingot file. The keys are documented in docs/cli.md and only ever added to.
+nlohmann::ordered_json inspect_file(const InspectArguments& arguments);
+/// `dims`, all integers, -1 where an extent is open, and `dim_names`, all texts, "" where it is a
+/// number. `texts` has one or the other of each.
+void put_dims(nlohmann::ordered_json* object, const std::vector<std::string>& texts);
+/// What is in a source, and whether it can be cast: all that stands in the way.
+nlohmann::ordered_json inspect_source(const InspectArguments& arguments);
+/// Weights alone: a PyTorch checkpoint, safetensors, the index of a sharded one.
+bool is_checkpoint(const std::string& path);
+nlohmann::ordered_json inspect_checkpoint(const InspectArguments& arguments);
+void print_checkpoint(const nlohmann::ordered_json& report, const InspectArguments& arguments);
+void print_inspection(const nlohmann::ordered_json& report, const InspectArguments& arguments);
+
+}  // namespace ingot::cli

@@ -1,0 +1,207 @@
+// The report on a checkpoint: its tensors, what surrounds them, where they were trained.
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "runtime/base/sha256.h"
+#include "tools/checkpoint/tensors/checkpoint.h"
+#include "tools/cli/inspect/inspect.h"
+#include "tools/cli/output/terminal.h"
+#include "tools/files/failure.h"
+#include "tools/files/file_kind.h"
+#include "tools/import/torchscript/import.h"
+#include "tools/weights/programs/read_weights.h"
+
+namespace ingot::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string digest_of(const checkpoint::Tensor& tensor) {
+  Sha256 hash;
+  checkpoint::read_tensor(tensor,
+                          [&](const void* bytes, size_t count) { hash.update(bytes, count); });
+  uint8_t digest[32];
+  hash.finish(digest);
+  std::string text;
+  for (const uint8_t byte : digest) {
+    char two[3];
+    snprintf(two, sizeof two, "%02x", byte);
+    text += two;
+  }
+  return text;
+}
+
+Json value_of(const checkpoint::FactValue& value) {
+  return std::visit(
+      [](const auto& v) -> Json {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, std::monostate>)
+          return nullptr;
+        else if constexpr (std::is_same_v<T, double>)
+          return std::isfinite(v) ? Json(v) : Json(std::to_string(v));
+        else
+          return v;
+      },
+      value);
+}
+
+Json tensor_of(const checkpoint::Tensor& t, bool hashes) {
+  Json json = {{"name", checkpoint::path_text(t.path)},
+               {"path", t.path},
+               {"dtype", checkpoint::element_name(t.type)},
+               {"dims", t.dims},
+               {"bytes", t.bytes()}};
+  if (!t.location.empty()) json["location"] = t.location;
+  if (t.is_parameter) json["parameter"] = true;
+  if (t.quantization) {
+    const checkpoint::Quantization& q = *t.quantization;
+    json["quantization"] = {{"scheme", q.scheme},
+                            {"scales", q.scales},
+                            {"zero_points", q.zero_points},
+                            {"axis", q.axis}};
+  }
+  if (hashes) json["sha256"] = digest_of(t);
+  return json;
+}
+
+/// What forward() of a TorchScript file takes; null where the archive has no program that is cast.
+Json program_of(const std::string& path) {
+  Json parameters = Json::array();
+  try {
+    for (const torchscript::Parameter& p : torchscript::describe_parameters(path))
+      parameters.push_back({{"name", p.name},
+                            {"type", p.type},
+                            {"traced_with", p.shape},
+                            {"has_default", p.has_default}});
+  } catch (const host::Failure& failure) {
+    return {{"castable", false}, {"why", failure.message()}};
+  } catch (const graph::CastError& error) {
+    return {{"castable", false}, {"why", error.message}};
+  }
+  return {{"method", "forward"}, {"parameters", parameters}};
+}
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void print_program(const Json& program) {
+  if (program.contains("why")) {
+    printf("Program: %s\n", text_of(program["why"]).c_str());
+    return;
+  }
+  printf("Program: forward(), a TorchScript program\n");
+  Table table({"", "", ""});
+  for (const Json& p : program["parameters"]) {
+    const std::string traced = text_of(p["traced_with"]);
+    table.row({text_of(p["name"]), text_of(p["type"]),
+               traced.empty() ? p["has_default"].get<bool>() ? "has a default" : ""
+                              : "traced with " + traced});
+  }
+  fputs(table.text().c_str(), stdout);
+}
+
+bool is_tflite(const std::string& path) { return host::file_kind(path) == host::FileKind::kTflite; }
+
+}  // namespace
+
+bool is_checkpoint(const std::string& path) {
+  switch (host::file_kind(path)) {
+    case host::FileKind::kZip:
+    case host::FileKind::kNumpyArray:
+    case host::FileKind::kTflite:  // its weights are what can be read of it
+    case host::FileKind::kGguf:
+    case host::FileKind::kHdf5:
+    case host::FileKind::kBson:
+    case host::FileKind::kPickle:
+    case host::FileKind::kSafetensors: return true;
+    case host::FileKind::kOther: {
+      const std::string text = host::kind_text(path, host::FileKind::kOther);
+      // A name that promises weights gets the readers' own words on what is wrong with its content.
+      const std::string end = path.substr(std::min(path.size(), path.rfind('.')));
+      const bool named = end == ".safetensors" || end == ".pth" || end == ".pt" || end == ".ckpt";
+      return named || text.find("JSON") != std::string::npos ||
+             text.find("tar archive") != std::string::npos;
+    }
+    default: return false;
+  }
+}
+
+Json inspect_checkpoint(const InspectArguments& a) {
+  const checkpoint::Checkpoint c = weights::read_weights(a.file);
+  Json report = {{"file", a.file},
+                 {"kind", is_tflite(a.file) ? "TFLite model" : "checkpoint"},
+                 {"file_bytes", host::file_bytes(a.file)},
+                 {"format", c.format}};
+  report["tensor_count"] = c.tensors.size();
+  uint64_t bytes = 0;
+  std::map<std::string, uint64_t> types, locations;
+  for (const checkpoint::Tensor& t : c.tensors) {
+    bytes += t.bytes();
+    types[checkpoint::element_name(t.type)]++;
+    if (!t.location.empty()) locations[t.location]++;
+  }
+  report["tensor_bytes"] = bytes;
+  report["dtypes"] = types;
+  report["locations"] = locations;
+  report["notes"] = c.notes;
+  report["tensors"] = Json::array();
+  for (const checkpoint::Tensor& t : c.tensors) report["tensors"].push_back(tensor_of(t, a.hashes));
+  if (c.format == "torchscript") report["program"] = program_of(a.file);
+  report["facts"] = Json::array();
+  for (const checkpoint::Fact& f : c.facts)
+    report["facts"].push_back(
+        {{"name", checkpoint::path_text(f.path)}, {"path", f.path}, {"value", value_of(f.value)}});
+  return report;
+}
+
+void print_checkpoint(const Json& r, const InspectArguments& a) {
+  printf("%s: %s (%s), %s bytes\n", a.file.c_str(), text_of(r["kind"]).c_str(),
+         text_of(r["format"]).c_str(), grouped(r["file_bytes"].get<uint64_t>()).c_str());
+  std::string types, locations;
+  for (const auto& [type, count] : r["dtypes"].items())
+    types += (types.empty() ? "" : ", ") + text_of(count) + " " + type;
+  for (const auto& [place, count] : r["locations"].items())
+    locations += (locations.empty() ? "" : ", ") + place;
+  printf("Tensors: %s of %s (%s)%s\n", text_of(r["tensor_count"]).c_str(),
+         short_bytes(r["tensor_bytes"].get<uint64_t>()).c_str(), types.c_str(),
+         locations.empty()
+             ? ""
+             : (", saved on " + locations + ": where they lie is said when a model is loaded")
+                   .c_str());
+  constexpr size_t kShort = 12;
+  const bool all = a.tensors;
+  Table tensors({"", "", ">", ""});
+  size_t shown = 0;
+  for (const Json& t : r["tensors"]) {
+    if (!all && shown++ == kShort) break;
+    tensors.row({text_of(t["name"]), text_of(t["dtype"]) + " " + t["dims"].dump(),
+                 grouped(t["bytes"].get<uint64_t>()),
+                 t.contains("sha256") ? text_of(t["sha256"]) : ""});
+  }
+  fputs(tensors.text().c_str(), stdout);
+  if (r.contains("program")) print_program(r["program"]);
+  if (!all && r["tensors"].size() > kShort)
+    printf("  ... %zu more; --tensors lists all\n", r["tensors"].size() - kShort);
+  if (!r["facts"].empty()) {
+    printf("Beside the tensors\n");
+    Table facts({"", ""});
+    shown = 0;
+    for (const Json& f : r["facts"]) {
+      if (!a.metadata && shown++ == kShort) break;
+      std::string text = text_of(f["value"]);
+      if (text.size() > 100) text = text.substr(0, 97) + "...";
+      facts.row({text_of(f["name"]), text});
+    }
+    fputs(facts.text().c_str(), stdout);
+    if (!a.metadata && r["facts"].size() > kShort)
+      printf("  ... %zu more; --metadata lists all\n", r["facts"].size() - kShort);
+  }
+  for (const Json& text : r["notes"]) printf("note: %s\n", text_of(text).c_str());
+}
+
+}  // namespace ingot::cli

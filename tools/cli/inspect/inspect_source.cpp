@@ -1,0 +1,125 @@
+// The report on a source: what is in it, and all that keeps it from being cast.
+
+#include "tools/cli/conversion/conversion.h"
+#include "tools/cli/inspect/inspect.h"
+#include "tools/compile/write/file_writer.h"
+#include "tools/files/file_kind.h"
+#include "tools/import/onnx/describe.h"
+#include "tools/import/pt2/import.h"
+
+namespace ingot::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json obstacles_of(const graph::CastError& error) {
+  Json list = Json::array();
+  for (const graph::Unsupported& u : error.unsupported) {
+    list.push_back({{"op", u.op},
+                    {"attribute", u.attribute},
+                    {"node", u.node},
+                    {"output", u.output},
+                    {"why", u.why},
+                    {"hint", u.hint}});
+  }
+  return list;
+}
+
+std::string dim_text(const cast::ProgramSpec& program, Dim dim) {
+  if (dim >= 0) return std::to_string(dim);
+  const DimExpr& e = program.dim_exprs[size_t(-1 - dim)];
+  if (e.op == DimOp::kSymbol) return program.symbols[size_t(e.a)].name;
+  return "?";
+}
+
+Json port_of(const std::string& name, const std::string& dtype,
+             const std::vector<std::string>& dims, const std::string& layout) {
+  Json port = {{"name", name}, {"dtype", dtype}};
+  put_dims(&port, dims);
+  port["layout"] = layout;
+  return port;
+}
+
+Json port_of(const cast::ProgramSpec& program, const cast::PortSpec& port) {
+  const cast::ValueSpec& value = program.values[size_t(port.value)];
+  std::vector<std::string> dims = port.source_dims;
+  if (dims.empty())
+    for (const Dim dim : value.dims) dims.push_back(dim_text(program, dim));
+  return port_of(port.name, host::array_dtype_name(value.dtype), dims, port.layout);
+}
+
+/// Inputs, outputs and nodes as the source states them, for one that the importer refuses.
+void add_description(const std::string& path, Json* report) {
+  const bool pt2 = (*report)["kind"] == "pt2";
+  const importer::SourceDescription source =
+      pt2 ? pt2::describe_pt2(path) : onnx::describe_onnx(path);
+  const auto ports = [](const std::vector<importer::PortDescription>& all) {
+    Json list = Json::array();
+    for (const importer::PortDescription& port : all)
+      list.push_back(port_of(port.name, port.dtype, port.dims, ""));
+    return list;
+  };
+  (*report)["format"] = (*report)["kind"];
+  (*report)["producer"] = source.producer;
+  (*report)["inputs"] = ports(source.inputs);
+  (*report)["outputs"] = ports(source.outputs);
+  (*report)["op_counts"] = source.op_counts;
+  (*report)["notes"] = Json::array();
+}
+
+/// What --ops, --tensors, --plan and --metadata ask for: of the program that conversion makes of
+/// the source.
+void add_program(const InspectArguments& a, const cast::FileSpec& file, Json* report) {
+  const host::TemporaryPath converted(".ingot");
+  cast::write_file(file, converted.path());
+  InspectArguments of_file = a;
+  of_file.file = converted.path();
+  of_file.dims.clear();  // they are numbers in the file
+  const Json program = inspect_file(of_file);
+  for (const char* key : {"ops", "tensors", "plan", "metadata"})
+    if (program.contains(key)) (*report)[key] = program[key];
+}
+
+}  // namespace
+
+Json inspect_source(const InspectArguments& a) {
+  require_source(a.file);
+  // of those that pass here, a torch.export archive
+  const bool zip = host::file_kind(a.file) == host::FileKind::kZip;
+  Json report = {
+      {"file", a.file}, {"kind", zip ? "pt2" : "onnx"}, {"file_bytes", host::file_bytes(a.file)}};
+  cast::CastOptions options;
+  options.dims = a.dims;
+  try {
+    const cast::CastResult result = cast_with_progress(a.file, options);
+    const cast::ProgramSpec& program = result.file.program;
+    report["format"] = result.file.metadata.source_format;
+    report["producer"] = result.file.metadata.source_producer;
+    report["inputs"] = Json::array();
+    report["outputs"] = Json::array();
+    for (const cast::PortSpec& port : program.inputs)
+      report["inputs"].push_back(port_of(program, port));
+    for (const cast::PortSpec& port : program.outputs)
+      report["outputs"].push_back(port_of(program, port));
+    Json counts = Json::object();
+    for (const cast::SourceNodeSpec& node : result.file.metadata.source_nodes)
+      counts[node.op] = counts.value(node.op, 0) + 1;
+    report["op_counts"] = counts;
+    report["weights_bytes"] = result.report.weight_bytes;
+    report["activation_bytes"] = result.report.arena_bytes;
+    report["notes"] = result.report.notes;
+    report["castable"] = true;
+    report["obstacles"] = Json::array();
+    if (a.ops || a.tensors || a.plan || a.metadata) add_program(a, result.file, &report);
+  } catch (const graph::CastError& error) {
+    if (error.exit_code != int(host::Exit::kUnsupported))
+      throw;  // damaged, unsafe, out of reach: there is nothing to report on
+    add_description(a.file, &report);
+    report["castable"] = false;
+    report["why"] = error.message;
+    report["obstacles"] = obstacles_of(error);
+  }
+  return report;
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,80 @@
+#include "tools/cli/options/session_options.h"
+
+#include "tools/cli/options/help.h"
+#include "tools/files/failure.h"
+
+namespace ingot::cli {
+
+void SessionArguments::declare(CLI::App* command, bool memory) {
+  command->add_option("--device", device, "auto, cpu, cuda or cuda:N")
+      ->type_name("DEVICE")
+      ->capture_default_str();
+  command->add_flag(
+      "--strict", strict,
+      "an error where the device has no kernel for an instruction; else the CPU runs it");
+  command->add_flag("--host-branches", host_branches,
+                    "the CPU decides Ifs and Loops of a GPU between launches, although its driver "
+                    "could inside one");
+  command
+      ->add_option("--place", places,
+                   "device of the weights of that name, * for any letters; 'trained': where they "
+                   "were saved (repeatable)")
+      ->type_name("PATTERN=DEVICE")
+      ->expected(1)
+      ->take_all();
+  command->add_option("--threads", threads, "threads of the team; 0: one for each processor")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--dim", dims, "value of a dimension that the file leaves open (repeatable)")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
+  group_options(command, "Session",
+                {"device", "strict", "host-branches", "place", "threads", "dim"});
+  if (!memory) return;
+  command
+      ->add_option("--arena-bytes", arena_bytes,
+                   "refuse to take more memory than this (64K, 12M, 2G)")
+      ->type_name("N");
+  command
+      ->add_option("--trust", trust,
+                   "none, or hashes: compare the weights with their SHA-256 first")
+      ->type_name("none|hashes")
+      ->capture_default_str();
+  command
+      ->add_option("--map", map,
+                   "share: map the weights; copy: read them (for files that others may write)")
+      ->type_name("share|copy")
+      ->capture_default_str();
+  group_options(command, "Memory", {"arena-bytes", "trust", "map"});
+}
+
+OpenSettings SessionArguments::open_settings() const {
+  OpenSettings settings;
+  settings.trust = parse_choice("--trust", trust, {"none", "hashes"}) == "hashes"
+                       ? INGOT_TRUST_HASHES
+                       : INGOT_TRUST_NONE;
+  settings.map =
+      parse_choice("--map", map, {"share", "copy"}) == "copy" ? INGOT_MAP_COPY : INGOT_MAP_SHARE;
+  return settings;
+}
+
+SessionSettings SessionArguments::session_settings() const {
+  SessionSettings settings;
+  const std::string kind = device.substr(0, device.find(':'));
+  if (kind == "gpu" || kind == "GPU" || kind == "nvidia")  // nearer to cpu by its letters
+    host::fail(host::Exit::kUsage,
+               "--device: a GPU is cuda, the second cuda:1; found '" + device + "'");
+  parse_choice("--device", kind, {"auto", "cpu", "cuda", "null", "fake"});
+  settings.device = device;
+  settings.places = parse_places(places);
+  if (strict) settings.flags |= INGOT_STRICT;
+  if (host_branches) settings.flags |= INGOT_HOST_BRANCHES;
+  settings.threads = int32_t(parse_integer("--threads", threads, 0, INGOT_MAX_THREADS));
+  if (!arena_bytes.empty()) settings.arena_limit = parse_bytes("--arena-bytes", arena_bytes);
+  // 0 would mean no limit
+  if (!arena_bytes.empty() && settings.arena_limit == 0) settings.arena_limit = 1;
+  return settings;
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,217 @@
+#include "tools/cli/output/terminal.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "tools/files/standard_streams.h"
+
+namespace ingot::cli {
+namespace {
+
+bool quiet = false;
+int report_descriptor = STDOUT_FILENO;
+
+uint64_t clock_ns() {
+  using namespace std::chrono;
+  return uint64_t(duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+/// Characters, not bytes, of UTF-8.
+size_t width(const std::string& text) {
+  return size_t(
+      std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
+}
+
+/// Control characters but line ends and tabs as '?'. `last` is the byte before, of which there may
+/// be none (0).
+void hide_controls(std::string* text, unsigned char* last) {
+  for (char& c : *text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool control = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
+    const bool c1 = *last == 0xc2 && byte >= 0x80 && byte < 0xa0;  // the same in two bytes of UTF-8
+    if (control || c1) c = '?';
+    *last = byte;
+  }
+}
+
+#if defined(__linux__)
+ssize_t write_guarded(void* last_byte, const char* bytes, size_t count) {
+  std::string clean = host::with_stream_names(std::string(bytes, count));
+  hide_controls(&clean, static_cast<unsigned char*>(last_byte));
+  for (size_t done = 0; done < count;) {
+    const ssize_t written = ::write(report_descriptor, clean.data() + done, count - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return 0;  // an error, says fopencookie
+    done += size_t(written);
+  }
+  return ssize_t(count);
+}
+#endif
+
+}  // namespace
+
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  unsigned char last = 0;
+  hide_controls(&text, &last);
+  return text;
+}
+
+void guard_standard_output() {
+#if defined(__linux__)
+  static unsigned char last_byte = 0;
+  fflush(stdout);
+  FILE* guarded = fopencookie(&last_byte, "w", {nullptr, write_guarded, nullptr, nullptr});
+  if (!guarded) return;
+  if (isatty(STDOUT_FILENO)) setvbuf(guarded, nullptr, _IOLBF, BUFSIZ);
+  stdout = guarded;
+#endif
+}
+
+void send_reports_to_standard_error() {
+  fflush(stdout);
+  report_descriptor = STDERR_FILENO;
+}
+
+void be_quiet() { quiet = true; }
+
+void summary(const char* format, ...) {
+  if (quiet) return;
+  va_list arguments;
+  va_start(arguments, format);
+  vprintf(format, arguments);
+  va_end(arguments);
+}
+
+std::string grouped(uint64_t n) {
+  std::string digits = std::to_string(n);
+  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string short_bytes(uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KB", "MB", "GB", "TB"};
+  double value = double(bytes);
+  int unit = 0;
+  while (value >= 1000 && unit < 4) {
+    value /= 1000;
+    unit++;
+  }
+  char text[32];
+  snprintf(text, sizeof text,
+           unit == 0    ? "%.0f %s"
+           : value < 10 ? "%.2f %s"
+                        : "%.1f %s",
+           value, kUnits[unit]);
+  return text;
+}
+
+std::string short_time(double ms) {
+  char text[32];
+  if (ms >= 1000)
+    snprintf(text, sizeof text, "%.2f s", ms / 1000);
+  else if (ms >= 1)
+    snprintf(text, sizeof text, "%.3f ms", ms);
+  else
+    snprintf(text, sizeof text, "%.1f us", ms * 1000);
+  return text;
+}
+
+std::string number(double value, int digits) {
+  char text[32];
+  snprintf(text, sizeof text, "%.*g", digits, value);
+  return text;
+}
+
+std::string Table::text(const std::string& indent) const {
+  std::vector<size_t> widths;
+  std::vector<bool> right;
+  std::vector<std::string> names;
+  for (const std::string& heading : headings_) {
+    right.push_back(!heading.empty() && heading[0] == '>');
+    names.push_back(right.back() ? heading.substr(1) : heading);
+    widths.push_back(width(names.back()));
+  }
+  for (const auto& cells : rows_) {
+    for (size_t i = 0; i < cells.size() && i < widths.size(); i++)
+      widths[i] = std::max(widths[i], width(cells[i]));
+  }
+  std::string out;
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string text = indent;
+    // a cell is one line, whatever a name holds
+    for (size_t i = 0; i < cells.size() && i < widths.size(); i++) {
+      const std::string pad(widths[i] - width(cells[i]), ' ');
+      text += (i ? "  " : "") + (right[i] ? pad + cells[i] : cells[i] + pad);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    std::replace(text.begin(), text.end(), '\n', '?');
+    out += text + "\n";
+  };
+  if (std::any_of(names.begin(), names.end(), [](const std::string& n) { return !n.empty(); }))
+    line(names);
+  for (const auto& cells : rows_) line(cells);
+  return out;
+}
+
+void add_pass_rows(Table* table, const std::string& name, const std::string& changed,
+                   const std::string& remarks, size_t most) {
+  size_t shown = 0, left = 0;
+  for (size_t at = 0; at < remarks.size() || shown == 0;) {
+    const size_t end = std::min(remarks.find("; ", at), remarks.size());
+    const std::string remark = remarks.substr(at, end - at);
+    if (shown == 0)
+      table->row({name, changed, remark});
+    else if (shown < most)
+      table->row({"", "", remark});
+    else
+      left++;
+    shown++;
+    at = end + 2;
+  }
+  if (left > 0) table->row({"", "", "(" + std::to_string(left) + " more)"});
+}
+
+Progress::Progress(const std::string& title) : title_(title), began_ns_(clock_ns()) {
+  const char* kind = getenv("TERM");
+  on_ = !quiet && isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
+}
+
+void Progress::show(const std::string& stage, double fraction) {
+  if (!on_) return;
+  const uint64_t now = clock_ns();
+  if (drawn_ && now - drawn_ns_ < 50'000'000 && fraction >= 0 && fraction < 1) return;
+  drawn_ns_ = now;
+  std::string bar;
+  if (fraction >= 0) {
+    const int full = int(std::lround(20 * std::min(fraction, 1.0)));
+    bar = " [" + std::string(size_t(full), '#') + std::string(size_t(20 - full), '.') + "]";
+  }
+  fprintf(stderr, "\r\033[K%s%s %s %.1f s", title_.c_str(), bar.c_str(), stage.c_str(),
+          double(now - began_ns_) / 1e9);
+  fflush(stderr);
+  drawn_ = true;
+}
+
+void Progress::clear() {
+  if (!drawn_) return;
+  fputs("\r\033[K", stderr);
+  fflush(stderr);
+  drawn_ = false;
+}
+
+void note(const std::string& text) {
+  if (!quiet) fprintf(stderr, "note: %s\n", one_line(host::with_stream_names(text)).c_str());
+}
+
+}  // namespace ingot::cli

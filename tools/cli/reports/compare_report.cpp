@@ -1,0 +1,149 @@
+#include "tools/cli/reports/compare_report.h"
+
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tools/cli/output/terminal.h"
+
+namespace ingot::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json finite(double value) {
+  return std::isfinite(value) ? Json(value) : Json(std::to_string(value));
+}
+
+Json to_json(const compare::Measure& m) {
+  return {{"passed", m.passed},    {"error", finite(m.error)}, {"largest", finite(m.largest)},
+          {"allowed", m.allowed},  {"ratio", m.ratio()},       {"differing", m.differing},
+          {"elements", m.elements}};
+}
+
+std::string plural(size_t n, const char* what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+std::string verdict(const DepartureAnswer& a, Culprit culprit) {
+  return a.culprit == culprit ? "WRONG" : int(a.culprit) != 0 && a.culprit < culprit ? "?" : "ok";
+}
+
+/// The stage, and what stands behind "ok".
+void print_stages(const DepartureAnswer& a) {
+  Table table({"", "", ""});
+  table.row({a.has_golden ? verdict(a, Culprit::kImport) : "-", "import",
+             a.has_golden ? plural(a.import_compared, "value") +
+                                " of the source's graph compared with the golden"
+                          : "no golden to judge it by"});
+  table.row({verdict(a, Culprit::kPass), "passes",
+             std::to_string(a.passes_judged) + " runs of passes judged, " +
+                 plural(a.nodes_judged, "node") + " computed"});
+  table.row({verdict(a, Culprit::kCast), "casting",
+             std::to_string(a.instructions_known) + " of " +
+                 plural(a.instructions_ran, "instruction") + " compared with the source"});
+  table.row({verdict(a, Culprit::kKernel), "kernels",
+             a.program.isa + " against the naive ones in double"});
+  fputs(table.text("").c_str(), stdout);
+}
+
+}  // namespace
+
+std::string source_text(const DepartureAnswer& a, uint32_t source) {
+  if (source >= a.source_nodes.size()) return "node " + std::to_string(source);
+  const graph::SourceNode& node = a.source_nodes[source];
+  return node.op + " '" + (node.name.empty() ? node.output : node.name) + "'";
+}
+
+std::string iterations_text(const compare::Iterations& iterations) {
+  std::string text;
+  for (size_t i = iterations.size(); i-- > 0;)
+    text += (text.empty() ? "iteration " : " of the inner loop, in iteration ") +
+            std::to_string(iterations[i]);
+  return text + " of the " + (iterations.size() > 1 ? "outer " : "") + "loop";
+}
+
+void print_compare_text(const DepartureAnswer& a) {
+  printf("%s\n", a.headline().c_str());
+  if (!a.value.empty() && a.culprit != Culprit::kNone)
+    printf("  value '%s': %s\n", a.value.c_str(), a.detail.c_str());
+  if (!a.iterations.empty())
+    printf("  in %s, counted from 0\n", iterations_text(a.iterations).c_str());
+  for (size_t i = 0; i < a.sources.size() && i < 8; i++)
+    printf("  %s %s\n", i == 0 ? "source node " : "together with",
+           source_text(a, a.sources[i]).c_str());
+  if (a.culprit == Culprit::kImport && a.suspects.size() > 1) {
+    printf("  one of these %zu nodes is wrong (mid: arrays in the golden narrow it):\n",
+           a.suspects.size());
+    for (size_t i = 0; i < a.suspects.size() && i < 12; i++)
+      printf("    %s\n", source_text(a, a.suspects[i]).c_str());
+  }
+  if (a.steps > 1 && a.culprit == Culprit::kNone)
+    printf("  all %lld steps are within the tolerance; step %lld was looked into\n",
+           static_cast<long long>(a.steps), static_cast<long long>(a.step));
+  else if (a.steps > 1)
+    printf("  step %lld of %lld, counted from 0, is the first that is wrong\n",
+           static_cast<long long>(a.step), static_cast<long long>(a.steps));
+  print_stages(a);
+  for (const CheckedOutput& o : a.outputs)
+    printf("%s %s (against the %s)\n", o.comparison.passed ? "ok  " : "FAIL",
+           check::summary(o.comparison, o.dims).c_str(), a.outputs_against.c_str());
+  for (const std::string& text : a.notes) note(text);
+}
+
+void print_compare_json(const DepartureAnswer& a, const std::string& source,
+                        const std::string& file) {
+  const auto name = [&](uint32_t s) {
+    return s < a.source_nodes.size() ? a.source_nodes[s].name : "";
+  };
+  Json instructions = Json::array(), outputs = Json::array(), sources = Json::array(),
+       suspects = Json::array();
+  for (const uint32_t index : a.program.order) {
+    const JudgedInstruction& i = a.program.instructions[index];
+    Json one = {
+        {"index", index}, {"op", i.op}, {"name", i.name}, {"kernel", i.kernel}, {"dims", i.dims}};
+    for (const uint32_t s : i.sources) one["sources"].push_back(name(s));
+    if (i.known) one["alone"] = to_json(i.alone_error), one["whole"] = to_json(i.whole_error);
+    if (i.cast_error.elements) one["naive_against_source"] = to_json(i.cast_error);
+    if (i.kernel_error.elements) one["kernel_against_naive"] = to_json(i.kernel_error);
+    instructions.push_back(one);
+  }
+  for (const CheckedOutput& o : a.outputs)
+    outputs.push_back({{"name", o.comparison.name},
+                       {"passed", o.comparison.passed},
+                       {"largest_error", finite(o.comparison.largest_error)},
+                       {"largest_expected", finite(o.comparison.largest_expected)},
+                       {"allowed", o.comparison.allowed}});
+  for (const uint32_t s : a.sources) sources.push_back(name(s));
+  for (const uint32_t s : a.suspects) suspects.push_back(name(s));
+  const Json report = {{"source", source},
+                       {"file", file},
+                       {"departs", a.culprit != Culprit::kNone},
+                       {"equal", a.is_equal()},
+                       {"stage", culprit_name(a.culprit)},
+                       {"headline", a.headline()},
+                       {"by", a.pass},
+                       {"node", a.node},
+                       {"op", a.op},
+                       {"value", a.value},
+                       {"detail", a.detail},
+                       {"source_nodes", sources},
+                       {"suspects", suspects},
+                       {"instruction", a.instruction},
+                       {"iterations", a.iterations},
+                       {"step", a.step},
+                       {"steps", a.steps},
+                       {"isa", a.program.isa},
+                       {"is_fresh_cast", a.is_fresh_cast},
+                       {"values_compared_with_golden", a.import_compared},
+                       {"uncompared_outputs", a.uncompared},
+                       {"nodes_judged", a.nodes_judged},
+                       {"instructions_compared", a.instructions_known},
+                       {"outputs_against", a.outputs_against},
+                       {"outputs", outputs},
+                       {"instructions", instructions},
+                       {"notes", a.notes}};
+  printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+}  // namespace ingot::cli

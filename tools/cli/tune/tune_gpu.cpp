@@ -1,0 +1,153 @@
+#include "tools/cli/tune/tune_gpu.h"
+
+#include <algorithm>
+
+#include "runtime/api/translate.h"
+#include "runtime/device/cuda/choice.h"
+#include "runtime/device/cuda/cuda_device.h"
+#include "runtime/device/cuda/way_timer.h"
+#include "runtime/session/split.h"
+
+namespace ingot::cli {
+namespace {
+
+constexpr double kSampleNs =
+    // what a sample should take at least: events count in steps of about half a microsecond
+    200'000;
+constexpr double kMostRepeats = 32;
+
+void must(const Status& status, const ErrorDetail& detail) {
+  if (status.ok()) return;
+  GpuFault fault{};
+  api::report(status, detail, &fault.error);
+  throw fault;
+}
+
+/// The device that runs an instruction of the session; null where it is no GPU.
+Device* device_of(RunSession& s, uint32_t instruction) {
+  Device& device =
+      s.split ? s.split->devices[s.split->assignment->of_instruction[instruction]] : s.device;
+  return device.interface == &cuda::kCudaDevice && device.state ? &device : nullptr;
+}
+Device* any_device_of(RunSession& s) {
+  for (uint32_t i = 0; i < s.program.instructions.size; i++)
+    if (Device* device = device_of(s, i)) return device;
+  return nullptr;
+}
+
+struct Offered {
+  const GpuRow* row = nullptr;
+  GpuChoice choices[kMaxGpuChoices];
+  uint32_t count = 0;
+};
+/// At the addresses of the session.
+Offered offered(RunSession& s, uint32_t instruction) {
+  Offered out;
+  const Device* device = device_of(s, instruction);
+  if (!device || is_control(s.program.instructions[instruction].op)) return out;
+  const OpArguments& arguments = s.program.calls[instruction].arguments;
+  const GpuTraits traits = cuda::traits_of(cuda::gpu_facts(device->ordinal));
+  const GpuPrecision precision = GpuPrecision(s.program.precision);
+  out.row = find_gpu_row(ingot_cuda_kernel_set, s.program.instructions[instruction].op, arguments,
+                         traits, precision);
+  if (out.row) out.count = list_gpu_choices(*out.row, arguments, traits, precision, out.choices);
+  return out;
+}
+
+/// The launches of a way, some times one behind the other.
+struct WayGraph {
+  cuda::GraphExec graph = nullptr;
+  uint32_t repeats = 1;
+};
+
+}  // namespace
+
+GpuIdentity gpu_of(ingot_session* session) {
+  RunSession& s = *api::unwrap(session);
+  GpuIdentity out;
+  const Device* device = any_device_of(s);
+  if (!device) return out;
+  const cuda::GpuFacts& facts = cuda::gpu_facts(device->ordinal);
+  out.name = facts.name;
+  out.compute_capability = uint32_t(facts.sm);
+  out.multiprocessors = uint32_t(cuda::traits_of(facts).multiprocessors);
+  out.driver = uint32_t(cuda::driver().version);
+  out.precision = uint8_t(s.program.precision);
+  for (size_t i = 0; i < s.model->program.free_symbols; i++)
+    out.symbols.push_back(s.model->program.symbols[i].name);
+  return out;
+}
+
+std::vector<GpuWay> ways_of(ingot_session* session, uint32_t instruction) {
+  RunSession& s = *api::unwrap(session);
+  const Offered all = offered(s, instruction);
+  std::vector<GpuWay> ways;
+  for (uint32_t i = 0; all.count > 1 && i < all.count; i++)
+    ways.push_back(
+        {all.choices[i].name, all.choices[i].parts,
+         gpu_scratch(*all.row, s.program.calls[instruction].arguments,
+                     cuda::traits_of(cuda::gpu_facts(device_of(s, instruction)->ordinal)),
+                     GpuPrecision(s.program.precision), &all.choices[i])});
+  return ways;
+}
+
+struct WayTimer::State {
+  RunSession& session;
+  cuda::WayClock timer;
+  Offered ways{};
+  cuda::TimedWork work{};
+  std::vector<WayGraph> graphs{};
+
+  explicit State(RunSession& s) : session(s), timer(*any_device_of(s)) {}
+  ~State() { drop_all(); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void drop_all() {
+    for (const WayGraph& way : graphs)
+      if (way.graph) timer.drop(way.graph);
+    graphs.clear();
+  }
+  void build(size_t way, uint32_t repeats) {
+    WayGraph& own = graphs[way];
+    if (own.graph) timer.drop(own.graph);
+    own = {nullptr, repeats};
+    work.choice = &ways.choices[way];
+    ErrorDetail detail;
+    cuda::GraphExec graph = nullptr;
+    must(timer.prepare(work, repeats, &graph, &detail), detail);
+    own.graph = graph;
+  }
+  double time(size_t way) {
+    double nanoseconds = 0;
+    ErrorDetail detail;
+    must(timer.time(graphs[way].graph, &nanoseconds, &detail), detail);
+    return nanoseconds / graphs[way].repeats;
+  }
+};
+
+WayTimer::WayTimer(ingot_session* session, uint64_t scratch_bytes)
+    : state_(std::make_unique<State>(*api::unwrap(session))) {
+  ErrorDetail detail;
+  must(state_->timer.open(scratch_bytes, &detail), detail);
+}
+WayTimer::~WayTimer() = default;
+
+void WayTimer::begin(uint32_t instruction) {
+  State& t = *state_;
+  t.drop_all();
+  t.ways = offered(t.session, instruction);
+  t.work = {t.session.program.instructions[instruction].op,
+            &t.session.program.calls[instruction].arguments,
+            GpuPrecision(t.session.program.precision), nullptr};
+  t.graphs.resize(t.ways.count);
+  for (size_t way = 0; way < t.graphs.size(); way++) {
+    t.build(way, 1);
+    const double repeats = std::clamp(kSampleNs / std::max(t.time(way), 1.0), 1.0, kMostRepeats);
+    if (repeats >= 2) t.build(way, uint32_t(repeats));
+  }
+}
+
+double WayTimer::sample(size_t way) { return state_->time(way); }
+
+}  // namespace ingot::cli

@@ -1,0 +1,144 @@
+// tools/compile/convert/convert.cpp - the stages in their order.
+#include "tools/compile/convert/convert.h"
+
+#include <algorithm>
+
+#include "tools/compile/emit/emit.h"
+#include "tools/compile/emit/metadata.h"
+#include "tools/compile/emit/self_check.h"
+#include "tools/compile/lower/lower.h"
+#include "tools/compile/lower/state_pairs.h"
+#include "tools/compile/plan/carry.h"
+#include "tools/compile/plan/chains.h"
+#include "tools/compile/plan/schedule.h"
+#include "tools/compile/plan/states.h"
+#include "tools/compile/plan/views.h"
+
+namespace ingot::cast {
+namespace {
+
+bool targets(const CastOptions& options, const char* name) {
+  return std::find(options.targets.begin(), options.targets.end(), name) != options.targets.end();
+}
+
+void tell(const CastOptions& options, const char* stage, double done) {
+  if (options.progress) options.progress(stage, done);
+}
+
+/// Small caches and small memories: chains pay much earlier, and their rings have to be small as
+/// well.
+ChainRule chain_rule(const CastOptions& options) {
+  ChainRule rule;
+  if (targets(options, "mcu")) rule.least_bytes = 16 << 10, rule.ring_bytes = 16 << 10;
+  return rule;
+}
+
+double products_of(const Draft& draft, const DraftInstruction& instruction,
+                   const Bindings& typical) {
+  const auto elements = [&](int32_t id) {
+    return double(evaluate_type(draft.at(id), typical).elements());
+  };
+  const auto convolution = [&](const Conv2dAttributes& a, int32_t weights, double pixels) {
+    const double all = elements(weights);
+    return a.method == ConvMethod::kWinogradF43 ? pixels / 16 * all / 9 * kWinogradPlanes
+                                                : pixels * all;
+  };
+  switch (instruction.op()) {
+    case OpCode::kConv2d: {
+      const TensorType y = evaluate_type(draft.at(instruction.outputs[0]), typical);
+      return convolution(std::get<Conv2dAttributes>(instruction.attributes), instruction.inputs[1],
+                         double(y.dims[0] * y.dims[1] * y.dims[2]));
+    }
+    case OpCode::kLinear: {
+      const TensorType y = evaluate_type(draft.at(instruction.outputs[0]), typical);
+      return y.row_length() ? double(y.rows()) * elements(instruction.inputs[1]) : 0;
+    }
+    case OpCode::kAttention: {  // scores and sums
+      const TensorType q = evaluate_type(draft.at(instruction.inputs[0]), typical),
+                       k = evaluate_type(draft.at(instruction.inputs[1]), typical);
+      const int64_t keys = k.rank == 4 ? k.dims[2] : k.dims[1];
+      return double(keys) * double(q.elements() + elements(instruction.outputs[0]));
+    }
+    case OpCode::kMatMul: {
+      const TensorType a = evaluate_type(draft.at(instruction.inputs[0]), typical);
+      const bool transposed = std::get<MatMulAttributes>(instruction.attributes).trans_a;
+      return elements(instruction.outputs[0]) * double(a.rank == 0 ? 1
+                                                       : a.rank >= 2 && transposed
+                                                           ? a.dims[a.rank - 2]
+                                                           : a.row_length());
+    }
+    default: return 0;
+  }
+}
+
+void report_instructions(const Draft& draft, CastReport* report) {
+  const Bindings typical = typical_binding(draft);
+  for (const DraftSubprogram& subprogram : draft.subprograms) {
+    for (const DraftInstruction& instruction : subprogram.instructions) {
+      InstructionReport line;
+      line.op = op_name(instruction.op());
+      line.node = instruction.node;
+      line.note = instruction.note;
+      if (!instruction.outputs.empty() && instruction.outputs[0] >= 0)
+        line.dims = dims_text(draft.at(instruction.outputs[0]).dims);
+      line.macs = products_of(draft, instruction, typical);
+      for (const int32_t id : instruction.inputs) {
+        uint64_t bytes = 0;
+        if (id >= 0 && draft.at(id).kind == ValueKind::kConstant &&
+            storage_bytes(evaluate_type(draft.at(id), typical), &bytes))
+          line.weight_bytes += bytes;
+      }
+      const OpCode op = instruction.op();
+      if (op == OpCode::kCopy || op == OpCode::kConcat || op == OpCode::kSlice ||
+          op == OpCode::kTranspose)
+        report->copies.push_back(line.op + (line.node.empty() ? "" : " '" + line.node + "'") + " " +
+                                 line.dims + (line.note.empty() ? "" : ": " + line.note));
+      report->weight_bytes += line.weight_bytes;
+      report->instructions.push_back(std::move(line));
+    }
+  }
+}
+
+}  // namespace
+
+CastResult cast_model(graph::Model&& model, const CastOptions& options,
+                      std::vector<passes::PassRecord> passes) {
+  CastResult result;
+  result.report.passes = std::move(passes);
+  result.report.notes = model.notes;
+  result.report.hints = hint_states(model, options);
+  if (const std::string said = say_not_finite(model);
+      !said.empty() && options.weights.checkpoint.empty())
+    result.report.hints.push_back(said);
+  tell(options, "lower", 0.5);
+  Draft draft = lower(model, options, &result.report);
+  check_draft(draft, true);
+  if (options.fuse_chains) fuse_chains(&draft, chain_rule(options), &result.report);
+  tell(options, "views", 0.6);
+  eliminate_views(&draft, &result.report);
+  result.report.states = uint32_t(draft.states.size());
+  part_state_reads(&draft);
+  write_carried_in_place(&draft);
+  tell(options, "schedule", 0.7);
+  schedule(&draft, &result.report);
+  check_draft(draft, false);
+  report_instructions(draft, &result.report);
+  tell(options, "emit", 0.9);
+  result.file.program = emit_program(draft);
+  result.file.program.precision = options.precision;
+  if (options.targets == std::vector<std::string>{"mcu"}) result.file.segment_alignment = 16;
+  tell(options, "storage", 0.95);
+  CastReport& report = result.report;
+  report.storage = store_constants(options.storage, result.file.segment_alignment,
+                                   options.name_weights, &result.file.program);
+  report.weight_bytes -= report.storage.bytes_before - report.storage.bytes_after;
+  if (const std::string said = report.storage.summary(); !said.empty())
+    report.notes.push_back(said);
+  result.file.metadata = make_metadata(model, result.file.program, options, result.report);
+  result.file.goldens = options.goldens;
+  check_file(result.file, draft, trial_bindings(draft), options.require_kernels);
+  tell(options, "cast", 1);
+  return result;
+}
+
+}  // namespace ingot::cast

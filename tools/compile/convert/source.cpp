@@ -1,0 +1,154 @@
+// tools/compile/convert/source.cpp - from a source file to a file in memory: import, passes, cast.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "runtime/base/sha256.h"
+#include "tools/checkpoint/tensors/file_bytes.h"
+#include "tools/compile/convert/convert.h"
+#include "tools/compile/emit/record_weights.h"
+#include "tools/files/file_kind.h"
+#include "tools/files/input_file.h"
+#include "tools/files/standard_streams.h"
+#include "tools/files/work_budget.h"
+#include "tools/graph/compute_single.h"
+#include "tools/import/flux/import.h"
+#ifdef INGOT_HAVE_JSON
+#include "tools/import/keras/import.h"
+#endif
+#include "tools/import/onnx/describe.h"
+#include "tools/import/onnx/import.h"
+#include "tools/import/pt2/archive.h"
+#include "tools/import/pt2/import.h"
+#include "tools/import/torchscript/import.h"
+
+namespace ingot::cast {
+namespace {
+
+std::string sha256_of(const std::string& path) {
+  host::InputStream file(path);
+  Sha256 hash;
+  std::vector<char> block(1 << 20);
+  while (file) {
+    file.read(block.data(), std::streamsize(block.size()));
+    hash.update(block.data(), size_t(file.gcount()));
+  }
+  uint8_t digest[32];
+  hash.finish(digest);
+  std::string text;
+  for (const uint8_t byte : digest) {
+    char two[3];
+    std::snprintf(two, sizeof two, "%02x", byte);
+    text += two;
+  }
+  return text;
+}
+
+/// What a program keeps from run to run becomes pairs of states, but for those that the caller
+/// pairs himself.
+void add_states(CastOptions& options, const std::vector<torchscript::State>& states) {
+  for (const torchscript::State& state : states) {
+    bool given = false;
+    for (const StatePair& pair : options.states) given = given || pair.input == state.input;
+    if (!given) options.states.push_back({state.input, state.output, state.init});
+  }
+}
+
+/// The content decides which importer. States of a program are added to the options.
+graph::Model import_source(const std::string& path, const importer::ImportOptions& import,
+                           CastOptions& options) {
+  const bool zip = host::file_kind(path) == host::FileKind::kZip;
+  if (zip && torchscript::is_torchscript(path)) {
+    torchscript::ImportOptions program_options;
+    program_options.input_shapes = import.input_shapes;
+    program_options.dims = import.dims;
+    program_options.replace_weights = import.replace_weights;
+    for (const std::string& argument : options.input_types)
+      torchscript::add_input_type(program_options, argument);
+    for (const std::string& argument : options.arguments)
+      torchscript::add_argument(program_options, argument);
+    torchscript::Program program = torchscript::import_torchscript(path, program_options);
+    add_states(options, program.states);
+    return std::move(program.model);
+  }
+  if (!options.input_types.empty() || !options.arguments.empty())
+    graph::throw_cast_error(5, path +
+                                   ": --input-type and --argument are for TorchScript programs; "
+                                   "this one says both itself");
+  if (zip && pt2::is_exported_program(path)) return pt2::import_pt2(path, import);
+#ifdef INGOT_HAVE_JSON
+  if (keras::is_keras_model(path)) return keras::import_keras(path, import);
+#endif
+  if (flux::is_flux_model(path)) return flux::import_flux(path, import);
+  return onnx::import_onnx(path, import);
+}
+
+}  // namespace
+
+CastResult cast_source(const std::string& source, const CastOptions& given) {
+  CastOptions options = given;
+  const auto tell = [&](const char* stage, double done) {
+    if (options.progress) options.progress(stage, done);
+  };
+  importer::ImportOptions wanted;
+  for (const std::string& argument : options.input_shapes)
+    importer::add_input_shape(wanted, argument);
+  for (const std::string& argument : options.dims) importer::add_dim(wanted, argument);
+  wanted.expected_inputs = options.expected_inputs;
+  overlay::OverlayReport used;
+  if (!options.weights.checkpoint.empty()) {
+    wanted.replace_weights = [&](graph::Model& model, const graph::WeightSites& sites) {
+      used = overlay::overlay_weights(model, sites, options.weights);
+    };
+    wanted.replace_tensors = [&](checkpoint::Checkpoint& tensors) {
+      std::vector<std::string> notes;
+      used = overlay::overlay_tensors(tensors, options.weights, &notes);
+      return notes;
+    };
+  }
+  tell("import", 0);
+  std::error_code unknown;
+  const uint64_t file_bytes = uint64_t(std::filesystem::file_size(source, unknown));
+  const host::WorkBudget budget(source, unknown ? 0 : file_bytes);
+  uint64_t weights_bytes = unknown ? 0 : file_bytes;
+  if (host::file_kind(source) == host::FileKind::kOnnx)
+    weights_bytes += onnx::external_data_bytes(source);
+  if (!options.weights.checkpoint.empty())
+    weights_bytes = std::max(weights_bytes, checkpoint::file_bytes(options.weights.checkpoint));
+  // What conversion has resident at most (tools/files/large_blocks.h).
+  host::require_memory(source + ": conversion", weights_bytes / 10 * 13);
+  graph::Model model = import_source(source, wanted, options);
+  graph::compute_in_single(model);
+  insert_pictures(model, options.pictures);
+  if (options.observe) options.observe("import", model);
+  tell("passes", 0.3);
+  passes::PassOptions pass_options;
+  pass_options.io_layout = options.io_layout;
+  pass_options.observe = options.observe;
+  std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
+  const std::string& weights_from =
+      options.weights.checkpoint.empty() ? source : options.weights.checkpoint;
+  options.name_weights = [&](const ProgramSpec& program) {
+    return name_weights(weights_from, program);
+  };
+  CastResult result = cast_model(std::move(model), options, std::move(records));
+  if (!host::is_standard_input(source))  // which has no name
+    result.file.metadata.source_file = std::filesystem::path(source).filename().string();
+  result.file.metadata.source_sha256 = sha256_of(source);
+  for (const std::string& argument : options.arguments) {
+    const size_t at = argument.rfind('=');
+    result.file.metadata.entries.push_back(
+        {"ingot.argument." + argument.substr(0, at), argument.substr(at + 1)});
+  }
+  if (!options.weights.checkpoint.empty()) {
+    const std::string& weights = options.weights.checkpoint;
+    result.file.metadata.entries.push_back(
+        {"ingot.weights", std::filesystem::path(weights).filename().string()});
+    result.file.metadata.entries.push_back({"ingot.weights_sha256", sha256_of(weights)});
+  }
+  tell("weights", 1);
+  record_weights(weights_from, used, options, &result);
+  return result;
+}
+
+}  // namespace ingot::cast

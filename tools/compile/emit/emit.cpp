@@ -1,0 +1,238 @@
+// tools/compile/emit/emit.cpp - see emit.h.
+#include "tools/compile/emit/emit.h"
+
+#include <algorithm>
+
+#include "runtime/format/prove.h"
+#include "tools/compile/plan/schedule.h"
+
+namespace ingot::cast {
+namespace {
+
+/// Writes dims into the table of expressions, each once.
+class DimWriter {
+ public:
+  DimWriter(const Draft& draft, ProgramSpec* program) : draft_(draft), program_(program) {}
+
+  Dim bound_of(const std::string& measured) const { return bounds_.at(measured); }
+
+  Dim write(const SymbolicDim& dim) {
+    if (const auto number = dim.value())
+      return *number >= 0 ? *number : expression(DimOp::kSub, 0, -*number);
+    const auto [found, is_first] = written_.try_emplace(dim.text(), 0);
+    if (!is_first) return found->second;
+    const Dim result = sum(dim.node());
+    return written_[dim.text()] = result;
+  }
+
+ private:
+  /// Positive terms first, so that no intermediate result is negative unless the sum is.
+  Dim sum(const graph::Dim::Node& node) {
+    Dim total = std::max<int64_t>(node.constant, 0);
+    for (const graph::DimTerm& term : node.terms)
+      if (term.coefficient > 0)
+        total = expression(DimOp::kAdd, total, product(term, term.coefficient));
+    if (node.constant < 0) total = expression(DimOp::kSub, total, -node.constant);
+    for (const graph::DimTerm& term : node.terms)
+      if (term.coefficient < 0)
+        total = expression(DimOp::kSub, total, product(term, -term.coefficient));
+    return total;
+  }
+
+  Dim product(const graph::DimTerm& term, int64_t coefficient) {
+    Dim result = coefficient;
+    for (const graph::DimAtomPtr& factor : term.factors)
+      result = expression(DimOp::kMul, result, atom(*factor));
+    return result;
+  }
+
+  Dim atom(const graph::DimAtom& atom) {
+    switch (atom.kind) {
+      case graph::DimAtom::Kind::kSymbol: return symbol(atom);
+      case graph::DimAtom::Kind::kFloorDiv: return binary(DimOp::kFloorDiv, atom);
+      case graph::DimAtom::Kind::kMin: return binary(DimOp::kMin, atom);
+      case graph::DimAtom::Kind::kMax: return binary(DimOp::kMax, atom);
+    }
+    return 0;
+  }
+
+  Dim binary(DimOp op, const graph::DimAtom& atom) {
+    const Dim a = write(atom.a), b = write(atom.b);
+    return expression(op, a, b);
+  }
+
+  Dim symbol(const graph::DimAtom& atom) {
+    if (const auto measured = draft_.measured.find(atom.name); measured != draft_.measured.end()) {
+      const Dim bound = write(measured->second.bound);  // before the symbol's own expression
+      const Dim result = program_->add_symbol(atom.name, 0, 0);
+      bounds_[atom.name] = bound;
+      return result;
+    }
+    const auto bounds = draft_.symbols.find(atom.name);
+    return bounds == draft_.symbols.end()
+               ? program_->add_symbol(atom.name, atom.low, atom.high)
+               : program_->add_symbol(atom.name, bounds->second.low, bounds->second.high);
+  }
+
+  /// Neutral operands disappear.
+  Dim expression(DimOp op, Dim a, Dim b) {
+    if (op == DimOp::kAdd && a == 0) return b;
+    if ((op == DimOp::kAdd || op == DimOp::kSub) && b == 0) return a;
+    if (op == DimOp::kMul && a == 1) return b;
+    if ((op == DimOp::kMul || op == DimOp::kFloorDiv) && b == 1) return a;
+    if (const Dim most = std::max(a, b); most > kMaxExtent)
+      graph::throw_cast_error(4, "a dimension is computed with the number " + std::to_string(most) +
+                                     ", at most " + std::to_string(kMaxExtent) +
+                                     " can be; bind it with --dim");
+    return program_->add_dim_expr(op, a, b);
+  }
+
+  const Draft& draft_;
+  ProgramSpec* program_;
+  std::map<std::string, Dim> written_;
+  std::map<std::string, Dim> bounds_;  // of measured symbols
+};
+
+class Emitter {
+ public:
+  explicit Emitter(const Draft& draft)
+      : draft_(draft), dims_(draft, &program_), index_(draft.values.size(), -1) {}
+
+  ProgramSpec run() {
+    program_.alignment = draft_.alignment;
+    number_values();
+    for (const int32_t id : order_) emit_value(draft_.at(id));
+    program_.subprograms.clear();
+    for (const DraftSubprogram& subprogram : draft_.subprograms) emit_subprogram(subprogram);
+    for (PortSpec port : draft_.inputs)
+      port.value = index_[size_t(port.value)], program_.inputs.push_back(std::move(port));
+    for (PortSpec port : draft_.outputs)
+      port.value = index_[size_t(port.value)], program_.outputs.push_back(std::move(port));
+    for (StateSpec state : draft_.states) {
+      state.value = index_[size_t(state.value)];
+      if (state.init >= 0) state.init = index_[size_t(state.init)];
+      program_.states.push_back(std::move(state));
+    }
+    if (has_pictures_) program_.required_features.push_back("picture");
+    if (has_empty_rows_) program_.required_features.push_back("empty_rows");
+    emit_measured();
+    if (program_.symbols.empty() || program_.symbols[0].measured_by >= 0) emit_plan();
+    return std::move(program_);
+  }
+
+ private:
+  void number(int32_t id) {
+    if (id < 0 || index_[size_t(id)] >= 0) return;
+    number(draft_.at(id).alias == AliasKind::kNone ? -1 : draft_.at(id).alias_of);
+    index_[size_t(id)] = int32_t(order_.size());
+    order_.push_back(id);
+  }
+  void number_block(const DraftSubprogram& subprogram) {
+    for (const DraftInstruction& instruction : subprogram.instructions) {
+      for (const int32_t id : instruction.inputs) number(id);
+      for (const int32_t id : instruction.outputs) number(id);
+      for (const uint32_t callee : callees_of(instruction))
+        number_block(draft_.subprograms[callee]);
+    }
+  }
+  void number_values() {
+    for (const PortSpec& port : draft_.inputs) number(port.value);
+    for (const StateSpec& state : draft_.states) number(state.value), number(state.init);
+    number_block(draft_.subprograms[0]);
+    for (const PortSpec& port : draft_.outputs) number(port.value);
+  }
+
+  void emit_value(const DraftValue& value) {
+    ValueSpec spec;
+    spec.name = value.name;
+    spec.dtype = value.dtype;
+    spec.packing = value.packing;
+    spec.kind = value.kind;
+    spec.alias = value.alias;
+    if (value.alias != AliasKind::kNone) {
+      spec.alias_of = index_[size_t(value.alias_of)];
+      spec.alias_offset = dims_.write(value.alias_offset);
+    }
+    for (const SymbolicDim& dim : value.dims) spec.dims.push_back(dims_.write(dim));
+    spec.row_stride = dims_.write(value.row_stride);
+    spec.bytes = value.bytes;
+    spec.graph_value = value.graph_value;
+    spec.carried_in = value.carried_in;
+    spec.body = value.body;
+    spec.first_value = value.first_value;
+    spec.body_value = value.body_value;
+    spec.next_value = value.next_value;
+    program_.add_value(std::move(spec));
+  }
+
+  void emit_subprogram(const DraftSubprogram& subprogram) {
+    SubprogramSpec spec;
+    spec.name = subprogram.name;
+    for (const DraftInstruction& instruction : subprogram.instructions) {
+      InstructionSpec out;
+      out.attributes = instruction.attributes;
+      has_pictures_ = has_pictures_ || std::holds_alternative<PictureAttributes>(out.attributes);
+      if (const auto* a = std::get_if<AttentionAttributes>(&out.attributes))
+        has_empty_rows_ = has_empty_rows_ || a->empty_rows != EmptyRows::kZero;
+      int64_t* numbers = nullptr;
+      if (auto* slice = std::get_if<SliceAttributes>(&out.attributes)) numbers = slice->starts;
+      if (auto* pad = std::get_if<PadAttributes>(&out.attributes)) numbers = pad->before;
+      for (size_t i = 0; numbers && i < instruction.extents.size(); i++)
+        numbers[i] = dims_.write(instruction.extents[i]);
+      if (auto* loop = std::get_if<LoopAttributes>(&out.attributes))
+        loop->most = dims_.write(instruction.extents.at(0));
+      const auto place = [&](int32_t id) { return id < 0 ? -1 : index_[size_t(id)]; };
+      for (const int32_t id : instruction.inputs) out.inputs.push_back(place(id));
+      for (const int32_t id : instruction.outputs) out.outputs.push_back(place(id));
+      out.sources = instruction.sources;
+      spec.instructions.push_back(std::move(out));
+    }
+    program_.subprograms.push_back(std::move(spec));
+  }
+
+  /// Measured symbols follow the free ones.
+  void emit_measured() {
+    for (SymbolSpec& symbol : program_.symbols) {
+      const auto found = draft_.measured.find(symbol.name);
+      if (found == draft_.measured.end()) continue;
+      symbol.measured_by = index_[size_t(found->second.by)];
+      symbol.bound = dims_.bound_of(symbol.name);
+    }
+    std::vector<SymbolSpec> sorted;
+    std::vector<int64_t> place(program_.symbols.size());
+    for (const bool measured : {false, true})
+      for (size_t i = 0; i < program_.symbols.size(); i++) {
+        if ((program_.symbols[i].measured_by >= 0) != measured) continue;
+        place[i] = int64_t(sorted.size());
+        sorted.push_back(program_.symbols[i]);
+        if (measured && !std::count(program_.required_features.begin(),
+                                    program_.required_features.end(), "measured"))
+          program_.required_features.push_back("measured");
+      }
+    program_.symbols = std::move(sorted);
+    for (DimExpr& expr : program_.dim_exprs)
+      if (expr.op == DimOp::kSymbol) expr.a = place[size_t(expr.a)];
+  }
+
+  void emit_plan() {
+    const ArenaEstimate estimate = estimate_arena(draft_, trial_bindings(draft_)[0]);
+    PlanSpec plan;
+    for (const int32_t id : order_) plan.offsets.push_back(estimate.offsets[size_t(id)]);
+    plan.bytes = estimate.bytes;
+    plan.lower_bound = estimate.lower_bound;
+    program_.plan = std::move(plan);
+  }
+
+  const Draft& draft_;
+  ProgramSpec program_;
+  DimWriter dims_;
+  bool has_pictures_ = false, has_empty_rows_ = false;
+  std::vector<int32_t> index_;  // by draft value: its place in the file
+  std::vector<int32_t> order_;
+};
+
+}  // namespace
+
+ProgramSpec emit_program(const Draft& draft) { return Emitter(draft).run(); }
+
+}  // namespace ingot::cast

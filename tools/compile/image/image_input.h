@@ -1,0 +1,41 @@
+// tools/compile/image/image_input.h - what a camera gives and how the network wants it: --picture,
+// as written on the command line.
+//   image=nv12:1920x1080,letterbox,pad=114,bt709,mean=0.485/0.456/0.406,std=0.229/0.224/0.225
+// docs/pictures.md says what each word means.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/op/picture.h"
+#include "tools/graph/graph.h"
+
+namespace ingot::cast {
+
+enum class PictureFit { kUnsaid, kStretch, kLetterbox, kCrop };
+
+struct PictureOption {
+  // all but target, channels, pad, scale and bias; source.width 0: the whole frame
+  PictureAttributes attributes;
+  PictureFit fit = PictureFit::kUnsaid;
+  std::string layout;                                 // "nchw", "nhwc", or "" where the dims tell
+  std::vector<double> pad{0}, mean{0}, deviation{1};  // one for all channels, or one for each
+  double scale = 1.0 / 255;
+  int64_t pitch = 0;    // bytes; 0: those of a row's pixels
+  bool planes = false;  // each plane is an input of its own
+};
+
+/// By input. In a map, so that the order of the file's inputs stays the source's.
+using PictureOptions = std::map<std::string, PictureOption>;
+
+/// "NAME=FORMAT:WIDTHxHEIGHT[,WORD...]". @throws CastError(1), CastError(4) for a pixel format that
+/// is not known.
+void add_picture(PictureOptions& pictures, const std::string& argument);
+
+/// Puts a Picture in front of each input that `pictures` names: the frame becomes the model's
+/// input, under the input's name. @throws CastError(5) where there is no such input or it is no
+/// picture.
+void insert_pictures(graph::Model& model, const PictureOptions& pictures);
+
+}  // namespace ingot::cast

@@ -1,0 +1,194 @@
+// tools/compile/image/insert_images.cpp - a Picture in front of an input, with areas and factors
+// worked out from what the network takes.
+#include <algorithm>
+#include <cmath>
+
+#include "tools/compile/image/image_input.h"
+#include "tools/files/suggest.h"
+
+namespace ingot::cast {
+namespace {
+
+using graph::Attribute;
+using graph::Dim;
+using graph::Value;
+using graph::ValueId;
+
+std::string size_text(int64_t width, int64_t height) {
+  return std::to_string(width) + "x" + std::to_string(height);
+}
+
+struct Insertion {
+  graph::Model& model;
+  const std::string& name;
+  PictureOption option;
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    graph::throw_cast_error(5, "--picture " + name + ": " + why);
+  }
+
+  static std::string dims_text(const Value& value) {
+    std::string text;
+    for (const Dim& dim : value.dims) text += (text.empty() ? "" : ",") + dim.text();
+    return std::string(dtype_name(value.dtype)) + " [" + text + "]";
+  }
+
+  /// One channel or three, in dimension 1 or 3.
+  bool is_planar(const Value& value) const {
+    const auto channels = [&](size_t i) {
+      return value.dims[i].value() == 1 || value.dims[i].value() == 3;
+    };
+    const std::string what = "input '" + name + "' is " + dims_text(value);
+    if (value.dtype != DType::kF32)
+      refuse(what + ", which is no picture: expected f32, to which the frame is converted");
+    if (value.dims.size() != 4 || (!channels(1) && !channels(3)))
+      refuse(what +
+             ", which is no picture: expected four dimensions, [N,C,H,W] or [N,H,W,C] with 1 or 3 "
+             "channels");
+    bool planar = channels(1);
+    if (!option.layout.empty())
+      planar = option.layout == "nchw";
+    else if (channels(1) && channels(3))
+      refuse(what + ", which may be [N,C,H,W] or [N,H,W,C]; say nchw or nhwc");
+    if (!channels(planar ? 1 : 3))
+      refuse(what + ", which has not 1 or 3 channels where " + option.layout + " has them");
+    for (const size_t i : {planar ? 2 : 1, planar ? 3 : 2})
+      if (!value.dims[i].value())
+        refuse(what + ", whose size is open; say it: --input-shape " + name + "=" +
+               (planar ? "1x3x640x640" : "1x640x640x3") + ", or --dim " + value.dims[i].text() +
+               "=640");
+    return planar;
+  }
+
+  /// Where the source area lies in a picture of width x height, and what is left of it.
+  void place(int64_t width, int64_t height) {
+    PictureAttributes& a = option.attributes;
+    if (a.source.width == 0) a.source = {0, 0, a.width, a.height};
+    PictureArea &from = a.source, &to = a.target;
+    to = {0, 0, uint32_t(width), uint32_t(height)};
+    const int64_t wide = int64_t(from.width) * height, high = int64_t(from.height) * width;
+    if (wide == high || option.fit == PictureFit::kStretch) return;
+    if (option.fit == PictureFit::kUnsaid)
+      refuse(size_text(from.width, from.height) + " is not of the shape of the network's " +
+             size_text(width, height) + "; say stretch, letterbox or crop");
+    const auto rounded = [](int64_t above, int64_t below) {
+      return uint32_t(std::max<int64_t>(1, (2 * above + below) / (2 * below)));
+    };
+    if (option.fit == PictureFit::kLetterbox) {
+      if (wide > high)
+        to.height = rounded(high, from.width);
+      else
+        to.width = rounded(wide, from.height);
+      to.left = uint32_t(width - to.width) / 2, to.top = uint32_t(height - to.height) / 2;
+    } else {
+      const PictureArea whole = from;
+      if (wide > high)
+        from.width = rounded(high, height);
+      else
+        from.height = rounded(wide, width);
+      from.left += (whole.width - from.width) / 2, from.top += (whole.height - from.height) / 2;
+    }
+  }
+
+  std::vector<double> by_channel(const std::string& key, const std::vector<double>& numbers,
+                                 size_t channels) const {
+    if (numbers.size() > channels)
+      refuse(key + " has three numbers, and the network's picture one channel");
+    return numbers.size() == channels ? numbers : std::vector<double>(channels, numbers[0]);
+  }
+
+  std::vector<std::string> operand_names() const {
+    if (!option.planes) return {name};
+    if (pixel_layout(option.attributes.format).planes == 3)
+      return {name + ".y", name + ".u", name + ".v"};
+    return {name + ".y", name + ".uv"};
+  }
+
+  void run() {
+    graph::Graph& graph = model.graph;
+    const auto is_named = [&](ValueId id) {
+      return !model.constant(id) && model.values[size_t(id)].name == name;
+    };
+    const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(), is_named);
+    if (input == graph.inputs.end()) {
+      std::vector<std::string> names;
+      for (const ValueId id : graph.inputs)
+        if (!model.constant(id)) names.push_back(model.values[size_t(id)].name);
+      refuse("the model has no input of that name" + host::did_you_mean(name, names));
+    }
+    const ValueId picture = *input;
+    const bool planar = is_planar(model.values[size_t(picture)]);
+    const graph::Dims dims = model.values[size_t(picture)].dims;
+    const int64_t height = *dims[planar ? 2 : 1].value(), width = *dims[planar ? 3 : 2].value();
+    if (width < 1 || height < 1 || width > kMaxPictureExtent || height > kMaxPictureExtent)
+      refuse("the network's picture is " + size_text(width, height) + ", expected 1 to " +
+             std::to_string(kMaxPictureExtent) + " columns and rows");
+    place(width, height);
+    const size_t channels = size_t(*dims[planar ? 1 : 3].value());
+    graph::Node node = node_of(planar, channels);
+    model.values[size_t(picture)].name = name + "/picture";
+    node.outputs = {picture};
+    std::vector<ValueId> frames;
+    const PictureAttributes& a = option.attributes;
+    for (const std::string& operand : operand_names()) {
+      const int plane = int(frames.size());
+      const int64_t least = plane_row_bytes(a.format, a.width, plane);
+      // A pitch is that of luma; of chroma planes on their own as much is added.
+      const int64_t pitch = option.pitch == 0 ? least
+                            : plane == 0      ? option.pitch
+                                              : option.pitch / (int64_t(a.width) / least);
+      const int64_t rows =
+          option.planes ? plane_rows(a.format, a.height, plane) : frame_rows(a.format, a.height);
+      const ValueId id = model.add_value(operand, DType::kU8);
+      model.values[size_t(id)].shape_known = true;
+      model.values[size_t(id)].dims = {dims[0], Dim(rows), Dim(pitch)};
+      frames.push_back(id);
+    }
+    node.inputs = frames;
+    const size_t at = size_t(input - graph.inputs.begin());
+    graph.inputs.erase(graph.inputs.begin() + int64_t(at));
+    graph.inputs.insert(graph.inputs.begin() + int64_t(at), frames.begin(), frames.end());
+    graph.nodes.insert(graph.nodes.begin(), std::move(node));
+  }
+
+  graph::Node node_of(bool planar, size_t channels) const {
+    static const char* const kInterpolations[] = {"bilinear", "nearest", "area"};
+    const PictureAttributes& a = option.attributes;
+    const auto area = [](const PictureArea& from) {
+      return std::vector<int64_t>{from.left, from.top, from.width, from.height};
+    };
+    const std::vector<double> mean = by_channel("mean", option.mean, channels),
+                              deviation = by_channel("std", option.deviation, channels);
+    std::vector<double> scale, bias;
+    for (size_t c = 0; c < channels; c++) {
+      scale.push_back(option.scale / deviation[c]);
+      bias.push_back(-mean[c] / deviation[c]);
+    }
+    graph::Node node;
+    node.op = "Picture";
+    node.name = name;
+    node.attributes = {{"format", std::string(pixel_format_name(a.format))},
+                       {"width", int64_t(a.width)},
+                       {"height", int64_t(a.height)},
+                       {"source", area(a.source)},
+                       {"target", area(a.target)},
+                       {"interpolation", std::string(kInterpolations[int(a.interpolation)])},
+                       {"matrix", std::string(a.matrix == ColorMatrix::kBt601 ? "bt601" : "bt709")},
+                       {"full_range", int64_t(a.full_range)},
+                       {"siting", std::string(a.siting == ChromaSiting::kLeft ? "left" : "center")},
+                       {"bgr", int64_t(a.bgr)},
+                       {"layout", std::string(planar ? "nchw" : "nhwc")},
+                       {"pad", by_channel("pad", option.pad, channels)},
+                       {"scale", scale},
+                       {"bias", bias}};
+    return node;
+  }
+};
+
+}  // namespace
+
+void insert_pictures(graph::Model& model, const PictureOptions& pictures) {
+  for (const auto& [name, option] : pictures) Insertion{model, name, option}.run();
+}
+
+}  // namespace ingot::cast

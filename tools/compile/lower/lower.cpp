@@ -1,0 +1,277 @@
+// tools/compile/lower/lower.cpp - walks the graph: ports, nodes, branches.
+#include "tools/compile/lower/lower.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tools/compile/lower/lower_attributes.h"
+#include "tools/compile/lower/state_pairs.h"
+
+namespace ingot::cast {
+namespace {
+
+std::set<graph::ValueId> produced_by(const graph::Graph& graph) {
+  std::set<graph::ValueId> produced;
+  for (const graph::Node& node : graph.nodes)
+    produced.insert(node.outputs.begin(), node.outputs.end());
+  return produced;
+}
+
+PortSpec port_of(const graph::Model& model, const PortLayouts& layouts, graph::ValueId id,
+                 int32_t value) {
+  PortSpec port;
+  port.name = model.values[size_t(id)].name;
+  port.value = value;
+  port.layout = layouts.of(id);
+  for (const graph::Dim& dim : model.values[size_t(id)].dims)
+    port.source_dims.push_back(dim.text());
+  return port;
+}
+
+}  // namespace
+
+PortLayouts::PortLayouts(const graph::Model& model) : model_(model) {
+  for (const graph::Node& node : model.graph.nodes) {
+    const auto first = [](const std::vector<graph::ValueId>& ids) {
+      return ids.empty() ? graph::kAbsent : ids[0];
+    };
+    if (node.op == "Picture") {
+      const std::string frame = node.text("format", "") + " " +
+                                std::to_string(node.integer("width", 0)) + "x" +
+                                std::to_string(node.integer("height", 0));
+      for (size_t i = 0; i < node.inputs.size(); i++)
+        frames_.emplace(node.inputs[i],
+                        frame + (node.inputs.size() > 1 ? " plane " + std::to_string(i) : ""));
+    }
+    if (node.op == "Conv2d" && node.text("input_layout", "nhwc") == "nchw")
+      nchw_.insert(first(node.inputs));
+    if (node.op != "Transpose") continue;
+    const std::vector<int64_t> perm = node.integers("perm");
+    if (perm == std::vector<int64_t>{0, 2, 3, 1}) nchw_.insert(first(node.inputs));
+    if (perm == std::vector<int64_t>{0, 3, 1, 2}) nchw_.insert(first(node.outputs));
+  }
+}
+
+std::string PortLayouts::of(graph::ValueId id) const {
+  if (const auto frame = frames_.find(id); frame != frames_.end()) return frame->second;
+  const graph::Value& value = model_.values[size_t(id)];
+  if (!value.layout.empty()) return value.layout;
+  return value.dims.size() == 4 && nchw_.count(id) ? "NCHW" : "";
+}
+
+Draft lower(const graph::Model& model, const CastOptions& options, CastReport* report) {
+  return Lowering(model, options, report).run();
+}
+
+Draft Lowering::run() {
+  const std::string flaw = passes::why_not_core_form(model_);
+  if (!flaw.empty()) graph::throw_cast_error(8, "the passes left more than core form: " + flaw);
+  check_state_pairs(model_, options_);
+  lower_all();
+  (void)choose_trials(&draft_);  // none found: check_draft() refuses
+  const std::vector<Bindings> trials = draft_.trials;
+  const bool has_sound_extents = draft_.has_sound_extents;
+  report_->binding = trials[0];
+  for (const auto& [name, symbol] : draft_.measured) report_->binding.erase(name);
+  methods_ = choose_methods(model_, options_, trials[0]);
+  size_t left_out = 0;
+  for (const auto& [node, choice] : methods_) {
+    report_->winograd_extra_bytes += choice.extra_bytes;
+    left_out += choice.why.find("byte budget") != std::string::npos;
+  }
+  if (options_.storage.dtype != DType::kF32 && options_.winograd == WinogradMode::kAuto && left_out)
+    report_->hints.push_back(
+        "winograd: " + std::to_string(left_out) +
+        " convolutions do without it, because its weights are four times as many and stay f32; "
+        "--winograd BYTES buys it back");
+  lower_all();  // again, now that extents are known for which methods could be chosen
+  draft_.trials = trials;
+  draft_.has_sound_extents = has_sound_extents;
+  return std::move(draft_);
+}
+
+void Lowering::lower_all() {
+  draft_ = Draft();
+  packed_.clear();
+  report_->winograd = 0;
+  draft_.symbols = model_.symbols;
+  draft_.measured.clear();
+  draft_.subprograms.push_back({"main", {}});
+  declare_values();
+  declare_inputs();
+  lower_main();
+}
+
+void Lowering::declare_values() {
+  values_.assign(model_.values.size(), -1);
+  for (size_t i = 0; i < model_.values.size(); i++) {
+    const graph::Value& value = model_.values[i];
+    if (value.constant || !value.shape_known) continue;
+    DraftValue draft;
+    draft.name = value.name;
+    draft.dtype = value.dtype;
+    draft.dims = value.dims;
+    draft.graph_value = graph::ValueId(i);
+    values_[i] = draft_.add(std::move(draft));
+  }
+  for (const auto& [name, symbol] : model_.measured)
+    draft_.measured[name] = {value(symbol.by), symbol.bound};
+}
+
+void Lowering::declare_inputs() {
+  for (const graph::ValueId id : model_.graph.inputs) {
+    if (model_.constant(id)) continue;
+    const int32_t draft = value(id);
+    if (const StatePair* pair = state_of_input(options_, model_.values[size_t(id)].name)) {
+      declare_state(*pair, id, draft);
+      continue;
+    }
+    draft_.at(draft).kind = ValueKind::kInput;
+    draft_.inputs.push_back(port_of(model_, layouts_, id, draft));
+  }
+}
+
+void Lowering::declare_state(const StatePair& pair, graph::ValueId input, int32_t draft) {
+  DraftValue& state = draft_.at(draft);
+  state.kind = ValueKind::kState;
+  StateSpec spec;
+  spec.name = pair.input;
+  spec.output_name = pair.output;
+  spec.value = draft;
+  if (pair.init != 0) {
+    DraftValue init;
+    init.name = pair.input + "/init";
+    init.dtype = state.dtype;
+    init.kind = ValueKind::kConstant;
+    init.dims = state.dims;
+    init.bytes.held = initial_bytes(pair, model_.values[size_t(input)]);
+    spec.init = draft_.add(std::move(init));
+  }
+  draft_.states.push_back(std::move(spec));
+}
+
+int32_t Lowering::value(graph::ValueId id) {
+  if (id < 0) return -1;
+  int32_t& draft = values_[size_t(id)];
+  if (draft >= 0) return draft;
+  const graph::Value& source = model_.values[size_t(id)];
+  if (!source.constant)
+    graph::throw_cast_error(8, "value '" + source.name + "' has no dims after the passes");
+  DraftValue constant;
+  constant.name = source.name;
+  constant.dtype = source.constant->dtype;
+  constant.kind = ValueKind::kConstant;
+  for (const int64_t n : source.constant->dims) constant.dims.emplace_back(n);
+  constant.bytes.held = source.constant->bytes ? source.constant->bytes
+                                               : std::make_shared<const std::vector<uint8_t>>();
+  return draft = draft_.add(std::move(constant));
+}
+
+void Lowering::append_copy(int32_t from, int32_t to, const std::string& why, Block* block) {
+  DraftInstruction copy;
+  copy.attributes = CopyAttributes{};
+  copy.inputs = {from};
+  copy.outputs = {to};
+  copy.note = why;
+  block->push_back(std::move(copy));
+}
+
+/// A graph output that one node of the main graph writes is that value; anything else (an input, a
+/// constant, the same value twice) gets a value of its own and a Copy.
+void Lowering::lower_main() {
+  const std::set<graph::ValueId> produced = produced_by(model_.graph);
+  std::set<graph::ValueId> seen;
+  std::vector<std::pair<graph::ValueId, int32_t>> copies;
+  std::vector<std::pair<graph::ValueId, int32_t>> updates;
+  for (const graph::ValueId id : model_.graph.outputs) {
+    if (const StateSpec* state = state_of_output(draft_, model_.values[size_t(id)].name)) {
+      updates.emplace_back(id, state->value);
+      continue;
+    }
+    int32_t draft = -1;
+    if (produced.count(id) && seen.insert(id).second) {
+      draft = value(id);
+    } else {
+      const graph::Value& source = model_.values[size_t(id)];
+      DraftValue output;
+      output.name = source.name;
+      output.dtype = source.constant ? source.constant->dtype : source.dtype;
+      if (source.constant)
+        output.dims.assign(source.constant->dims.begin(), source.constant->dims.end());
+      else
+        output.dims = source.dims;
+      draft = draft_.add(std::move(output));
+      copies.emplace_back(id, draft);
+    }
+    draft_.at(draft).kind = ValueKind::kOutput;
+    draft_.outputs.push_back(port_of(model_, layouts_, id, draft));
+  }
+  Block block;
+  lower_nodes(model_.graph, &block);
+  for (const auto& [id, draft] : copies)
+    append_copy(value(id), draft, "an output that is an input, a constant or another output",
+                &block);
+  for (const auto& [id, draft] : updates) append_copy(value(id), draft, "", &block);
+  draft_.subprograms[0].instructions = std::move(block);
+}
+
+void Lowering::lower_branch(const graph::Graph& graph, const std::vector<int32_t>& results,
+                            uint32_t subprogram) {
+  const std::set<graph::ValueId> produced = produced_by(graph);
+  std::set<graph::ValueId> seen;
+  std::vector<std::pair<graph::ValueId, int32_t>> copies;
+  for (size_t i = 0; i < results.size(); i++) {
+    if (results[i] < 0) continue;
+    const graph::ValueId id = graph.outputs[i];
+    const int32_t own = model_.constant(id) ? -1 : value(id);
+    const bool direct = produced.count(id) && seen.insert(id).second &&
+                        draft_.at(own).dims == draft_.at(results[i]).dims &&
+                        draft_.at(own).dtype == draft_.at(results[i]).dtype;
+    if (direct)
+      values_[size_t(id)] = results[i];
+    else
+      copies.emplace_back(id, results[i]);
+  }
+  Block block;
+  const uint32_t outer = subprogram_;
+  subprogram_ = subprogram;
+  lower_nodes(graph, &block);
+  subprogram_ = outer;
+  for (const auto& [id, result] : copies)
+    append_copy(value(id), result, "the end of a branch", &block);
+  draft_.subprograms[subprogram].instructions = std::move(block);
+}
+
+void Lowering::lower_nodes(const graph::Graph& graph, Block* block) {
+  for (const graph::Node& node : graph.nodes)
+    if (!node.dead) lower_node(node, block);
+}
+
+void Lowering::lower_node(const graph::Node& node, Block* block) {
+  DraftInstruction instruction;
+  instruction.sources = node.sources;
+  instruction.node = node.name;
+  for (const graph::ValueId id : node.outputs) instruction.outputs.push_back(value(id));
+  if (node.op == "Reshape") {
+    instruction.attributes = CopyAttributes{};
+    instruction.inputs = {value(node.inputs[0])};
+  } else if (node.op == "Measure") {
+    ElementwiseAttributes same;  // no step: a conversion of i64 to itself
+    same.compute = ComputeType::kI64;
+    instruction.attributes = same;
+    instruction.inputs = {value(node.inputs[0])};
+  } else if (node.op == "If") {
+    lower_if(node, &instruction);
+  } else if (node.op == "Loop") {
+    instruction.outputs.clear();
+    lower_loop(node, &instruction, block);
+  } else {
+    const graph::Value& first = model_.values[size_t(node.inputs.at(0))];
+    const size_t rank = first.constant ? first.constant->dims.size() : first.dims.size();
+    instruction.attributes = attributes_of(node, rank, &instruction.extents);
+    lower_weights(node, &instruction);
+  }
+  block->push_back(std::move(instruction));
+}
+
+}  // namespace ingot::cast

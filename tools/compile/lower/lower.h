@@ -1,0 +1,79 @@
+// tools/compile/lower/lower.h - core form to a draft: one instruction a node, weights packed,
+// methods chosen. No views yet: a Reshape is a Copy, a Concat and a Slice are themselves.
+#pragma once
+#include <functional>
+#include <map>
+#include <set>
+
+#include "tools/compile/lower/method.h"
+#include "tools/compile/program/draft.h"
+#include "tools/compile/program/options.h"
+
+namespace ingot::cast {
+
+/// Makes the draft of a model in core form, contracts asked. @throws CastError(8) naming the node
+/// that cannot be lowered.
+Draft lower(const graph::Model& model, const CastOptions& options, CastReport* report);
+
+/// The layout a user sees at a port, where the way it is used shows it.
+class PortLayouts {
+ public:
+  explicit PortLayouts(const graph::Model& model);
+  std::string of(graph::ValueId port) const;
+
+ private:
+  const graph::Model& model_;
+  std::map<graph::ValueId, std::string> frames_;
+  std::set<graph::ValueId> nchw_;
+};
+
+/// What the lowering of one model shares; lower() drives it.
+class Lowering {
+ public:
+  Lowering(const graph::Model& model, const CastOptions& options, CastReport* report)
+      : layouts_(model), model_(model), options_(options), report_(report) {}
+  Draft run();
+
+ private:
+  using Block = std::vector<DraftInstruction>;
+  void lower_all();
+  void declare_values();
+  void declare_inputs();
+  void declare_state(const StatePair& pair, graph::ValueId input, int32_t draft);
+  void lower_main();
+  void lower_branch(const graph::Graph& graph, const std::vector<int32_t>& results,
+                    uint32_t subprogram);
+  void lower_nodes(const graph::Graph& graph, Block* block);
+  void lower_node(const graph::Node& node, Block* block);
+  void lower_if(const graph::Node& node, DraftInstruction* instruction);
+  void lower_loop(const graph::Node& node, DraftInstruction* instruction, Block* before);
+  /// The value that a loop carries, given its first value before the loop.
+  int32_t carry(int32_t initial, int32_t carried, uint32_t subprogram, Block* before);
+  void lower_body(const graph::Node& node, const std::vector<int32_t>& carried, uint32_t body);
+  uint32_t subprogram_ = 0;  // that is being lowered
+  void lower_weights(const graph::Node& node, DraftInstruction* instruction);
+  void lower_conv2d(const graph::Node& node, DraftInstruction* instruction);
+  void lower_conv_transpose2d(const graph::Node& node, DraftInstruction* instruction);
+  void lower_linear(const graph::Node& node, DraftInstruction* instruction);
+  void lower_recurrent(const graph::Node& node, DraftInstruction* instruction);
+
+  /// Draft value of a graph value (-1 for an absent one); a constant is added, dense, at its first
+  /// use.
+  int32_t value(graph::ValueId id);
+  using Pack = std::function<std::vector<uint8_t>()>;
+  int32_t packed(graph::ValueId id, Packing packing, const std::vector<int64_t>& dims, Pack pack);
+  const graph::Constant& weight(const graph::Node& node, size_t operand, size_t rank) const;
+  int32_t bias_vector(const graph::Node& node, size_t operand, int64_t outputs);
+  static void append_copy(int32_t from, int32_t to, const std::string& why, Block* block);
+
+  const PortLayouts layouts_;
+  const graph::Model& model_;
+  const CastOptions& options_;
+  CastReport* report_;
+  Draft draft_;
+  MethodChoices methods_;
+  std::vector<int32_t> values_;  // by graph value; -1: not made yet
+  std::map<std::tuple<graph::ValueId, Packing, std::vector<int64_t>>, int32_t> packed_;
+};
+
+}  // namespace ingot::cast

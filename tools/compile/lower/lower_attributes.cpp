@@ -1,0 +1,228 @@
+// tools/compile/lower/lower_attributes.cpp - spelling of enums and activations, and the operators
+// on tensors of any layout.
+#include "tools/compile/lower/lower_attributes.h"
+
+#include <cstring>
+#include <limits>
+
+#include "ingot_schema/ingot_generated.h"
+
+namespace ingot::cast {
+
+void refuse_attribute(const graph::Node& node, const std::string& key, const std::string& why) {
+  graph::throw_cast_error(8, "node '" + node.name + "' (" + node.op + "): attribute '" + key +
+                                 "': " + why +
+                                 "; a fault of ingot's passes, please report it with the model");
+}
+
+OpCode op_of(const std::string& core_name) {
+  const char* const* names = fb::EnumNamesAttributes();
+  for (int i = 1; names[i]; i++)
+    if (core_name == names[i]) return OpCode(i);
+  return OpCode::kNone;
+}
+
+int enum_value(const graph::Node& node, const std::string& key, const char* const* names,
+               int otherwise) {
+  if (!node.has(key)) return otherwise;
+  const std::string spelling = node.text(key, "");
+  for (int i = 0; names[i]; i++)
+    if (spelling == names[i]) return i;
+  refuse_attribute(node, key, "'" + spelling + "' is not one of the schema's");
+}
+
+uint32_t unsigned_value(const graph::Node& node, const std::string& key, int64_t otherwise) {
+  const int64_t n = node.integer(key, otherwise);
+  if (n < 0 || n > int64_t(std::numeric_limits<uint32_t>::max()))
+    refuse_attribute(node, key, std::to_string(n) + " is not a uint");
+  return uint32_t(n);
+}
+
+Activation activation_kind(const graph::Node& node, const std::string& spelling) {
+  const char* const* names = fb::EnumNamesActivation();
+  for (int i = 0; names[i]; i++)
+    if (spelling == names[i]) return Activation(i);
+  refuse_attribute(node, "activation", "'" + spelling + "' is not one of the schema's");
+}
+
+ActivationSpec activation_of(const graph::Node& node) {
+  return {activation_kind(node, node.text("activation", "none")),
+          float(node.number("activation_alpha", 0)), float(node.number("activation_beta", 0))};
+}
+
+namespace {
+
+const std::vector<double>* numbers_of(const graph::Node& node, const std::string& key) {
+  const auto found = node.attributes.find(key);
+  if (found == node.attributes.end()) return nullptr;
+  const auto* numbers = std::get_if<std::vector<double>>(&found->second);
+  if (!numbers) refuse_attribute(node, key, "is not a list of doubles");
+  return numbers;
+}
+
+ElementwiseAttributes elementwise(const graph::Node& node) {
+  ElementwiseAttributes a;
+  a.compute = ComputeType(enum_value(node, "compute", fb::EnumNamesComputeType(), 0));
+  const std::vector<int64_t> steps = node.integers("steps");
+  const std::vector<double>* numbers = numbers_of(node, "step_numbers");
+  if (steps.size() % 4 != 0 || steps.size() / 4 > size_t(kMaxElementwiseSteps))
+    refuse_attribute(node, "steps", "has no place in 16 steps of 4");
+  if (numbers && numbers->size() != steps.size() / 2)
+    refuse_attribute(node, "step_numbers", "has not two numbers a step");
+  a.step_count = uint32_t(steps.size() / 4);
+  for (size_t i = 0; i < a.step_count; i++) {
+    ElementwiseStep& step = a.steps[i];
+    step.op = ElementwiseOp(steps[4 * i]);
+    step.a = uint8_t(steps[4 * i + 1]), step.b = uint8_t(steps[4 * i + 2]),
+    step.c = uint8_t(steps[4 * i + 3]);
+    if (numbers) step.alpha = float((*numbers)[2 * i]), step.beta = float((*numbers)[2 * i + 1]);
+  }
+  return a;
+}
+
+RecurrentAttributes recurrent(const graph::Node& node) {
+  RecurrentAttributes a;
+  a.kind = RecurrentKind(enum_value(node, "kind", fb::EnumNamesRecurrentKind(), 0));
+  a.direction = Direction(enum_value(node, "direction", fb::EnumNamesDirection(), 0));
+  a.hidden = unsigned_value(node, "hidden", 0);
+  a.clip = float(node.number("clip", 0));
+  a.linear_before_reset = node.integer("linear_before_reset", 0) != 0;
+  a.batch_first = node.integer("batch_first", 0) != 0;
+  const auto found = node.attributes.find("activations");
+  if (found == node.attributes.end()) return a;
+  const auto* kinds = std::get_if<std::vector<std::string>>(&found->second);
+  const std::vector<double>*alphas = numbers_of(node, "activation_alphas"),
+        *betas = numbers_of(node, "activation_betas");
+  if (!kinds || kinds->size() > std::size(a.activations))
+    refuse_attribute(node, "activations", "is not a list of at most 6 strings");
+  a.activation_count = uint32_t(kinds->size());
+  for (size_t i = 0; i < kinds->size(); i++)
+    a.activations[i] = {activation_kind(node, (*kinds)[i]),
+                        alphas && i < alphas->size() ? float((*alphas)[i]) : 0,
+                        betas && i < betas->size() ? float((*betas)[i]) : 0};
+  return a;
+}
+
+ScatterReduction scatter_reduction(const graph::Node& node) {
+  static const char* const kNames[] = {"none", "add", "mul", "max", "min", nullptr};
+  return ScatterReduction(enum_value(node, "reduction", kNames, 0));
+}
+
+TransposeAttributes transpose(const graph::Node& node, size_t rank) {
+  TransposeAttributes a;
+  const std::vector<int64_t> perm = node.integers("perm");
+  if (perm.size() != rank || rank > size_t(kMaxRank))
+    refuse_attribute(node, "perm", "has not one entry a dimension");
+  a.rank = uint32_t(rank);
+  for (size_t i = 0; i < rank; i++) a.perm[i] = uint8_t(perm[i]);
+  return a;
+}
+
+/// Dims under `key`, or plain integers; as many as the operand has dimensions.
+Dims extents_of(const graph::Node& node, const std::string& key, size_t rank) {
+  Dims dims;
+  const auto found = node.attributes.find(key);
+  if (found == node.attributes.end()) return Dims(rank, SymbolicDim(0));
+  if (const auto* symbolic = std::get_if<Dims>(&found->second))
+    dims = *symbolic;
+  else
+    for (const int64_t n : node.integers(key)) dims.emplace_back(n);
+  if (dims.size() != rank || rank > size_t(kMaxRank))
+    refuse_attribute(node, key, "has not one entry a dimension");
+  return dims;
+}
+
+SliceAttributes slice(const graph::Node& node, size_t rank, Dims* extents) {
+  SliceAttributes a;
+  a.rank = uint32_t(rank);
+  *extents = extents_of(node, "starts", rank);
+  const std::vector<int64_t> steps = node.integers("steps");
+  if (!steps.empty() && steps.size() != rank)
+    refuse_attribute(node, "steps", "has not one entry a dimension");
+  for (size_t i = 0; i < steps.size(); i++) a.steps[i] = steps[i];
+  return a;
+}
+
+PadAttributes pad(const graph::Node& node, size_t rank, Dims* extents) {
+  PadAttributes a;
+  a.mode = PadMode(enum_value(node, "mode", fb::EnumNamesPadMode(), 0));
+  a.rank = uint32_t(rank);
+  a.value = float(node.number("value", 0));
+  *extents = extents_of(node, "before", rank);
+  return a;
+}
+
+NormalizeAttributes normalize(const graph::Node& node) {
+  NormalizeAttributes a;
+  a.kind = NormKind(enum_value(node, "kind", fb::EnumNamesNormKind(), 0));
+  a.axis = unsigned_value(node, "axis", 0);
+  a.epsilon = float(node.number("epsilon", 0));
+  a.groups = unsigned_value(node, "groups", 1);
+  return a;
+}
+
+}  // namespace
+
+Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Dims* extents) {
+  const auto axis = [&] { return unsigned_value(node, "axis", 0); };
+  const auto flag = [&](const char* key, bool otherwise) {
+    return node.integer(key, otherwise) != 0;
+  };
+  switch (op) {
+    case OpCode::kLinear:
+      return LinearAttributes{activation_of(node), flag("residual_first", false)};
+    case OpCode::kMatMul:
+      return MatMulAttributes{flag("trans_a", false), flag("trans_b", false),
+                              float(node.number("alpha", 1))};
+    case OpCode::kAttention:
+      return AttentionAttributes{
+          unsigned_value(node, "heads", 1),
+          unsigned_value(node, "kv_heads", 1),
+          float(node.number("scale", 1)),
+          CausalMask(enum_value(node, "causal", fb::EnumNamesCausalMask(), 0)),
+          float(node.number("softcap", 0)),
+          EmptyRows(enum_value(node, "empty_rows", fb::EnumNamesEmptyRows(), 0))};
+    case OpCode::kElementwise: return elementwise(node);
+    case OpCode::kReduce:
+      return ReduceAttributes{ReduceKind(enum_value(node, "kind", fb::EnumNamesReduceKind(), 0)),
+                              unsigned_value(node, "axes", 0)};
+    case OpCode::kArgReduce:
+      return ArgReduceAttributes{flag("largest", true), axis(), flag("select_last", false)};
+    case OpCode::kSoftmax: return SoftmaxAttributes{axis(), flag("log", false)};
+    case OpCode::kNormalize: return normalize(node);
+    case OpCode::kRecurrent: return recurrent(node);
+    case OpCode::kTranspose: return transpose(node, rank);
+    case OpCode::kGather: return GatherAttributes{axis()};
+    case OpCode::kGatherElements: return GatherElementsAttributes{axis()};
+    case OpCode::kGatherNd: return GatherNdAttributes{unsigned_value(node, "batch_dims", 0)};
+    case OpCode::kConcat: return ConcatAttributes{axis()};
+    case OpCode::kSlice: return slice(node, rank, extents);
+    case OpCode::kPad: return pad(node, rank, extents);
+    case OpCode::kTile: return TileAttributes{};
+    case OpCode::kTopK: return TopKAttributes{axis(), flag("largest", true), flag("sorted", true)};
+    case OpCode::kNonZero: return NonZeroAttributes{};
+    case OpCode::kUnique: return UniqueAttributes{axis(), flag("flat", true), flag("sorted", true)};
+    case OpCode::kNonMaxSuppression:
+      return NonMaxSuppressionAttributes{flag("center_point_box", false)};
+    case OpCode::kCumSum:
+      return CumSumAttributes{axis(), flag("exclusive", false), flag("reverse", false)};
+    case OpCode::kScatterNd: return ScatterNdAttributes{scatter_reduction(node)};
+    case OpCode::kScatterElements:
+      return ScatterElementsAttributes{axis(), scatter_reduction(node)};
+    default: refuse_attribute(node, "", "is no operator of core form");
+  }
+}
+
+Attributes attributes_of(const graph::Node& node, size_t rank, Dims* extents) {
+  const OpCode op = op_of(node.op);
+  switch (op) {
+    case OpCode::kConv2d:
+    case OpCode::kConvTranspose2d:
+    case OpCode::kPool2d:
+    case OpCode::kPicture:
+    case OpCode::kResize: return picture_attributes(op, node, rank, extents);
+    default: return tensor_attributes(op, node, rank, extents);
+  }
+}
+
+}  // namespace ingot::cast

@@ -1,0 +1,107 @@
+// tools/compile/lower/lower_spatial.cpp - attributes of the operators on pictures.
+#include "ingot_schema/ingot_generated.h"
+#include "tools/compile/lower/lower_attributes.h"
+
+namespace ingot::cast {
+namespace {
+
+/// The window that convolutions and pools have in common, by the schema's names.
+template <class A>
+void read_window(const graph::Node& node, A* a) {
+  a->kernel_h = unsigned_value(node, "kernel_h", 1),
+  a->kernel_w = unsigned_value(node, "kernel_w", 1);
+  a->stride_h = unsigned_value(node, "stride_h", 1),
+  a->stride_w = unsigned_value(node, "stride_w", 1);
+  a->dilation_h = unsigned_value(node, "dilation_h", 1),
+  a->dilation_w = unsigned_value(node, "dilation_w", 1);
+  a->pad_top = unsigned_value(node, "pad_top", 0),
+  a->pad_left = unsigned_value(node, "pad_left", 0);
+  a->pad_bottom = unsigned_value(node, "pad_bottom", 0),
+  a->pad_right = unsigned_value(node, "pad_right", 0);
+}
+
+Conv2dAttributes conv2d(const graph::Node& node) {
+  Conv2dAttributes a;
+  read_window(node, &a);
+  a.groups = unsigned_value(node, "groups", 1);
+  a.method = ConvMethod(enum_value(node, "method", fb::EnumNamesConvMethod(), 0));
+  a.input_layout = PictureLayout(enum_value(node, "input_layout", fb::EnumNamesPictureLayout(), 0));
+  a.activation = activation_of(node);
+  a.residual_first = node.integer("residual_first", 0) != 0;
+  return a;
+}
+
+ConvTranspose2dAttributes conv_transpose2d(const graph::Node& node) {
+  ConvTranspose2dAttributes a;
+  read_window(node, &a);
+  a.groups = unsigned_value(node, "groups", 1);
+  a.activation = activation_of(node);
+  return a;
+}
+
+Pool2dAttributes pool2d(const graph::Node& node) {
+  Pool2dAttributes a;
+  read_window(node, &a);
+  a.kind = PoolKind(enum_value(node, "kind", fb::EnumNamesPoolKind(), 0));
+  a.p = unsigned_value(node, "p", 2);
+  return a;
+}
+
+ResizeAttributes resize(const graph::Node& node, size_t rank) {
+  ResizeAttributes a;
+  a.mode = ResizeMode(enum_value(node, "mode", fb::EnumNamesResizeMode(), 0));
+  a.coordinate = CoordinateMode(enum_value(node, "coordinate", fb::EnumNamesCoordinateMode(), 0));
+  a.nearest = NearestMode(enum_value(node, "nearest", fb::EnumNamesNearestMode(), 0));
+  a.cubic_a = float(node.number("cubic_a", -0.75));
+  a.exclude_outside = node.integer("exclude_outside", 0) != 0;
+  a.rank = uint32_t(rank);
+  const auto found = node.attributes.find("scales");
+  if (found == node.attributes.end()) return a;
+  const auto* scales = std::get_if<std::vector<double>>(&found->second);
+  if (!scales || scales->size() != rank || rank > size_t(kMaxRank))
+    refuse_attribute(node, "scales", "has not one number a dimension");
+  for (size_t i = 0; i < rank; i++) a.scales[i] = float((*scales)[i]);
+  return a;
+}
+
+PictureArea area(const graph::Node& node, const std::string& key) {
+  const std::vector<int64_t> n = node.integers(key);
+  if (n.size() != 4) refuse_attribute(node, key, "is not left, top, width and height");
+  return {uint32_t(n[0]), uint32_t(n[1]), uint32_t(n[2]), uint32_t(n[3])};
+}
+
+PictureAttributes picture(const graph::Node& node) {
+  PictureAttributes a;
+  a.format = PixelFormat(enum_value(node, "format", fb::EnumNamesPixelFormat(), 0));
+  a.interpolation =
+      PixelInterpolation(enum_value(node, "interpolation", fb::EnumNamesPixelInterpolation(), 0));
+  a.matrix = ColorMatrix(enum_value(node, "matrix", fb::EnumNamesColorMatrix(), 0));
+  a.siting = ChromaSiting(enum_value(node, "siting", fb::EnumNamesChromaSiting(), 0));
+  a.full_range = node.integer("full_range", 0) != 0;
+  a.bgr = node.integer("bgr", 0) != 0;
+  a.planar = enum_value(node, "layout", fb::EnumNamesPictureLayout(), 0) != 0;
+  a.width = unsigned_value(node, "width", 0), a.height = unsigned_value(node, "height", 0);
+  a.source = area(node, "source"), a.target = area(node, "target");
+  const std::vector<double> pad = node.numbers("pad"), scale = node.numbers("scale"),
+                            bias = node.numbers("bias");
+  if (pad.size() > 3 || scale.size() != pad.size() || bias.size() != pad.size())
+    refuse_attribute(node, "pad", "has not one number a channel, as scale and bias");
+  a.channels = uint32_t(pad.size());
+  for (size_t c = 0; c < pad.size(); c++)
+    a.pad[c] = float(pad[c]), a.scale[c] = float(scale[c]), a.bias[c] = float(bias[c]);
+  return a;
+}
+
+}  // namespace
+
+Attributes picture_attributes(OpCode op, const graph::Node& node, size_t rank, Dims* /*extents*/) {
+  switch (op) {
+    case OpCode::kConv2d: return conv2d(node);
+    case OpCode::kConvTranspose2d: return conv_transpose2d(node);
+    case OpCode::kPool2d: return pool2d(node);
+    case OpCode::kPicture: return picture(node);
+    default: return resize(node, rank);
+  }
+}
+
+}  // namespace ingot::cast

@@ -1,0 +1,177 @@
+// tools/compile/lower/lower_weights.cpp - operands of the operators that have packed weights; every
+// other operand as it is.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/base/checked_math.h"
+#include "tools/compile/lower/lower.h"
+#include "tools/compile/lower/packing.h"
+#include "tools/files/large_blocks.h"
+
+namespace ingot::cast {
+namespace {
+
+std::span<const float> numbers_of(const graph::Constant& constant) {
+  return {constant.as<float>(), size_t(constant.elements())};
+}
+
+std::vector<uint8_t> bytes_of(const std::vector<float>& numbers) {
+  std::vector<uint8_t> bytes;
+  bytes.reserve(numbers.size() * sizeof(float));
+  host::append_weights(bytes, reinterpret_cast<const uint8_t*>(numbers.data()),
+                       numbers.size() * sizeof(float));
+  return bytes;
+}
+
+}  // namespace
+
+void Lowering::lower_weights(const graph::Node& node, DraftInstruction* instruction) {
+  switch (instruction->op()) {
+    case OpCode::kConv2d: return lower_conv2d(node, instruction);
+    case OpCode::kConvTranspose2d: return lower_conv_transpose2d(node, instruction);
+    case OpCode::kLinear: return lower_linear(node, instruction);
+    case OpCode::kRecurrent: return lower_recurrent(node, instruction);
+    default:
+      for (const graph::ValueId id : node.inputs) instruction->inputs.push_back(value(id));
+  }
+}
+
+const graph::Constant& Lowering::weight(const graph::Node& node, size_t operand,
+                                        size_t rank) const {
+  const graph::Constant* constant =
+      operand < node.inputs.size() ? model_.constant(node.inputs[operand]) : nullptr;
+  if (!constant || constant->dtype != DType::kF32 || constant->dims.size() != rank)
+    graph::throw_cast_error(
+        8, "node '" + node.name + "' (" + node.op + "): operand " + std::to_string(operand) +
+               " is not an f32 constant of " + std::to_string(rank) +
+               " dimensions; a fault of ingot's passes, please report it with the model");
+  return *constant;
+}
+
+int32_t Lowering::packed(graph::ValueId id, Packing packing, const std::vector<int64_t>& dims,
+                         Pack pack) {
+  const auto [found, is_first] = packed_.try_emplace({id, packing, dims}, -1);
+  if (!is_first) return found->second;
+  DraftValue value;
+  value.name = model_.values[size_t(id)].name;
+  value.dtype = DType::kF32;
+  value.packing = packing;
+  value.kind = ValueKind::kConstant;
+  value.dims.assign(dims.begin(), dims.end());
+  value.bytes.make = std::move(pack);
+  return found->second = draft_.add(std::move(value));
+}
+
+int32_t Lowering::bias_vector(const graph::Node& node, size_t operand, int64_t outputs) {
+  if (operand >= node.inputs.size() || node.inputs[operand] < 0) return -1;
+  const graph::Constant bias = weight(node, operand, 1);
+  if (bias.dims[0] != outputs)
+    graph::throw_cast_error(8, "node '" + node.name + "': the bias has not one number an output");
+  return packed(node.inputs[operand], Packing::kVector16, {outputs},
+                [bias] { return bytes_of(pack_vector16(numbers_of(bias))); });
+}
+
+void Lowering::lower_conv2d(const graph::Node& node, DraftInstruction* instruction) {
+  auto& attributes = std::get<Conv2dAttributes>(instruction->attributes);
+  if (const auto choice = methods_.find(&node); choice != methods_.end()) {
+    attributes.method = choice->second.method;
+    instruction->note = choice->second.why;
+  }
+  const graph::Constant w = weight(node, 1, 4);
+  const int64_t outputs = w.dims[0], taps = w.dims[1] * w.dims[2], channels = w.dims[3];
+  int32_t weights = -1;
+  switch (attributes.method) {
+    case ConvMethod::kDirect:
+      weights = packed(node.inputs[1], Packing::kPanels16, w.dims, [=] {
+        return bytes_of(pack_panels16(numbers_of(w), outputs, taps * channels));
+      });
+      break;
+    case ConvMethod::kWinogradF43:
+      weights = packed(node.inputs[1], Packing::kWinogradF43, w.dims, [=] {
+        return bytes_of(pack_winograd_f43(numbers_of(w), outputs, channels));
+      });
+      report_->winograd++;
+      break;
+    case ConvMethod::kDepthwise:
+      weights = packed(node.inputs[1], Packing::kDepthwise16, w.dims,
+                       [=] { return bytes_of(pack_depthwise16(numbers_of(w), outputs, taps)); });
+      break;
+    case ConvMethod::kGrouped: weights = value(node.inputs[1]); break;
+  }
+  instruction->inputs = {value(node.inputs[0]), weights, bias_vector(node, 2, outputs)};
+  if (node.inputs.size() > 3 && node.inputs[3] >= 0)
+    instruction->inputs.push_back(value(node.inputs[3]));
+}
+
+void Lowering::lower_conv_transpose2d(const graph::Node& node, DraftInstruction* instruction) {
+  const auto& attributes = std::get<ConvTranspose2dAttributes>(instruction->attributes);
+  const graph::Constant w = weight(node, 1, 4);
+  const int64_t outputs = w.dims[0], taps = w.dims[1] * w.dims[2], channels = w.dims[3];
+  int32_t weights = -1;
+  if (attributes.groups != 1) {
+    weights = value(node.inputs[1]);
+  } else {
+    weights = packed(node.inputs[1], Packing::kPanels16, w.dims, [=] {
+      return bytes_of(pack_panels16(numbers_of(w), outputs, taps * channels));
+    });
+  }
+  instruction->inputs = {value(node.inputs[0]), weights, bias_vector(node, 2, outputs)};
+}
+
+void Lowering::lower_linear(const graph::Node& node, DraftInstruction* instruction) {
+  const graph::Constant w = weight(node, 1, 2);
+  const int32_t weights = packed(node.inputs[1], Packing::kPanels16, w.dims, [w] {
+    return bytes_of(pack_panels16(numbers_of(w), w.dims[0], w.dims[1]));
+  });
+  instruction->inputs = {value(node.inputs[0]), weights, bias_vector(node, 2, w.dims[0])};
+  if (node.inputs.size() > 3 && node.inputs[3] >= 0)
+    instruction->inputs.push_back(value(node.inputs[3]));
+}
+
+namespace {
+
+/// [blocks * H, row] to [blocks * P, row], every gate's rows followed by zeros up to a multiple of
+/// 16.
+std::vector<float> pad_gates(const graph::Constant& constant, int64_t blocks, int64_t hidden,
+                             int64_t row) {
+  const int64_t padded = round_up(hidden, kPanel);
+  std::vector<float> rows(size_t(blocks * padded * row), 0.f);
+  for (int64_t b = 0; b < blocks; b++)
+    std::copy_n(constant.as<float>() + b * hidden * row, hidden * row,
+                rows.data() + b * padded * row);
+  return rows;
+}
+
+}  // namespace
+
+void Lowering::lower_recurrent(const graph::Node& node, DraftInstruction* instruction) {
+  const auto& attributes = std::get<RecurrentAttributes>(instruction->attributes);
+  const int64_t hidden = attributes.hidden, padded = round_up(hidden, kPanel),
+                gates = recurrent_gates(attributes.kind);
+  for (size_t i = 0; i < node.inputs.size(); i++) {
+    if (node.inputs[i] < 0 || !(i == 1 || i == 2 || i == 3 || i == 7)) {
+      instruction->inputs.push_back(value(node.inputs[i]));
+      continue;
+    }
+    const graph::Constant c = weight(node, i, i == 7 ? 2 : 3);
+    const int64_t directions = c.dims[0];
+    if (i <= 2) {  // w, r: panels over [D*G*P, I or H]
+      const int64_t blocks = directions * gates, columns = c.dims[2];
+      instruction->inputs.push_back(
+          packed(node.inputs[i], Packing::kPanels16, {blocks * padded, columns}, [=] {
+            return bytes_of(
+                pack_panels16(pad_gates(c, blocks, hidden, columns), blocks * padded, columns));
+          }));
+    } else {
+      const int64_t parts = i == 3 ? c.dims[1] * gates : 3;
+      const std::vector<int64_t> dims =
+          i == 3 ? std::vector<int64_t>{directions, c.dims[1], gates * padded}
+                 : std::vector<int64_t>{directions, 3 * padded};
+      instruction->inputs.push_back(packed(node.inputs[i], Packing::kDense, dims, [=] {
+        return bytes_of(pad_gates(c, directions * parts, hidden, 1));
+      }));
+    }
+  }
+}
+
+}  // namespace ingot::cast

@@ -1,0 +1,36 @@
+// tools/compile/lower/method.h - direct or Winograd, for every convolution of a graph, from
+// arithmetic against bytes.
+#pragma once
+#include <map>
+#include <string>
+
+#include "tools/compile/program/draft.h"
+#include "tools/compile/program/options.h"
+
+namespace ingot::cast {
+
+struct MethodChoice {
+  ConvMethod method = ConvMethod::kDirect;
+  std::string why;
+  uint64_t extra_bytes = 0;  // of weights, against direct
+};
+using MethodChoices = std::map<const graph::Node*, MethodChoice>;
+
+/// A 3x3 convolution as the cost model sees it.
+struct ConvShape {
+  int64_t batch = 1, out_h = 0, out_w = 0, channels = 0, outputs = 0;
+};
+
+/// Products, and weight bytes at the price of streaming them from memory: in flops, so that both
+/// can be added.
+double direct_cost(const ConvShape& shape);
+double winograd_cost(const ConvShape& shape);
+/// At least 7 tiles of 4x4, 16 channels each way, and cheaper than direct.
+bool winograd_pays(const ConvShape& shape);
+
+/// Chooses for every Conv2d with method "direct" of the model, branches included, at the extents of
+/// `typical`.
+MethodChoices choose_methods(const graph::Model& model, const CastOptions& options,
+                             const Bindings& typical);
+
+}  // namespace ingot::cast

@@ -1,0 +1,28 @@
+// tools/compile/lower/state_pairs.h - pairs of ports that become state variables (decisions D28):
+// which they are, and what they hold at first.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/compile/program/draft.h"
+#include "tools/compile/program/options.h"
+
+namespace ingot::cast {
+
+/// @throws CastError(5) when a pair names what is not there, names it twice, or its types or shapes
+/// differ.
+void check_state_pairs(const graph::Model& model, const CastOptions& options);
+/// Null when the port is in no pair.
+const StatePair* state_of_input(const CastOptions& options, const std::string& name);
+const StateSpec* state_of_output(const Draft& draft, const std::string& name);
+/// A constant of the value's type, every element pair.init. @throws CastError(5) when its dims are
+/// open.
+std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
+                                                          const graph::Value& value);
+
+/// Sentences about ports in no pair that look like one, "stateN" and "state", "h_out" and "h_in",
+/// of one type and shape.
+std::vector<std::string> hint_states(const graph::Model& model, const CastOptions& options);
+
+}  // namespace ingot::cast

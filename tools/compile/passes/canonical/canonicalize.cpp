@@ -1,0 +1,38 @@
+#include "tools/compile/passes/canonical/rules.h"
+
+namespace ingot::passes {
+
+void Canonical::refuse(const Node& node, const std::string& attribute, const std::string& why,
+                       const std::string& hint) {
+  std::string output =
+      node.outputs.empty() || node.outputs[0] < 0 ? "" : editor.value(node.outputs[0]).name;
+  refused.push_back({node.op, attribute, node.name, output, why, hint});
+}
+
+uint32_t canonicalise(Editor& editor, std::vector<graph::Unsupported>& refused) {
+  Rules rules;
+  add_convolution_rules(rules);
+  add_pool_rules(rules);
+  add_product_rules(rules);
+  add_elementwise_rules(rules);
+  add_reduce_rules(rules);
+  add_norm_rules(rules);
+  add_recurrent_rules(rules);
+  add_movement_rules(rules);
+  Canonical canonical{editor, refused};
+  uint32_t changed = 0;
+  for (Node* node : editor.nodes()) {
+    if (node->dead || node->op == "If" || node->op == "Loop") continue;
+    auto rule = rules.find(node->op);
+    if (rule == rules.end()) {
+      canonical.refuse(*node, "", "Ingot has no operator for it yet");
+      continue;
+    }
+    rule->second(canonical, *node);
+    editor.drop_unread_constants();
+    changed++;
+  }
+  return changed;
+}
+
+}  // namespace ingot::passes

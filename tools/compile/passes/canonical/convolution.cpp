@@ -1,0 +1,145 @@
+#include "tools/compile/passes/canonical/computed_convolution.h"
+#include "tools/compile/passes/canonical/rules.h"
+#include "tools/compile/passes/common/constants.h"
+#include "tools/compile/passes/common/elementwise.h"
+
+namespace ingot::passes {
+namespace {
+
+// Kernel, strides and dilations of one or two spatial dimensions as the schema's attributes; one
+// dimension is the width.
+Attributes window(const Node& node, size_t spatial) {
+  Integers kernel = node.integers("kernel_shape"), strides = node.integers("strides"),
+           dilations = node.integers("dilations"), pads = node.integers("pads");
+  size_t w = spatial - 1;
+  Attributes a = {{"kernel_w", kernel[w]},
+                  {"stride_w", strides[w]},
+                  {"dilation_w", dilations[w]},
+                  {"pad_left", pads[w]},
+                  {"pad_right", pads[spatial + w]}};
+  if (spatial == 2) {
+    a["kernel_h"] = kernel[0];
+    a["stride_h"] = strides[0];
+    a["dilation_h"] = dilations[0];
+    a["pad_top"] = pads[0];
+    a["pad_bottom"] = pads[2];
+  }
+  return a;
+}
+
+// What every convolution needs; refuses and returns false otherwise.
+bool usable(Canonical& c, const Node& node) {
+  Editor& e = c.editor;
+  size_t rank = e.rank(node.inputs[0]);
+  if (rank != 3 && rank != 4) {
+    c.refuse(node, "",
+             "convolutions over " + std::to_string(rank - 2) + " dimensions are not built yet",
+             "one or two work");
+    return false;
+  }
+  const Constant* w = e.constant(node.inputs[1]);
+  if (!w) {
+    c.refuse(node, "W", "its weights are computed when the model runs",
+             "export the model with constant weights");
+    return false;
+  }
+  if (w->dtype != DType::kF32 || e.value(node.inputs[0]).dtype != DType::kF32) {
+    c.refuse(node, "",
+             "only f32 convolutions are built, this one is " + std::string(dtype_name(w->dtype)),
+             "export the model in f32");
+    return false;
+  }
+  return true;
+}
+
+// Adds the bias: as operand when constant, as an Elementwise behind otherwise. Writes the node's
+// output in the source's layout.
+void finish(Editor& e, const Node& node, const std::string& op, std::vector<ValueId> inputs,
+            Attributes attributes) {
+  ValueId out = node.outputs[0], bias = node.inputs.size() > 2 ? node.inputs[2] : kAbsent;
+  Integers perm = to_channels_last(e.rank(out));
+  Dims dims = permuted(e.dims(out), perm);
+  if (bias >= 0 && e.constant(bias)) inputs.push_back(bias);
+  ValueId y = e.emit(op, inputs, DType::kF32, dims, node, std::move(attributes));
+  e.value(y).layout = "NHWC";
+  if (bias >= 0 && !e.constant(bias))
+    y = e.emit("Elementwise", {y, bias}, DType::kF32, dims, node,
+               elementwise({{Op::kAdd, 0, 1}}, "f32"));
+  e.add("Transpose", {y}, {out}, node, {{"perm", inverse(perm)}});
+}
+
+ValueId channels_last(Editor& e, ValueId x, const Node& node) {
+  ValueId y = e.transpose(x, to_channels_last(e.rank(x)), node);
+  e.value(y).layout = "NHWC";
+  return y;
+}
+
+void convolution(Canonical& c, Node& node) {
+  Editor& e = c.editor;
+  const bool f32 = e.value(node.inputs[0]).dtype == DType::kF32;
+  if (f32 && !e.constant(node.inputs[1])) return computed_convolution(c, node);
+  if (!usable(c, node)) return;
+  e.kill(node);
+  const Constant& w = *e.constant(node.inputs[1]);
+  size_t spatial = w.dims.size() - 2;
+  int64_t groups = node.integer("group", 1), channels = w.dims[1] * groups, outputs = w.dims[0];
+  Constant dense = permuted(w, to_channels_last(w.dims.size()));
+  if (spatial == 1) dense = with_dims(dense, {dense.dims[0], 1, dense.dims[1], dense.dims[2]});
+  Attributes a = window(node, spatial);
+  a["groups"] = groups;
+  a["method"] = std::string(groups == 1                               ? "direct"
+                            : groups == channels && groups == outputs ? "depthwise"
+                                                                      : "grouped");
+  ValueId weights = e.new_constant(e.value(node.inputs[1]).name, std::move(dense));
+  finish(e, node, "Conv2d", {channels_last(e, node.inputs[0], node), weights}, std::move(a));
+}
+
+// Chooses the pad at the end of dimension `i` so that what remains is an output padding below the
+// stride.
+bool transposed_end_pad(Editor& e, const Node& node, size_t i, int64_t stride, int64_t reach,
+                        int64_t begin, int64_t& end) {
+  Dim in = e.dims(node.inputs[0])[i], out = e.dims(node.outputs[0])[i];
+  Dim spare = (in - Dim(1)) * Dim(stride) + Dim(reach) - Dim(begin) - out;
+  if (!spare.value()) return false;
+  end = std::max<int64_t>(0, *spare.value());
+  return *spare.value() > -stride;
+}
+
+void transposed_convolution(Canonical& c, Node& node) {
+  if (!usable(c, node)) return;
+  Editor& e = c.editor;
+  const Constant& w = *e.constant(node.inputs[1]);
+  size_t spatial = w.dims.size() - 2;
+  Attributes a = window(node, spatial);
+  const char* const names[2][2] = {{"kernel_h", "h"}, {"kernel_w", "w"}};
+  for (size_t i = 0; i < spatial; i++) {
+    std::string side = names[spatial == 1 ? 1 : i][1];
+    auto integer = [&](const std::string& key) { return std::get<int64_t>(a.at(key)); };
+    int64_t end = 0, reach = integer("dilation_" + side) * (integer("kernel_" + side) - 1) + 1;
+    int64_t begin = integer(side == "h" ? "pad_top" : "pad_left");
+    if (!transposed_end_pad(e, node, 2 + i, integer("stride_" + side), reach, begin, end)) {
+      c.refuse(node, "pads", "its output padding is not below its stride, or cannot be told",
+               "fix the shape with --input-shape");
+      return;
+    }
+    a[side == "h" ? "pad_bottom" : "pad_right"] = end;
+  }
+  e.kill(node);
+  int64_t groups = node.integer("group", 1), per_group = w.dims[0] / groups;
+  int64_t kh = spatial == 1 ? 1 : w.dims[2], kw = w.dims.back();
+  Constant dense = permuted(with_dims(w, {groups, per_group, w.dims[1], kh, kw}), {0, 2, 3, 4, 1});
+  dense = with_dims(dense, {groups * w.dims[1], kh, kw, per_group});
+  a["groups"] = groups;
+  ValueId weights = e.new_constant(e.value(node.inputs[1]).name, std::move(dense));
+  finish(e, node, "ConvTranspose2d", {channels_last(e, node.inputs[0], node), weights},
+         std::move(a));
+}
+
+}  // namespace
+
+void add_convolution_rules(Rules& rules) {
+  rules["Conv"] = convolution;
+  rules["ConvTranspose"] = transposed_convolution;
+}
+
+}  // namespace ingot::passes

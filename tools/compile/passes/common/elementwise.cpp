@@ -1,0 +1,63 @@
+#include "tools/compile/passes/common/elementwise.h"
+
+namespace ingot::passes {
+
+std::vector<Step> steps_of(const Node& node) {
+  Integers flat = node.integers("steps");
+  std::vector<double> numbers = node.numbers("step_numbers");
+  std::vector<Step> steps;
+  for (size_t i = 0; 4 * i + 3 < flat.size(); i++)
+    steps.push_back({Op(flat[4 * i]), int(flat[4 * i + 1]), int(flat[4 * i + 2]),
+                     int(flat[4 * i + 3]), numbers[2 * i], numbers[2 * i + 1]});
+  return steps;
+}
+
+void set_steps(Node& node, const std::vector<Step>& steps) {
+  Integers flat;
+  std::vector<double> numbers;
+  for (const Step& step : steps) {
+    flat.insert(flat.end(), {int64_t(step.op), step.a, step.b, step.c});
+    numbers.insert(numbers.end(), {step.alpha, step.beta});
+  }
+  node.attributes["steps"] = std::move(flat);
+  node.attributes["step_numbers"] = std::move(numbers);
+}
+
+Attributes elementwise(const std::vector<Step>& steps, const std::string& compute) {
+  Node node;
+  set_steps(node, steps);
+  node.attributes["compute"] = compute;
+  return node.attributes;
+}
+
+const char* compute_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF64: return "f64";
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16: return "f32";
+    case DType::kU64: return "u64";
+    default: return "i64";
+  }
+}
+
+DType compute_dtype(const std::string& compute) {
+  return compute == "f64"   ? DType::kF64
+         : compute == "i64" ? DType::kI64
+         : compute == "u64" ? DType::kU64
+                            : DType::kF32;
+}
+
+std::optional<Step> only_step(const Node& node) {
+  if (node.op != "Elementwise") return std::nullopt;
+  std::vector<Step> steps = steps_of(node);
+  if (steps.size() != 1) return std::nullopt;
+  return steps[0];
+}
+
+bool is_unary(const Node& node) {
+  std::optional<Step> step = only_step(node);
+  return step && node.inputs.size() == 1 && elementwise_arity(step->op) == 1;
+}
+
+}  // namespace ingot::passes

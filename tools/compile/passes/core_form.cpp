@@ -1,0 +1,180 @@
+// Is a model in core form (README.md)? Says what is not, for tests and for the end of run_passes.
+#include <map>
+#include <unordered_set>
+
+#include "runtime/format/program.h"
+#include "tools/compile/passes/common/elementwise.h"
+#include "tools/compile/passes/common/pass.h"
+#include "tools/compile/passes/pipeline.h"
+
+namespace ingot::passes {
+namespace {
+
+struct Operands {
+  size_t least, most;
+};
+const std::map<std::string_view, Operands> kOperators = {{"Conv2d", {2, 4}},
+                                                         {"ConvTranspose2d", {2, 3}},
+                                                         {"Linear", {2, 4}},
+                                                         {"MatMul", {2, 2}},
+                                                         {"Pool2d", {1, 1}},
+                                                         {"Elementwise", {1, 8}},
+                                                         {"Reduce", {1, 1}},
+                                                         {"ArgReduce", {1, 1}},
+                                                         {"Softmax", {1, 1}},
+                                                         {"Normalize", {1, 3}},
+                                                         {"Recurrent", {3, 8}},
+                                                         {"Transpose", {1, 1}},
+                                                         {"Gather", {2, 2}},
+                                                         {"GatherElements", {2, 2}},
+                                                         {"GatherNd", {2, 2}},
+                                                         {"Concat", {1, 65535}},
+                                                         {"Slice", {1, 1}},
+                                                         {"Pad", {1, 2}},
+                                                         {"Resize", {1, 1}},
+                                                         {"Tile", {1, 1}},
+                                                         {"TopK", {1, 1}},
+                                                         {"CumSum", {1, 1}},
+                                                         {"ScatterNd", {3, 3}},
+                                                         {"ScatterElements", {3, 3}},
+                                                         {"Reshape", {1, 1}},
+                                                         {"If", {1, 1}},
+                                                         {"NonZero", {1, 1}},
+                                                         {"Unique", {1, 1}},
+                                                         {"NonMaxSuppression", {2, 5}},
+                                                         {"Measure", {1, 1}},
+                                                         {"Loop", {2, 258}},
+                                                         {"Attention", {3, 5}},
+                                                         {"Picture", {1, 3}}};
+
+constexpr size_t kMostOfOperator = 64;  // an operator that takes more takes as many as a file holds
+
+class Checker {
+ public:
+  explicit Checker(const Model& model) : model_(model) {
+    for (size_t i = 0; i < model.values.size(); i++)
+      if (model.values[i].constant) known_.insert(ValueId(i));
+  }
+
+  std::string graph(const Graph& g) {
+    for (ValueId id : g.inputs) learn(id);
+    for (const Node& node : g.nodes) {
+      if (node.dead) return where(node) + "is dead";
+      std::string why = this->node(node);
+      if (!why.empty()) return where(node) + why;
+      for (ValueId id : node.outputs) learn(id);
+    }
+    for (ValueId id : g.outputs)
+      if (id >= 0 && !known_.count(id))
+        return "an output is made by no node: " + model_.values[size_t(id)].name;
+    return "";
+  }
+
+ private:
+  void learn(ValueId id) {
+    if (known_.insert(id).second) order_.push_back(id);
+  }
+  std::string where(const Node& node) const { return node.op + " '" + node.name + "': "; }
+
+  std::string value(ValueId id) const {
+    const Value& v = model_.values[size_t(id)];
+    if (v.dtype == DType::kInvalid || !v.shape_known) return "value '" + v.name + "' has no type";
+    if (v.dims.size() > size_t(kMaxRank))
+      return "value '" + v.name + "' has more than 8 dimensions";
+    return "";
+  }
+
+  std::string constant_operand(const Node& node, size_t i, size_t rank) const {
+    if (i >= node.inputs.size() || node.inputs[i] < 0) return "";
+    const Constant* c = model_.constant(node.inputs[i]);
+    if (!c) return "operand " + std::to_string(i) + " is no constant";
+    if (c->dims.size() != rank)
+      return "operand " + std::to_string(i) + " has rank " + std::to_string(c->dims.size());
+    return "";
+  }
+
+  std::string weights(const Node& node) const {
+    bool picture = node.op == "Conv2d" || node.op == "ConvTranspose2d";
+    size_t rank = node.op == "Recurrent" ? 3 : picture ? 4 : 2;
+    if (picture && model_.values[size_t(node.inputs[0])].dims.size() != 4)
+      return "its picture is not of rank 4";
+    std::string why = constant_operand(node, 1, rank);
+    if (!why.empty()) return why;
+    return node.op == "Recurrent" ? constant_operand(node, 2, 3) : constant_operand(node, 2, 1);
+  }
+
+  std::string steps(const Node& node) const {
+    std::vector<Step> all = steps_of(node);
+    if (all.size() > size_t(kMaxElementwiseSteps)) return "too many steps";
+    for (size_t i = 0; i < all.size(); i++) {
+      int known = int(node.inputs.size() + i);
+      const int registers[] = {all[i].a, all[i].b, all[i].c};
+      for (int k = 0; k < elementwise_arity(all[i].op); k++)
+        if (registers[k] != kConstantRegister && (registers[k] < 0 || registers[k] >= known))
+          return "a step reads a later register";
+    }
+    return "";
+  }
+
+  std::string inner(const Node& node) {
+    const bool loop = node.op == "Loop";
+    if (node.subgraphs().empty()) return "has no branch or body";
+    if (depth_ >= kMaxSubprogramDepth)
+      graph::throw_cast_error(4, node.op + " '" + node.name + "' lies in " +
+                                     std::to_string(depth_) + " others, at most " +
+                                     std::to_string(kMaxSubprogramDepth) +
+                                     " branches and loops inside each other are supported");
+    if (loop && (node.dims("most").size() != 1 ||
+                 node.subgraphs()[0]->inputs.size() + 1 != node.inputs.size() ||
+                 node.subgraphs()[0]->outputs.size() + 1 != node.inputs.size() ||
+                 node.outputs.size() + 2 != node.inputs.size()))
+      return "its body does not fit what it carries";
+    for (const auto& each : node.subgraphs()) {
+      const size_t outside = order_.size();
+      depth_++;
+      std::string why = graph(*each);
+      depth_--;
+      for (; order_.size() > outside; order_.pop_back()) known_.erase(order_.back());
+      if (!why.empty()) return each->name + ": " + why;
+    }
+    return "";
+  }
+
+  std::string node(const Node& node) {
+    auto known = kOperators.find(node.op);
+    if (known == kOperators.end()) return "is no operator of core form";
+    if (node.inputs.size() > known->second.most && known->second.most > kMostOfOperator)
+      graph::throw_cast_error(4, node.op + " '" + node.name + "' has " +
+                                     std::to_string(node.inputs.size()) + " inputs, at most " +
+                                     std::to_string(known->second.most) +
+                                     " are supported; do it in several steps");
+    if (node.inputs.size() < known->second.least || node.inputs.size() > known->second.most)
+      return "has " + std::to_string(node.inputs.size()) + " operands";
+    for (ValueId id : node.inputs) {
+      if (id < 0) continue;
+      if (!known_.count(id))
+        return "reads '" + model_.values[size_t(id)].name + "', which nothing before it makes";
+      if (std::string why = value(id); !why.empty()) return why;
+    }
+    for (ValueId id : node.outputs)
+      if (id >= 0)
+        if (std::string why = value(id); !why.empty()) return why;
+    if (node.op == "Conv2d" || node.op == "ConvTranspose2d" || node.op == "Linear" ||
+        node.op == "Recurrent")
+      return weights(node);
+    if (node.op == "Elementwise") return steps(node);
+    if (node.op == "If" || node.op == "Loop") return inner(node);
+    return "";
+  }
+
+  const Model& model_;
+  std::unordered_set<ValueId> known_;
+  uint32_t depth_ = 0;          // Ifs and Loops around a node
+  std::vector<ValueId> order_;  // what was learned, the last at the end
+};
+
+}  // namespace
+
+std::string why_not_core_form(const Model& model) { return Checker(model).graph(model.graph); }
+
+}  // namespace ingot::passes

@@ -1,0 +1,79 @@
+// Zeros around a picture go into the padding of the convolution or average that reads it.
+#include "tools/compile/passes/common/constants.h"
+#include "tools/compile/passes/common/pass.h"
+
+namespace ingot::passes {
+namespace {
+
+struct Border {
+  int64_t top = 0, left = 0, bottom = 0, right = 0;
+};
+
+// What a Pad puts around height and width, when it puts nothing elsewhere and takes nothing away.
+std::optional<Border> border(const Editor& e, const Node& pad) {
+  const Dims &from = e.dims(pad.inputs[0]), &to = e.dims(pad.outputs[0]);
+  Dims before = pad.dims("before");
+  size_t rank = from.size();
+  if (rank < 3 || rank > 4 || before.size() != rank) return std::nullopt;
+  std::vector<int64_t> begin, end;
+  for (size_t i = 0; i < rank; i++) {
+    Dim after = to[i] - from[i] - before[i];
+    if (!before[i].value() || !after.value() || *before[i].value() < 0 || *after.value() < 0)
+      return std::nullopt;
+    begin.push_back(*before[i].value());
+    end.push_back(*after.value());
+  }
+  if (begin[0] || end[0] || begin.back() || end.back()) return std::nullopt;
+  Border result{0, begin[rank - 2], 0, end[rank - 2]};
+  if (rank == 4) result.top = begin[1], result.bottom = end[1];
+  return result;
+}
+
+bool no_pads(const Node& node) {
+  for (const char* key : {"pad_top", "pad_left", "pad_bottom", "pad_right"})
+    if (node.integer(key, 0)) return false;
+  return true;
+}
+
+bool takes_zeros(Node& reader) {
+  if (reader.op == "Conv2d") return true;
+  if (reader.op != "Pool2d") return false;
+  std::string kind = reader.text("kind", "max");
+  return kind == "lp" || kind == "average_include_pad" || (kind == "average" && no_pads(reader));
+}
+
+}  // namespace
+
+uint32_t fold_padding(Editor& e, Remarks&) {
+  uint32_t changed = 0;
+  for (Node* pad : e.nodes()) {
+    if (pad->dead || pad->op != "Pad" || pad->text("mode", "constant") != "constant") continue;
+    double value = pad->inputs.size() > 1 ? scalar(e.model, pad->inputs[1]).value_or(1)
+                                          : pad->number("value", 0);
+    ValueId y = pad->outputs[0];
+    std::optional<Border> b = border(e, *pad);
+    if (value != 0 || !b || e.is_output(y)) continue;
+    std::vector<Node*> readers = e.readers(y);
+    bool all = !readers.empty();
+    for (Node* reader : readers) all = all && takes_zeros(*reader) && reader->inputs[0] == y;
+    if (!all) continue;
+    for (Node* reader : readers) {
+      auto grow = [&](const char* key, int64_t by) {
+        reader->attributes[key] = reader->integer(key, 0) + by;
+      };
+      grow("pad_top", b->top);
+      grow("pad_left", b->left);
+      grow("pad_bottom", b->bottom);
+      grow("pad_right", b->right);
+      if (reader->op == "Pool2d" && reader->text("kind", "max") == "average")
+        reader->attributes["kind"] = std::string("average_include_pad");
+      e.set_input(*reader, 0, pad->inputs[0]);
+      e.merge_sources(*reader, *pad);
+    }
+    e.kill(*pad);
+    changed++;
+  }
+  return changed;
+}
+
+}  // namespace ingot::passes

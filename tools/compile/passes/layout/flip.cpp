@@ -1,0 +1,93 @@
+#include "tools/compile/passes/layout/flip.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+namespace ingot::passes {
+namespace {
+
+const std::set<std::string_view> kAnyPerm = {
+    "Elementwise", "Concat", "Slice",  "Pad",  "Reduce", "ArgReduce",     "Softmax",
+    "Resize",      "Tile",   "CumSum", "TopK", "Gather", "GatherElements"};
+
+// The last `count` dimensions keep their places.
+bool keeps_tail(const Integers& perm, size_t count) {
+  for (size_t i = perm.size() - count; i < perm.size(); i++)
+    if (perm[i] != int64_t(i)) return false;
+  return true;
+}
+
+template <class T>
+std::vector<T> flipped(const std::vector<T>& plain, const Integers& perm) {
+  std::vector<T> result(plain.size());
+  for (size_t k = 0; k < plain.size(); k++) result[size_t(perm[k])] = plain[k];
+  return result;
+}
+
+}  // namespace
+
+bool is_flipped_operand(const Editor& e, const Node& node, size_t i, size_t rank) {
+  if (node.inputs[i] < 0) return false;
+  if (node.op == "Linear" || node.op == "Conv2d") return i == 0 || i == 3;
+  if (node.op == "Normalize" || node.op == "Gather" || node.op == "Pad") return i == 0;
+  return node.op == "Elementwise" || e.rank(node.inputs[i]) == rank;
+}
+
+bool can_flip(const Editor& e, const Node& node, const Integers& perm) {
+  size_t rank = perm.size();
+  for (ValueId id : node.outputs)
+    if (id >= 0 && e.rank(id) != rank) return false;
+  if (node.op != "Elementwise" &&
+      (node.inputs.empty() || node.inputs[0] < 0 || e.rank(node.inputs[0]) != rank))
+    return false;
+  if (node.op == "Gather") return e.rank(node.inputs[1]) == 1;
+  if (node.op == "Linear") return keeps_tail(perm, 1);
+  if (node.op == "Conv2d" || node.op == "Pool2d") return perm == Integers{0, 2, 1, 3};
+  if (node.op == "MatMul") return e.rank(node.inputs[1]) == rank && keeps_tail(perm, 2);
+  if (node.op == "Normalize") {
+    std::string kind = node.text("kind", "layer");
+    return (kind == "layer" || kind == "rms") &&
+           keeps_tail(perm, rank - size_t(node.integer("axis", 0)));
+  }
+  return kAnyPerm.count(node.op) != 0;
+}
+
+namespace {
+
+// Height becomes width.
+void turn_window(Node& node) {
+  const char* const pairs[][2] = {{"kernel_h", "kernel_w"},
+                                  {"stride_h", "stride_w"},
+                                  {"dilation_h", "dilation_w"},
+                                  {"pad_top", "pad_left"},
+                                  {"pad_bottom", "pad_right"}};
+  for (auto& [h, w] : pairs) {
+    int64_t otherwise = h[0] == 'p' ? 0 : 1, height = node.integer(h, otherwise);
+    node.attributes[h] = node.integer(w, otherwise);
+    node.attributes[w] = height;
+  }
+}
+
+}  // namespace
+
+void flip_attributes(Node& node, const Integers& perm) {
+  if (node.op == "Conv2d" || node.op == "Pool2d") return turn_window(node);
+  if (node.op == "Normalize") return;  // its axis lies in the part that stays
+  if (node.has("axis")) node.attributes["axis"] = perm[size_t(node.integer("axis", 0))];
+  if (node.op == "Reduce") {
+    int64_t plain = node.integer("axes", 0), mask = 0;
+    for (size_t k = 0; k < perm.size(); k++)
+      if (plain >> k & 1) mask |= int64_t(1) << perm[k];
+    node.attributes["axes"] = mask;
+  }
+  if (node.op == "Slice") {
+    node.attributes["starts"] = flipped(node.dims("starts"), perm);
+    node.attributes["steps"] = flipped(node.integers("steps"), perm);
+  }
+  if (node.op == "Pad") node.attributes["before"] = flipped(node.dims("before"), perm);
+  if (node.op == "Resize" && node.has("scales"))
+    node.attributes["scales"] = flipped(node.numbers("scales"), perm);
+}
+
+}  // namespace ingot::passes

@@ -1,0 +1,263 @@
+// LayerNormalization, RMSNormalization and InstanceNormalization as exporters spell them out: mean,
+// difference, squares, root, quotient.
+#include <algorithm>
+
+#include "tools/compile/passes/common/match.h"
+#include "tools/compile/passes/common/pass.h"
+
+namespace ingot::passes {
+namespace {
+
+struct Mean {
+  ValueId x;
+  Integers axes;
+  Node* node;
+};
+
+std::optional<Mean> mean_of(const Editor& e, ValueId id) {
+  Node* node = e.producer_if(id, "ReduceMean");
+  if (!node || !node->integer("keepdims", 1)) return std::nullopt;
+  return Mean{node->inputs[0], node->integers("axes"), node};
+}
+
+// numerator / sqrt(mean(squared^2) + epsilon), the quotient in any of its spellings.
+struct Quotient {
+  ValueId numerator, squared;
+  double epsilon;
+  Integers axes;
+  std::vector<Node*> inside;
+};
+
+// root = sqrt(mean(d^2) + epsilon)
+std::optional<Quotient> deviation(const Editor& e, ValueId id, bool inverse_root) {
+  Node* root = e.producer(id);
+  if (!root) return std::nullopt;
+  bool power = root->op == "Pow" && is_scalar(e.model, root->inputs[1], inverse_root ? -0.5 : 0.5);
+  if (!power && (inverse_root || root->op != "Sqrt")) return std::nullopt;
+  auto sum = made_with_constant(e, root->inputs[0], "Add");
+  if (!sum || sum->constant < 0) return std::nullopt;
+  auto variance = mean_of(e, sum->x);
+  auto squared = variance ? square_of(e, variance->x) : std::nullopt;
+  if (!squared) return std::nullopt;
+  return Quotient{kAbsent,
+                  *squared,
+                  sum->constant,
+                  variance->axes,
+                  {root, e.producer(root->inputs[0]), variance->node, e.producer(variance->x)}};
+}
+
+std::optional<Quotient> quotient(const Editor& e, const Node& node) {
+  if (node.op == "Div") {
+    auto q = deviation(e, node.inputs[1], false);
+    if (q) q->numerator = node.inputs[0];
+    return q;
+  }
+  if (node.op != "Mul") return std::nullopt;
+  for (size_t i = 0; i < 2; i++) {
+    auto q = deviation(e, node.inputs[i], true);
+    Node* turned = e.producer(node.inputs[i]);
+    bool one_over = turned && (turned->op == "Reciprocal" ||
+                               (turned->op == "Div" && is_scalar(e.model, turned->inputs[0], 1)));
+    if (!q && one_over) {
+      q = deviation(e, turned->inputs[turned->op == "Div" ? 1 : 0], false);
+      if (q) q->inside.insert(q->inside.begin(), turned);
+    }
+    if (!q) continue;
+    q->numerator = node.inputs[1 - i];
+    return q;
+  }
+  return std::nullopt;
+}
+
+// Behind `y`, read by it alone: a Mul or Add with a value whose dims, leading ones aside, all lie
+// in the last `tail` dimensions.
+ValueId parameter(const Editor& e, ValueId y, const char* op, const Dims& dims, size_t tail,
+                  Node*& node) {
+  if (!e.read_once(y)) return kAbsent;
+  node = e.readers(y)[0];
+  if (node->op != op || !same(e.dims(node->outputs[0]), dims)) return kAbsent;
+  ValueId other = node->inputs[node->inputs[0] == y ? 1 : 0];
+  const Constant* c = e.constant(other);
+  if (other == y || !c) return kAbsent;
+  for (size_t i = 0; i + tail < c->dims.size(); i++)
+    if (c->dims[i] != 1) return kAbsent;
+  return other;
+}
+
+// Leading dimensions of 1 off, so that at most `tail` are left.
+ValueId trimmed(Editor& e, ValueId id, size_t tail) {
+  const Constant& c = *e.constant(id);
+  if (c.dims.size() <= tail) return id;
+  return e.new_constant(e.value(id).name, with_dims(c, {c.dims.end() - long(tail), c.dims.end()}));
+}
+
+// [1, C, 1, 1], [C, 1, 1] or one number as [C]; kAbsent for anything else.
+ValueId channel_parameter(Editor& e, ValueId id, const Dims& dims) {
+  if (id < 0 || !dims[1].value()) return kAbsent;
+  const Constant& c = *e.constant(id);
+  int64_t channels = *dims[1].value();
+  size_t lead = dims.size() - c.dims.size();
+  for (size_t i = 0; i < c.dims.size(); i++)
+    if (lead + i != 1 && c.dims[i] != 1) return kAbsent;
+  return e.new_constant(e.value(id).name, broadcast(with_dims(c, {c.elements()}), {channels}));
+}
+
+bool trailing(const Integers& axes, size_t rank) {
+  for (size_t i = 0; i < axes.size(); i++)
+    if (axes[i] != int64_t(rank - axes.size() + i)) return false;
+  return !axes.empty();
+}
+
+// Axis a moved to the end, everything else in order.
+Integers to_end(size_t rank, int64_t a) {
+  Integers perm;
+  for (size_t i = 0; i < rank; i++)
+    if (int64_t(i) != a) perm.push_back(int64_t(i));
+  perm.push_back(a);
+  return perm;
+}
+
+struct Norm {
+  ValueId x;
+  bool centred;
+  Quotient q;
+  Node* root;
+};
+
+std::optional<Norm> match(const Editor& e, Node& node) {
+  auto q = quotient(e, node);
+  if (!q || e.value(node.outputs[0]).dtype != DType::kF32) return std::nullopt;
+  if (Node* sub = e.producer_if(q->numerator, "Sub")) {
+    auto mean = mean_of(e, sub->inputs[1]);
+    // exporters of PyTorch write the difference twice
+    Node* other = e.producer_if(q->squared, "Sub");
+    bool same_difference =
+        q->squared == q->numerator ||
+        (other && other->inputs[0] == sub->inputs[0] && mean_of(e, other->inputs[1]) &&
+         mean_of(e, other->inputs[1])->x == sub->inputs[0] &&
+         mean_of(e, other->inputs[1])->axes == q->axes);
+    if (mean && mean->x == sub->inputs[0] && mean->axes == q->axes && same_difference) {
+      q->inside.insert(q->inside.end(), {sub, mean->node});
+      return Norm{sub->inputs[0], true, *q, &node};
+    }
+  }
+  if (q->squared != q->numerator) return std::nullopt;
+  return Norm{q->numerator, false, *q, &node};
+}
+
+// mean and variance over height and width with one scale a channel: InstanceNormalization.
+bool as_instance(Editor& e, const Norm& n) {
+  const Dims& dims = e.dims(n.x);
+  size_t rank = dims.size();
+  if (!n.centred || rank < 3 || n.q.axes.size() != rank - 2 || !trailing(n.q.axes, rank) ||
+      !dims[1].value())
+    return false;
+  // LayerNormalization over the last dimension says the same and asks for no layout
+  if (rank == 3) return false;
+  Node *mul = nullptr, *add = nullptr;
+  ValueId y = n.root->outputs[0];
+  ValueId scale = channel_parameter(e, parameter(e, y, "Mul", dims, rank - 1, mul), dims);
+  if (scale >= 0) y = mul->outputs[0];
+  ValueId bias = channel_parameter(e, parameter(e, y, "Add", dims, rank - 1, add), dims);
+  if (bias >= 0) y = add->outputs[0];
+  std::vector<Node*> inside = {n.root};
+  if (mul && y != n.root->outputs[0]) inside.insert(inside.begin(), mul);
+  if (add && y == add->outputs[0]) inside.insert(inside.begin(), add);
+  for (Node* node : inside) e.kill(*node);
+  Node& made = e.add("InstanceNormalization", {n.x, scale, bias}, {y}, *inside[0],
+                     {{"epsilon", n.q.epsilon}});
+  for (Node* node : inside) e.merge_sources(made, *node);
+  retire(e, n.q.inside, made);
+  return true;
+}
+
+void as_layer(Editor& e, const Norm& n) {
+  Dims dims = e.dims(n.x);
+  size_t rank = dims.size(), tail = n.q.axes.size();
+  ValueId y = n.root->outputs[0], x = n.x;
+  Integers perm;
+  std::vector<Node*> inside = {n.root};
+  std::vector<ValueId> parameters;
+  if (trailing(n.q.axes, rank)) {
+    Node *mul = nullptr, *add = nullptr;
+    ValueId scale = parameter(e, y, "Mul", dims, tail, mul);
+    if (scale >= 0) {
+      parameters.push_back(trimmed(e, scale, tail));
+      y = mul->outputs[0];
+      inside.insert(inside.begin(), mul);
+    } else {
+      parameters.push_back(kAbsent);
+    }
+    ValueId bias = n.centred ? parameter(e, y, "Add", dims, tail, add) : kAbsent;
+    if (bias >= 0) {
+      parameters.push_back(trimmed(e, bias, tail));
+      y = add->outputs[0];
+      inside.insert(inside.begin(), add);
+    }
+  } else {
+    perm = to_end(rank, n.q.axes[0]);
+  }
+  for (Node* node : inside) e.kill(*node);
+  Node& place = *inside[0];
+  if (!perm.empty()) x = e.transpose(x, perm, place);
+  std::vector<ValueId> inputs = {x};
+  inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+  while (inputs.back() < 0) inputs.pop_back();
+  Attributes a = {{"axis", int64_t(rank - tail)}, {"epsilon", n.q.epsilon}};
+  const char* op = n.centred ? "LayerNormalization" : "RMSNormalization";
+  Node* made;
+  if (perm.empty()) {
+    made = &e.add(op, inputs, {y}, place, a);
+  } else {
+    ValueId turned = e.emit(op, inputs, DType::kF32, permuted(dims, perm), place, a);
+    made = e.producer(turned);
+    e.add("Transpose", {turned}, {y}, place, {{"perm", inverse(perm)}});
+  }
+  for (Node* node : inside) e.merge_sources(*made, *node);
+  retire(e, n.q.inside, *made);
+}
+
+}  // namespace
+
+uint32_t recognise_norms(Editor& e, Remarks&) {
+  uint32_t changed = 0;
+  for (Node* node : e.nodes()) {
+    if (node->dead) continue;
+    auto n = match(e, *node);
+    if (!n) continue;
+    size_t rank = e.rank(n->x);
+    if (as_instance(e, *n))
+      changed++;
+    else if (trailing(n->q.axes, rank) || n->q.axes.size() == 1)
+      as_layer(e, *n), changed++;
+  }
+  return changed;
+}
+
+// exp(x - max(x)) / sum(exp(x - max(x))) along one dimension.
+uint32_t recognise_softmax(Editor& e, Remarks&) {
+  uint32_t changed = 0;
+  for (Node* node : e.nodes()) {
+    if (node->dead || node->op != "Div") continue;
+    Node* exp = e.producer_if(node->inputs[0], "Exp");
+    Node* sum = e.producer_if(node->inputs[1], "ReduceSum");
+    Node* sub = exp ? e.producer_if(exp->inputs[0], "Sub") : nullptr;
+    Node* max = sub ? e.producer_if(sub->inputs[1], "ReduceMax") : nullptr;
+    if (!max || !sum || sum->inputs[0] != node->inputs[0] || max->inputs[0] != sub->inputs[0])
+      continue;
+    // has kernels as it is, and as one operator none
+    if (e.value(node->outputs[0]).dtype == DType::kF64) continue;
+    Integers axes = sum->integers("axes");
+    if (axes.size() != 1 || max->integers("axes") != axes || !sum->integer("keepdims", 1) ||
+        !max->integer("keepdims", 1))
+      continue;
+    ValueId out = node->outputs[0], x = sub->inputs[0];
+    e.kill(*node);
+    Node& made = e.add("Softmax", {x}, {out}, *node, {{"axis", axes[0]}});
+    retire(e, {sum, exp, sub, max}, made);
+    changed++;
+  }
+  return changed;
+}
+
+}  // namespace ingot::passes

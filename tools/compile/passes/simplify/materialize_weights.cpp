@@ -1,0 +1,43 @@
+// Weights that are one number spread over a shape (the importer leaves large ones so) are written
+// out: what folds and packs them needs their elements.
+#include <algorithm>
+
+#include "tools/compile/passes/common/constants.h"
+#include "tools/compile/passes/common/pass.h"
+
+namespace ingot::passes {
+namespace {
+
+// 1 GiB of f32: no sensible network repeats one number more often
+constexpr double kMostElements = 1 << 28;
+
+bool reads_weights(const Node& node, size_t operand) {
+  if (node.op == "MatMul") return true;
+  static const char* const with_weights[] = {"Conv", "ConvTranspose",     "Gemm", "LSTM", "GRU",
+                                             "RNN",  "BatchNormalization"};
+  return operand > 0 && std::find(std::begin(with_weights), std::end(with_weights), node.op) !=
+                            std::end(with_weights);
+}
+
+}  // namespace
+
+uint32_t materialise_weights(Editor& e, Remarks&) {
+  uint32_t changed = 0;
+  for (Node* node : e.nodes()) {
+    for (size_t i = 0; i < node->inputs.size(); i++) {
+      if (!reads_weights(*node, i)) continue;
+      Node* spread = e.producer_if(node->inputs[i], "Expand");
+      const Constant* one = spread ? e.constant(spread->inputs[0]) : nullptr;
+      auto dims = spread ? static_dims(e.dims(spread->outputs[0])) : std::nullopt;
+      if (!one || !one->bytes || !dims ||
+          estimated_elements(e.dims(spread->outputs[0])) > kMostElements)
+        continue;
+      e.merge_sources(*node, *spread);
+      e.set_input(*node, i, e.new_constant(e.value(node->inputs[i]).name, broadcast(*one, *dims)));
+      changed++;
+    }
+  }
+  return changed;
+}
+
+}  // namespace ingot::passes

@@ -1,0 +1,18 @@
+// tools/compile/plan/views.h - Reshape, Slice, Concat and Transpose without copies, where rows with
+// a stride allow it (decisions D4, D5).
+//   forward    y = slice(x), y = reshape(x)     y is a view of x, wherever x lies
+//   backward   y = concat(a, b), output = reshape(a)     a and b are views of y: their producers
+//              write straight into it
+// A tree of views moves as one: each is placed anew from its parent, and every reader and writer is
+// asked (contract masks, contract check, kernel) before a tree with gaps between rows is accepted.
+// What is refused stays an instruction, with its reason.
+#pragma once
+#include "tools/compile/program/draft.h"
+#include "tools/compile/program/options.h"
+
+namespace ingot::cast {
+
+/// @pre no value is an alias yet. Counts go to report->views.
+void eliminate_views(Draft* draft, CastReport* report);
+
+}  // namespace ingot::cast

@@ -1,0 +1,111 @@
+// tools/compile/program/options.h - what a conversion can be told, and what it reports.
+// Errors   graph::CastError with the CLI's exit code.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/compile/image/image_input.h"
+#include "tools/compile/passes/pipeline.h"
+#include "tools/compile/write/program_builder.h"
+#include "tools/compile/write/storage.h"
+#include "tools/weights/overlay/overlay.h"
+
+namespace ingot::cast {
+
+enum class WinogradMode { kAuto, kOff, kBudget };
+
+/// A pair of ports that is one variable kept in the arena from run to run.
+struct StatePair {
+  std::string input, output;
+  double init = 0;  // of every element in a fresh session
+};
+
+struct CastOptions {
+  std::vector<std::string> targets{"cpu"};  // cpu, cuda, mcu
+  WinogradMode winograd = WinogradMode::kAuto;
+  uint64_t winograd_bytes = 0;  // budget: how much larger Winograd may make the weights
+  bool fuse_chains = true;
+  // an instruction that no kernel of this build can run is an error
+  bool require_kernels = true;
+  std::map<std::string, std::string> io_layout;  // port -> "nchw" or "nhwc"
+  PictureOptions pictures;                       // inputs that are frames of a camera in the file
+  std::vector<std::string> input_shapes;         // "NAME=1x3x224xW", as on the command line
+  std::vector<std::string> dims;                 // "NAME=16" or "NAME=1..64"
+  // "NAME=i64": of a TorchScript program, whose file does not say
+  std::vector<std::string> input_types;
+  // "NAME=16000": of a TorchScript program's parameters that are no tensors
+  std::vector<std::string> arguments;
+  // extents that will be fed, see tools/import/onnx/import.h
+  std::map<std::string, std::vector<int64_t>> expected_inputs;
+  // of a checkpoint, in the place of the source's own
+  overlay::OverlayOptions weights;
+  uint8_t precision = 0;   // of products on a GPU: 0 exact, 1 fast, 2 fp16
+  StorageOptions storage;  // the type of the weights in the file
+  /// Source weights in the program's constants, for patterns of storage.keep_fp32. May be empty;
+  /// cast_source() has its own.
+  std::function<WeightNames(const ProgramSpec&)> name_weights;
+  // the bytes of source weights that the program no longer has
+  bool keep_weights = false;
+  bool keep_training_state = false;             // of a checkpoint: optimiser and the like, as bytes
+  std::vector<StatePair> states;                // "IN=OUT", as on the command line
+  std::map<std::string, std::string> metadata;  // entries, and name, version, licence
+  std::vector<std::string> labels;
+  std::vector<GoldenCaseSpec> goldens;  // embedded when not empty
+  /// Called with the stage that starts and the share of the work done, 0..1. May be empty.
+  std::function<void(const std::string& stage, double done)> progress;
+  /// Called with "import" and the imported model, then after each pass. May be empty.
+  passes::Observer observe;
+};
+
+/// "auto", "off" or a number of bytes. @throws CastError(1)
+/// exact, fast or fp16
+void set_precision(CastOptions& options, const std::string& argument);
+void set_winograd(CastOptions& options, const std::string& argument);
+/// "NAME=nchw" or "NAME=nhwc". @throws CastError(1)
+void add_io_layout(CastOptions& options, const std::string& argument);
+/// "IN=OUT". @throws CastError(1)
+void add_state(CastOptions& options, const std::string& argument);
+/// "IN=NUMBER", after the pair. @throws CastError(1); CastError(5) when no pair has that input.
+void set_state_init(CastOptions& options, const std::string& argument);
+/// "KEY=VALUE". @throws CastError(1)
+void add_metadata(CastOptions& options, const std::string& argument);
+/// "cpu,cuda,mcu", any of them. @throws CastError(1)
+void set_targets(CastOptions& options, const std::string& argument);
+
+/// What one instruction became and why; in the order of the file's instructions.
+struct InstructionReport {
+  std::string op, node, note;
+  std::string dims;  // of output 0
+  double macs = 0;   // at the typical binding
+  uint64_t weight_bytes = 0;
+};
+
+struct CastReport {
+  std::vector<passes::PassRecord> passes;
+  std::vector<std::string> notes;  // said aloud: training mode, unusual choices
+  std::vector<InstructionReport> instructions;
+  // transposes and copies that remain, one sentence each
+  std::vector<std::string> copies;
+  // typical extents of symbolic dims that choices were made for
+  std::map<std::string, int64_t> binding;
+  std::string order;  // the heuristic that gave the smallest plan
+  // of activations, at the typical binding when dims are symbolic
+  uint64_t arena_bytes = 0, lower_bound = 0;
+  uint64_t weight_bytes = 0, winograd_extra_bytes = 0;
+  StorageReport storage;
+  std::vector<std::string> hints;  // what another option would do; not kept in the file
+  uint32_t states = 0;             // kept in the arena
+  // updated where their next value is computed; the others by a copy at the end
+  uint32_t states_in_place = 0;
+  uint32_t views = 0, in_place = 0, chains = 0, winograd = 0;
+  double ratio() const { return lower_bound ? double(arena_bytes) / double(lower_bound) : 1; }
+};
+
+struct CastResult {
+  FileSpec file;  // write_file(file, path) of file_writer.h writes it, whole or not at all
+  CastReport report;
+};
+
+}  // namespace ingot::cast

@@ -1,0 +1,162 @@
+#include "tools/compile/write/encode_attributes.h"
+
+#include "tools/graph/graph.h"
+
+namespace ingot::cast {
+namespace {
+
+using Builder = flatbuffers::FlatBufferBuilder;
+using Table = flatbuffers::Offset<void>;
+
+fb::ActivationSpec activation(const ActivationSpec& a) {
+  return {fb::Activation(uint8_t(a.kind)), a.alpha, a.beta};
+}
+template <class T>
+Table table(flatbuffers::Offset<T> offset) {
+  return offset.Union();
+}
+
+flatbuffers::Offset<fb::Conv2d> conv2d(Builder& b, const Conv2dAttributes& a) {
+  const fb::ActivationSpec act = activation(a.activation);
+  return fb::CreateConv2d(b, a.kernel_h, a.kernel_w, a.stride_h, a.stride_w, a.dilation_h,
+                          a.dilation_w, a.pad_top, a.pad_left, a.pad_bottom, a.pad_right, a.groups,
+                          fb::ConvMethod(uint8_t(a.method)),
+                          fb::PictureLayout(uint8_t(a.input_layout)), &act, a.residual_first);
+}
+
+Table encode(Builder&, const std::monostate&) {
+  graph::throw_cast_error(8, "an instruction without an operator cannot be written");
+}
+Table encode(Builder& b, const Conv2dAttributes& a) { return table(conv2d(b, a)); }
+Table encode(Builder& b, const ConvTranspose2dAttributes& a) {
+  const fb::ActivationSpec act = activation(a.activation);
+  return table(fb::CreateConvTranspose2d(b, a.kernel_h, a.kernel_w, a.stride_h, a.stride_w,
+                                         a.dilation_h, a.dilation_w, a.pad_top, a.pad_left,
+                                         a.pad_bottom, a.pad_right, a.groups, &act));
+}
+Table encode(Builder& b, const ChainAttributes& a) {
+  std::vector<flatbuffers::Offset<fb::Conv2d>> stages;
+  for (uint32_t i = 0; i < a.stage_count && i < uint32_t(kMaxChainStages); i++)
+    stages.push_back(conv2d(b, a.stages[i]));
+  return table(fb::CreateChain(b, b.CreateVector(stages), a.band_rows));
+}
+Table encode(Builder& b, const LinearAttributes& a) {
+  const fb::ActivationSpec act = activation(a.activation);
+  return table(fb::CreateLinear(b, &act, a.residual_first));
+}
+Table encode(Builder& b, const MatMulAttributes& a) {
+  return table(fb::CreateMatMul(b, a.trans_a, a.trans_b, a.alpha));
+}
+Table encode(Builder& b, const AttentionAttributes& a) {
+  return table(fb::CreateAttention(b, a.heads, a.kv_heads, a.scale,
+                                   fb::CausalMask(uint8_t(a.causal)), a.softcap,
+                                   fb::EmptyRows(uint8_t(a.empty_rows))));
+}
+Table encode(Builder& b, const Pool2dAttributes& a) {
+  return table(fb::CreatePool2d(b, fb::PoolKind(uint8_t(a.kind)), a.kernel_h, a.kernel_w,
+                                a.stride_h, a.stride_w, a.dilation_h, a.dilation_w, a.pad_top,
+                                a.pad_left, a.pad_bottom, a.pad_right, a.p));
+}
+Table encode(Builder& b, const ElementwiseAttributes& a) {
+  std::vector<fb::ElementwiseStep> steps;
+  for (uint32_t i = 0; i < a.step_count && i < uint32_t(kMaxElementwiseSteps); i++) {
+    const ElementwiseStep& s = a.steps[i];
+    steps.emplace_back(fb::ElementwiseOp(uint8_t(s.op)), s.a, s.b, s.c, s.alpha, s.beta);
+  }
+  return table(fb::CreateElementwise(b, b.CreateVectorOfStructs(steps),
+                                     fb::ComputeType(uint8_t(a.compute))));
+}
+Table encode(Builder& b, const ReduceAttributes& a) {
+  return table(fb::CreateReduce(b, fb::ReduceKind(uint8_t(a.kind)), a.axes));
+}
+Table encode(Builder& b, const ArgReduceAttributes& a) {
+  return table(fb::CreateArgReduce(b, a.largest, a.axis, a.select_last));
+}
+Table encode(Builder& b, const SoftmaxAttributes& a) {
+  return table(fb::CreateSoftmax(b, a.axis, a.log));
+}
+Table encode(Builder& b, const NormalizeAttributes& a) {
+  return table(fb::CreateNormalize(b, fb::NormKind(uint8_t(a.kind)), a.axis, a.epsilon, a.groups));
+}
+Table encode(Builder& b, const RecurrentAttributes& a) {
+  std::vector<fb::ActivationSpec> activations;
+  for (uint32_t i = 0; i < a.activation_count && i < 6; i++)
+    activations.push_back(activation(a.activations[i]));
+  return table(fb::CreateRecurrent(
+      b, fb::RecurrentKind(uint8_t(a.kind)), fb::Direction(uint8_t(a.direction)), a.hidden, a.clip,
+      a.linear_before_reset, b.CreateVectorOfStructs(activations), a.batch_first));
+}
+Table encode(Builder& b, const TransposeAttributes& a) {
+  return table(fb::CreateTranspose(b, b.CreateVector(a.perm, a.rank)));
+}
+Table encode(Builder& b, const GatherAttributes& a) { return table(fb::CreateGather(b, a.axis)); }
+Table encode(Builder& b, const GatherElementsAttributes& a) {
+  return table(fb::CreateGatherElements(b, a.axis));
+}
+Table encode(Builder& b, const GatherNdAttributes& a) {
+  return table(fb::CreateGatherNd(b, a.batch_dims));
+}
+Table encode(Builder& b, const ConcatAttributes& a) { return table(fb::CreateConcat(b, a.axis)); }
+Table encode(Builder& b, const SliceAttributes& a) {
+  const auto starts = b.CreateVector(a.starts, a.rank);
+  return table(fb::CreateSlice(b, starts, b.CreateVector(a.steps, a.rank)));
+}
+Table encode(Builder& b, const PadAttributes& a) {
+  return table(
+      fb::CreatePad(b, fb::PadMode(uint8_t(a.mode)), b.CreateVector(a.before, a.rank), a.value));
+}
+Table encode(Builder& b, const ResizeAttributes& a) {
+  return table(fb::CreateResize(b, fb::ResizeMode(uint8_t(a.mode)),
+                                fb::CoordinateMode(uint8_t(a.coordinate)),
+                                fb::NearestMode(uint8_t(a.nearest)), a.cubic_a, a.exclude_outside,
+                                b.CreateVector(a.scales, a.rank)));
+}
+Table encode(Builder& b, const PictureAttributes& a) {
+  const auto area = [](const PictureArea& from) {
+    return fb::PictureArea(from.left, from.top, from.width, from.height);
+  };
+  const fb::PictureArea source = area(a.source), target = area(a.target);
+  const auto pad = b.CreateVector(a.pad, a.channels), scale = b.CreateVector(a.scale, a.channels),
+             bias = b.CreateVector(a.bias, a.channels);
+  return table(fb::CreatePicture(
+      b, fb::PixelFormat(uint8_t(a.format)), a.width, a.height, &source, &target,
+      fb::PixelInterpolation(uint8_t(a.interpolation)), fb::ColorMatrix(uint8_t(a.matrix)),
+      a.full_range, fb::ChromaSiting(uint8_t(a.siting)), a.bgr,
+      a.planar ? fb::PictureLayout::nchw : fb::PictureLayout::nhwc, pad, scale, bias));
+}
+Table encode(Builder& b, const CopyAttributes&) { return table(fb::CreateCopy(b)); }
+Table encode(Builder& b, const TileAttributes&) { return table(fb::CreateTile(b)); }
+Table encode(Builder& b, const LoopAttributes& a) {
+  return table(fb::CreateLoop(b, a.body, a.most));
+}
+Table encode(Builder& b, const IfAttributes& a) {
+  return table(fb::CreateIf(b, a.then_subprogram, a.else_subprogram));
+}
+Table encode(Builder& b, const TopKAttributes& a) {
+  return table(fb::CreateTopK(b, a.axis, a.largest, a.sorted));
+}
+Table encode(Builder& b, const CumSumAttributes& a) {
+  return table(fb::CreateCumSum(b, a.axis, a.exclusive, a.reverse));
+}
+Table encode(Builder& b, const ScatterNdAttributes& a) {
+  return table(fb::CreateScatterNd(b, uint8_t(a.reduction)));
+}
+Table encode(Builder& b, const ScatterElementsAttributes& a) {
+  return table(fb::CreateScatterElements(b, a.axis, uint8_t(a.reduction)));
+}
+Table encode(Builder& b, const NonZeroAttributes&) { return table(fb::CreateNonZero(b)); }
+Table encode(Builder& b, const NonMaxSuppressionAttributes& a) {
+  return table(fb::CreateNonMaxSuppression(b, a.center_point_box));
+}
+Table encode(Builder& b, const UniqueAttributes& a) {
+  return table(fb::CreateUnique(b, a.axis, a.flat, a.sorted));
+}
+
+}  // namespace
+
+flatbuffers::Offset<void> encode_attributes(flatbuffers::FlatBufferBuilder& builder,
+                                            const Attributes& attributes) {
+  return std::visit([&](const auto& a) { return encode(builder, a); }, attributes);
+}
+
+}  // namespace ingot::cast

@@ -1,0 +1,23 @@
+// tools/graph/fold/fold_arithmetic.h - operators that compute, on constants. Inside tools/graph
+// only.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "tools/graph/graph.h"
+
+namespace ingot::graph {
+
+/// The output of a node in normal form with one output; nothing when its operator is not folded.
+/// Inputs may be null where absent.
+std::optional<Constant> fold_arithmetic(const Node& node,
+                                        const std::vector<const Constant*>& inputs, DType dtype,
+                                        const std::vector<int64_t>& dims);
+/// Its two halves.
+std::optional<Constant> fold_elementwise(const Node& node,
+                                         const std::vector<const Constant*>& inputs, DType dtype,
+                                         const std::vector<int64_t>& dims);
+std::optional<Constant> fold_reduction(const Node& node, const std::vector<const Constant*>& inputs,
+                                       DType dtype, const std::vector<int64_t>& dims);
+
+}  // namespace ingot::graph

@@ -1,0 +1,282 @@
+// tools/graph/infer/infer_loop.cpp - Loop and Scan in one normal form: a trip count that is a dim,
+// perhaps a condition, and what is carried. Rows are read with Gather at the iteration and written
+// with ScatterND into a carried stack.
+#include "tools/graph/infer/infer_loop.h"
+
+#include <algorithm>
+
+namespace ingot::graph {
+namespace {
+
+// exporters write the largest integer for "no count"
+constexpr int64_t kEndless = int64_t(1) << 40;
+
+[[noreturn]] void refuse(const std::string& why, const std::string& hint) {
+  throw Refusal{"", why, hint};
+}
+
+}  // namespace
+
+LoopBuilder::LoopBuilder(Inference& run, Node& node)
+    : run_(run), node_(node), body_(node.subgraph("body")) {
+  if (!body_) throw_cast_error(2, describe(node) + ": lacks its body");
+  for (const Node& each : body_->nodes)
+    for (const ValueId id : each.outputs)
+      if (id != kAbsent) made_by_[id] = &each;
+}
+
+ValueId LoopBuilder::typed(const std::string& name, DType dtype, Dims dims) {
+  const ValueId id = run_.model.add_value(
+      node_.name + "/" + name + std::to_string(run_.model.values.size()), dtype);
+  Value& value = run_.model.values[size_t(id)];
+  value.dims = std::move(dims);
+  value.shape_known = true;
+  return id;
+}
+
+const Node* LoopBuilder::maker(ValueId id) const {
+  const auto found = made_by_.find(id);
+  return found == made_by_.end() ? nullptr : found->second;
+}
+
+/// The value behind copies, and behind conversions of type when asked.
+ValueId LoopBuilder::behind(ValueId id, bool conversions) const {
+  for (const Node* node = maker(id);
+       node && (node->op == "Identity" || (conversions && node->op == "Cast")); node = maker(id))
+    id = node->inputs.at(0);
+  return id;
+}
+
+void LoopBuilder::set_type_of(ValueId inner, ValueId outer) {
+  const Value source = run_.value(outer);
+  Value& value = run_.model.values[size_t(inner)];
+  value.dtype = source.dtype;
+  value.dims = source.dims;
+  value.shape_known = true;
+}
+
+/// What no iteration changes is the value outside.
+void LoopBuilder::drop_invariants() {
+  std::vector<Carried> kept;
+  for (const Carried& each : carried_) {
+    if (behind(each.next, false) != each.inner) {
+      kept.push_back(each);
+      continue;
+    }
+    run_.replace(each.inner, each.initial);
+    if (each.result != kAbsent) run_.replace(each.result, each.initial);
+  }
+  carried_ = std::move(kept);
+}
+
+bool LoopBuilder::is_true(ValueId id) const {
+  const auto contents = run_.contents(run_.resolve(id));
+  return contents && contents->size() == 1 && (*contents)[0].number() &&
+         *(*contents)[0].number() != 0;
+}
+
+/// How often a body runs whose condition compares a counter with a dim: `i += step; while (i <
+/// end)`.
+std::optional<Dim> LoopBuilder::counted() const {
+  const Node* comparison = maker(behind(next_condition_, true));
+  if (!comparison || comparison->inputs.size() != 2 || !is_true(condition_)) return std::nullopt;
+  const std::string& op = comparison->op;
+  const bool less = op == "Less" || op == "LessOrEqual",
+             greater = op == "Greater" || op == "GreaterOrEqual";
+  if (!less && !greater) return std::nullopt;
+  const ValueId counted = behind(comparison->inputs[greater ? 1 : 0], true);
+  const auto end = run_.contents(run_.resolve(behind(comparison->inputs[greater ? 0 : 1], true)));
+  if (!end || end->size() != 1 || !(*end)[0].dim()) return std::nullopt;
+  for (const Carried& each : carried_) {
+    const ValueId next = behind(each.next, true);
+    const Node* sum = maker(next);
+    if ((counted != next && counted != each.inner) || !sum || sum->op != "Add" ||
+        sum->inputs.size() != 2)
+      continue;
+    const size_t self = behind(sum->inputs[0], true) == each.inner ? 0 : 1;
+    if (behind(sum->inputs[self], true) != each.inner) continue;
+    const auto step = run_.contents(run_.resolve(behind(sum->inputs[1 - self], true)));
+    const auto start = run_.contents(each.initial);
+    if (!step || !start || step->size() != 1 || start->size() != 1 || !(*step)[0].dim() ||
+        !(*start)[0].dim())
+      continue;
+    const Dim by = *(*step)[0].dim();
+    if (!proven_at_least(by, 1)) continue;
+    // The value compared after iteration j (from 0) is start + (j + ahead) * by; one more runs
+    // while it is below the end.
+    const Dim ahead(counted == next ? 1 : 0);
+    const Dim last = *(*end)[0].dim() + Dim(op == "LessOrEqual" || op == "GreaterOrEqual" ? 1 : 0);
+    return Dim(1) + max(ceil_div(last - *(*start)[0].dim() - ahead * by, by), Dim(0));
+  }
+  return std::nullopt;
+}
+
+/// The trip count, and whether a condition may end the loop before.
+void LoopBuilder::find_trips(ValueId count) {
+  const auto contents = run_.contents(count);
+  std::optional<Dim> given;
+  if (contents && contents->size() == 1) given = (*contents)[0].dim();
+  if (given && given->is_static() && *given->value() >= kEndless) given.reset(), count = kAbsent;
+  const ValueId next = behind(next_condition_, false);
+  const bool goes_on = next == inner_condition_ || is_true(next);
+  has_condition_ = !goes_on || !is_true(condition_);
+  if (const auto found = goes_on ? std::nullopt : counted()) {
+    has_condition_ = false;
+    trips_ = given ? min(*given, *found) : *found;
+    if (!given && count != kAbsent)
+      refuse("its trip count is known only when it runs", "export it as a constant");
+    return;
+  }
+  if (!given && count != kAbsent)
+    refuse("its trip count is known only when it runs: nothing bounds the loop",
+           "export it with a trip count that is a constant or comes from a shape");
+  if (!given)
+    refuse(
+        "nothing bounds how often it runs: it has no trip count, and its condition compares no "
+        "counter with a shape",
+        "export it with a trip count, or with a condition such as i < length");
+  trips_ = max(*given, Dim(0));
+}
+
+/// A node inside the body, behind those that are there.
+ValueId LoopBuilder::inside(const std::string& op, std::vector<ValueId> inputs,
+                            std::map<std::string, Attribute> attributes) {
+  ValueId made = kAbsent;
+  run_.visit_into(body_->nodes, [&] {
+    Site site(run_, node_);
+    made = site.make(op, std::move(inputs), std::move(attributes));
+  });
+  return made;
+}
+
+/// The row that the body makes goes to its place in a stack, which is carried.
+void LoopBuilder::add_stack(const Written& written) {
+  if (has_condition_)
+    refuse(
+        "it stacks rows, and its condition may end it early: how many there are only the run knows",
+        "export it with a trip count alone");
+  const ValueId row = run_.resolve(written.row);
+  const Value type = run_.value(row);
+  Site site(run_, node_);
+  Dims dims = type.dims, one = type.dims;
+  dims.insert(dims.begin(), trips_);
+  one.insert(one.begin(), Dim(1));
+  Carried stack;
+  stack.initial = site.expand(site.scalar(type.dtype, 0), dims);
+  stack.inner = typed("stack", type.dtype, dims);
+  const ValueId at = inside("Reshape", {index(written.reverse)}, {{"shape", Dims{Dim(1), Dim(1)}}});
+  const ValueId update = inside("Reshape", {row}, {{"shape", one}});
+  stack.next = inside("ScatterND", {stack.inner, at, update}, {});
+  stack.result = typed("stacked", type.dtype, dims);
+  carried_.push_back(stack);
+  stacks_.push_back({stack.result, written});
+}
+
+/// The iteration, or where that is counted from the end.
+ValueId LoopBuilder::index(bool reverse) {
+  if (!reverse) return iteration_;
+  if (backwards_ != kAbsent) return backwards_;
+  Site site(run_, node_);
+  ValueId last = kAbsent;
+  if (const auto n = trips_.value()) {
+    last = site.scalar(DType::kI64, double(*n - 1));
+  } else {
+    const ValueId ones = site.expand(site.scalar(DType::kI64, 1), {trips_});
+    const ValueId sum = site.make("ReduceSum", {ones},
+                                  {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}});
+    last = site.make("Sub", {sum, site.scalar(DType::kI64, 1)});
+  }
+  return backwards_ = inside("Sub", {last, iteration_}, {});
+}
+
+void LoopBuilder::check_carried() {
+  for (const Carried& each : carried_) {
+    const Value &before = run_.value(each.inner), &after = run_.value(run_.resolve(each.next));
+    if (before.dtype != after.dtype)
+      throw_cast_error(2, describe(node_) + ": what it carries as '" + before.name + "' is " +
+                              dtype_text(before.dtype) + " before an iteration and " +
+                              dtype_text(after.dtype) + " after it");
+    if (before.dims != after.dims)
+      refuse("what it carries as '" + before.name + "' has shape " + text(before.dims) +
+                 " before an iteration and " + text(after.dims) + " after it",
+             "export it so that shapes stay the same");
+  }
+}
+
+/// Once everything is known: the body, then the loop itself.
+void LoopBuilder::finish(const std::vector<Written>& rows) {
+  run_.walk(*body_);
+  for (ValueId& id : body_->outputs) id = run_.resolve(id);
+  const bool whole =
+      std::all_of(carried_.begin(), carried_.end(),
+                  [&](const Carried& each) { return run_.known(run_.resolve(each.next)); }) &&
+      std::all_of(rows.begin(), rows.end(),
+                  [&](const Written& row) { return run_.known(run_.resolve(row.row)); });
+  if (!whole) return;  // something inside was refused already
+  check_carried();
+  for (const Written& row : rows) add_stack(row);
+  ValueId condition = kAbsent, next = kAbsent;
+  if (has_condition_) {
+    condition = run_.resolve(condition_);
+    next = run_.resolve(next_condition_);
+    Site site(run_, node_);
+    for (const ValueId id : {condition, next})
+      if (run_.value(id).dtype != DType::kBool || product(run_.value(id).dims) != Dim(1))
+        throw_cast_error(2, describe(node_) + ": its condition is " +
+                                std::string(dtype_text(run_.value(id).dtype)) + " " +
+                                text(run_.value(id).dims) + ", expected one bool");
+    if (!run_.value(condition).dims.empty()) condition = site.reshape(condition, {});
+    if (!run_.value(next).dims.empty()) next = inside("Reshape", {next}, {{"shape", Dims{}}});
+  }
+  node_.op = "Loop";
+  node_.attributes = {{"body", body_}, {"most", Dims{trips_}}};
+  node_.inputs = {kAbsent, condition};
+  node_.outputs.clear();
+  body_->inputs = {iteration_};
+  body_->outputs = {next};
+  for (const Carried& each : carried_) {
+    node_.inputs.push_back(run_.resolve(each.initial));
+    body_->inputs.push_back(each.inner);
+    body_->outputs.push_back(run_.resolve(each.next));
+    const ValueId result =
+        each.result == kAbsent ? typed("result", DType::kInvalid, {}) : each.result;
+    set_type_of(result, each.inner);
+    node_.outputs.push_back(result);
+  }
+}
+
+/// Stacks as their readers want them: the axis of rows where it was asked for.
+void LoopBuilder::place_stacks() {
+  for (const auto& [stacked, written] : stacks_) {
+    Site site(run_, node_);
+    const int64_t rank = int64_t(run_.value(stacked).dims.size());
+    const int64_t axis = written.axis < 0 ? written.axis + rank : written.axis;
+    if (axis < 0 || axis >= rank)
+      throw_cast_error(2, describe(node_) + ": an output axis is out of range");
+    if (axis == 0) {
+      run_.replace(written.result, stacked);
+      continue;
+    }
+    std::vector<int64_t> perm;
+    for (int64_t i = 1; i < rank; i++) perm.push_back(i);
+    perm.insert(perm.begin() + axis, 0);
+    run_.replace(written.result, site.make("Transpose", {stacked}, {{"perm", perm}}));
+  }
+}
+
+void Inference::infer_loop(Node& node) {
+  if (node.has("most")) {  // in normal form since an earlier walk
+    walk(*node.subgraph("body"));
+    out_->push_back(std::move(node));
+    return;
+  }
+  LoopBuilder builder(*this, node);
+  if (node.op == "Loop")
+    builder.read_loop();
+  else
+    builder.read_scan();
+  out_->push_back(node);
+  builder.place_stacks();
+}
+
+}  // namespace ingot::graph

@@ -1,0 +1,66 @@
+// tools/graph/infer/infer_loop.h - what Loop and Scan become, step by step. Inside tools/graph
+// only.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/graph/infer/inference.h"
+
+namespace ingot::graph {
+
+class LoopBuilder {
+ public:
+  LoopBuilder(Inference& run, Node& node);
+  /// From ONNX's Loop: count, condition, carried; the body's inputs are iteration, condition,
+  /// carried; its outputs condition, carried, rows.
+  void read_loop();
+  /// From ONNX's Scan: carried, sequences; the body's inputs are carried, rows; its outputs
+  /// carried, rows.
+  void read_scan();
+  /// @pre the node is in its graph: what follows it.
+  void place_stacks();
+
+ private:
+  struct Carried {
+    ValueId initial = kAbsent, inner = kAbsent, next = kAbsent, result = kAbsent;
+  };
+  /// A row that each iteration makes; `result` is all of them along `axis`.
+  struct Written {
+    ValueId row = kAbsent, result = kAbsent;
+    int64_t axis = 0;
+    bool reverse = false;
+  };
+
+  ValueId typed(const std::string& name, DType dtype, Dims dims);
+  void set_type_of(ValueId inner, ValueId outer);
+  const Node* maker(ValueId id) const;
+  ValueId behind(ValueId id, bool conversions) const;
+  bool is_true(ValueId id) const;
+  void drop_invariants();
+  std::optional<Dim> counted() const;
+  void find_trips(ValueId count);
+  void read_row(ValueId sequence, ValueId row, int64_t axis, bool reverse);
+  ValueId index(bool reverse);
+  ValueId inside(const std::string& op, std::vector<ValueId> inputs,
+                 std::map<std::string, Attribute> attributes);
+  void add_stack(const Written& written);
+  void check_carried();
+  void finish(const std::vector<Written>& rows);
+
+  Inference& run_;
+  Node& node_;
+  std::shared_ptr<Graph> body_;
+  std::unordered_map<ValueId, const Node*> made_by_;  // of the source's body
+  std::vector<Carried> carried_;
+  ValueId iteration_ = kAbsent, backwards_ = kAbsent;
+  ValueId condition_ = kAbsent, inner_condition_ = kAbsent, next_condition_ = kAbsent;
+  bool has_condition_ = false;
+  Dim trips_;
+  std::vector<std::pair<ValueId, Written>> stacks_;
+};
+
+}  // namespace ingot::graph

@@ -1,0 +1,195 @@
+// tools/graph/infer/infer_matmul.cpp - MatMul, Gemm, and Einsum as transposes around a MatMul.
+#include <algorithm>
+#include <set>
+
+#include "tools/graph/infer/inference.h"
+
+namespace ingot::graph {
+namespace {
+
+void expect_inner(Site& site, const Dim& a, const Dim& b) {
+  if (a.is_static() && b.is_static() && a != b) {
+    site.corrupt("its operands " + text(site.dims(0)) + " and " + text(site.dims(1)) +
+                 " disagree: " + a.text() + " columns, " + b.text() + " rows");
+  }
+}
+void expect_types(Site& site) {
+  if (site.dtype(0) != site.dtype(1)) {
+    site.corrupt(std::string("its inputs are ") + dtype_text(site.dtype(0)) + " and " +
+                 dtype_text(site.dtype(1)) + ", expected one type");
+  }
+}
+
+void mat_mul(Site& site) {
+  expect_types(site);
+  Dims a = site.dims(0), b = site.dims(1);
+  if (a.empty() || b.empty()) site.corrupt("an operand is a scalar");
+  if (a.size() == 1 || b.size() == 1) {  // vectors become matrices, and their dimension goes again
+    const bool left = a.size() == 1, right = b.size() == 1;
+    const Dims wide_a = left ? Dims{1, a[0]} : a, wide_b = right ? Dims{b[0], 1} : b;
+    const ValueId product =
+        site.make("MatMul", {site.reshape(site.in(0), wide_a), site.reshape(site.in(1), wide_b)});
+    Dims out = site.run().value(product).dims;
+    if (right) out.pop_back();
+    if (left) out.erase(out.end() - (right ? 1 : 2));
+    return site.finish_shaped("Reshape", product, out);
+  }
+  expect_inner(site, a.back(), b[b.size() - 2]);
+  Dims out = broadcast(site, Dims(a.begin(), a.end() - 2), Dims(b.begin(), b.end() - 2));
+  out.push_back(a[a.size() - 2]);
+  out.push_back(b.back());
+  site.set(0, site.dtype(0), std::move(out));
+}
+
+void gemm(Site& site) {
+  expect_types(site);
+  if (site.rank(0) != 2 || site.rank(1) != 2)
+    site.corrupt("its operands are " + text(site.dims(0)) + " and " + text(site.dims(1)) +
+                 ", expected matrices");
+  const bool ta = site.node.integer("transA", 0) != 0, tb = site.node.integer("transB", 0) != 0;
+  expect_inner(site, site.dims(0)[ta ? 0 : 1], site.dims(1)[tb ? 1 : 0]);
+  const Dims out = {site.dims(0)[ta ? 1 : 0], site.dims(1)[tb ? 0 : 1]};
+  if (site.has(2) && broadcast(site, out, site.dims(2)) != out)
+    site.corrupt("its C " + text(site.dims(2)) + " does not broadcast to " + text(out));
+  site.set(0, site.dtype(0), out);
+}
+
+struct Labels {
+  std::string text;
+  ValueId value;
+};
+
+bool contains(const std::string& s, char c) { return s.find(c) != std::string::npos; }
+
+/// Sums over labels that nobody else needs.
+Labels reduced(Site& site, Labels operand, const std::string& keep) {
+  std::vector<int64_t> axes;
+  std::string rest;
+  for (size_t i = 0; i < operand.text.size(); i++) {
+    if (contains(keep, operand.text[i]))
+      rest += operand.text[i];
+    else
+      axes.push_back(int64_t(i));
+  }
+  if (axes.empty()) return operand;
+  return {rest,
+          site.make("ReduceSum", {operand.value}, {{"axes", axes}, {"keepdims", int64_t(0)}})};
+}
+ValueId ordered(Site& site, const Labels& operand, const std::string& order) {
+  std::vector<int64_t> perm;
+  for (const char c : order) perm.push_back(int64_t(operand.text.find(c)));
+  return site.make("Transpose", {operand.value}, {{"perm", perm}});
+}
+
+struct Equation {
+  std::vector<std::string> terms;
+  std::string out;
+};
+Equation parse(Site& site) {
+  std::string source = site.node.text("equation", "");
+  source.erase(std::remove(source.begin(), source.end(), ' '), source.end());
+  const size_t arrow = source.find("->");
+  Equation equation;
+  std::string left = source.substr(0, arrow);
+  for (size_t at = 0; at <= left.size();) {
+    const size_t end = std::min(left.find(',', at), left.size());
+    equation.terms.push_back(left.substr(at, end - at));
+    at = end + 1;
+  }
+  if (arrow != std::string::npos) {
+    equation.out = source.substr(arrow + 2);
+  } else {
+    for (char c = 'A'; c <= 'z'; c++) {
+      if (std::count(left.begin(), left.end(), c) == 1) equation.out += c;
+    }
+  }
+  std::vector<std::string> all = equation.terms;
+  all.push_back(equation.out);
+  for (const std::string& term : all) {
+    std::set<char> seen;
+    for (const char c : term) {
+      const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+      if (!letter || !seen.insert(c).second)
+        site.refuse("equation",
+                    "'" + source + "': only distinct letters per operand are supported");
+    }
+  }
+  if (equation.terms.size() != site.node.inputs.size())
+    site.corrupt("its equation has " + std::to_string(equation.terms.size()) + " operands");
+  for (size_t i = 0; i < equation.terms.size(); i++) {
+    if (int64_t(equation.terms[i].size()) != site.rank(i))
+      site.corrupt("its operand " + std::to_string(i) + " has rank " +
+                   std::to_string(site.rank(i)) + ", its equation says '" + equation.terms[i] +
+                   "'");
+  }
+  return equation;
+}
+
+void einsum(Site& site) {
+  const Equation equation = parse(site);
+  const std::string& out = equation.out;
+  if (equation.terms.size() > 2)
+    site.refuse("equation", "more than two operands are not supported");
+  if (equation.terms.size() == 1) {
+    const Labels x = reduced(site, {equation.terms[0], site.in(0)}, out);
+    if (x.text.size() != out.size()) site.corrupt("its equation makes labels that no operand has");
+    return site.same(0, ordered(site, x, out));
+  }
+  const Labels a = reduced(site, {equation.terms[0], site.in(0)}, equation.terms[1] + out);
+  const Labels b = reduced(site, {equation.terms[1], site.in(1)}, equation.terms[0] + out);
+  std::string batch, rows, columns, inner;
+  for (const char c : a.text)
+    (contains(b.text, c) ? (contains(out, c) ? batch : inner) : rows) += c;
+  for (const char c : b.text) {
+    if (!contains(a.text, c)) columns += c;
+  }
+  std::map<char, Dim> extent;
+  const auto measure = [&](const Labels& x) {
+    for (size_t i = 0; i < x.text.size(); i++) {
+      const Dim& d = site.run().value(x.value).dims[i];
+      const auto [found, added] = extent.emplace(x.text[i], d);
+      if (added || found->second == d) continue;
+      if (found->second.is_static() && d.is_static())
+        site.refuse("equation", std::string("label '") + x.text[i] + "' has extents " + d.text() +
+                                    " and " + found->second.text());
+      if (d.is_static()) found->second = d;
+    }
+  };
+  measure(a);
+  measure(b);
+  const auto size_of = [&](const std::string& labels) {
+    Dim size(1);
+    for (const char c : labels) size = size * extent.at(c);
+    return size;
+  };
+  const auto shape_of = [&](const std::string& lead, const Dim& m, const Dim& n) {
+    Dims dims;
+    for (const char c : lead) dims.push_back(extent.at(c));
+    dims.push_back(m);
+    dims.push_back(n);
+    return dims;
+  };
+  const ValueId left = site.reshape(ordered(site, a, batch + rows + inner),
+                                    shape_of(batch, size_of(rows), size_of(inner)));
+  const ValueId right = site.reshape(ordered(site, b, batch + inner + columns),
+                                     shape_of(batch, size_of(inner), size_of(columns)));
+  const ValueId product = site.make("MatMul", {left, right});
+  const std::string made = batch + rows + columns;
+  Dims dims;
+  for (const char c : made) dims.push_back(extent.at(c));
+  for (const char c : out) {
+    if (!contains(made, c)) site.corrupt("its equation makes labels that no operand has");
+  }
+  if (out.size() != made.size()) site.refuse("equation", "is not supported");
+  site.same(0, ordered(site, {made, site.reshape(product, dims)}, out));
+}
+
+}  // namespace
+
+void add_matmul_rules(InferTable& table) {
+  table["MatMul"] = mat_mul;
+  table["Gemm"] = gemm;
+  table["Einsum"] = einsum;
+}
+
+}  // namespace ingot::graph

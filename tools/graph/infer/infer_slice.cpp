@@ -1,0 +1,278 @@
+// tools/graph/infer/infer_slice.cpp - parts of tensors and their opposite: Slice, Split, Concat,
+// Pad.
+#include <algorithm>
+
+#include "tools/graph/data_dependent.h"
+#include "tools/graph/infer/inference.h"
+#include "tools/graph/tensor_math.h"
+
+namespace ingot::graph {
+namespace {
+
+constexpr int64_t kBeyond = (int64_t(1) << 31) - 1;  // ends from here on mean "to the end"
+
+/// A position counted from the front, not clamped: negative ones count from the end. Where the
+/// bounds do not tell the sign, a factor that is 1 for negative ones does.
+Dim from_front(const Dim& at, const Dim& extent) {
+  if (proven_at_least(at, 0)) return at;
+  if (proven_at_least(Dim(-1), at)) return at + extent;
+  return at + extent * min(Dim(1), max(Dim(0), Dim(0) - at));
+}
+
+struct Cut {
+  Dim start, count;
+};
+Cut cut(const Dim& start, const Dim& end, int64_t step, const Dim& extent) {
+  const auto low = start.value(), high = end.value();
+  if (step > 0) {
+    Dim first = low && *low >= kBeyond    ? extent
+                : low && *low <= -kBeyond ? Dim(0)
+                                          : from_front(start, extent);
+    Dim last = high && *high >= kBeyond    ? extent
+               : high && *high <= -kBeyond ? Dim(0)
+                                           : from_front(end, extent);
+    first = min(max(first, Dim(0)), extent);
+    last = min(max(last, Dim(0)), extent);
+    return {first, ceil_div(max(last - first, Dim(0)), Dim(step))};
+  }
+  const Dim final = extent - Dim(1);
+  Dim first = low && *low >= kBeyond ? final : from_front(start, extent);
+  first = max(min(first, final), Dim(0));
+  Dim last = high && *high <= -kBeyond  ? Dim(-1)
+             : high && *high >= kBeyond ? final
+                                        : from_front(end, extent);
+  last = max(min(last, final), Dim(-1));
+  return {first, ceil_div(max(first - last, Dim(0)), Dim(-step))};
+}
+
+/// What a position that only the run knows is, counted from the front.
+ValueId position(Site& site, size_t input, int64_t at, ValueId extent) {
+  const ValueId given = site.element(input, at);
+  const ValueId is_negative =
+      site.cast(site.make("Less", {given, site.scalar(DType::kI64, 0)}), DType::kI64);
+  return site.make("Add", {given, site.make("Mul", {is_negative, extent})});
+}
+
+/// The elements of an axis between positions that only the run knows, `at` among starts and ends:
+/// those whose index lies there.
+ValueId between(Site& site, ValueId data, int64_t axis, int64_t at) {
+  const Dim extent = site.run().value(data).dims[size_t(axis)];
+  const ValueId index = site.counting(extent), number = site.extent(extent);
+  const ValueId start = position(site, 1, at, number), end = position(site, 2, at, number);
+  const ValueId is_inside = site.make(
+      "And", {site.make("GreaterOrEqual", {index, start}), site.make("Less", {index, end})});
+  const ValueId found = site.make("NonZero", {is_inside});
+  const Dim count = site.run().value(found).dims.at(1);
+  return site.make("Gather", {data, site.reshape(found, {count})}, {{"axis", axis}});
+}
+
+/// Where a start, or an end, comes from data: those axes first, the others as always.
+void slice_by_data(Site& site, const std::vector<int64_t>& axes,
+                   const std::vector<int64_t>& steps) {
+  ValueId data = site.in(0);
+  std::vector<int64_t> step_axes, kept_steps;
+  Dims starts, ends;
+  const auto known = [&](size_t input, size_t i) -> std::optional<Dim> {
+    const auto contents = site.run().contents(site.in(input));
+    const auto dim = contents && i < contents->size() ? (*contents)[i].dim() : std::nullopt;
+    return dim && !is_measured(site.model(), *dim) ? dim : std::nullopt;
+  };
+  for (size_t i = 0; i < axes.size(); i++) {
+    const int64_t axis = site.axis(axes[i], site.rank(0));
+    const auto start = known(1, i), end = known(2, i);
+    if (start && end) {
+      starts.push_back(*start), ends.push_back(*end);
+    } else if (steps[i] > 0) {
+      data = between(site, data, axis, int64_t(i));
+      if (steps[i] == 1) continue;
+      starts.push_back(Dim(0)), ends.push_back(Dim(kBeyond));
+    } else {
+      site.refuse(start ? "ends" : "starts",
+                  "its value is known only at run time, and it steps backwards",
+                  "slice forwards and reverse the result");
+    }
+    step_axes.push_back(axis), kept_steps.push_back(steps[i]);
+  }
+  if (step_axes.empty()) return site.same(0, data);
+  site.finish("Slice", {data},
+              {{"starts", starts}, {"ends", ends}, {"axes", step_axes}, {"steps", kept_steps}});
+}
+
+void slice(Site& site) {
+  // in normal form
+  if (site.node.inputs.size() == 1 && !site.node.has("ends") && site.settled()) return;
+  const Dims in = site.dims(0);
+  const auto known_starts = site.find_dims("starts", 1),
+             known_ends = site.find_or_stated("ends", 2);
+  const auto count = [&](const std::optional<Dims>& known, size_t input) {
+    if (known) return known->size();
+    const auto n = site.has(input) ? product(site.dims(input)).value() : std::nullopt;
+    return n && *n <= int64_t(in.size()) ? size_t(*n) : ~size_t{0};
+  };
+  const size_t cuts = count(known_starts, 1);
+  if (cuts > in.size()) site.need_dims("starts", 1);  // refuses
+  std::vector<int64_t> axes = site.integers("axes", 3).value_or(std::vector<int64_t>());
+  std::vector<int64_t> steps = site.integers("steps", 4).value_or(std::vector<int64_t>(cuts, 1));
+  if (axes.empty()) {
+    for (size_t i = 0; i < cuts; i++) axes.push_back(int64_t(i));
+  }
+  if (cuts != count(known_ends, 2) || axes.size() != cuts || steps.size() != cuts ||
+      axes.size() > in.size())
+    site.corrupt("starts, ends, axes and steps have different lengths");
+  site.axes(axes, site.rank(0));  // in range, distinct
+  const bool is_data = !known_starts || !known_ends || is_measured(site.model(), *known_starts);
+  if (is_data && !site.node.has("starts") && !site.node.has("ends"))
+    return slice_by_data(site, axes, steps);
+  const Dims starts = site.need_dims("starts", 1), ends = site.need_dims("ends", 2);
+  Dims first(in.size(), Dim(0)), out = in;
+  std::vector<int64_t> all_steps(in.size(), 1);
+  for (size_t i = 0; i < axes.size(); i++) {
+    const size_t axis = size_t(site.axis(axes[i], site.rank(0)));
+    if (steps[i] == 0 || steps[i] < -kBeyond || steps[i] > kBeyond)
+      site.corrupt("step " + std::to_string(steps[i]) + " is out of range");
+    const Cut made = cut(starts[i], ends[i], steps[i], in[axis]);
+    first[axis] = made.start;
+    out[axis] = made.count;
+    all_steps[axis] = steps[i];
+  }
+  site.drop_inputs_from(1);
+  site.erase({"ends", "axes"});
+  const bool forward =
+      std::all_of(all_steps.begin(), all_steps.end(), [](int64_t s) { return s > 0; });
+  if (out == in && forward) return site.same(0, site.in(0));
+  site.node.attributes["starts"] = first;
+  site.node.attributes["steps"] = all_steps;
+  site.set(0, site.dtype(0), std::move(out));
+}
+
+void split(Site& site) {
+  const int64_t axis = site.axis(site.node.integer("axis", 0), site.rank(0));
+  const Dims in = site.dims(0);
+  const Dim extent = in[size_t(axis)];
+  const size_t parts = site.node.outputs.size();
+  site.node.attributes["axis"] = axis;
+  if (site.node.inputs.size() == 1 && !site.node.has("split") && !site.node.has("num_outputs") &&
+      site.settled())
+    return;
+  Dims sizes;
+  if (const auto given = site.find_dims("split", 1);
+      given && (site.node.has("split") || site.has(1))) {
+    sizes = *given;
+  } else if (site.has(1)) {
+    sizes = site.need_dims("split", 1);
+  } else {
+    const Dim count(site.node.integer("num_outputs", int64_t(parts)));
+    if (*count.value() < 1) site.corrupt("num_outputs is " + count.text());
+    if (*count.value() != int64_t(parts))
+      site.corrupt("num_outputs is " + count.text() + ", the node has " + std::to_string(parts) +
+                   " outputs");
+    const Dim each = ceil_div(extent, count);  // the last one is smaller when it does not divide
+    for (size_t i = 0; i + 1 < parts; i++) sizes.push_back(each);
+    sizes.push_back(extent - each * Dim(int64_t(parts) - 1));
+  }
+  if (sizes.size() != parts)
+    site.corrupt("splits into " + std::to_string(sizes.size()) + ", the node has " +
+                 std::to_string(parts) + " outputs");
+  Dim sum;
+  for (const Dim& d : sizes) sum = sum + d;
+  if (sum.is_static() && extent.is_static() && sum != extent)
+    site.corrupt("its sizes add up to " + sum.text() + " of " + extent.text());
+  site.drop_inputs_from(1);
+  site.erase({"split", "num_outputs"});
+  if (parts == 1) return site.same(0, site.in(0));
+  for (size_t i = 0; i < parts; i++) {
+    Dims out = in;
+    out[size_t(axis)] = sizes[i];
+    site.set(i, site.dtype(0), std::move(out));
+  }
+}
+
+void concat(Site& site) {
+  const int64_t axis = site.axis(site.node.integer("axis", 0), site.rank(0));
+  Dims out = site.dims(0);
+  for (size_t i = 1; i < site.node.inputs.size(); i++) {
+    const Dims& part = site.dims(i);
+    if (site.dtype(i) != site.dtype(0))
+      site.corrupt(std::string("joins ") + dtype_text(site.dtype(0)) + " and " +
+                   dtype_text(site.dtype(i)));
+    if (part.size() != out.size())
+      site.corrupt("joins shapes " + text(site.dims(0)) + " and " + text(part));
+    for (size_t d = 0; d < out.size(); d++) {
+      if (int64_t(d) == axis) {
+        out[d] = out[d] + part[d];
+      } else if (out[d] != part[d]) {
+        if (out[d].is_static() && part[d].is_static())
+          site.corrupt("joins shapes " + text(site.dims(0)) + " and " + text(part) + " along " +
+                       std::to_string(axis));
+        if (part[d].is_static()) out[d] = part[d];
+      }
+    }
+  }
+  if (site.node.inputs.size() == 1) return site.same(0, site.in(0));
+  site.node.attributes["axis"] = axis;
+  site.set(0, site.dtype(0), std::move(out));
+}
+
+double pad_value(Site& site) {
+  if (!site.has(2)) return site.node.number("value", 0);
+  const Constant* value = site.model().constant(site.in(2));
+  if (!value || value->elements() != 1) site.refuse("constant_value", "is known only at run time");
+  return read_number(*value, 0);
+}
+void pad(Site& site) {
+  if (site.node.inputs.size() == 1 && site.node.has("before") && site.settled()) return;
+  const Dims in = site.dims(0);
+  const size_t rank = in.size();
+  const Dims pads = site.need_dims("pads", 1);
+  std::vector<int64_t> axes = site.integers("axes", 3).value_or(std::vector<int64_t>());
+  if (axes.empty()) {
+    for (size_t i = 0; i < rank; i++) axes.push_back(int64_t(i));
+  }
+  if (pads.size() != axes.size() * 2)
+    site.corrupt("pads has " + std::to_string(pads.size()) + " entries, expected " +
+                 std::to_string(axes.size() * 2));
+  site.axes(axes, int64_t(rank));
+  const double value = pad_value(site);
+  Dims before(rank, Dim(0)), out = in, starts(rank, Dim(0)), kept = in;
+  for (size_t i = 0; i < axes.size(); i++) {
+    const size_t axis = size_t(site.axis(axes[i], int64_t(rank)));
+    const Dim ends[2] = {pads[i], pads[i + axes.size()]};
+    // Negative pads cut; where the sign is not known, a slice and a pad both take what they may
+    // have to.
+    starts[axis] = max(Dim(0), Dim(-1) * ends[0]);
+    const Dim rest = in[axis] - starts[axis];
+    kept[axis] = min(rest, rest + ends[1]);
+    before[axis] = max(Dim(0), ends[0]);
+    out[axis] = in[axis] + ends[0] + ends[1];
+    const std::string mode = site.node.text("mode", "constant");
+    const Dim largest = max(before[axis], max(Dim(0), ends[1]));
+    if ((mode == "reflect" || mode == "wrap") &&
+        proven_at_least(largest, kept[axis] + Dim(mode == "reflect" ? 0 : 1))) {
+      site.corrupt(mode + " pads of " + largest.text() + " are too large for a dimension of " +
+                   kept[axis].text());
+    }
+  }
+  ValueId data = site.in(0);
+  if (kept != in) {  // negative pads cut
+    Dims ends = starts;
+    for (size_t i = 0; i < rank; i++) ends[i] = starts[i] + kept[i];
+    data = site.make("Slice", {data}, {{"starts", starts}, {"ends", ends}});
+  }
+  if (out == kept) return site.same(0, data);
+  site.node.inputs = {data};
+  site.erase({"pads"});
+  site.node.attributes["before"] = before;
+  site.node.attributes["value"] = value;
+  site.set(0, site.run().value(data).dtype, std::move(out));
+}
+
+}  // namespace
+
+void add_slice_rules(InferTable& table) {
+  table["Slice"] = slice;
+  table["Split"] = split;
+  table["Concat"] = concat;
+  table["Pad"] = pad;
+}
+
+}  // namespace ingot::graph

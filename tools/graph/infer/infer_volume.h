@@ -1,0 +1,19 @@
+// tools/graph/infer/infer_volume.h - convolutions and pools over three dimensions, rewritten into
+// those over two.
+#pragma once
+#include "tools/graph/infer/inference.h"
+
+namespace ingot::graph {
+
+/// Of three entries each, pads of six: all begins, then all ends.
+struct VolumeWindow {
+  std::vector<int64_t> kernel, strides, dilations, pads;
+};
+
+/// Ends a Conv of rank 5 with constant weights. `out`: its dims.
+void convolve_volume(Site& site, const VolumeWindow& window, const Dims& out, int64_t group);
+/// Ends a MaxPool, AveragePool or LpPool of rank 5: each is the same over the picture, then over
+/// the depth.
+void pool_volume(Site& site, const VolumeWindow& window, const Dims& out);
+
+}  // namespace ingot::graph

@@ -1,0 +1,173 @@
+// tools/graph/infer/inference.h - the walk of shape inference and what an operator's function sees
+// of it. Inside tools/graph only.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/graph/graph.h"
+#include "tools/graph/infer/infer_shapes.h"
+#include "tools/graph/symbolic.h"
+
+namespace ingot::graph {
+
+/// What stands in the way at one node.
+struct Refusal {
+  std::string attribute, why, hint;
+};
+
+class Inference {
+ public:
+  Inference(Model& m, std::vector<Unsupported>* unsupported, bool asks = false,
+            std::vector<BranchGuard> guards = {})
+      : model(m), unsupported_(unsupported), asks_(asks), guards_(std::move(guards)) {}
+  /// @throws Undecided when it asks.
+  void run();
+  /// Infers one node and appends it, or what it becomes, to the graph that is being built.
+  void visit(Node node);
+  /// Visits the nodes of a branch into a list of their own.
+  void walk(Graph& graph);
+  void inline_branch(Graph& branch, const std::vector<ValueId>& outputs);
+
+  /// Runs `make` with its nodes going to `to`.
+  template <class Make>
+  void visit_into(std::vector<Node>& to, Make make) {
+    std::vector<Node>* const outer = out_;
+    out_ = &to;
+    make();
+    out_ = outer;
+  }
+
+  ValueId resolve(ValueId id) const;
+  void replace(ValueId value, ValueId by) { replaced_[value] = by; }
+  bool known(ValueId id) const {
+    return id < 0 || (value(id).shape_known && value(id).dtype != DType::kInvalid);
+  }
+  const Value& value(ValueId id) const { return model.values[size_t(id)]; }
+  /// Shape arithmetic: what a small tensor holds, as far as it is known.
+  std::optional<Contents> contents(ValueId id) const;
+  /// The node in the graph at hand that makes a value, behind nodes that change its shape alone;
+  /// null when there is none.
+  const Node* maker(ValueId id) const;
+  void set_contents(ValueId id, Contents contents) { contents_[id] = std::move(contents); }
+
+  Model& model;
+
+ private:
+  void commit(Node& node);
+  void infer_if(Node& node);
+  void infer_loop(Node& node);
+  void keep_branch(Node& node, bool taken, const std::string& why);
+  bool walk_branch(Graph& branch, const Node& node, bool of_then, std::string* why_not);
+  const BranchGuard* guard_of(const Node& node, bool of_then) const;
+  std::optional<std::map<ValueId, Dims>> cuts_of(Graph& branch, const BranchGuard& guard) const;
+  void walk_guarded(Graph& branch, const Node& node, const BranchGuard& guard,
+                    const std::map<ValueId, Dims>& cuts);
+  bool merge_branches(Node& node, const Graph& then_branch, const Graph& else_branch,
+                      std::string* why_not);
+  void refuse(const Node& node, const Refusal& refusal);
+  void compute_contents(const Node& node);
+  void resolve_outputs(Graph& graph);
+
+  std::vector<Unsupported>* unsupported_;
+  const bool asks_;
+  const std::vector<BranchGuard> guards_;
+  std::vector<BranchPlace> places_;  // branches around the node at hand that the run decides
+  std::vector<Node>* out_ = nullptr;
+  std::unordered_map<ValueId, ValueId> replaced_;
+  std::unordered_map<ValueId, Contents> contents_;
+  int depth_ = 0;
+};
+
+/// One node in the hands of its operator's function.
+class Site {
+ public:
+  Site(Inference& run, Node& n) : node(n), run_(run) {}
+  Node& node;
+
+  Model& model() { return run_.model; }
+  Inference& run() { return run_; }
+  bool has(size_t i) const { return i < node.inputs.size() && node.inputs[i] != kAbsent; }
+  ValueId in(size_t i) const { return i < node.inputs.size() ? node.inputs[i] : kAbsent; }
+  const Value& value(size_t i) const { return run_.value(in(i)); }
+  const Dims& dims(size_t i) const { return value(i).dims; }
+  DType dtype(size_t i) const { return value(i).dtype; }
+  int64_t rank(size_t i) const { return int64_t(dims(i).size()); }
+
+  // Numbers that say how: from the attribute when it is there, else from the input's contents.
+  std::optional<Dims> find_dims(const std::string& key, size_t input) const;
+  // refuses when they are known only at run time
+  Dims need_dims(const std::string& key, size_t input);
+  // with bounds that the user stated
+  std::optional<Dims> find_or_stated(const std::string& key, size_t input);
+  // refuses symbols
+  std::optional<std::vector<int64_t>> integers(const std::string& key, size_t input);
+  // >= 0, or corrupt
+  int64_t axis(int64_t value, int64_t rank, const char* name = "axis") const;
+  // sorted, distinct
+  std::vector<int64_t> axes(std::vector<int64_t> values, int64_t rank) const;
+
+  /// The outputs have their dims already: the node is in normal form since an earlier walk.
+  bool settled() const;
+  void set(size_t output, DType dtype, Dims dims);
+  void drop_inputs_from(size_t first);
+  void erase(std::initializer_list<const char*> attributes);
+
+  // Rewriting. Each visits the new nodes at once; finish and same end this node.
+  using Attributes = std::map<std::string, Attribute>;
+  ValueId make(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
+  ValueId reshape(ValueId data, Dims dims);
+  ValueId expand(ValueId data, Dims dims);
+  ValueId scalar(DType dtype, double value);
+  ValueId constant(Constant constant);
+  ValueId counting(const Dim& count);         // i64 [count]: 0, 1, 2, ...
+  ValueId extent(const Dim& d);               // i64, rank 0
+  ValueId element(size_t input, int64_t at);  // of a small integer input, as i64, rank 0
+  ValueId cast(ValueId x, DType to) { return make("Cast", {x}, {{"to", int64_t(to)}}); }
+  void finish(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
+  void finish_shaped(const std::string& op, ValueId data, Dims dims);  // Reshape, Expand, Tile
+  /// An element of an integer input that is known only at run time, as a symbol that is measured,
+  /// where the most that it can be was stated (a bound for "NAME", or "NAME.1" of several).
+  std::optional<Dim> stated(size_t input, int64_t element);
+  /// A new symbol for the number that `count` (an i64 scalar) will hold, planned at `bound`; the
+  /// bound itself when that is 0.
+  Dim measure(ValueId count, const Dim& bound);
+  void same(size_t output, ValueId value);  // output is that value
+  bool finished() const { return finished_; }
+
+  [[noreturn]] void refuse(const std::string& attribute, const std::string& why,
+                           const std::string& hint = "") const;
+  [[noreturn]] void corrupt(const std::string& what) const;
+  void note(const std::string& sentence);
+
+ private:
+  Inference& run_;
+  bool finished_ = false;
+};
+
+/// ONNX's broadcasting. `who` names the operator in the error.
+Dims broadcast(Site& site, const Dims& a, const Dims& b);
+std::string describe(const Node& node);
+const char* dtype_text(DType dtype);
+
+using Infer = void (*)(Site&);
+using InferTable = std::map<std::string, Infer>;
+void add_elementwise_rules(InferTable& table);
+void add_window_rules(InferTable& table);
+void add_matmul_rules(InferTable& table);
+void add_reduce_rules(InferTable& table);
+void add_normalize_rules(InferTable& table);
+void add_reshape_rules(InferTable& table);
+void add_generate_rules(InferTable& table);
+void add_slice_rules(InferTable& table);
+void add_gather_rules(InferTable& table);
+void add_resize_rules(InferTable& table);
+void add_recurrent_rules(InferTable& table);
+void add_measured_rules(InferTable& table);
+void add_spectral_rules(InferTable& table);
+void add_attention_rules(InferTable& table);
+void add_sampling_rules(InferTable& table);
+
+}  // namespace ingot::graph

@@ -1,0 +1,266 @@
+// tools/graph/infer/site.cpp - what rules are written with: numbers from attributes or inputs,
+// outputs, rewriting, refusal.
+#include <algorithm>
+
+#include "tools/graph/infer/inference.h"
+#include "tools/graph/tensor_math.h"
+
+namespace ingot::graph {
+
+std::string describe(const Node& node) {
+  return node.op + (node.name.empty() ? "" : " '" + node.name + "'");
+}
+const char* dtype_text(DType dtype) {
+  static const char* const kNames[] = {"invalid", "f32", "f16", "bf16", "f64", "i8",  "u8",
+                                       "i16",     "u16", "i32", "u32",  "i64", "u64", "bool"};
+  return size_t(dtype) < std::size(kNames) ? kNames[size_t(dtype)] : "invalid";
+}
+
+std::optional<Dims> Site::find_dims(const std::string& key, size_t input) const {
+  if (node.has(key)) {
+    const Dims given = node.dims(key);
+    if (!given.empty()) return given;
+    const std::vector<int64_t> numbers = node.integers(key);
+    return Dims(numbers.begin(), numbers.end());
+  }
+  if (!has(input)) return std::nullopt;
+  if (rank(input) > 1)
+    corrupt("input " + std::to_string(input) + " (" + key + ") has rank " +
+            std::to_string(rank(input)) + ", expected 1");
+  const auto contents = run_.contents(in(input));
+  if (!contents) return std::nullopt;
+  Dims out;
+  for (const Scalar& s : *contents) {
+    const auto d = s.dim();
+    if (!d) return std::nullopt;
+    out.push_back(*d);
+  }
+  return out;
+}
+/// "NAME", or "NAME.1" of several.
+static std::string element_name(const Value& value, int64_t element) {
+  return product(value.dims) == Dim(1) ? value.name : value.name + "." + std::to_string(element);
+}
+std::optional<Dims> Site::find_or_stated(const std::string& key, size_t input) {
+  if (auto found = find_dims(key, input)) return found;
+  const auto count = has(input) ? product(dims(input)).value() : std::nullopt;
+  if (!count || *count > kMaxRank || (dtype(input) != DType::kI64 && dtype(input) != DType::kI32))
+    return std::nullopt;
+  const auto contents = run_.contents(in(input));
+  Dims out;
+  for (int64_t i = 0; i < *count; i++) {
+    std::optional<Dim> one = contents ? (*contents)[size_t(i)].dim() : std::nullopt;
+    if (!one) one = stated(input, i);
+    if (!one) return std::nullopt;
+    out.push_back(*one);
+  }
+  return out;
+}
+Dims Site::need_dims(const std::string& key, size_t input) {
+  if (const auto found = find_dims(key, input)) return *found;
+  const auto count = has(input) ? product(dims(input)).value() : std::nullopt;
+  std::string hint = "export with fixed shapes";
+  if (count && *count <= kMaxRank && key != "starts" &&
+      (dtype(input) == DType::kI64 || dtype(input) == DType::kI32)) {
+    const auto contents = run_.contents(in(input));
+    Dims out;
+    for (int64_t i = 0; i < *count; i++) {
+      std::optional<Dim> one = contents ? (*contents)[size_t(i)].dim() : std::nullopt;
+      if (!one) one = stated(input, i);
+      if (!one)
+        hint =
+            "or say the most that it can be: --dim '" + element_name(value(input), i) + "=1..HIGH'";
+      if (one) out.push_back(*one);
+    }
+    if (int64_t(out.size()) == *count) return out;
+  }
+  refuse(key,
+         "its value ('" + (has(input) ? value(input).name : std::string()) +
+             "') is known only at run time: the shape of '" +
+             (node.outputs.empty() || node.outputs[0] < 0 ? "" : run_.value(node.outputs[0]).name) +
+             "' depends on data",
+         hint);
+}
+std::optional<std::vector<int64_t>> Site::integers(const std::string& key, size_t input) {
+  if (!node.has(key) && !has(input)) return std::nullopt;
+  std::vector<int64_t> out;
+  for (const Dim& d : need_dims(key, input)) {
+    if (!d.is_static())
+      refuse(key, "depends on a symbolic dimension (" + d.text() + ")", "bind it with --dim");
+    out.push_back(*d.value());
+  }
+  return out;
+}
+int64_t Site::axis(int64_t value, int64_t rank, const char* name) const {
+  if (value < -rank || value >= rank) {
+    corrupt(std::string(name) + " " + std::to_string(value) + " is out of range for rank " +
+            std::to_string(rank));
+  }
+  return value < 0 ? value + rank : value;
+}
+std::vector<int64_t> Site::axes(std::vector<int64_t> values, int64_t rank) const {
+  for (int64_t& v : values) v = axis(v, rank, "axes:");
+  std::sort(values.begin(), values.end());
+  if (std::adjacent_find(values.begin(), values.end()) != values.end())
+    corrupt("an axis is given twice");
+  return values;
+}
+
+bool Site::settled() const {
+  return std::all_of(node.outputs.begin(), node.outputs.end(),
+                     [&](ValueId id) { return run_.known(id); });
+}
+void Site::set(size_t output, DType dtype, Dims dims) {
+  if (output >= node.outputs.size() || node.outputs[output] == kAbsent) return;
+  if (dims.size() > size_t(kMaxRank))
+    refuse("", "its output has " + std::to_string(dims.size()) + " dimensions, at most " +
+                   std::to_string(kMaxRank) + " are supported");
+  for (const Dim& d : dims) {
+    if (d.is_static() ? *d.value() < 0 : upper_bound(d).value_or(0) < 0)
+      corrupt("its output has shape " + text(dims) + " with a negative dimension");
+  }
+  product(dims);  // an element count that overflows is no model
+  Value& value = run_.model.values[size_t(node.outputs[output])];
+  value.dtype = dtype;
+  value.dims = std::move(dims);
+  value.shape_known = true;
+}
+void Site::drop_inputs_from(size_t first) {
+  if (node.inputs.size() > first) node.inputs.resize(first);
+}
+void Site::erase(std::initializer_list<const char*> attributes) {
+  for (const char* key : attributes) node.attributes.erase(key);
+}
+
+ValueId Site::make(const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {
+  Node made;
+  made.op = op;
+  made.name = node.name;
+  made.inputs = std::move(inputs);
+  made.attributes = std::move(attributes);
+  made.sources = node.sources;
+  std::string base =
+      node.outputs.empty() || node.outputs[0] < 0 ? node.name : run_.value(node.outputs[0]).name;
+  const ValueId out =
+      run_.model.add_value(base + "/" + op + std::to_string(run_.model.values.size()));
+  made.outputs = {out};
+  run_.visit(std::move(made));
+  return run_.resolve(out);
+}
+ValueId Site::reshape(ValueId data, Dims dims) {
+  if (run_.value(data).dims == dims) return data;
+  return make("Reshape", {data}, {{"shape", std::move(dims)}});
+}
+ValueId Site::expand(ValueId data, Dims dims) {
+  if (run_.value(data).dims == dims) return data;
+  return make("Expand", {data}, {{"shape", std::move(dims)}});
+}
+ValueId Site::constant(Constant constant) {
+  return run_.model.add_constant("constant" + std::to_string(run_.model.values.size()),
+                                 std::move(constant));
+}
+ValueId Site::counting(const Dim& count) {
+  if (const auto n = count.value(); n && *n >= 0 && *n <= (1 << 20)) {
+    std::vector<int64_t> values(static_cast<size_t>(*n));
+    for (size_t i = 0; i < values.size(); i++) values[i] = int64_t(i);
+    return constant(make_integer(DType::kI64, {*n}, values));
+  }
+  const ValueId ones = expand(scalar(DType::kI64, 1), {count});  // an exclusive running sum of them
+  return make("CumSum", {ones},
+              {{"axis", int64_t(0)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(0)}});
+}
+ValueId Site::extent(const Dim& d) {
+  if (const auto n = d.value()) return scalar(DType::kI64, double(*n));
+  const ValueId ones = expand(scalar(DType::kI64, 1), {d});
+  return make("ReduceSum", {ones}, {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}});
+}
+ValueId Site::element(size_t input, int64_t at) {
+  ValueId one = in(input);
+  if (product(dims(input)) != Dim(1))
+    one = make("Gather", {one, scalar(DType::kI64, double(at))}, {{"axis", int64_t(0)}});
+  if (run_.value(one).dtype != DType::kI64) one = cast(one, DType::kI64);
+  return run_.value(one).dims.empty() ? one : reshape(one, {});
+}
+ValueId Site::scalar(DType dtype, double value) { return constant(make_scalar(dtype, value)); }
+void Site::finish(const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {
+  Node made;
+  made.op = op;
+  made.name = node.name;
+  made.inputs = std::move(inputs);
+  made.attributes = std::move(attributes);
+  made.sources = node.sources;
+  made.outputs = {node.outputs.empty() ? kAbsent : node.outputs[0]};
+  finished_ = true;
+  run_.visit(std::move(made));
+}
+void Site::finish_shaped(const std::string& op, ValueId data, Dims dims) {
+  finish(op, {data}, {{"shape", std::move(dims)}});
+}
+std::optional<Dim> Site::stated(size_t input, int64_t element) {
+  const Value from = value(input);  // a copy: what is made below moves the values
+  const std::string name = element_name(from, element);
+  if (const auto known = run_.model.measured.find(name); known != run_.model.measured.end())
+    return Dim::symbol(name, 0, known->second.bound.value().value_or(0));
+  const auto bounds = run_.model.symbols.find(name);
+  if (bounds == run_.model.symbols.end() || bounds->second.high == 0) return std::nullopt;
+  const int64_t high = bounds->second.high;
+  ValueId one = in(input);
+  if (from.dtype != DType::kI64) one = make("Cast", {one}, {{"to", int64_t(DType::kI64)}});
+  if (from.dims.size() == 1 && product(from.dims) != Dim(1))
+    one = make("Gather", {one, scalar(DType::kI64, double(element))}, {{"axis", int64_t(0)}});
+  const ValueId count = make("Measure", {reshape(one, {})});
+  run_.model.measured[name] = {count, Dim(high)};
+  return Dim::symbol(name, 0, high);
+}
+Dim Site::measure(ValueId count, const Dim& bound) {
+  if (bound == Dim(0)) return bound;
+  Model& model = run_.model;
+  const std::string base = run_.value(count).name;
+  std::string name = base;
+  for (int i = 2; model.measured.count(name) || model.symbols.count(name); i++)
+    name = base + "_" + std::to_string(i);
+  model.measured[name] = {count, bound};
+  return Dim::symbol(name, 0, bound.value().value_or(0));
+}
+void Site::same(size_t output, ValueId value) {
+  finished_ = true;
+  if (output < node.outputs.size() && node.outputs[output] != kAbsent)
+    run_.replace(node.outputs[output], value);
+}
+
+void Site::refuse(const std::string& attribute, const std::string& why,
+                  const std::string& hint) const {
+  throw Refusal{attribute, why, hint};
+}
+void Site::corrupt(const std::string& what) const {
+  throw_cast_error(2, describe(node) + ": " + what);
+}
+void Site::note(const std::string& sentence) {
+  std::vector<std::string>& notes = run_.model.notes;
+  if (std::find(notes.begin(), notes.end(), sentence) == notes.end()) notes.push_back(sentence);
+}
+
+Dims broadcast(Site& site, const Dims& a, const Dims& b) {
+  Dims out(std::max(a.size(), b.size()), Dim(1));
+  for (size_t i = 0; i < out.size(); i++) {
+    const Dim one(1);
+    const Dim& x = i < a.size() ? a[a.size() - 1 - i] : one;
+    const Dim& y = i < b.size() ? b[b.size() - 1 - i] : one;
+    Dim& result = out[out.size() - 1 - i];
+    if (x == y || y == one)
+      result = x;
+    else if (x == one)
+      result = y;
+    else if (x.is_static() && y.is_static()) {
+      site.corrupt("shapes " + text(a) + " and " + text(b) + " do not broadcast");
+    } else if (x.is_static() || y.is_static()) {
+      // the other is that or 1, which the contract checks when it is bound
+      result = x.is_static() ? x : y;
+    } else {
+      result = max(x, y);  // equal, or one of them is 1
+    }
+  }
+  return out;
+}
+
+}  // namespace ingot::graph

@@ -1,0 +1,249 @@
+#include "tools/import/aten/lower.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "tools/import/aten/operands.h"
+
+namespace ingot::aten {
+namespace {
+
+std::string described(const Call& call) {
+  return call.name +
+         (call.overload.empty() || call.overload == "default" ? "" : "." + call.overload);
+}
+std::string placed(const Call& call) {
+  if (call.place.empty()) return call.node;
+  return call.node.empty() ? call.place : call.node + " (" + call.place + ")";
+}
+Results unknown_results(const Call& call) {
+  return Results(std::max<size_t>(1, call.outputs.size()), Value::unknown());
+}
+
+/// The values of the schema's parameters, or why they are not what it takes.
+std::optional<std::vector<Value>> bind(const Schema& schema, const Call& call, bool in_place,
+                                       std::string* why) {
+  std::vector<std::optional<Value>> bound(schema.parameters.size());
+  const size_t most = std::min(bound.size(), schema.positional);
+  if (call.positional.size() > most) {
+    *why = std::to_string(call.positional.size()) + " arguments by position, at most " +
+           std::to_string(most) + " are taken";
+    return std::nullopt;
+  }
+  for (size_t i = 0; i < call.positional.size(); i++) bound[i] = call.positional[i];
+  for (const auto& [name, value] : call.keywords) {
+    size_t at = 0;
+    while (at < bound.size() && schema.parameters[at].name != name) at++;
+    // dropout(input) is dropout_(self)
+    if (at == bound.size() && in_place && name == "self") at = 0;
+    if (at == bound.size() || bound[at]) {
+      *why = "the argument '" + name + "' is " + (at == bound.size() ? "not known" : "given twice");
+      return std::nullopt;
+    }
+    bound[at] = value;
+  }
+  std::vector<Value> out;
+  for (size_t i = 0; i < bound.size(); i++) {
+    const Parameter& parameter = schema.parameters[i];
+    if (!bound[i]) bound[i] = parameter.otherwise;
+    if (!bound[i]) {
+      *why = "the argument '" + parameter.name + "' is missing";
+      return std::nullopt;
+    }
+    if (!accepts(parameter, *bound[i]) &&
+        !(parameter.otherwise && bound[i]->is(Value::Kind::kNone) &&
+          parameter.otherwise->is(Value::Kind::kNone))) {
+      *why = "the argument '" + parameter.name + "' is " + bound[i]->describe();
+      return std::nullopt;
+    }
+    out.push_back(*bound[i]);
+  }
+  return out;
+}
+
+struct Choice {
+  const Schema* schema = nullptr;
+  std::vector<Value> values;
+  bool in_place = false;
+};
+
+/// The named overload where the table has it, else the first whose arguments fit: as PyTorch itself
+/// resolves a call.
+Choice choose(const Call& call) {
+  constexpr const char* kPrefix = "aten::";
+  if (call.name.rfind(kPrefix, 0) != 0)
+    throw Refused{"", "only operators of the namespace aten are supported", ""};
+  const std::string name = call.name.substr(6);
+  Choice choice;
+  const std::vector<Schema>* schemas = operator_table().find(name);
+  if (!schemas && name.size() > 1 && name.back() == '_') {
+    schemas = operator_table().find(name.substr(0, name.size() - 1));
+    choice.in_place = true;
+  }
+  if (!schemas) throw Refused{"", "the operator is not supported", ""};
+  const std::string overload = call.overload == "default" ? "" : call.overload;
+  std::vector<const Schema*> order;
+  for (const Schema& schema : *schemas) order.push_back(&schema);
+  if (!call.overload.empty())
+    std::stable_partition(order.begin(), order.end(),
+                          [&](const Schema* s) { return s->overload == overload; });
+  std::string why, first;
+  for (const Schema* schema : order) {
+    auto values = bind(*schema, call, choice.in_place, &why);
+    if (!values) {
+      if (first.empty()) first = why;
+      continue;
+    }
+    choice.schema = schema;
+    choice.values = std::move(*values);
+    return choice;
+  }
+  std::string known;
+  for (const Schema& schema : *schemas) known += (known.empty() ? "" : "; ") + schema.text();
+  throw Refused{"", first, "known here: " + known};
+}
+
+Results write_back(Builder& b, const Choice& choice, Results results) {
+  const Value& self = choice.values.at(0);
+  if (results.size() != 1 || !results[0].is(Value::Kind::kTensor) || !self.is(Value::Kind::kTensor))
+    throw Refused{"", "is not supported in place", ""};
+  if (results[0].tensor == self.tensor) return results;
+  for (Tensor at = results[0].tensor; at; at = Builder::base(at))
+    if (at == self.tensor) {  // t_(), squeeze_() and the like write nothing
+      b.change_view(self.tensor, results[0].tensor);
+      return {self};
+    }
+  const ValueId held = b.read(self.tensor);
+  const Dims dims = b.dims(held);
+  const DType dtype = b.dtype(held);
+  const ValueId made = b.cast(b.read(results[0].tensor), dtype);
+  if (b.rank(made) > int64_t(dims.size()))
+    throw Refused{"self", "would change its shape in place", ""};
+  const ValueId wide = b.expand(made, dims);
+  if (b.dims(wide) != dims)
+    throw Refused{"self",
+                  "would change its shape in place from " + graph::text(dims) + " to " +
+                      graph::text(b.dims(wide)),
+                  ""};
+  b.write(self.tensor, wide);
+  return {self};
+}
+
+void each_tensor(const Value& value, const std::function<void(const Tensor&)>& see) {
+  if (value.is(Value::Kind::kTensor)) see(value.tensor);
+  if (!value.items) return;
+  const Nesting level;
+  for (const Value& item : *value.items) each_tensor(item, see);
+}
+/// Operators whose results have other strides than row-major ones, as they come.
+bool gives_any_strides(const std::string& op) {
+  static const std::set<std::string> kTable = {
+      "einsum",   "index",  "lstm",       "gru",       "rnn_tanh",
+      "rnn_relu", "matmul", "matrix_exp", "tensordot", "multi_head_attention_forward"};
+  return kTable.count(op) > 0 || op.find("scaled_dot_product") != std::string::npos ||
+         op.rfind("linalg_", 0) == 0 || op.rfind("fft_", 0) == 0;
+}
+/// Operators that give row-major tensors whatever they read.
+bool gives_row_major(const std::string& op) {
+  static const std::set<std::string> kTable = {"contiguous", "reshape",   "flatten",  "mm",
+                                               "addmm",      "bmm",       "baddbmm",  "linear",
+                                               "stack",      "embedding", "new_zeros"};
+  return kTable.count(op) > 0;
+}
+/// Most operators give row-major tensors for such; where they read others, or are of those above,
+/// nothing is known.
+void note_strides(const Schema& schema, const std::vector<Value>& arguments,
+                  const Results& results) {
+  constexpr int64_t kRowMajor = 0, kPreserve = 1;
+  std::set<Tensor> given;
+  bool row_major = !gives_any_strides(schema.name), other_format = false;
+  for (size_t i = 0; i < arguments.size(); i++)
+    if (schema.parameters[i].name == "memory_format" && arguments[i].is(Value::Kind::kInt))
+      other_format =
+          arguments[i].integer != Dim(kRowMajor) && arguments[i].integer != Dim(kPreserve);
+  for (const Value& argument : arguments)
+    each_tensor(argument, [&](const Tensor& tensor) {
+      given.insert(tensor);
+      row_major = row_major && Builder::is_row_major(tensor);
+    });
+  if (!other_format && (row_major || gives_row_major(schema.name))) return;
+  for (const Value& result : results)
+    each_tensor(result, [&](const Tensor& tensor) {
+      if (!Builder::is_view(tensor) && !given.count(tensor)) Builder::forget_strides(tensor);
+    });
+}
+/// An operator named _copy gives tensors of its own, where the one without would give views.
+void own_results(Builder& b, Value* value) {
+  if (value->is(Value::Kind::kTensor)) *value = Value::of(b.own(b.read(value->tensor)));
+  if (!value->items) return;
+  const Nesting level;
+  for (Value& item : *value->items) own_results(b, &item);
+}
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+void name_results(Builder& b, const Call& call, const Results& results) {
+  const auto name = [&](const Value& value, const std::string& wanted) {
+    if (value.is(Value::Kind::kTensor) && !Builder::nested(value.tensor))
+      b.name(b.read(value.tensor), wanted);
+  };
+  if (results.size() == 1 && results[0].items && call.outputs.size() > 1) {
+    for (size_t i = 0; i < results[0].items->size() && i < call.outputs.size(); i++)
+      name((*results[0].items)[i], call.outputs[i]);
+    return;
+  }
+  for (size_t i = 0; i < results.size() && i < call.outputs.size(); i++)
+    name(results[i], call.outputs[i]);
+}
+
+}  // namespace
+
+bool is_operator(const std::string& name) {
+  if (name.rfind("aten::", 0) != 0) return false;
+  const std::string bare = name.substr(6);
+  return operator_table().find(bare) || (bare.size() > 1 && bare.back() == '_' &&
+                                         operator_table().find(bare.substr(0, bare.size() - 1)));
+}
+
+Results lower_call(Builder& b, const Call& call) {
+  std::vector<Value> arguments = call.positional;
+  for (const auto& [name, value] : call.keywords) arguments.push_back(value);
+  bool unknown = false;
+  const std::string output = call.outputs.empty() ? "" : call.outputs[0];
+  for (const Value& argument : arguments) {
+    unknown = unknown || argument.has_unknown();
+    if (const std::string why = argument.reason(); !why.empty())
+      b.unsupported.push_back({described(call), "", placed(call), output, why, ""});
+  }
+  if (unknown) return unknown_results(call);
+  b.begin_node({placed(call), described(call), output});
+  try {
+    Choice choice = choose(call);
+    Operands operands(b, *choice.schema, choice.values);
+    Results results = choice.schema->lower(operands);
+    operands.refuse_unread();
+    if (choice.in_place) {
+      results = write_back(b, choice, std::move(results));
+    } else {
+      if (ends_with(choice.schema->name, "_copy"))
+        for (Value& result : results) own_results(b, &result);
+      note_strides(*choice.schema, choice.values, results);
+    }
+    name_results(b, call, results);
+    return results;
+  } catch (const Refused& refused) {
+    b.unsupported.push_back(
+        {described(call), refused.argument, placed(call), output, refused.why, refused.hint});
+  } catch (const Reported&) {
+  } catch (graph::CastError& error) {
+    error.message = described(call) + " at " + placed(call) + ": " + error.message;
+    throw;
+  } catch (const graph::DimError& error) {
+    graph::throw_cast_error(2, described(call) + " at " + placed(call) + ": " + error.what());
+  }
+  return unknown_results(call);
+}
+
+}  // namespace ingot::aten

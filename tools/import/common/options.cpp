@@ -1,0 +1,68 @@
+// tools/import/common/options.cpp - the command line's spellings of shapes and dimensions.
+#include "tools/import/common/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+namespace ingot::importer {
+namespace {
+
+using graph::Dim;
+using graph::throw_cast_error;
+using Text = std::string_view;
+
+bool parse_integer(Text text, int64_t* out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+/// Name and rest of NAME=REST; names may hold '=' themselves only to the left of the last one.
+std::pair<std::string, std::string> split_argument(const std::string& argument, const char* form) {
+  const size_t at = argument.rfind('=');
+  if (at == std::string::npos || at == 0 || at + 1 == argument.size()) {
+    throw_cast_error(1, "'" + argument + "': expected " + form);
+  }
+  return {argument.substr(0, at), argument.substr(at + 1)};
+}
+
+}  // namespace
+
+void add_input_shape(ImportOptions& options, const std::string& argument) {
+  const char* const kForm =
+      "NAME=DIMxDIMx..., as in image=1x3x224x224 (a name keeps a dimension symbolic; 1,3,max_len "
+      "with commas)";
+  const auto [name, shape] = split_argument(argument, kForm);
+  graph::Dims dims;
+  // commas where a name holds an x
+  const char separator = shape.find(',') == std::string::npos ? 'x' : ',';
+  size_t at = 0;
+  while (at <= shape.size()) {
+    const size_t end = std::min(shape.find(separator, at), shape.size());
+    const std::string part = shape.substr(at, end - at);
+    int64_t number = 0;
+    const bool digits = parse_integer(part, &number);
+    if (part.empty() || (digits && number < 0))
+      throw_cast_error(1, "'" + argument + "': expected " + kForm);
+    dims.push_back(digits ? Dim(number) : Dim::symbol(part));
+    at = end + 1;
+  }
+  options.input_shapes[name] = std::move(dims);
+}
+
+void add_dim(ImportOptions& options, const std::string& argument) {
+  const char* const kForm = "NAME=VALUE or NAME=LOW..HIGH with 1 <= LOW <= HIGH";
+  const auto [name, text] = split_argument(argument, kForm);
+  graph::SymbolBounds bounds;
+  const size_t dots = text.find("..");
+  const bool good = dots == std::string::npos
+                        ? parse_integer(text, &bounds.low) && parse_integer(text, &bounds.high)
+                        : parse_integer(Text(text).substr(0, dots), &bounds.low) &&
+                              parse_integer(Text(text).substr(dots + 2), &bounds.high);
+  if (!good || bounds.low < 1 || bounds.high < bounds.low)
+    throw_cast_error(1, "'" + argument + "': expected " + kForm);
+  options.dims[name] = bounds;
+}
+
+}  // namespace ingot::importer

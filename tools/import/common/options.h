@@ -1,0 +1,38 @@
+// tools/import/common/options.h - what every importer can be told: shapes, bounds, other weights.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/checkpoint/tensors/checkpoint.h"
+#include "tools/graph/graph.h"
+#include "tools/graph/weight_sites.h"
+
+namespace ingot::importer {
+
+struct ImportOptions {
+  /// By name of an input. A symbol among the dims stays symbolic; a number binds the declared
+  /// symbol of that place.
+  std::map<std::string, graph::Dims> input_shapes;
+  /// By name of a symbol. low == high binds it; otherwise its bounds, both included (high 0: none).
+  std::map<std::string, graph::SymbolBounds> dims;
+  /// By name of an input: the extents of tensors that will be fed to it, axes in front (steps of a
+  /// stream) not counted. They bind nothing; where an If can be cast for some extents only, bounds
+  /// that hold these are preferred.
+  std::map<std::string, std::vector<int64_t>> expected_inputs;
+  /// Called with the initialisers of the main graph and their readers before anything reads them,
+  /// each time the file is translated. May be empty.
+  graph::ReplaceWeights replace_weights;
+  /// The same for sources whose layers read named tensors (Keras): called with those of the source;
+  /// gives notes to say. May be empty.
+  std::function<std::vector<std::string>(checkpoint::Checkpoint&)> replace_tensors;
+};
+
+/// "NAME=1x3xHx224" (or with commas) and "NAME=VALUE" or "NAME=LOW..HIGH" as the command line has
+/// them. @throws graph::CastError 1 when the text is neither.
+void add_input_shape(ImportOptions& options, const std::string& argument);
+void add_dim(ImportOptions& options, const std::string& argument);
+
+}  // namespace ingot::importer

@@ -1,0 +1,25 @@
+// tools/import/keras/import.h - a whole Keras model (.keras, .h5) to a graph in normal form
+// (tools/graph/README.md).
+#pragma once
+#include <string>
+
+#include "tools/checkpoint/tensors/checkpoint.h"
+#include "tools/graph/graph.h"
+#include "tools/import/common/options.h"
+
+namespace ingot::keras {
+
+/// True for a file that holds a configuration beside its weights. False for weights alone and for
+/// anything else, also for what cannot be read.
+bool is_keras_model(const std::string& path);
+
+/// Layers in inference form; functions in the file (Lambda) are refused by name and never executed.
+/// @throws graph::CastError: 2 corrupt, 4 unsupported (all of it listed), 5 weights or options that
+/// do not fit; host::Failure of the reader.
+graph::Model import_keras(const std::string& path, const importer::ImportOptions& options = {});
+/// The same with the configuration and the weights at hand. `name` begins every error.
+graph::Model import_keras_config(const std::string& config, const checkpoint::Checkpoint& weights,
+                                 const std::string& name,
+                                 const importer::ImportOptions& options = {});
+
+}  // namespace ingot::keras

@@ -1,0 +1,41 @@
+// tools/import/keras/layers_dense.cpp - products with a matrix, and rows of a table.
+#include "tools/import/keras/layer_call.h"
+
+namespace ingot::keras {
+namespace {
+
+void dense(LayerCall& call) {
+  const int64_t units = call.integer("units", 0);
+  const bool bias = call.truth("use_bias", true);
+  const std::string activation = call.activation("activation");
+  const std::vector<Weight> w = call.weights(bias ? 2 : 1);
+  if (w[0].dims.size() != 2)
+    call.corrupt("its kernel has " + std::to_string(w[0].dims.size()) + " dimensions, expected 2");
+  call.expect_dims(w[0], {call.extent(call.rank() - 1), units}, "kernel");
+  ValueId x = call.b.emit("MatMul", {call.input(), call.net.constant(w[0])});
+  if (bias) {
+    call.expect_dims(w[1], {units}, "bias");
+    x = call.b.emit("Add", {x, call.net.constant(w[1])});
+  }
+  call.give(call.net.activation(x, activation, call.b.rank(x) - 1));
+}
+
+void embedding(LayerCall& call) {
+  const int64_t rows = call.integer("input_dim", 0), width = call.integer("output_dim", 0);
+  if (call.truth("mask_zero", false))
+    call.refuse("mask_zero", "masks of steps are not built",
+                "train it with mask_zero=False, or feed sequences of equal length");
+  const std::vector<Weight> w = call.weights(1);
+  call.expect_dims(w[0], {rows, width}, "table");
+  const ValueId indices = call.b.cast(call.input(), DType::kI32);
+  call.give(call.b.emit("Gather", {call.net.constant(w[0]), indices}, {{"axis", int64_t(0)}}));
+}
+
+}  // namespace
+
+void add_dense(TranslateTable& table) {
+  table["Dense"] = dense;
+  table["Embedding"] = embedding;
+}
+
+}  // namespace ingot::keras

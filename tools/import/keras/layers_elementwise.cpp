@@ -1,0 +1,179 @@
+// tools/import/keras/layers_elementwise.cpp - activations, sums and products of several,
+// concatenation, what does nothing in inference.
+#include "tools/import/keras/layer_call.h"
+
+namespace ingot::keras {
+namespace {
+
+/// Part of training alone.
+void nothing(LayerCall& call) {
+  call.net.said_inference(call.layer.kind);
+  call.give(call.input());
+}
+void identity(LayerCall& call) { call.give(call.input()); }
+
+void activation(LayerCall& call) {
+  const std::string name = call.activation("activation");
+  call.give(call.net.activation(call.input(), name, call.rank() - 1));
+}
+
+void relu(LayerCall& call) {
+  const Json* most = call.field("max_value");
+  const double slope = call.number("negative_slope", 0), threshold = call.number("threshold", 0);
+  if (threshold != 0) call.refuse("threshold", "other than 0 is not built");
+  if (slope != 0 && most) call.refuse("max_value", "beside a negative_slope is not built");
+  if (slope != 0)
+    call.give(call.b.emit("LeakyRelu", {call.input()}, {{"alpha", double(float(slope))}}));
+  else if (most)
+    call.give(call.b.emit("Clip", {call.input()},
+                          {{"min", 0.0}, {"max", double(float(call.number("max_value", 6)))}}));
+  else
+    call.give(call.b.emit("Relu", {call.input()}));
+}
+void leaky_relu(LayerCall& call) {
+  const double alpha =
+      call.field("negative_slope") ? call.number("negative_slope", 0.3) : call.number("alpha", 0.3);
+  call.give(call.b.emit("LeakyRelu", {call.input()}, {{"alpha", double(float(alpha))}}));
+}
+void prelu(LayerCall& call) {
+  const std::vector<Weight> w = call.weights(1);
+  call.give(call.b.emit("PRelu", {call.input(), call.net.constant(w[0])}));
+}
+/// Of keras.applications' ConvNeXt: a factor for each channel.
+void layer_scale(LayerCall& call) {
+  const std::vector<Weight> w = call.weights(1);
+  call.give(call.b.emit("Mul", {call.input(), call.net.constant(w[0])}));
+}
+void elu(LayerCall& call) {
+  call.give(
+      call.b.emit("Elu", {call.input()}, {{"alpha", double(float(call.number("alpha", 1)))}}));
+}
+void softmax(LayerCall& call) {
+  const int64_t axis = call.integer("axis", -1), rank = call.rank();
+  if (axis < -rank || axis >= rank) call.corrupt("its axis is " + std::to_string(axis));
+  call.give(call.b.emit("Softmax", {call.input()}, {{"axis", axis < 0 ? axis + rank : axis}}));
+}
+void thresholded_relu(LayerCall& call) {
+  call.give(call.b.emit("ThresholdedRelu", {call.input()},
+                        {{"alpha", double(float(call.number("theta", 1)))}}));
+}
+
+/// In .h5 files an operation of keras.ops has the name of the layer; only it takes a number.
+bool with_number(LayerCall& call, const char* op) {
+  if (call.numbers().empty()) return false;
+  if (call.inputs().size() != 1 || call.numbers().size() != 1)
+    call.refuse("", "tensors and numbers are not built");
+  call.give(call.b.emit(op, {call.input(), call.net.scalar(double(float(call.numbers()[0])))}));
+  return true;
+}
+void merge(LayerCall& call, const char* op) {
+  if (call.inputs().size() < 2)
+    call.corrupt("has " + std::to_string(call.inputs().size()) + " inputs, expected two or more");
+  ValueId x = call.inputs()[0];
+  for (size_t i = 1; i < call.inputs().size(); i++) x = call.b.emit(op, {x, call.inputs()[i]});
+  call.give(x);
+}
+void add(LayerCall& call) {
+  if (!with_number(call, "Add")) merge(call, "Add");
+}
+void multiply(LayerCall& call) {
+  if (!with_number(call, "Mul")) merge(call, "Mul");
+}
+void maximum(LayerCall& call) { merge(call, "Max"); }
+void minimum(LayerCall& call) { merge(call, "Min"); }
+void subtract(LayerCall& call) {
+  if (call.inputs().size() != 2)
+    call.corrupt("has " + std::to_string(call.inputs().size()) + " inputs, expected two");
+  merge(call, "Sub");
+}
+void average(LayerCall& call) {
+  merge(call, "Add");
+  call.give(call.b.emit("Div", {call.outputs[0], call.net.scalar(double(call.inputs().size()))}));
+}
+void concatenate(LayerCall& call) {
+  const int64_t axis = call.integer("axis", -1), rank = call.rank();
+  if (axis < -rank || axis >= rank) call.corrupt("its axis is " + std::to_string(axis));
+  if (call.inputs().size() == 1) return call.give(call.input());
+  call.give(call.b.emit("Concat", call.inputs(), {{"axis", axis < 0 ? axis + rank : axis}}));
+}
+
+/// One number, or one for each channel.
+ValueId numbers(LayerCall& call, const char* key, double otherwise) {
+  const std::vector<double> all = call.numbers_of(key);
+  if (all.empty()) return call.net.scalar(otherwise);
+  if (all.size() == 1) return call.net.scalar(double(float(all[0])));
+  return call.net.constant(std::vector<float>(all.begin(), all.end()), {int64_t(all.size())});
+}
+void rescaling(LayerCall& call) {
+  const ValueId x =
+      call.b.emit("Mul", {call.b.cast(call.input(), DType::kF32), numbers(call, "scale", 1)});
+  const std::vector<double> offset = call.numbers_of("offset");
+  bool any = false;
+  for (const double n : offset) any |= n != 0;
+  call.give(any ? call.b.emit("Add", {x, numbers(call, "offset", 0)}) : x);
+}
+
+}  // namespace
+
+void add_elementwise(TranslateTable& table) {
+  for (const char* kind :
+       {"Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "AlphaDropout",
+        "GaussianDropout", "GaussianNoise", "ActivityRegularization", "StochasticDepth"})
+    table[kind] = nothing;
+  table["Identity"] = identity;
+  table["Activation"] = activation;
+  table["ReLU"] = relu;
+  table["LeakyReLU"] = leaky_relu;
+  table["PReLU"] = prelu;
+  table["LayerScale"] = layer_scale;
+  table["ELU"] = elu;
+  table["Softmax"] = softmax;
+  table["ThresholdedReLU"] = thresholded_relu;
+  table["Add"] = add;
+  table["Multiply"] = multiply;
+  table["Maximum"] = maximum;
+  table["Minimum"] = minimum;
+  table["Subtract"] = subtract;
+  table["Average"] = average;
+  table["Concatenate"] = concatenate;
+  table["Rescaling"] = rescaling;
+}
+
+namespace {
+
+/// Two operands, of which one may be a plain number: tensors come first in `inputs`, so which side
+/// it was on is not kept by Keras' order alone.
+template <const char* const* op>
+void arithmetic(LayerCall& call) {
+  if (call.inputs().size() == 2 && call.numbers().empty())
+    return call.give(call.b.emit(*op, call.inputs()));
+  if (call.inputs().size() == 1 && call.numbers().size() == 1)
+    return call.give(
+        call.b.emit(*op, {call.input(), call.net.scalar(double(float(call.numbers()[0])))}));
+  call.refuse("", "with " + std::to_string(call.inputs().size()) + " tensors and " +
+                      std::to_string(call.numbers().size()) + " numbers is not built");
+}
+constexpr const char* kAdd = "Add";
+constexpr const char* kMultiply = "Mul";
+
+template <const char* const* op>
+void unary(LayerCall& call) {
+  if (call.inputs().size() != 1 || !call.numbers().empty())
+    call.refuse("", "with further arguments is not built");
+  call.give(call.b.emit(*op, call.inputs()));
+}
+constexpr const char* kRelu = "Relu";
+constexpr const char* kSigmoid = "Sigmoid";
+constexpr const char* kTanh = "Tanh";
+
+}  // namespace
+
+void add_operations(TranslateTable& table) {  // the commuting ones: a number's side does not matter
+  table["Add"] = arithmetic<&kAdd>;
+  table["Multiply"] = arithmetic<&kMultiply>;
+  table["Relu"] = unary<&kRelu>;
+  table["Sigmoid"] = unary<&kSigmoid>;
+  table["Tanh"] = unary<&kTanh>;
+}
+
+}  // namespace ingot::keras

@@ -1,0 +1,215 @@
+// tools/import/keras/layers_recurrent.cpp - LSTM, GRU, SimpleRNN, and Bidirectional around them.
+#include "tools/import/keras/layer_call.h"
+
+namespace ingot::keras {
+namespace {
+
+using layers::append_bias;
+using layers::append_gates;
+using layers::Recurrent;
+
+/// Gates of Keras' kernels in ONNX's order.
+std::vector<size_t> gate_order(const std::string& op) {
+  if (op == "LSTM") return {0, 3, 1, 2};  // i f c o to i o f c
+  if (op == "GRU") return {0, 1, 2};      // z r h
+  return {0};
+}
+
+struct Options {
+  bool sequences = false, state = false, backwards = false;
+};
+
+void add_activation(LayerCall& call, const std::string& key, const std::string& otherwise,
+                    Recurrent* cell) {
+  const std::string name = call.activation(key, otherwise);
+  const layers::CellActivation found = layers::cell_activation(name);
+  if (found.name.empty())
+    call.refuse(key, "'" + name + "' is not built inside of a recurrent layer");
+  cell->activations.push_back(found.name);
+  cell->alphas.push_back(found.alpha);
+  cell->betas.push_back(found.beta);
+}
+
+/// Reads one direction and appends its weights.
+Options read_cell(LayerCall& call, const std::string& op, int64_t width, Recurrent* cell) {
+  Options options;
+  options.sequences = call.truth("return_sequences", false);
+  options.state = call.truth("return_state", false);
+  options.backwards = call.truth("go_backwards", false);
+  for (const char* key : {"stateful", "time_major"})
+    if (call.truth(key, false)) call.refuse(key, "is not built");
+  cell->op = op;
+  cell->hidden = call.integer("units", 0);
+  if (cell->hidden < 1) call.corrupt("has " + std::to_string(cell->hidden) + " units");
+  const bool bias = call.truth("use_bias", true);
+  const int64_t gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1;
+  if (op != "RNN")
+    add_activation(call, "recurrent_activation",
+                   call.version < 3 && op == "GRU" ? "hard_sigmoid" : "sigmoid", cell);
+  add_activation(call, "activation", "tanh", cell);
+  if (op == "LSTM") add_activation(call, "activation", "tanh", cell);
+  const bool after = op == "GRU" && call.truth("reset_after", call.version >= 3);
+  cell->linear_before_reset = after;
+  const std::vector<Weight> w = call.weights(bias ? 3 : 2, call.source.legacy() ? "" : "cell");
+  call.expect_dims(w[0], {width, gates * cell->hidden}, "kernel");
+  call.expect_dims(w[1], {cell->hidden, gates * cell->hidden}, "recurrent kernel");
+  const std::vector<size_t> order = gate_order(op);
+  append_gates(w[0], cell->hidden, order, &cell->input.values);
+  append_gates(w[1], cell->hidden, order, &cell->state.values);
+  if (bias) {
+    if (after)
+      call.expect_dims(w[2], {2, gates * cell->hidden}, "bias");
+    else
+      call.expect_dims(w[2], {gates * cell->hidden}, "bias");
+    append_bias(w[2].values.data(), cell->hidden, order, &cell->bias.values);
+    append_bias(after ? w[2].values.data() + gates * cell->hidden : nullptr, cell->hidden, order,
+                &cell->bias.values);
+  }
+  const int64_t directions = cell->input.dims.empty() ? 1 : 2;
+  cell->input.dims = {directions, gates * cell->hidden, width};
+  cell->state.dims = {directions, gates * cell->hidden, cell->hidden};
+  if (bias) cell->bias.dims = {directions, 2 * gates * cell->hidden};
+  return options;
+}
+
+ValueId steps_first(LayerCall& call) { return call.b.transpose(call.input(), {1, 0, 2}); }
+/// One direction of [directions, batch, hidden] as [batch, hidden].
+ValueId state_of(LayerCall& call, ValueId x, int64_t direction) {
+  const ValueId one = call.b.slice(x, 0, graph::Dim(direction), graph::Dim(direction + 1));
+  return call.b.reshape(one, graph::Dims{call.b.dims(x)[1], call.b.dims(x)[2]});
+}
+/// One direction of [steps, directions, batch, hidden] as [batch, steps, hidden].
+ValueId sequence_of(LayerCall& call, ValueId y, int64_t direction) {
+  const graph::Dims dims = call.b.dims(y);
+  ValueId one = call.b.slice(y, 1, graph::Dim(direction), graph::Dim(direction + 1));
+  one = call.b.reshape(one, graph::Dims{dims[0], dims[2], dims[3]});
+  return call.b.transpose(one, {1, 0, 2});
+}
+
+void recurrent(LayerCall& call, const std::string& op) {
+  call.expect_rank(3);
+  if (call.inputs().size() > 1)
+    call.refuse("initial_state", "is not built", "let it begin with zeros");
+  Recurrent cell;
+  const Options options = read_cell(call, op, call.extent(2), &cell);
+  cell.direction = options.backwards ? "reverse" : "forward";
+  const std::vector<ValueId> made = call.net.recurrent(cell, steps_first(call));
+  ValueId out = options.sequences ? sequence_of(call, made[0], 0) : state_of(call, made[1], 0);
+  if (options.sequences && options.backwards)  // in the order in which it went
+    out = call.b.slice(out, 1, graph::Dim(-1), graph::Dim(-(int64_t{1} << 40)), -1);
+  call.give(out);
+  if (options.state)
+    for (size_t i = 1; i < made.size(); i++) call.outputs.push_back(state_of(call, made[i], 0));
+}
+void lstm(LayerCall& call) { recurrent(call, "LSTM"); }
+void gru(LayerCall& call) { recurrent(call, "GRU"); }
+void simple_rnn(LayerCall& call) { recurrent(call, "RNN"); }
+
+std::string op_of(LayerCall& call, const std::string& kind) {
+  if (kind == "LSTM" || kind == "CuDNNLSTM") return "LSTM";
+  if (kind == "GRU") return "GRU";
+  if (kind == "SimpleRNN") return "RNN";
+  call.refuse("layer", "a " + kind + " inside is not built");
+}
+
+void bidirectional(LayerCall& call) {
+  call.expect_rank(3);
+  if (call.inputs().size() > 1)
+    call.refuse("initial_state", "is not built", "let it begin with zeros");
+  const Json* inner = call.field("layer");
+  if (!inner) call.corrupt("lacks its layer");
+  const std::string merge = call.field("merge_mode") ? call.text("merge_mode", "concat") : "none";
+  Layer forward = inner_layer(*inner);
+  const Json* other = call.field("backward_layer");
+  Layer backward = other ? inner_layer(*other) : forward;
+  const std::string op = op_of(call, forward.kind);
+  if (op_of(call, backward.kind) != op)
+    call.refuse("backward_layer", "of another kind is not built");
+  const int64_t width = call.extent(2);
+  Recurrent cell;
+  Options options[2];
+  const Layer* const both[] = {&forward, &backward};
+  for (int d = 0; d < 2; d++) {
+    // Keras 3 writes the names that the directions got, Keras 2 the one that they were made from.
+    const std::string side = d ? "backward_" : "forward_", own = both[d]->name;
+    const std::string legacy_part = own.rfind("forward_", 0) == 0 || own.rfind("backward_", 0) == 0
+                                        ? side + own.substr(own.find('_') + 1)
+                                        : side + own;
+    const std::string part = call.source.legacy() ? legacy_part : side + "layer";
+    LayerCall one(call.net, *both[d], call.source, call.place, part, call.version, call.inputs());
+    const size_t named = cell.activations.size();
+    const int64_t hidden = cell.hidden;
+    options[d] = read_cell(one, op, width, &cell);
+    one.refuse_unknown_fields();
+    if (d == 0) continue;
+    if (cell.hidden != hidden) call.refuse("backward_layer", "of another size is not built");
+    const std::vector<std::string> second(cell.activations.begin() + int64_t(named),
+                                          cell.activations.end());
+    cell.activations.resize(named), cell.alphas.resize(named), cell.betas.resize(named);
+    if (second != cell.activations)
+      call.refuse("backward_layer", "with other activations is not built");
+  }
+  if (options[0].backwards || options[0].sequences != options[1].sequences)
+    call.refuse("layer", "that goes backwards by itself is not built");
+  if (other && (!options[1].backwards || options[0].state != options[1].state))
+    call.refuse("backward_layer",
+                "that goes forward, or gives another state than the other, is not built");
+  cell.direction = "bidirectional";
+  const std::vector<ValueId> made = call.net.recurrent(cell, steps_first(call));
+  const auto side = [&](int64_t d) {
+    return options[0].sequences ? sequence_of(call, made[0], d) : state_of(call, made[1], d);
+  };
+  const ValueId a = side(0), b = side(1);
+  if (merge == "concat")
+    call.give(call.b.emit("Concat", {a, b}, {{"axis", call.b.rank(a) - 1}}));
+  else if (merge == "sum")
+    call.give(call.b.emit("Add", {a, b}));
+  else if (merge == "mul")
+    call.give(call.b.emit("Mul", {a, b}));
+  else if (merge == "ave")
+    call.give(call.b.emit("Div", {call.b.emit("Add", {a, b}), call.net.scalar(2)}));
+  else if (merge == "none")
+    call.outputs = {a, b};
+  else
+    call.refuse("merge_mode", "'" + merge + "' is not known");
+  if (options[0].state)
+    for (int64_t d = 0; d < 2; d++)
+      for (size_t i = 1; i < made.size(); i++) call.outputs.push_back(state_of(call, made[i], d));
+}
+
+/// A layer for every step: those that work on the last axis alone need nothing more; others see the
+/// steps in the batch.
+void time_distributed(LayerCall& call) {
+  const Json* inner = call.field("layer");
+  if (!inner) call.corrupt("lacks its layer");
+  Layer layer = inner_layer(*inner);
+  const auto found = translate_table().find(layer.kind);
+  if (found == translate_table().end() || layer.kind == "TimeDistributed" ||
+      layer.kind == "Bidirectional")
+    call.refuse("layer", "a " + layer.kind + " inside is not built");
+  const graph::Dims dims = call.b.dims(call.input());
+  if (dims.size() < 3)
+    call.corrupt("its input has shape " + graph::text(dims) + ", expected steps");
+  graph::Dims folded = {dims[0] * dims[1]};
+  folded.insert(folded.end(), dims.begin() + 2, dims.end());
+  LayerCall one(call.net, layer, call.source, call.place, call.source.legacy() ? "" : "layer",
+                call.version, {call.b.reshape(call.input(), folded)});
+  found->second(one);
+  one.refuse_unknown_fields();
+  graph::Dims out = {dims[0], dims[1]};
+  const graph::Dims made = call.b.dims(one.outputs[0]);
+  out.insert(out.end(), made.begin() + 1, made.end());
+  call.give(call.b.reshape(one.outputs[0], out));
+}
+
+}  // namespace
+
+void add_recurrent(TranslateTable& table) {
+  table["LSTM"] = lstm;
+  table["GRU"] = gru;
+  table["SimpleRNN"] = simple_rnn;
+  table["Bidirectional"] = bidirectional;
+  table["TimeDistributed"] = time_distributed;
+}
+
+}  // namespace ingot::keras

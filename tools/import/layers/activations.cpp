@@ -1,0 +1,117 @@
+// tools/import/layers/activations.cpp - functions that frameworks name alike, and cells that repeat
+// over steps.
+#include <algorithm>
+
+#include "tools/import/layers/network.h"
+
+namespace ingot::layers {
+namespace {
+
+struct Simple {
+  const char* name;
+  const char* op;
+};
+constexpr Simple kSimple[] = {{"relu", "Relu"},
+                              {"sigmoid", "Sigmoid"},
+                              {"sigma", "Sigmoid"},
+                              {"tanh", "Tanh"},
+                              {"softplus", "Softplus"},
+                              {"softsign", "Softsign"},
+                              {"exponential", "Exp"},
+                              {"exp", "Exp"},
+                              {"mish", "Mish"},
+                              {"hardswish", "HardSwish"},
+                              {"hardsilu", "HardSwish"},
+                              {"abs", "Abs"},
+                              {"sin", "Sin"},
+                              {"cos", "Cos"},
+                              {"sqrt", "Sqrt"},
+                              {"erf", "Erf"}};
+
+}  // namespace
+
+std::string plain_name(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    if (c == '_') continue;
+    out += c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+  }
+  return out;
+}
+
+CellActivation cell_activation(const std::string& plain) {
+  if (plain == "tanh" || plain == "tanhfast") return {"Tanh"};
+  if (plain == "sigmoid" || plain == "sigmoidfast" || plain == "\xcf\x83") return {"Sigmoid"};
+  if (plain == "relu") return {"Relu"};
+  if (plain == "softplus") return {"Softplus"};
+  if (plain == "elu") return {"Elu", 1};
+  if (plain == "hardsigmoid") return {"HardSigmoid", double(1.0f / 6.0f), 0.5};
+  if (plain == "hardsigmoid2") return {"HardSigmoid", double(0.2f), 0.5};
+  return {};
+}
+
+ValueId Network::activation(ValueId x, const std::string& name, int64_t softmax_axis) {
+  if (name == "linear" || name == "identity" || name.empty()) return x;
+  for (const Simple& row : kSimple)
+    if (name == row.name) return b.emit(row.op, {x});
+  if (name == "relu6") return b.emit("Clip", {x}, {{"min", 0.0}, {"max", 6.0}});
+  if (name == "hardtanh") return b.emit("Clip", {x}, {{"min", -1.0}, {"max", 1.0}});
+  if (name == "softmax") return b.emit("Softmax", {x}, {{"axis", softmax_axis}});
+  if (name == "logsoftmax") return b.emit("LogSoftmax", {x}, {{"axis", softmax_axis}});
+  if (name == "swish" || name == "silu") return b.emit("Swish", {x}, {{"alpha", 1.0}});
+  if (name == "gelu") return b.emit("Gelu", {x}, {{"approximate", std::string("none")}});
+  if (name == "gelutanh") return b.emit("Gelu", {x}, {{"approximate", std::string("tanh")}});
+  if (name == "elu") return b.emit("Elu", {x}, {{"alpha", 1.0}});
+  if (name == "celu") return b.emit("Celu", {x}, {{"alpha", 1.0}});
+  if (name == "selu")
+    return b.emit("Selu", {x},
+                  {{"alpha", double(1.67326319217681884765625f)},
+                   {"gamma", double(1.05070102214813232421875f)}});
+  if (name == "leakyrelu02") return b.emit("LeakyRelu", {x}, {{"alpha", double(0.2f)}});
+  if (name == "leakyrelu001") return b.emit("LeakyRelu", {x}, {{"alpha", double(0.01f)}});
+  if (name == "hardsigmoid")
+    return b.emit("HardSigmoid", {x}, {{"alpha", double(1.0f / 6.0f)}, {"beta", 0.5}});
+  if (name == "hardsigmoid2")
+    return b.emit("HardSigmoid", {x}, {{"alpha", double(0.2f)}, {"beta", 0.5}});
+  if (name == "logsigmoid") return b.emit("Neg", {b.emit("Softplus", {b.emit("Neg", {x})})});
+  throw Refused{"activation", "the function '" + name + "' is not known",
+                "use one of the standard activations"};
+}
+
+void append_gates(const Weight& weight, int64_t hidden, const std::vector<size_t>& order,
+                  std::vector<float>* out) {
+  const int64_t rows = weight.dims[0], columns = weight.dims[1];
+  for (const size_t gate : order)
+    for (int64_t h = 0; h < hidden; h++)
+      for (int64_t r = 0; r < rows; r++)
+        out->push_back(weight.values[size_t(r * columns + int64_t(gate) * hidden + h)]);
+}
+void append_bias(const float* from, int64_t hidden, const std::vector<size_t>& order,
+                 std::vector<float>* out) {
+  for (const size_t gate : order)
+    for (int64_t h = 0; h < hidden; h++)
+      out->push_back(from ? from[int64_t(gate) * hidden + h] : 0.0f);
+}
+
+std::vector<ValueId> Network::recurrent(const Recurrent& cell, ValueId x) {
+  const size_t directions = cell.direction == "bidirectional" ? 2 : 1;
+  aten::Attributes attributes = {
+      {"direction", cell.direction}, {"hidden_size", cell.hidden}, {"layout", int64_t(0)}};
+  std::vector<std::string> names;
+  std::vector<double> alphas, betas;
+  for (size_t d = 0; d < directions; d++) {
+    names.insert(names.end(), cell.activations.begin(), cell.activations.end());
+    alphas.insert(alphas.end(), cell.alphas.begin(), cell.alphas.end());
+    betas.insert(betas.end(), cell.betas.begin(), cell.betas.end());
+  }
+  attributes["activations"] = names;
+  attributes["activation_alpha"] = alphas;
+  attributes["activation_beta"] = betas;
+  if (cell.op == "LSTM") attributes["input_forget"] = int64_t(0);
+  if (cell.op == "GRU") attributes["linear_before_reset"] = int64_t(cell.linear_before_reset);
+  std::vector<ValueId> inputs = {x, constant(cell.input), constant(cell.state)};
+  if (!cell.bias.dims.empty()) inputs.push_back(constant(cell.bias));
+  return b.emit_many(cell.op, inputs, std::move(attributes), cell.op == "LSTM" ? 3 : 2);
+}
+
+}  // namespace ingot::layers

@@ -1,0 +1,93 @@
+// tools/import/onnx/call.h - one source node while it is translated: typed access to what it says,
+// and the nodes it becomes.
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/import/onnx/translator.h"
+
+namespace ingot::onnx {
+
+class Call {
+ public:
+  Call(Translator& translator, Scope& scope, const Node& node, int64_t opset);
+
+  int64_t opset() const { return opset_; }
+  const Node& node() const { return node_; }
+  Translator& translator() { return translator_; }
+  Scope& scope() { return scope_; }
+
+  // What the node says. Asking for an attribute makes it known; one that nobody asked for is
+  // unsupported, unless it stands in no_effect.h.
+  const Attribute* attribute(Text name, int32_t type);
+  int64_t integer(Text name, int64_t otherwise);
+  double number(Text name, double otherwise);
+  std::string text(Text name, const std::string& otherwise);
+  std::optional<std::vector<int64_t>> integers(Text name);
+  std::optional<std::vector<double>> numbers(Text name);
+  std::vector<std::string> texts(Text name);
+  const std::set<Text>& known_attributes() const { return known_; }  // those asked for so far
+
+  size_t input_count() const { return inputs_.size(); }
+  ValueId input(size_t i) const { return i < inputs_.size() ? inputs_[i] : kAbsent; }
+  const std::vector<ValueId>& inputs() const { return inputs_; }
+  const graph::Constant* constant(size_t i) const { return translator_.model.constant(input(i)); }
+  size_t output_count() const { return node_.outputs.size(); }
+  bool wants(size_t i) const { return i < node_.outputs.size() && !node_.outputs[i].empty(); }
+  ValueId output(size_t i);  // kAbsent when not wanted
+  std::vector<ValueId> outputs();
+
+  // What it becomes.
+  graph::Node& emit(const std::string& op, std::vector<ValueId> inputs,
+                    std::vector<ValueId> outputs);
+  graph::Node& emit(const std::string& op) { return emit(op, inputs_, outputs()); }
+  ValueId temporary(const std::string& suffix);
+  /// That output exists in training (or for training) only.
+  void leave_out(size_t output, const std::string& why);
+  void alias(size_t output, ValueId value);  // the output is that value
+  void make_constant(size_t output, graph::Constant constant);
+
+  void refuse(const std::string& attribute, const std::string& why, const std::string& hint = "");
+  void note(const std::string& sentence);
+  bool refused() const { return refused_; }
+  /// Attributes that nobody asked for.
+  void refuse_unknown_attributes();
+  /// Fails unless lowest <= inputs <= highest and the first `lowest` are present.
+  /// highest SIZE_MAX: a list, in which none may be missing.
+  void expect_inputs(size_t lowest, size_t highest);
+
+ private:
+  Translator& translator_;
+  Scope& scope_;
+  const Node& node_;
+  int64_t opset_;
+  std::vector<ValueId> inputs_;
+  std::map<size_t, ValueId> outputs_;
+  std::set<Text> known_;
+  uint32_t source_ = 0;
+  bool refused_ = false;
+};
+
+using Translate = void (*)(Call&);
+using TranslateTable = std::map<Text, Translate>;
+/// All operators of the default domain.
+const TranslateTable& translate_table();
+
+// One per family, in import_<family>.cpp.
+void add_elementwise(TranslateTable& table);
+void add_shape(TranslateTable& table);
+void add_movement(TranslateTable& table);
+void add_conv(TranslateTable& table);
+void add_matmul(TranslateTable& table);
+void add_normalize(TranslateTable& table);
+void add_reduce(TranslateTable& table);
+void add_recurrent(TranslateTable& table);
+void add_control(TranslateTable& table);
+void add_spectral(TranslateTable& table);
+void add_attention(TranslateTable& table);
+void add_measured(TranslateTable& table);
+
+}  // namespace ingot::onnx

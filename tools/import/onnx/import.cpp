@@ -1,0 +1,430 @@
+// tools/import/onnx/import.cpp - inputs, and the order of the steps.
+#include "tools/import/onnx/import.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "tools/graph/fold/fold_constants.h"
+#include "tools/graph/infer/infer_shapes.h"
+#include "tools/import/onnx/source_file.h"
+#include "tools/import/onnx/translator.h"
+#include "tools/import/onnx/wire.h"
+
+namespace ingot::onnx {
+namespace {
+
+using graph::Dim;
+using graph::throw_cast_error;
+
+/// The first; of several the caller lists all below.
+std::string one_line(const std::vector<graph::Unsupported>& all) {
+  const graph::Unsupported& u = all[0];
+  const std::string first = u.op + (u.attribute.empty() ? "" : " " + u.attribute) +
+                            (u.node.empty() ? u.output.empty() ? "" : " (output '" + u.output + "')"
+                                            : " '" + u.node + "'");
+  if (all.size() == 1) return "1 thing is not supported: " + first + ": " + u.why;
+  return std::to_string(all.size()) + " things are not supported, " + first + " first:";
+}
+
+}  // namespace
+
+void Translator::bind(const std::string& symbol, const Dim& to, const std::string& where) {
+  const auto [found, added] = bound_.emplace(symbol, to);
+  if (!added && found->second != to) {
+    throw_cast_error(5, where + ": dimension '" + symbol + "' is bound to " + found->second.text() +
+                            " and to " + to.text());
+  }
+}
+
+Dim Translator::input_dim(const ValueInfo& info, size_t axis) {
+  const std::string where =
+      name_ + ": input '" + std::string(info.name) + "' dimension " + std::to_string(axis);
+  const Dimension& declared = info.dims[axis];
+  const auto given = options_.input_shapes.find(std::string(info.name));
+  const Dim* wanted = given == options_.input_shapes.end() ? nullptr : &given->second[axis];
+  const bool fixed = declared.has_value && declared.value >= 0 && declared.symbol.empty();
+  // "?" twice is not the same twice
+  const bool anonymous = declared.symbol.empty() || declared.symbol == "?";
+  if (fixed) {
+    if (wanted && wanted->is_static() && *wanted->value() != declared.value) {
+      throw_cast_error(5, where + ": the model declares " + std::to_string(declared.value) +
+                              ", --input-shape says " + wanted->text() +
+                              "; export the model with a dynamic dimension there");
+    }
+    return Dim(declared.value);
+  }
+  const std::string symbol = anonymous ? std::string(info.name) + "_dim" + std::to_string(axis)
+                                       : std::string(declared.symbol);
+  declared_symbols_.insert(symbol);
+  if (wanted && wanted->is_static()) bind(symbol, *wanted, where);
+  std::string name = symbol;
+  if (wanted && !wanted->is_static()) name = wanted->symbols().front();
+  const auto bounds = options_.dims.find(name);
+  if (bounds == options_.dims.end()) {
+    if (!bound_.count(symbol)) model.symbols.emplace(name, graph::SymbolBounds());
+    declared_symbols_.insert(name);
+    return Dim::symbol(name);
+  }
+  declared_symbols_.insert(name);
+  if (bounds->second.low == bounds->second.high) {
+    bind(symbol, Dim(bounds->second.low), where);
+    return Dim(bounds->second.low);
+  }
+  model.symbols[name] = bounds->second;
+  return Dim::symbol(name, bounds->second.low, bounds->second.high);
+}
+
+graph::Dims Translator::input_dims(const ValueInfo& info) {
+  const std::string name(info.name);
+  const auto given = options_.input_shapes.find(name);
+  ValueInfo declared = info;
+  if (!info.has_shape) {
+    if (given == options_.input_shapes.end()) {
+      throw_cast_error(5, name_ + ": input '" + name + "' has no shape; give one: --input-shape " +
+                              name + "=1x3x224x224");
+    }
+    declared.dims.assign(given->second.size(), Dimension());
+  }
+  if (declared.dims.size() > size_t(kMaxRank)) {
+    throw_cast_error(4, name_ + ": input '" + name + "' has " +
+                            std::to_string(declared.dims.size()) + " dimensions, at most " +
+                            std::to_string(kMaxRank) + " are supported");
+  }
+  if (given != options_.input_shapes.end() && given->second.size() != declared.dims.size()) {
+    throw_cast_error(
+        5, name_ + ": input '" + name + "' has " + std::to_string(declared.dims.size()) +
+               " dimensions, --input-shape gives " + std::to_string(given->second.size()));
+  }
+  graph::Dims dims;
+  for (size_t axis = 0; axis < declared.dims.size(); axis++)
+    dims.push_back(input_dim(declared, axis));
+  return dims;
+}
+
+void Translator::declare_inputs(const Graph& source, Scope& scope) {
+  for (const ValueInfo& info : source.inputs) {
+    const std::string name(info.name);
+    if (name.empty()) corrupt("an input has no name");
+    const std::optional<ValueId> known = scope.find(info.name);
+    if (known) {  // an initialiser that old files list as an input too
+      if (!model.constant(*known) && model.values[size_t(*known)].shape_known)
+        corrupt("input '" + name + "' is listed twice");
+      continue;
+    }
+    const ValueId id = model.add_value(name, dtype_of(info.element_type));
+    scope.names[info.name] = id;
+    model.graph.inputs.push_back(id);
+    if (!info.kind.empty() && !info.is_tensor) {
+      unsupported.push_back({"input", "", "", name,
+                             "is a " + std::string(info.kind) + ", only tensors are supported",
+                             ""});
+      continue;
+    }
+    if (model.values[size_t(id)].dtype == DType::kInvalid) {
+      unsupported.push_back(
+          {"input", "", "", name,
+           "element type " + element_type_name(info.element_type) + " is not supported", ""});
+      continue;
+    }
+    graph::Dims dims = input_dims(info);
+    model.values[size_t(id)].dims = std::move(dims);
+    model.values[size_t(id)].shape_known = true;
+  }
+  // A symbol bound at one place is bound at every place.
+  for (const ValueId id : model.graph.inputs) {
+    for (Dim& d : model.values[size_t(id)].dims) d = d.substitute(bound_);
+  }
+  for (const auto& [symbol, to] : bound_) model.symbols.erase(symbol);
+}
+
+void Translator::check_options() {
+  for (const auto& [name, dims] : options_.input_shapes) {
+    std::string known;
+    bool found = false;
+    for (const ValueId id : model.graph.inputs) {
+      found = found || model.values[size_t(id)].name == name;
+      known += (known.empty() ? "'" : ", '") + model.values[size_t(id)].name + "'";
+    }
+    if (!found)
+      throw_cast_error(5, name_ + ": --input-shape names '" + name +
+                              "', which is no input; the inputs are " + known);
+  }
+  for (const auto& [name, bounds] : options_.dims)
+    if (!declared_symbols_.count(name))
+      model.symbols[name] = bounds;  // a size that is measured, or check_dims() refuses
+}
+
+void Translator::check_dims(graph::Model& inferred) const {
+  for (const auto& [name, bounds] : options_.dims) {
+    if (declared_symbols_.count(name)) continue;
+    inferred.symbols.erase(name);
+    if (inferred.measured.count(name)) continue;
+    std::string known;
+    for (const std::string& symbol : declared_symbols_)
+      known += (known.empty() ? "'" : ", '") + symbol + "'";
+    throw_cast_error(5, name_ + ": --dim names '" + name + "', which is no symbolic dimension; " +
+                            (known.empty() ? "this model has none" : "there are " + known));
+  }
+}
+
+namespace {
+
+/// What the file declares of its outputs against what its nodes make: another type is an error,
+/// another shape is said aloud.
+void compare_outputs(graph::Model& model, const Graph& source, const std::string& name) {
+  for (size_t i = 0; i < source.outputs.size(); i++) {
+    const ValueInfo& declared = source.outputs[i];
+    const graph::Value& made = model.values[size_t(model.graph.outputs[i])];
+    const DType dtype = dtype_of(declared.element_type);
+    if (declared.is_tensor && dtype != DType::kInvalid && dtype != made.dtype) {
+      throw_cast_error(2, name + ": output '" + made.name + "' is declared as " +
+                              element_type_name(declared.element_type) +
+                              ", its nodes make type number " + std::to_string(int(made.dtype)) +
+                              " (schema/ingot.fbs)");
+    }
+    if (!declared.has_shape) continue;
+    bool differs = declared.dims.size() != made.dims.size();
+    for (size_t d = 0; !differs && d < made.dims.size(); d++) {
+      differs = declared.dims[d].has_value && declared.dims[d].value > 0 &&
+                made.dims[d].is_static() && declared.dims[d].value != *made.dims[d].value();
+    }
+    if (!differs) continue;
+    std::string shape;
+    for (const Dimension& d : declared.dims) {
+      shape += (shape.empty() ? "" : ", ") + (d.has_value        ? std::to_string(d.value)
+                                              : d.symbol.empty() ? "?"
+                                                                 : std::string(d.symbol));
+    }
+    model.notes.push_back("output '" + made.name + "' is declared as [" + shape +
+                          "], its nodes make " + text(made.dims));
+  }
+}
+
+/// From what was translated to the normal form; everything unsupported so far and from here on is
+/// reported at once.
+std::optional<graph::Undecided> infer(graph::Model& model, const Graph& source,
+                                      const std::string& name,
+                                      std::vector<graph::Unsupported>* unsupported,
+                                      const std::vector<graph::BranchGuard>& guards) {
+  for (const graph::Value& value : model.values) {
+    if (value.constant) model.fold_budget += 8 * value.constant->elements();
+  }
+  try {
+    if (auto undecided = graph::infer_shapes_or_ask(model, unsupported, guards)) return undecided;
+    if (unsupported->empty()) {
+      graph::fold_constants(model);
+      graph::lower_runtime_shapes(model);
+    }
+  } catch (graph::CastError& error) {
+    if (!unsupported->empty())
+      throw graph::CastError{4, name + ": " + one_line(*unsupported), *unsupported};
+    error.message = name + ": " + error.message;
+    throw;
+  }
+  for (const ValueId id : model.graph.outputs) {
+    const graph::Value& output = model.values[size_t(id)];
+    if (unsupported->empty() && !output.shape_known)
+      unsupported->push_back(
+          {"output", "", "", output.name, "nothing makes it in inference form", ""});
+  }
+  if (!unsupported->empty())
+    throw graph::CastError{4, name + ": " + one_line(*unsupported), *unsupported};
+  compare_outputs(model, source, name);
+  return std::nullopt;
+}
+
+}  // namespace
+
+namespace {
+
+/// Imports under bounds, and where an If asks for others, under those. What stands in the way with
+/// the bounds that were tried first is what is reported.
+class BoundsSearch {
+ public:
+  BoundsSearch(const Model& source, const std::string& name, const std::string& folder)
+      : source_(source), name_(name), folder_(folder) {}
+
+  graph::Model run(const ImportOptions& options,
+                   const std::vector<graph::BranchGuard>& guards = {}) {
+    attempts_++;
+    Translator translator(source_, name_, folder_, options);
+    graph::Model model = translator.run();
+    std::vector<graph::Unsupported> unsupported = std::move(translator.unsupported);
+    const auto undecided = infer(model, source_.graph, name_, &unsupported, guards);
+    if (!undecided) translator.check_dims(model);
+    if (!undecided) return model;
+    return decide(options, guards, expected_extents(model, options), *undecided);
+  }
+
+ private:
+  static constexpr int kMostAttempts = 24;
+
+  static std::map<std::string, int64_t> expected_extents(const graph::Model& model,
+                                                         const ImportOptions& options) {
+    std::map<std::string, int64_t> extents;
+    for (const ValueId id : model.graph.inputs) {
+      const graph::Value& input = model.values[size_t(id)];
+      const auto given = options.expected_inputs.find(input.name);
+      if (given == options.expected_inputs.end() || given->second.size() < input.dims.size())
+        continue;
+      const size_t skipped = given->second.size() - input.dims.size();
+      for (size_t i = 0; i < input.dims.size(); i++)
+        if (!input.dims[i].is_static()) extents[input.dims[i].text()] = given->second[skipped + i];
+    }
+    return extents;
+  }
+
+  graph::Model decide(const ImportOptions& options, const std::vector<graph::BranchGuard>& guards,
+                      const std::map<std::string, int64_t>& expected,
+                      const graph::Undecided& undecided) {
+    std::vector<graph::DecidingBounds> all = graph::deciding_bounds(undecided.condition);
+    for (const graph::DecidingBounds& each : all)
+      if (auto guarded = guard(options, guards, expected, undecided, each))
+        return std::move(*guarded);
+    // The extents at hand come first.
+    std::stable_partition(all.begin(), all.end(), [&](const graph::DecidingBounds& each) {
+      const auto extent = expected.find(each.symbol);
+      return extent != expected.end() && contains(each.bounds, extent->second);
+    });
+    std::optional<graph::CastError> first;
+    for (const graph::DecidingBounds& each : all) {
+      if (attempts_ >= kMostAttempts) break;
+      if (kills_branch(guards, each.symbol, each.bounds.low)) continue;
+      ImportOptions bounded = options;
+      bounded.dims[each.symbol] = each.bounds;
+      try {
+        graph::Model model = run(bounded, guards);
+        model.notes.push_back(note(undecided, each));
+        return model;
+      } catch (const graph::CastError& error) {
+        if (!first) first = error;
+      }
+    }
+    if (first) throw *first;
+    const std::string why =
+        "chooses between branches of different shapes by whether " + undecided.condition.text();
+    throw graph::CastError{
+        4,
+        name_ + ": " + undecided.node + ": " + why + "; bind its dimensions with --dim",
+        {{"If", "", undecided.node, "", why, "bind its dimensions with --dim NAME=VALUE"}}};
+  }
+
+  /// In a branch that data decides, that branch alone gets the bounds from above: the model runs
+  /// with more, and ends with an error where a run takes the branch then. Nothing where that is no
+  /// way.
+  std::optional<graph::Model> guard(const ImportOptions& options,
+                                    std::vector<graph::BranchGuard> guards,
+                                    const std::map<std::string, int64_t>& expected,
+                                    const graph::Undecided& undecided,
+                                    const graph::DecidingBounds& each) {
+    if (!undecided.inside || each.bounds.high == 0 || attempts_ >= kMostAttempts)
+      return std::nullopt;
+    const auto is_here = [&](const graph::BranchGuard& other, bool of_then) {
+      return other.place.source == undecided.inside->source && other.place.of_then == of_then;
+    };
+    for (const graph::BranchGuard& other : guards)
+      if (is_here(other, undecided.inside->of_then)) return std::nullopt;
+    guards.push_back({*undecided.inside, each});
+    ImportOptions bounded = options;
+    graph::SymbolBounds& whole = bounded.dims[each.symbol];
+    whole.low = std::max(whole.low, each.bounds.low);
+    if (kills_branch(guards, each.symbol, whole.low)) return std::nullopt;
+    for (const graph::BranchGuard& other : guards) {
+      if (!is_here(other, !undecided.inside->of_then) || other.bounds.symbol != each.symbol)
+        continue;
+      // Neither branch runs beyond the larger bound, which is the model's, and needs no guard.
+      const int64_t most = std::max(other.bounds.bounds.high, each.bounds.high);
+      whole.high = whole.high ? std::min(whole.high, most) : most;
+      std::erase_if(guards, [&](const graph::BranchGuard& any) {
+        return any.place.source == undecided.inside->source && any.bounds.symbol == each.symbol &&
+               any.bounds.bounds.high >= most;
+      });
+      break;
+    }
+    const auto extent = expected.find(each.symbol);
+    if (extent != expected.end() && !contains(whole, extent->second)) return std::nullopt;
+    try {
+      graph::Model model = run(bounded, guards);
+      const auto found = model.symbols.find(each.symbol);
+      const graph::SymbolBounds made = found == model.symbols.end() ? whole : found->second;
+      if (made.high != 0 && made.high <= each.bounds.high)
+        model.notes.push_back(note(undecided, {each.symbol, made, each.holds}));
+      else
+        model.notes.push_back(
+            "dimension '" + each.symbol + "' is cast from " + std::to_string(made.low) +
+            " on; above " + each.symbol + " = " + std::to_string(each.bounds.high) +
+            " a run that takes the branch with " + undecided.node + " ends with an error");
+      return model;
+    } catch (const graph::CastError&) {  // then the whole model gets these bounds, or others
+      return std::nullopt;
+    }
+  }
+
+  /// Whether a branch could never run: its extents end below those of the model.
+  static bool kills_branch(const std::vector<graph::BranchGuard>& guards, const std::string& symbol,
+                           int64_t low) {
+    return std::any_of(guards.begin(), guards.end(), [&](const graph::BranchGuard& guard) {
+      return guard.bounds.symbol == symbol && guard.bounds.bounds.high < low;
+    });
+  }
+
+  static bool contains(const graph::SymbolBounds& bounds, int64_t extent) {
+    return extent >= bounds.low && (bounds.high == 0 || extent <= bounds.high);
+  }
+  static std::string note(const graph::Undecided& undecided, const graph::DecidingBounds& chosen) {
+    const std::string high = chosen.bounds.high ? std::to_string(chosen.bounds.high) : "";
+    return "dimension '" + chosen.symbol + "' is cast for " + std::to_string(chosen.bounds.low) +
+           ".." + high + ": " + undecided.node + " takes its " + (chosen.holds ? "then" : "else") +
+           "-branch only there; others: --dim " + chosen.symbol + "=VALUE";
+  }
+
+  const Model& source_;
+  const std::string& name_;
+  const std::string& folder_;
+  int attempts_ = 0;
+};
+
+graph::Model import_bytes(std::string_view bytes, const std::string& name,
+                          const std::string& folder, const ImportOptions& options) {
+  if (const std::string problem = why_no_model(bytes); !problem.empty())
+    throw_cast_error(2, name + ": " + problem);
+  const Model source = parse_model(bytes, name);
+  return BoundsSearch(source, name, folder).run(options);
+}
+
+/// Names in a source are anybody's: a message stays one line of readable length.
+std::string one_clean_line(std::string text) {
+  constexpr size_t kLongest = 2000;
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + " ...";
+  for (char& c : text) {
+    if (uint8_t(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text;
+}
+
+}  // namespace
+
+graph::Model import_onnx_bytes(std::string_view bytes, const std::string& name,
+                               const std::string& folder, const ImportOptions& options) {
+  try {
+    return import_bytes(bytes, name, folder, options);
+  } catch (graph::CastError& error) {
+    if (error.message.compare(0, name.size(), name) != 0)
+      error.message = name + ": " + error.message;
+    error.message = one_clean_line(error.message);
+    for (graph::Unsupported& u : error.unsupported) {
+      for (std::string* text : {&u.op, &u.attribute, &u.node, &u.output, &u.why, &u.hint})
+        *text = one_clean_line(*text);
+    }
+    throw;
+  }
+}
+
+graph::Model import_onnx(const std::string& path, const ImportOptions& options) {
+  const auto file = SourceFile::open(path);
+  return import_onnx_bytes(file->bytes(), path, std::filesystem::path(path).parent_path().string(),
+                           options);
+}
+
+}  // namespace ingot::onnx

@@ -1,0 +1,88 @@
+// tools/import/onnx/import_conv.cpp - windows: convolutions and pools. Their geometry is completed
+// when shapes are known.
+#include "tools/import/onnx/call.h"
+
+namespace ingot::onnx {
+namespace {
+
+/// kernel_shape, strides, dilations, pads, auto_pad as they are given; absent ones are filled in by
+/// shape inference.
+bool window(Call& call, graph::Node& made) {
+  for (const char* name : {"kernel_shape", "strides", "dilations", "pads"}) {
+    if (const auto values = call.integers(name)) made.attributes[name] = *values;
+  }
+  const std::string auto_pad = call.text("auto_pad", "NOTSET");
+  if (auto_pad != "NOTSET" && auto_pad != "VALID" && auto_pad != "SAME_UPPER" &&
+      auto_pad != "SAME_LOWER") {
+    call.refuse("auto_pad", "'" + auto_pad + "' is not known");
+    return false;
+  }
+  made.attributes["auto_pad"] = auto_pad;
+  return true;
+}
+
+void conv(Call& call) {
+  call.expect_inputs(2, 3);
+  graph::Node& made = call.emit("Conv");
+  made.attributes["group"] = call.integer("group", 1);
+  window(call, made);
+}
+void conv_transpose(Call& call) {
+  call.expect_inputs(2, 3);
+  graph::Node& made = call.emit("ConvTranspose");
+  made.attributes["group"] = call.integer("group", 1);
+  if (const auto padding = call.integers("output_padding"))
+    made.attributes["output_padding"] = *padding;
+  if (const auto shape = call.integers("output_shape")) made.attributes["output_shape"] = *shape;
+  window(call, made);
+}
+void max_pool(Call& call) {
+  call.expect_inputs(1, 1);
+  const int64_t storage_order = call.integer("storage_order", 0);  // of Indices alone
+  graph::Node& made =
+      call.wants(1) ? call.emit("MaxPool") : call.emit("MaxPool", call.inputs(), {call.output(0)});
+  if (call.wants(1)) made.attributes["storage_order"] = storage_order;
+  made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
+  window(call, made);
+}
+void max_unpool(Call& call) {
+  call.expect_inputs(2, 3);
+  graph::Node& made = call.emit("MaxUnpool");
+  for (const char* key : {"kernel_shape", "strides", "pads"})
+    if (const auto given = call.integers(key)) made.attributes[key] = *given;
+}
+void average_pool(Call& call) {
+  call.expect_inputs(1, 1);
+  graph::Node& made = call.emit("AveragePool");
+  made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
+  made.attributes["count_include_pad"] = call.integer("count_include_pad", 0);
+  window(call, made);
+}
+void lp_pool(Call& call) {
+  call.expect_inputs(1, 1);
+  graph::Node& made = call.emit("LpPool");
+  made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
+  made.attributes["p"] = call.integer("p", 2);
+  window(call, made);
+}
+void global_pool(Call& call) {
+  call.expect_inputs(1, 1);
+  graph::Node& made = call.emit(std::string(call.node().op));
+  if (call.node().op == "GlobalLpPool") made.attributes["p"] = call.integer("p", 2);
+}
+
+}  // namespace
+
+void add_conv(TranslateTable& table) {
+  table["Conv"] = conv;
+  table["ConvTranspose"] = conv_transpose;
+  table["MaxPool"] = max_pool;
+  table["MaxUnpool"] = max_unpool;
+  table["AveragePool"] = average_pool;
+  table["LpPool"] = lp_pool;
+  table["GlobalAveragePool"] = global_pool;
+  table["GlobalMaxPool"] = global_pool;
+  table["GlobalLpPool"] = global_pool;
+}
+
+}  // namespace ingot::onnx

@@ -1,0 +1,168 @@
+// tools/import/onnx/import_elementwise.cpp - unary, binary, logic, activations, casts; Sum, Max,
+// Min and Mean of many.
+#include <iterator>
+
+#include "tools/graph/functions.h"
+#include "tools/import/onnx/call.h"
+
+namespace ingot::onnx {
+namespace {
+
+void pass_unary(Call& call) {
+  call.expect_inputs(1, 1);
+  call.emit(std::string(call.node().op));
+}
+void pass_binary(Call& call) {
+  call.expect_inputs(2, 2);
+  call.emit(std::string(call.node().op));
+}
+
+/// Unary operators with numbers: their attributes and what they default to.
+struct Numbered {
+  const char* op;
+  struct {
+    const char* name;
+    double otherwise;
+  } numbers[2];
+};
+const Numbered kNumbered[] = {
+    {"LeakyRelu", {{"alpha", 0.01}, {nullptr, 0}}},
+    {"Elu", {{"alpha", 1.0}, {nullptr, 0}}},
+    {"Celu", {{"alpha", 1.0}, {nullptr, 0}}},
+    {"ThresholdedRelu", {{"alpha", 1.0}, {nullptr, 0}}},
+    {"Swish", {{"alpha", 1.0}, {nullptr, 0}}},
+    {"Selu", {{"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}}},
+    {"HardSigmoid", {{"alpha", 0.20000000298023224}, {"beta", 0.5}}},
+    {"Shrink", {{"bias", 0.0}, {"lambd", 0.5}}},
+};
+void numbered(Call& call) {
+  call.expect_inputs(1, 1);
+  for (const Numbered& row : kNumbered) {
+    if (call.node().op != row.op) continue;
+    graph::Node& made = call.emit(row.op);
+    for (const auto& [name, otherwise] : row.numbers) {
+      // Defaults are float32 in ONNX too.
+      if (name) made.attributes[name] = call.number(name, double(float(otherwise)));
+    }
+  }
+}
+
+void clip(Call& call) {
+  if (call.opset() >= 11) {
+    call.expect_inputs(1, 3);
+    call.emit("Clip");
+    return;
+  }
+  call.expect_inputs(1, 1);
+  graph::Node& made = call.emit("Clip");
+  if (call.attribute("min", kAttributeFloat)) made.attributes["min"] = call.number("min", 0);
+  if (call.attribute("max", kAttributeFloat)) made.attributes["max"] = call.number("max", 0);
+}
+
+void gelu(Call& call) {
+  call.expect_inputs(1, 1);
+  const std::string approximate = call.text("approximate", "none");
+  if (approximate != "none" && approximate != "tanh")
+    return call.refuse("approximate", "'" + approximate + "', known are none and tanh");
+  call.emit("Gelu").attributes["approximate"] = approximate;
+}
+void is_inf(Call& call) {
+  call.expect_inputs(1, 1);
+  graph::Node& made = call.emit("IsInf");
+  made.attributes["detect_negative"] = call.integer("detect_negative", 1);
+  made.attributes["detect_positive"] = call.integer("detect_positive", 1);
+}
+void mod(Call& call) {
+  call.expect_inputs(2, 2);
+  call.emit("Mod").attributes["fmod"] = call.integer("fmod", 0);
+}
+void bit_shift(Call& call) {
+  call.expect_inputs(2, 2);
+  const std::string direction = call.text("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT")
+    return call.refuse("direction", "'" + direction + "', known are LEFT and RIGHT");
+  call.emit("BitShift").attributes["direction"] = direction;
+}
+void where(Call& call) {
+  call.expect_inputs(3, 3);
+  call.emit("Where");
+}
+
+/// Sum, Max, Min: a chain from the left, as the reference adds.
+void variadic(Call& call) {
+  const std::string op = call.node().op == "Sum" ? "Add" : std::string(call.node().op);
+  call.expect_inputs(1, SIZE_MAX);
+  if (call.input_count() == 1) return call.alias(0, call.input(0));
+  ValueId left = call.input(0);
+  for (size_t i = 1; i < call.input_count(); i++) {
+    const bool last = i + 1 == call.input_count();
+    const ValueId out = last ? call.output(0) : call.temporary(op + std::to_string(i));
+    call.emit(op, {left, call.input(i)}, {out});
+    left = out;
+  }
+}
+void mean(Call& call) {
+  call.expect_inputs(1, SIZE_MAX);
+  call.emit("Mean");
+}
+
+void cast(Call& call) {
+  call.expect_inputs(1, 1);
+  const int64_t to = call.integer("to", 0);
+  const DType dtype = dtype_of(int32_t(to));
+  if (dtype == DType::kInvalid)
+    return call.refuse("to",
+                       "element type " + element_type_name(int32_t(to)) + " is not supported");
+  call.emit("Cast").attributes["to"] = int64_t(dtype);
+}
+void cast_like(Call& call) {
+  call.expect_inputs(2, 2);
+  call.emit("CastLike");
+}
+
+void identity(Call& call) {
+  call.expect_inputs(1, 1);
+  call.alias(0, call.input(0));
+}
+void dropout(Call& call) {
+  call.expect_inputs(1, 3);
+  if (call.wants(1)) {  // its mask: nothing is dropped
+    const uint8_t kept = 1;
+    const ValueId dims = call.temporary("shape");
+    call.emit("Shape", {call.input(0)}, {dims}).attributes["start"] = int64_t(0);
+    call.emit("ConstantOfShape", {dims}, {call.output(1)}).attributes["value"] =
+        graph::make_constant(DType::kBool, {}, &kept);
+  }
+  if (const graph::Constant* training = call.constant(2);
+      training && training->bytes && (*training->bytes)[0] != 0) {
+    call.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
+  } else if (call.input(2) != kAbsent && !training) {
+    call.note(
+        "a Dropout is told at run time whether it trains; cast in inference form, where it does "
+        "nothing");
+  }
+  call.alias(0, call.input(0));
+}
+
+}  // namespace
+
+void add_elementwise(TranslateTable& table) {
+  for (const graph::Function& row : graph::kFunctions)
+    if (row.is_onnx) table[row.node] = row.operands == 1 ? pass_unary : pass_binary;
+  table["PRelu"] = pass_binary;
+  for (const Numbered& row : kNumbered) table[row.op] = numbered;
+  for (const char* op : {"Sum", "Max", "Min"}) table[op] = variadic;
+  table["Mean"] = mean;
+  table["Clip"] = clip;
+  table["Gelu"] = gelu;
+  table["IsInf"] = is_inf;
+  table["Mod"] = mod;
+  table["BitShift"] = bit_shift;
+  table["Where"] = where;
+  table["Cast"] = cast;
+  table["CastLike"] = cast_like;
+  table["Identity"] = identity;
+  table["Dropout"] = dropout;
+}
+
+}  // namespace ingot::onnx

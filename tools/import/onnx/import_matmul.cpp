@@ -1,0 +1,34 @@
+// tools/import/onnx/import_matmul.cpp - products of matrices.
+#include "tools/import/onnx/call.h"
+
+namespace ingot::onnx {
+namespace {
+
+void mat_mul(Call& call) {
+  call.expect_inputs(2, 2);
+  call.emit("MatMul");
+}
+void gemm(Call& call) {
+  call.expect_inputs(call.opset() >= 11 ? 2 : 3, 3);
+  graph::Node& made = call.emit("Gemm");
+  made.attributes["alpha"] = call.number("alpha", 1);
+  made.attributes["beta"] = call.number("beta", 1);
+  made.attributes["transA"] = int64_t(call.integer("transA", 0) != 0);
+  made.attributes["transB"] = int64_t(call.integer("transB", 0) != 0);
+}
+void einsum(Call& call) {
+  call.expect_inputs(1, SIZE_MAX);
+  const std::string equation = call.text("equation", "");
+  if (equation.empty()) call.translator().corrupt(describe(call.node()) + ": lacks its equation");
+  call.emit("Einsum").attributes["equation"] = equation;
+}
+
+}  // namespace
+
+void add_matmul(TranslateTable& table) {
+  table["MatMul"] = mat_mul;
+  table["Gemm"] = gemm;
+  table["Einsum"] = einsum;
+}
+
+}  // namespace ingot::onnx

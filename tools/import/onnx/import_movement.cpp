@@ -1,0 +1,222 @@
+// tools/import/onnx/import_movement.cpp - elements that move: transpose, concat, slice, pad,
+// gather, scatter, resize, sort.
+#include "tools/import/onnx/call.h"
+
+namespace ingot::onnx {
+namespace {
+
+void transpose(Call& call) {
+  call.expect_inputs(1, 1);
+  graph::Node& made = call.emit("Transpose");
+  if (const auto perm = call.integers("perm")) made.attributes["perm"] = *perm;
+}
+void concat(Call& call) {
+  call.expect_inputs(1, SIZE_MAX);
+  call.emit("Concat").attributes["axis"] = call.integer("axis", 0);
+}
+void split(Call& call) {
+  call.expect_inputs(1, call.opset() >= 13 ? 2 : 1);
+  graph::Node& made = call.emit("Split");
+  made.attributes["axis"] = call.integer("axis", 0);
+  if (call.opset() < 13) {
+    if (const auto sizes = call.integers("split")) made.attributes["split"] = *sizes;
+  }
+  if (call.opset() >= 18 && call.attribute("num_outputs", kAttributeInt)) {
+    made.attributes["num_outputs"] = call.integer("num_outputs", 0);
+  }
+}
+void slice(Call& call) {
+  if (call.opset() >= 10) {
+    call.expect_inputs(3, 5);
+    call.emit("Slice");
+    return;
+  }
+  call.expect_inputs(1, 1);
+  graph::Node& made = call.emit("Slice");
+  const auto starts = call.integers("starts"), ends = call.integers("ends"),
+             axes = call.integers("axes");
+  if (!starts || !ends) call.translator().corrupt(describe(call.node()) + ": lacks starts or ends");
+  made.attributes["starts"] = *starts;
+  made.attributes["ends"] = *ends;
+  if (axes) made.attributes["axes"] = *axes;
+}
+void pad(Call& call) {
+  const std::string mode = call.text("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" &&
+      !(mode == "wrap" && call.opset() >= 19)) {
+    return call.refuse("mode", "'" + mode + "' is not known");
+  }
+  if (call.opset() >= 11) {
+    call.expect_inputs(2, call.opset() >= 18 ? 4 : 3);
+    call.emit("Pad").attributes["mode"] = mode;
+    return;
+  }
+  call.expect_inputs(1, 1);
+  graph::Node& made = call.emit("Pad");
+  made.attributes["mode"] = mode;
+  const auto pads = call.integers("pads");
+  if (!pads) call.translator().corrupt(describe(call.node()) + ": lacks pads");
+  made.attributes["pads"] = *pads;
+  made.attributes["value"] = call.number("value", 0);
+}
+void gather(Call& call) {
+  call.expect_inputs(2, 2);
+  call.emit(std::string(call.node().op)).attributes["axis"] = call.integer("axis", 0);
+}
+void gather_nd(Call& call) {
+  call.expect_inputs(2, 2);
+  call.emit("GatherND").attributes["batch_dims"] = call.integer("batch_dims", 0);
+}
+void scatter(Call& call) {
+  call.expect_inputs(3, 3);
+  const bool elements = call.node().op != "ScatterND";
+  const std::string reduction = call.opset() >= 16 ? call.text("reduction", "none") : "none";
+  if (reduction != "none" && reduction != "add" && reduction != "mul" && reduction != "max" &&
+      reduction != "min") {
+    return call.refuse("reduction", "'" + reduction + "' is not known");
+  }
+  graph::Node& made = call.emit(elements ? "ScatterElements" : "ScatterND");
+  made.attributes["reduction"] = reduction;
+  if (elements) made.attributes["axis"] = call.integer("axis", 0);
+}
+void reverse_sequence(Call& call) {
+  call.expect_inputs(2, 2);
+  graph::Node& made = call.emit("ReverseSequence");
+  made.attributes["batch_axis"] = call.integer("batch_axis", 1);
+  made.attributes["time_axis"] = call.integer("time_axis", 0);
+}
+/// bilinear and bicubic are what linear and cubic were called before opset 20.
+void grid_sample(Call& call) {
+  call.expect_inputs(2, 2);
+  std::string mode = call.text("mode", call.opset() >= 20 ? "linear" : "bilinear");
+  if (mode == "bilinear") mode = "linear";
+  if (mode == "bicubic") mode = "cubic";
+  if (mode != "linear" && mode != "cubic" && mode != "nearest")
+    return call.refuse("mode", "'" + mode + "' is not known");
+  const std::string padding = call.text("padding_mode", "zeros");
+  if (padding != "zeros" && padding != "border" && padding != "reflection")
+    return call.refuse("padding_mode", "'" + padding + "' is not known");
+  graph::Node& made = call.emit("GridSample");
+  made.attributes["mode"] = mode;
+  made.attributes["padding_mode"] = padding;
+  made.attributes["align_corners"] = call.integer("align_corners", 0);
+}
+void affine_grid(Call& call) {
+  call.expect_inputs(2, 2);
+  call.emit("AffineGrid").attributes["align_corners"] = call.integer("align_corners", 0);
+}
+void center_crop_pad(Call& call) {
+  call.expect_inputs(2, 2);
+  graph::Node& made = call.emit("CenterCropPad");
+  if (const auto axes = call.integers("axes")) made.attributes["axes"] = *axes;
+}
+void top_k(Call& call) {
+  call.expect_inputs(call.opset() >= 10 ? 2 : 1, call.opset() >= 10 ? 2 : 1);
+  graph::Node& made = call.emit("TopK");
+  made.attributes["axis"] = call.integer("axis", -1);
+  made.attributes["largest"] = call.opset() >= 11 ? call.integer("largest", 1) : int64_t(1);
+  made.attributes["sorted"] = call.opset() >= 11 ? call.integer("sorted", 1) : int64_t(1);
+  if (call.opset() < 10) made.attributes["k"] = std::vector<int64_t>{call.integer("k", 1)};
+}
+void cum_sum(Call& call) {
+  call.expect_inputs(2, 2);
+  graph::Node& made = call.emit("CumSum");
+  made.attributes["exclusive"] = call.integer("exclusive", 0);
+  made.attributes["reverse"] = call.integer("reverse", 0);
+}
+void one_hot(Call& call) {
+  call.expect_inputs(3, 3);
+  call.emit("OneHot").attributes["axis"] = call.integer("axis", -1);
+}
+void trilu(Call& call) {
+  call.expect_inputs(1, 2);
+  call.emit("Trilu").attributes["upper"] = call.integer("upper", 1);
+}
+void depth_space(Call& call) {
+  call.expect_inputs(1, 1);
+  const bool to_space = call.node().op == "DepthToSpace";
+  const std::string mode = to_space && call.opset() >= 11 ? call.text("mode", "DCR") : "DCR";
+  if (mode != "DCR" && mode != "CRD") return call.refuse("mode", "'" + mode + "' is not known");
+  const int64_t block = call.integer("blocksize", 0);
+  if (block < 1)
+    call.translator().corrupt(describe(call.node()) + ": blocksize is " + std::to_string(block) +
+                              ", expected at least 1");
+  graph::Node& made = call.emit(std::string(call.node().op));
+  made.attributes["blocksize"] = block;
+  made.attributes["mode"] = mode;
+}
+
+/// Resize's inputs are (X, roi, scales, sizes) from here on; Upsample and Resize-10 are its
+/// asymmetric form.
+void resize(Call& call) {
+  const bool old = call.node().op == "Upsample" || call.opset() < 11;
+  const std::string mode = call.text("mode", "nearest");
+  if (mode != "nearest" && mode != "linear" && mode != "cubic" && mode != "bilinear")
+    return call.refuse("mode", "'" + mode + "' is not known");
+  std::vector<ValueId> inputs = call.inputs();
+  std::optional<std::vector<double>> scales;
+  if (old) {
+    const bool attribute = call.node().op == "Upsample" && call.opset() < 9;
+    call.expect_inputs(attribute ? 1 : 2, attribute ? 1 : 2);
+    if (attribute) {
+      scales = call.numbers("scales");
+      if (!scales) call.translator().corrupt(describe(call.node()) + ": lacks scales");
+    } else {
+      inputs = {call.input(0), kAbsent, call.input(1)};
+    }
+  } else {
+    call.expect_inputs(1, 4);
+  }
+  graph::Node& made = call.emit("Resize", inputs, call.outputs());
+  made.attributes["mode"] = mode == "bilinear" ? std::string("linear") : mode;
+  if (scales) made.attributes["scales"] = *scales;
+  if (old) {
+    made.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
+    made.attributes["nearest_mode"] = std::string("floor");
+    made.attributes["cubic_coeff_a"] = -0.75;
+    made.attributes["exclude_outside"] = int64_t(0);
+    return;
+  }
+  made.attributes["coordinate_transformation_mode"] =
+      call.text("coordinate_transformation_mode", "half_pixel");
+  made.attributes["nearest_mode"] = call.text("nearest_mode", "round_prefer_floor");
+  made.attributes["cubic_coeff_a"] = call.number("cubic_coeff_a", -0.75);
+  made.attributes["exclude_outside"] = call.integer("exclude_outside", 0);
+  if (const auto axes = call.integers("axes")) made.attributes["axes"] = *axes;
+  const std::string policy = call.text("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+    return call.refuse("keep_aspect_ratio_policy", "'" + policy + "' is not known");
+  made.attributes["keep_aspect_ratio_policy"] = policy;
+  made.attributes["extrapolation_value"] = call.number("extrapolation_value", 0);
+  made.attributes["antialias"] = call.integer("antialias", 0);
+}
+
+}  // namespace
+
+void add_movement(TranslateTable& table) {
+  table["Transpose"] = transpose;
+  table["Concat"] = concat;
+  table["Split"] = split;
+  table["Slice"] = slice;
+  table["Pad"] = pad;
+  table["Gather"] = gather;
+  table["GatherElements"] = gather;
+  table["GatherND"] = gather_nd;
+  table["Scatter"] = scatter;
+  table["ScatterElements"] = scatter;
+  table["ScatterND"] = scatter;
+  table["ReverseSequence"] = reverse_sequence;
+  table["GridSample"] = grid_sample;
+  table["AffineGrid"] = affine_grid;
+  table["CenterCropPad"] = center_crop_pad;
+  table["TopK"] = top_k;
+  table["CumSum"] = cum_sum;
+  table["OneHot"] = one_hot;
+  table["Trilu"] = trilu;
+  table["DepthToSpace"] = depth_space;
+  table["SpaceToDepth"] = depth_space;
+  table["Resize"] = resize;
+  table["Upsample"] = resize;
+}
+
+}  // namespace ingot::onnx

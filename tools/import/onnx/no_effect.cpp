@@ -1,0 +1,33 @@
+#include "tools/import/onnx/no_effect.h"
+
+namespace ingot::onnx {
+
+const std::vector<NoEffect>& attributes_without_effect() {
+  constexpr const char* kTraining = "it is for training";
+  constexpr const char* kNarrow = "of float8 alone, which is refused";
+  static const std::vector<NoEffect> kList = {
+      {"*", "consumed_inputs", "a relic of opsets before 6"},
+      {"Attention", "softmax_precision", "sums and exponentials are f32"},
+      {"BatchNormalization", "momentum", kTraining},
+      {"BatchNormalization", "training_mode",
+       "what is converted is the inference form, which is said"},
+      {"Cast", "saturate", kNarrow},
+      {"Cast", "round_mode", kNarrow},
+      {"CastLike", "saturate", kNarrow},
+      {"CastLike", "round_mode", kNarrow},
+      {"Dropout", "ratio", kTraining},
+      {"Dropout", "seed", kTraining},
+      {"Dropout", "is_test", kTraining},
+      {"MaxPool", "storage_order", "of Indices alone: it says nothing where they are not wanted"},
+  };
+  return kList;
+}
+
+const char* no_effect(std::string_view op, std::string_view attribute) {
+  for (const NoEffect& row : attributes_without_effect())
+    if ((std::string_view(row.op) == "*" || op == row.op) && attribute == row.attribute)
+      return row.reason;
+  return nullptr;
+}
+
+}  // namespace ingot::onnx

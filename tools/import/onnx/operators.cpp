@@ -1,0 +1,180 @@
+#include "tools/import/onnx/operators.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tools/import/onnx/call.h"
+#include "tools/import/onnx/no_effect.h"
+
+namespace ingot::onnx {
+namespace {
+
+constexpr size_t kProbedInputs = 12;  // more than any operator has but lists
+
+/// What each operator does not take. One that is not here takes all that ONNX says, in the types
+/// named above the list.
+const std::map<std::string_view, const char*> kLimits = {
+    {"AffineGrid", "constant size"},
+    {"Attention", "width and number of heads fixed; no qk_matmul_output, no nonpad_kv_seqlen"},
+    {"AveragePool", "one to three spatial dimensions; pads not negative"},
+    {"BatchNormalization", "cast in inference form, which is said"},
+    {"Cast", "no float8, int4 or text"},
+    {"CenterCropPad", "shape constant or made from shapes"},
+    {"Constant", "no text"},
+    {"ConstantOfShape", "shape constant, made from shapes, or bounded by --dim"},
+    {"Conv",
+     "f32; one to three spatial dimensions with constant weights, any number with computed ones; "
+     "pads not negative"},
+    {"ConvTranspose",
+     "f32; one or two spatial dimensions; constant weights; output padding below the stride"},
+    {"DFT", "f32; length constant or made from shapes; a constant basis of at most 64 MiB"},
+    {"Dropout", "cast in inference form, which is said"},
+    {"Einsum", "at most two operands, a letter once in each"},
+    {"Expand", "shape constant, made from shapes, or bounded by --dim"},
+    {"GRU",
+     "f32; constant weights; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},
+    {"GatherND", "fixed last dimension of the indices"},
+    {"Gemm", "f32"},
+    {"GlobalLpPool", "p 1 or 2"},
+    {"GridSample", "f32"},
+    {"GroupNormalization", "fixed number of channels"},
+    {"HammingWindow", "size constant or made from shapes"},
+    {"HannWindow", "size constant or made from shapes"},
+    {"BlackmanWindow", "size constant or made from shapes"},
+    {"If", "both branches make the same shapes, unless dimensions decide the condition"},
+    {"Loop",
+     "trip count constant or made from shapes, or a condition that compares a counter with one; "
+     "see control.md"},
+    {"Scan", "opset 9 or newer; what it carries keeps its shape"},
+    {"LSTM",
+     "f32; constant weights; no input_forget; functions Sigmoid, Tanh, Relu, HardSigmoid, "
+     "LeakyRelu, Elu, Softplus"},
+    {"LpNormalization", "p 1 or 2"},
+    {"LpPool", "p 1 or 2, or any without ceil_mode; one to three spatial dimensions"},
+    {"MatMul", "f32"},
+    {"MaxPool",
+     "one to three spatial dimensions; Indices of f32; no 32- or 64-bit integers; pads not "
+     "negative"},
+    {"MelWeightMatrix", "constant inputs"},
+    {"OneHot", "constant depth"},
+    {"Pad", "pads constant or made from shapes; constant value"},
+    {"RNN",
+     "f32; constant weights; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},
+    {"Range", "start and delta constant; limit constant or made from shapes"},
+    {"Reshape", "shape constant or made from shapes, one dimension open"},
+    {"Resize",
+     "linear and cubic are of f32 and change at most three dimensions; antialias and "
+     "tf_crop_and_resize need fixed "
+     "extents and a constant region"},
+    {"STFT", "f32; constant step; length constant or made from shapes"},
+    {"Slice", "starts and ends constant or made from shapes; constant axes and steps"},
+    {"Split", "sizes constant or made from shapes"},
+    {"Squeeze", "without axes a symbolic dimension stays, which is said"},
+    {"Tile", "repeats constant or made from shapes"},
+    {"Upsample", "as Resize with asymmetric coordinates"},
+};
+
+/// A node of the operator with `inputs` inputs, translated by itself. True when it was taken.
+bool probe(Translate translate, Text name, int64_t opset, size_t inputs,
+           std::set<std::string>* attributes) {
+  static const char* const kNames[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
+  static_assert(std::size(kNames) == kProbedInputs);
+  const Model source;
+  const ImportOptions options;
+  Translator translator(source, "probe", "", options);
+  Scope scope;
+  scope.graph = &translator.model.graph;
+  Node node;
+  node.op = name;
+  for (size_t i = 0; i < inputs; i++) {
+    scope.names[kNames[i]] = translator.model.add_value(kNames[i], DType::kF32);
+    node.inputs.push_back(kNames[i]);
+  }
+  node.outputs = {"y"};
+  Call call(translator, scope, node, opset);
+  bool taken = true;
+  try {
+    translate(call);
+  } catch (const graph::CastError&) {
+    taken = false;
+  }
+  for (const Text attribute : call.known_attributes()) attributes->emplace(attribute);
+  for (const NoEffect& row : attributes_without_effect())
+    if (row.op == name) attributes->emplace(row.attribute);
+  return taken;
+}
+
+OperatorForm form_of(Text name, Translate translate) {
+  OperatorForm form;
+  form.name = name;
+  std::set<std::string> attributes;
+  bool any = false;
+  for (size_t n = 0; n <= kProbedInputs; n++) {
+    for (const int64_t opset : {int64_t(7), int64_t(9), int64_t(11), int64_t(13), int64_t(17)})
+      probe(translate, name, opset, n, &attributes);
+    if (!probe(translate, name, kNewestOpset, n, &attributes)) continue;
+    if (!any) form.fewest_inputs = int64_t(n);
+    form.most_inputs = n == kProbedInputs ? INT64_MAX : int64_t(n);
+    any = true;
+  }
+  form.attributes.assign(attributes.begin(), attributes.end());
+  if (const auto found = kLimits.find(name); found != kLimits.end()) form.limits = found->second;
+  return form;
+}
+
+std::string inputs_text(const OperatorForm& form) {
+  const std::string fewest = std::to_string(form.fewest_inputs);
+  if (form.most_inputs == INT64_MAX) return fewest + " or more";
+  if (form.most_inputs == form.fewest_inputs) return fewest;
+  return fewest + " to " + std::to_string(form.most_inputs);
+}
+
+}  // namespace
+
+std::vector<OperatorForm> operator_forms() {
+  std::vector<OperatorForm> forms;
+  for (const auto& [name, translate] : translate_table()) forms.push_back(form_of(name, translate));
+  for (const auto& [name, limits] : kLimits)
+    if (!translate_table().count(name))
+      graph::throw_cast_error(
+          8, "limits are written of " + std::string(name) + ", which is not translated: " + limits);
+  std::sort(forms.begin(), forms.end(),
+            [](const OperatorForm& a, const OperatorForm& b) { return a.name < b.name; });
+  return forms;
+}
+
+std::string operators_page() {
+  const std::vector<OperatorForm> forms = operator_forms();
+  std::string page =
+      "# Operators of ONNX that can be cast\n"
+      "Made by `ingot operators --markdown`; a test compares.\n\n";
+  page += std::to_string(forms.size()) + " operators of the default domain, opsets " +
+          std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) +
+          "; functions that a model carries are inlined. Elementwise operators, reductions and "
+          "movement work in every\n"
+          "number type that ONNX allows them, short of complex, float8, int4 and text. \"Made from "
+          "shapes\" means that the "
+          "value follows from\ndimensions, symbolic ones included. What a limit excludes is "
+          "refused with the node's name "
+          "and "
+          "exit code 4; nothing is approximated.\n\n";
+  page += "| Operator | Inputs | Attributes | Limits |\n| --- | --- | --- | --- |\n";
+  for (const OperatorForm& form : forms) {
+    std::string attributes;
+    for (const std::string& a : form.attributes) attributes += (attributes.empty() ? "" : ", ") + a;
+    page += "| " + form.name + " | " + inputs_text(form) + " | " + attributes + " | " +
+            form.limits + " |\n";
+  }
+  page +=
+      "\n## Attributes without effect\n"
+      "An attribute that is not in an operator's row is refused by name. Of those that are, these "
+      "change no number of "
+      "an "
+      "inference.\n\n| Operator | Attribute | Why |\n| --- | --- | --- |\n";
+  for (const NoEffect& row : attributes_without_effect())
+    page += std::string("| ") + row.op + " | " + row.attribute + " | " + row.reason + " |\n";
+  return page;
+}
+
+}  // namespace ingot::onnx

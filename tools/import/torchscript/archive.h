@@ -1,0 +1,77 @@
+// tools/import/torchscript/archive.h - a TorchScript file: its code as text, its objects and
+// constants as inert trees with the tensors they refer to.
+// Errors   host::Failure of tools/checkpoint.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/checkpoint/tensors/archive.h"
+#include "tools/checkpoint/tensors/dtype.h"
+#include "tools/checkpoint/torch/torch_tensors.h"
+#include "tools/checkpoint/torch/value_tree.h"
+#include "tools/graph/graph.h"
+
+namespace ingot::torchscript {
+
+using checkpoint::dtype_of;
+
+/// One pickle of the archive, and the tensors in it.
+class Pickled {
+ public:
+  Pickled(const std::shared_ptr<checkpoint::Archive>& archive, const std::string& path,
+          const std::string& root, const std::string& name);
+  const checkpoint::ValueTree& tree() const { return tree_; }
+  /// True where `id` is a tensor; `why` is set, and `out` left alone, where no program of ours
+  /// computes with it.
+  bool tensor(checkpoint::NodeId id, const std::string& owner, graph::Constant* out,
+              std::string* why);
+  /// One number for all places that show the same elements of one storage; -1 when `id` is no
+  /// tensor that was asked for.
+  int64_t identity(checkpoint::NodeId id) const;
+
+ private:
+  struct Known {
+    graph::Constant constant;
+    std::string why;
+    int64_t identity = 0;
+  };
+  std::unique_ptr<checkpoint::StorageSource> storages_;
+  checkpoint::ValueTree tree_;
+  checkpoint::ReadLimits limits_;
+  checkpoint::TensorBuilder builder_;
+  std::map<checkpoint::NodeId, std::optional<Known>> known_;  // nothing: no tensor
+  std::map<std::string, checkpoint::NodeId> views_;           // by what it shows
+};
+
+/// What torch.jit.trace() kept of the inputs it was given, where the writer was new enough.
+struct TracedInput {
+  DType dtype = DType::kInvalid;
+  std::vector<int64_t> dims;
+};
+
+class Archive {
+ public:
+  explicit Archive(const std::string& path);
+  /// True when the zip at `path` has code and objects of TorchScript.
+  static bool is_torchscript(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::optional<std::string> code(const std::string& member) const;
+  Pickled& data() { return *data_; }
+  Pickled* constants() { return constants_.get(); }
+  /// Of forward(); empty where they are not kept.
+  const std::vector<TracedInput>& traced_inputs() const { return traced_; }
+  /// The floating type that all tensors of the program's objects share; f32 where they share none.
+  DType floating_type() const;
+
+ private:
+  std::string path_, root_;
+  std::shared_ptr<checkpoint::Archive> archive_;
+  std::unique_ptr<Pickled> data_, constants_;
+  std::vector<TracedInput> traced_;
+};
+
+}  // namespace ingot::torchscript

@@ -1,0 +1,213 @@
+#include "tools/import/torchscript/import.h"
+
+#include <algorithm>
+
+#include "tools/import/aten/report.h"
+#include "tools/import/torchscript/follow.h"
+
+namespace ingot::torchscript {
+namespace {
+
+using graph::throw_cast_error;
+
+constexpr int kMostPasses = 4;
+
+class Import {
+ public:
+  Import(const std::string& path, const ImportOptions& options)
+      : archive_(path),
+        options_(options),
+        library_(path, [this](const std::string& member) { return archive_.code(member); }) {
+    options_.floating_type = archive_.floating_type();
+  }
+
+  Program run() {
+    Pass first = pass({}, StateForm::kInputs);
+    if (first.changed.empty()) return finished(std::move(first), {}, {});
+    // From what one run leaves behind to what every later run finds.
+    Attributes attributes = first.changed;
+    for (int i = 1; i < kMostPasses; i++) {
+      Pass later = pass(attributes, StateForm::kInputs);
+      if (!settled(later, &attributes)) continue;
+      return finished(std::move(later), attributes, initial(first, attributes));
+    }
+    std::string names;
+    for (const auto& [key, value] : attributes) names += (names.empty() ? "'" : ", '") + key + "'";
+    throw_cast_error(
+        4,
+        archive_.path() + ": the attributes " + names +
+            " change in another way from run to run; only what keeps type and shape can be kept");
+  }
+
+ private:
+  Pass pass(const Attributes& attributes, StateForm form) {
+    for (;;) {
+      try {
+        Pass made = follow(archive_, library_, options_, attributes, form);
+        if (!made.unsupported.empty())
+          throw aten::refusal(archive_.path(), std::move(made.unsupported));
+        for (const auto& [name, dtype] : retyped_)
+          made.model.notes.push_back("input '" + name +
+                                     "' is taken as i64, since it is an index; --input-type " +
+                                     name + "=i32 says otherwise");
+        return made;
+      } catch (const TakenAsIndex& index) {
+        if (!retyped_.emplace(index.input, DType::kI64).second)
+          throw_cast_error(8, archive_.path() + ": input '" + index.input + "' has no type");
+        options_.input_types[index.input] = DType::kI64;
+      }
+    }
+  }
+
+  /// True when a pass leaves behind what it found, but for the values of tensors. What is new is
+  /// added to `attributes`.
+  static bool settled(const Pass& pass, Attributes* attributes) {
+    bool same_as_found = true;
+    for (const auto& [key, after] : pass.changed) {
+      const auto before = attributes->find(key);
+      const bool like = before != attributes->end() && before->second.is_tensor &&
+                        after.is_tensor && before->second.dtype == after.dtype &&
+                        before->second.dims == after.dims;
+      if (like) continue;
+      same_as_found = false;
+      (*attributes)[key] = after;
+    }
+    return same_as_found;
+  }
+
+  /// What the tensors that are kept hold before the first run: what the file has where that is of
+  /// their type and shape, else zeros where the program is then the one that the first run follows.
+  std::map<std::string, double> initial(const Pass& first, const Attributes& attributes) {
+    std::map<std::string, double> out;
+    Attributes made;  // by the first run
+    for (const auto& [key, attribute] : attributes) {
+      const auto found = first.found.find(key);
+      const bool like = found != first.found.end() && attribute.is_tensor &&
+                        found->second.is_tensor && found->second.dtype == attribute.dtype &&
+                        found->second.dims == attribute.dims && first.uniform.count(key);
+      if (like)
+        out[key] = first.uniform.at(key);
+      else
+        made[key] = attribute;
+    }
+    if (made.empty()) return out;
+    Pass zeros = pass(made, StateForm::kZeros);
+    Pass again = pass({}, StateForm::kInputs);
+    std::vector<graph::ValueId> a = zeros.model.graph.outputs, b = again.model.graph.outputs;
+    for (const auto& [key, attribute] : attributes) {
+      if (!attribute.is_tensor) continue;
+      if (!zeros.next.count(key) || !again.next.count(key)) {
+        a.clear();
+        break;
+      }
+      a.push_back(zeros.next.at(key));
+      b.push_back(again.next.at(key));
+    }
+    if (!same_program(zeros.model, a, again.model, b)) {
+      std::string names;
+      for (const auto& [key, value] : attributes)
+        names += (names.empty() ? "'" : ", '") + key + "'";
+      throw_cast_error(
+          4, archive_.path() +
+                 ": the first run of the program differs from later ones (attributes " + names +
+                 "), and not only as if they began at zero");
+    }
+    for (const auto& [key, attribute] : made)
+      if (attribute.is_tensor) out[key] = 0;
+    return out;
+  }
+
+  Program finished(Pass pass, const Attributes& attributes,
+                   const std::map<std::string, double>& initial) {
+    Program program;
+    program.model = std::move(pass.model);
+    graph::Model& model = program.model;
+    for (const auto& [key, attribute] : attributes) {
+      if (!attribute.is_tensor || !pass.next.count(key)) continue;
+      const std::string output = key + ".next";
+      const graph::ValueId id = pass.next.at(key);
+      model.graph.outputs.push_back(expose(model, id, output));
+      program.states.push_back({key, output, initial.count(key) ? initial.at(key) : 0});
+      model.notes.push_back("attribute '" + key + "' is kept from run to run");
+    }
+    model.source_format = "torchscript";
+    finish(model);
+    return program;
+  }
+
+  Archive archive_;
+  ImportOptions options_;
+  Library library_;
+  std::map<std::string, DType> retyped_;
+};
+
+std::pair<std::string, std::string> split(const std::string& argument, const char* form) {
+  const size_t at = argument.rfind('=');
+  if (at == std::string::npos || at == 0 || at + 1 == argument.size())
+    throw_cast_error(1, "'" + argument + "': expected " + form);
+  return {argument.substr(0, at), argument.substr(at + 1)};
+}
+
+}  // namespace
+
+void add_input_type(ImportOptions& options, const std::string& argument) {
+  const auto [name, type] = split(argument, "NAME=TYPE, as in ids=i64");
+  for (int i = 1; i <= int(DType::kBool); i++) {
+    if (type == dtype_name(DType(i))) {
+      options.input_types[name] = DType(i);
+      return;
+    }
+  }
+  throw_cast_error(1, "'" + argument + "': expected a type such as f32, f16, i64, i32, u8 or bool");
+}
+
+void add_argument(ImportOptions& options, const std::string& argument) {
+  const auto [name, value] = split(argument, "NAME=VALUE, as in sr=16000");
+  options.arguments[name] = value;
+}
+
+bool is_torchscript(const std::string& path) { return Archive::is_torchscript(path); }
+
+Program import_torchscript(const std::string& path, const ImportOptions& options) {
+  try {
+    try {
+      return Import(path, options).run();
+    } catch (const graph::DimError& error) {
+      throw_cast_error(2, error.what());
+    }
+  } catch (graph::CastError& error) {
+    if (error.message.compare(0, path.size(), path) != 0)
+      error.message = path + ": " + error.message;
+    error.message = aten::clean_line(error.message);
+    throw;
+  }
+}
+
+std::vector<Parameter> describe_parameters(const std::string& path) {
+  Archive archive(path);
+  Library library(path, [&](const std::string& member) { return archive.code(member); });
+  const checkpoint::ValueTree& tree = archive.data().tree();
+  const checkpoint::Node& root = tree.at(tree.root);
+  std::vector<Parameter> out;
+  if (root.kind != checkpoint::NodeKind::kCall) return out;
+  const Library::Found type = library.find(tree.global_name(root.items[0]));
+  if (!type.type || !type.type->methods.count("forward")) return out;
+  const Function& forward = type.type->methods.at("forward");
+  for (size_t i = 1; i < forward.parameters.size(); i++) {
+    const FunctionParameter& p = forward.parameters[i];
+    Parameter one;
+    one.name = p.name;
+    one.type = type_text(*type.file, p.type);
+    one.has_default = p.otherwise != kNone;
+    if (i - 1 < archive.traced_inputs().size() &&
+        archive.traced_inputs()[i - 1].dtype != DType::kInvalid) {
+      const TracedInput& traced = archive.traced_inputs()[i - 1];
+      one.shape = std::string(dtype_name(traced.dtype)) + " " +
+                  graph::text(graph::Dims(traced.dims.begin(), traced.dims.end()));
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace ingot::torchscript

@@ -1,0 +1,127 @@
+#include "tools/import/torchscript/loader.h"
+
+namespace ingot::torchscript {
+namespace {
+
+using checkpoint::kNoNode;
+using checkpoint::Node;
+using checkpoint::NodeId;
+using checkpoint::NodeKind;
+
+constexpr int kMostLevels = 200;
+
+std::string below(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "." + name;
+}
+
+}  // namespace
+
+Value Loader::load(const std::string& name) { return value(pickled_.tree().root, name, 0); }
+
+Value Loader::value(NodeId id, const std::string& path, int depth) {
+  if (id == kNoNode) return Value::none();
+  if (depth > kMostLevels)
+    graph::throw_cast_error(
+        2, "'" + path + "': objects nest deeper than " + std::to_string(kMostLevels) + " levels");
+  const Node& node = pickled_.tree().at(id);
+  switch (node.kind) {
+    case NodeKind::kNone: return Value::none();
+    case NodeKind::kBool: return Value::of(node.integer != 0);
+    case NodeKind::kInteger: return Value::of(graph::Dim(node.integer));
+    case NodeKind::kFloat: return Value::of(node.number);
+    case NodeKind::kText:
+    case NodeKind::kBytes: return Value::of(node.text);
+    default: break;
+  }
+  const auto known = known_.find(id);
+  if (known != known_.end()) return known->second;
+  switch (node.kind) {
+    case NodeKind::kList: return known_[id] = items(node, path, depth, false);
+    case NodeKind::kTuple: return known_[id] = items(node, path, depth, true);
+    case NodeKind::kDict: return known_[id] = dictionary(node, path, depth);
+    case NodeKind::kCall: return call(id, path, depth);
+    default: break;
+  }
+  auto unreadable = std::make_shared<Unreadable>();
+  unreadable->why = "is something that a program cannot hold";
+  return Value::of(std::shared_ptr<aten::Foreign>(unreadable));
+}
+
+Value Loader::items(const Node& node, const std::string& path, int depth, bool is_tuple) {
+  std::vector<Value> out;
+  for (size_t i = 0; i < node.items.size(); i++)
+    out.push_back(value(node.items[i],
+                        is_tuple && depth == 0 ? below(path, "c" + std::to_string(i))
+                                               : below(path, std::to_string(i)),
+                        depth + 1));
+  return is_tuple ? Value::tuple(std::move(out)) : Value::list(std::move(out));
+}
+
+Value Loader::dictionary(const Node& node, const std::string& path, int depth) {
+  auto made = std::make_shared<Dictionary>();
+  for (size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    const Value key = value(node.items[i], path, depth + 1);
+    made->items.emplace_back(key, value(node.items[i + 1], below(path, key.text), depth + 1));
+  }
+  return Value::of(std::shared_ptr<aten::Foreign>(made));
+}
+
+Value Loader::call(NodeId id, const std::string& path, int depth) {
+  const checkpoint::ValueTree& tree = pickled_.tree();
+  const Node& node = tree.at(id);
+  graph::Constant constant;
+  std::string why;
+  if (pickled_.tensor(id, path, &constant, &why)) {
+    if (!why.empty()) {
+      auto unreadable = std::make_shared<Unreadable>();
+      unreadable->why = why;
+      return known_[id] = Value::of(std::shared_ptr<aten::Foreign>(unreadable));
+    }
+    const auto [at, fresh] = tensors_.emplace(pickled_.identity(id), Value());
+    if (fresh) {
+      constants_.push_back(builder_.model.add_constant(path, std::move(constant)));
+      at->second = Value::of(builder_.own(constants_.back()));
+    }
+    return known_[id] = at->second;
+  }
+  const std::string name = tree.global_name(node.items[0]);
+  const NodeId first = node.items.size() > 1 ? node.items[1] : kNoNode;
+  if (name.compare(0, 10, "__torch__.") == 0) return object(id, name, path, depth);
+  if (name.compare(0, 18, "torch.jit._pickle.") == 0 && first != kNoNode)
+    // restore_type_tag, build_intlist and the like
+    return known_[id] = value(first, path, depth + 1);
+  if (name == "torch.device" && first != kNoNode) return known_[id] = value(first, path, depth + 1);
+  if (name == "collections.OrderedDict") {
+    Node as_dict;
+    as_dict.items = node.extra;
+    return known_[id] = dictionary(as_dict, path, depth);
+  }
+  auto unreadable = std::make_shared<Unreadable>();
+  unreadable->why = "is made by '" + name + "'";
+  return known_[id] = Value::of(std::shared_ptr<aten::Foreign>(unreadable));
+}
+
+Value Loader::object(NodeId id, const std::string& type, const std::string& path, int depth) {
+  const checkpoint::ValueTree& tree = pickled_.tree();
+  auto made = std::make_shared<Object>();
+  made->type = type;
+  made->path = path;
+  const Value result = known_[id] = Value::of(std::shared_ptr<aten::Foreign>(made));
+  objects_.push_back(made);
+  const NodeId state = tree.at(id).state;
+  if (state == kNoNode || tree.at(state).kind != NodeKind::kDict) return result;
+  const std::vector<NodeId>& pairs = tree.at(state).items;
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    const Node& key = tree.at(pairs[i]);
+    if (key.kind != NodeKind::kText) continue;
+    Value loaded = value(pairs[i + 1], below(path, key.text), depth + 1);
+    if (key.text == "training" && loaded.is(Value::Kind::kBool) && loaded.truth) {
+      loaded = Value::of(false);
+      builder_.note("was saved in training mode; cast in inference form");
+    }
+    made->attributes[key.text] = std::move(loaded);
+  }
+  return result;
+}
+
+}  // namespace ingot::torchscript

@@ -1,0 +1,40 @@
+// tools/import/torchscript/loader.h - the objects of an archive as values of one run of the
+// program: modules with their attributes, tensors as constants of the graph that is being built.
+// Sharing is kept: what was one object or one tensor is one again.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/import/aten/builder.h"
+#include "tools/import/torchscript/archive.h"
+#include "tools/import/torchscript/objects.h"
+
+namespace ingot::torchscript {
+
+class Loader {
+ public:
+  Loader(Pickled& pickled, aten::Builder& builder) : pickled_(pickled), builder_(builder) {}
+
+  /// The value of the pickle's root; tensors are named `name`.attribute.attribute.
+  Value load(const std::string& name);
+  /// Objects in the order in which they were met.
+  const std::vector<std::shared_ptr<Object>>& objects() const { return objects_; }
+  const std::vector<graph::ValueId>& constants() const { return constants_; }
+
+ private:
+  Value value(checkpoint::NodeId id, const std::string& path, int depth);
+  Value items(const checkpoint::Node& node, const std::string& path, int depth, bool is_tuple);
+  Value dictionary(const checkpoint::Node& node, const std::string& path, int depth);
+  Value call(checkpoint::NodeId id, const std::string& path, int depth);
+  Value object(checkpoint::NodeId id, const std::string& type, const std::string& path, int depth);
+
+  Pickled& pickled_;
+  aten::Builder& builder_;
+  std::map<checkpoint::NodeId, Value> known_;
+  std::map<int64_t, Value> tensors_;  // by identity
+  std::vector<std::shared_ptr<Object>> objects_;
+  std::vector<graph::ValueId> constants_;
+};
+
+}  // namespace ingot::torchscript

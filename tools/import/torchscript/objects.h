@@ -1,0 +1,53 @@
+// tools/import/torchscript/objects.h - what a TorchScript program computes with besides the values
+// that operators take.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/import/aten/value.h"
+#include "tools/import/torchscript/syntax.h"
+
+namespace ingot::torchscript {
+
+using aten::Value;
+
+/// An instance of a class of the program: a module, a plain object, a named tuple. Shared by
+/// everything that refers to it.
+struct Object : aten::Foreign {
+  ~Object() override;
+  std::string type;  // "__torch__.torch.nn.modules.linear.Linear"
+  // from the program's own module: "layer1.0.conv1"; "" for that itself and what the program made
+  std::string path;
+  std::map<std::string, Value> attributes;
+};
+
+/// Keys are plain values, in the order of their insertion.
+struct Dictionary : aten::Foreign {
+  ~Dictionary() override;
+  std::vector<std::pair<Value, Value>> items;
+};
+
+/// A function or a class that was given a name: `_1 = __torch__.torch.nn.functional.pad`.
+struct Named : aten::Foreign {
+  std::string name;
+};
+
+/// A tensor that no program of ours computes with; it may be there as long as nothing touches it.
+struct Unreadable : aten::Foreign {
+  std::string why;
+};
+
+template <class T>
+T* as(const Value& value) {
+  return dynamic_cast<T*>(value.foreign.get());
+}
+
+/// True when two plain values are equal for sure; tensors and objects when they are the same one.
+bool same(const Value& a, const Value& b);
+/// "an object of class Linear", or what the value itself says.
+std::string describe(const Value& value);
+
+}  // namespace ingot::torchscript

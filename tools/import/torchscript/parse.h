@@ -1,0 +1,18 @@
+// tools/import/torchscript/parse.h - the text of one code file to its syntax, in linear time and
+// bounded depth. Types are expressions that nobody evaluates.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "tools/import/torchscript/syntax.h"
+
+namespace ingot::torchscript {
+
+constexpr size_t kMostCode = size_t{16} << 20;  // bytes of one file
+constexpr int kMostHeight = 250;                // of an expression's tree, and of blocks in blocks
+
+/// `name` begins every message: "net.pt: code/__torch__.py".
+/// @throws graph::CastError 2 with name:line for what is not the language; 4 for a complex number.
+File parse_file(std::string_view source, const std::string& name);
+
+}  // namespace ingot::torchscript

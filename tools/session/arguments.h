@@ -1,0 +1,24 @@
+// tools/session/arguments.h - the values behind options, each refused with its option's name, what
+// was found and what is expected.
+// Errors   Failure kUsage.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ingot::cli {
+
+int64_t parse_integer(const std::string& option, const std::string& text, int64_t low,
+                      int64_t high);
+double parse_real(const std::string& option, const std::string& text, double low, double high);
+/// "4096", "64K", "12M", "2G" (powers of 1024).
+uint64_t parse_bytes(const std::string& option, const std::string& text);
+/// One of a few words; the nearest is suggested otherwise.
+std::string parse_choice(const std::string& option, const std::string& text,
+                         const std::vector<std::string>& choices);
+
+/// "NAME=VALUE", split at the last '='. The same name twice is refused.
+std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts);
+
+}  // namespace ingot::cli

@@ -1,0 +1,38 @@
+#include "tools/weights/programs/unpack.h"
+
+#include <cstring>
+
+#include "runtime/base/checked_math.h"
+#include "tools/files/large_blocks.h"
+
+namespace ingot::weights {
+
+bool can_unpack(Packing packing) { return packing != Packing::kWinogradF43; }
+
+std::vector<uint8_t> unpack(Packing packing, const std::vector<int64_t>& dims,
+                            const uint8_t* packed, uint64_t bytes) {
+  std::vector<uint8_t> dense;
+  if (packing == Packing::kDense) {
+    dense.reserve(size_t(bytes));
+    host::append_weights(dense, packed, size_t(bytes));
+    return dense;
+  }
+  int64_t elements = 1;
+  for (const int64_t d : dims) elements *= d;
+  dense.reserve(size_t(elements) * sizeof(float));
+  const int64_t first = dims.empty() ? 1 : dims[0], rest = first ? elements / first : 0;
+  const int64_t padded = round_up(first, kPanel);
+  for (int64_t o = 0; o < first; o++) {
+    dense.resize(dense.size() + size_t(rest) * sizeof(float));
+    for (int64_t i = 0; i < rest; i++) {
+      int64_t from = o;  // vector16
+      if (packing == Packing::kPanels16) from = (o / kPanel * rest + i) * kPanel + o % kPanel;
+      if (packing == Packing::kDepthwise16) from = i * padded + o;
+      std::memcpy(dense.data() + (o * rest + i) * 4, packed + from * 4, 4);
+    }
+    host::note_touched(uint64_t(rest) * 8);
+  }
+  return dense;
+}
+
+}  // namespace ingot::weights

@@ -1,0 +1,18 @@
+// tools/weights/programs/unpack.h - from the packings of schema/ingot.fbs back to dense row-major
+// elements: the inverse of tools/compile/lower/packing.h.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "runtime/op/tensor.h"
+
+namespace ingot::weights {
+
+/// False for Winograd's transform, which rounds.
+bool can_unpack(Packing packing);
+/// `packed` has the storage_bytes() of f32 in that packing over `dims`; dense constants of any type
+/// pass as they are. @pre can_unpack(packing), and the dims fit the packing.
+std::vector<uint8_t> unpack(Packing packing, const std::vector<int64_t>& dims,
+                            const uint8_t* packed, uint64_t bytes);
+
+}  // namespace ingot::weights
