@@ -162,11 +162,11 @@ function(ingot_cuda_images)
       set(version ${ingot_nvcc_version_${i}})
       set(cubin ${CMAKE_CURRENT_BINARY_DIR}/cubin/${unit}.sm${architecture}.cuda${version}.cubin)
       add_custom_command(OUTPUT ${cubin} BYPRODUCTS ${cubin}.ptxas
-        COMMAND ${INGOT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/image/compile_unit.py ${cubin}
+        COMMAND ${INGOT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/embed/compile_unit.py ${cubin}
           ${launcher} ${nvcc} -ccbin ${host} ${options} -I${PROJECT_SOURCE_DIR}
           -arch=sm_${architecture} -cubin -c -MD -MF ${cubin}.d
             ${CMAKE_CURRENT_SOURCE_DIR}/unit/${unit}.cu -o ${cubin}
-        DEPENDS unit/${unit}.cu image/compile_unit.py ${nvcc} DEPFILE ${cubin}.d COMMENT
+        DEPENDS unit/${unit}.cu embed/compile_unit.py ${nvcc} DEPFILE ${cubin}.d COMMENT
           "Device code ${unit}, sm_${architecture}, CUDA ${version}" VERBATIM)
       list(APPEND cubins ${cubin})
       list(APPEND rows ${unit}:${architecture}:${version}:${cubin})
@@ -187,9 +187,9 @@ function(ingot_cuda_images)
     list(PREPEND rows --cubin)
   endif()
   add_custom_command(OUTPUT ${images} BYPRODUCTS ${images}.tsv
-    COMMAND ${INGOT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/image/pack.py --out ${images} --table
+    COMMAND ${INGOT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/embed/pack.py --out ${images} --table
       ${images}.tsv --units ${ARGN} ${rows}
-    DEPENDS ${cubins} image/pack.py COMMENT "Packing device code" VERBATIM)
+    DEPENDS ${cubins} embed/pack.py COMMENT "Packing device code" VERBATIM)
   set(INGOT_CUDA_IMAGES ${images} PARENT_SCOPE)
 endfunction()
 

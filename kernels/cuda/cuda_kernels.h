@@ -18,16 +18,17 @@ extern const Span<const GpuRow> kChainRows;
 extern const Span<const GpuRow> kMatMulRows;
 extern const Span<const GpuRow> kConvTransposeRows;
 extern const Span<const GpuRow> kElementwiseRows;
-extern const Span<const GpuRow> kFrameRows;
+extern const Span<const GpuRow> kImageRows;
 extern const Span<const GpuRow> kMovementRows;
 extern const Span<const GpuRow> kGatherRows;
 extern const Span<const GpuRow> kScatterRows;
 extern const Span<const GpuRow> kReduceRows;
 extern const Span<const GpuRow> kNormalizeRows;
 extern const Span<const GpuRow> kSortRows;
-extern const Span<const GpuRow> kPictureRows;
+extern const Span<const GpuRow> kPool2dRows;
+extern const Span<const GpuRow> kResizeRows;
 extern const Span<const GpuRow> kRecurrentRows;
-extern const Span<const GpuRow> kMeasuredRows;
+extern const Span<const GpuRow> kDataDependentRows;
 
 /// Blocks that give each of `items` a thread, at most `most` of them (kernels loop with
 /// grid_threads()).

@@ -1,15 +1,15 @@
 // kernels/cuda/kernel_set.cpp - the families and kernels of this build. Constant data.
 #include "kernels/cuda/cuda_kernels.h"
-#include "kernels/cuda/image/image.h"
+#include "kernels/cuda/embed/image.h"
 
 namespace ingot::cuda {
 namespace {
 
 const Span<const GpuRow>* const kFamilies[] = {
-    &kTensorcoreRows, &kTensorAttentionRows, &kAttentionRows,   &kConv2dRows,   &kChainRows,
-    &kMatMulRows,     &kConvTransposeRows,   &kElementwiseRows, &kMovementRows, &kGatherRows,
-    &kScatterRows,    &kReduceRows,          &kNormalizeRows,   &kSortRows,     &kPictureRows,
-    &kRecurrentRows,  &kFrameRows,           &kMeasuredRows};
+    &kTensorcoreRows, &kTensorAttentionRows, &kAttentionRows,   &kConv2dRows,       &kChainRows,
+    &kMatMulRows,     &kConvTransposeRows,   &kElementwiseRows, &kMovementRows,     &kGatherRows,
+    &kScatterRows,    &kReduceRows,          &kNormalizeRows,   &kSortRows,         &kPool2dRows,
+    &kResizeRows,     &kRecurrentRows,       &kImageRows,       &kDataDependentRows};
 
 enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence, kConditional };
 constexpr const char* kUnits[] = {"tensors", "products", "tensorcore", "sequence", "conditional"};

@@ -1,6 +1,6 @@
 // tests/cuda/image_test.cpp - the container of device code: what this build carries, what runs
 // where, and damage.
-#include "kernels/cuda/image/image.h"
+#include "kernels/cuda/embed/image.h"
 
 #include <doctest/doctest.h>
 

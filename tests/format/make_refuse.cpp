@@ -1,9 +1,10 @@
 // Writes what tests/format/refuse_table.h says to a folder: the files of tests/golden/refuse and
 // rules.tsv, which names for each the rule that refuses it. A second folder gets the files that
 // they are changes of, which open: tests/golden/accept/v1, once a release.
-//   rm tests/golden/refuse/*; build/tests/format/make_refuse tests/golden/refuse
+//   rm -r tests/golden/refuse; build/tests/format/make_refuse tests/golden/refuse
 //   [tests/golden/accept/v1]
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -11,6 +12,7 @@
 
 namespace {
 void write(const std::string& path, const ingot::test::Bytes& bytes) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
 }
@@ -22,6 +24,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   const std::string folder = argv[1];
+  std::filesystem::create_directories(folder);
   std::ofstream rules(folder + "/rules.tsv");
   rules << "# file\tcode\trule\n";
   int wrong = 0;

@@ -22,7 +22,7 @@ void refit_constants(ProgramSpec* p) {
 }  // namespace
 
 std::string RefuseCase::file_name() const {
-  return "e" + std::to_string(int(code)) + "_" + base + "_" + name + ".ingot";
+  return kind + "/e" + std::to_string(int(code)) + "_" + base + "_" + name + ".ingot";
 }
 
 void RefuseTable::base(const std::string& name, std::function<cast::FileSpec()> make) {
@@ -32,7 +32,7 @@ void RefuseTable::base(const std::string& name, std::function<cast::FileSpec()> 
 void RefuseTable::spec(const std::string& name, std::function<void(ProgramSpec&)> change,
                        Code code) {
   const AcceptedBase base = bases.back();
-  cases.push_back({base.name, name, code, [base, change] {
+  cases.push_back({kind_, base.name, name, code, [base, change] {
                      cast::FileSpec file = base.make();
                      change(file.program);
                      refit_constants(&file.program);
@@ -50,7 +50,7 @@ void RefuseTable::dtype(const std::string& name, size_t value, DType dtype) {
 
 void RefuseTable::bytes(const std::string& name, std::function<void(Bytes&)> change, Code code) {
   const AcceptedBase base = bases.back();
-  cases.push_back({base.name, name, code, [base, change] {
+  cases.push_back({kind_, base.name, name, code, [base, change] {
                      Bytes bytes = cast::write_memory(base.make());
                      change(bytes);
                      rehash(&bytes);
@@ -60,7 +60,7 @@ void RefuseTable::bytes(const std::string& name, std::function<void(Bytes&)> cha
 
 void RefuseTable::stale(const std::string& name, std::function<void(Bytes&)> change, Code code) {
   const AcceptedBase base = bases.back();
-  cases.push_back({base.name, name, code, [base, change] {
+  cases.push_back({kind_, base.name, name, code, [base, change] {
                      Bytes bytes = cast::write_memory(base.make());
                      change(bytes);
                      return bytes;
@@ -128,14 +128,23 @@ cast::FileSpec one_instruction(cast::Attributes attributes, std::vector<cast::Va
 const RefuseTable& refuse_table() {
   static const RefuseTable table = [] {
     RefuseTable t;
+    t.kind("products");
     add_product_cases(&t);
+    t.kind("maps");
     add_map_cases(&t);
+    t.kind("movement");
     add_movement_cases(&t);
+    t.kind("values");
     add_value_cases(&t);
+    t.kind("aliases");
     add_alias_cases(&t);
+    t.kind("control");
     add_control_cases(&t);
+    t.kind("data_dependent");
     add_measured_cases(&t);
+    t.kind("images");
     add_picture_cases(&t);
+    t.kind("files");
     add_file_cases(&t);
     return t;
   }();

@@ -1,6 +1,6 @@
 // tests/format/refuse_table.h - files that are sound as FlatBuffers and wrong in meaning, each one
 // change away from a base that opens. tests/golden/refuse/ holds what this table makes (make_refuse
-// regenerates it); the code is in the file's name.
+// regenerates it), a folder for each kind; the code is in the file's name.
 #pragma once
 #include <functional>
 #include <string>
@@ -17,10 +17,10 @@ using Bytes = std::vector<uint8_t>;
 constexpr size_t kMaxCommittedBytes = 8192;
 
 struct RefuseCase {
-  std::string base, name;
+  std::string kind, base, name;
   Code code;
   std::function<Bytes()> make;
-  std::string file_name() const;  // e27_conv2d_groups_zero.ingot
+  std::string file_name() const;  // products/e27_conv2d_groups_zero.ingot
 };
 struct AcceptedBase {
   std::string name;
@@ -29,6 +29,8 @@ struct AcceptedBase {
 
 class RefuseTable {
  public:
+  /// The folder of what follows.
+  void kind(const std::string& name) { kind_ = name; }
   /// What follows changes this file. It must open itself.
   void base(const std::string& name, std::function<cast::FileSpec()> make);
   /// A changed spec; refused with kMeaningInvalid unless another code is named.
@@ -52,6 +54,9 @@ class RefuseTable {
 
   std::vector<RefuseCase> cases;
   std::vector<AcceptedBase> bases;
+
+ private:
+  std::string kind_;
 };
 
 /// One instruction: values are its inputs, then its outputs; ports by kind. Flash alignment.

@@ -72,12 +72,12 @@ TEST_CASE("refuse: every committed file is refused with the code in its name") {
   for (const RefuseCase& c : refuse_table().cases)
     if (c.make().size() <= kMaxCommittedBytes) expected.insert(c.file_name());
   int count = 0, meaning = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(kFolder)) {
-    const std::string name = entry.path().filename().string();
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kFolder)) {
     if (entry.path().extension() != ".ingot") continue;
+    const std::string name = fs::relative(entry.path(), kFolder).generic_string();
     CAPTURE(name);
     CHECK(expected.count(name) == 1);
-    const int code = std::stoi(name.substr(1));
+    const int code = std::stoi(entry.path().filename().string().substr(1));
     Source source;
     ErrorDetail detail;
     REQUIRE(source_from_path(entry.path().c_str(), &source, &detail).ok());

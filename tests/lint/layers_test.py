@@ -26,7 +26,11 @@ PLANTED = [
         "#include <flatbuffers/flatbuffers.h>",
         "only runtime/format sees FlatBuffers",
     ),
-    ("runtime/format/x.cpp", "#include <flatbuffers/flatbuffers.h>", ""),
+    (
+        "runtime/format/x.cpp",
+        "#include <flatbuffers/flatbuffers.h>",
+        "expected '- **May include** runtime/{base,base/os,op}; FlatBuffers",
+    ),
     (
         "runtime/device/x.h",
         "struct OpenModel;",
@@ -67,7 +71,7 @@ PLANTED = [
         '#include "kernels/cpu/attention/attention.inl"',
         "share nothing but arithmetic",
     ),
-    ("kernels/cuda/x.cuh", '#include "kernels/cpu/resize/taps.inl"', ""),
+    ("kernels/cuda/resize/x.cuh", '#include "kernels/cpu/resize/taps.inl"', ""),
     ("tools/graph/x.cpp", '#include "tests/support/values.h"', "tools never include tests"),
     ("tools/graph/x.cpp", '#include "tools/import/onnx/import.h"', "order is files -> files/npz"),
     ("tools/files/x.cpp", '#include "tools/files/npz/npz.h"', "order is files -> files/npz"),
@@ -75,6 +79,11 @@ PLANTED = [
     ("tools/cli/commands/x.cpp", '#include "tools/import/onnx/operators.h"', ""),
     ("tools/cli/x.cpp", '#include "tools/import/onnx/import.h"', "expected '- **May include**"),
     ("tools/cli/README.md", "# tools/cli", "has no '- **Owns** ...'"),
+    (
+        "runtime/device/null/README.md",
+        "# x\n- **Owns** x\n- **May include** runtime/device.\n- **Start at** gone.h.\n- **Tested by** x",
+        "says 'Start at gone.h', which does not exist",
+    ),
     ("tools/unlisted/x.cpp", '#include "tools/files/file.h"', "has no place in TOOLS"),
     ("tools/cli/unlisted/x.cpp", '#include "tools/files/file.h"', "has no place in TOOLS"),
 ]

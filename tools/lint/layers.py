@@ -81,16 +81,17 @@ ARITHMETIC = (
     "kernels/cpu/gather/combine.inl",
     "kernels/cpu/reduce/folds.inl",
     "kernels/cpu/reduce/wide_fold.inl",
-    "kernels/cpu/measured/box.inl",
-    "kernels/cpu/picture/color.inl",
+    "kernels/cpu/data_dependent/box.inl",
+    "kernels/cpu/image/color.inl",
     "kernels/cpu/resize/taps.inl",
     "kernels/cpu/recurrent/cell.inl",
     "kernels/cpu/conv2d/winograd_transform.inl",
 )
 KINDS = (".h", ".hpp", ".cpp", ".c", ".inl", ".cu", ".cuh")
-DOCUMENTED = ("tools/",)
+DOCUMENTED = ("runtime/", "kernels/", "tools/")
 FACTS = ("Owns", "May include", "Start at", "Tested by")
-FACT = re.compile(r"^- \*\*([\w ]+)\*\* (.*(?:\n  .*)*)", re.M)
+FACT = re.compile(r"^- \*\*([\w ]+)\*\*\s(.*(?:\n  .*)*)", re.M)
+NAMED = re.compile(r"(?<![\w<>*./])([\w/]+\.(?:h|cpp|inl|cuh|cu))\b")
 # Beginnings of an include, and what they are called.
 LIBRARIES = {
     "CLI/": "CLI11",
@@ -236,14 +237,16 @@ def grouped(folders):
         parts = folder.split("/")
         depth = 2 if parts[0] in ("tools", "kernels") and len(parts) > 2 else 1
         groups["/".join(parts[:depth])].append("/".join(parts[depth:]))
-    return [
-        f"{top}/{names[0]}"
-        if len(names) == 1 and names[0]
-        else f"{top}/{{{','.join(names)}}}"
-        if names[0]
-        else top
-        for top, names in sorted(groups.items())
-    ]
+    words = []
+    for top, names in sorted(groups.items()):
+        words += [top] if "" in names else []
+        line = []
+        for name in [name for name in names if name] + [None]:  # of a length that a line has
+            if line and (name is None or len(",".join([top, *line, name])) > 88):
+                words.append(f"{top}/{{{','.join(line)}}}" if len(line) > 1 else f"{top}/{line[0]}")
+                line = []
+            line.append(name)
+    return words
 
 
 def libraries(includes):
@@ -290,7 +293,11 @@ def wrong_readmes(files):
         missing = [fact for fact in FACTS if fact not in facts]
         if missing:
             yield f"{readme}:1: has no '- **{missing[0]}** ...'; in order: {', '.join(FACTS)}"
-        elif " ".join(facts["May include"].split()).rstrip(".") != expected:
+            continue
+        for name in NAMED.findall(facts["Start at"]):
+            if not any(path == name or path.endswith("/" + name) for path in files):
+                yield f"{readme}:1: says 'Start at {name}', which does not exist"
+        if " ".join(facts["May include"].split()).rstrip(".") != expected:
             yield f"{readme}:1: expected '- **May include** {expected}.'"
 
 

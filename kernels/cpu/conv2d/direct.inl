@@ -2,7 +2,7 @@
 // input rows is copied with zero borders, then every output pixel is a few runs of consecutive
 // floats and tiles know no edges.
 #pragma once
-#include "kernels/cpu/conv2d/picture.inl"
+#include "kernels/cpu/conv2d/band.inl"
 
 namespace ingot::cpu {
 namespace {

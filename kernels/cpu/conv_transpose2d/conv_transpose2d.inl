@@ -2,7 +2,7 @@
 // (ox modulo the stride) see the same taps, so they are a tile whose segments are the taps that
 // reach them. Contract: runtime/op/conv_transpose2d.h.
 #pragma once
-#include "kernels/cpu/conv2d/picture.inl"
+#include "kernels/cpu/conv2d/band.inl"
 #include "kernels/cpu/gemm/pack.inl"
 #include "runtime/op/conv_transpose_blocks.h"
 

@@ -1,6 +1,6 @@
 // kernels/cpu/pool2d/pool2d.inl - pooling, vectors over channels. Contract: runtime/op/pool2d.h.
 #pragma once
-#include "kernels/cpu/conv2d/picture.inl"
+#include "kernels/cpu/conv2d/band.inl"
 #include "runtime/op/pool2d.h"
 
 namespace ingot::cpu {

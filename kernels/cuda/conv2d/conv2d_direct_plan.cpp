@@ -1,7 +1,7 @@
 // kernels/cuda/conv2d/conv2d_direct_plan.cpp - a direct or grouped convolution: its pictures as
 // windows, its groups as panels.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
-#include "kernels/cuda/products/skinny_params.h"
+#include "kernels/cuda/linear/skinny_params.h"
 
 namespace ingot::cuda {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_params.h"
 #include "kernels/cuda/cuda_kernels.h"
-#include "kernels/cuda/products/tile_model.h"
+#include "kernels/cuda/gemm/tile_model.h"
 #include "runtime/op/conv_stage.h"
 
 namespace ingot::cuda {

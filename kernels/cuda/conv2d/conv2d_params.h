@@ -1,7 +1,7 @@
 // kernels/cuda/conv2d/conv2d_params.h - what the kernels of convolutions take. Strides in elements.
 #pragma once
-#include "kernels/cuda/products/epilogue_params.h"
-#include "kernels/cuda/products/tile_shape.h"
+#include "kernels/cuda/gemm/epilogue_params.h"
+#include "kernels/cuda/gemm/tile_shape.h"
 
 namespace ingot::cuda {
 

@@ -1,9 +1,9 @@
-// kernels/cuda/conv2d/conv2d_rows.cuh - k-tiles of a convolution: windows of pixels by (ky, kx, c) without im2col, zeros outside the
-// picture; and k-tiles of weight panels.
+// kernels/cuda/conv2d/conv2d_rows.cuh - k-tiles of a convolution: windows of pixels by (ky, kx, c)
+// without im2col, zeros outside the picture; and k-tiles of weight panels.
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_params.h"
 #include "kernels/cuda/device/loops.h"
-#include "kernels/cuda/products/tile.cuh"
+#include "kernels/cuda/gemm/tile.cuh"
 
 namespace ingot::cuda {
 
@@ -37,8 +37,10 @@ struct WindowCorner {
   GPU_FN WindowCorner of(const ConvParams& p, int64_t pixel) {
     const WindowParams& t = p.window;
     if (pixel >= p.pixels) return {0, INT32_MIN, 0};  // no tap is inside
-    const int64_t n = quotient(pixel, p.plane), rest = pixel - n * p.plane, row = quotient(rest, t.ow);
-    const int y = int(row) * t.stride_h - t.pad_top, x = int(rest - row * t.ow) * t.stride_w - t.pad_left;
+    const int64_t n = quotient(pixel, p.plane), rest = pixel - n * p.plane,
+                  row = quotient(rest, t.ow);
+    const int y = int(row) * t.stride_h - t.pad_top,
+              x = int(rest - row * t.ow) * t.stride_w - t.pad_left;
     return {n * p.image_stride + y * p.row_stride + x * p.pixel_stride, y, x};
   }
   INGOT_INLINE bool has(const WindowParams& t, int dy, int dx) const {
@@ -46,13 +48,15 @@ struct WindowCorner {
   }
 };
 
-/// Copies quads of channels (kVector: c, strides and addresses are multiples of four elements) or single elements. A thread keeps its
-/// pixels; it walks along k. Quads: neighbouring threads are neighbouring quads of a pixel. Elements: eight neighbouring pixels by four k,
-/// which no two banks share.
+/// Copies quads of channels (kVector: c, strides and addresses are multiples of four elements) or
+/// single elements. A thread keeps its pixels; it walks along k. Quads: neighbouring threads are
+/// neighbouring quads of a pixel. Elements: eight neighbouring pixels by four k, which no two banks
+/// share.
 template <class T, bool kVector>
 struct ConvRows {
   static constexpr int kQuads = T::kDepth / 4;
-  static constexpr int kPixelStep = kVector ? T::kThreads / kQuads : T::kThreads / 4, kOwn = T::kPixels / kPixelStep;
+  static constexpr int kPixelStep = kVector ? T::kThreads / kQuads : T::kThreads / 4,
+                       kOwn = T::kPixels / kPixelStep;
   static_assert(T::kThreads % kQuads == 0 && T::kPixels % kPixelStep == 0, "");
   const ConvParams& p;
   const float* x;
@@ -60,12 +64,14 @@ struct ConvRows {
   WindowStep step;
   WindowCorner corners[kOwn];
 
-  INGOT_INLINE ConvRows(const ConvParams& params, const float* picture, int64_t first_pixel) : p(params), x(picture) {
+  INGOT_INLINE ConvRows(const ConvParams& params, const float* picture, int64_t first_pixel)
+      : p(params), x(picture) {
     const int t = int(threadIdx.x);
     pixel = kVector ? t / kQuads : t % 8 + t / 32 * 8;
     k = kVector ? t % kQuads * 4 : t / 8 % 4;
     step = WindowStep::first(p.window, k);
-    INGOT_UNROLL for (int i = 0; i < kOwn; i++) corners[i] = WindowCorner::of(p, first_pixel + pixel + i * kPixelStep);
+    INGOT_UNROLL for (int i = 0; i < kOwn; i++) corners[i] =
+        WindowCorner::of(p, first_pixel + pixel + i * kPixelStep);
   }
   INGOT_INLINE void copy(float* a) {
     const WindowParams& t = p.window;
@@ -97,7 +103,9 @@ struct PanelColumns {
   int64_t panel_stride;
   int panels;  // of the block that exist
   INGOT_INLINE PanelColumns(const float* first, int64_t stride, int64_t outputs)
-      : w(first), panel_stride(stride), panels(outputs > T::kChannels ? T::kChannels / 16 : int(outputs + 15) / 16) {}
+      : w(first),
+        panel_stride(stride),
+        panels(outputs > T::kChannels ? T::kChannels / 16 : int(outputs + 15) / 16) {}
   /// The k-tile from first_k on, of which the first `count` exist.
   INGOT_INLINE void copy(float* b, int64_t first_k, int count) const {
     constexpr int kQuads = T::kDepth * T::kChannels / 4;

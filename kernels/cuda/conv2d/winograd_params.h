@@ -3,14 +3,14 @@
 #pragma once
 #include <cstdint>
 
-#include "kernels/cuda/products/epilogue_params.h"
+#include "kernels/cuda/gemm/epilogue_params.h"
 
 namespace ingot::cuda {
 
 /// Tiles first .. first + count - 1 of the batch, 4 x 4 outputs each. Strides in elements.
 struct WinogradInputParams {
   const float* x;
-  float* v;  // [36][block][v_row]
+  float* v;                              // [36][block][v_row]
   int64_t first, count, tiles_w, tiles;  // tiles: of one picture
   int64_t h, width, c, pad_top, pad_left;
   int64_t x_stride, v_row, v_plane;

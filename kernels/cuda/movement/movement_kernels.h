@@ -1,8 +1,8 @@
 // kernels/cuda/movement/movement_kernels.h - X(kernel, parameters, threads of a block)
 #pragma once
-#include "kernels/cuda/movement/gather_params.h"
+#include "kernels/cuda/gather/gather_params.h"
+#include "kernels/cuda/gather/scatter_params.h"
 #include "kernels/cuda/movement/movement_params.h"
-#include "kernels/cuda/movement/scatter_params.h"
 
 // clang-format off
 #define INGOT_CUDA_MOVEMENT(X)                                                                  \

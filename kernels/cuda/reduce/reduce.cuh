@@ -1,9 +1,9 @@
 // kernels/cuda/reduce/reduce.cuh - device code of this family.
 #pragma once
+#include "kernels/cuda/normalize/normalize.cuh"
 #include "kernels/cuda/reduce/arg.cuh"
 #include "kernels/cuda/reduce/cumsum.cuh"
 #include "kernels/cuda/reduce/fold.cuh"
-#include "kernels/cuda/reduce/normalize.cuh"
 #include "kernels/cuda/reduce/reduce_kernels.h"
-#include "kernels/cuda/reduce/softmax.cuh"
-#include "kernels/cuda/reduce/topk.cuh"
+#include "kernels/cuda/softmax/softmax.cuh"
+#include "kernels/cuda/sort/topk.cuh"

@@ -1,5 +1,5 @@
 // kernels/cuda/tensorcore/tile_choice.h - which tile, and into how many parts k is cut:
-// products/tile_model.h, with cycles of a step that are
+// gemm/tile_model.h, with cycles of a step that are
 //
 //   sum over warps of (pixels + outputs of the warp) / 2    fragments out of shared memory, 128
 //   bytes a cycle;
@@ -10,7 +10,7 @@
 // are four a multiprocessor. Depends on extents and multiprocessors alone: scratch is asked for
 // before addresses are known.
 #pragma once
-#include "kernels/cuda/products/tile_model.h"
+#include "kernels/cuda/gemm/tile_model.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
 
 namespace ingot::cuda {

@@ -1,6 +1,6 @@
 // runtime/device/cuda/image_reader.h - the device code that a build carries: which modules for
 // which architectures, and the way to one module's bytes. The container is written by
-// kernels/cuda/image/pack.py:
+// kernels/cuda/embed/pack.py:
 //
 //   "INGOTGPU", u32 version = 2, u32 count, then `count` entries of 64 bytes, then what they point
 //   to; all little endian

@@ -1,5 +1,5 @@
 // runtime/device/cuda/lzma.h - decoder of one raw LZMA stream, as device code is packed by
-// kernels/cuda/image/pack.py.
+// kernels/cuda/embed/pack.py.
 #pragma once
 #include <cstdint>
 

@@ -113,7 +113,7 @@ struct GpuKernelSet {
   Span<const GpuKernel> kernels;
   // modules: each is loaded when a program needs one of its kernels
   Span<const char* const> units;
-  // device code of all architectures, see kernels/cuda/image; empty: built without
+  // device code of all architectures, see kernels/cuda/embed; empty: built without
   Span<const uint8_t> (*images)();
   uint16_t copy_in, copy_out;  // kernels of the ports, see kernels/cuda/ports
   uint16_t tell_control;       // see kernels/cuda/control

@@ -1,0 +1,82 @@
+// kernels/cuda/gemm/tile_model.h - what a product costs in each way of cutting it, by a model
+// that knows extents and multiprocessors alone; plans of products list their alternatives with it,
+// the model's own choice first. No figure of it was measured: `ingot tune` is.
+//
+//   t(tile) = cycles of a block for a step of 16 words of k: the larger of computing and of
+//   fetching (m + o) * 64 bytes at 48 a cycle
+//   waves   = ceil(batches * ceil(m / tile.m) * ceil(o / tile.o) * parts / multiprocessors)
+//   time    = waves * (ceil(steps / parts) * t + 600)
+//           + (parts > 1: 3000 + (parts + 2) * batches * m * o / (8 * multiprocessors))     partial
+//           sums, 32 bytes a cycle and processor
+//
+// 600 and 3000 are the cycles to fill a pipeline and to start another kernel.
+#pragma once
+#include "runtime/base/checked_math.h"
+#include "runtime/device/gpu/kernel_set.h"
+
+namespace ingot::cuda {
+
+/// A tile as files name it, its extents, and what computing a step of k takes.
+struct TileCost {
+  const char* name;
+  int m, o;
+  double step_cycles;
+};
+
+/// Of sums in f32: 128 a cycle, less what loads of shared memory take (`speed`: less of it in
+/// larger tiles).
+constexpr TileCost f32_tile(const char* name, int m, int o, double speed) {
+  return {name, m, o, m * o * 16 / 128.0 / speed};
+}
+
+struct ProductExtents {
+  int64_t batches, m, o, k;  // batches: groups as well
+};
+
+inline double model_cycles(const TileCost& tile, const ProductExtents& e, int parts,
+                           int multiprocessors) {
+  const double fetch = (tile.m + tile.o) * 64 / 48.0,
+               step = tile.step_cycles > fetch ? tile.step_cycles : fetch;
+  const double blocks =
+      double(e.batches) * double(ceil_div(e.m, tile.m)) * double(ceil_div(e.o, tile.o)) * parts;
+  double waves = blocks / multiprocessors;
+  if (waves < double(int64_t{1} << 52))
+    waves = double(int64_t((blocks + multiprocessors - 1) / multiprocessors));
+  double time = waves * (double(ceil_div(ceil_div(e.k, 16), parts)) * step + 600);
+  if (parts > 1)
+    time += 3000 +
+            (parts + 2) * double(e.batches) * double(e.m) * double(e.o) / (8.0 * multiprocessors);
+  return time;
+}
+
+/// Alternatives in the order in which they are added, but the quickest by the model first; the
+/// earlier among equals.
+class ChoiceList {
+ public:
+  void add(const GpuChoice& choice, double cycles) {
+    if (count_ == kMaxGpuChoices) return;
+    const bool is_best = count_ == 0 || cycles < least_;
+    for (uint32_t i = is_best ? count_ : 0; i > 0; i--) choices_[i] = choices_[i - 1];
+    choices_[is_best ? 0 : count_] = choice;
+    if (is_best) least_ = cycles;
+    count_++;
+  }
+  uint32_t count() const { return count_; }
+  /// What was asked for, where it is among them; else what the model takes. @pre count() > 0
+  const GpuChoice& pick(const GpuChoice* asked) const {
+    for (uint32_t i = 0; asked && i < count_; i++)
+      if (choices_[i].id == asked->id && choices_[i].parts == asked->parts) return choices_[i];
+    return choices_[0];
+  }
+  uint32_t copy(GpuChoice* out) const {
+    for (uint32_t i = 0; i < count_; i++) out[i] = choices_[i];
+    return count_;
+  }
+
+ private:
+  GpuChoice choices_[kMaxGpuChoices];
+  uint32_t count_ = 0;
+  double least_ = 0;
+};
+
+}  // namespace ingot::cuda

@@ -1,0 +1,34 @@
+// kernels/cuda/image/image_plan.cpp - Picture: one launch, a kernel for each interpolation.
+#include "kernels/cuda/cuda_kernels.h"
+#include "runtime/op/picture.h"
+
+namespace ingot::cuda {
+namespace {
+
+Status plan(const GpuWork& work) {
+  const OpArguments& a = *work.arguments;
+  const PictureAttributes& t = a.as<PictureAttributes>();
+  const TensorView& y = a.outputs[0];
+  if (y.elements() == 0) return {};
+  FrameParams p = {};
+  p.attributes = t;
+  p.layout = pixel_layout(t.format);
+  p.color = picture_color(t.matrix, t.full_range);
+  picture_planes(a, p.planes);
+  p.y = y.as<float>();
+  p.height = uint32_t(y.dims[t.planar ? 2 : 1]), p.width = uint32_t(y.dims[t.planar ? 3 : 2]);
+  p.pixels = y.dims[0] * p.height * p.width;
+  const KernelId kernel =
+      t.interpolation == PixelInterpolation::kBilinear  ? KernelId::frame_bilinear
+      : t.interpolation == PixelInterpolation::kNearest ? KernelId::frame_nearest
+                                                        : KernelId::frame_area;
+  return launch(work, kernel, blocks_for(p.pixels, 256, work.traits), p);
+}
+
+constexpr GpuRow kRows[] = {{OpCode::kPicture, "frame", nullptr, nullptr, plan}};
+
+}  // namespace
+
+const Span<const GpuRow> kImageRows = Span<const GpuRow>(kRows);
+
+}  // namespace ingot::cuda

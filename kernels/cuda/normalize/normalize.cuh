@@ -1,0 +1,130 @@
+// kernels/cuda/normalize/normalize.cuh - layer, rms, instance and group norm. Contract and order:
+// runtime/op/normalize.h. layer, rms: rows of up to 1024 elements are held by half a warp, longer
+// ones take a block. instance, group: a thread for each of the 16 virtual lanes of a channel, 32
+// neighbouring channels a block; sums, then squares, then the groups, then all elements.
+#pragma once
+#include "kernels/cuda/softmax/softmax.cuh"
+
+namespace ingot::cuda {
+
+GPU_FN float inverse_deviation(float squares, float count, float epsilon) {
+  return 1.0f / __builtin_sqrtf(squares / count + epsilon);
+}
+GPU_FN float normalized(float x, float mean, float inverse, bool has_scale, float scale,
+                        bool has_bias, float bias) {
+  const float v = (x - mean) * inverse;
+  if (has_scale && has_bias) return V::fma(v, scale, bias);
+  return has_scale ? v * scale : has_bias ? v + bias : v;
+}
+GPU_FN void store_normalized(const NormRowsParams& p, int64_t y, int64_t i, float x, float mean,
+                             float inverse) {
+  const float scale = p.scale ? load_real(p.dtype, p.scale, i) : 0.0f,
+              bias = p.bias ? load_real(p.dtype, p.bias, i) : 0.0f;
+  store_real(p.dtype, p.y, y + i, normalized(x, mean, inverse, p.scale, scale, p.bias, bias));
+}
+
+GPU_FN void norm_held(const NormRowsParams& p, float* held, int64_t row) {
+  const int64_t x = row * p.x_stride, y = row * p.y_stride, n = row < p.rows ? p.n : 0;
+  float sum = 0, squares = 0;
+  each_held(n, [&](int i) { sum += held[i] = load_real(p.dtype, p.x, x + i); });
+  const float mean = p.has_mean ? sum_lanes(sum) / float(p.n) : 0.0f;
+  each_held(n, [&](int i) {
+    const float d = held[i] - mean;
+    squares = V::fma(d, d, squares);
+  });
+  const float inverse = inverse_deviation(sum_lanes(squares), float(p.n), p.epsilon);
+  each_held(n, [&](int i) { store_normalized(p, y, i, held[i], mean, inverse); });
+}
+
+INGOT_GPU_KERNEL(norm_rows, NormRowsParams, 64) {
+  float* held = held_row<64>();
+  GPU_ROLLED for (int64_t row = grid_row(); row - row % 2 < p.rows; row += grid_rows())
+      norm_held(p, held, row);
+}
+
+INGOT_GPU_KERNEL(norm_long, NormRowsParams, 256) {
+  GPU_SHARED(RowChunks, chunks);
+  GPU_ROLLED for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
+    const int64_t x = row * p.x_stride, y = row * p.y_stride;
+    const auto load = [&](int64_t i) { return load_real(p.dtype, p.x, x + i); };
+    const float mean = p.has_mean ? sum_block(&chunks, p.n, load) / float(p.n) : 0.0f;
+    const float squares = fold_block(
+        &chunks, p.n, 0.0f, [&](int64_t i) { return load(i) - mean; },
+        [](float a, float d) { return V::fma(d, d, a); }, [](float a, float b) { return a + b; });
+    const float inverse = inverse_deviation(squares, float(p.n), p.epsilon);
+    for (int64_t i = threadIdx.x; i < p.n; i += kLongThreads)
+      store_normalized(p, y, i, load(i), mean, inverse);
+  }
+}
+
+constexpr int kChannelTile = 32;
+
+/// The chain over the channels of c's group, over their count.
+GPU_FN float group_share(const NormChannelsParams& p, const float* sums, int64_t picture,
+                         int64_t c) {
+  const int64_t first = int64_t(divide(uint64_t(c), p.group)) * p.group.divisor;
+  const float* own = sums + picture * p.channels.divisor + first;
+  float total = own[0];
+  GPU_ROLLED for (int64_t k = 1; k < p.group.divisor; k++) total += own[k];
+  return total / float(p.positions * p.group.divisor);
+}
+
+/// For each channel of each picture: position i in lane i % 16, then the tree. squares: of the
+/// differences from the mean.
+template <bool squares>
+GPU_FN void channel_sums(const NormChannelsParams& p) {
+  GPU_SHARED_ARRAY(float, lanes, [kRowLanes][kChannelTile]);
+  GPU_SHARED_ARRAY(float, means, [kChannelTile]);
+  const int column = int(threadIdx.x % kChannelTile), lane = int(threadIdx.x / kChannelTile);
+  const int64_t channels = p.channels.divisor, tiles = (channels + kChannelTile - 1) / kChannelTile;
+  GPU_ROLLED for (int64_t t = blockIdx.x; t < tiles * p.pictures; t += gridDim.x) {
+    const int64_t picture = t / tiles, c = t % tiles * kChannelTile + column;
+    const bool is_live = c < channels;
+    if (squares && lane == 0) means[column] = is_live ? group_share(p, p.sums, picture, c) : 0.0f;
+    __syncthreads();
+    const float* x = p.x + picture * p.positions * p.x_stride + c;
+    float sum = 0;
+    const float mean = squares ? means[column] : 0.0f;
+    if (is_live) GPU_ROLLED for (int64_t i = lane; i < p.positions; i += kRowLanes) {
+        const float v = x[i * p.x_stride], d = v - mean;
+        sum = squares ? V::fma(d, d, sum) : sum + v;
+      }
+    lanes[lane][column] = sum;
+    for (int half = kRowLanes / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (lane < half) lanes[lane][column] += lanes[lane + half][column];
+    }
+    if (lane == 0 && is_live)
+      (squares ? p.squares : p.sums)[picture * channels + c] = lanes[0][column];
+    __syncthreads();
+  }
+}
+INGOT_GPU_KERNEL(norm_channel_sums, NormChannelsParams, 512) { channel_sums<false>(p); }
+INGOT_GPU_KERNEL(norm_channel_squares, NormChannelsParams, 512) { channel_sums<true>(p); }
+
+INGOT_GPU_KERNEL(norm_channel_finish, NormChannelsParams, 128) {
+  const int64_t count = p.pictures * p.channels.divisor;
+  GPU_ROLLED for (int64_t i = grid_thread(); i < count; i += grid_threads()) {
+    uint64_t picture = uint64_t(i);
+    const int64_t c = int64_t(take_remainder(&picture, p.channels));
+    p.means[i] = group_share(p, p.sums, int64_t(picture), c);
+    p.inverses[i] =
+        1.0f / __builtin_sqrtf(group_share(p, p.squares, int64_t(picture), c) + p.epsilon);
+  }
+}
+
+INGOT_GPU_KERNEL(norm_channel_apply, NormChannelsParams, 256) {
+  const int64_t count = p.pictures * p.positions * p.channels.divisor;
+  GPU_ROLLED for (int64_t i = grid_thread(); i < count; i += grid_threads()) {
+    uint64_t row = uint64_t(i);
+    const int64_t c = int64_t(take_remainder(&row, p.channels)),
+                  picture = int64_t(divide(row, p.by_positions));
+    const int64_t of_picture = picture * p.channels.divisor + c;
+    const float x = p.x[int64_t(row) * p.x_stride + c], scale = p.scale ? p.scale[c] : 0.0f,
+                bias = p.bias ? p.bias[c] : 0.0f;
+    p.y[int64_t(row) * p.y_stride + c] =
+        normalized(x, p.means[of_picture], p.inverses[of_picture], p.scale, scale, p.bias, bias);
+  }
+}
+
+}  // namespace ingot::cuda

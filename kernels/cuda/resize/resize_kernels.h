@@ -1,0 +1,10 @@
+// kernels/cuda/resize/resize_kernels.h - X(kernel, parameters, threads of a block)
+#pragma once
+#include "kernels/cuda/resize/resize_params.h"
+
+// clang-format off
+#define INGOT_CUDA_RESIZE(X)                                                         \
+  X(resize_positions, ResizeTableParams, 128) X(resize_taps, ResizeTableParams, 128) \
+  X(resize_nearest, ResizeParams, 256)                                               \
+  X(resize_linear, ResizeParams, 128) X(resize_cubic, ResizeParams, 128)
+// clang-format on

@@ -1,0 +1,94 @@
+// kernels/cuda/resize/resize_plan.cpp - Resize.
+#include "kernels/cpu/resize/taps.inl"
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/movement/strides.h"
+#include "kernels/cuda/resize/resize_params.h"
+
+namespace ingot::cuda {
+namespace {
+
+bool is_nearest(const OpArguments& a) {
+  return a.as<ResizeAttributes>().mode == ResizeMode::kNearest;
+}
+int64_t entries_of(const OpArguments& a) {
+  int64_t entries = 0;
+  for (int i = 0; i < a.outputs[0].rank; i++)
+    if (resize_changes(a, i)) entries += a.outputs[0].dims[i];
+  return entries;
+}
+uint64_t resize_scratch(const OpArguments& a, const GpuTraits&, GpuPrecision) {
+  return uint64_t(entries_of(a)) *
+         (is_nearest(a) ? sizeof(int32_t) : sizeof(cpu::tensors::ResizeTap));
+}
+
+Status plan_resize(const GpuWork& work) {
+  const OpArguments& a = *work.arguments;
+  const TensorView &x = a.inputs[0], &y = a.outputs[0];
+  if (y.elements() == 0) return {};
+  ResizeTableParams tables = {};
+  ResizeParams p = {};
+  int64_t dims[kMaxRank] = {1}, bytes = dtype_bytes(x.dtype);
+  p.x = x.as<const char>();
+  p.y = y.as<char>();
+  p.tables = tables.tables = work.scratch;
+  p.rank = tables.rank = x.rank;
+  tables.t = a.as<ResizeAttributes>();
+  for (int i = 0; i < x.rank; i++) {
+    const bool changes = resize_changes(a, i);
+    dims[i] = y.dims[i];
+    p.x_strides[i] = stride_of(x, i);
+    p.y_strides[i] = stride_of(y, i);
+    p.first[i] = changes ? tables.entries : -1;
+    p.changed += changes;
+    const cpu::tensors::ResizeAxis axis =
+        cpu::tensors::resize_axis(tables.t, i, x.dims[i], y.dims[i], changes);
+    tables.extents[i] = axis.extent;
+    tables.in_extents[i] = axis.in_extent;
+    tables.out_extents[i] = axis.out_extent;
+    tables.scales[i] = axis.scale;
+    if (changes) tables.entries += y.dims[i];
+    tables.first[i + 1] = tables.entries;
+  }
+  if (x.rank == 0) {
+    p.rank = 1;
+    p.first[0] = -1;
+    p.x_strides[0] = p.y_strides[0] = 1;
+  }
+  if (tables.entries > 0) {
+    const KernelId kernel = is_nearest(a) ? KernelId::resize_positions : KernelId::resize_taps;
+    const Status status =
+        launch(work, kernel, blocks_for(tables.entries, 128, work.traits), tables);
+    if (!status.ok()) return status;
+  }
+  const int last = p.rank - 1;
+  int unit = int(bytes);
+  if (is_nearest(a) && p.first[last] < 0) {  // elements that are only copied join
+    uint64_t bits = reinterpret_cast<uintptr_t>(p.x) | reinterpret_cast<uintptr_t>(p.y) |
+                    uint64_t(dims[last] * bytes);
+    for (int i = 0; i < last; i++)
+      bits |= uint64_t(p.x_strides[i] * bytes) | uint64_t(p.y_strides[i] * bytes);
+    if (widest_unit(bits) > unit) unit = widest_unit(bits);
+    const int64_t ratio = unit / bytes;
+    dims[last] /= ratio;
+    for (int i = 0; i < last; i++) p.x_strides[i] /= ratio, p.y_strides[i] /= ratio;
+  }
+  p.count = 1;
+  for (int i = 0; i < p.rank; i++) {
+    p.dims[i] = fast_divisor(dims[i]);
+    p.count *= dims[i];
+  }
+  p.unit = unit;
+  if (is_nearest(a))
+    return launch(work, KernelId::resize_nearest, blocks_for(p.count, 256, work.traits), p);
+  const bool cubic = tables.t.mode == ResizeMode::kCubic;
+  return launch(work, cubic ? KernelId::resize_cubic : KernelId::resize_linear,
+                blocks_for(p.count, 128, work.traits), p);
+}
+
+constexpr GpuRow kRows[] = {{OpCode::kResize, "resize", nullptr, resize_scratch, plan_resize}};
+
+}  // namespace
+
+const Span<const GpuRow> kResizeRows = Span<const GpuRow>(kRows);
+
+}  // namespace ingot::cuda
