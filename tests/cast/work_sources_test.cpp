@@ -1,6 +1,6 @@
-// Sources out of proportion: TorchScript programs that are long, or short and ask for much. Work is
-// counted in steps and memory in bytes (tools/files/work_budget.h): long sources are read at n and
-// at 2 n, bombs are refused with one line. No clock is read.
+// Sources out of proportion: programs of TorchScript, torch.export and Keras that are long, or short
+// and ask for much. Work is counted in steps and memory in bytes (tools/files/work_budget.h): long
+// sources are read at n and at 2 n, bombs are refused with one line. No clock is read.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -75,6 +75,105 @@ std::string statements(int n, const std::string& first, const std::string& each)
                  line(0, "return y"));
 }
 
+/// A torch.export archive: `nodes` make y of inputs whose names are in `inputs`.
+std::string exported(const std::vector<std::string>& inputs, const std::string& nodes) {
+  std::string specs, values;
+  for (const std::string& name : inputs) {
+    specs += (specs.empty() ? "" : ",") +
+             std::string(R"({"user_input":{"arg":{"as_tensor":{"name":")") + name + "\"}}}}";
+    values += (values.empty() ? "\"" : ",\"") + name +
+              R"(":{"dtype":7,"sizes":[{"as_int":2},{"as_int":4}]})";
+  }
+  const std::string program =
+      R"({"schema_version":{"major":8,"minor":2},"torch_version":"2.9.0","range_constraints":{},)"
+      R"("graph_module":{"signature":{"input_specs":[)" +
+      specs +
+      R"(],"output_specs":[{"user_output":{"arg":{"as_tensor":{"name":"y"}}}}]},)"
+      R"("graph":{"inputs":[],"outputs":[],"nodes":[)" +
+      nodes + R"(],"tensor_values":{)" + values + "}}}}";
+  return test::stored_zip({{"m/archive_format", "pt2"},
+                           {"m/byteorder", "little"},
+                           {"m/models/m.json", program},
+                           {"m/data/weights/m_weights_config.json", "{\"config\":{}}"},
+                           {"m/data/constants/m_constants_config.json", "{\"config\":{}}"}});
+}
+std::string tensor_argument(const std::string& name, const std::string& value) {
+  return R"({"name":")" + name + R"(","arg":{"as_tensor":{"name":")" + value + R"("}},"kind":1})";
+}
+std::string exported_node(const std::string& op, const std::string& arguments,
+                          const std::string& output) {
+  return R"({"name":")" + output + R"(","target":"torch.ops.aten.)" + op + R"(","inputs":[)" +
+         arguments + R"(],"outputs":[{"as_tensor":{"name":")" + output + R"("}}],"metadata":{}})";
+}
+/// x -> n times `op` -> y.
+std::string exported_chain(int n, const std::string& op, const std::string& more = "") {
+  return exported({"x"}, repeated(n, [&](int i) {
+                    const std::string from = i ? "v" + std::to_string(i) : "x",
+                                      to = i + 1 < n ? "v" + std::to_string(i + 1) : "y";
+                    return (i ? "," : "") +
+                           exported_node(op, tensor_argument("self", from) + more, to);
+                  }));
+}
+std::string exported_sum(int n) {
+  std::vector<std::string> inputs;
+  for (int i = 0; i <= n; i++) inputs.push_back("x" + std::to_string(i));
+  return exported(inputs, repeated(n, [&](int i) {
+                    const std::string from = i ? "v" + std::to_string(i) : "x0",
+                                      to = i + 1 < n ? "v" + std::to_string(i + 1) : "y";
+                    return (i ? "," : "") +
+                           exported_node("add.Tensor",
+                                         tensor_argument("self", from) + "," +
+                                             tensor_argument("other", inputs[size_t(i) + 1]),
+                                         to);
+                  }));
+}
+
+std::string keras_call(const std::string& from, int node) {
+  return R"({"args":[{"class_name":"__keras_tensor__","config":{"shape":[null,4],"dtype":)"
+         R"("float32","keras_history":[")" +
+         from + "\"," + std::to_string(node) + R"(,0]}}],"kwargs":{}})";
+}
+std::string keras_layer(const std::string& kind, const std::string& name, const std::string& fields,
+                        const std::string& calls) {
+  return R"({"module":"keras.layers","class_name":")" + kind + R"(","config":{"name":")" + name +
+         "\"," + fields + R"(},"registered_name":null,"name":")" + name + R"(","inbound_nodes":[)" +
+         calls + "]}";
+}
+/// A Keras archive without weights, of these layers behind an input `x`.
+std::string keras(const std::string& layers, const std::string& output, int node) {
+  const std::string config =
+      R"({"module":"keras.src.models.functional","class_name":"Functional","config":{"name":"net",)"
+      R"("trainable":true,"layers":[)" +
+      keras_layer("InputLayer", "x", R"("batch_shape":[null,4],"dtype":"float32")", "") + "," +
+      layers + R"(],"input_layers":[["x",0,0]],"output_layers":[[")" + output + "\"," +
+      std::to_string(node) + R"(,0]]},"registered_name":"Functional"})";
+  const std::string root = "OHDR" + test::little(2, 1) + test::little(0, 2) + test::little(0, 4);
+  const std::string h5 = "\x89HDF\r\n\x1a\n" + test::little(2, 1) + test::little(8, 1) +
+                         test::little(8, 1) + test::little(0, 9) + test::little(~uint64_t{0}, 8) +
+                         test::little(48 + root.size(), 8) + test::little(48, 8) +
+                         test::little(0, 4) + root;
+  return test::stored_zip(
+      {{"metadata.json", "{}"}, {"config.json", config}, {"model.weights.h5", h5}});
+}
+const std::string kTanh = R"("trainable":true,"dtype":"float32","activation":"tanh")";
+std::string keras_chain(int n) {
+  return keras(repeated(n,
+                        [](int i) {
+                          const std::string from = i ? "a" + std::to_string(i - 1) : "x";
+                          return (i ? "," : "") + keras_layer("Activation", "a" + std::to_string(i),
+                                                              kTanh, keras_call(from, 0));
+                        }),
+               "a" + std::to_string(n - 1), 0);
+}
+/// One layer that is called n times.
+std::string keras_shared(int n) {
+  return keras(
+      keras_layer(
+          "Activation", "a", kTanh,
+          repeated(n, [](int i) { return i ? "," + keras_call("a", i - 1) : keras_call("x", 0); })),
+      "a", n - 1);
+}
+
 struct Kind {
   const char* name;
   const char* ending;
@@ -103,6 +202,16 @@ const Kind kKinds[] = {
        return program(line(0, "y = [" + repeated(n, [](int) { return "1, "; }) + "]") +
                       line(0, "return x"));
      }},
+    {"nodes", ".pt2", 500, [](int n) { return exported_chain(n, "sin.default"); }},
+    {"reshapes", ".pt2", 500,
+     [](int n) {
+       return exported_chain(n, "view.default",
+                             R"(,{"name":"size","arg":{"as_ints":[2,4]},"kind":1})");
+     }},
+    {"writes in place", ".pt2", 300, [](int n) { return exported_chain(n, "relu_.default"); }},
+    {"inputs", ".pt2", 500, exported_sum},
+    {"layers", ".keras", 300, keras_chain},
+    {"calls of one layer", ".keras", 300, keras_shared},
 };
 
 constexpr const char* kTwice = ".__new__(__torch__.M)";
@@ -190,6 +299,20 @@ TEST_CASE("work: twice the program costs a little more than twice the steps") {
     CHECK(double(twice.steps) <= 2.2 * double(once.steps));
     CHECK(double(twice.bytes) <= 2.2 * double(once.bytes) + 1e6);
   }
+}
+
+TEST_CASE("work: a name that an exported program makes twice is refused") {
+  const std::string sine = exported_node("sin.default", tensor_argument("self", "x"), "y");
+  CHECK(cost_of(exported({"x"}, sine), ".pt2").said == "");
+  const auto twice = [](const std::string& source, const std::string& name) {
+    const Cost cost = cost_of(source, ".pt2");
+    CHECK(cost.exit == 2);
+    CHECK(cost.said.find("'" + name + "'") != std::string::npos);
+    CHECK(cost.said.find("twice") != std::string::npos);
+  };
+  twice(exported({"x"}, sine + "," + sine), "y");
+  twice(exported({"x"}, exported_node("sin.default", tensor_argument("self", "x"), "x")), "x");
+  twice(exported({"x", "x"}, sine), "x");
 }
 
 TEST_CASE("work: a program that asks for much is refused with one line") {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 
+#include "tests/checkpoint/reading_cost.h"
 #include "tests/checkpoint/stored_zip.h"
 #include "tools/checkpoint/tensors/archive.h"
 #include "tools/checkpoint/tensors/bounded_json.h"
@@ -17,37 +18,11 @@
 namespace ingot::checkpoint {
 namespace {
 
-struct Cost {
-  uint64_t steps = 0, bytes = 0;
-  size_t tensors = 0;
-  int exit = 0;
-  std::string said;
-};
+using test::Cost;
+using test::cost_of;
+using test::cost_of_file;
+using test::repeated;
 
-Cost cost_of(uint64_t size, const std::function<size_t()>& read) {
-  Cost cost;
-  const host::WorkBudget budget("test", size);
-  try {
-    cost.tensors = read();
-  } catch (const host::Failure& failure) {
-    cost.exit = int(failure.exit());
-    cost.said = failure.message();
-  }
-  cost.steps = budget.steps();
-  cost.bytes = budget.bytes();
-  return cost;
-}
-Cost cost_of_file(const std::string& bytes, const std::string& ending) {
-  const host::TemporaryPath file(ending);
-  std::ofstream(file.path(), std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
-  return cost_of(bytes.size(), [&] { return read_checkpoint(file.path()).tensors.size(); });
-}
-
-std::string repeated(int n, const std::function<std::string(int)>& each) {
-  std::string all;
-  for (int i = 0; i < n; i++) all += (i ? "," : "") + each(i);
-  return all;
-}
 std::string safetensors(const std::string& header, size_t data) {
   return test::little(header.size(), 8) + header + std::string(data, '\0');
 }

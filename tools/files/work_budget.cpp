@@ -36,12 +36,17 @@ WorkBudget::WorkBudget(std::string what, uint64_t source_bytes)
       source_bytes_(source_bytes),
       most_steps_(allowed(WorkLimits::kFloor, WorkLimits::kPerByte, source_bytes)),
       most_bytes_(allowed(WorkLimits::kFloorBytes, WorkLimits::kBytesPerByte, source_bytes)),
+      most_metadata_(
+          allowed(WorkLimits::kFloorMetadata, WorkLimits::kMetadataPerByte, source_bytes)),
       outer_(innermost) {
   innermost = this;
 }
 WorkBudget::~WorkBudget() {
   innermost = outer_;
-  if (outer_) outer_->steps_ += steps_, outer_->bytes_ += bytes_;
+  if (!outer_) return;
+  outer_->steps_ += steps_;
+  outer_->bytes_ += bytes_;
+  outer_->metadata_ += metadata_;
 }
 
 void WorkBudget::set_factor(double f) { factor() = f; }
@@ -60,6 +65,13 @@ void WorkBudget::refuse_bytes(uint64_t asked) const {
                                " are in proportion to its size; INGOT_WORK_LIMIT=10 (convert "
                                "--limit 10) allows ten times as many");
 }
+void WorkBudget::refuse_metadata() const {
+  fail(Exit::kUnavailable,
+       what_ + ": what its " + std::to_string(source_bytes_) +
+           " bytes name and describe takes more than " + std::to_string(most_metadata_) +
+           " bytes of memory, out of proportion to its size; INGOT_WORK_LIMIT=10 (convert --limit "
+           "10) allows ten times as many");
+}
 
 void charge_work(uint64_t steps) {
   if (!innermost) return;
@@ -72,6 +84,13 @@ void charge_memory(uint64_t bytes) {
   if (bytes > most || innermost->bytes_ > most - bytes) innermost->refuse_bytes(bytes);
   innermost->bytes_ += bytes;
 }
+void charge_metadata(uint64_t bytes) {
+  charge_memory(bytes);
+  if (!innermost) return;
+  innermost->metadata_ += bytes;
+  if (innermost->metadata_ > innermost->most_metadata_) innermost->refuse_metadata();
+}
+uint64_t text_memory(uint64_t length) { return length < 16 ? 0 : length + 17; }
 
 void require_memory(const std::string& what, uint64_t bytes) {
   constexpr uint64_t kSmall = uint64_t{64} << 20;  // what every machine with files has

@@ -20,6 +20,9 @@ struct WorkLimits {
   static constexpr uint64_t kPerByte = uint64_t{1} << 12;
   static constexpr uint64_t kFloorBytes = uint64_t{1} << 28;  // memory
   static constexpr uint64_t kBytesPerByte = 64;
+  // of it what names and describes: lists, texts, shapes. The rest are elements of weights.
+  static constexpr uint64_t kFloorMetadata = uint64_t{1} << 26;
+  static constexpr uint64_t kMetadataPerByte = 16;
 };
 
 class WorkBudget {
@@ -33,6 +36,7 @@ class WorkBudget {
 
   uint64_t steps() const { return steps_; }
   uint64_t bytes() const { return bytes_; }
+  uint64_t metadata() const { return metadata_; }  // of the bytes
   /// Factor on what every budget allows from here on: `--limit`. 0: no limit. At first what
   /// INGOT_WORK_LIMIT says, else 1.
   static void set_factor(double factor);
@@ -40,13 +44,15 @@ class WorkBudget {
  private:
   friend void charge_work(uint64_t steps);
   friend void charge_memory(uint64_t bytes);
+  friend void charge_metadata(uint64_t bytes);
   [[noreturn]] void refuse_steps() const;
   [[noreturn]] void refuse_bytes(uint64_t asked) const;
+  [[noreturn]] void refuse_metadata() const;
 
   const std::string what_;
   const uint64_t source_bytes_;
-  uint64_t most_steps_, most_bytes_;
-  uint64_t steps_ = 0, bytes_ = 0;
+  uint64_t most_steps_, most_bytes_, most_metadata_;
+  uint64_t steps_ = 0, bytes_ = 0, metadata_ = 0;
   WorkBudget* const outer_;
 };
 
@@ -55,6 +61,10 @@ void charge_work(uint64_t steps);
 /// Counts bytes that are about to be allocated because a file says so. @throws
 /// Failure(kUnavailable), before they are.
 void charge_memory(uint64_t bytes);
+/// The same for what describes: with the allocator's own bytes, counted by whoever makes it.
+void charge_metadata(uint64_t bytes);
+/// What a text takes besides its own object.
+uint64_t text_memory(uint64_t length);
 
 /// Refuses what needs more memory than the machine has, before any of it is touched. `what` is what
 /// needs it. @throws Failure(kUnavailable) with both numbers.

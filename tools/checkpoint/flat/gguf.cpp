@@ -5,6 +5,7 @@
 #include "tools/checkpoint/flat/gguf_blocks.h"
 #include "tools/checkpoint/tensors/readers.h"
 #include "tools/files/failure.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -62,6 +63,7 @@ class Reader {
       const std::string key = text();
       value({key}, uint32_t(number(4)), 0);
     }
+    host::charge_metadata(std::min<uint64_t>(tensors, left() / 24) * sizeof(Entry));
     std::vector<Entry> entries(size_t(std::min<uint64_t>(tensors, left() / 24)));
     if (entries.size() != tensors) refuse("ends within its tensor table");
     for (Entry& e : entries) entry(&e);
@@ -107,7 +109,7 @@ class Reader {
   void fact(const Path& path, FactValue value) {
     if (out_.facts.size() >= limits_.entries)
       refuse("holds more than " + std::to_string(limits_.entries) + " facts");
-    out_.facts.push_back({path, std::move(value)});
+    out_.say(path, std::move(value));
   }
 
   void value(const Path& path, uint32_t type, int depth) {
@@ -149,6 +151,7 @@ class Reader {
 
   void entry(Entry* e) {
     e->name = text();
+    host::charge_metadata(host::text_memory(e->name.size()));
     const uint64_t rank = number(4);
     if (rank > 8) refuse("tensor '" + e->name + "' has " + std::to_string(rank) + " dimensions");
     for (uint64_t d = 0; d < rank; d++) {
@@ -197,12 +200,11 @@ class Reader {
     if (block) {
       t.storage = std::make_shared<BlockStorage>(
           Bytes{file_, file_->data() + data + e.offset, bytes}, *block);
-      Fact kind{{"block type", e.name}, std::string(block->name)};
-      out_.facts.push_back(std::move(kind));
+      out_.say({"block type", e.name}, std::string(block->name));
     } else {
       t.storage = mapped_storage(file_, data + e.offset, bytes);
     }
-    out_.tensors.push_back(std::move(t));
+    out_.add(std::move(t));
   }
 
   const std::string& path_;

@@ -104,7 +104,7 @@ void add_array(const std::string& name, const std::vector<uint8_t>& start,
     bool single = true;
     for (const int64_t n : header.dims) single &= n == 1;
     if (!single) {
-      out->notes.push_back("'" + name + "' is an array of texts, which is no weight");
+      out->note("'" + name + "' is an array of texts, which is no weight");
       return;
     }
     if (held != width || width > kMostText)
@@ -141,7 +141,7 @@ void add_array(const std::string& name, const std::vector<uint8_t>& start,
                                          " are there; the file is damaged");
   t.storage = part_of(std::move(whole), header.bytes, held);
   prove_view(t, limits, where);
-  out->tensors.push_back(std::move(t));
+  out->add(std::move(t));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ class Reader {
     if (!entry.is_object()) refuse("__metadata__ is no object");
     for (const auto& [key, value] : entry.items()) {
       if (!value.is_string()) refuse("__metadata__ '" + key + "' is no text");
-      out_.facts.push_back({{"__metadata__", key}, value.get<std::string>()});
+      out_.say({"__metadata__", key}, value.get<std::string>());
     }
   }
   uint64_t number(const Json& value, const std::string& what) const {
@@ -107,7 +107,7 @@ class Reader {
     tensor.strides = dense_strides(tensor.dims);
     tensor.storage = mapped_storage(file_, data_ + begin, bytes);
     ranges_.push_back({begin, end});
-    out_.tensors.push_back(std::move(tensor));
+    out_.add(std::move(tensor));
     if (out_.tensors.size() > limits_.entries)
       refuse("names more than " + std::to_string(limits_.entries) + " tensors");
   }

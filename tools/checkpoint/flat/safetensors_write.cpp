@@ -9,8 +9,10 @@ namespace ingot::checkpoint {
 
 void write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
                        const std::map<std::string, std::string>& metadata) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  // Text as it comes: an object of JSON in the order of the file searches itself at each key.
+  using Json = nlohmann::ordered_json;
+  std::string text = "{";
+  if (!metadata.empty()) text += "\"__metadata__\":" + Json(metadata).dump();
   uint64_t at = 0;
   std::set<std::string> seen;
   for (const NamedTensor& t : tensors) {
@@ -22,11 +24,12 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
       host::fail(host::Exit::kUnsupported, path + ": tensor '" + t.name + "' is " +
                                                element_name(t.tensor->type) +
                                                ", which safetensors cannot hold");
-    header[t.name] = {
+    const Json entry = {
         {"dtype", type}, {"shape", t.tensor->dims}, {"data_offsets", {at, at + t.tensor->bytes()}}};
+    text += (text.size() > 1 ? "," : "") + Json(t.name).dump() + ":" + entry.dump();
     at += t.tensor->bytes();
   }
-  std::string text = header.dump();
+  text += "}";
   text.resize((text.size() + 7) / 8 * 8, ' ');
   host::OutputFile out(path);
   uint8_t length[8];

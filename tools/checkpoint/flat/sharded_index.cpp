@@ -87,7 +87,7 @@ Checkpoint read_sharded_index(const std::string& path, const ReadLimits& limits)
     size_t unlisted = 0;
     for (Tensor& tensor : part.tensors) {
       if (missing.erase(path_text(tensor.path)))
-        out.tensors.push_back(std::move(tensor));
+        out.add(std::move(tensor));
       else
         unlisted++;
     }
@@ -99,7 +99,7 @@ Checkpoint read_sharded_index(const std::string& path, const ReadLimits& limits)
     if (unlisted)
       out.notes.push_back("'" + shard + "' holds " + std::to_string(unlisted) +
                           " tensors that the index does not name");
-    for (Fact& fact : part.facts) out.facts.push_back(std::move(fact));
+    for (Fact& fact : part.facts) out.say(std::move(fact.path), std::move(fact.value));
     for (std::string& note : part.notes) out.notes.push_back(std::move(note));
   }
   return out;

@@ -206,7 +206,7 @@ class Reader {
       t.storage = mapped_storage(file_, range.offset, range.size);
     prove_view(t, limits_, path_ + ": " + where);
     if (from.quantization()) set_quantization(*from.quantization(), where, &t);
-    out_.tensors.push_back(std::move(t));
+    out_.add(std::move(t));
   }
 
   void set_quantization(const tflite::Quantization& from, const std::string& where, Tensor* t) {

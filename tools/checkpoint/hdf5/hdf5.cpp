@@ -9,6 +9,7 @@
 #include "tools/checkpoint/tensors/bounded_json.h"
 #include "tools/checkpoint/tensors/readers.h"
 #include "tools/files/failure.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -33,18 +34,18 @@ class Walk {
       Path below = path;
       below.push_back(link.name);
       if (link.is_soft) {
-        out_->notes.push_back("'" + path_text(below) + "' is a soft link and is left out");
+        out_->note("'" + path_text(below) + "' is a soft link and is left out");
+        continue;
+      }
+      host::charge_work(1 + path.size());
+      // A circle would not end, and doors to the same room would multiply.
+      if (seen_.count(link.object)) {
+        out_->note("'" + path_text(below) + "' is a second name of another group and is left out");
         continue;
       }
       const Hdf5Object object = file_->object(link.object);
       if (object.is_dataset()) dataset(object, below);
-      if (!object.is_group) continue;
-      // A circle would not end, and doors to the same room would multiply.
-      if (seen_.count(object.address))
-        out_->notes.push_back("'" + path_text(below) +
-                              "' is a second name of another group and is left out");
-      else
-        this->group(object, below);
+      if (object.is_group) this->group(object, below);
     }
   }
 
@@ -73,7 +74,7 @@ class Walk {
   void fact(const Path& path, FactValue value) {
     if (out_->facts.size() >= limits_.entries)
       file_->refuse("holds more than " + std::to_string(limits_.entries) + " facts");
-    out_->facts.push_back({path, std::move(value)});
+    out_->say(path, std::move(value));
   }
 
   /// Keras 3 keeps bfloat16 as two bytes of no meaning and says beside them what they are.
@@ -98,7 +99,7 @@ class Walk {
       t.strides = dense_strides(t.dims);
       t.storage = storage;
       prove_view(t, limits_, out_->file + ": " + where);
-      out_->tensors.push_back(std::move(t));
+      out_->add(std::move(t));
     } else if (is_text(object.type)) {
       const Bytes bytes = storage->load();
       const std::vector<std::string> texts =
@@ -108,7 +109,7 @@ class Walk {
       else
         add_texts(path, texts);
     } else {
-      out_->notes.push_back(where + " holds neither numbers nor texts and is left out");
+      out_->note(where + " holds neither numbers nor texts and is left out");
     }
     add_attributes(object, path);
   }
@@ -182,12 +183,12 @@ Checkpoint read_keras(const std::string& path, const ReadLimits& limits) {
     const std::vector<uint8_t> bytes = archive->read(name, kMostConfig);
     return std::string(bytes.begin(), bytes.end());
   };
-  out.facts.push_back({{"model_config"}, read_text("config.json")});
+  out.say({"model_config"}, read_text("config.json"));
   if (archive->has("metadata.json")) {
     const auto metadata = parse_bounded_json(read_text("metadata.json"), path + ": metadata.json");
     if (metadata.is_object())
       for (const auto& [key, value] : metadata.items())
-        if (value.is_string()) out.facts.push_back({{key}, value.get<std::string>()});
+        if (value.is_string()) out.say({key}, value.get<std::string>());
   }
   if (!archive->has("model.weights.h5"))
     host::fail(

@@ -9,6 +9,7 @@
 #endif
 
 #include "tools/checkpoint/hdf5/hdf5_file.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -28,7 +29,9 @@ class SliceStorage : public Storage {
 };
 
 std::vector<uint8_t> filled(const Hdf5Object& dataset) {
-  std::vector<uint8_t> bytes(size_t(dataset.elements() * dataset.type.size));
+  const uint64_t size = dataset.elements() * dataset.type.size;
+  host::require_memory("a dataset of " + std::to_string(size) + " bytes", size);
+  std::vector<uint8_t> bytes(static_cast<size_t>(size));
   if (!dataset.fill.empty())
     for (size_t i = 0; i < bytes.size(); i += dataset.fill.size())
       std::memcpy(bytes.data() + i, dataset.fill.data(), dataset.fill.size());
@@ -215,6 +218,7 @@ class Hdf5ChunkIndex {
         file_.refuse(where_ + " has a chunk outside of it");
     if (!starts_.insert(start).second) file_.refuse(where_ + " has the same chunk twice");
     chunk.start = std::move(start);
+    host::charge_metadata(sizeof chunk + 64 + 2 * chunk.start.size() * sizeof(uint64_t));
     out_.push_back(std::move(chunk));
   }
   void node(uint64_t address, int depth) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tools/files/work_budget.h"
+
 namespace ingot::checkpoint {
 namespace {
 
@@ -92,24 +94,37 @@ Cursor Hdf5File::heap_object(const uint8_t* element, uint64_t* items) const {
     *items = 0;
     return Cursor(&kNothing, 0, where_);
   }
+  const HeapObjects& known = heap(address);
+  const auto found = known.find(index);
+  if (found != known.end()) return Cursor(found->second.first, found->second.second, where_);
+  refuse("object " + std::to_string(index) + " of the heap at " + std::to_string(address) +
+         " is missing");
+}
+
+const Hdf5File::HeapObjects& Hdf5File::heap(uint64_t address) const {
+  const auto known = heaps_.find(address);
+  if (known != heaps_.end()) return known->second;
+  HeapObjects objects;
   Cursor head = at(address);
   head.expect("GCOL", 4);
   head.bytes(4, "a heap");
   const uint64_t total = head.number(length_bytes_, "a heap");
-  Cursor heap = at(address, total);
-  heap.bytes(8 + length_bytes_, "a heap");
+  Cursor in = at(address, total);
+  in.bytes(8 + length_bytes_, "a heap");
   const uint64_t entry = 8 + length_bytes_;
-  while (heap.left() >= entry) {
-    const uint64_t number = heap.number(2, "a heap");
-    heap.bytes(6, "a heap");
-    const uint64_t bytes = heap.number(length_bytes_, "a heap");
+  while (in.left() >= entry) {
+    const uint64_t number = in.number(2, "a heap");
+    in.bytes(6, "a heap");
+    const uint64_t bytes = in.number(length_bytes_, "a heap");
     if (number == 0) break;  // free space, the last
-    const uint8_t* data = heap.bytes(bytes, "a heap's object");
-    if (number == index) return Cursor(data, bytes, where_);
-    heap.bytes(std::min<uint64_t>((8 - bytes % 8) % 8, heap.left()), "a heap");
+    if (bytes > in.left()) break;
+    const uint8_t* data = in.bytes(bytes, "a heap's object");
+    host::charge_work(1);
+    host::charge_metadata(sizeof(HeapObjects::value_type) + 48);
+    objects.emplace(number, std::make_pair(data, bytes));
+    in.bytes(std::min<uint64_t>((8 - bytes % 8) % 8, in.left()), "a heap");
   }
-  refuse("object " + std::to_string(index) + " of the heap at " + std::to_string(address) +
-         " is missing");
+  return heaps_[address] = std::move(objects);
 }
 
 std::vector<std::string> Hdf5File::texts(const Hdf5Type& type, const uint8_t* data,
@@ -132,6 +147,8 @@ std::vector<std::string> Hdf5File::texts(const Hdf5Type& type, const uint8_t* da
       while (!made.empty() && made.back() == ' ') made.pop_back();
     if ((total += made.size()) > kMostText)
       refuse("texts of more than " + std::to_string(kMostText) + " bytes");
+    host::charge_work(1);
+    host::charge_metadata(sizeof made + host::text_memory(made.size()));
     out.push_back(std::move(made));
   }
   return out;

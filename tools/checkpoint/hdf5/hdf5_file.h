@@ -10,8 +10,10 @@
 // Errors   host::Failure kCorrupt, kUnsafe, kUnsupported.
 // Memory   objects are read when asked for; nothing is kept but the file's bytes.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tools/checkpoint/hdf5/hdf5_types.h"
@@ -97,11 +99,15 @@ class Hdf5File {
   /// The bytes at an address; `most` of them or as many as there are.
   Cursor at(uint64_t address, uint64_t most = UINT64_MAX) const;
   bool defined(uint64_t address) const { return address != undefined_; }
+  /// Objects of a heap by number, listed once: each text of an array asks for one.
+  using HeapObjects = std::unordered_map<uint64_t, std::pair<const uint8_t*, uint64_t>>;
+  const HeapObjects& heap(uint64_t address) const;
 
   Bytes bytes_;
   std::string where_;
   uint64_t base_ = 0, root_ = 0, undefined_ = UINT64_MAX;
   uint32_t offset_bytes_ = 8, length_bytes_ = 8;
+  mutable std::map<uint64_t, HeapObjects> heaps_;  // a file is read by one thread
 };
 
 /// Chunks of a dataset one by one: address in the file, packed bytes, where they begin in the

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "tools/checkpoint/hdf5/hdf5_file.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
 
@@ -82,6 +83,7 @@ class Hdf5ObjectReader {
   }
 
   void message(uint64_t type, uint64_t flags, Cursor in, bool second) {
+    host::charge_work(1 + in.left() / 16);
     switch (type) {
       case 0x01: out_.has_space = true; return space(in, &out_.dims, &out_.is_null);
       case 0x02: return link_info(in);
@@ -175,6 +177,7 @@ class Hdf5ObjectReader {
     if (__builtin_mul_overflow(a.elements, a.type.size, &bytes))
       in.refuse("an attribute whose size overflows");
     a.data = in.bytes(bytes, "an attribute's value");
+    host::charge_metadata(sizeof a + host::text_memory(a.name.size()));
     out_.attributes.push_back(std::move(a));
   }
 
@@ -217,6 +220,11 @@ class Hdf5ObjectReader {
     if (kind > 1) leads_out(made.name);
     made.is_soft = kind == 1;
     if (kind == 0) made.object = in.number(file_.offset_bytes_, "a link");
+    add_link(std::move(made));
+  }
+  void add_link(Hdf5Link made) {
+    host::charge_work(1);
+    host::charge_metadata(sizeof made + host::text_memory(made.name.size()));
     out_.links.push_back(std::move(made));
   }
 
@@ -261,7 +269,7 @@ class Hdf5ObjectReader {
       Cursor text = names;
       text.bytes(name, "a link's name");
       made.name = text.text("a link's name");
-      out_.links.push_back(std::move(made));
+      add_link(std::move(made));
     }
   }
 

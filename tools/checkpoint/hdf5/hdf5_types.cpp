@@ -1,5 +1,7 @@
 #include "tools/checkpoint/hdf5/hdf5_types.h"
 
+#include "tools/files/work_budget.h"
+
 namespace ingot::checkpoint {
 namespace {
 
@@ -63,6 +65,7 @@ void read_compound(Cursor& in, int version, uint64_t count, int depth, Hdf5Type*
     }
     if (member.offset > out->size || member.type.size > out->size - member.offset)
       in.refuse("member '" + member.name + "' lies outside of its compound type");
+    host::charge_metadata(sizeof member + host::text_memory(member.name.size()));
     out->members.push_back(std::move(member));
   }
 }
@@ -75,6 +78,7 @@ void read_enumeration(Cursor& in, int version, uint64_t count, int depth, Hdf5Ty
   for (uint64_t i = 0; i < count; i++) {
     Hdf5Member member;
     member.name = member_name(in, version);
+    host::charge_metadata(sizeof member + host::text_memory(member.name.size()));
     out->members.push_back(std::move(member));
   }
   for (Hdf5Member& member : out->members)

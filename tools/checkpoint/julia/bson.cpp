@@ -5,6 +5,7 @@
 
 #include "tools/checkpoint/julia/julia_value.h"
 #include "tools/checkpoint/tensors/cursor.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -86,6 +87,8 @@ class Reader {
       // all of it.
       if (++listed_ > limits_.entries * 4)
         in.refuse("more than " + std::to_string(limits_.entries * 4) + " values");
+      host::charge_work(1);
+      host::charge_metadata(sizeof(Document::value_type) + host::text_memory(name.size()));
       out.emplace_back(std::move(name), item);
     }
     if (in.left() != 0) in.refuse("a document goes on behind its end");
@@ -110,6 +113,7 @@ class Reader {
     if (out_.nodes.size() >= limits_.entries)
       host::fail(host::Exit::kCorrupt,
                  path_ + ": more than " + std::to_string(limits_.entries) + " values");
+    host::charge_metadata(memory_of(node));
     out_.nodes.push_back(std::move(node));
     return JuliaId(out_.nodes.size() - 1);
   }

@@ -8,6 +8,7 @@
 
 #include "tools/checkpoint/hdf5/hdf5_file.h"
 #include "tools/checkpoint/julia/julia_value.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -47,6 +48,8 @@ class Reader {
   JuliaId add(JuliaNode node) {
     if (out_.nodes.size() >= limits_.entries)
       file_->refuse("holds more than " + std::to_string(limits_.entries) + " values");
+    host::charge_work(1);
+    host::charge_metadata(memory_of(node));
     out_.nodes.push_back(std::move(node));
     return JuliaId(out_.nodes.size() - 1);
   }
@@ -107,6 +110,7 @@ class Reader {
       for (uint64_t i = 0; i < count && items.left() >= width; i++) {
         const JuliaId parameter =
             type_or_value(address_of(items.bytes(width, "a parameter")), depth + 1);
+        host::charge_metadata(2 * sizeof parameter);
         out_.nodes[id].items.push_back(parameter);
       }
     }

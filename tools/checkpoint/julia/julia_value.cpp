@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tools/files/failure.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -17,7 +18,12 @@ class Collector {
       : tree_(tree), limits_(limits), out_(out) {}
 
   void walk(JuliaId id, const Path& path, int depth) {
-    if (id == kNoJulia || depth > kMostDepth || ++visits_ > limits_.entries) return;
+    if (id == kNoJulia || depth > kMostDepth) return;
+    host::charge_work(1 + path.size());
+    if (++visits_ > limits_.entries)
+      host::fail(host::Exit::kCorrupt,
+                 out_->file + ": names more than " + std::to_string(limits_.entries) +
+                     " values by sharing a few; it was made to exhaust the reader");
     const JuliaNode& node = tree_.at(id);
     switch (node.kind) {
       case JuliaKind::kNothing: return;
@@ -75,11 +81,11 @@ class Collector {
   }
   void tensor(Tensor t, const Path& path) {
     t.path = path;
-    out_->tensors.push_back(std::move(t));
+    out_->add(std::move(t));
   }
-  void fact(const Path& path, FactValue value) { out_->facts.push_back({path, std::move(value)}); }
+  void fact(const Path& path, FactValue value) { out_->say(path, std::move(value)); }
   void note(const Path& path, const std::string& what) {
-    out_->notes.push_back("'" + path_text(path) + "' " + what);
+    out_->note("'" + path_text(path) + "' " + what);
   }
 
   const JuliaTree& tree_;
@@ -93,6 +99,12 @@ const std::string kNoName;
 
 }  // namespace
 
+uint64_t memory_of(const JuliaNode& node) {
+  uint64_t bytes = sizeof node + host::text_memory(node.text.size()) +
+                   node.items.size() * sizeof(JuliaId) + node.names.size() * sizeof(std::string);
+  for (const std::string& name : node.names) bytes += host::text_memory(name.size());
+  return bytes + (node.tensor ? sizeof(Tensor) : 0);
+}
 const std::string& JuliaTree::type_name(JuliaId id) const {
   if (id == kNoJulia || at(id).kind != JuliaKind::kStruct || at(id).type == kNoJulia)
     return kNoName;

@@ -2,6 +2,7 @@
 // BSON.jl's documents and JLD2's datasets become the same tree. Nodes refer to each other by index,
 // so that sharing costs nothing. Functions are names, never run.
 #pragma once
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,10 +37,12 @@ struct JuliaNode {
   std::vector<std::string> names;  // of items
   std::shared_ptr<const Tensor> tensor;
 };
+/// What a node takes, its parts with it.
+uint64_t memory_of(const JuliaNode& node);
 
 struct JuliaTree {
   std::string file, format;
-  std::vector<JuliaNode> nodes;
+  std::deque<JuliaNode> nodes;
   JuliaId root = kNoJulia;  // a struct with names: what was saved under which name
 
   const JuliaNode& at(JuliaId id) const { return nodes[id]; }

@@ -155,6 +155,8 @@ void Archive::list_members() {
                                            " cannot be; the archive is damaged");
     if (!handle.members.emplace(name, Member{zip_uint64_t(i), stat.size}).second)
       host::fail(host::Exit::kCorrupt, where + " is there twice; the archive was made to mislead");
+    constexpr uint64_t kEntry = 200;  // in the map, and what libzip keeps of it
+    host::charge_metadata(kEntry + 2 * host::text_memory(name.size()));
     names_.push_back(name);
   }
 }
@@ -180,6 +182,8 @@ std::vector<uint8_t> Archive::read(const std::string& name, uint64_t limit) cons
   std::vector<uint8_t> bytes;
   const uint64_t size = found->second.size;
   host::charge_memory(size);
+  host::charge_work(size / 16);
+  host::require_memory(where, size);
   // Pages are taken as data arrive: a directory that lies about a size costs address space. A
   // vector that grew would have its bytes twice.
   constexpr uint64_t kStep = uint64_t{1} << 20;
@@ -222,6 +226,7 @@ std::vector<uint8_t> Archive::read_start(const std::string& name, uint64_t count
   if (!file)
     host::fail(host::Exit::kCorrupt, where + " cannot be unpacked: " + zip_strerror(handle_->zip));
   std::vector<uint8_t> bytes(size_t(std::min(count, found->second.size)));
+  host::charge_work(1 + bytes.size() / 16);
   size_t filled = 0;
   zip_int64_t got = 1;
   while (filled < bytes.size() &&

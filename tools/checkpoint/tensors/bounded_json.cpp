@@ -1,6 +1,7 @@
 #include "tools/checkpoint/tensors/bounded_json.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "tools/files/failure.h"
@@ -9,41 +10,52 @@
 namespace ingot::checkpoint {
 namespace {
 
-using Json = nlohmann::ordered_json;
-using Members = std::vector<std::pair<const std::string, Json>>;  // what ordered_map is
+using Ordered = nlohmann::ordered_json;
+using Sorted = nlohmann::json;
+using Members = std::vector<std::pair<const std::string, Ordered>>;  // what ordered_map is
 
-/// Builds values as they come. Members are put behind one another and equal keys are looked for at
-/// the end of their object.
+const std::string* key_twice(const Ordered::object_t& object) {
+  const Members& members = object;
+  std::vector<const std::string*> keys;
+  keys.reserve(members.size());
+  for (const auto& member : members) keys.push_back(&member.first);
+  std::sort(keys.begin(), keys.end(), [](auto* a, auto* b) { return *a < *b; });
+  const auto twice =
+      std::adjacent_find(keys.begin(), keys.end(), [](auto* a, auto* b) { return *a == *b; });
+  return twice == keys.end() ? nullptr : *twice;
+}
+
+/// Builds values as they come. Members in the order of the file are put behind one another, and
+/// equal keys are looked for at the end of their object.
+template <class Json>
 class Builder : public nlohmann::json_sax<Json> {
  public:
+  using Base = nlohmann::json_sax<Json>;
   Json root;
   std::string error;
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
-  bool number_integer(number_integer_t value) override { return add(value); }
-  bool number_unsigned(number_unsigned_t value) override { return add(value); }
-  bool number_float(number_float_t value, const string_t&) override { return add(value); }
-  bool string(string_t& value) override { return add(std::move(value)); }
-  bool binary(binary_t&) override { return false; }  // is in no text
+  bool number_integer(typename Base::number_integer_t value) override { return add(value); }
+  bool number_unsigned(typename Base::number_unsigned_t value) override { return add(value); }
+  bool number_float(typename Base::number_float_t value, const std::string&) override {
+    return add(value);
+  }
+  bool string(std::string& value) override { return add(std::move(value)); }
+  bool binary(typename Base::binary_t&) override { return false; }  // is in no text
   bool start_object(std::size_t) override { return add(Json::object(), true); }
   bool start_array(std::size_t) override { return add(Json::array(), true); }
-  bool key(string_t& value) override {
+  bool key(std::string& value) override {
     key_ = std::move(value);
     return true;
   }
   bool end_object() override {
-    const Members& members = open_.back()->get_ref<Json::object_t&>();
+    if constexpr (std::is_same_v<Json, Ordered>)
+      if (const std::string* twice =
+              key_twice(open_.back()->template get_ref<Ordered::object_t&>()))
+        return refuse_key(*twice);
     open_.pop_back();
-    std::vector<const std::string*> keys;
-    keys.reserve(members.size());
-    for (const auto& member : members) keys.push_back(&member.first);
-    std::sort(keys.begin(), keys.end(), [](auto* a, auto* b) { return *a < *b; });
-    const auto twice =
-        std::adjacent_find(keys.begin(), keys.end(), [](auto* a, auto* b) { return *a == *b; });
-    if (twice == keys.end()) return true;
-    error = "key '" + **twice + "' is there twice";
-    return false;
+    return true;
   }
   bool end_array() override {
     open_.pop_back();
@@ -63,21 +75,44 @@ class Builder : public nlohmann::json_sax<Json> {
     if (open_.empty()) {
       root = std::move(value);
     } else if (open_.back()->is_array()) {
-      Json::array_t& items = open_.back()->get_ref<Json::array_t&>();
+      auto& items = open_.back()->template get_ref<typename Json::array_t&>();
       items.push_back(std::move(value));
       made = &items.back();
     } else {
-      Members& members = open_.back()->get_ref<Json::object_t&>();
-      members.emplace_back(std::move(key_), std::move(value));
-      made = &members.back().second;
+      auto& members = open_.back()->template get_ref<typename Json::object_t&>();
+      if constexpr (std::is_same_v<Json, Ordered>) {
+        static_cast<Members&>(members).emplace_back(std::move(key_), std::move(value));
+        made = &members.back().second;
+      } else {
+        const auto [place, is_new] = members.try_emplace(std::move(key_), std::move(value));
+        if (!is_new) return refuse_key(place->first);
+        made = &place->second;
+      }
     }
     if (opens) open_.push_back(made);
     return true;
   }
 
+  bool refuse_key(const std::string& name) {
+    error = "key '" + name + "' is there twice";
+    return false;
+  }
+
   std::vector<Json*> open_;
   std::string key_;
 };
+
+template <class Json>
+Json parse_bounded(std::string_view text, const std::string& where, int most_depth) {
+  check_json_bounds(text, where, most_depth);
+  Builder<Json> builder;
+  try {
+    if (Json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
+  } catch (const nlohmann::json::exception& error) {
+    builder.error = error.what();
+  }
+  host::fail(host::Exit::kCorrupt, where + ": is no sound JSON: " + builder.error);
+}
 
 }  // namespace
 
@@ -106,18 +141,14 @@ void check_json_bounds(std::string_view text, const std::string& where, int most
     }
   }
   host::charge_work(text.size() / 16 + values);
-  host::charge_memory(values * sizeof(Members::value_type));
+  host::charge_metadata(values * sizeof(Members::value_type));
 }
 
-Json parse_bounded_json(std::string_view text, const std::string& where, int most_depth) {
-  check_json_bounds(text, where, most_depth);
-  Builder builder;
-  try {
-    if (Json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
-  } catch (const nlohmann::json::exception& error) {
-    builder.error = error.what();
-  }
-  host::fail(host::Exit::kCorrupt, where + ": is no sound JSON: " + builder.error);
+Ordered parse_bounded_json(std::string_view text, const std::string& where, int most_depth) {
+  return parse_bounded<Ordered>(text, where, most_depth);
+}
+Sorted parse_sorted_json(std::string_view text, const std::string& where, int most_depth) {
+  return parse_bounded<Sorted>(text, where, most_depth);
 }
 
 }  // namespace ingot::checkpoint

@@ -14,6 +14,10 @@ namespace ingot::checkpoint {
 nlohmann::ordered_json parse_bounded_json(std::string_view text, const std::string& where,
                                           int most_depth = 128);
 
+/// The same for values that are looked up by key.
+nlohmann::json parse_sorted_json(std::string_view text, const std::string& where,
+                                 int most_depth = 128);
+
 /// @throws where brackets nest deeper; charges the values that a parser makes of the text.
 void check_json_bounds(std::string_view text, const std::string& where, int most_depth);
 

@@ -4,6 +4,7 @@
 //          executed), kUnsupported (a kind that is not read), kUnavailable (file, memory).
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -57,10 +58,13 @@ struct Checkpoint {
   std::string file;
   std::string format;           // "torch zip", "torch legacy", "safetensors", ...
   std::vector<Tensor> tensors;  // in the file's order
-  std::vector<Fact> facts;
+  std::deque<Fact> facts;
   std::vector<std::string> notes;  // said aloud
 
-  void say(Path path, FactValue value);  // one more fact
+  // one more of each, charged as metadata (tools/files/work_budget.h)
+  void say(Path path, FactValue value);
+  void add(Tensor tensor);
+  void note(std::string text);
 };
 
 struct ReadLimits {

@@ -5,6 +5,7 @@
 #include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/files/failure.h"
 #include "tools/files/large_blocks.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
 namespace {
@@ -105,10 +106,34 @@ std::vector<int64_t> dense_strides(const std::vector<int64_t>& dims) {
   return strides;
 }
 
+namespace {
+uint64_t path_memory(const Path& path) {
+  uint64_t bytes = 16 + path.size() * sizeof(std::string);
+  for (const std::string& name : path) bytes += host::text_memory(name.size());
+  return bytes;
+}
+}  // namespace
+
 void Checkpoint::say(Path path, FactValue value) {
+  const std::string* text = std::get_if<std::string>(&value);
+  host::charge_metadata(sizeof(Fact) + path_memory(path) +
+                        (text ? host::text_memory(text->size()) : 0));
   Fact& fact = facts.emplace_back();
   fact.path = std::move(path);
   fact.value = std::move(value);
+}
+void Checkpoint::add(Tensor tensor) {
+  constexpr uint64_t kStorage = 64;
+  uint64_t bytes = sizeof(Tensor) + path_memory(tensor.path) + kStorage +
+                   (tensor.dims.size() + tensor.strides.size()) * sizeof(int64_t);
+  if (const std::optional<Quantization>& q = tensor.quantization)
+    bytes += q->scales.size() * sizeof(double) + q->zero_points.size() * sizeof(int64_t);
+  host::charge_metadata(bytes);
+  tensors.push_back(std::move(tensor));
+}
+void Checkpoint::note(std::string text) {
+  host::charge_metadata(sizeof text + host::text_memory(text.size()));
+  notes.push_back(std::move(text));
 }
 
 int64_t Tensor::elements() const {

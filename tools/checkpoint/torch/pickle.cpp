@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <map>
 #include <unordered_map>
 
 #include "tools/checkpoint/torch/pickle_policy.h"
@@ -84,12 +85,18 @@ class Machine {
   NodeId add(NodeKind kind) {
     if (tree_.nodes.size() >= kMostNodes)
       corrupt("more than " + std::to_string(kMostNodes) + " objects");
-    host::charge_memory(sizeof(Node));
+    host::charge_metadata(sizeof(Node));
     tree_.nodes.emplace_back();
     tree_.nodes.back().kind = kind;
     return NodeId(tree_.nodes.size() - 1);
   }
-  void push(NodeId id) { stack_.push_back(id); }
+  void push(NodeId id) { append(&stack_, id); }
+  /// A list that grows holds its old items until the new ones are there.
+  template <class T>
+  static void append(std::vector<T>* to, T item) {
+    if (to->size() == to->capacity()) host::charge_metadata((2 * to->size() + 1) * sizeof(T));
+    to->push_back(item);
+  }
   Node& push_new(NodeKind kind) {
     push(add(kind));
     return tree_.nodes.back();
@@ -110,12 +117,28 @@ class Machine {
     const size_t from = marks_.back();
     marks_.pop_back();
     std::vector<NodeId> items(stack_.begin() + ptrdiff_t(from), stack_.end());
-    host::charge_memory(items.size() * sizeof(NodeId));
+    host::charge_metadata(items.size() * sizeof(NodeId));
     stack_.resize(from);
     return items;
   }
-  void push_integer(int64_t value) { push_new(NodeKind::kInteger).integer = value; }
-  void push_text(NodeKind kind, std::string_view text) { push_new(kind).text = std::string(text); }
+  /// None, truths and small numbers are a byte or two in the file and one node each here: nothing
+  /// changes them, so that all places share it.
+  void push_shared(NodeKind kind, int64_t value) {
+    const auto [place, is_new] = shared_.try_emplace({kind, value}, kNoNode);
+    if (is_new) {
+      place->second = add(kind);
+      tree_.nodes[place->second].integer = value;
+    }
+    push(place->second);
+  }
+  void push_integer(int64_t value) {
+    if (value >= -1 && value < 256) return push_shared(NodeKind::kInteger, value);
+    push_new(NodeKind::kInteger).integer = value;
+  }
+  void push_text(NodeKind kind, std::string_view text) {
+    host::charge_metadata(host::text_memory(text.size()));
+    push_new(kind).text = std::string(text);
+  }
   void push_items(NodeKind kind, std::vector<NodeId> items) {
     push_new(kind).items = std::move(items);
   }
@@ -126,7 +149,12 @@ class Machine {
   }
 
   // --- the memo
-  void remember(uint64_t key) { memo_[key] = top(); }
+  void remember(uint64_t key) {
+    const NodeId id = top();
+    const auto [place, is_new] = memo_.insert_or_assign(key, id);
+    constexpr uint64_t kPlace = 48;  // its node and its part of the table
+    if (is_new) host::charge_metadata(kPlace);
+  }
   void recall(uint64_t key) {
     const auto found = memo_.find(key);
     if (found == memo_.end()) corrupt("memo " + std::to_string(key) + " was never stored");
@@ -142,6 +170,7 @@ class Machine {
 
   // --- containers
   void extend(NodeId into, const std::vector<NodeId>& items) {
+    host::charge_metadata(2 * items.size() * sizeof(NodeId));
     Node& node = tree_.nodes[into];
     if (node.kind == NodeKind::kList || node.kind == NodeKind::kSet) {
       node.items.insert(node.items.end(), items.begin(), items.end());
@@ -152,6 +181,7 @@ class Machine {
     }
   }
   void set_items(NodeId into, const std::vector<NodeId>& pairs) {
+    host::charge_metadata(2 * pairs.size() * sizeof(NodeId));
     Node& node = tree_.nodes[into];
     if (pairs.size() % 2) corrupt("a key without a value");
     if (node.kind == NodeKind::kDict) {
@@ -180,11 +210,10 @@ class Machine {
   std::vector<NodeId> arguments(NodeId tuple) {
     if (tree_.at(tuple).kind != NodeKind::kTuple) corrupt("a call's arguments are no tuple");
     // one tuple may be many calls' arguments
-    host::charge_memory(tree_.at(tuple).items.size() * sizeof(NodeId));
+    host::charge_metadata(tree_.at(tuple).items.size() * sizeof(NodeId));
     return tree_.at(tuple).items;
   }
   void push_global(std::string_view module, std::string_view name) {
-    host::charge_memory(module.size() + name.size());  // texts that a stream names again and again
     push_text(NodeKind::kGlobal, std::string(module) + "\n" + std::string(name));
   }
 
@@ -312,6 +341,7 @@ class Machine {
   std::vector<NodeId> stack_;
   std::vector<size_t> marks_;
   std::unordered_map<uint64_t, NodeId> memo_;
+  std::map<std::pair<NodeKind, int64_t>, NodeId> shared_;
 };
 
 /// True after STOP.
@@ -325,7 +355,7 @@ bool Machine::step() {
 /// Protocols 0 and 1, and the letters that later ones took.
 bool Machine::step_short(uint8_t op) {
   switch (op) {
-    case '(': marks_.push_back(stack_.size()); return false;
+    case '(': append(&marks_, stack_.size()); return false;
     case '.': tree_.root = pop(); return true;
     case '0':
       if (stack_.size() > floor())
@@ -340,7 +370,7 @@ bool Machine::step_short(uint8_t op) {
     case 'I': {
       const std::string_view text = line();
       if (text == "00" || text == "01")
-        push_new(NodeKind::kBool).integer = text == "01";
+        push_shared(NodeKind::kBool, text == "01");
       else
         push_decimal(text);
       return false;
@@ -349,7 +379,7 @@ bool Machine::step_short(uint8_t op) {
     case 'K': push_integer(int64_t(little(1))); return false;
     case 'M': push_integer(int64_t(little(2))); return false;
     case 'L': push_decimal(line()); return false;
-    case 'N': push_new(NodeKind::kNone); return false;
+    case 'N': push_shared(NodeKind::kNone, 0); return false;
     case 'P': push_text(NodeKind::kText, line()); [[fallthrough]];
     case 'Q': {
       const NodeId id = pop();
@@ -380,7 +410,8 @@ bool Machine::step_short(uint8_t op) {
     }
     case 'b': {
       const NodeId state = pop();
-      tree_.nodes[top()].state = state;
+      Node& built = tree_.nodes[top()];
+      if (built.kind == NodeKind::kCall) built.state = state;  // others have nothing to keep it in
       return false;
     }
     case 'c': {
@@ -456,7 +487,7 @@ bool Machine::step_new(uint8_t op) {
     case 0x86: push_tuple(2); return false;
     case 0x87: push_tuple(3); return false;
     case 0x88:
-    case 0x89: push_new(NodeKind::kBool).integer = op == 0x88; return false;
+    case 0x89: push_shared(NodeKind::kBool, op == 0x88); return false;
     case 0x8a: push_long(take(little(1))); return false;
     case 0x8b: push_long(take(little(4))); return false;
     case 0x8c: push_text(NodeKind::kText, take(little(1))); return false;

@@ -2,7 +2,7 @@
 // import, no call.
 // Errors   host::Failure kUnsafe for what only executing could give (a call of anything not known
 //          to be data, INST, OBJ, EXT), kCorrupt for a stream that is not sound.
-// Memory   at most a fixed number of bytes for each byte of the stream.
+// Memory   charged as metadata (tools/files/work_budget.h), before it is taken.
 #pragma once
 #include <string>
 #include <string_view>

@@ -33,13 +33,16 @@ class Walk {
   void run() {
     visit(tree_.root, {}, "");
     while (!todo_.empty()) {
-      const Place place = std::move(todo_.back());
-      todo_.pop_back();
-      if (place.leave) {
-        open_[place.node]--;
+      if (todo_.back().items) {
+        next_item();
         continue;
       }
-      expand(place);
+      const Place place = std::move(todo_.back());
+      todo_.pop_back();
+      if (place.leave)
+        open_[place.node]--;
+      else
+        expand(place);
     }
   }
 
@@ -49,6 +52,10 @@ class Walk {
     Path path;
     std::string module;  // names of modules so far, each with its dot: "layer1.0."
     bool leave = false;
+    // a list or keys and values, met one by one: a place for each would copy the path as often
+    const std::vector<NodeId>* items = nullptr;
+    bool is_pairs = false;
+    size_t next = 0;
   };
 
   void count() {
@@ -57,14 +64,14 @@ class Walk {
                  out_->file + ": names more than " + std::to_string(limits_.entries) +
                      " values by sharing a few; it was made to exhaust the reader");
   }
-  /// What a place and the value found there take: a few bytes may name millions by sharing.
-  static void charge(const Path& path, size_t more) {
-    size_t bytes = sizeof(Place) + sizeof(Fact) + (path.size() + 1) * sizeof(std::string) + more;
-    for (const std::string& key : path) bytes += key.size();
-    host::charge_work(1 + path.size());
-    host::charge_memory(bytes);
-  }
+  /// Puts off what is met after its siblings.
   void visit(NodeId node, Path path, std::string module) {
+    size_t bytes = sizeof(Place) + host::text_memory(module.size());
+    for (const std::string& key : path) bytes += sizeof key + host::text_memory(key.size());
+    host::charge_metadata(bytes);
+    meet(node, std::move(path), std::move(module));
+  }
+  void meet(NodeId node, Path path, std::string module) {
     if (node == kNoNode) return;
     if (path.size() > kMostLevels)
       host::fail(host::Exit::kCorrupt,
@@ -72,22 +79,31 @@ class Walk {
     todo_.push_back({node, std::move(path), std::move(module), false});
   }
   static Path below(const Place& place, const std::string& name) {
-    charge(place.path, place.module.size() + name.size());
+    size_t copied = place.module.size() + name.size();
+    for (const std::string& key : place.path) copied += key.size();
+    host::charge_work(1 + place.path.size() + copied / 16);
     Path path = place.path;
     path.push_back(place.module + name);
     return path;
   }
-  /// Children go on the stack in reverse, so that they are met in order.
   void visit_items(const Place& place, const std::vector<NodeId>& items) {
-    for (size_t i = items.size(); i-- > 0;) visit(items[i], below(place, std::to_string(i)), "");
+    todo_.push_back({place.node, place.path, place.module, false, &items, false, 0});
   }
   void visit_pairs(const Place& place, const std::vector<NodeId>& pairs) {
-    for (size_t i = pairs.size() / 2; i-- > 0;)
-      visit(pairs[2 * i + 1], below(place, key_text(tree_, pairs[2 * i])), "");
+    todo_.push_back({place.node, place.path, place.module, false, &pairs, true, 0});
   }
-  void fact(const Place& place, FactValue value) {
-    out_->facts.push_back({full(place), std::move(value)});
+  void next_item() {
+    Place& place = todo_.back();
+    const std::vector<NodeId>& items = *place.items;
+    const size_t i = place.next++;
+    if (place.is_pairs && 2 * i + 1 < items.size())
+      meet(items[2 * i + 1], below(place, key_text(tree_, items[2 * i])), "");
+    else if (!place.is_pairs && i < items.size())
+      meet(items[i], below(place, std::to_string(i)), "");
+    else
+      todo_.pop_back();
   }
+  void fact(const Place& place, FactValue value) { out_->say(full(place), std::move(value)); }
   /// A module's own place has an open dot that names nothing.
   static Path full(const Place& place) {
     Path path = place.path;
@@ -103,10 +119,7 @@ class Walk {
       case NodeKind::kBool: fact(place, node.integer != 0); return;
       case NodeKind::kInteger: fact(place, node.integer); return;
       case NodeKind::kFloat: fact(place, node.number); return;
-      case NodeKind::kText:
-        host::charge_memory(node.text.size());
-        fact(place, node.text);
-        return;
+      case NodeKind::kText: fact(place, node.text); return;
       case NodeKind::kBytes: fact(place, std::to_string(node.text.size()) + " bytes"); return;
       case NodeKind::kGlobal: fact(place, tree_.global_name(place.node)); return;
       // else a bare storage or class
@@ -116,9 +129,10 @@ class Walk {
     if (node.kind == NodeKind::kCall && expand_tensor(place)) return;
     if (open_[place.node]++ > 0) {
       open_[place.node]--;
-      out_->notes.push_back("'" + path_text(place.path) + "' contains itself; it is read once");
+      out_->note("'" + path_text(place.path) + "' contains itself; it is read once");
       return;
     }
+    charge_sharing(place);
     todo_.push_back({place.node, {}, "", true});
     if (node.kind == NodeKind::kDict)
       visit_pairs(place, node.items);
@@ -128,12 +142,18 @@ class Walk {
       visit_items(place, node.items);
   }
 
+  /// A container takes its bytes of the file once. Each further place that holds it makes values
+  /// that the file pays nothing for, though they may be empty and become no fact.
+  void charge_sharing(const Place& place) {
+    if (met_[place.node]) host::charge_metadata(sizeof(Place) + place.path.size() * sizeof(Path));
+    met_[place.node] = true;
+  }
   bool expand_tensor(const Place& place) {
     const Path path = full(place);
     Tensor tensor;
     if (builder_.build(place.node, path_text(path), &tensor)) {
       tensor.path = path;
-      out_->tensors.push_back(std::move(tensor));
+      out_->add(std::move(tensor));
       return true;
     }
     FactValue value;
@@ -143,8 +163,7 @@ class Walk {
     }
     NodeId parts;
     if (builder_.is_sparse(place.node, &parts)) {
-      out_->notes.push_back("'" + path_text(path) +
-                            "' is sparse: its indices, values and size are given");
+      out_->note("'" + path_text(path) + "' is sparse: its indices, values and size are given");
       const std::vector<NodeId>& items = tree_.at(parts).items;
       constexpr const char* kNames[] = {"indices", "values", "size", "is_coalesced"};
       constexpr const char* kCompressed[] = {"compressed_indices", "plain_indices", "values",
@@ -267,6 +286,7 @@ class Walk {
   Checkpoint* out_;
   std::vector<Place> todo_;
   std::vector<uint8_t> open_ = std::vector<uint8_t>(tree_.nodes.size(), 0);
+  std::vector<bool> met_ = std::vector<bool>(tree_.nodes.size(), false);
   uint64_t entries_ = 0;
   bool noted_ = false;
 };

@@ -120,7 +120,7 @@ class Reader {
         Archive::open_bytes(archive_->read(member, kMostNested), name), name, limits_);
     for (Tensor& tensor : part.tensors) {
       tensor.path.insert(tensor.path.begin(), below.begin(), below.end());
-      out_.tensors.push_back(std::move(tensor));
+      out_.add(std::move(tensor));
     }
     for (std::string& note : part.notes) out_.notes.push_back(std::move(note));
   }
@@ -222,7 +222,7 @@ class Reader {
       t.path = below;
       t.path.push_back(name);
       t.is_parameter = entry.value("is_param", false);
-      out_.tensors.push_back(std::move(t));
+      out_.add(std::move(t));
     } catch (const Json::exception& error) {
       refuse(where, std::string("its description cannot be read: ") + error.what());
     }

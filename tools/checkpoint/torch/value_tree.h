@@ -3,6 +3,7 @@
 // recurses.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,7 @@ struct Node {
 };
 
 struct ValueTree {
-  std::vector<Node> nodes;
+  std::deque<Node> nodes;
   NodeId root = kNoNode;
 
   const Node& at(NodeId id) const { return nodes[id]; }

@@ -11,6 +11,7 @@
 #include "tools/cli/output/terminal.h"
 #include "tools/files/failure.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/work_budget.h"
 #include "tools/import/torchscript/import.h"
 #include "tools/weights/programs/read_weights.h"
 
@@ -153,9 +154,14 @@ Json inspect_checkpoint(const InspectArguments& a) {
   for (const checkpoint::Tensor& t : c.tensors) report["tensors"].push_back(tensor_of(t, a.hashes));
   if (c.format == "torchscript") report["program"] = program_of(a.file);
   report["facts"] = Json::array();
-  for (const checkpoint::Fact& f : c.facts)
+  const host::WorkBudget budget(a.file, host::file_bytes(a.file));
+  for (const checkpoint::Fact& f : c.facts) {
+    std::string name = checkpoint::path_text(f.path);
+    constexpr uint64_t kFact = 400;  // an object of three members with a list
+    host::charge_metadata(kFact + 2 * name.size() + f.path.size() * sizeof name);
     report["facts"].push_back(
-        {{"name", checkpoint::path_text(f.path)}, {"path", f.path}, {"value", value_of(f.value)}});
+        {{"name", std::move(name)}, {"path", f.path}, {"value", value_of(f.value)}});
+  }
   return report;
 }
 
