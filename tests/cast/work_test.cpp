@@ -143,6 +143,14 @@ const Kind kKinds[] = {
              g.node("Reshape", {x, i % 2 ? "rows" : "flat"}, {y});
            });
      }},
+    {"sums of two different open dimensions each", 100,
+     [](int n) {
+       OnnxGraph g;
+       for (int i = 0; i <= n; i++) g.input(name("x", i), {name("n", i).c_str()});
+       for (int i = 0; i < n; i++)
+         g.node("Add", {name("x", i), name("x", i + 1)}, {name("y", i)}).output(name("y", i));
+       return g.bytes(18);
+     }},
     {"outputs", 500,
      [](int n) {
        OnnxGraph g;
@@ -191,6 +199,32 @@ TEST_CASE("work: twice the source costs a little more than twice the steps") {
     CHECK(once > 0);
     CHECK(double(twice) <= 2.2 * double(once));  // n log n; what is quadratic gives four
   }
+}
+
+TEST_CASE("work: a dimension of too many symbols is refused with the limit, at one cost") {
+  const auto refused = [](int n) {
+    OnnxGraph g;
+    g.input("x0", {"n0"});
+    for (int i = 0; i < n; i++) {
+      g.input(name("x", i + 1), {name("n", i + 1).c_str()});
+      g.node("Add", {i ? name("y", i) : "x0", name("x", i + 1)}, {name("y", i + 1)});
+    }
+    const std::string bytes = g.output(name("y", n)).bytes(18);
+    const host::TemporaryPath file(".onnx");
+    std::ofstream(file.path(), std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
+    const host::WorkBudget budget("test", bytes.size());
+    try {
+      cast_source(file.path(), {});
+      FAIL("was converted");
+    } catch (const graph::CastError& error) {
+      CHECK(error.exit_code == 4);
+      CHECK(error.message.find("4096 characters") != std::string::npos);
+      CHECK(error.message.find("--dim") != std::string::npos);
+    }
+    return budget.steps();
+  };
+  const uint64_t once = refused(600), twice = refused(1200);
+  CHECK(double(twice) <= 2.2 * double(once));
 }
 
 TEST_CASE("work: what is out of proportion is refused by name, with the way to allow more") {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tools/files/work_budget.h"
+#include "tools/graph/dim_limit.h"
 
 namespace ingot::graph {
 namespace {
@@ -138,13 +139,16 @@ struct DimBuilder {
                                 [](const DimTerm& t) { return t.coefficient == 0; }),
                  merged.end());
     if (merged.size() > kMaxTerms)
-      throw DimError("a dimension is a sum of more than " + std::to_string(kMaxTerms) + " terms");
+      throw DimLimit("a dimension is a sum of more than " + std::to_string(kMaxTerms) +
+                     " terms; bind symbols with --dim NAME=N");
     auto node = std::make_shared<Dim::Node>();
     node->constant = constant;
     node->terms = std::move(merged);
     node->text = sum_text(*node);
+    host::charge_work(node->text.size() / 16);
     if (node->text.size() > kMaxText)
-      throw DimError("the expression of a dimension grows beyond any sensible model");
+      throw DimLimit("the expression of a dimension takes more than " + std::to_string(kMaxText) +
+                     " characters; bind symbols with --dim NAME=N");
     return Dim(std::shared_ptr<const Dim::Node>(std::move(node)));
   }
   static Dim of_term(const DimTerm& term) {
@@ -227,7 +231,8 @@ Dim operator*(const Dim& a, const Dim& b) {
                 [](const DimAtomPtr& x, const DimAtomPtr& y) { return x->key < y->key; });
       builder.terms.push_back(std::move(both));
       if (builder.terms.size() > kMaxTerms * 4)
-        throw DimError("the product of two dimensions has too many terms");
+        throw DimLimit("the product of two dimensions has more than " +
+                       std::to_string(kMaxTerms * 4) + " terms; bind symbols with --dim NAME=N");
     }
   }
   return builder.finish();

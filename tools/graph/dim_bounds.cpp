@@ -1,6 +1,7 @@
 // tools/graph/dim_bounds.cpp - what the bounds of symbols prove about an expression.
 #include <algorithm>
 
+#include "tools/files/work_budget.h"
 #include "tools/graph/dim.h"
 
 namespace ingot::graph {
@@ -41,6 +42,7 @@ Wide floor_quotient(Wide a, Wide b) {
 
 Range range_of(const Dim& d);
 Range range_of(const DimAtom& atom) {
+  host::charge_work(1);
   if (atom.kind == DimAtom::Kind::kSymbol)
     return {atom.low, atom.high > 0 ? Wide(atom.high) : kInfinity};
   const Range a = range_of(atom.a), b = range_of(atom.b);

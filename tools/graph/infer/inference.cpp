@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tools/files/work_budget.h"
+#include "tools/graph/dim_limit.h"
 #include "tools/graph/fold/fold_constants.h"
 #include "tools/graph/infer/infer_shapes.h"
 #include "tools/graph/movement.h"
@@ -165,7 +166,7 @@ void Inference::visit(Node node) {
     refuse(node, refusal);
     out_->push_back(std::move(node));
   } catch (const DimError& error) {
-    throw_cast_error(2, describe(node) + ": " + error.what());
+    throw_cast_error(exit_code(error), describe(node) + ": " + error.what());
   }
 }
 

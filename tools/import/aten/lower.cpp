@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 
+#include "tools/graph/dim_limit.h"
 #include "tools/import/aten/operands.h"
 
 namespace ingot::aten {
@@ -241,7 +242,8 @@ Results lower_call(Builder& b, const Call& call) {
     error.message = described(call) + " at " + placed(call) + ": " + error.message;
     throw;
   } catch (const graph::DimError& error) {
-    graph::throw_cast_error(2, described(call) + " at " + placed(call) + ": " + error.what());
+    graph::throw_cast_error(graph::exit_code(error),
+                            described(call) + " at " + placed(call) + ": " + error.what());
   }
   return unknown_results(call);
 }

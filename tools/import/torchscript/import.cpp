@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/graph/dim_limit.h"
 #include "tools/import/aten/report.h"
 #include "tools/import/torchscript/follow.h"
 
@@ -173,7 +174,7 @@ Program import_torchscript(const std::string& path, const ImportOptions& options
     try {
       return Import(path, options).run();
     } catch (const graph::DimError& error) {
-      throw_cast_error(2, error.what());
+      throw_cast_error(graph::exit_code(error), error.what());
     }
   } catch (graph::CastError& error) {
     if (error.message.compare(0, path.size(), path) != 0)

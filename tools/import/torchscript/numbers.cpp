@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tools/graph/comparison.h"
+#include "tools/graph/dim_limit.h"
 #include "tools/graph/tensor_math.h"
 #include "tools/import/torchscript/interpreter.h"
 
@@ -101,7 +102,7 @@ Value Interpreter::number_operator(const std::string& name, const std::vector<Va
       if (name == "bitwise_not" && known) return Value::of(Dim(~*v[0].integer.value()));
     }
   } catch (const graph::DimError& error) {
-    graph::throw_cast_error(2, place + ": " + error.what());
+    graph::throw_cast_error(graph::exit_code(error), place + ": " + error.what());
   }
   if (!known) return open();
   const double a = real_of(v[0]), b = v.size() == 2 ? real_of(v[1]) : 0;
