@@ -22,6 +22,7 @@ importer::SourceDescription describe_pt2(const std::string& path) { without_json
 }  // namespace ingot::pt2
 #else
 
+#include "tools/graph/dim_limit.h"
 #include "tools/graph/fold/fold_constants.h"
 #include "tools/graph/infer/infer_shapes.h"
 #include "tools/import/aten/operands.h"
@@ -130,7 +131,8 @@ auto named(const std::string& path, Run run) {
     error.message = aten::clean_line(error.message);
     throw;
   } catch (const graph::DimError& error) {
-    throw graph::CastError{2, aten::clean_line(path + ": " + error.what()), {}};
+    throw graph::CastError{
+        graph::exit_code(error), aten::clean_line(path + ": " + error.what()), {}};
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/files/work_budget.h"
+
 namespace ingot::pt2 {
 
 using graph::Dim;
@@ -89,8 +91,13 @@ graph::ValueId Inputs::declare(const std::string& name, DType dtype, Dims dims) 
   model_.values[size_t(id)].shape_known = true;
   model_.graph.inputs.push_back(id);
   // A symbol bound at one place is bound at every place.
-  for (const graph::ValueId input : model_.graph.inputs)
-    for (Dim& d : model_.values[size_t(input)].dims) d = d.substitute(bound_);
+  const bool is_new = bound_.size() != substituted_;
+  substituted_ = bound_.size();
+  const auto& inputs = model_.graph.inputs;
+  for (size_t i = is_new ? 0 : inputs.size() - 1; i < inputs.size(); i++) {
+    host::charge_work(1);
+    for (Dim& d : model_.values[size_t(inputs[i])].dims) d = d.substitute(bound_);
+  }
   for (const auto& [symbol, to] : bound_) model_.symbols.erase(symbol);
   return id;
 }

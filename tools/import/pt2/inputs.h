@@ -35,6 +35,7 @@ class Inputs {
   std::map<std::string, graph::SymbolBounds> stated_;
   std::map<std::string, graph::Dim> bound_;
   std::set<std::string> inputs_, symbols_;
+  size_t substituted_ = 0;  // of the bound symbols, in all inputs
 };
 
 }  // namespace ingot::pt2

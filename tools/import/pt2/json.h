@@ -14,17 +14,12 @@ using Json = nlohmann::json;
 
 [[noreturn]] inline void corrupt(const std::string& what) { graph::throw_cast_error(2, what); }
 
-/// @throws graph::CastError 2 when it is no JSON, host::Failure when it nests deeper than any
-/// program does.
+/// @throws host::Failure when it is no JSON, has a key twice, or nests deeper than any program
+/// does.
 inline Json parse(const std::vector<uint8_t>& text) {
   constexpr int kDeepest = 200;
-  checkpoint::check_json_bounds({reinterpret_cast<const char*>(text.data()), text.size()},
-                                "its program", kDeepest);
-  try {
-    return Json::parse(text.begin(), text.end());
-  } catch (const Json::exception& error) {
-    corrupt(std::string("its program is no sound JSON: ") + error.what());
-  }
+  return checkpoint::parse_sorted_json({reinterpret_cast<const char*>(text.data()), text.size()},
+                                       "its program", kDeepest);
 }
 inline const Json& field(const Json& object, const char* name) {
   static const Json kNothing;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tools/graph/dim_limit.h"
 #include "tools/graph/tensor_math.h"
 #include "tools/import/aten/operands.h"
 #include "tools/import/pt2/expression.h"
@@ -132,8 +133,8 @@ void Translator::declare(const Json& graph, const Json& spec) {
     return declare_weight(text(object(*held, "arg"), "name"), text(*held, "tensor_constant_name"),
                           false);
   if (kind == "constant_input") {
-    names_[text(*held, "name")] = argument(field(*held, "value"), names_);
-    return;
+    Value value = argument(field(*held, "value"), names_);
+    return define(text(*held, "name"), std::move(value), &names_);
   }
   if (kind == "token") return;
   builder_->unsupported.push_back(
@@ -153,14 +154,13 @@ void Translator::declare_user_input(const Json& graph, const Json& input) {
                                      "an input that is no tensor (" + kind + ") is not supported",
                                      "export with tensors"});
     if (kind == "as_sym_int" && held->is_object() && held->contains("as_name"))
-      names_[text(*held, "as_name")] = Value::unknown();
+      define(text(*held, "as_name"), Value::unknown(), &names_);
     return;
   }
   const std::string name = name_in(*held);
   const Json& meta = object(object(graph, "tensor_values"), name.c_str());
   const DType dtype = aten::dtype_of_c10(c10_type_of(integer(field(meta, "dtype"), "dtype")));
-  if (names_.count(name)) corrupt(file_ + ": input '" + name + "' is listed twice");
-  names_[name] = Value::unknown();
+  define(name, Value::unknown(), &names_);
   const auto refuse = [&](const std::string& why) {
     builder_->unsupported.push_back({"input", "", "", name, why, ""});
   };
@@ -191,10 +191,10 @@ void Translator::declare_weight(const std::string& value, const std::string& nam
   try {
     const graph::ValueId id = weights_.load(model, name);
     const aten::Tensor tensor = builder_->own(id);
-    names_[value] = Value::of(tensor);
+    define(value, Value::of(tensor), &names_);
     state_.push_back({name, tensor, id, saved});
   } catch (const Weights::Unreadable& unreadable) {
-    names_[value] = Value::unavailable("reads '" + name + "', which " + unreadable.why);
+    define(value, Value::unavailable("reads '" + name + "', which " + unreadable.why), &names_);
   }
 }
 
@@ -322,9 +322,9 @@ void Translator::run_inner_graph(const Json& node, Names* names, int depth) {
   for (size_t i = 0; i < inputs.size(); i++) {
     const auto [kind, held] = tagged(inputs[i]);
     if (i >= operands.size()) corrupt(file_ + ": '" + target + "' lacks an operand of its graph");
-    if (kind == "as_tensor") local[name_in(*held)] = operands[i];
+    if (kind == "as_tensor") define(name_in(*held), operands[i], &local);
     if (kind == "as_sym_int" && held->contains("as_name"))
-      local[text(*held, "as_name")] = operands[i];
+      define(text(*held, "as_name"), operands[i], &local);
   }
   autocast_ += autocast;
   run_nodes(*inner, &local, depth + 1);
@@ -380,7 +380,8 @@ void Translator::run_symbolic(const std::string& op, const Json& node, Names* na
         out = Value::of(power);
       }
     } catch (const graph::DimError& error) {
-      corrupt(file_ + ": '" + op + "' of sizes: " + error.what());
+      graph::throw_cast_error(graph::exit_code(error),
+                              file_ + ": '" + op + "' of sizes: " + error.what());
     }
   }
   keep(array(node, "outputs"), {out}, names);
@@ -394,18 +395,26 @@ void Translator::keep(const Json& outputs, std::vector<Value> results, Names* na
                          : fewer
                              ? Value::unavailable("reads a result of an operator that is not made")
                              : Value::unknown();
-    if (kind == "as_tensor") (*names)[name_in(*held)] = result;
+    if (kind == "as_tensor") define(name_in(*held), result, names);
     if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") {
-      if (held->is_object() && held->contains("as_name")) (*names)[text(*held, "as_name")] = result;
+      if (held->is_object() && held->contains("as_name"))
+        define(text(*held, "as_name"), result, names);
     }
     if (kind == "as_tensors") {
       if (!held->is_array()) corrupt("a list of outputs is " + std::string(held->type_name()));
       for (size_t k = 0; k < held->size(); k++) {
         const bool listed = result.items && k < result.items->size();
-        (*names)[name_in((*held)[k])] = listed ? (*result.items)[k] : Value::unknown();
+        define(name_in((*held)[k]), listed ? (*result.items)[k] : Value::unknown(), names);
       }
     }
   }
+}
+
+/// Each name is made once: of two makers, which one a reader means is nobody's to say.
+void Translator::define(const std::string& name, Value value, Names* names) {
+  if (name.empty()) return;  // a result that nothing reads
+  if (!names->emplace(name, std::move(value)).second)
+    corrupt(file_ + ": its program makes '" + name + "' twice; export it again");
 }
 
 Value Translator::look_up(const std::string& name, Names& names) {

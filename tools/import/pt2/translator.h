@@ -47,6 +47,7 @@ class Translator {
   static DType said_type(const Json& graph, const std::string& name);
   void run_symbolic(const std::string& op, const Json& node, Names* names);
   void keep(const Json& outputs, std::vector<aten::Value> results, Names* names);
+  void define(const std::string& name, aten::Value value, Names* names);
   aten::Value argument(const Json& value, Names& names);
   aten::Value symbolic(const Json& value, Names& names);
   aten::Value look_up(const std::string& name, Names& names);
