@@ -259,9 +259,15 @@ def main():
     arguments.add_argument("--ingot")
     arguments.add_argument("--work", type=pathlib.Path)
     arguments.add_argument(
-        "--part", nargs="+", choices=programs.PARTS, help="all of them if absent"
+        "--part",
+        nargs="+",
+        action="extend",
+        choices=programs.PARTS,
+        help="all of them if absent",
     )
-    arguments.add_argument("--only", nargs="+", help="names or patterns with * of programs")
+    arguments.add_argument(
+        "--only", nargs="+", action="extend", help="names or patterns with * of programs"
+    )
     arguments.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     arguments.add_argument("--limit", type=int, help="the first N programs")
     arguments.add_argument("--fresh", action="store_true", help="makes results again")
