@@ -30,6 +30,9 @@ extern const Span<const GpuRow> kResizeRows;
 extern const Span<const GpuRow> kRecurrentRows;
 extern const Span<const GpuRow> kDataDependentRows;
 
+/// Parts of scratch begin at multiples of this.
+constexpr uint64_t align256(uint64_t n) { return (n + 255) / 256 * 256; }
+
 /// Blocks that give each of `items` a thread, at most `most` of them (kernels loop with
 /// grid_threads()).
 inline uint32_t blocks_for(int64_t items, int threads, const GpuTraits& traits) {

@@ -9,8 +9,10 @@ using namespace ingot::api;
 
 namespace {
 
-RunPipeline* unwrap(ingot_pipeline* pipeline) { return reinterpret_cast<RunPipeline*>(pipeline); }
-const RunPipeline* unwrap(const ingot_pipeline* pipeline) {
+RunPipeline* unwrap_pipeline(ingot_pipeline* pipeline) {
+  return reinterpret_cast<RunPipeline*>(pipeline);
+}
+const RunPipeline* unwrap_pipeline(const ingot_pipeline* pipeline) {
   return reinterpret_cast<const RunPipeline*>(pipeline);
 }
 
@@ -43,7 +45,7 @@ ingot_code pop(ingot_pipeline* pipeline, uint64_t deadline_ns, uint64_t* out_ite
   if (!pipeline) return refuse_argument("pipeline is null", error);
   ErrorDetail detail;
   uint64_t item = kNoItem;
-  const Status status = pop_slot(unwrap(pipeline), deadline_ns, &item, &detail);
+  const Status status = pop_slot(unwrap_pipeline(pipeline), deadline_ns, &item, &detail);
   if (out_item) *out_item = item;
   return report(status, detail, error);
 }
@@ -62,7 +64,7 @@ ingot_code ingot_pipeline_requirements_of(const ingot_model* model,
   if (const ingot_code code = read_options(options, &request, error)) return code;
   ErrorDetail detail;
   PipelineNeeds needs;
-  const Status status = pipeline_requirements(*api::unwrap(model), request, &needs, &detail);
+  const Status status = pipeline_requirements(*unwrap(model), request, &needs, &detail);
   if (!status.ok()) return report(status, detail, error);
   ingot_pipeline_requirements to = {};
   to.arena_bytes = needs.session.arena_bytes;
@@ -88,50 +90,50 @@ ingot_code ingot_pipeline_create(const ingot_model* model, const ingot_pipeline_
   if (const ingot_code code = read_options(options, &request, error)) return code;
   ErrorDetail detail;
   RunPipeline* pipeline = nullptr;
-  const Status status = create_pipeline(*api::unwrap(model), request, &pipeline, &detail);
+  const Status status = create_pipeline(*unwrap(model), request, &pipeline, &detail);
   if (status.ok()) *out_pipeline = reinterpret_cast<ingot_pipeline*>(pipeline);
   return report(status, detail, error);
 }
 
 void ingot_pipeline_destroy(ingot_pipeline* pipeline) {
-  if (pipeline) destroy_pipeline(unwrap(pipeline));
+  if (pipeline) destroy_pipeline(unwrap_pipeline(pipeline));
 }
 
 const ingot_session* ingot_pipeline_session(const ingot_pipeline* pipeline) {
-  return pipeline ? reinterpret_cast<const ingot_session*>(&session_of(*unwrap(pipeline)))
+  return pipeline ? reinterpret_cast<const ingot_session*>(&session_of(*unwrap_pipeline(pipeline)))
                   : nullptr;
 }
 
 uint32_t ingot_pipeline_free(const ingot_pipeline* pipeline) {
-  return pipeline ? free_slots(*unwrap(pipeline)) : 0;
+  return pipeline ? free_slots(*unwrap_pipeline(pipeline)) : 0;
 }
 
 ingot_code ingot_pipeline_acquire(ingot_pipeline* pipeline, ingot_error* error) {
   if (!pipeline) return refuse_argument("pipeline is null", error);
   ErrorDetail detail;
-  if (has_loader(*unwrap(pipeline)))
+  if (has_loader(*unwrap_pipeline(pipeline)))
     return report(fail(&detail, Code::kWrongState, "acquire: the loader is the producer"), detail,
                   error);
-  return report(acquire_slot(unwrap(pipeline), &detail), detail, error);
+  return report(acquire_slot(unwrap_pipeline(pipeline), &detail), detail, error);
 }
 ingot_code ingot_pipeline_input(ingot_pipeline* pipeline, uint32_t index,
                                 ingot_tensor* out_tensor) {
   if (!pipeline || !out_tensor) return INGOT_INVALID_ARGUMENT;
-  const RunPipeline& p = *unwrap(pipeline);
+  const RunPipeline& p = *unwrap_pipeline(pipeline);
   return view(pipeline_input(p, index), index, model_of(p).program.inputs.size, out_tensor);
 }
 ingot_code ingot_pipeline_push(ingot_pipeline* pipeline, ingot_error* error) {
   if (!pipeline) return refuse_argument("pipeline is null", error);
   ErrorDetail detail;
-  if (has_loader(*unwrap(pipeline)))
+  if (has_loader(*unwrap_pipeline(pipeline)))
     return report(fail(&detail, Code::kWrongState, "push: the loader is the producer"), detail,
                   error);
-  return report(push_slot(unwrap(pipeline), &detail), detail, error);
+  return report(push_slot(unwrap_pipeline(pipeline), &detail), detail, error);
 }
 ingot_code ingot_pipeline_finish(ingot_pipeline* pipeline) {
   if (!pipeline) return INGOT_INVALID_ARGUMENT;
-  if (has_loader(*unwrap(pipeline))) return INGOT_WRONG_STATE;
-  finish_pipeline(unwrap(pipeline));
+  if (has_loader(*unwrap_pipeline(pipeline))) return INGOT_WRONG_STATE;
+  finish_pipeline(unwrap_pipeline(pipeline));
   return INGOT_OK;
 }
 
@@ -145,16 +147,16 @@ ingot_code ingot_pipeline_pop_until(ingot_pipeline* pipeline, uint64_t deadline_
 ingot_code ingot_pipeline_output(ingot_pipeline* pipeline, uint32_t index,
                                  ingot_tensor* out_tensor) {
   if (!pipeline || !out_tensor) return INGOT_INVALID_ARGUMENT;
-  const RunPipeline& p = *unwrap(pipeline);
+  const RunPipeline& p = *unwrap_pipeline(pipeline);
   return view(pipeline_output(p, index), index, model_of(p).program.outputs.size, out_tensor);
 }
 ingot_code ingot_pipeline_release(ingot_pipeline* pipeline, ingot_error* error) {
   if (!pipeline) return refuse_argument("pipeline is null", error);
   ErrorDetail detail;
-  return report(release_slot(unwrap(pipeline), &detail), detail, error);
+  return report(release_slot(unwrap_pipeline(pipeline), &detail), detail, error);
 }
 void ingot_pipeline_cancel(ingot_pipeline* pipeline) {
-  if (pipeline) cancel_pipeline(unwrap(pipeline));
+  if (pipeline) cancel_pipeline(unwrap_pipeline(pipeline));
 }
 
 }  // extern "C"

@@ -8,7 +8,7 @@ using namespace ingot::api;
 
 namespace {
 
-const DeviceAssignment* unwrap(const ingot_assignment* assignment) {
+const DeviceAssignment* unwrap_assignment(const ingot_assignment* assignment) {
   return reinterpret_cast<const DeviceAssignment*>(assignment);
 }
 
@@ -139,7 +139,7 @@ void ingot_assignment_destroy(ingot_assignment* assignment) {
 ingot_code ingot_assignment_weight(const ingot_assignment* assignment, uint32_t index,
                                    ingot_weight* out_weight, ingot_weight_place* out_place) {
   if (!assignment) return INGOT_INVALID_ARGUMENT;
-  const DeviceAssignment& a = *unwrap(assignment);
+  const DeviceAssignment& a = *unwrap_assignment(assignment);
   if (index >= a.weights.size) return INGOT_NOT_FOUND;
   const AssignedWeight& from = a.weights[index];
   if (out_weight && !write_sized(weight_of(from), out_weight)) return INGOT_INVALID_ARGUMENT;
@@ -153,19 +153,19 @@ ingot_code ingot_assignment_weight(const ingot_assignment* assignment, uint32_t 
 }
 
 const char* ingot_assignment_device(const ingot_assignment* assignment, uint32_t index) {
-  return assignment && index < unwrap(assignment)->device_count
-             ? unwrap(assignment)->devices[index].name
+  return assignment && index < unwrap_assignment(assignment)->device_count
+             ? unwrap_assignment(assignment)->devices[index].name
              : nullptr;
 }
 
 int32_t ingot_assignment_instruction(const ingot_assignment* assignment, uint32_t instruction) {
-  if (!assignment || instruction >= unwrap(assignment)->of_instruction.size) return -1;
-  return unwrap(assignment)->of_instruction[instruction];
+  if (!assignment || instruction >= unwrap_assignment(assignment)->of_instruction.size) return -1;
+  return unwrap_assignment(assignment)->of_instruction[instruction];
 }
 
 const char* ingot_assignment_reason(const ingot_assignment* assignment, uint32_t instruction) {
-  if (!assignment || instruction >= unwrap(assignment)->reasons.size) return "";
-  return sentence_of(unwrap(assignment)->reasons[instruction]);
+  if (!assignment || instruction >= unwrap_assignment(assignment)->reasons.size) return "";
+  return sentence_of(unwrap_assignment(assignment)->reasons[instruction]);
 }
 
 ingot_code ingot_session_share(const ingot_session* session, uint32_t index,

@@ -11,9 +11,9 @@
 namespace ingot {
 namespace {
 
-std::atomic<uint32_t> known{0};  // 0 not asked yet, 1 no, 2 yes
+std::atomic<uint32_t> g_f16c{0};  // 0 not asked yet, 1 no, 2 yes
 
-bool ask() {
+bool ask_for_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return false;
   constexpr unsigned kWanted = bit_AVX | bit_F16C | bit_OSXSAVE;
@@ -24,8 +24,8 @@ bool ask() {
 }
 
 bool has_f16c() {
-  uint32_t answer = known.load(std::memory_order_relaxed);
-  if (answer == 0) known.store(answer = ask() ? 2 : 1, std::memory_order_relaxed);
+  uint32_t answer = g_f16c.load(std::memory_order_relaxed);
+  if (answer == 0) g_f16c.store(answer = ask_for_f16c() ? 2 : 1, std::memory_order_relaxed);
   return answer == 2;
 }
 

@@ -17,16 +17,16 @@ struct FlowArrays {
   int32_t *latest_before, *latest_from;
   // nearest ancestor or self that an instruction writes or that is no view
   int32_t* owner;
-  uint32_t* overwrites;      // number of in_place steps from the root
-  uint32_t* writer_step;     // first; kNoStep: nobody writes it
+  uint32_t* overwrites;   // number of in_place steps from the root
+  uint32_t* writer_step;  // first; kNoStep: nobody writes it
   uint32_t* last_read;
   uint32_t* written_in;  // subprogram + 1 while walking
   uint8_t* has_writer;
   uint8_t* is_carried;  // by some Loop
-  uint8_t* active;  // by subprogram
+  uint8_t* active;      // by subprogram
 };
 
-FlowArrays take_arrays(Block* block, const ProgramDef& p) {
+FlowArrays take_flow_arrays(Block* block, const ProgramDef& p) {
   const uint64_t n = p.values.size;
   FlowArrays a;
   a.first = block->take<uint32_t>(n), a.end = block->take<uint32_t>(n),
@@ -356,11 +356,11 @@ class Flow {
 
 }  // namespace
 
-void count_dataflow(const ProgramDef& program, Block* block) { take_arrays(block, program); }
+void count_dataflow(const ProgramDef& program, Block* block) { take_flow_arrays(block, program); }
 
 Status prove_dataflow(const ProgramDef& program, const BoundProgram& bound, Block* block,
                       ErrorDetail* detail) {
-  const FlowArrays a = take_arrays(block, program);
+  const FlowArrays a = take_flow_arrays(block, program);
   if (!block->fits()) return fail(detail, Code::kInternal, "binding memory", block->used(), 0);
   for (const InstructionDef& i : program.instructions)
     for (uint32_t k = 0; k < i.output_count; k++)

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kAlign = 8;
 constexpr uint64_t kMaxStateExtent = uint64_t{1} << 40;
-constexpr uint64_t kMaxNameBytes = 4096;
+constexpr uint64_t kMaxStateNameBytes = 4096;
 
 uint64_t padded(uint64_t bytes) { return (bytes + kAlign - 1) & ~(kAlign - 1); }
 
@@ -34,7 +34,7 @@ bool next_state_record(const StateFile& file, uint64_t* at, StateRecord* out) {
   record.bytes = load_little<uint64_t>(head + 8);
   if (record.type.rank > kMaxRank || dtype_bytes(record.type.dtype) == 0 || head[6] || head[7])
     return false;
-  if (record.name_bytes > kMaxNameBytes || record.bytes > file.size) return false;
+  if (record.name_bytes > kMaxStateNameBytes || record.bytes > file.size) return false;
   *at += kStateRecordBytes;
   if (!fits(8 * uint64_t(record.type.rank))) return false;
   int64_t elements = 1;
@@ -123,7 +123,7 @@ uint8_t* StateWriter::take(uint64_t bytes) {
 
 uint8_t* StateWriter::add(const char* name, const TensorType& type, uint64_t data_bytes) {
   uint64_t name_bytes = std::strlen(name);
-  if (name_bytes > kMaxNameBytes) name_bytes = kMaxNameBytes;
+  if (name_bytes > kMaxStateNameBytes) name_bytes = kMaxStateNameBytes;
   if (uint8_t* head = take(kStateRecordBytes)) {
     store_little<uint32_t>(head, uint32_t(name_bytes));
     head[4] = uint8_t(type.dtype);

@@ -28,7 +28,7 @@ uint64_t resolved_bytes(const OpenModel& model, const BoundProgram& bound, uint3
   return 0;
 }
 
-uint64_t rounded(uint64_t bytes, uint64_t to) { return (bytes + to - 1) & ~(to - 1); }
+uint64_t rounded_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) & ~(to - 1); }
 
 /// Of a value at any binding.
 uint64_t most_bytes(const Preparation& p, int32_t value) {
@@ -38,7 +38,7 @@ uint64_t most_bytes(const Preparation& p, int32_t value) {
 
 uint64_t port_bytes(const Preparation& p, Span<const PortDef> ports) {
   uint64_t total = 0;
-  for (const PortDef& port : ports) total += rounded(most_bytes(p, port.value), 64);
+  for (const PortDef& port : ports) total += rounded_up(most_bytes(p, port.value), 64);
   return total;
 }
 
@@ -122,7 +122,7 @@ void fill_port(const OpenModel& model, const Preparation& p, const LifetimeRules
   if (on_host) return;
   port->host_copy = *host_copies;
   port->view.data = port->host_copy;
-  *host_copies += rounded(most_bytes(p, port->value), 64);
+  *host_copies += rounded_up(most_bytes(p, port->value), 64);
 }
 
 size_t measured_count(const ProgramDef& program) {
@@ -213,7 +213,7 @@ void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& a
     if (const uint64_t bytes = resolved_bytes(model, p.planned.bound, i)) {
       std::memcpy(attributes, call->arguments.attributes, size_t(bytes));
       call->arguments.attributes = attributes;
-      attributes += rounded(bytes, kAttributeAlignment);
+      attributes += rounded_up(bytes, kAttributeAlignment);
     }
     if (is_control(instruction.op)) continue;
     call->kernel = find_kernel(*model.kernels, instruction.op, call->arguments);
@@ -262,7 +262,7 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
   for (uint32_t i = 0; i < program.instructions.size; i++) {
     operands +=
         uint64_t{program.instructions[i].input_count} + program.instructions[i].output_count;
-    attributes += rounded(resolved_bytes(model, p.planned.bound, i), kAttributeAlignment);
+    attributes += rounded_up(resolved_bytes(model, p.planned.bound, i), kAttributeAlignment);
   }
   Tables t;
   t.session = carver->take<RunSession>(1);
@@ -300,18 +300,18 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
 uint64_t pinned_bytes(const OpenModel& model, const Preparation& p) {
   if (!p.device.interface->reserve_host) return 0;
   const ProgramDef& program = model.program;
-  const uint64_t bytes = rounded(route_count(program) * sizeof(PortDescriptor), 64) +
-                         rounded(measured_count(program) * sizeof(int64_t), 64) +
+  const uint64_t bytes = rounded_up(route_count(program) * sizeof(PortDescriptor), 64) +
+                         rounded_up(measured_count(program) * sizeof(int64_t), 64) +
                          port_bytes(p, program.inputs) + port_bytes(p, program.outputs);
   return bytes ? bytes : 64;
 }
 
 void use_pinned(const OpenModel& model, uint8_t* pinned, Tables* t) {
   t->descriptors = reinterpret_cast<PortDescriptor*>(pinned);
-  t->host_copies = pinned + rounded(route_count(model.program) * sizeof(PortDescriptor), 64);
+  t->host_copies = pinned + rounded_up(route_count(model.program) * sizeof(PortDescriptor), 64);
   const size_t measured = measured_count(model.program);
   if (measured) t->found = reinterpret_cast<int64_t*>(t->host_copies);
-  t->host_copies += rounded(measured * sizeof(int64_t), 64);
+  t->host_copies += rounded_up(measured * sizeof(int64_t), 64);
 }
 
 Status read_known(const OpenModel& model, const Tables& t, ErrorDetail* detail) {

@@ -6,7 +6,7 @@
 namespace ingot {
 namespace {
 
-void drop(const OpenModel& model) {
+void drop_tunings_of(const OpenModel& model) {
   const Allocator from = allocator_of(model);
   from.release(from.user, model.tunings.data, model.tunings.size);
 }
@@ -27,7 +27,7 @@ Status read(const OpenModel& model, ErrorDetail* detail) {
     return status;
   }
   model.tunings = {bytes, size_t(part.bytes)};
-  model.drop_tunings = drop;
+  model.drop_tunings = drop_tunings_of;
   return {};
 }
 

@@ -39,6 +39,9 @@ class Folder {
   std::string path_;
 };
 
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 std::string slurp(const std::string& path);
 void spill(const std::string& path, const std::string& bytes);
 

@@ -14,10 +14,6 @@ using Json = nlohmann::json;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 void put(const Folder& root, const std::string& path, const std::string& text) {
   const std::filesystem::path file = root / path;
   std::filesystem::create_directories(file.parent_path());

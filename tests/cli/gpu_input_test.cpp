@@ -15,10 +15,6 @@ namespace {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 /// `ingot run` of the small network, with the fake driver where the environment names no other.
 struct Machine {
   const Folder folder;

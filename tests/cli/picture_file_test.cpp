@@ -13,10 +13,6 @@ using ingot::host::Array;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 const RunOptions& fake_gpu() {
   static const RunOptions options = {{{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}}, {}};
   return options;

@@ -20,10 +20,6 @@ using Json = nlohmann::json;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 /// A frame with edges and gradients.
 std::vector<uint8_t> noise(size_t bytes) {
   std::vector<uint8_t> all(bytes);

@@ -32,10 +32,6 @@ std::vector<uint8_t> answer(const Folder& folder, const std::string& model,
   return ingot::host::read_npz(folder / "out.npz").at(0).bytes;
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE(

@@ -31,10 +31,6 @@ const Array& array_of(const std::vector<Array>& arrays, const std::string& name)
   return arrays[0];
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE(

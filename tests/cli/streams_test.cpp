@@ -32,10 +32,6 @@ void age(const Folder& folder) {
   }
 }
 
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("-: standard input is a source, a file, inputs; standard output takes what is written") {
@@ -46,7 +42,7 @@ TEST_CASE("-: standard input is a source, a file, inputs; standard output takes 
   const Ran streamed = run({"convert", "-", "-o", "-"}, reading(source));
   CHECK(streamed.exit == 0);
   CHECK(streamed.out == slurp(model));
-  CHECK(holds(streamed.err, "standard output: "));
+  CHECK(has(streamed.err, "standard output: "));
   const Ran checked = run({"convert", source, "-o", "-", "--golden", data("linear.npz")});
   CHECK(checked.exit == 0);
   spill(folder / "checked.ingot", checked.out);
@@ -67,14 +63,14 @@ TEST_CASE("-: standard input is a source, a file, inputs; standard output takes 
 TEST_CASE("-: what cannot be is one line with exit 1") {
   const Ran unnamed = run({"convert", "-"}, reading(data("linear.onnx")));
   CHECK(unnamed.exit == 1);
-  CHECK(holds(unnamed.err, "-o OUT.ingot"));
+  CHECK(has(unnamed.err, "-o OUT.ingot"));
   const Ran twice =
       run({"run", "-", "--inputs", "-", "--outputs", "-"}, reading(data("linear.onnx")));
   CHECK(twice.exit == 1);
-  CHECK(holds(twice.err, "given twice"));
+  CHECK(has(twice.err, "given twice"));
   const Ran empty = run({"inspect", "-"});  // /dev/null
   CHECK(empty.exit == 2);
-  CHECK(holds(empty.err, "standard input"));
+  CHECK(has(empty.err, "standard input"));
   for (const Ran* ran : {&unnamed, &twice, &empty}) CHECK(is_one_error_line(ran->err));
 }
 
@@ -98,13 +94,13 @@ TEST_CASE(
   CHECK(run({"help"}).out == run({"--help"}).out);
   const Ran typo = run({"help", "konvert"});
   CHECK(typo.exit == 1);
-  CHECK(holds(typo.err, "did you mean 'convert'?"));
+  CHECK(has(typo.err, "did you mean 'convert'?"));
   const std::string convert = run({"help", "convert"}).out;
-  CHECK(holds(convert, "\nWeights from a checkpoint:\n"));
-  CHECK(holds(convert, "(default: auto)"));
-  CHECK(holds(run({"help", "run"}).out, "(default: share)"));
+  CHECK(has(convert, "\nWeights from a checkpoint:\n"));
+  CHECK(has(convert, "(default: auto)"));
+  CHECK(has(run({"help", "run"}).out, "(default: share)"));
   const std::string all = run({"--help"}).out;
-  for (const char* heading : {"\nRun:\n", "\nCheck:\n", "\nHelp:\n"}) CHECK(holds(all, heading));
+  for (const char* heading : {"\nRun:\n", "\nCheck:\n", "\nHelp:\n"}) CHECK(has(all, heading));
   for (const char* command :
        {"convert", "run", "bench", "compare", "tune", "inspect", "doctor", "why"}) {
     const std::string text = run({command, "--help"}).out;
@@ -124,7 +120,7 @@ TEST_CASE("-V is --version, -q leaves out notes and the summary") {
   CHECK(quiet.exit == 0);
   CHECK(quiet.out.empty());
   CHECK(quiet.err.empty());
-  CHECK(holds(run({"inspect", "--quiet", folder / "m.ingot"}).out, "Ingot file"));
+  CHECK(has(run({"inspect", "--quiet", folder / "m.ingot"}).out, "Ingot file"));
   CHECK(run({"inspect", "-q", folder / "none.ingot"}).err != "");
 }
 
@@ -138,12 +134,12 @@ TEST_CASE(
   const Json file = Json::parse(run({"inspect", model, "--ops", "--plan", "--json"}).out);
   CHECK(source["ops"] == file["ops"]);
   CHECK(source["plan"] == file["plan"]);
-  CHECK(holds(run({"inspect", data("linear.onnx"), "--ops"}).out, "\nInstructions\n"));
+  CHECK(has(run({"inspect", data("linear.onnx"), "--ops"}).out, "\nInstructions\n"));
   for (const char* option : {"--ops", "--tensors", "--plan", "--metadata"}) {
     const Ran ran = run({"inspect", data("linear.npz"), option});
     CHECK(ran.exit == 1);
     CHECK(is_one_error_line(ran.err));
-    CHECK(holds(ran.err, option));
+    CHECK(has(ran.err, option));
   }
   CHECK(run({"inspect", model, "--hashes"}).exit == 1);
 }

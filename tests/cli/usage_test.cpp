@@ -6,9 +6,9 @@
 using namespace cli_test;
 
 namespace {
-const char* const kCommands[] = {"convert",   "inspect",    "run",     "bench",
-                                 "check",     "verify",     "why",     "kernels",
-                                 "operators", "completion", "upgrade", "doctor"};
+const char* const kCommandNames[] = {"convert",   "inspect",    "run",     "bench",
+                                     "check",     "verify",     "why",     "kernels",
+                                     "operators", "completion", "upgrade", "doctor"};
 }
 
 TEST_CASE("--help: every command says what it does, its options, and examples") {
@@ -16,7 +16,7 @@ TEST_CASE("--help: every command says what it does, its options, and examples") 
   CHECK(all.exit == 0);
   CHECK(all.err.empty());
   CHECK(all.out.find("Exit codes: 0 ok, 1 usage") != std::string::npos);
-  for (const char* command : kCommands) {
+  for (const char* command : kCommandNames) {
     CAPTURE(command);
     CHECK(all.out.find(command) != std::string::npos);
     const Ran ran = run({command, "--help"});
@@ -132,7 +132,7 @@ TEST_CASE("completion: each shell's script knows every command and option") {
     CAPTURE(shell);
     const Ran ran = run({"completion", shell});
     CHECK(ran.exit == 0);
-    for (const char* command : kCommands) CHECK(ran.out.find(command) != std::string::npos);
+    for (const char* command : kCommandNames) CHECK(ran.out.find(command) != std::string::npos);
     for (const char* option : {"arena-bytes", "io-layout", "golden"})
       CHECK(ran.out.find(option) != std::string::npos);
   }

@@ -13,10 +13,6 @@ using namespace ingot;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 /// y = |x| through a loop of `most` iterations; a golden of zeros. y and x are [extents].
 std::string looping(const Folder& folder, int64_t most, std::vector<int64_t> extents = {4}) {
   cast::FileSpec f;

@@ -19,11 +19,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Networks& networks() {
-  static Networks all;
-  return all;
-}
-
 struct Found {
   bool located = false, planted = false;
   std::string text;

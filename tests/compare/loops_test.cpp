@@ -15,11 +15,6 @@ using compare::Iterations;
 
 namespace {
 
-Networks& networks() {
-  static Networks all;
-  return all;
-}
-
 cli::DepartureQuestion question() {
   cli::DepartureQuestion q;
   q.source = networks().source("loops");
@@ -28,11 +23,11 @@ cli::DepartureQuestion question() {
   return q;
 }
 
-struct Tally {
+struct LoopTally {
   size_t planted = 0, located = 0;
-  ~Tally() { printf("compare: %zu of %zu planted faults located: loops\n", located, planted); }
+  ~LoopTally() { printf("compare: %zu of %zu planted faults located: loops\n", located, planted); }
 };
-Tally g_tally;
+LoopTally g_loop_tally;
 
 /// Checks who is blamed, for which node, and since when.
 void check_blamed(const cli::DepartureAnswer& a, Culprit culprit, const std::string& by,
@@ -44,9 +39,9 @@ void check_blamed(const cli::DepartureAnswer& a, Culprit culprit, const std::str
   CHECK(a.pass.rfind(by, 0) == 0);
   CHECK(is_right_node);
   CHECK(a.iterations == iterations);
-  g_tally.planted++;
-  g_tally.located += a.culprit == culprit && a.pass.rfind(by, 0) == 0 && is_right_node &&
-                     a.iterations == iterations;
+  g_loop_tally.planted++;
+  g_loop_tally.located += a.culprit == culprit && a.pass.rfind(by, 0) == 0 && is_right_node &&
+                          a.iterations == iterations;
 }
 
 cli::DepartureAnswer planted_in(const std::string& stage, const Change& change) {

@@ -25,4 +25,10 @@ class Networks {
   std::map<std::string, bool> made_;
 };
 
+/// Made once for all tests of the program.
+inline Networks& networks() {
+  static Networks all;
+  return all;
+}
+
 }  // namespace ingot::test

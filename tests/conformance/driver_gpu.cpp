@@ -15,8 +15,8 @@ namespace {
 
 using test::BareGpu;
 
-constexpr size_t kGuard = 256;
-constexpr uint8_t kPattern = 0xa5;
+constexpr size_t kDriverGuard = 256;
+constexpr uint8_t kDriverPattern = 0xa5;
 
 BareGpu& gpu() {
   static BareGpu* const found = [] {
@@ -35,8 +35,8 @@ BareGpu& gpu() {
 class Guarded {
  public:
   Guarded(const void* contents, uint64_t bytes)
-      : start_(kGuard + reinterpret_cast<uintptr_t>(contents) % 16),
-        host_(start_ + bytes + kGuard, kPattern),
+      : start_(kDriverGuard + reinterpret_cast<uintptr_t>(contents) % 16),
+        host_(start_ + bytes + kDriverGuard, kDriverPattern),
         bytes_(bytes) {
     if (contents && bytes) std::memcpy(host_.data() + start_, contents, bytes);
     address_ = gpu().allocate(host_.size());
@@ -51,7 +51,7 @@ class Guarded {
   const uint8_t* fetch() {
     gpu().download(host_.data(), address_, host_.size());
     for (size_t i = 0; i < host_.size(); i++)
-      if ((i < start_ || i >= start_ + bytes_) && host_[i] != kPattern) {
+      if ((i < start_ || i >= start_ + bytes_) && host_[i] != kDriverPattern) {
         std::fprintf(stderr, "conformance: a kernel wrote %s its operand\n",
                      i < start_ ? "before" : "behind");
         std::abort();

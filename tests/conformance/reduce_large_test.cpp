@@ -17,7 +17,7 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 
-Tolerance of(DType d) {
+Tolerance tolerance_of(DType d) {
   return d == DType::kF16    ? Tolerance{4e-3, 4e-3}
          : d == DType::kBF16 ? Tolerance{3e-2, 3e-2}
                              : Tolerance{5e-4, 5e-4};
@@ -41,7 +41,13 @@ TEST_CASE("reduce: long rows, many rows, many columns") {
         for (size_t i = 0; i < y.size(); i++)
           if (r.axes >> i & 1) y[i] = 1;
         const bool product = ReduceKind(kind) == ReduceKind::kProd;
-        Case c{"kind " + std::to_string(kind), OpCode::kReduce, &t, {}, {Tensor(d, y)}, of(d), {}};
+        Case c{"kind " + std::to_string(kind),
+               OpCode::kReduce,
+               &t,
+               {},
+               {Tensor(d, y)},
+               tolerance_of(d),
+               {}};
         c.inputs = {Tensor(d, r.x).random(uint32_t(kind), product ? 0.999 : 0, product ? 1 : 2)};
         c.tolerance = {5e-2, 5e-2};
         run_case(c);
@@ -74,7 +80,7 @@ TEST_CASE("softmax, normalize: rows held, rows too long to hold, more rows than 
                     &last,
                     {Tensor(d, x, p).random(3, -9, 9)},
                     {Tensor(d, x, p)},
-                    of(d),
+                    tolerance_of(d),
                     {}});
           if (x[1] > 1024) continue;
           run_case({"columns",
@@ -82,7 +88,7 @@ TEST_CASE("softmax, normalize: rows held, rows too long to hold, more rows than 
                     &first,
                     {Tensor(d, x, p).random(4, -9, 9)},
                     {Tensor(d, x, p)},
-                    of(d),
+                    tolerance_of(d),
                     {}});
         }
         for (NormKind kind : {NormKind::kLayer, NormKind::kRms}) {
@@ -94,7 +100,7 @@ TEST_CASE("softmax, normalize: rows held, rows too long to hold, more rows than 
                     &t,
                     {Tensor(d, x, p).random(5, -2, 3), scale, bias},
                     {Tensor(d, x, p)},
-                    of(d),
+                    tolerance_of(d),
                     {}});
         }
       }

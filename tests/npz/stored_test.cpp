@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path kData = INGOT_NPZ_DATA;
+const fs::path kStoredData = INGOT_NPZ_DATA;
 
 /// 0, or the exit code of the refusal.
 int exit_of(const std::string& path, std::vector<Array>* out = nullptr) {
@@ -33,7 +33,7 @@ int exit_of(const std::string& path, std::vector<Array>* out = nullptr) {
 
 TEST_CASE(
     "stored npz: the same arrays as libzip gives, and packed ones are refused with what to do") {
-  const std::string path = (kData / "sound_stored.npz").string();
+  const std::string path = (kStoredData / "sound_stored.npz").string();
   std::vector<Array> mine;
   REQUIRE(exit_of(path, &mine) == 0);
   CHECK(mine.size() == 42);
@@ -49,7 +49,7 @@ TEST_CASE(
       CHECK(mine[i].text == theirs[i].text);
     }
   }
-  CHECK(exit_of((kData / "sound_deflated.npz").string()) == 4);
+  CHECK(exit_of((kStoredData / "sound_deflated.npz").string()) == 4);
 }
 
 TEST_CASE(

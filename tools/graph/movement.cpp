@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tools/graph/fold_arithmetic.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
@@ -11,11 +12,6 @@ namespace {
 using Ints = std::vector<int64_t>;
 using Sources = std::optional<Ints>;
 
-int64_t count_of(const Ints& dims) {
-  int64_t n = 1;
-  for (const int64_t d : dims) n *= d;
-  return n;
-}
 /// Calls f(index, position) for every element in row-major order.
 template <class F>
 void for_each_index(const Ints& dims, const F& f) {

@@ -28,7 +28,7 @@
 namespace ingot::cpu {
 namespace {
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kOracleEntries[] = {
     {OpCode::kConv2d, "oracle_conv2d", &kConv2dContract, nullptr, oracle::conv2d},
     {OpCode::kChain, "oracle_chain", &kChainContract, nullptr, oracle::chain},
     {OpCode::kLinear, "oracle_linear", &kLinearContract, nullptr, oracle::linear},
@@ -72,7 +72,7 @@ constexpr KernelEntry kEntries[] = {
 
 }  // namespace
 
-const KernelTable kOracleKernels = {"oracle", kEntries, sizeof(kEntries) / sizeof(KernelEntry) - 1,
-                                    nullptr};
+const KernelTable kOracleKernels = {"oracle", kOracleEntries,
+                                    sizeof(kOracleEntries) / sizeof(KernelEntry) - 1, nullptr};
 
 }  // namespace ingot::cpu

@@ -9,17 +9,18 @@ AttentionOperand operand_of(const TensorView& t, const attention::Heads& h) {
   return {t.as<float>(), h.batch_stride, h.head_stride, h.token_stride};
 }
 
-Status plan(const GpuWork& work) {
+Status plan_attention(const GpuWork& work) {
   if (work.arguments->outputs[0].elements() == 0) return {};
   const AttentionParams p = attention_params(work, kAttentionQueries);
   return launch(work, KernelId::attention, blocks_for(p.tiles, 1, work.traits), p);
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kAttention, "attention", nullptr, nullptr, plan}};
+constexpr GpuRow kAttentionTable[] = {
+    {OpCode::kAttention, "attention", nullptr, nullptr, plan_attention}};
 
 }  // namespace
 
-const Span<const GpuRow> kAttentionRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kAttentionRows = Span<const GpuRow>(kAttentionTable);
 
 AttentionParams attention_params(const GpuWork& work, int rows) {
   const OpArguments& g = *work.arguments;

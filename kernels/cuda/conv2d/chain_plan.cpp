@@ -29,7 +29,7 @@ struct Buffers {
   static int64_t row(const conv::Extents& e) { return round_up(e.o, 4); }
 };
 
-bool supports(const OpArguments& a, const GpuTraits&, GpuPrecision) {
+bool supports_chain(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const ChainAttributes& t = a.as<ChainAttributes>();
   for (uint32_t i = 0; i < t.stage_count; i++) {
     const Packing packing =
@@ -41,12 +41,12 @@ bool supports(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   return true;
 }
 
-uint64_t scratch(const OpArguments& a, const GpuTraits&, GpuPrecision) {
+uint64_t chain_scratch(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const Buffers b(a);
   return b.bytes[0] + b.bytes[1];
 }
 
-Status plan(const GpuWork& work) {
+Status plan_chain(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   const ChainAttributes& t = a.as<ChainAttributes>();
   const Buffers buffers(a);
@@ -86,10 +86,11 @@ Status plan(const GpuWork& work) {
   return {};
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kChain, "chain", supports, scratch, plan}};
+constexpr GpuRow kChainTable[] = {
+    {OpCode::kChain, "chain", supports_chain, chain_scratch, plan_chain}};
 
 }  // namespace
 
-const Span<const GpuRow> kChainRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kChainRows = Span<const GpuRow>(kChainTable);
 
 }  // namespace ingot::cuda

@@ -58,7 +58,6 @@ Status launch_each(const GpuWork& work, const ConvJob& j) {
 
 /// One output a thread beside tiles: only where there are so few that blocks of tiles would leave
 /// multiprocessors idle.
-constexpr int64_t kFewInAll = 1 << 16;
 
 bool is_pointwise(const Conv2dAttributes& t) {
   return t.kernel_h == 1 && t.kernel_w == 1 && t.stride_h == 1 && t.stride_w == 1 &&
@@ -113,7 +112,7 @@ void list_ways(const ConvJob& j, const ConvParams& p, const GpuTraits& traits, C
   if (is_pointwise(*j.t) && !grouped && p.pixels <= SkinnyShape::kRows)
     list->add({"few_rows", 1, kFewRowsWay}, -1);
   list_conv_tiles(p, traits, list);
-  if (p.pixels <= kFewInAll / (p.outputs * p.groups))
+  if (p.pixels <= kMaxOneEach / (p.outputs * p.groups))
     list->add({"one_each", 1, kOneEachWay}, 1e300);
 }
 

@@ -17,6 +17,20 @@ struct ConvJob {
   int64_t x_stride = 0, y_stride = 0, residual_stride = 0;
 };
 
+/// A kernel of matrix products and what it costs.
+struct TileKernel {
+  KernelId vector, any;  // the same tile for quads of channels and for any alignment
+  uint32_t shared_bytes;
+  TileCost cost;
+};
+template <class T>
+constexpr TileKernel make_tile_kernel(KernelId vector, KernelId any, const char* name,
+                                      double speed) {
+  return {vector, any, T::kSharedBytes, f32_tile(name, T::kPixels, T::kChannels, speed)};
+}
+/// Up to this many outputs one thread each may suit better than tiles.
+constexpr int64_t kMaxOneEach = 1 << 16;
+
 inline bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
 /// Ids of choices beside tiles, whose ids are their places in the table of tiles.

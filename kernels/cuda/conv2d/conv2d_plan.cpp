@@ -6,21 +6,13 @@
 namespace ingot::cuda {
 namespace {
 
-struct Tile {
-  KernelId vector, any;  // the same tile for quads of channels and for any alignment
-  uint32_t shared_bytes;
-  TileCost cost;
-};
-template <class T>
-constexpr Tile make_tile(KernelId vector, KernelId any, const char* name, double speed) {
-  return {vector, any, T::kSharedBytes, f32_tile(name, T::kPixels, T::kChannels, speed)};
-}
-constexpr Tile kTiles[] = {
-    make_tile<LargeTile>(KernelId::conv2d_large, KernelId::conv2d_large_any, "128x64", 1.0),
-    make_tile<SquareTile>(KernelId::conv2d_square, KernelId::kCount, "64x64", 0.8),
-    make_tile<NarrowTile>(KernelId::conv2d_narrow, KernelId::conv2d_narrow_any, "128x32", 0.8),
-    make_tile<ThinTile>(KernelId::conv2d_thin, KernelId::conv2d_thin_any, "128x16", 0.6),
-    make_tile<SmallTile>(KernelId::conv2d_small, KernelId::conv2d_small_any, "32x32", 0.6),
+constexpr TileKernel kConv2dTiles[] = {
+    make_tile_kernel<LargeTile>(KernelId::conv2d_large, KernelId::conv2d_large_any, "128x64", 1.0),
+    make_tile_kernel<SquareTile>(KernelId::conv2d_square, KernelId::kCount, "64x64", 0.8),
+    make_tile_kernel<NarrowTile>(KernelId::conv2d_narrow, KernelId::conv2d_narrow_any, "128x32",
+                                 0.8),
+    make_tile_kernel<ThinTile>(KernelId::conv2d_thin, KernelId::conv2d_thin_any, "128x16", 0.6),
+    make_tile_kernel<SmallTile>(KernelId::conv2d_small, KernelId::conv2d_small_any, "32x32", 0.6),
 };
 
 bool reads_quads(const ConvParams& p) {
@@ -37,9 +29,9 @@ bool writes_quads(const ConvParams& p) {
 void list_conv_tiles(const ConvParams& p, const GpuTraits& traits, ChoiceList* list) {
   const bool vector = reads_quads(p);
   const ProductExtents extents = {p.groups, p.pixels, p.outputs, p.k};
-  for (const Tile& tile : kTiles)
+  for (const TileKernel& tile : kConv2dTiles)
     if (vector || tile.any != KernelId::kCount)
-      list->add({tile.cost.name, 1, uint16_t(&tile - kTiles)},
+      list->add({tile.cost.name, 1, uint16_t(&tile - kConv2dTiles)},
                 model_cycles(tile.cost, extents, 1, traits.multiprocessors));
 }
 
@@ -48,7 +40,7 @@ Status launch_conv_tiles(const GpuWork& work, ConvParams p) {
   if (p.k == 0) p.window.c = 1;  // nobody walks over no channels
   ChoiceList choices;
   list_conv_tiles(p, work.traits, &choices);
-  const Tile& tile = kTiles[choices.pick(work.choice).id];
+  const TileKernel& tile = kConv2dTiles[choices.pick(work.choice).id];
   const int64_t tiles = ceil_div(p.pixels, tile.cost.m) * ceil_div(p.outputs, tile.cost.o);
   const int64_t most = int64_t(work.traits.multiprocessors) * 32;
   return launch(work, reads_quads(p) ? tile.vector : tile.any,
@@ -149,7 +141,7 @@ uint32_t list_linear(const OpArguments& a, const GpuTraits& traits, GpuPrecision
   return list.copy(out);
 }
 
-constexpr GpuRow kRows[] = {
+constexpr GpuRow kConv2dTable[] = {
     {OpCode::kConv2d,
      "conv2d",
      supports_conv2d,
@@ -160,6 +152,6 @@ constexpr GpuRow kRows[] = {
 
 }  // namespace
 
-const Span<const GpuRow> kConv2dRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kConv2dRows = Span<const GpuRow>(kConv2dTable);
 
 }  // namespace ingot::cuda

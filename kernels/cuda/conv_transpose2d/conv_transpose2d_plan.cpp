@@ -6,14 +6,14 @@
 namespace ingot::cuda {
 namespace {
 
-bool supports(const OpArguments& a, const GpuTraits&, GpuPrecision) {
+bool supports_conv_transpose(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const TensorView* bias = a.optional(2);
   const Packing packing =
       a.as<ConvTranspose2dAttributes>().groups == 1 ? Packing::kPanels16 : Packing::kDense;
   return a.inputs[1].packing == packing && (!bias || bias->packing == Packing::kVector16);
 }
 
-Status plan(const GpuWork& work) {
+Status plan_conv_transpose(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   const ConvTranspose2dAttributes& t = a.as<ConvTranspose2dAttributes>();
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
@@ -41,11 +41,11 @@ Status plan(const GpuWork& work) {
   return launch(work, KernelId::conv_transpose, blocks_for(p.count, 128, work.traits), p);
 }
 
-constexpr GpuRow kRows[] = {
-    {OpCode::kConvTranspose2d, "conv_transpose2d", supports, nullptr, plan}};
+constexpr GpuRow kConvTransposeTable[] = {{OpCode::kConvTranspose2d, "conv_transpose2d",
+                                           supports_conv_transpose, nullptr, plan_conv_transpose}};
 
 }  // namespace
 
-const Span<const GpuRow> kConvTransposeRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kConvTransposeRows = Span<const GpuRow>(kConvTransposeTable);
 
 }  // namespace ingot::cuda

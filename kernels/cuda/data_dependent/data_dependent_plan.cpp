@@ -7,8 +7,6 @@
 namespace ingot::cuda {
 namespace {
 
-constexpr uint64_t align256(uint64_t n) { return (n + 255) / 256 * 256; }
-
 int64_t at_most(int64_t n, int64_t most) { return n < most ? n : most; }
 
 // What is counted, then written: both launches have the same blocks, each with its share.
@@ -192,7 +190,7 @@ Status plan_nms(const GpuWork& work) {
   return launch(work, KernelId::nms_write, blocks_for(batches, 1, work.traits), w);
 }
 
-constexpr GpuRow kRows[] = {
+constexpr GpuRow kDataDependentTable[] = {
     {OpCode::kNonZero, "nonzero", nullptr, nonzero_scratch, plan_nonzero},
     {OpCode::kUnique, "unique", nullptr, unique_scratch, plan_unique},
     {OpCode::kNonMaxSuppression, "non_max_suppression", nullptr, nms_scratch, plan_nms},
@@ -200,6 +198,6 @@ constexpr GpuRow kRows[] = {
 
 }  // namespace
 
-const Span<const GpuRow> kDataDependentRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kDataDependentRows = Span<const GpuRow>(kDataDependentTable);
 
 }  // namespace ingot::cuda

@@ -47,7 +47,7 @@ void merge_dims(ElementwiseParams* p) {
 }
 
 /// Functions of the C library, whose bits another library does not promise, stay on the CPU.
-bool supports(const OpArguments& a, const GpuTraits&, GpuPrecision) {
+bool supports_elementwise(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
   if (t.compute != ComputeType::kF64) return true;
   for (uint32_t i = 0; i < t.step_count; i++)
@@ -151,7 +151,7 @@ bool make_quick_chain(const ElementwiseParams& p, QuickParams* q) {
   return true;
 }
 
-Status plan(const GpuWork& work) {
+Status plan_elementwise(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
   const TensorView& y = a.outputs[0];
@@ -187,10 +187,11 @@ Status plan(const GpuWork& work) {
   return launch(work, kernel_of(compute), blocks_for(p.count, 256, work.traits), p);
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kElementwise, "elementwise", supports, nullptr, plan}};
+constexpr GpuRow kElementwiseTable[] = {
+    {OpCode::kElementwise, "elementwise", supports_elementwise, nullptr, plan_elementwise}};
 
 }  // namespace
 
-const Span<const GpuRow> kElementwiseRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kElementwiseRows = Span<const GpuRow>(kElementwiseTable);
 
 }  // namespace ingot::cuda

@@ -6,8 +6,6 @@
 namespace ingot::cuda {
 namespace {
 
-constexpr uint64_t align256(uint64_t n) { return (n + 255) / 256 * 256; }
-
 int64_t sort_share(int64_t count) {
   const int64_t tiles = (count + kSortTile - 1) / kSortTile,
                 each = (tiles + kSortBlocks - 1) / kSortBlocks;
@@ -70,7 +68,7 @@ int64_t slots_of(const OpArguments& a, bool by_element) {
 }
 
 template <bool by_element>
-uint64_t scratch(const OpArguments& a, const GpuTraits&, GpuPrecision) {
+uint64_t scratch_scatter(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   if (reduction_of(a, by_element) == ScatterReduction::kNone)
     return uint64_t(slots_of(a, by_element)) * 8;
   return sort_scratch(updates_of(a, by_element));
@@ -105,7 +103,7 @@ Status plan_combined(const GpuWork& work, ScatterParams p) {
 }
 
 template <bool by_element>
-Status plan(const GpuWork& work) {
+Status plan_scatter(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   const TensorView &data = a.inputs[0], &indices = a.inputs[1], &updates = a.inputs[2],
                    &y = a.outputs[0];
@@ -146,12 +144,13 @@ Status plan(const GpuWork& work) {
                                                 : plan_combined(work, p);
 }
 
-constexpr GpuRow kRows[] = {
-    {OpCode::kScatterNd, "scatter_nd", nullptr, scratch<false>, plan<false>},
-    {OpCode::kScatterElements, "scatter_elements", nullptr, scratch<true>, plan<true>}};
+constexpr GpuRow kScatterTable[] = {
+    {OpCode::kScatterNd, "scatter_nd", nullptr, scratch_scatter<false>, plan_scatter<false>},
+    {OpCode::kScatterElements, "scatter_elements", nullptr, scratch_scatter<true>,
+     plan_scatter<true>}};
 
 }  // namespace
 
-const Span<const GpuRow> kScatterRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kScatterRows = Span<const GpuRow>(kScatterTable);
 
 }  // namespace ingot::cuda

@@ -5,7 +5,7 @@
 namespace ingot::cuda {
 namespace {
 
-Status plan(const GpuWork& work) {
+Status plan_image(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   const PictureAttributes& t = a.as<PictureAttributes>();
   const TensorView& y = a.outputs[0];
@@ -25,10 +25,10 @@ Status plan(const GpuWork& work) {
   return launch(work, kernel, blocks_for(p.pixels, 256, work.traits), p);
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kPicture, "frame", nullptr, nullptr, plan}};
+constexpr GpuRow kImageTable[] = {{OpCode::kPicture, "frame", nullptr, nullptr, plan_image}};
 
 }  // namespace
 
-const Span<const GpuRow> kImageRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kImageRows = Span<const GpuRow>(kImageTable);
 
 }  // namespace ingot::cuda

@@ -17,24 +17,15 @@ void set_batch_strides(const TensorView& t, const TensorView& y, int64_t* stride
   }
 }
 
-struct Tile {
-  KernelId vector, any;
-  uint32_t shared_bytes;
-  TileCost cost;
+constexpr TileKernel kMatMulTiles[] = {
+    make_tile_kernel<LargeTile>(KernelId::matmul_large, KernelId::kCount, "128x64", 1.0),
+    make_tile_kernel<SquareTile>(KernelId::matmul_square, KernelId::matmul_square_any, "64x64",
+                                 0.8),
+    make_tile_kernel<SmallTile>(KernelId::matmul_small, KernelId::matmul_small_any, "32x32", 0.6),
 };
-template <class T>
-constexpr Tile make_tile(KernelId vector, KernelId any, const char* name, double speed) {
-  return {vector, any, T::kSharedBytes, f32_tile(name, T::kPixels, T::kChannels, speed)};
-}
-constexpr Tile kTiles[] = {
-    make_tile<LargeTile>(KernelId::matmul_large, KernelId::kCount, "128x64", 1.0),
-    make_tile<SquareTile>(KernelId::matmul_square, KernelId::matmul_square_any, "64x64", 0.8),
-    make_tile<SmallTile>(KernelId::matmul_small, KernelId::matmul_small_any, "32x32", 0.6),
-};
-constexpr int64_t kFewInAll = 1 << 16;  // outputs that one thread each may suit better than tiles
 
 /// The operands as the kernels see them, and how a is read.
-struct Job {
+struct MatMulJob {
   MatMulParams p = {};
   matmul::Extents e;
   bool fits = false, vector_a = false;
@@ -48,10 +39,10 @@ bool fits_tiles(const MatMulParams& p, const matmul::Extents& e) {
 }
 
 /// @pre y is not empty
-Job job_of(const OpArguments& g) {
+MatMulJob matmul_job(const OpArguments& g) {
   const TensorView &a = g.inputs[0], &b = g.inputs[1], &y = g.outputs[0];
   const MatMulAttributes& t = g.as<MatMulAttributes>();
-  Job j;
+  MatMulJob j;
   const matmul::Extents e = j.e = matmul::extents(t, a, b);
   MatMulParams& p = j.p;
   p.rows = rows_times_panels(a.as<float>(), t.trans_a ? 1 : a.row_stride, e.m, e.k, nullptr, e.n);
@@ -74,43 +65,44 @@ Job job_of(const OpArguments& g) {
   return j;
 }
 
-void list_ways(const Job& j, const GpuTraits& traits, ChoiceList* list) {
+void list_ways(const MatMulJob& j, const GpuTraits& traits, ChoiceList* list) {
   if (!j.fits) return list->add({"one_each", 1, kOneEachWay}, 0);
   const ProductExtents extents = {j.p.batches, j.e.m, j.e.n, j.e.k};
-  for (const Tile& tile : kTiles)
+  for (const TileKernel& tile : kMatMulTiles)
     if (j.vector_a || tile.any != KernelId::kCount)
-      list->add({tile.cost.name, 1, uint16_t(&tile - kTiles)},
+      list->add({tile.cost.name, 1, uint16_t(&tile - kMatMulTiles)},
                 model_cycles(tile.cost, extents, 1, traits.multiprocessors));
-  if (j.p.batches <= kFewInAll / (j.e.m * j.e.n)) list->add({"one_each", 1, kOneEachWay}, 1e300);
+  if (j.p.batches <= kMaxOneEach / (j.e.m * j.e.n)) list->add({"one_each", 1, kOneEachWay}, 1e300);
 }
 
-Status plan(const GpuWork& work) {
+Status plan_matmul(const GpuWork& work) {
   const int64_t outputs = work.arguments->outputs[0].elements();
   if (outputs == 0) return {};
-  const Job j = job_of(*work.arguments);
+  const MatMulJob j = matmul_job(*work.arguments);
   ChoiceList ways;
   list_ways(j, work.traits, &ways);
   const uint16_t way = ways.pick(work.choice).id;
   if (way == kOneEachWay)
     return launch(work, KernelId::matmul_each, blocks_for(outputs, 128, work.traits), j.p);
-  const Tile& tile = kTiles[way];
+  const TileKernel& tile = kMatMulTiles[way];
   const int64_t tiles = ceil_div(j.e.m, tile.cost.m) * ceil_div(j.e.n, tile.cost.o);
   const int64_t most = int64_t(work.traits.multiprocessors) * 32;
   return launch(work, j.vector_a ? tile.vector : tile.any, uint32_t(tiles < most ? tiles : most),
                 j.p, tile.shared_bytes, 1, uint32_t(j.p.batches < 65535 ? j.p.batches : 65535));
 }
 
-uint32_t list(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuChoice* out) {
+uint32_t list_matmul(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuChoice* out) {
   if (a.outputs[0].elements() == 0) return 0;
   ChoiceList ways;
-  list_ways(job_of(a), traits, &ways);
+  list_ways(matmul_job(a), traits, &ways);
   return ways.copy(out);
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kMatMul, "matmul", nullptr, nullptr, plan, {list, nullptr}}};
+constexpr GpuRow kMatmulTable[] = {
+    {OpCode::kMatMul, "matmul", nullptr, nullptr, plan_matmul, {list_matmul, nullptr}}};
 
 }  // namespace
 
-const Span<const GpuRow> kMatMulRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kMatMulRows = Span<const GpuRow>(kMatmulTable);
 
 }  // namespace ingot::cuda

@@ -230,15 +230,16 @@ Status plan_pad(const GpuWork& work) {
   return launch(work, KernelId::pad_units, blocks_for(p.count, 256, work.traits), p);
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kTranspose, "transpose", nullptr, nullptr, plan_transpose},
-                            {OpCode::kSlice, "slice", nullptr, nullptr, plan_slice},
-                            {OpCode::kTile, "tile", nullptr, nullptr, plan_tile},
-                            {OpCode::kCopy, "copy", nullptr, copy_scratch, plan_copy},
-                            {OpCode::kConcat, "concat", nullptr, nullptr, plan_concat},
-                            {OpCode::kPad, "pad", nullptr, nullptr, plan_pad}};
+constexpr GpuRow kMovementTable[] = {
+    {OpCode::kTranspose, "transpose", nullptr, nullptr, plan_transpose},
+    {OpCode::kSlice, "slice", nullptr, nullptr, plan_slice},
+    {OpCode::kTile, "tile", nullptr, nullptr, plan_tile},
+    {OpCode::kCopy, "copy", nullptr, copy_scratch, plan_copy},
+    {OpCode::kConcat, "concat", nullptr, nullptr, plan_concat},
+    {OpCode::kPad, "pad", nullptr, nullptr, plan_pad}};
 
 }  // namespace
 
-const Span<const GpuRow> kMovementRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kMovementRows = Span<const GpuRow>(kMovementTable);
 
 }  // namespace ingot::cuda

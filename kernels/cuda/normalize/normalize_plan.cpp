@@ -111,12 +111,12 @@ Status plan_normalize(const GpuWork& work) {
   return launch(work, KernelId::norm_rows, blocks_for(p.rows, 4, work.traits), p);
 }
 
-constexpr GpuRow kRows[] = {
+constexpr GpuRow kNormalizeTable[] = {
     {OpCode::kSoftmax, "softmax", nullptr, nullptr, plan_softmax},
     {OpCode::kNormalize, "normalize", nullptr, normalize_scratch, plan_normalize}};
 
 }  // namespace
 
-const Span<const GpuRow> kNormalizeRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kNormalizeRows = Span<const GpuRow>(kNormalizeTable);
 
 }  // namespace ingot::cuda

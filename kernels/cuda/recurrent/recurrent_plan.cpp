@@ -39,10 +39,10 @@ Room room_of(const Extents& e) {
 }
 
 /// Panels alone: the oracle's dense weights are not for kernels.
-bool supports(const OpArguments& a, const GpuTraits&, GpuPrecision) {
+bool supports_recurrent(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   return a.inputs[1].packing == Packing::kPanels16 && a.inputs[2].packing == Packing::kPanels16;
 }
-uint64_t scratch(const OpArguments& a, const GpuTraits&, GpuPrecision) {
+uint64_t recurrent_scratch(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const Room r = room_of(extents_of(a));
   return uint64_t(r.products + r.states + 4 * r.each) * sizeof(float);
 }
@@ -117,7 +117,7 @@ Status plan_steps(const GpuWork& work, RecurrentParams p, bool at_once) {
   return {};
 }
 
-Status plan(const GpuWork& work) {
+Status plan_recurrent(const GpuWork& work) {
   const Extents e = extents_of(*work.arguments);
   if (e.batch == 0) return {};
   RecurrentParams p = params_of(work, e);
@@ -137,10 +137,11 @@ Status plan(const GpuWork& work) {
                 blocks_for(e.directions * e.batch * e.hidden, 128, work.traits), p);
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kRecurrent, "recurrent", supports, scratch, plan}};
+constexpr GpuRow kRecurrentTable[] = {
+    {OpCode::kRecurrent, "recurrent", supports_recurrent, recurrent_scratch, plan_recurrent}};
 
 }  // namespace
 
-const Span<const GpuRow> kRecurrentRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kRecurrentRows = Span<const GpuRow>(kRecurrentTable);
 
 }  // namespace ingot::cuda

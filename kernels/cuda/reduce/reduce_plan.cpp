@@ -105,11 +105,12 @@ Status plan_arg_reduce(const GpuWork& work) {
                 p);
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kReduce, "reduce", supports_reduce, nullptr, plan_reduce},
-                            {OpCode::kArgReduce, "arg_reduce", nullptr, nullptr, plan_arg_reduce}};
+constexpr GpuRow kReduceTable[] = {
+    {OpCode::kReduce, "reduce", supports_reduce, nullptr, plan_reduce},
+    {OpCode::kArgReduce, "arg_reduce", nullptr, nullptr, plan_arg_reduce}};
 
 }  // namespace
 
-const Span<const GpuRow> kReduceRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kReduceRows = Span<const GpuRow>(kReduceTable);
 
 }  // namespace ingot::cuda

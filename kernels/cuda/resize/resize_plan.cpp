@@ -85,10 +85,10 @@ Status plan_resize(const GpuWork& work) {
                 blocks_for(p.count, 128, work.traits), p);
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kResize, "resize", nullptr, resize_scratch, plan_resize}};
+constexpr GpuRow kResizeTable[] = {{OpCode::kResize, "resize", nullptr, resize_scratch, plan_resize}};
 
 }  // namespace
 
-const Span<const GpuRow> kResizeRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kResizeRows = Span<const GpuRow>(kResizeTable);
 
 }  // namespace ingot::cuda

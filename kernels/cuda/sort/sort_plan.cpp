@@ -75,11 +75,11 @@ Status plan_cumsum(const GpuWork& work) {
                 blocks_for(p.lines, 64, work.traits), p);
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kTopK, "topk", nullptr, topk_scratch, plan_topk},
-                            {OpCode::kCumSum, "cumsum", nullptr, nullptr, plan_cumsum}};
+constexpr GpuRow kSortTable[] = {{OpCode::kTopK, "topk", nullptr, topk_scratch, plan_topk},
+                                 {OpCode::kCumSum, "cumsum", nullptr, nullptr, plan_cumsum}};
 
 }  // namespace
 
-const Span<const GpuRow> kSortRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kSortRows = Span<const GpuRow>(kSortTable);
 
 }  // namespace ingot::cuda

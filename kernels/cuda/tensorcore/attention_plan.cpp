@@ -13,7 +13,7 @@ bool is_fit(const AttentionOperand& o, int dim) {
          o.token % 4 == 0 && dim % 4 == 0 && dim <= kTensorHead;
 }
 
-Status plan(const GpuWork& work) {
+Status plan_tensor_attention(const GpuWork& work) {
   if (work.arguments->outputs[0].elements() == 0) return {};
   const AttentionParams p = attention_params(work, kTensorQueries);
   if (!is_fit(p.q, p.dim) || !is_fit(p.k, p.dim) || !is_fit(p.v, p.value_dim) ||
@@ -33,14 +33,17 @@ Status plan(const GpuWork& work) {
   return launch(work, kernel, blocks_for(p.tiles, 1, work.traits), p, 2 * 4096 * 4);
 }
 
-bool supports(const OpArguments&, const GpuTraits& traits, GpuPrecision precision) {
+bool supports_tensor_attention(const OpArguments&, const GpuTraits& traits,
+                               GpuPrecision precision) {
   return precision != GpuPrecision::kExact && traits.has_tensor_cores();
 }
 
-constexpr GpuRow kRows[] = {{OpCode::kAttention, "attention_tensorcore", supports, nullptr, plan}};
+constexpr GpuRow kTensorAttentionTable[] = {{OpCode::kAttention, "attention_tensorcore",
+                                             supports_tensor_attention, nullptr,
+                                             plan_tensor_attention}};
 
 }  // namespace
 
-const Span<const GpuRow> kTensorAttentionRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kTensorAttentionRows = Span<const GpuRow>(kTensorAttentionTable);
 
 }  // namespace ingot::cuda

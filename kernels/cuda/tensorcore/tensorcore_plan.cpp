@@ -260,7 +260,7 @@ uint64_t scratch_of(const OpArguments& a, const GpuTraits& traits, GpuPrecision 
   return exact && exact->scratch ? exact->scratch(a, traits, GpuPrecision::kExact) : 0;
 }
 template <OpCode op>
-uint64_t scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
+uint64_t scratch_tensorcore(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
   return scratch_of<op>(a, traits, precision, nullptr);
 }
 template <OpCode op>
@@ -269,8 +269,8 @@ uint64_t scratch_of_choice(const OpArguments& a, const GpuTraits& traits, GpuPre
   return scratch_of<op>(a, traits, precision, &choice);
 }
 template <OpCode op>
-uint32_t list(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
-              GpuChoice* out) {
+uint32_t list_tensorcore(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
+                         GpuChoice* out) {
   if (a.outputs[0].elements() == 0) return 0;
   Product q = product_of(op, a, traits, precision);
   (void)pick(&q, traits, nullptr);
@@ -340,7 +340,7 @@ Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
 }
 
 template <OpCode op>
-Status plan(const GpuWork& work) {
+Status plan_tensorcore(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   if (a.outputs[0].elements() == 0) return {};
   Product q = product_of(op, a, work.traits, work.precision);
@@ -364,7 +364,7 @@ Status plan(const GpuWork& work) {
 }
 
 template <OpCode op>
-bool supports(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
+bool supports_tensorcore(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
   if (precision == GpuPrecision::kExact || !traits.has_tensor_cores()) return false;
   if (op == OpCode::kMatMul) return true;
   if (op == OpCode::kConv2d && a.as<Conv2dAttributes>().method == ConvMethod::kGrouped) return true;
@@ -375,14 +375,19 @@ bool supports(const OpArguments& a, const GpuTraits& traits, GpuPrecision precis
 
 template <OpCode op>
 constexpr GpuRow row(const char* name) {
-  return {op, name, supports<op>, scratch<op>, plan<op>, {list<op>, scratch_of_choice<op>}};
+  return {op,
+          name,
+          supports_tensorcore<op>,
+          scratch_tensorcore<op>,
+          plan_tensorcore<op>,
+          {list_tensorcore<op>, scratch_of_choice<op>}};
 }
-constexpr GpuRow kRows[] = {row<OpCode::kConv2d>("conv2d_tensorcore"),
-                            row<OpCode::kLinear>("linear_tensorcore"),
-                            row<OpCode::kMatMul>("matmul_tensorcore")};
+constexpr GpuRow kTensorcoreTable[] = {row<OpCode::kConv2d>("conv2d_tensorcore"),
+                                       row<OpCode::kLinear>("linear_tensorcore"),
+                                       row<OpCode::kMatMul>("matmul_tensorcore")};
 
 }  // namespace
 
-const Span<const GpuRow> kTensorcoreRows = Span<const GpuRow>(kRows);
+const Span<const GpuRow> kTensorcoreRows = Span<const GpuRow>(kTensorcoreTable);
 
 }  // namespace ingot::cuda

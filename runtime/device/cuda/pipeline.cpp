@@ -31,7 +31,9 @@ struct DeviceQueue {
 namespace cuda {
 namespace {
 
-Address address_of(const void* pointer) { return Address(reinterpret_cast<uintptr_t>(pointer)); }
+Address device_address(const void* pointer) {
+  return Address(reinterpret_cast<uintptr_t>(pointer));
+}
 bool uploads(const QueueSlot& slot) { return slot.input_bytes && slot.inputs != slot.host_inputs; }
 bool downloads(const QueueSlot& slot) {
   return slot.output_bytes && slot.outputs != slot.host_outputs;
@@ -63,7 +65,7 @@ Result queue_work(DeviceQueue* queue, Lane& lane, Stream compute) {
   Result result = 0;
   Stream last = compute;
   if (uploads(slot)) {
-    result = driver().cuMemcpyHtoDAsync_v2(address_of(slot.inputs), slot.host_inputs,
+    result = driver().cuMemcpyHtoDAsync_v2(device_address(slot.inputs), slot.host_inputs,
                                            size_t(slot.input_bytes), queue->up);
     if (!result) result = driver().cuEventRecord(lane.uploaded, queue->up);
     if (!result) result = driver().cuStreamWaitEvent(compute, lane.uploaded, 0);
@@ -73,7 +75,7 @@ Result queue_work(DeviceQueue* queue, Lane& lane, Stream compute) {
     result = driver().cuEventRecord(lane.computed, compute);
     if (!result) result = driver().cuStreamWaitEvent(queue->down, lane.computed, 0);
     if (!result)
-      result = driver().cuMemcpyDtoHAsync_v2(slot.host_outputs, address_of(slot.outputs),
+      result = driver().cuMemcpyDtoHAsync_v2(slot.host_outputs, device_address(slot.outputs),
                                              size_t(slot.output_bytes), queue->down);
     last = queue->down;
   }

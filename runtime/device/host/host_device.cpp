@@ -6,17 +6,18 @@
 namespace ingot {
 namespace {
 
-Status resolve(Device&, const StepProgram&, ErrorDetail*) { return {}; }
-Status run(Device&, const StepProgram& program, const RunControl& control, Crew* crew,
-           ErrorDetail* detail) {
+Status resolve_on_host(Device&, const StepProgram&, ErrorDetail*) { return {}; }
+Status run_on_host(Device&, const StepProgram& program, const RunControl& control, Crew* crew,
+                   ErrorDetail* detail) {
   return run_steps(program, control, crew, detail);
 }
 // thread stacks are the pool's
-uint64_t outside_bytes(const Device&, const StepProgram&) { return 0; }
+uint64_t host_outside_bytes(const Device&, const StepProgram&) { return 0; }
 
 }  // namespace
 
-const DeviceInterface kHostDevice = {"cpu",   true,    nullptr, nullptr,      nullptr,
-                                     nullptr, resolve, run,     outside_bytes};
+const DeviceInterface kHostDevice = {"cpu",           true,        nullptr,
+                                     nullptr,         nullptr,     nullptr,
+                                     resolve_on_host, run_on_host, host_outside_bytes};
 
 }  // namespace ingot

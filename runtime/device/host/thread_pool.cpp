@@ -65,7 +65,7 @@ ThreadPool::Tally ThreadPool::run(int limit, void (*lead)(void* argument, Crew* 
 
 namespace {
 
-struct Share {
+struct WorkShare {
   Crew* crew;
   void (*lead)(void* argument, Crew* crew);
   void* argument;
@@ -74,7 +74,7 @@ struct Share {
 
 /// Whoever comes first leads, so that bodies run one behind the other, in any order, finish too.
 void take_share(void* pointer, int32_t) {
-  Share& share = *static_cast<Share*>(pointer);
+  WorkShare& share = *static_cast<WorkShare*>(pointer);
   const uint32_t ticket = share.tickets.fetch_add(1, std::memory_order_acq_rel);
   if (ticket != 0) {
     if (ticket <= uint32_t(kMaxHelpers)) share.crew->serve(int(ticket));
@@ -88,7 +88,7 @@ void take_share(void* pointer, int32_t) {
 
 bool run_on_executor(const Executor& executor, Crew* crew, int threads,
                      void (*lead)(void* argument, Crew* crew), void* argument) {
-  Share share{crew, lead, argument, {}};
+  WorkShare share{crew, lead, argument, {}};
   if (!crew->try_open(threads)) return false;
   executor.parallel(executor.user, take_share, &share, threads);
   if (share.tickets.load(std::memory_order_acquire)) return true;

@@ -41,9 +41,9 @@ constexpr Plain kPlain[] = {{0, ElementType::kF32},  {1, ElementType::kF16},
                             {26, ElementType::kI32}, {27, ElementType::kI64},
                             {28, ElementType::kF64}, {30, ElementType::kBf16}};
 
-class Reader {
+class GgufReader {
  public:
-  Reader(const std::string& path, const ReadLimits& limits)
+  GgufReader(const std::string& path, const ReadLimits& limits)
       : path_(path), limits_(limits), file_(MappedFile::open(path)) {}
 
   Checkpoint read() {
@@ -217,7 +217,7 @@ class Reader {
 }  // namespace
 
 Checkpoint read_gguf(const std::string& path, const ReadLimits& limits) {
-  return Reader(path, limits).read();
+  return GgufReader(path, limits).read();
 }
 
 }  // namespace ingot::checkpoint

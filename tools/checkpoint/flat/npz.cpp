@@ -12,8 +12,8 @@
 namespace ingot::checkpoint {
 namespace {
 
-constexpr uint64_t kMostHeader = 65536 + 12;
-constexpr uint64_t kMostText = 1 << 20;
+constexpr uint64_t kMaxNpzHeader = 65536 + 12;
+constexpr uint64_t kMaxNpzText = 1 << 20;
 
 struct Spelling {
   char kind;
@@ -107,7 +107,7 @@ void add_array(const std::string& name, const std::vector<uint8_t>& start,
       out->note("'" + name + "' is an array of texts, which is no weight");
       return;
     }
-    if (held != width || width > kMostText)
+    if (held != width || width > kMaxNpzText)
       host::fail(host::Exit::kCorrupt, where + ": its text takes " + std::to_string(width) +
                                            " bytes, " + std::to_string(held) +
                                            " are there; the file is damaged");
@@ -160,7 +160,7 @@ Checkpoint read_npz(const std::shared_ptr<Archive>& archive, const std::string& 
   for (const std::string& member : archive->names()) {
     const std::string name = member.substr(0, member.size() - 4),
                       where = path + ": array '" + name + "'";
-    add_array(name, archive->read_start(member, kMostHeader), Archive::member(archive, member),
+    add_array(name, archive->read_start(member, kMaxNpzHeader), Archive::member(archive, member),
               where, limits, &out);
   }
   return out;
@@ -172,7 +172,7 @@ Checkpoint read_npy(const std::string& path, const ReadLimits& limits) {
   out.format = "npy";
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   const std::vector<uint8_t> start(file->data(),
-                                   file->data() + std::min<uint64_t>(file->size(), kMostHeader));
+                                   file->data() + std::min<uint64_t>(file->size(), kMaxNpzHeader));
   add_array("array", start, mapped_storage(file, 0, file->size()), path, limits, &out);
   return out;
 }

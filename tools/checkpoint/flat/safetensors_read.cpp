@@ -11,13 +11,13 @@ namespace ingot::checkpoint {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr uint64_t kMostHeader = 100'000'000;  // the format's own limit
-constexpr int kMostDepth = 8;
+constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;  // the format's own limit
+constexpr int kMaxSafetensorsDepth = 8;
 constexpr size_t kMostRank = 64;  // as in NumPy and PyTorch
 
-class Reader {
+class SafetensorsReader {
  public:
-  Reader(const std::string& path, const ReadLimits& limits)
+  SafetensorsReader(const std::string& path, const ReadLimits& limits)
       : path_(path), limits_(limits), file_(MappedFile::open(path)) {}
 
   Checkpoint read() {
@@ -45,9 +45,9 @@ class Reader {
     if (size < 8) refuse("has " + std::to_string(size) + " bytes, expected at least 8");
     uint64_t length = 0;
     for (int i = 0; i < 8; i++) length |= uint64_t(file_->data()[i]) << (8 * i);
-    if (length > kMostHeader)
+    if (length > kMaxSafetensorsHeader)
       refuse("its header has " + std::to_string(length) + " bytes, expected at most " +
-             std::to_string(kMostHeader));
+             std::to_string(kMaxSafetensorsHeader));
     if (length > size - 8)
       refuse("its header has " + std::to_string(length) + " bytes and the file " +
              std::to_string(size - 8) + " more: the download is incomplete");
@@ -55,7 +55,8 @@ class Reader {
     const char* text = reinterpret_cast<const char*>(file_->data()) + 8;
     if (length == 0 || text[0] != '{') refuse("its header does not begin with '{'");
     return parse_bounded_json({text, size_t(length)},
-                              path_ + ": is no sound safetensors file: its header", kMostDepth);
+                              path_ + ": is no sound safetensors file: its header",
+                              kMaxSafetensorsDepth);
   }
 
   void add_metadata(const Json& entry) {
@@ -138,7 +139,7 @@ class Reader {
 }  // namespace
 
 Checkpoint read_safetensors(const std::string& path, const ReadLimits& limits) {
-  return Reader(path, limits).read();
+  return SafetensorsReader(path, limits).read();
 }
 
 }  // namespace ingot::checkpoint

@@ -12,28 +12,28 @@
 namespace ingot::checkpoint {
 namespace {
 
-constexpr uint64_t kMostText = 4096;  // of a fact; longer ones are counted
+constexpr uint64_t kMaxTfliteText = 4096;  // of a fact; longer ones are counted
 
-struct Spelling {
+struct TfliteType {
   tflite::TensorType type;
   ElementType element;
 };
-constexpr Spelling kSpellings[] = {{tflite::TensorType::float32, ElementType::kF32},
-                                   {tflite::TensorType::float16, ElementType::kF16},
-                                   {tflite::TensorType::int32, ElementType::kI32},
-                                   {tflite::TensorType::uint8, ElementType::kU8},
-                                   {tflite::TensorType::int64, ElementType::kI64},
-                                   {tflite::TensorType::boolean, ElementType::kBool},
-                                   {tflite::TensorType::int16, ElementType::kI16},
-                                   {tflite::TensorType::complex64, ElementType::kC64},
-                                   {tflite::TensorType::int8, ElementType::kI8},
-                                   {tflite::TensorType::float64, ElementType::kF64},
-                                   {tflite::TensorType::complex128, ElementType::kC128},
-                                   {tflite::TensorType::uint64, ElementType::kU64},
-                                   {tflite::TensorType::uint32, ElementType::kU32},
-                                   {tflite::TensorType::uint16, ElementType::kU16},
-                                   {tflite::TensorType::int4, ElementType::kI8},
-                                   {tflite::TensorType::bfloat16, ElementType::kBf16}};
+constexpr TfliteType kTfliteTypes[] = {{tflite::TensorType::float32, ElementType::kF32},
+                                       {tflite::TensorType::float16, ElementType::kF16},
+                                       {tflite::TensorType::int32, ElementType::kI32},
+                                       {tflite::TensorType::uint8, ElementType::kU8},
+                                       {tflite::TensorType::int64, ElementType::kI64},
+                                       {tflite::TensorType::boolean, ElementType::kBool},
+                                       {tflite::TensorType::int16, ElementType::kI16},
+                                       {tflite::TensorType::complex64, ElementType::kC64},
+                                       {tflite::TensorType::int8, ElementType::kI8},
+                                       {tflite::TensorType::float64, ElementType::kF64},
+                                       {tflite::TensorType::complex128, ElementType::kC128},
+                                       {tflite::TensorType::uint64, ElementType::kU64},
+                                       {tflite::TensorType::uint32, ElementType::kU32},
+                                       {tflite::TensorType::uint16, ElementType::kU16},
+                                       {tflite::TensorType::int4, ElementType::kI8},
+                                       {tflite::TensorType::bfloat16, ElementType::kBf16}};
 
 /// Two to a byte, the lower half first; given as int8.
 class HalfBytes : public Storage {
@@ -54,9 +54,9 @@ class HalfBytes : public Storage {
   uint64_t count_;
 };
 
-class Reader {
+class TfliteReader {
  public:
-  Reader(const std::string& path, const ReadLimits& limits)
+  TfliteReader(const std::string& path, const ReadLimits& limits)
       : path_(path), limits_(limits), file_(MappedFile::open(path)) {}
 
   Checkpoint read() {
@@ -127,11 +127,11 @@ class Reader {
       const std::string name = text(entry->name());
       if (!bytes_of(entry->buffer(), "metadata '" + name + "'", &range)) continue;
       std::string value(reinterpret_cast<const char*>(file_->data()) + range.offset,
-                        size_t(std::min(range.size, kMostText)));
+                        size_t(std::min(range.size, kMaxTfliteText)));
       const size_t end = value.find_last_not_of('\0');
       value.resize(end == std::string::npos ? 0 : end + 1);
       const bool plain =
-          range.size <= kMostText &&
+          range.size <= kMaxTfliteText &&
           std::all_of(value.begin(), value.end(), [](char c) { return c >= 32 && c < 127; });
       spend(value.size() + 64);
       out_.say({"metadata", name},
@@ -169,10 +169,10 @@ class Reader {
       out_.notes.push_back("'" + name + "' holds texts, which are no weights");
       return;
     }
-    const Spelling* spelling =
-        std::find_if(std::begin(kSpellings), std::end(kSpellings),
-                     [&](const Spelling& s) { return s.type == from.type(); });
-    if (spelling == std::end(kSpellings) || from.sparsity()) {
+    const TfliteType* spelling =
+        std::find_if(std::begin(kTfliteTypes), std::end(kTfliteTypes),
+                     [&](const TfliteType& s) { return s.type == from.type(); });
+    if (spelling == std::end(kTfliteTypes) || from.sparsity()) {
       if (unread_.size() < 400)
         unread_ +=
             (unread_.empty() ? "'" : ", '") + name +
@@ -248,7 +248,7 @@ class Reader {
 }  // namespace
 
 Checkpoint read_tflite(const std::string& path, const ReadLimits& limits) {
-  return Reader(path, limits).read();
+  return TfliteReader(path, limits).read();
 }
 
 }  // namespace ingot::checkpoint

@@ -14,7 +14,7 @@
 namespace ingot::checkpoint {
 namespace {
 
-constexpr size_t kMostDepth = 64;
+constexpr size_t kMaxHdf5Depth = 64;
 constexpr uint64_t kMostConfig = 64u << 20;
 constexpr uint64_t kMostWeights = uint64_t{1} << 40;
 
@@ -24,8 +24,8 @@ class Walk {
       : file_(std::move(file)), limits_(limits), out_(out) {}
 
   void group(const Hdf5Object& group, const Path& path) {
-    if (path.size() > kMostDepth)
-      file_->refuse("groups nest more than " + std::to_string(kMostDepth) + " deep");
+    if (path.size() > kMaxHdf5Depth)
+      file_->refuse("groups nest more than " + std::to_string(kMaxHdf5Depth) + " deep");
     seen_.insert(group.address);
     add_attributes(group, path);
     for (const Hdf5Link& link : group.links) {

@@ -9,7 +9,7 @@ namespace ingot::checkpoint {
 namespace {
 
 constexpr char kSignature[] = "\x89HDF\r\n\x1a\n";
-constexpr uint64_t kMostText = 64u << 20;
+constexpr uint64_t kMaxHdf5Text = 64u << 20;
 
 /// A number of the type's own width and order; `type` is a plain integer or float of at most 8
 /// bytes.
@@ -145,8 +145,8 @@ std::vector<std::string> Hdf5File::texts(const Hdf5Type& type, const uint8_t* da
     std::string made(text, strnlen(text, size_t(length)));
     if (type.kind == Hdf5Class::kText && type.padding == 2)
       while (!made.empty() && made.back() == ' ') made.pop_back();
-    if ((total += made.size()) > kMostText)
-      refuse("texts of more than " + std::to_string(kMostText) + " bytes");
+    if ((total += made.size()) > kMaxHdf5Text)
+      refuse("texts of more than " + std::to_string(kMaxHdf5Text) + " bytes");
     host::charge_work(1);
     host::charge_metadata(sizeof made + host::text_memory(made.size()));
     out.push_back(std::move(made));

@@ -10,7 +10,7 @@
 namespace ingot::checkpoint {
 namespace {
 
-constexpr int kMostDepth = 192;
+constexpr int kMaxBsonDepth = 192;
 
 /// One value of a document, where it lies; documents are walked when they are asked for.
 struct Value {
@@ -23,9 +23,9 @@ struct Value {
 };
 using Document = std::vector<std::pair<std::string, Value>>;
 
-class Reader {
+class BsonReader {
  public:
-  Reader(const std::string& path, const ReadLimits& limits)
+  BsonReader(const std::string& path, const ReadLimits& limits)
       : path_(path), limits_(limits), file_(MappedFile::open(path)) {
     out_.file = path;
     out_.format = "bson (Julia)";
@@ -131,9 +131,9 @@ class Reader {
   }
 
   JuliaId make(const Value& value, int depth) {
-    if (depth > kMostDepth)
+    if (depth > kMaxBsonDepth)
       host::fail(host::Exit::kCorrupt,
-                 path_ + ": nests more than " + std::to_string(kMostDepth) + " levels");
+                 path_ + ": nests more than " + std::to_string(kMaxBsonDepth) + " levels");
     JuliaNode node;
     switch (value.type) {
       case 1:
@@ -330,7 +330,7 @@ class Reader {
 }  // namespace
 
 JuliaTree read_bson(const std::string& path, const ReadLimits& limits) {
-  return Reader(path, limits).read();
+  return BsonReader(path, limits).read();
 }
 
 }  // namespace ingot::checkpoint

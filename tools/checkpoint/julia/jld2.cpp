@@ -13,11 +13,11 @@
 namespace ingot::checkpoint {
 namespace {
 
-constexpr int kMostDepth = 96;
+constexpr int kMaxJld2Depth = 96;
 
-class Reader {
+class Jld2Reader {
  public:
-  Reader(const std::string& path, const ReadLimits& limits) : limits_(limits) {
+  Jld2Reader(const std::string& path, const ReadLimits& limits) : limits_(limits) {
     const auto mapped = MappedFile::open(path);
     file_ = Hdf5File::open({mapped, mapped->data(), mapped->size()}, path);
     out_.file = path;
@@ -71,7 +71,7 @@ class Reader {
   const Type& type_at(uint64_t address, int depth) {
     const auto known = types_.find(address);
     if (known != types_.end()) return known->second;
-    if (depth > kMostDepth) file_->refuse("types nest too deep");
+    if (depth > kMaxJld2Depth) file_->refuse("types nest too deep");
     JuliaNode node;
     node.kind = JuliaKind::kType;
     const JuliaId id = add(std::move(node));
@@ -128,8 +128,8 @@ class Reader {
     if (address == 0 || address == UINT64_MAX) return add(JuliaNode());
     const auto known = objects_.find(address);
     if (known != objects_.end()) return known->second;
-    if (depth > kMostDepth)
-      file_->refuse("objects nest more than " + std::to_string(kMostDepth) + " levels");
+    if (depth > kMaxJld2Depth)
+      file_->refuse("objects nest more than " + std::to_string(kMaxJld2Depth) + " levels");
     if (!open_.insert(address).second) return unknown("holds itself");
     const JuliaId made = fresh(address, depth);
     open_.erase(address);
@@ -192,8 +192,8 @@ class Reader {
   }
 
   JuliaId element(const Hdf5Type& type, uint64_t committed, const uint8_t* data, int depth) {
-    if (depth > kMostDepth)
-      file_->refuse("objects nest more than " + std::to_string(kMostDepth) + " levels");
+    if (depth > kMaxJld2Depth)
+      file_->refuse("objects nest more than " + std::to_string(kMaxJld2Depth) + " levels");
     JuliaNode node;
     switch (type.kind) {
       case Hdf5Class::kReference:
@@ -275,7 +275,7 @@ class Reader {
 }  // namespace
 
 JuliaTree read_jld2(const std::string& path, const ReadLimits& limits) {
-  return Reader(path, limits).read();
+  return Jld2Reader(path, limits).read();
 }
 
 }  // namespace ingot::checkpoint

@@ -10,7 +10,7 @@
 namespace ingot::checkpoint {
 namespace {
 
-constexpr int kMostDepth = 128;
+constexpr int kMaxJuliaDepth = 128;
 
 class Collector {
  public:
@@ -18,7 +18,7 @@ class Collector {
       : tree_(tree), limits_(limits), out_(out) {}
 
   void walk(JuliaId id, const Path& path, int depth) {
-    if (id == kNoJulia || depth > kMostDepth) return;
+    if (id == kNoJulia || depth > kMaxJuliaDepth) return;
     host::charge_work(1 + path.size());
     if (++visits_ > limits_.entries)
       host::fail(host::Exit::kCorrupt,

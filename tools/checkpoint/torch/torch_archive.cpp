@@ -5,7 +5,7 @@
 namespace ingot::checkpoint {
 namespace {
 
-[[noreturn]] void refuse(const std::string& where, const std::string& why) {
+[[noreturn]] void refuse_damaged(const std::string& where, const std::string& why) {
   host::fail(host::Exit::kCorrupt,
              where + ": " + why + "; the file is damaged or was made to mislead");
 }
@@ -16,16 +16,18 @@ std::shared_ptr<const Storage> ZipStorages::find(const StorageId& id, const std:
   for (const char c : id.key) {
     const bool plain =
         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    if (!plain) refuse(where, "its storage's key is '" + id.key + "', expected letters and digits");
+    if (!plain)
+      refuse_damaged(where, "its storage's key is '" + id.key + "', expected letters and digits");
   }
-  if (id.key.empty()) refuse(where, "its storage has no key");
+  if (id.key.empty()) refuse_damaged(where, "its storage has no key");
   const std::string name = folder_ + id.key;
-  if (!archive_->has(name)) refuse(where, "its storage '" + name + "' is not in the archive");
+  if (!archive_->has(name))
+    refuse_damaged(where, "its storage '" + name + "' is not in the archive");
   const uint64_t expected = id.elements * element_bytes(id.type);
   if (id.elements > (uint64_t{1} << 58) || archive_->size(name) != expected)
-    refuse(where, "its storage '" + name + "' has " + std::to_string(archive_->size(name)) +
-                      " bytes, expected " + std::to_string(id.elements) + " elements of " +
-                      std::to_string(element_bytes(id.type)));
+    refuse_damaged(where, "its storage '" + name + "' has " + std::to_string(archive_->size(name)) +
+                              " bytes, expected " + std::to_string(id.elements) + " elements of " +
+                              std::to_string(element_bytes(id.type)));
   return Archive::member(archive_, name);
 }
 

@@ -25,9 +25,10 @@ std::string key_text(const ValueTree& tree, NodeId id) {
   }
 }
 
-class Walk {
+class ObjectWalk {
  public:
-  Walk(const ValueTree& tree, StorageSource* storages, const ReadLimits& limits, Checkpoint* out)
+  ObjectWalk(const ValueTree& tree, StorageSource* storages, const ReadLimits& limits,
+             Checkpoint* out)
       : tree_(tree), builder_(tree, storages, limits, out->file), limits_(limits), out_(out) {}
 
   void run() {
@@ -295,7 +296,7 @@ class Walk {
 
 void collect_torch(const ValueTree& tree, StorageSource* storages, const ReadLimits& limits,
                    Checkpoint* out) {
-  Walk(tree, storages, limits, out).run();
+  ObjectWalk(tree, storages, limits, out).run();
 }
 
 }  // namespace ingot::checkpoint

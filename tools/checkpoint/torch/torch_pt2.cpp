@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr uint64_t kMostJson = 256 << 20;
-constexpr int kMostDepth = 64;
+constexpr int kMaxPt2Depth = 64;
 constexpr uint64_t kMostNested = uint64_t{1} << 40;
 
 /// Numbers of torch's ScalarType in the schema of exported programs.
@@ -32,10 +32,6 @@ constexpr Scalar kScalars[] = {
     {13, ElementType::kBf16},  {28, ElementType::kU16},  {29, ElementType::kF8E4M3},
     {30, ElementType::kF8E5M2}};
 constexpr int kStrided = 7;
-
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
 
 /// Drops everything but the version as it comes.
 class ProgramVersion : public nlohmann::json_sax<Json> {
@@ -74,9 +70,9 @@ class ProgramVersion : public nlohmann::json_sax<Json> {
   bool is_version_ = false;
 };
 
-class Reader {
+class Pt2Reader {
  public:
-  Reader(std::shared_ptr<Archive> archive, const std::string& path, const ReadLimits& limits)
+  Pt2Reader(std::shared_ptr<Archive> archive, const std::string& path, const ReadLimits& limits)
       : archive_(std::move(archive)), path_(path), limits_(limits) {}
 
   Checkpoint read() {
@@ -127,7 +123,7 @@ class Reader {
 
   void find_root() {
     for (const std::string& name : archive_->names()) {
-      if (!ends_with(name, "/archive_format")) continue;
+      if (!name.ends_with("/archive_format")) continue;
       const std::string root = name.substr(0, name.size() - 14);
       if (!root_.empty() && root != root_)
         refuse("the archive", "has two roots, '" + root_ + "' and '" + root + "'");
@@ -147,7 +143,7 @@ class Reader {
   void read_folders() {
     std::vector<std::string> models;
     for (const std::string& name : archive_->names())
-      if (name.rfind(root_ + "models/", 0) == 0 && ends_with(name, ".json"))
+      if (name.rfind(root_ + "models/", 0) == 0 && name.ends_with(".json"))
         models.push_back(name.substr(root_.size() + 7, name.size() - root_.size() - 7 - 5));
     if (models.empty()) refuse("the archive", "has no models/NAME.json");
     for (const std::string& model : models) {
@@ -184,7 +180,7 @@ class Reader {
     const std::vector<uint8_t> text = archive_->read(member, kMostJson);
     const Json config =
         parse_bounded_json({reinterpret_cast<const char*>(text.data()), text.size()},
-                           path_ + ": " + where, kMostDepth);
+                           path_ + ": " + where, kMaxPt2Depth);
     const auto tensors = config.is_object() ? config.find("config") : config.end();
     if (tensors == config.end() || !tensors->is_object())
       refuse(where, "has no table named config");
@@ -265,7 +261,7 @@ class Reader {
 
 Checkpoint read_torch_pt2(const std::shared_ptr<Archive>& archive, const std::string& path,
                           const ReadLimits& limits) {
-  return Reader(archive, path, limits).read();
+  return Pt2Reader(archive, path, limits).read();
 }
 
 }  // namespace ingot::checkpoint

@@ -15,7 +15,7 @@
 namespace ingot::checkpoint {
 namespace {
 
-constexpr size_t kBlock = 512;
+constexpr size_t kTarBlock = 512;
 
 class TarTensors : public StorageSource {
  public:
@@ -46,18 +46,18 @@ class TarTensors : public StorageSource {
   }
   void find_members() {
     const char* bytes = reinterpret_cast<const char*>(file_->data());
-    for (uint64_t at = 0; at + kBlock <= file_->size() && bytes[at];) {
+    for (uint64_t at = 0; at + kTarBlock <= file_->size() && bytes[at];) {
       const std::string name(bytes + at, strnlen(bytes + at, 100));
       uint64_t size = 0;
       for (size_t i = 124; i < 135; i++) {
         const char c = bytes[at + i];
         if (c >= '0' && c <= '7') size = size * 8 + uint64_t(c - '0');
       }
-      if (size > file_->size() - at - kBlock)
+      if (size > file_->size() - at - kTarBlock)
         refuse("member '" + name + "' reaches past the end; the download is incomplete");
       const char type = bytes[at + 156];
-      if (type == '0' || type == 0) members_[name] = {bytes + at + kBlock, size_t(size)};
-      at += kBlock + (size + kBlock - 1) / kBlock * kBlock;
+      if (type == '0' || type == 0) members_[name] = {bytes + at + kTarBlock, size_t(size)};
+      at += kTarBlock + (size + kTarBlock - 1) / kTarBlock * kTarBlock;
     }
   }
   std::string_view member(const std::string& name) const {

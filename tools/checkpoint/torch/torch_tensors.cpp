@@ -7,10 +7,6 @@
 namespace ingot::checkpoint {
 namespace {
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 std::string last_part(const std::string& name) {
   const size_t dot = name.rfind('.');
   return dot == std::string::npos ? name : name.substr(dot + 1);
@@ -297,7 +293,7 @@ bool TensorBuilder::numpy_type(NodeId id, ElementType* type, bool* swapped) cons
 /// _reconstruct(ndarray, (0,), b'b') with the state (version, shape, dtype, column-major, bytes).
 bool TensorBuilder::build_array(NodeId id, const std::string& owner, Tensor* out) {
   const std::string name = callee(id);
-  if (!ends_with(name, "multiarray._reconstruct")) return false;
+  if (!name.ends_with("multiarray._reconstruct")) return false;
   const NodeId state = tree_.at(id).state;
   if (state == kNoNode || tree_.at(state).items.size() < 5)
     refuse(owner, "a numpy array without its state");
@@ -342,7 +338,7 @@ bool TensorBuilder::is_sparse(NodeId id, NodeId* parts) const {
 }
 
 bool TensorBuilder::scalar(NodeId id, FactValue* out) const {
-  if (!ends_with(callee(id), "multiarray.scalar")) return false;
+  if (!callee(id).ends_with("multiarray.scalar")) return false;
   ElementType type;
   bool swapped;
   if (!numpy_type(argument(id, 0), &type, &swapped)) return false;

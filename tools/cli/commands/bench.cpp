@@ -22,7 +22,7 @@ namespace {
 using host::Array;
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct BenchArguments {
   std::string file, inputs, seconds = "2";
   bool json = false, prefault = false;
   SessionArguments session;
@@ -142,7 +142,7 @@ void print_text(const Json& r, const std::string& file) {
   fputs(table.text().c_str(), stdout);
 }
 
-int bench(const Arguments& a) {
+int bench(const BenchArguments& a) {
   SessionSettings settings = a.session.session_settings();
   settings.flags |= INGOT_CALLER_BINDS_PORTS;
   if (a.prefault) settings.flags |= INGOT_PREFAULT;
@@ -227,7 +227,7 @@ int bench(const Arguments& a) {
 }  // namespace
 
 void add_bench(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<BenchArguments>();
   CLI::App* command = add_command(app, chosen, "bench", "Time a model on inputs made for it",
                                   "  ingot bench model.ingot\n"
                                   "  ingot bench model.ingot --threads 1 --seconds 5 --json\n"

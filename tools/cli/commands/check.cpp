@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct CheckArguments {
   std::string file, golden, rtol, atol;
   bool json = false;
   SessionArguments session;
@@ -42,7 +42,7 @@ Json to_json(const CheckedValue& value) {
   return out;
 }
 
-int check_file(const Arguments& a) {
+int check_file(const CheckArguments& a) {
   CheckSettings settings;
   settings.session = a.session.session_settings();
   settings.dims = a.session.bindings();
@@ -86,7 +86,7 @@ int check_file(const Arguments& a) {
 }  // namespace
 
 void add_check(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<CheckArguments>();
   CLI::App* command =
       add_command(app, chosen, "check", "Compare a model's outputs with a golden's",
                   "  ingot check model.ingot --golden golden.npz\n"

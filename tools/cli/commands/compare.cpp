@@ -14,13 +14,13 @@
 namespace ingot::cli {
 namespace {
 
-struct Arguments {
+struct CompareArguments {
   std::string source, file, golden, html, rtol, atol, winograd = "auto", threads = "0";
   std::vector<std::string> shapes, pictures, dims, targets, layouts, states, inits;
   bool json = false;
 };
 
-cast::CastOptions options_of(const Arguments& a) {
+cast::CastOptions options_of(const CompareArguments& a) {
   cast::CastOptions options;
   std::string targets;
   for (const std::string& text : a.targets) targets += (targets.empty() ? "" : ",") + text;
@@ -35,7 +35,7 @@ cast::CastOptions options_of(const Arguments& a) {
 }
 
 /// --dim is a number of the conversion, or of this run where the file leaves that dimension open.
-void place_dims(const Arguments& a, DepartureQuestion* q) {
+void place_dims(const CompareArguments& a, DepartureQuestion* q) {
   std::vector<std::string> open;
   if (!a.file.empty()) open = Engine(a.file).symbol_names();
   for (const std::string& text : a.dims) {
@@ -53,7 +53,7 @@ std::optional<double> tolerance(const char* option, const std::string& text) {
   return parse_real(option, text, 0, 1e30);
 }
 
-int compare_files(const Arguments& a) {
+int compare_files(const CompareArguments& a) {
   host::keep_apart({a.html}, {a.source, a.file, a.golden});
   require_source(a.source);
   DepartureQuestion q;
@@ -94,7 +94,7 @@ int compare_files(const Arguments& a) {
 }  // namespace
 
 void add_compare(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<CompareArguments>();
   CLI::App* command = add_command(
       app, chosen, "compare", "Name the first node where a cast file departs from its source",
       "  ingot compare model.onnx model.ingot --golden golden.npz\n"

@@ -27,7 +27,7 @@ namespace {
 using host::Exit;
 using host::fail;
 
-struct Arguments {
+struct ConvertArguments {
   std::string source, output, golden, winograd = "auto";
   std::vector<std::string> shapes, pictures, types, arguments, dims, targets, layouts, metadata,
       states, inits, renames;
@@ -57,7 +57,7 @@ void refuse_repeated(const std::string& option, const std::vector<std::string>& 
   }
 }
 
-cast::CastOptions options_of(const Arguments& a) {
+cast::CastOptions cast_options_of(const ConvertArguments& a) {
   cast::CastOptions options;
   if (!a.targets.empty()) {
     std::string list;
@@ -114,14 +114,15 @@ cast::CastOptions options_of(const Arguments& a) {
 }
 
 /// Of the weights while they are converted; the rest is in a file (large_blocks.h).
-uint64_t bytes_in_memory(const Arguments& a) {
+uint64_t bytes_in_memory(const ConvertArguments& a) {
   std::error_code unknown;
   const uint64_t source = std::filesystem::file_size(a.source, unknown);
   return unknown ? 0 : source / 2;
 }
 
 /// Compares the file that is about to get its name with the golden, or with the naive kernels.
-void check_cast(const Arguments& a, const std::string& path, const cast::CastReport& report) {
+void check_cast(const ConvertArguments& a, const std::string& path,
+                const cast::CastReport& report) {
   if (!a.golden.empty()) {
     Engine engine(path);
     const check::Golden golden =
@@ -158,9 +159,9 @@ void check_cast(const Arguments& a, const std::string& path, const cast::CastRep
   }
 }
 
-int convert(const Arguments& a) {
+int convert(const ConvertArguments& a) {
   if (!a.limit.empty()) host::WorkBudget::set_factor(parse_real("--limit", a.limit, 0, 1e6));
-  const cast::CastOptions options = options_of(a);
+  const cast::CastOptions options = cast_options_of(a);
   require_source(a.source);
   if (a.output.empty() && host::is_standard_input(a.source))
     fail(Exit::kUsage,
@@ -204,7 +205,7 @@ int convert(const Arguments& a) {
 }  // namespace
 
 void add_convert(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ConvertArguments>();
   CLI::App* command = add_command(
       app, chosen, "convert", "Cast a trained network into one .ingot file",
       "  ingot convert model.onnx\n"

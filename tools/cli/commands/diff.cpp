@@ -14,20 +14,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using checkpoint::Checkpoint;
-using checkpoint::Tensor;
 
-struct Arguments {
+struct DiffArguments {
   std::string a, b;
   bool json = false, all = false;
 };
 
-std::map<std::string, const Tensor*> by_name(const Checkpoint& c) {
-  std::map<std::string, const Tensor*> out;
-  for (const Tensor& t : c.tensors) out[checkpoint::path_text(t.path)] = &t;
+std::map<std::string, const checkpoint::Tensor*> by_name(const Checkpoint& c) {
+  std::map<std::string, const checkpoint::Tensor*> out;
+  for (const checkpoint::Tensor& t : c.tensors) out[checkpoint::path_text(t.path)] = &t;
   return out;
 }
 
-std::string type_text(const Tensor& t) {
+std::string type_text(const checkpoint::Tensor& t) {
   std::string text = std::string(checkpoint::element_name(t.type)) + " [";
   for (size_t i = 0; i < t.dims.size(); i++) text += (i ? "," : "") + std::to_string(t.dims[i]);
   return text + "]";
@@ -58,7 +57,8 @@ struct Comparison {
   bool same() const { return rows.empty(); }
 };
 
-void compare_pair(const std::string& name, const Tensor& a, const Tensor& b, Comparison* out) {
+void compare_pair(const std::string& name, const checkpoint::Tensor& a, const checkpoint::Tensor& b,
+                  Comparison* out) {
   if (a.dims != b.dims) {
     out->shapes++;
     out->rows.push_back(
@@ -130,7 +130,7 @@ std::string prefix_hint(const Checkpoint& a, const Checkpoint& b) {
   return "";
 }
 
-void print(const Comparison& c, const Arguments& a, const std::string& hint) {
+void print(const Comparison& c, const DiffArguments& a, const std::string& hint) {
   constexpr size_t kShort = 40;
   Table table({"", "", "", "", ">"});
   size_t shown = 0;
@@ -162,7 +162,7 @@ void print(const Comparison& c, const Arguments& a, const std::string& hint) {
   if (!hint.empty() && c.equal == 0) printf("note: %s\n", hint.c_str());
 }
 
-int diff(const Arguments& a) {
+int diff(const DiffArguments& a) {
   const Checkpoint left = weights::read_weights(a.a), right = weights::read_weights(a.b);
   if (left.tensors.empty() && right.tensors.empty())
     host::fail(host::Exit::kCheckFailed,
@@ -184,7 +184,7 @@ int diff(const Arguments& a) {
 }  // namespace
 
 void add_diff(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<DiffArguments>();
   CLI::App* command = add_command(app, chosen, "diff", "Compare the weights of two checkpoints",
                                   "  ingot diff before.pth after.safetensors\n"
                                   "  ingot diff a.ckpt b.ckpt --json | jq .rows",

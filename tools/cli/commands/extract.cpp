@@ -12,7 +12,7 @@
 namespace ingot::cli {
 namespace {
 
-struct Arguments {
+struct ExtractArguments {
   std::string file, output, key;
 };
 
@@ -33,7 +33,8 @@ bool begins(const checkpoint::Path& path, const checkpoint::Path& start) {
 }
 
 /// Names below --key; levels that are left join with dots, as state dictionaries have them.
-std::vector<checkpoint::NamedTensor> choose(const checkpoint::Checkpoint& c, const Arguments& a) {
+std::vector<checkpoint::NamedTensor> choose(const checkpoint::Checkpoint& c,
+                                            const ExtractArguments& a) {
   const checkpoint::Path start = split(a.key);
   std::vector<checkpoint::NamedTensor> chosen;
   std::vector<std::string> tops;
@@ -54,7 +55,7 @@ std::vector<checkpoint::NamedTensor> choose(const checkpoint::Checkpoint& c, con
   return chosen;
 }
 
-int extract(const Arguments& a) {
+int extract(const ExtractArguments& a) {
   if (host::same_file(a.file, a.output))
     host::fail(host::Exit::kUsage, a.output + ": is the source itself, which is not overwritten");
   const checkpoint::Checkpoint c = weights::read_weights(a.file);
@@ -78,7 +79,7 @@ int extract(const Arguments& a) {
 }  // namespace
 
 void add_extract(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ExtractArguments>();
   CLI::App* command =
       add_command(app, chosen, "extract", "Write the weights of a checkpoint as safetensors",
                   "  ingot extract model.pth -o weights.safetensors\n"

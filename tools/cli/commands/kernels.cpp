@@ -12,12 +12,12 @@
 namespace ingot::cli {
 namespace {
 
-struct Arguments {
+struct KernelsArguments {
   std::string file, isa = "scalar", output;
   std::vector<std::string> dims;
 };
 
-int kernels(const Arguments& a) {
+int kernels(const KernelsArguments& a) {
   std::vector<std::string> names;
   for (const char* name : built_isas()) names.push_back(name);
   // Cortex-M and other targets take the scalar templates; what this machine cannot run cannot be
@@ -53,7 +53,7 @@ int kernels(const Arguments& a) {
 }  // namespace
 
 void add_kernels(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<KernelsArguments>();
   CLI::App* command = add_command(app, chosen, "kernels",
                                   "Write the kernel table of a firmware that runs one model",
                                   "  ingot kernels kws.ingot -o kws_kernels.cpp\n"

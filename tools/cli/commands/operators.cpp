@@ -11,7 +11,7 @@
 namespace ingot::cli {
 namespace {
 
-struct Arguments {
+struct OperatorsArguments {
   std::vector<std::string> names;
   bool markdown = false, torch = false;
 };
@@ -22,7 +22,7 @@ std::string listed(const std::vector<std::string>& words) {
   return text.empty() ? "none" : text;
 }
 
-int operators(const Arguments& a) {
+int operators(const OperatorsArguments& a) {
   if (a.torch) {
     fputs(aten::operators_page().c_str(), stdout);
     return 0;
@@ -55,7 +55,7 @@ int operators(const Arguments& a) {
 }  // namespace
 
 void add_operators(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<OperatorsArguments>();
   CLI::App* command = add_command(app, chosen, "operators",
                                   "List the operators of ONNX, or of PyTorch, that can be cast",
                                   "  ingot operators\n"

@@ -12,9 +12,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostRows = 40;
+constexpr size_t kMaxPlaceRows = 40;
 
-struct Arguments {
+struct PlaceArguments {
   std::string file;
   SessionArguments session;
   bool json = false, all = false;
@@ -157,7 +157,7 @@ void print_choices(const Json& choices, bool all) {
   printf("\n%s", table.empty() ? "" : table.text().c_str());
 }
 
-std::string text_of(const Json& list) {
+std::string joined(const Json& list) {
   std::string text;
   for (const Json& item : list) text += (text.empty() ? "" : ", ") + item.get<std::string>();
   return text.empty() ? "-" : text;
@@ -167,7 +167,7 @@ void print_left(const Json& left, bool all) {
   if (left.empty()) return;
   printf("left to the CPU:\n");
   Table table({">instruction", "operator", "name", "why"});
-  const size_t shown = all ? left.size() : std::min(left.size(), kMostRows);
+  const size_t shown = all ? left.size() : std::min(left.size(), kMaxPlaceRows);
   for (size_t i = 0; i < shown; i++)
     table.row(
         {left[i]["instruction"].dump(), left[i]["operator"], left[i]["name"], left[i]["why"]});
@@ -206,16 +206,17 @@ void print(const Json& report, bool all) {
   Table weights({"weight", "type", ">bytes", "trained on", "lies on", "why"});
   size_t shown = 0;
   for (const Json& w : report["weights"]) {
-    if (!all && shown++ >= kMostRows) continue;
+    if (!all && shown++ >= kMaxPlaceRows) continue;
     const std::string trained = w["trained_on"];
     weights.row({w["name"], w["dtype"], grouped(w["bytes"]), trained.empty() ? "-" : trained,
-                 text_of(w["lies_on"]), w["reason"]});
+                 joined(w["lies_on"]), w["reason"]});
   }
   if (!weights.empty()) printf("%s", weights.text().c_str());
-  if (!all && shown > kMostRows) printf("  and %zu more: --all, or --json\n", shown - kMostRows);
+  if (!all && shown > kMaxPlaceRows)
+    printf("  and %zu more: --all, or --json\n", shown - kMaxPlaceRows);
 }
 
-int run(const Arguments& a) {
+int run(const PlaceArguments& a) {
   const SessionSettings settings = a.session.session_settings();
   Engine engine(a.file, a.session.open_settings());
   engine.bind_dims(a.session.bindings());
@@ -243,7 +244,7 @@ int run(const Arguments& a) {
 }  // namespace
 
 void add_place(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<PlaceArguments>();
   CLI::App* command = add_command(
       app, chosen, "place", "Say what lies and runs where, and why; runs nothing",
       "  ingot place model.ingot\n"

@@ -26,7 +26,7 @@ using host::fail;
 
 constexpr uint32_t kMostTracedInstructions = 1 << 16;
 
-struct Arguments {
+struct RunArguments {
   std::string file, inputs, outputs, profile, dump, load_state, save_state;
   SessionArguments session;
 };
@@ -78,8 +78,8 @@ bool is_stream(const std::vector<Array>& arrays) {
 }
 
 /// Every step of a stream, what is fed back included; outputs with a leading axis of steps.
-std::vector<Array> run_stream(const Arguments& a, Engine* engine, const SessionSettings& settings,
-                              Profile* profile) {
+std::vector<Array> run_stream(const RunArguments& a, Engine* engine,
+                              const SessionSettings& settings, Profile* profile) {
   const check::Golden golden =
       check::read_golden(a.inputs, engine->input_names(), engine->output_names(), false);
   Stream stream(engine, golden);
@@ -95,7 +95,7 @@ std::vector<Array> run_stream(const Arguments& a, Engine* engine, const SessionS
 }
 
 /// One run on one set of inputs.
-std::vector<Array> run_once(const Arguments& a, const std::vector<Array>& arrays, Engine* engine,
+std::vector<Array> run_once(const RunArguments& a, const std::vector<Array>& arrays, Engine* engine,
                             const SessionSettings& settings, Profile* profile) {
   const auto inputs = match_inputs(*engine, arrays, a.inputs);
   bind_from_inputs(engine, inputs, a.session.bindings(), a.inputs);
@@ -114,7 +114,7 @@ std::vector<Array> run_once(const Arguments& a, const std::vector<Array>& arrays
   return outputs;
 }
 
-int run(const Arguments& a) {
+int run_model(const RunArguments& a) {
   host::keep_apart({a.outputs, a.profile, a.save_state}, {a.file, a.inputs});
   host::keep_apart({a.outputs, a.profile}, {a.load_state});
   SessionSettings settings = a.session.session_settings();
@@ -147,7 +147,7 @@ int run(const Arguments& a) {
 }  // namespace
 
 void add_run(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<RunArguments>();
   CLI::App* command = add_command(
       app, chosen, "run", "Run a model on the arrays of an .npz",
       "  ingot run model.ingot --inputs in.npz --outputs out.npz\n"
@@ -159,7 +159,7 @@ void add_run(CLI::App& app, Action* chosen) {
       "x=rgb:640x480\n"
       "  ingot run stream.ingot --inputs in.npz --outputs out.npz --load-state s.state "
       "--save-state s.state",
-      [a] { return run(*a); });
+      [a] { return run_model(*a); });
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   CLI::Option* inputs =
       command

@@ -24,7 +24,7 @@ using host::Exit;
 using host::fail;
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct TuneArguments {
   std::string file, output, time = "2", device = "cuda";
   std::vector<std::string> dims;
   bool json = false, dry_run = false;
@@ -66,7 +66,7 @@ void check_destination(const std::string& path) {
                            "needs the name of a file");
 }
 
-SessionSettings settings_of(const Arguments& a, uint32_t flags) {
+SessionSettings settings_of(const TuneArguments& a, uint32_t flags) {
   SessionSettings settings;
   settings.device = a.device;
   settings.flags = flags;
@@ -104,7 +104,7 @@ cast::TuningSpec record_of(Engine& engine, const std::vector<TunedTarget>& targe
 
 /// What is written is taken by the session that it is for, and computes the same within what the
 /// precision allows: exact files every bit.
-Json prove(const Arguments& a, const std::string& path, const Engine& before,
+Json prove(const TuneArguments& a, const std::string& path, const Engine& before,
            const std::vector<Array>& expected, const std::vector<TunedTarget>& targets) {
   Engine engine(path);
   engine.bind_dims(before.bindings());
@@ -191,7 +191,7 @@ void print(const Json& report, const std::vector<TunedTarget>& targets) {
     printf("nothing is written (--dry-run)\n");
 }
 
-int tune(const Arguments& a) {
+int tune(const TuneArguments& a) {
   check_device(a.device);
   const double seconds = seconds_of(a.time);
   if (a.output.empty() && host::is_standard_input(a.file))
@@ -275,7 +275,7 @@ int tune(const Arguments& a) {
 }  // namespace
 
 void add_tune(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<TuneArguments>();
   CLI::App* command = add_command(
       app, chosen, "tune", "Measure kernels on the GPU at hand and record the quickest in the file",
       "  ingot tune model.ingot --device cuda             # in place, whole or not at all\n"

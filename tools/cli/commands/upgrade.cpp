@@ -18,7 +18,7 @@ namespace {
 using host::Exit;
 using host::fail;
 
-struct Arguments {
+struct UpgradeArguments {
   std::string file, output;
 };
 
@@ -44,7 +44,7 @@ void prove(const std::string& path) {
   if (!opened.ok() && opened.error().code != INGOT_NO_KERNEL) (void)open_model(path);
 }
 
-int upgrade(const Arguments& a) {
+int upgrade(const UpgradeArguments& a) {
   prove(a.file);
   FileParts old(a.file);
   old.prove_hashes();
@@ -92,7 +92,7 @@ int upgrade(const Arguments& a) {
 }  // namespace
 
 void add_upgrade(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<UpgradeArguments>();
   CLI::App* command = add_command(
       app, chosen, "upgrade", "Write a file of an older version as this version writes it",
       "  ingot upgrade old.ingot -o new.ingot\n"

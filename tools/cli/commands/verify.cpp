@@ -19,7 +19,7 @@ using host::Array;
 using host::Exit;
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct VerifyArguments {
   std::string file;
   bool json = false;
   std::string seconds = "300", bytes;
@@ -33,22 +33,23 @@ struct Check {
 
 Array view_as_array(const char* name, const ingot_tensor& tensor) { return copy_out(tensor, name); }
 
-struct CloseGolden {
+struct CloseFileGolden {
   void operator()(ingot_golden* golden) const { ingot_golden_close(golden); }
 };
-using Golden = std::unique_ptr<ingot_golden, CloseGolden>;
+using FileGolden = std::unique_ptr<ingot_golden, CloseFileGolden>;
 
-Golden open_golden(const Engine& engine) {
+FileGolden open_golden(const Engine& engine) {
   if (engine.summary().golden_bytes == 0) return nullptr;
   ingot_golden* golden = nullptr;
   Error error;
   if (ingot_golden_open(engine.model().get(), &golden, &error) != INGOT_OK)
     fail_with(engine.path() + ": embedded golden", error);
-  return Golden(golden);
+  return FileGolden(golden);
 }
 
 /// Binds the dimensions that --dim and the golden's shapes determine.
-void bind_known(Engine* engine, const Golden& golden, const std::map<std::string, int64_t>& dims) {
+void bind_known(Engine* engine, const FileGolden& golden,
+                const std::map<std::string, int64_t>& dims) {
   engine->bind_dims(dims);
   if (!golden || ingot_golden_case_count(golden.get()) == 0) return;
   ingot_golden_case first{};
@@ -109,7 +110,7 @@ uint64_t session_bytes(const ingot_requirements& need) {
 }
 
 /// By default what a small network takes, and what a large one brings with its own size.
-void check_bytes(const Arguments& a, const Engine& engine, const ingot_requirements& need) {
+void check_bytes(const VerifyArguments& a, const Engine& engine, const ingot_requirements& need) {
   const uint64_t usual = (uint64_t{1} << 30) + 4 * engine.summary().file_bytes;
   const uint64_t most = a.bytes.empty() ? usual : parse_bytes("--bytes", a.bytes);
   if (session_bytes(need) <= most) return;
@@ -119,7 +120,7 @@ void check_bytes(const Arguments& a, const Engine& engine, const ingot_requireme
                                      "; if you trust the file, give more");
 }
 
-std::string late_text(const std::string& where, const Arguments& a, double elapsed,
+std::string late_text(const std::string& where, const VerifyArguments& a, double elapsed,
                       uint64_t steps) {
   return where + ": stopped after " + number(elapsed, 3) + " s, --seconds allows " + a.seconds +
          "; a run is " + steps_text(steps) + "; if you trust the file, give more";
@@ -129,7 +130,8 @@ std::string late_text(const std::string& where, const Arguments& a, double elaps
 using GiveUp = std::function<void(const std::string& why)>;
 
 /// Runs every embedded case. Steps are not part of it: each case is one run from the initial state.
-Check run_golden(const Arguments& a, Engine* engine, const Golden& golden, const GiveUp& give_up) {
+Check run_golden(const VerifyArguments& a, Engine* engine, const FileGolden& golden,
+                 const GiveUp& give_up) {
   const uint64_t steps = engine->requirements().steps;
   const double seconds = parse_real("--seconds", a.seconds, 0.001, 1e9);
   const std::string file = engine->path() + ": embedded golden";
@@ -190,7 +192,7 @@ Check run_golden(const Arguments& a, Engine* engine, const Golden& golden, const
                         std::to_string(outputs) + " outputs, largest error " + number(worst, 3)};
 }
 
-void verify(const Arguments& a, std::vector<Check>* done, const GiveUp& give_up) {
+void verify(const VerifyArguments& a, std::vector<Check>* done, const GiveUp& give_up) {
   (void)parse_real("--seconds", a.seconds, 0.001, 1e9);  // said wrongly: whatever the file is
   if (!a.bytes.empty()) (void)parse_bytes("--bytes", a.bytes);
   SessionSettings settings = a.session.session_settings();
@@ -208,7 +210,7 @@ void verify(const Arguments& a, std::vector<Check>* done, const GiveUp& give_up)
   if (ingot_model_verify_hashes(engine.model().get(), &error) != INGOT_OK) fail_with(a.file, error);
   done->push_back({"hashes", "SHA-256 of every part, zeros between them, weights of " +
                                  grouped(s.weights_bytes) + " bytes"});
-  const Golden golden = open_golden(engine);
+  const FileGolden golden = open_golden(engine);
   bind_known(&engine, golden, dims);
   bool fits = true;
   const std::string assumed = bind_open(&engine, settings, &fits);
@@ -231,7 +233,8 @@ void verify(const Arguments& a, std::vector<Check>* done, const GiveUp& give_up)
 }
 
 /// What was checked, and what was wrong where something was.
-void print_report(const Arguments& a, const std::vector<Check>& done, const host::Failure* failed) {
+void print_report(const VerifyArguments& a, const std::vector<Check>& done,
+                  const host::Failure* failed) {
   const bool golden = !done.empty() && done.back().name == "golden";
   if (a.json) {
     Json checks = Json::array();
@@ -254,7 +257,7 @@ void print_report(const Arguments& a, const std::vector<Check>& done, const host
   }
 }
 
-int verify_and_report(const Arguments& a) {
+int verify_and_report(const VerifyArguments& a) {
   std::vector<Check> done;
   std::unique_ptr<host::Failure> failed;
   const auto give_up = [&](const std::string& why) {  // nothing is taken down: the run goes on
@@ -277,7 +280,7 @@ int verify_and_report(const Arguments& a) {
 }  // namespace
 
 void add_verify(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<VerifyArguments>();
   CLI::App* command = add_command(app, chosen, "verify",
                                   "Prove a file: structure, meaning, hashes, plan, embedded golden",
                                   "  ingot verify model.ingot\n"

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct WhyArguments {
   std::string file, html, seconds = "0.5";
   bool json = false, all = false;
   SessionArguments session;
@@ -256,7 +256,7 @@ void print_passes(const Json& report, bool all) {
   if (!idle.empty()) printf("  nothing to do for: %s\n", idle.c_str());
 }
 
-int why(const Arguments& a) {
+int why(const WhyArguments& a) {
   host::keep_apart({a.html}, {a.file});
   const SessionSettings settings = a.session.session_settings();
   const double seconds = parse_real("--seconds", a.seconds, 0, 3600);
@@ -301,7 +301,7 @@ int why(const Arguments& a) {
 }  // namespace
 
 void add_why(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<WhyArguments>();
   CLI::App* command =
       add_command(app, chosen, "why", "Say what makes the memory and the time of a model",
                   "  ingot why model.ingot\n"

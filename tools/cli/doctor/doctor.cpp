@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct DoctorArguments {
   std::string root = "/";
   std::vector<std::string> require;
   bool json = false;
@@ -187,7 +187,7 @@ void print(const Diagnosis& found) {
 }
 
 /// What was asked for and is not there.
-std::string missing(const Arguments& a, const Diagnosis& found) {
+std::string missing(const DoctorArguments& a, const Diagnosis& found) {
   for (const std::string& name : a.require) {
     const bool is_isa =
         std::find(found.built.begin(), found.built.end(), name) != found.built.end();
@@ -201,7 +201,7 @@ std::string missing(const Arguments& a, const Diagnosis& found) {
   return "";
 }
 
-int doctor(const Arguments& a) {
+int doctor(const DoctorArguments& a) {
   if (a.root != "/" && !a.require.empty())
     host::fail(
         host::Exit::kUsage,
@@ -227,7 +227,7 @@ int doctor(const Arguments& a) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Action* chosen) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<DoctorArguments>();
   CLI::App* command = add_command(
       app, chosen, "doctor",
       "What this machine has for models to run on, what is wrong, and what to do",

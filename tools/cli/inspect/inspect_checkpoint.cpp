@@ -85,21 +85,21 @@ Json program_of(const std::string& path) {
   return {{"method", "forward"}, {"parameters", parameters}};
 }
 
-std::string text_of(const Json& value) {
+std::string plain_text(const Json& value) {
   return value.is_string() ? value.get<std::string>()
                            : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void print_program(const Json& program) {
   if (program.contains("why")) {
-    printf("Program: %s\n", text_of(program["why"]).c_str());
+    printf("Program: %s\n", plain_text(program["why"]).c_str());
     return;
   }
   printf("Program: forward(), a TorchScript program\n");
   Table table({"", "", ""});
   for (const Json& p : program["parameters"]) {
-    const std::string traced = text_of(p["traced_with"]);
-    table.row({text_of(p["name"]), text_of(p["type"]),
+    const std::string traced = plain_text(p["traced_with"]);
+    table.row({plain_text(p["name"]), plain_text(p["type"]),
                traced.empty() ? p["has_default"].get<bool>() ? "has a default" : ""
                               : "traced with " + traced});
   }
@@ -166,14 +166,14 @@ Json inspect_checkpoint(const InspectArguments& a) {
 }
 
 void print_checkpoint(const Json& r, const InspectArguments& a) {
-  printf("%s: %s (%s), %s bytes\n", a.file.c_str(), text_of(r["kind"]).c_str(),
-         text_of(r["format"]).c_str(), grouped(r["file_bytes"].get<uint64_t>()).c_str());
+  printf("%s: %s (%s), %s bytes\n", a.file.c_str(), plain_text(r["kind"]).c_str(),
+         plain_text(r["format"]).c_str(), grouped(r["file_bytes"].get<uint64_t>()).c_str());
   std::string types, locations;
   for (const auto& [type, count] : r["dtypes"].items())
-    types += (types.empty() ? "" : ", ") + text_of(count) + " " + type;
+    types += (types.empty() ? "" : ", ") + plain_text(count) + " " + type;
   for (const auto& [place, count] : r["locations"].items())
     locations += (locations.empty() ? "" : ", ") + place;
-  printf("Tensors: %s of %s (%s)%s\n", text_of(r["tensor_count"]).c_str(),
+  printf("Tensors: %s of %s (%s)%s\n", plain_text(r["tensor_count"]).c_str(),
          short_bytes(r["tensor_bytes"].get<uint64_t>()).c_str(), types.c_str(),
          locations.empty()
              ? ""
@@ -185,9 +185,9 @@ void print_checkpoint(const Json& r, const InspectArguments& a) {
   size_t shown = 0;
   for (const Json& t : r["tensors"]) {
     if (!all && shown++ == kShort) break;
-    tensors.row({text_of(t["name"]), text_of(t["dtype"]) + " " + t["dims"].dump(),
+    tensors.row({plain_text(t["name"]), plain_text(t["dtype"]) + " " + t["dims"].dump(),
                  grouped(t["bytes"].get<uint64_t>()),
-                 t.contains("sha256") ? text_of(t["sha256"]) : ""});
+                 t.contains("sha256") ? plain_text(t["sha256"]) : ""});
   }
   fputs(tensors.text().c_str(), stdout);
   if (r.contains("program")) print_program(r["program"]);
@@ -199,15 +199,15 @@ void print_checkpoint(const Json& r, const InspectArguments& a) {
     shown = 0;
     for (const Json& f : r["facts"]) {
       if (!a.metadata && shown++ == kShort) break;
-      std::string text = text_of(f["value"]);
+      std::string text = plain_text(f["value"]);
       if (text.size() > 100) text = text.substr(0, 97) + "...";
-      facts.row({text_of(f["name"]), text});
+      facts.row({plain_text(f["name"]), text});
     }
     fputs(facts.text().c_str(), stdout);
     if (!a.metadata && r["facts"].size() > kShort)
       printf("  ... %zu more; --metadata lists all\n", r["facts"].size() - kShort);
   }
-  for (const Json& text : r["notes"]) printf("note: %s\n", text_of(text).c_str());
+  for (const Json& text : r["notes"]) printf("note: %s\n", plain_text(text).c_str());
 }
 
 }  // namespace ingot::cli

@@ -11,13 +11,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json finite(double value) {
+Json finite_or_text(double value) {
   return std::isfinite(value) ? Json(value) : Json(std::to_string(value));
 }
 
 Json to_json(const compare::Measure& m) {
-  return {{"passed", m.passed},    {"error", finite(m.error)}, {"largest", finite(m.largest)},
-          {"allowed", m.allowed},  {"ratio", m.ratio()},       {"differing", m.differing},
+  return {{"passed", m.passed},
+          {"error", finite_or_text(m.error)},
+          {"largest", finite_or_text(m.largest)},
+          {"allowed", m.allowed},
+          {"ratio", m.ratio()},
+          {"differing", m.differing},
           {"elements", m.elements}};
 }
 
@@ -111,8 +115,8 @@ void print_compare_json(const DepartureAnswer& a, const std::string& source,
   for (const CheckedOutput& o : a.outputs)
     outputs.push_back({{"name", o.comparison.name},
                        {"passed", o.comparison.passed},
-                       {"largest_error", finite(o.comparison.largest_error)},
-                       {"largest_expected", finite(o.comparison.largest_expected)},
+                       {"largest_error", finite_or_text(o.comparison.largest_error)},
+                       {"largest_expected", finite_or_text(o.comparison.largest_expected)},
                        {"allowed", o.comparison.allowed}});
   for (const uint32_t s : a.sources) sources.push_back(name(s));
   for (const uint32_t s : a.suspects) suspects.push_back(name(s));

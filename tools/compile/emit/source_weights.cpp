@@ -108,9 +108,10 @@ struct Wanted {
   std::map<bool, std::vector<uint64_t>> probes;  // by whether it is widened; empty: it cannot be
 };
 
-class Finder {
+class SourceFinder {
  public:
-  Finder(const checkpoint::Checkpoint& source, const ProgramSpec& program, const KeepWeights& keep)
+  SourceFinder(const checkpoint::Checkpoint& source, const ProgramSpec& program,
+               const KeepWeights& keep)
       : source_(source), program_(program), keep_(keep) {}
 
   std::vector<SourceWeightSpec> run() {
@@ -441,7 +442,7 @@ class Finder {
 std::vector<SourceWeightSpec> find_source_weights(const checkpoint::Checkpoint& source,
                                                   const ProgramSpec& program,
                                                   const KeepWeights& keep) {
-  return Finder(source, program, keep).run();
+  return SourceFinder(source, program, keep).run();
 }
 
 std::string say_lost(const std::vector<SourceWeightSpec>& weights) {

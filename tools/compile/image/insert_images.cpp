@@ -10,7 +10,6 @@ namespace ingot::cast {
 namespace {
 
 using graph::Attribute;
-using graph::Dim;
 using graph::Value;
 using graph::ValueId;
 
@@ -29,7 +28,7 @@ struct Insertion {
 
   static std::string dims_text(const Value& value) {
     std::string text;
-    for (const Dim& dim : value.dims) text += (text.empty() ? "" : ",") + dim.text();
+    for (const graph::Dim& dim : value.dims) text += (text.empty() ? "" : ",") + dim.text();
     return std::string(dtype_name(value.dtype)) + " [" + text + "]";
   }
 
@@ -141,7 +140,7 @@ struct Insertion {
           option.planes ? plane_rows(a.format, a.height, plane) : frame_rows(a.format, a.height);
       const ValueId id = model.add_value(operand, DType::kU8);
       model.values[size_t(id)].shape_known = true;
-      model.values[size_t(id)].dims = {dims[0], Dim(rows), Dim(pitch)};
+      model.values[size_t(id)].dims = {dims[0], graph::Dim(rows), graph::Dim(pitch)};
       frames.push_back(id);
     }
     node.inputs = frames;

@@ -13,7 +13,6 @@ using passes::Op;
 using passes::Step;
 
 double relu(double x) { return x > 0 || std::isnan(x) ? x : 0; }
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double softplus(double x) { return x > 30 ? x : std::log1p(std::exp(x)); }
 double clamp(double x, double low, double high) {
   return std::isnan(x) ? x : std::fmin(std::fmax(x, low), high);

@@ -87,7 +87,7 @@ Tensor pad(Evaluator& e, const Node& node) {
   return y;
 }
 
-int64_t within(double index, int64_t extent) {
+int64_t wrapped_index(double index, int64_t extent) {
   const int64_t i = int64_t(index) < 0 ? int64_t(index) + extent : int64_t(index);
   if (i < 0 || i >= extent) throw std::runtime_error("evaluator: an index is out of range");
   return i;
@@ -102,7 +102,7 @@ Tensor gather(Evaluator& e, const Node& node) {
   return picked(x, dims, [&](const Dimensions& at) {
     Dimensions which(at.begin() + long(axis), at.begin() + long(axis + r));
     Dimensions from(at.begin(), at.begin() + long(axis));
-    from.push_back(within(indices.at[size_t(offset_of(indices.dims, which))], x.dims[axis]));
+    from.push_back(wrapped_index(indices.at[size_t(offset_of(indices.dims, which))], x.dims[axis]));
     from.insert(from.end(), at.begin() + long(axis + r), at.end());
     return from;
   });
@@ -232,7 +232,8 @@ std::vector<Tensor> evaluate_movement(Evaluator& e, const Node& node) {
     const Tensor& indices = e.in(node, 1);
     size_t axis = size_t(node.integer("axis", 0));
     return {picked(e.in(node, 0), indices.dims, [&](Dimensions at) {
-      at[axis] = within(indices.at[size_t(offset_of(indices.dims, at))], e.in(node, 0).dims[axis]);
+      at[axis] =
+          wrapped_index(indices.at[size_t(offset_of(indices.dims, at))], e.in(node, 0).dims[axis]);
       return at;
     })};
   }

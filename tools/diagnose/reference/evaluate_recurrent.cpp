@@ -16,8 +16,6 @@ struct Cell {
   std::vector<double> input_bias, recurrent_bias;  // [D, G*H] each
 };
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
 // w x + b for one gate row, of direction d.
 double affine(const Tensor& w, int64_t d, int64_t rows, int64_t row, const double* x, int64_t n) {
   double sum = 0;

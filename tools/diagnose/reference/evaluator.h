@@ -2,6 +2,7 @@
 // that importers give and those of core form. A test evaluates a graph before and after a pass;
 // nothing here shares code with the passes or the kernels.
 #pragma once
+#include <cmath>
 #include <functional>
 #include <map>
 #include <string>
@@ -40,6 +41,8 @@ void for_each_index(const Dimensions& dims, Visit visit) {
 int64_t offset_of(const Dimensions& dims, const Dimensions& at);
 /// The element that index `at` of an output reads from a tensor that broadcasts to it.
 double broadcast_at(const Tensor& t, const Dimensions& at);
+
+inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 class Evaluator {
  public:

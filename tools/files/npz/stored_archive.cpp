@@ -21,13 +21,13 @@ uint64_t little(const uint8_t* at, int bytes) {
   return value;
 }
 
-struct Member {
+struct StoredMember {
   std::string name;
   uint64_t begin = 0, bytes = 0;  // in the file
   uint32_t crc = 0;
 };
 
-struct CloseFile {
+struct CloseStored {
   void operator()(FILE* file) const { fclose(file); }
 };
 
@@ -53,7 +53,7 @@ class Archive {
   }
 
  private:
-  std::unique_ptr<FILE, CloseFile> file_;
+  std::unique_ptr<FILE, CloseStored> file_;
   std::string path_;
   uint64_t size_ = 0;
 };
@@ -103,13 +103,14 @@ void widen(const Archive& archive, const uint8_t* extra, size_t bytes, uint64_t*
   }
 }
 
-std::vector<Member> list_members(const Archive& archive, const std::string& path, size_t most) {
+std::vector<StoredMember> list_members(const Archive& archive, const std::string& path,
+                                       size_t most) {
   const Directory d = find_directory(archive);
   if (d.count > most)
     fail(Exit::kUnavailable, path + ": " + std::to_string(d.count) + " members; at most " +
                                  std::to_string(most) + " are read");
   const std::vector<uint8_t> bytes = archive.read(d.begin, d.bytes);
-  std::vector<Member> members;
+  std::vector<StoredMember> members;
   size_t at = 0;
   for (uint64_t i = 0; i < d.count; i++) {
     if (bytes.size() - at < kEntryBytes || memcmp(&bytes[at], "PK\x01\x02", 4) != 0)
@@ -119,7 +120,7 @@ std::vector<Member> list_members(const Archive& archive, const std::string& path
                  comment = little(entry + 32, 2);
     if (bytes.size() - at - kEntryBytes < name + extra + comment)
       archive.damaged("its directory is cut");
-    Member m;
+    StoredMember m;
     m.name.assign(reinterpret_cast<const char*>(entry + kEntryBytes), name);
     uint64_t packed = little(entry + 20, 4), local = little(entry + 42, 4);
     m.bytes = little(entry + 24, 4);
@@ -172,7 +173,7 @@ std::vector<Array> read_stored_npz(const std::string& path, const NpzLimits& lim
   std::vector<Array> arrays;
   std::set<std::string> seen;
   uint64_t left = limits.total_bytes;
-  for (const Member& member : list_members(archive, path, limits.members)) {
+  for (const StoredMember& member : list_members(archive, path, limits.members)) {
     std::string name = member.name;
     if (name.size() <= 4 || name.compare(name.size() - 4, 4, ".npy") != 0)
       fail(Exit::kMismatch,

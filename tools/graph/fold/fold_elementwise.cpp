@@ -135,8 +135,8 @@ std::optional<int64_t> whole_mod(const Node& node, int64_t a, int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-std::optional<Constant> binary(const Node& node, const Constant& a, const Constant& b, DType dtype,
-                               const Ints& dims) {
+std::optional<Constant> fold_binary(const Node& node, const Constant& a, const Constant& b,
+                                    DType dtype, const Ints& dims) {
   const auto at = spread({&a, &b}, dims);
   if (!at) return std::nullopt;
   const size_t count = (*at)[0].size();
@@ -187,7 +187,8 @@ std::optional<Constant> where(const std::vector<const Constant*>& inputs, DType 
   return make_integer(dtype, dims, out);
 }
 
-std::optional<Constant> unary(const Node& node, const Constant& x, DType dtype, const Ints& dims) {
+std::optional<Constant> fold_unary(const Node& node, const Constant& x, DType dtype,
+                                   const Ints& dims) {
   if (node.op == "Clip" && is_floating(dtype)) {
     std::vector<double> out = read_numbers(x);
     for (double& v : out) {
@@ -255,8 +256,9 @@ std::optional<Constant> fold_elementwise(const Node& node,
   if (!inputs[0]) return std::nullopt;
   if (node.op == "Where" && inputs.size() == 3) return where(inputs, dtype, dims);
   if (node.op == "Cast") return cast(*inputs[0], dtype, dims);
-  if (inputs.size() == 2 && inputs[1]) return binary(node, *inputs[0], *inputs[1], dtype, dims);
-  if (inputs.size() == 1) return unary(node, *inputs[0], dtype, dims);
+  if (inputs.size() == 2 && inputs[1])
+    return fold_binary(node, *inputs[0], *inputs[1], dtype, dims);
+  if (inputs.size() == 1) return fold_unary(node, *inputs[0], dtype, dims);
   return std::nullopt;
 }
 

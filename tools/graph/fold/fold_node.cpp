@@ -24,11 +24,6 @@ std::optional<Ints> fixed_dims(const Value& value) {
   }
   return out;
 }
-int64_t count_of(const Ints& dims) {
-  int64_t n = 1;
-  for (const int64_t d : dims) n *= d;
-  return n;
-}
 
 void store(Model& model, ValueId id, Constant constant) {
   model.values[size_t(id)].constant = std::make_shared<const Constant>(std::move(constant));

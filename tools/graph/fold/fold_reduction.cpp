@@ -10,12 +10,6 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-int64_t count_of(const Ints& dims) {
-  int64_t n = 1;
-  for (const int64_t d : dims) n *= d;
-  return n;
-}
-
 /// For each input element the output element that it adds to.
 Ints targets(const Ints& in, const Ints& axes) {
   Ints kept = in;

@@ -29,7 +29,7 @@ Results sum(Operands& o) {
   const char* const op = mean ? "ReduceMean" : o.op() == "prod" ? "ReduceProd" : "ReduceSum";
   return o.result(reduced(o, op, x, kept(o)));
 }
-Results extreme(Operands& o) {
+Results whole_extreme(Operands& o) {
   ValueId x = o.read("self");
   const bool largest = o.op() == "amax" || o.op() == "max";
   const DType dtype = o.b.dtype(x);
@@ -219,8 +219,8 @@ void add_reductions(Table& table) {
   table.add_all("sum.dim_IntList mean.dim",
                 "Tensor self, int[]? dim, bool keepdim=False, *, int? dtype=None", sum);
   table.add("prod.dim_int", "Tensor self, int dim, bool keepdim=False, *, int? dtype=None", sum);
-  table.add_all("amax amin", "Tensor self, int[] dim=[], bool keepdim=False", extreme);
-  table.add_all("max min", "Tensor self", extreme);
+  table.add_all("amax amin", "Tensor self, int[] dim=[], bool keepdim=False", whole_extreme);
+  table.add_all("max min", "Tensor self", whole_extreme);
   table.add_all("max.dim min.dim", "Tensor self, int dim, bool keepdim=False", extreme_along);
   table.add_all("argmax argmin", "Tensor self, int? dim=None, bool keepdim=False", arg_extreme);
   table.add_all("any all", "Tensor self", truth);

@@ -6,10 +6,11 @@
 namespace ingot::aten {
 namespace {
 
-bool equal(const Value& a, const Value& b) {
+bool equal_values(const Value& a, const Value& b) {
   using Kind = Value::Kind;
   if (a.items && b.items)
-    return std::equal(a.items->begin(), a.items->end(), b.items->begin(), b.items->end(), equal);
+    return std::equal(a.items->begin(), a.items->end(), b.items->begin(), b.items->end(),
+                      equal_values);
   const auto number = [](const Value& v, double* out) {
     const auto whole = v.is(Kind::kInt) ? v.integer.value() : std::nullopt;
     if (!whole && !v.is(Kind::kFloat) && !v.is(Kind::kBool)) return false;
@@ -122,7 +123,7 @@ const char* no_effect(const Schema& schema, const std::string& argument) {
 }
 
 bool is_neutral(const Parameter& parameter, const Value& value) {
-  if (parameter.otherwise && equal(*parameter.otherwise, value)) return true;
+  if (parameter.otherwise && equal_values(*parameter.otherwise, value)) return true;
   if (value.is(Value::Kind::kNone))
     return !parameter.otherwise || parameter.otherwise->is(Value::Kind::kNone);
   return parameter.name == "layout" && value.is(Value::Kind::kInt) && value.integer == Dim(0);

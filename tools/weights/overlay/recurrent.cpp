@@ -27,7 +27,7 @@ bool is_recurrent(const WeightReader& reader) {
 
 /// One layer of a module: tensors by direction; empty where the checkpoint has not all of them, or
 /// not in these shapes.
-struct Layer {
+struct RecurrentLayer {
   std::vector<const Candidate*> input, state, bias;  // bias: ih, hh, ih reverse, hh reverse
 };
 
@@ -41,8 +41,8 @@ bool fits(const Candidate* c, const std::vector<int64_t>& dims) {
 }
 
 bool find_layer(const Pairing& p, const std::string& module, size_t index, const Wanted& wanted,
-                Layer* out) {
-  Layer layer;
+                RecurrentLayer* out) {
+  RecurrentLayer layer;
   const std::string at = module.empty() ? "" : module + ".";
   for (int64_t d = 0; d < wanted.directions; d++) {
     const std::string end = "_l" + std::to_string(index) + (d ? "_reverse" : "");
@@ -122,7 +122,7 @@ void pair_recurrent(Pairing& p) {
         (!wanted.bias ||
          wanted.bias->dims == std::vector<int64_t>{wanted.directions, 2 * wanted.rows});
     if (!whole) continue;
-    Layer layer;
+    RecurrentLayer layer;
     bool found = find_layer(p, reader.module, index, wanted, &layer);
     if (!found) {  // without its module: the one layer that is left and fits
       size_t fitting = 0, rivals = 0;
@@ -130,7 +130,7 @@ void pair_recurrent(Pairing& p) {
         for (size_t l = 0; l < 64 && p.named((module.empty() ? "" : module + ".") + "weight_ih_l" +
                                              std::to_string(l));
              l++) {
-          Layer trial;
+          RecurrentLayer trial;
           if (!find_layer(p, module, l, wanted, &trial) || p.used.count(trial.input[0])) continue;
           fitting++;
           layer = trial;

@@ -50,9 +50,9 @@ std::vector<uint8_t> spread_halves(const uint8_t* packed, uint64_t count, bool i
   return out;
 }
 
-class Reader {
+class OnnxWeightReader {
  public:
-  Reader(const std::string& path, const checkpoint::ReadLimits& limits)
+  OnnxWeightReader(const std::string& path, const checkpoint::ReadLimits& limits)
       : path_(path),
         limits_(limits),
         file_(onnx::SourceFile::open(path)),
@@ -208,7 +208,7 @@ class Reader {
 checkpoint::Checkpoint read_onnx_weights(const std::string& path,
                                          const checkpoint::ReadLimits& limits) {
   try {
-    return Reader(path, limits).read();
+    return OnnxWeightReader(path, limits).read();
   } catch (const graph::CastError& error) {
     const bool named = error.message.rfind(path, 0) == 0;
     host::fail(host::Exit(error.exit_code), named ? error.message : path + ": " + error.message);

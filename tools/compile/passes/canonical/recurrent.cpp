@@ -12,7 +12,7 @@ const std::map<std::string_view, const char*> kActivations = {{"Sigmoid", "sigmo
                                                               {"Elu", "elu"},
                                                               {"Softplus", "softplus"}};
 
-ValueId operand(const Node& node, size_t i) {
+ValueId input_or_none(const Node& node, size_t i) {
   return i < node.inputs.size() ? node.inputs[i] : kAbsent;
 }
 
@@ -56,8 +56,8 @@ Constant gate_bias(const Constant& b, bool apart) {
 
 void recurrent(Canonical& c, Node& node) {
   Editor& e = c.editor;
-  ValueId bias = operand(node, 3), lens = operand(node, 4), h0 = operand(node, 5),
-          c0 = operand(node, 6), peepholes = operand(node, 7);
+  ValueId bias = input_or_none(node, 3), lens = input_or_none(node, 4), h0 = input_or_none(node, 5),
+          c0 = input_or_none(node, 6), peepholes = input_or_none(node, 7);
   if (!e.constant(node.inputs[1]) || !e.constant(node.inputs[2]) ||
       (bias >= 0 && !e.constant(bias)) || (peepholes >= 0 && !e.constant(peepholes)))
     return c.refuse(node, "W", "its weights are computed when the model runs",

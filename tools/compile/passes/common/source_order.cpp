@@ -9,12 +9,12 @@ using graph::Dims;
 using graph::Value;
 using Order = std::vector<int64_t>;
 
-bool is_one(const graph::Dim& dim) { return dim.value() == std::optional<int64_t>(1); }
+bool is_single(const graph::Dim& dim) { return dim.value() == std::optional<int64_t>(1); }
 
 Dims without_ones(const Dims& dims) {
   Dims all;
   for (const graph::Dim& dim : dims)
-    if (!is_one(dim)) all.push_back(dim);
+    if (!is_single(dim)) all.push_back(dim);
   return all;
 }
 
@@ -25,11 +25,11 @@ std::optional<Order> reshaped(const Dims& known, const Order& order, const Dims&
   Order found;
   size_t k = 0;
   for (const graph::Dim& dim : dims) {
-    if (is_one(dim)) {
+    if (is_single(dim)) {
       found.push_back(-1);
       continue;
     }
-    while (is_one(known[k])) k++;
+    while (is_single(known[k])) k++;
     found.push_back(order[k++]);
   }
   return found;

@@ -7,19 +7,19 @@
 namespace ingot::passes {
 namespace {
 
-const std::map<Op, const char*> kActivations = {{Op::kRelu, "relu"},
-                                                {Op::kClip, "clip"},
-                                                {Op::kLeakyRelu, "leaky_relu"},
-                                                {Op::kSigmoid, "sigmoid"},
-                                                {Op::kTanh, "tanh"},
-                                                {Op::kSilu, "silu"},
-                                                {Op::kHardSwish, "hard_swish"},
-                                                {Op::kHardSigmoid, "hard_sigmoid"},
-                                                {Op::kGelu, "gelu"},
-                                                {Op::kGeluTanh, "gelu_tanh"},
-                                                {Op::kElu, "elu"},
-                                                {Op::kSoftplus, "softplus"},
-                                                {Op::kMish, "mish"}};
+const std::map<Op, const char*> kActivationNames = {{Op::kRelu, "relu"},
+                                                    {Op::kClip, "clip"},
+                                                    {Op::kLeakyRelu, "leaky_relu"},
+                                                    {Op::kSigmoid, "sigmoid"},
+                                                    {Op::kTanh, "tanh"},
+                                                    {Op::kSilu, "silu"},
+                                                    {Op::kHardSwish, "hard_swish"},
+                                                    {Op::kHardSigmoid, "hard_sigmoid"},
+                                                    {Op::kGelu, "gelu"},
+                                                    {Op::kGeluTanh, "gelu_tanh"},
+                                                    {Op::kElu, "elu"},
+                                                    {Op::kSoftplus, "softplus"},
+                                                    {Op::kMish, "mish"}};
 
 }  // namespace
 
@@ -28,9 +28,9 @@ uint32_t fold_activation(Editor& e, Remarks&) {
   for (Node* node : e.nodes()) {
     if (node->dead || !is_unary(*node) || node->text("compute", "f32") != "f32") continue;
     Step step = *only_step(*node);
-    auto kind = kActivations.find(step.op);
+    auto kind = kActivationNames.find(step.op);
     Node* maker = e.producer(node->inputs[0]);
-    if (kind == kActivations.end() || !maker || !e.read_once(node->inputs[0])) continue;
+    if (kind == kActivationNames.end() || !maker || !e.read_once(node->inputs[0])) continue;
     if ((maker->op != "Conv2d" && maker->op != "Linear" && maker->op != "ConvTranspose2d") ||
         maker->has("activation"))
       continue;

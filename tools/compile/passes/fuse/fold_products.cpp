@@ -8,7 +8,7 @@
 namespace ingot::passes {
 namespace {
 
-bool swaps_last_two(const Integers& perm) {
+bool turns_matrices(const Integers& perm) {
   size_t r = perm.size();
   for (size_t i = 0; i + 2 < r; i++)
     if (perm[i] != int64_t(i)) return false;
@@ -19,7 +19,7 @@ bool fold_transposes(Editor& e, Node& node) {
   bool changed = false;
   for (size_t i = 0; i < 2; i++) {
     Node* turned = e.producer_if(node.inputs[i], "Transpose");
-    if (!turned || !swaps_last_two(turned->integers("perm"))) continue;
+    if (!turned || !turns_matrices(turned->integers("perm"))) continue;
     const char* key = i ? "trans_b" : "trans_a";
     node.attributes[key] = int64_t(!node.integer(key, 0));
     e.merge_sources(node, *turned);
