@@ -17,7 +17,7 @@ configure_and_build() {
   has_ccache && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
   mkdir -p build/logs
   local log=build/logs/build-$name.log
-  cmake -S . -B "build/$name" -G Ninja "${launcher[@]}" "$@" >"build/logs/configure-$name.log" 2>&1 || {
+  cmake -S . -B "build/$name" -G Ninja -DINGOT_UNITY=ON "${launcher[@]}" "$@" >"build/logs/configure-$name.log" 2>&1 || {
     tail -n 20 "build/logs/configure-$name.log" >&2; return 1; }
   say_build_time "$name" "${targets[@]}"
   if [ -t 1 ]; then

@@ -6,8 +6,8 @@ export every_model=${every_model:-}  # 1: the emulated machine runs the large ne
 stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
 stages_test=(lint gcc package firmware models sizes demo parsers)
-stages_full=(tidy tsan cuda aarch64 nodes fuzz asan)               # what ./.ci/run adds
-stages_long=(fuzz_long mutants peers abi browser torch trial keras board)
+stages_full=(slow overlay tidy tsan cuda aarch64 nodes fuzz asan)               # what ./.ci/run adds
+stages_long=(asan_slow fuzz_long mutants peers abi browser torch trial keras board)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -76,7 +76,12 @@ stage_tidy() { lint_tidy 150; }
 
 stage_gcc() {
   configure_and_build gcc all -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
-  run_ctest gcc
+  run_ctest gcc -LE slow
+}
+# Tests of minutes, in the tree of stage gcc.
+stage_slow() {
+  configure_and_build gcc all -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  run_ctest gcc -L slow
 }
 # The command line, where a stage is run without the ones before it.
 need_ingot() {
@@ -110,6 +115,13 @@ stage_models() {
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no model was run: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
   "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models
+}
+
+# Checkpoints laid over the same models, the decoder's bits, figures of dynamic shapes.
+stage_overlay() {
+  need_ingot
+  need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no checkpoint was laid over a model: numpy and onnx are not to be had"; return 0; }
+  need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
   "$python" tests/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models
   "$python" tests/models/decoder_bits.py --ingot build/gcc/bin/ingot --work build/models
   "$python" tests/figures/dynamic.py --ingot build/gcc/bin/ingot --work build/models
@@ -117,7 +129,12 @@ stage_models() {
 
 stage_asan() {
   configure_and_build asan all -- "${asan_options[@]}"
-  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan -LE no_asan
+  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan -LE 'no_asan|slow'
+}
+# What takes minutes without a sanitizer.
+stage_asan_slow() {
+  configure_and_build asan all -- "${asan_options[@]}"
+  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan -L slow
 }
 
 # Whole sessions on many threads under ThreadSanitizer; one instruction set, since threads meet in

@@ -32,7 +32,7 @@ void refused(const Folder& folder, const std::vector<std::string>& arguments, in
   CHECK(folder.names() == before);
 }
 
-std::vector<std::string> convert(const Folder& folder, const std::string& source) {
+std::vector<std::string> convert_words(const Folder& folder, const std::string& source) {
   return {"convert", source, "-o", folder / "o.ingot"};
 }
 
@@ -41,27 +41,27 @@ std::vector<std::string> convert(const Folder& folder, const std::string& source
 TEST_CASE(
     "bad source: missing, folder, empty, LFS pointer, HTML page, other formats, our own file") {
   const Folder folder;
-  refused(folder, convert(folder, folder / "absent.onnx"), 7, {"no such file"});
-  refused(folder, convert(folder, folder.path()), 7, {"is a folder"});
+  refused(folder, convert_words(folder, folder / "absent.onnx"), 7, {"no such file"});
+  refused(folder, convert_words(folder, folder.path()), 7, {"is a folder"});
   spill(folder / "empty.onnx", "");
-  refused(folder, convert(folder, folder / "empty.onnx"), 2, {"is empty"});
+  refused(folder, convert_words(folder, folder / "empty.onnx"), 2, {"is empty"});
   spill(folder / "lfs.onnx",
         "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 98765\n");
-  refused(folder, convert(folder, folder / "lfs.onnx"), 2,
+  refused(folder, convert_words(folder, folder / "lfs.onnx"), 2,
           {"git-LFS pointer", "98765", "git lfs pull"});
   spill(folder / "page.onnx", "<!DOCTYPE html>\n<html><body>404</body></html>\n");
-  refused(folder, convert(folder, folder / "page.onnx"), 2, {"HTML", "download it again"});
+  refused(folder, convert_words(folder, folder / "page.onnx"), 2, {"HTML", "download it again"});
   spill(folder / "text.onnx", "hello\n");
-  refused(folder, convert(folder, folder / "text.onnx"), 2, {"found text"});
+  refused(folder, convert_words(folder, folder / "text.onnx"), 2, {"found text"});
   spill(folder / "lite.onnx", std::string("\x1c\0\0\0TFL3abcdefgh", 16));
-  refused(folder, convert(folder, folder / "lite.onnx"), 4,
+  refused(folder, convert_words(folder, folder / "lite.onnx"), 4,
           {"TFLite", "is not converted", "tf2onnx"});
   spill(folder / "weights.pth", std::string("\x80\x02}q\x01.", 6));
   const std::string weights = folder / "weights.pth";
-  refused(folder, convert(folder, weights), 4,
+  refused(folder, convert_words(folder, weights), 4,
           {"weights and no program", "ingot convert NETWORK --weights " + weights});
   const std::string model = cast(folder, "linear");
-  refused(folder, convert(folder, model), 1, {"is an .ingot file already"});
+  refused(folder, convert_words(folder, model), 1, {"is an .ingot file already"});
 }
 
 TEST_CASE("inspect: a TFLite model is called one") {
@@ -73,17 +73,17 @@ TEST_CASE("inspect: a TFLite model is called one") {
 
 TEST_CASE("bad source: truncated, cyclic, data outside its folder, unknown operators and domains") {
   const Folder folder;
-  refused(folder, convert(folder, data("truncated.onnx")), 2, {"truncated.onnx"});
-  refused(folder, convert(folder, data("cyclic.onnx")), 2, {"cyclic.onnx"});
-  refused(folder, convert(folder, data("external_outside.onnx")), 3, {"external_outside.onnx"});
-  refused(folder, convert(folder, data("unsupported.onnx")), 4,
+  refused(folder, convert_words(folder, data("truncated.onnx")), 2, {"truncated.onnx"});
+  refused(folder, convert_words(folder, data("cyclic.onnx")), 2, {"cyclic.onnx"});
+  refused(folder, convert_words(folder, data("external_outside.onnx")), 3, {"external_outside.onnx"});
+  refused(folder, convert_words(folder, data("unsupported.onnx")), 4,
           {"Det", "Frobnicate", "com.acme", "NoSuchOperator", "first", "second", "third"});
 }
 
 TEST_CASE("bad options for a source: no such input, no such dimension, the source as the output") {
   const Folder folder;
   auto with = [&](const char* source, std::vector<std::string> more) {
-    std::vector<std::string> arguments = convert(folder, data(source));
+    std::vector<std::string> arguments = convert_words(folder, data(source));
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   };

@@ -124,10 +124,6 @@ inline Answer answer(const Folder& folder, const std::string& file, const std::s
   return out;
 }
 
-inline bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 inline std::vector<cast::TuningSpec> tunings_of(const std::string& file) {
   return cast::decode_tunings(cli::FileParts(file).read(PartKind::kTunings), file);
 }

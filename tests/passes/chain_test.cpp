@@ -10,7 +10,7 @@ using Integers = std::vector<int64_t>;
 
 namespace {
 
-double cast(GraphBuilder& g) {
+double worst_of(GraphBuilder& g) {
   double worst = INFINITY;
   cast_and_compare(g, worst);
   return worst;
@@ -25,7 +25,7 @@ TEST_CASE("fuse_elementwise: neighbours become one node, numbers its constants")
   y = g.node("Sub", {g.number(1), g.node("Tanh", {y})});
   y = g.node("Max", {y, g.node("Mul", {a, a})});
   g.output(y);
-  CHECK(cast(g) <= 1e-6);
+  CHECK(worst_of(g) <= 1e-6);
   CHECK(g.listing() == "Elementwise ");
   CHECK(g.find("Elementwise")->inputs.size() == 2);
   CHECK(g.find("Elementwise")->sources.size() == 6);
@@ -39,7 +39,7 @@ TEST_CASE(
   g.output(g.node("Mul", {y, a}));
   ValueId z = g.node("Mul", {a, g.number(3)});
   g.output(g.node("Mul", {g.node("Add", {z, g.number(1)}), z}));
-  CHECK(cast(g) <= 1e-6);
+  CHECK(worst_of(g) <= 1e-6);
   CHECK(passes::steps_of(g.model.graph.nodes[0]).size() == 3);
   CHECK(passes::steps_of(g.model.graph.nodes[1]).size() == 3);
 }
@@ -50,7 +50,7 @@ TEST_CASE("fuse_elementwise: nothing is computed twice, and smaller values are n
   ValueId shared = g.node("Exp", {a});
   g.output(g.node("Add", {g.node("Neg", {shared}), g.node("Sqrt", {shared})}));
   g.output(g.node("Mul", {shared, g.node("Sigmoid", {b})}));
-  CHECK(cast(g) <= 1e-6);
+  CHECK(worst_of(g) <= 1e-6);
   CHECK(g.count("Elementwise") == 4);  // exp, neg + sqrt + add, sigmoid at its own size, mul
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("fuse_elementwise: conversions join where the values in between surviv
   // integers again: the truncation must stay
   ValueId doubled = g.node("Mul", {whole, g.indices({}, {2})});
   g.output(g.node("Cast", {doubled}, {{"to", int64_t(DType::kF32)}}, {}, DType::kF32));
-  CHECK(cast(g) <= 1e-6);
+  CHECK(worst_of(g) <= 1e-6);
   CHECK(g.count("Elementwise") == 4);
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("fuse_elementwise: at most 16 steps and 8 operands") {
   for (int i = 0; i < 12; i++) many.push_back(g.input("in" + std::to_string(i), {4}));
   for (ValueId id : many) y = g.node("Add", {y, id});
   g.output(y);
-  CHECK(cast(g) <= 1e-6);
+  CHECK(worst_of(g) <= 1e-6);
   for (const graph::Node& node : g.model.graph.nodes) {
     CHECK(passes::steps_of(node).size() <= 16);
     CHECK(node.inputs.size() <= 8);
@@ -106,7 +106,7 @@ TEST_CASE("fuse_elementwise: random trees compute the same") {
     }
     g.output(pool.back());
     g.output(pool[pool.size() - 3]);
-    CHECK(cast(g) <= 1e-5);
+    CHECK(worst_of(g) <= 1e-5);
   }
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("merge_equal: equal nodes and equal small constants are one") {
                   {{"axis", int64_t(1)}});
   };
   g.output(g.node("Concat", {branch(), branch()}, {{"axis", int64_t(0)}}));
-  CHECK(cast(g) <= 1e-6);
+  CHECK(worst_of(g) <= 1e-6);
   CHECK(g.count("Softmax") == 1);
   CHECK(g.count("Elementwise") == 1);
 }
@@ -139,7 +139,7 @@ TEST_CASE("simplify: what does nothing is gone, ports keep their names") {
   y = g.node("Reshape", {y}, {}, {2, 3, 4});
   g.output(y);
   std::string name = g.model.values[size_t(y)].name;
-  CHECK(cast(g) <= 1e-6);
+  CHECK(worst_of(g) <= 1e-6);
   CHECK(g.listing() == "Elementwise ");
   CHECK(g.model.values[size_t(g.model.graph.outputs[0])].name == name);
 }
@@ -152,7 +152,7 @@ TEST_CASE("simplify: an output that is an input, a constant or another output st
   g.output(y);
   g.output(g.node("Identity", {y}));
   g.output(g.node("Identity", {g.weights({2, 2})}));
-  CHECK(cast(g) <= 0);
+  CHECK(worst_of(g) <= 0);
   CHECK(g.count("Reshape") == 3);
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("conditions: branches are taken to core form, values of the owner stay
       const_cast<graph::Node*>(each.find("If"))->attributes[key] = copy;
     }
     each.input_tensor("condition").at = {condition};
-    CHECK(cast(each) <= 1e-6);
+    CHECK(worst_of(each) <= 1e-6);
     REQUIRE(each.find("If"));
     // Linear with its activation
     CHECK(each.find("If")->subgraph("then_branch")->nodes.size() == 1);
@@ -206,7 +206,7 @@ TEST_CASE("conditions: a known one is replaced by its branch") {
     g.model.values[size_t(condition)].dtype = DType::kBool;
     g.model.values[size_t(condition)].shape_known = true;
     add_condition(g, condition, x);
-    CHECK(cast(g) <= 1e-6);
+    CHECK(worst_of(g) <= 1e-6);
     CHECK(g.count("If") == 0);
     CHECK(g.count("Linear") == truth);
   }

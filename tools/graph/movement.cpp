@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "tools/graph/fold_arithmetic.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {

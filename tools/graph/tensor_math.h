@@ -8,6 +8,12 @@
 
 namespace ingot::graph {
 
+/// The product of the extents.
+inline int64_t count_of(const std::vector<int64_t>& dims) {
+  int64_t n = 1;
+  for (const int64_t d : dims) n *= d;
+  return n;
+}
 bool is_floating(DType dtype);
 /// To the nearest value of a floating type, ties to even.
 double rounded_to(DType dtype, double value);

@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;  // the format's own limit
 constexpr int kMaxSafetensorsDepth = 8;
-constexpr size_t kMostRank = 64;  // as in NumPy and PyTorch
+constexpr size_t kMaxSafetensorsRank = 64;  // as in NumPy and PyTorch
 
 class SafetensorsReader {
  public:
@@ -85,9 +85,9 @@ class SafetensorsReader {
     if (!from_safetensors(type, &tensor.type))
       refuse(where + " has the unknown type '" + type + "'");
     uint64_t elements = 1;
-    if (entry["shape"].size() > kMostRank)
+    if (entry["shape"].size() > kMaxSafetensorsRank)
       refuse(where + " has " + std::to_string(entry["shape"].size()) + " dimensions, at most " +
-             std::to_string(kMostRank) + " are read");
+             std::to_string(kMaxSafetensorsRank) + " are read");
     for (const Json& dim : entry["shape"]) {
       const uint64_t n = number(dim, where + ": a dimension");
       if (n > uint64_t{1} << 60 || __builtin_mul_overflow(elements, n, &elements))

@@ -6,7 +6,7 @@
 
 namespace ingot::checkpoint {
 
-constexpr uint64_t kMostMessages = 1u << 20, kMostRank = 32;
+constexpr uint64_t kMaxHdf5Messages = 1u << 20, kMaxHdf5Rank = 32;
 constexpr const char* kRepack =
     "write it again with h5repack --low=0 --high=0, or h5py's libver='earliest'";
 
@@ -56,7 +56,7 @@ class Hdf5ObjectReader {
     if (flags_ & 0x10) in.bytes(4, "an object");
     const uint64_t size = in.number(1u << (flags_ & 3), "an object");
     if (size > in.left()) in.refuse("an object header of " + std::to_string(size) + " bytes");
-    messages_left_ = kMostMessages;
+    messages_left_ = kMaxHdf5Messages;
     read_block_2(Cursor(in.here(), size, in.where()));
   }
   void read_block_2(Cursor in) {
@@ -112,7 +112,7 @@ class Hdf5ObjectReader {
   void space(Cursor in, std::vector<int64_t>* dims, bool* null) {
     const uint64_t version = in.number(1, "extents"), rank = in.number(1, "extents"),
                    flags = in.number(1, "extents");
-    if (version < 1 || version > 2 || rank > kMostRank)
+    if (version < 1 || version > 2 || rank > kMaxHdf5Rank)
       in.refuse("extents of rank " + std::to_string(rank));
     (void)flags;
     const uint64_t kind = in.number(1, "extents");  // reserved in version 1
@@ -313,7 +313,7 @@ class Hdf5ObjectReader {
   void old_layout(Cursor in) {
     const uint64_t rank = in.number(1, "a layout"), kind = in.number(1, "a layout");
     in.bytes(5, "a layout");
-    if (rank > kMostRank + 1 || kind > 2) in.refuse("a layout of rank " + std::to_string(rank));
+    if (rank > kMaxHdf5Rank + 1 || kind > 2) in.refuse("a layout of rank " + std::to_string(rank));
     const uint64_t address = kind == 0 ? 0 : in.number(file_.offset_bytes_, "a layout");
     std::vector<uint64_t> dims;
     for (uint64_t d = 0; d < rank; d++) dims.push_back(in.number(4, "a layout"));
@@ -346,7 +346,7 @@ class Hdf5ObjectReader {
     out_.layout = Hdf5Layout::kChunked;
     const uint64_t rank = in.number(1, "a layout"),
                    address = in.number(file_.offset_bytes_, "a layout");
-    if (rank < 1 || rank > kMostRank + 1) in.refuse("a layout of rank " + std::to_string(rank));
+    if (rank < 1 || rank > kMaxHdf5Rank + 1) in.refuse("a layout of rank " + std::to_string(rank));
     for (uint64_t d = 0; d + 1 < rank; d++) out_.chunk.push_back(in.number(4, "a layout"));
     out_.index = file_.defined(address) ? address : UINT64_MAX;
   }
@@ -354,7 +354,7 @@ class Hdf5ObjectReader {
     out_.layout = Hdf5Layout::kChunked;
     const uint64_t flags = in.number(1, "a layout"), rank = in.number(1, "a layout"),
                    width = in.number(1, "a layout");
-    if (rank < 1 || rank > kMostRank + 1 || width < 1 || width > 8)
+    if (rank < 1 || rank > kMaxHdf5Rank + 1 || width < 1 || width > 8)
       in.refuse("a layout of rank " + std::to_string(rank));
     for (uint64_t d = 0; d < rank; d++)
       out_.chunk.push_back(in.number(uint32_t(width), "a layout"));

@@ -20,10 +20,4 @@ std::optional<Constant> fold_elementwise(const Node& node,
 std::optional<Constant> fold_reduction(const Node& node, const std::vector<const Constant*>& inputs,
                                        DType dtype, const std::vector<int64_t>& dims);
 
-inline int64_t count_of(const std::vector<int64_t>& dims) {
-  int64_t n = 1;
-  for (const int64_t d : dims) n *= d;
-  return n;
-}
-
 }  // namespace ingot::graph
