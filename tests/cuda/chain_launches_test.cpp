@@ -89,7 +89,8 @@ void run_pair(const Pair& c) {
   CHECK_MESSAGE(same, "element " << at << " has other bits than the CPU's");
 }
 
-// clang-format off: one case is a line
+// One case is a line.
+// clang-format off
 const Pair kPairs[] = {
     {.name = "3x3 and 1x1", .launches = 1},
     {.name = "channels between two k-tiles, outputs between two panels",
