@@ -37,6 +37,10 @@ dev_show() {
     overlay) show_needs numpy torch torchvision timm onnx==1.23.2 onnxscript safetensors
       "$python" tests/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models
       "$python" tests/overlay/finetuned.py --ingot build/gcc/bin/ingot --work build/torch/overlay "${@:2}" ;;
+    unchanged) show_needs numpy onnx==1.23.2; show_before "${2:?a commit}"
+      "$python" tests/models/unchanged.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" --work build/unchanged "${@:3}" ;;
+    speed-before) dev_build_gcc >/dev/null; show_before "${2:?a commit}"
+      python3 bench/against_build.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" "${@:3}" ;;
     speed) shift; dev_bench "$@" ;;
     --list | '')
       cat <<'TXT'
@@ -70,11 +74,23 @@ convert-memory [--mb N]  what is resident at most while sources of N (300) MB ar
 large     a checkpoint of 2 GiB made into safetensors: time and memory beside torch (needs torch; --gib 5: beyond 4 GiB)
 overlay   checkpoints of fine-tuned networks over exports of untrained ones, prefixed and in half precision; bare weights from packages
           over own graphs against their goldens (needs torch; --only NAME ..., --forms FORM ...)
+unchanged COMMIT [--except NAME ..] [NAME ..]  every model converted by the build of that commit and by this one: the same bytes, and
+          each runs the other's file with the same bits
+speed-before COMMIT FILE..  what a run of .ingot files takes beside the build of that commit, interleaved
 speed     every fp32 network beside onnxruntime, OpenVINO, ncnn, MNN and LiteRT, interleaved (the same as ./dev bench)
 TXT
       ;;
     *) echo "dev: no line '$1'; ./dev show --list" >&2; return 1 ;;
   esac
+}
+
+# The command line of another commit, in a worktree of its own; $before is the folder's name.
+show_before() {  # COMMIT
+  before=$(git rev-parse --short "$1") || return 1
+  if [ ! -x "build/before/$before/build/gcc/bin/ingot" ]; then
+    [ -d "build/before/$before" ] || git worktree add -q --detach "build/before/$before" "$1"
+    (cd "build/before/$before" && ./dev build >/dev/null)
+  fi
 }
 
 show_needs() {

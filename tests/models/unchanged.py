@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Two builds of the command line convert every model of models.tsv to the same bytes, and each runs
+what the other converted with the same result. For changes that must not change behavior.
+
+  unchanged.py --ingot NEW --before OLD --work DIR [--except NAME ...] [name ...]
+
+--except: models that the change is meant to convert otherwise; their outputs are compared all the
+same, within the check of the golden where there is one. What cannot be had is a counted skip. The
+closing line counts checks.
+"""
+
+import argparse
+import json
+import pathlib
+import shlex
+import sys
+import zipfile
+
+import numpy as np
+from sources import Tally, call, input_arrays, locate, read_rows
+
+
+def arrays_of(path):
+    """Name to bytes of an .npz: its headers hold nothing of the time it was written."""
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def run(binary, file, inputs, outputs):
+    outputs.unlink(missing_ok=True)
+    done = call([binary, "run", file, "--inputs", inputs, "--outputs", outputs, "--device", "cpu"])
+    return (arrays_of(outputs), "") if done.returncode == 0 else (None, done.stderr)
+
+
+def compare(row, args, tally):
+    found = locate(row, args.work, tally)
+    if not found:
+        return
+    source, golden = found
+    name, files = row["name"], {}
+    for build, binary in (("before", args.before), ("now", args.ingot)):
+        files[build] = args.work / build / f"{name}.ingot"
+        files[build].parent.mkdir(parents=True, exist_ok=True)
+        files[build].unlink(missing_ok=True)
+        done = call([binary, "convert", source, "-o", files[build], *shlex.split(row["options"])])
+        if not tally.check(done.returncode == 0, f"{name}: {build}: convert", done.stderr):
+            return
+    before, now = (files[k].read_bytes() for k in ("before", "now"))
+    if name not in args.other:
+        at = next((i for i, (a, b) in enumerate(zip(before, now)) if a != b), len(before))
+        tally.check(
+            before == now,
+            f"{name}: converted to the same {len(now)} bytes",
+            f"{len(before)} and {len(now)} bytes, first difference at {at}",
+        )
+    described = json.loads(call([args.ingot, "inspect", files["now"], "--json"]).stdout)
+    typical = json.loads(
+        call([args.ingot, "bench", files["now"], "--seconds", "0", "--json"]).stdout
+    )["dims"]
+    inputs = args.work / f"{name}.inputs.npz"
+    np.savez(inputs, **input_arrays(golden, described["inputs"], typical, np.random.default_rng(3)))
+    results = {
+        (build, by): run(binary, files[build], inputs, args.work / "outputs.npz")
+        for build in files
+        for by, binary in (("before", args.before), ("now", args.ingot))
+    }
+    failed = [f"{build}'s file run by {by}: {r[1]}" for (build, by), r in results.items() if not r[0]]
+    if not tally.check(not failed, f"{name}: each build runs the other's file", "\n".join(failed)):
+        return
+    if name not in args.other:
+        first = next(iter(results.values()))[0]
+        tally.check(
+            all(r[0] == first for r in results.values()), f"{name}: the same bits from both builds"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--before", required=True)
+    parser.add_argument("--work", required=True, type=pathlib.Path)
+    parser.add_argument("--except", dest="other", nargs="*", default=[], metavar="NAME")
+    parser.add_argument("names", nargs="*", default=[])
+    args = parser.parse_intermixed_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    tally = Tally()
+    for row in read_rows(args.names):
+        row["options"] = row["options"] or ""
+        compare(row, args, tally)
+    print(f"unchanged: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
+    sys.exit(1 if tally.failed or not tally.passed else 0)
+
+
+if __name__ == "__main__":
+    main()
