@@ -18,7 +18,7 @@ configure_and_build() {
   mkdir -p build/logs
   local log=build/logs/build-$name.log
   cmake -S . -B "build/$name" -G Ninja -DINGOT_UNITY=ON "${launcher[@]}" "$@" >"build/logs/configure-$name.log" 2>&1 || {
-    tail -n 20 "build/logs/configure-$name.log" >&2; return 1; }
+    explain_configure "$name" >&2; return 1; }
   say_build_time "$name" "${targets[@]}"
   if [ -t 1 ]; then
     cmake --build "build/$name" -j "$jobs" ${targets:+--target "${targets[@]}"}
@@ -31,8 +31,29 @@ configure_and_build() {
   cmake --build "build/$name" -j "$jobs" ${targets:+--target "${targets[@]}"} >"$log" 2>&1 || status=$?
   kill "$reporter" 2>/dev/null || true
   wait "$reporter" 2>/dev/null || true
-  [ $status -eq 0 ] || grep -E 'error|Error|FAILED' "$log" | head -30 >&2
+  if [ $status -ne 0 ] && grep -q 'unknown target' "$log"; then
+    explain_configure "$name" >&2
+  elif [ $status -ne 0 ]; then
+    grep -E 'error|Error|FAILED' "$log" | head -30 >&2
+  fi
   return $status
+}
+
+# One line: what a tree lacks, and what to do.
+explain_configure() {  # TREE
+  local log=build/logs/configure-$1.log what
+  what=$(sed -nE 's/.*(lib[a-z0-9]+|[A-Za-z0-9 -]+) not found: .*\(install ([^)]*)\).*/\2/p' "$log" | tr ' ' '\n' | sort -u | tr '\n' ' ')
+  if grep -qE 'CMAKE_(C|CXX)_COMPILER' "$log" && grep -qE 'is not able to compile|was not found|No CMAKE_C|not a full path' "$log"; then
+    what=$(grep -oE '(^|[ /])(g\+\+|gcc|clang\+\+|clang|aarch64-linux-gnu-g\+\+|arm-none-eabi-g\+\+)($|[ "])' "$log" | head -n 1 | tr -d ' "/') || true
+    echo "dev: build/$1: the compiler ${what:-for C++} is missing or does not work: install it (Debian: apt-get install ${what:-g++}); whole log: $log"
+  elif ! command -v cmake >/dev/null || ! command -v ninja >/dev/null; then
+    echo "dev: build/$1: cmake and ninja are needed: apt-get install cmake ninja-build"
+  elif grep -q 'CMake Error' "$log"; then
+    what=$(sed -n '/CMake Error/,/^$/{/CMake Error/d;/^$/q;p;}' "$log" | tr -s ' \n' ' ')
+    echo "dev: build/$1 could not be configured:${what:- see the log}; whole log: $log"
+  else
+    echo "dev: build/$1 is without what was asked for, because packages are missing: apt-get install $what; whole log: $log"
+  fi
 }
 
 # How long it will take, before it begins. 2.4 s of one processor for a step without a compiler cache is what the whole

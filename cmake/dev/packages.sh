@@ -33,7 +33,6 @@ need_packages() {
   local log=build/logs/apt.log
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${apt[@]}" update -qq >"$log" 2>&1 || true
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >>"$log" 2>&1 || {
-    tail -n 5 "$log" >&2
     echo "dev: apt-get could not install: ${missing[*]} (no network? whole log: $log)" >&2
     exit 7
   }

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""What ./dev says where something is wrong or missing: one line that says what to do.
+
+  dev_messages_test.py ROOT TREE
+
+A copy of the tree's build description is asked, with a PATH that has no compiler, no cmake.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+TOOLS = """bash env cmake ninja python3 git sed grep awk dirname nproc cat mkdir sort tail head tr uname
+date timeout sleep rm ls tee wc cut touch dpkg-query""".split()
+passed = failed = 0
+
+
+def check(ok, what, said):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
+        print(f"[fail] {what}: {said}")
+
+
+def ask(tree, words, without=()):
+    folder = tree / ("bin-" + "-".join(without))
+    if not folder.exists():
+        folder.mkdir()
+        for name in TOOLS:
+            found = shutil.which(name)
+            if found and name not in without:
+                (folder / name).symlink_to(found)
+    environment = {"PATH": str(folder), "HOME": str(tree), "INGOT_PACKAGES": "present"}
+    done = subprocess.run(
+        [tree / "dev", *words],
+        cwd=tree,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return done.returncode, done.stdout.strip().splitlines()
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        tree = pathlib.Path(name)
+        shutil.copy(ROOT / "dev", tree)
+        for folder in ("cmake", "tools/lint"):
+            shutil.copytree(ROOT / folder, tree / folder)
+        shutil.copy(ROOT / "CMakeLists.txt", tree)
+        cases = [
+            (["nosuch"], (), ["dev: command 'nosuch' is unknown", "./dev --help"]),
+            ([], (), None),
+            (["test", "--nosuch"], (), ["no option '--nosuch'", "./dev --help"]),
+            (["show", "nosuch"], (), ["no line 'nosuch'", "./dev show --list"]),
+            (["build"], (), ["the compiler", "missing", "apt-get install g"]),
+            (["build"], ("cmake",), ["cmake and ninja are needed", "apt-get install cmake"]),
+        ]
+        for words, without, said in cases:
+            code, lines = ask(tree, words, without)
+            what = " ".join(["./dev", *words])
+            check(code != 0, f"{what}: fails", code)
+            if said:
+                check(len(lines) == 1, f"{what}: one line", lines)
+                for part in said:
+                    check(lines and part in lines[-1], f"{what}: says '{part}'", lines)
+    # A name that is nearly a test's: of the tree that runs this.
+    environment = dict(os.environ, INGOT_PACKAGES="present")
+    found = subprocess.run(
+        [sys.executable, ROOT / "cmake/dev/one_test.py", sys.argv[2], "sesion_run"],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    check(found.returncode and "session_run" in found.stdout, "a name nearly right", found.stdout)
+    print(f"dev_messages: {passed} passed, {failed} failed")
+    sys.exit(1 if failed or not passed else 0)
+
+
+main()
