@@ -301,6 +301,22 @@ TEST_CASE("work: twice the program costs a little more than twice the steps") {
   }
 }
 
+TEST_CASE("work: wherever the budget of a program ends, one line says so") {
+  for (const Kind& kind : kKinds) {
+    CAPTURE(std::string(kind.name) + kind.ending);
+    const std::string source = kind.source(12);
+    const double all = double(host::WorkLimits::kFloor) +
+                       double(host::WorkLimits::kPerByte) * double(source.size());
+    const uint64_t steps = cost_of(source, kind.ending).steps;
+    for (uint64_t part = 1; part < 24; part++) {
+      host::WorkBudget::set_factor(double(steps * part / 24) / all);
+      const Cost cost = cost_of(source, kind.ending);
+      host::WorkBudget::set_factor(1);
+      CHECK(cost.said.find("--limit") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("work: a name that an exported program makes twice is refused") {
   const std::string sine = exported_node("sin.default", tensor_argument("self", "x"), "y");
   CHECK(cost_of(exported({"x"}, sine), ".pt2").said == "");

@@ -227,6 +227,32 @@ TEST_CASE("work: a dimension of too many symbols is refused with the limit, at o
   CHECK(double(twice) <= 2.2 * double(once));
 }
 
+TEST_CASE("work: wherever the budget ends, one line says so") {
+  for (const Kind& kind : kKinds) {
+    CAPTURE(std::string(kind.name));
+    const std::string bytes = kind.source(12);
+    const double all = double(host::WorkLimits::kFloor) +
+                       double(host::WorkLimits::kPerByte) * double(bytes.size());
+    const uint64_t steps = work_of(bytes);
+    for (uint64_t part = 1; part < 24; part++) {
+      const host::TemporaryPath file(".onnx");
+      std::ofstream(file.path(), std::ios::binary)
+          .write(bytes.data(), std::streamsize(bytes.size()));
+      host::WorkBudget::set_factor(double(steps * part / 24) / all);
+      std::string said;
+      try {
+        cast_source(file.path(), {});
+      } catch (const host::Failure& failure) {
+        said = failure.message();
+      } catch (const graph::CastError& error) {
+        said = error.message;
+      }
+      host::WorkBudget::set_factor(1);
+      CHECK(said.find("--limit") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("work: what is out of proportion is refused by name, with the way to allow more") {
   const std::string bytes = of_operator("Sin", 200, {2, 4});
   const host::TemporaryPath file(".onnx");

@@ -86,6 +86,7 @@ void run_all(const Named (&passes)[N], Model& model, Graph& graph, const PassOpt
     {
       Editor editor(model, graph);
       changed = pass.run(editor, remarks);
+      editor.commit();  // not by its end alone, which may not refuse
     }
     records.add(pass.name, changed, std::move(remarks));
     tell(options, pass.name, model);
@@ -178,6 +179,7 @@ void remark_transposes(Model& model, Graph& graph, Records& records) {
                       " between " + described(e, x, true) + " and " + described(e, y, false) +
                       ": " + why);
   }
+  e.commit();
   records.add("choose layout", 0, std::move(remarks));
 }
 
@@ -187,6 +189,7 @@ void run_on_graph(Model& model, Graph& graph, const PassOptions& options, Record
   {
     Editor editor(model, graph);
     records.add("canonicalise", canonicalise(editor, refused), {});
+    editor.commit();
   }
   if (!refused.empty()) return;
   tell(options, "canonicalise", model);
@@ -194,6 +197,7 @@ void run_on_graph(Model& model, Graph& graph, const PassOptions& options, Record
     {
       Editor editor(model, graph);
       records.add("place ports", place_ports(editor, options), {});
+      editor.commit();
     }
     tell(options, "place ports", model);
   }

@@ -1,6 +1,7 @@
 #include "tools/compile/passes/common/editor.h"
 
 #include <algorithm>
+#include <exception>
 #include <queue>
 #include <set>
 
@@ -422,7 +423,9 @@ void Editor::inherit_sources(Node& into, Node& gone) {
 }
 
 void Editor::commit() {
-  if (committed_) return;
+  // An error that leaves a pass takes the model with it: putting its nodes in order is work, which
+  // may be refused again, and a second error in a destructor would end the program.
+  if (committed_ || std::uncaught_exceptions() > 0) return;
   committed_ = true;
   drop_unread_constants();
   for (size_t i : sorted()) graph.nodes.push_back(std::move(*entries_[i].node));
