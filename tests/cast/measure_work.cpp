@@ -32,10 +32,12 @@ void measure(const std::string& path) {
     } catch (const ingot::host::Failure&) {
     }
   }
-  std::printf("%12llu bytes %12llu steps %10.3f a byte %12llu memory %8.3f a byte  %s %s\n",
-              (unsigned long long)size, (unsigned long long)budget.steps(),
-              double(budget.steps()) / double(size), (unsigned long long)budget.bytes(),
-              double(budget.bytes()) / double(size), how, path.c_str());
+  std::printf(
+      "%12llu bytes %12llu steps %10.3f a byte %12llu memory %8.3f a byte %12llu metadata  %s %s\n",
+      (unsigned long long)size, (unsigned long long)budget.steps(),
+      double(budget.steps()) / double(size), (unsigned long long)budget.bytes(),
+      double(budget.bytes()) / double(size), (unsigned long long)budget.metadata(), how,
+      path.c_str());
 }
 
 }  // namespace
