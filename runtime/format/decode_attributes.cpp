@@ -1,5 +1,7 @@
-// runtime/format/decode_attributes.cpp - sizes of the plain structs and the way to the family that
-// fills each.
+// runtime/format/decode_attributes.cpp - sizes of the plain structs, the way to the family that
+// fills each, and the family whose attributes are plain fields.
+#include <new>
+
 #include "runtime/format/decode.h"
 #include "runtime/op/all_operators.h"
 
@@ -17,6 +19,25 @@ constexpr uint16_t kBytes[kOpCodeCount] = {
 #define INGOT_OPERATOR(name, number, text, family) rounded<name##Attributes>(),
 #include "runtime/op/operators.def"
 };
+
+/// Of the family `plain`: fields as they are, enums checked.
+const char* decode_plain_attributes(const fb::Instruction& instruction, void* room) {
+  switch (instruction.attributes_type()) {
+#define FIELD(name) to->name = from.name();
+#define CHOICE(op, name, Enum)                                             \
+  if (uint8_t(from.name()) > uint8_t(fb::Enum::MAX)) return #op "." #name; \
+  to->name = decltype(to->name)(from.name());
+#define INGOT_ATTRIBUTES(op, fields)                        \
+  case fb::Attributes::op: {                                \
+    const fb::op& from = *instruction.attributes_as_##op(); \
+    op##Attributes* const to = new (room) op##Attributes(); \
+    (void)from, (void)to;                                   \
+    fields return nullptr;                                  \
+  }
+#include "runtime/op/attributes.def"
+    default: return "instructions[].attributes";
+  }
+}
 
 }  // namespace
 

@@ -3,9 +3,7 @@
 #include <new>
 
 #include "runtime/format/decode.h"
-#include "runtime/op/concat.h"
 #include "runtime/op/control.h"
-#include "runtime/op/copy.h"
 #include "runtime/op/gather.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/picture.h"
@@ -111,20 +109,6 @@ const char* decode_movement_attributes(const fb::Instruction& i, void* to) {
       return decode(*i.attributes_as_Resize(), new (to) ResizeAttributes());
     case fb::Attributes::Picture:
       return decode(*i.attributes_as_Picture(), new (to) PictureAttributes());
-    case fb::Attributes::Gather:
-      new (to) GatherAttributes{i.attributes_as_Gather()->axis()};
-      return nullptr;
-    case fb::Attributes::GatherElements:
-      new (to) GatherElementsAttributes{i.attributes_as_GatherElements()->axis()};
-      return nullptr;
-    case fb::Attributes::GatherNd:
-      new (to) GatherNdAttributes{i.attributes_as_GatherNd()->batch_dims()};
-      return nullptr;
-    case fb::Attributes::Concat:
-      new (to) ConcatAttributes{i.attributes_as_Concat()->axis()};
-      return nullptr;
-    case fb::Attributes::Copy: new (to) CopyAttributes(); return nullptr;
-    case fb::Attributes::Tile: new (to) TileAttributes(); return nullptr;
     case fb::Attributes::If:
       new (to) IfAttributes{i.attributes_as_If()->then_subprogram(),
                             i.attributes_as_If()->else_subprogram()};

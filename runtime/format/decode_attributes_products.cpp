@@ -3,11 +3,9 @@
 #include <new>
 
 #include "runtime/format/decode.h"
-#include "runtime/op/attention.h"
 #include "runtime/op/conv2d.h"
 #include "runtime/op/conv_transpose2d.h"
 #include "runtime/op/linear.h"
-#include "runtime/op/matmul.h"
 #include "runtime/op/pool2d.h"
 #include "runtime/op/recurrent.h"
 
@@ -56,19 +54,6 @@ const char* decode(const fb::Linear& from, LinearAttributes* to) {
   return decode_activation(from.activation(), &to->activation);
 }
 
-const char* decode(const fb::MatMul& from, MatMulAttributes* to) {
-  *to = {from.trans_a(), from.trans_b(), from.alpha()};
-  return nullptr;
-}
-
-const char* decode(const fb::Attention& from, AttentionAttributes* to) {
-  if (uint8_t(from.causal()) > uint8_t(CausalMask::kBottomRight)) return "Attention.causal";
-  if (uint8_t(from.empty_rows()) > uint8_t(EmptyRows::kMean)) return "Attention.empty_rows";
-  *to = {from.heads(), from.kv_heads(), from.scale(), CausalMask(from.causal()), from.softcap(),
-         EmptyRows(from.empty_rows())};
-  return nullptr;
-}
-
 const char* decode(const fb::Pool2d& from, Pool2dAttributes* to) {
   decode_window(from, to);
   if (uint8_t(from.kind()) > uint8_t(PoolKind::kLp)) return "Pool2d.kind";
@@ -105,10 +90,6 @@ const char* decode_product_attributes(const fb::Instruction& i, void* to) {
     case fb::Attributes::Chain: return decode(*i.attributes_as_Chain(), new (to) ChainAttributes());
     case fb::Attributes::Linear:
       return decode(*i.attributes_as_Linear(), new (to) LinearAttributes());
-    case fb::Attributes::MatMul:
-      return decode(*i.attributes_as_MatMul(), new (to) MatMulAttributes());
-    case fb::Attributes::Attention:
-      return decode(*i.attributes_as_Attention(), new (to) AttentionAttributes());
     case fb::Attributes::Pool2d:
       return decode(*i.attributes_as_Pool2d(), new (to) Pool2dAttributes());
     case fb::Attributes::Recurrent:

@@ -45,6 +45,11 @@ const std::map<std::string, std::string> kNoCase = {
     {"Loop", "tests/session/control_test.cpp"},
 };
 
+const std::map<std::string, std::string> kNoPass = {
+    {"Chain", "lowering makes it of neighbors"},
+    {"Copy", "lowering makes it where bytes must move"},
+};
+
 bool has_row(const KernelTable* table, OpCode op) {
   for (const KernelTable* t = table; t; t = t->fallback)
     for (uint32_t i = 0; i < t->entry_count; i++)
@@ -92,7 +97,9 @@ void check_part(const Row& row, const char* part, bool is_there,
 
 TEST_CASE("operators: every row has its parts") {
   const std::string cases = text_of("tests/conformance", "_test.cpp");
-  const std::string lowered = text_of("tools/compile", ".cpp");
+  const std::string lowered = text_of("tools/compile", ".cpp"),
+                    made = text_of("tools/compile/passes", ".cpp");
+  const std::string plain = text_of("runtime/op", "attributes.def");
   const auto* scalar = reinterpret_cast<const KernelTable*>(ingot_cpu_kernels("scalar"));
   REQUIRE(scalar != nullptr);
   std::set<std::string> texts;
@@ -112,8 +119,11 @@ TEST_CASE("operators: every row has its parts") {
                kNoGpuKernel);
     check_part(row, "a case in tests/conformance", names(cases, "OpCode::k" + row.name), kNoCase);
     check_part(row, "a lowering in tools/compile",
-               names(lowered, "OpCode::k" + row.name) || names(lowered, row.name + "Attributes"),
+               names(lowered, "OpCode::k" + row.name) || names(lowered, row.name + "Attributes") ||
+                   names(plain, "INGOT_ATTRIBUTES(" + row.name),
                {});
+    check_part(row, "a pass that makes it or lets it through", names(made, '"' + row.name + '"'),
+               kNoPass);
   }
 }
 

@@ -24,7 +24,7 @@ Status linear(const OpArguments& a, const Team& team) {
   return {};
 }
 
-Status matmul(const OpArguments& g, const Team& team) {
+Status mat_mul(const OpArguments& g, const Team& team) {
   if (team.id != 0) return {};
   const MatMulAttributes& t = g.as<MatMulAttributes>();
   const TensorView &a = g.inputs[0], &b = g.inputs[1], &y = g.outputs[0];

@@ -17,7 +17,7 @@ bool greater(const TensorView& x, int64_t i, int64_t j) {
 
 }  // namespace
 
-Status topk(const OpArguments& a, const Team& team) {
+Status top_k(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
   const TensorView &x = a.inputs[0], &values = a.outputs[0], &indices = a.outputs[1];
   const TopKAttributes& t = a.as<TopKAttributes>();
@@ -46,7 +46,7 @@ Status topk(const OpArguments& a, const Team& team) {
   return {};
 }
 
-Status cumsum(const OpArguments& a, const Team& team) {
+Status cum_sum(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   const CumSumAttributes& t = a.as<CumSumAttributes>();

@@ -152,63 +152,39 @@ PadAttributes pad(const graph::Node& node, size_t rank, Dims* extents) {
   return a;
 }
 
-NormalizeAttributes normalize(const graph::Node& node) {
-  NormalizeAttributes a;
-  a.kind = NormKind(enum_value(node, "kind", fb::EnumNamesNormKind(), 0));
-  a.axis = unsigned_value(node, "axis", 0);
-  a.epsilon = float(node.number("epsilon", 0));
-  a.groups = unsigned_value(node, "groups", 1);
-  return a;
+void read_field(const graph::Node& node, const char* key, uint32_t* to) {
+  *to = unsigned_value(node, key, *to);
+}
+void read_field(const graph::Node& node, const char* key, float* to) {
+  *to = float(node.number(key, double(*to)));
+}
+void read_field(const graph::Node& node, const char* key, bool* to) {
+  *to = node.integer(key, *to) != 0;
 }
 
 }  // namespace
 
 Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Dims* extents) {
-  const auto axis = [&] { return unsigned_value(node, "axis", 0); };
-  const auto flag = [&](const char* key, bool otherwise) {
-    return node.integer(key, otherwise) != 0;
-  };
   switch (op) {
     case OpCode::kLinear:
-      return LinearAttributes{activation_of(node), flag("residual_first", false)};
-    case OpCode::kMatMul:
-      return MatMulAttributes{flag("trans_a", false), flag("trans_b", false),
-                              float(node.number("alpha", 1))};
-    case OpCode::kAttention:
-      return AttentionAttributes{
-          unsigned_value(node, "heads", 1),
-          unsigned_value(node, "kv_heads", 1),
-          float(node.number("scale", 1)),
-          CausalMask(enum_value(node, "causal", fb::EnumNamesCausalMask(), 0)),
-          float(node.number("softcap", 0)),
-          EmptyRows(enum_value(node, "empty_rows", fb::EnumNamesEmptyRows(), 0))};
+      return LinearAttributes{activation_of(node), node.integer("residual_first", 0) != 0};
     case OpCode::kElementwise: return elementwise(node);
-    case OpCode::kReduce:
-      return ReduceAttributes{ReduceKind(enum_value(node, "kind", fb::EnumNamesReduceKind(), 0)),
-                              unsigned_value(node, "axes", 0)};
-    case OpCode::kArgReduce:
-      return ArgReduceAttributes{flag("largest", true), axis(), flag("select_last", false)};
-    case OpCode::kSoftmax: return SoftmaxAttributes{axis(), flag("log", false)};
-    case OpCode::kNormalize: return normalize(node);
     case OpCode::kRecurrent: return recurrent(node);
     case OpCode::kTranspose: return transpose(node, rank);
-    case OpCode::kGather: return GatherAttributes{axis()};
-    case OpCode::kGatherElements: return GatherElementsAttributes{axis()};
-    case OpCode::kGatherNd: return GatherNdAttributes{unsigned_value(node, "batch_dims", 0)};
-    case OpCode::kConcat: return ConcatAttributes{axis()};
     case OpCode::kSlice: return slice(node, rank, extents);
     case OpCode::kPad: return pad(node, rank, extents);
-    case OpCode::kTile: return TileAttributes{};
-    case OpCode::kTopK: return TopKAttributes{axis(), flag("largest", true), flag("sorted", true)};
-    case OpCode::kNonZero: return NonZeroAttributes{};
-    case OpCode::kUnique: return UniqueAttributes{axis(), flag("flat", true), flag("sorted", true)};
-    case OpCode::kNonMaxSuppression:
-      return NonMaxSuppressionAttributes{flag("center_point_box", false)};
-    case OpCode::kCumSum:
-      return CumSumAttributes{axis(), flag("exclusive", false), flag("reverse", false)};
     case OpCode::kScatterNd: return ScatterNdAttributes{scatter_reduction(node)};
     case OpCode::kScatterElements:
-      return ScatterElementsAttributes{axis(), scatter_reduction(node)};
+      return ScatterElementsAttributes{unsigned_value(node, "axis", 0), scatter_reduction(node)};
+#define FIELD(name) read_field(node, #name, &a.name);
+#define CHOICE(op, name, Enum) \
+  a.name = decltype(a.name)(enum_value(node, #name, fb::EnumNames##Enum(), int(a.name)));
+#define INGOT_ATTRIBUTES(op, fields) \
+  case OpCode::k##op: {              \
+    op##Attributes a;                \
+    fields return a;                 \
+  }
+#include "runtime/op/attributes.def"
     default: refuse_attribute(node, "", "is no operator of core form");
   }
 }

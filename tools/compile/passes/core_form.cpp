@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "runtime/format/program.h"
+#include "runtime/op/all_operators.h"
 #include "tools/compile/passes/common/elementwise.h"
 #include "tools/compile/passes/common/pass.h"
 #include "tools/compile/passes/pipeline.h"
@@ -13,39 +14,18 @@ namespace {
 struct Operands {
   size_t least, most;
 };
-const std::map<std::string_view, Operands> kOperators = {{"Conv2d", {2, 4}},
-                                                         {"ConvTranspose2d", {2, 3}},
-                                                         {"Linear", {2, 4}},
-                                                         {"MatMul", {2, 2}},
-                                                         {"Pool2d", {1, 1}},
-                                                         {"Elementwise", {1, 8}},
-                                                         {"Reduce", {1, 1}},
-                                                         {"ArgReduce", {1, 1}},
-                                                         {"Softmax", {1, 1}},
-                                                         {"Normalize", {1, 3}},
-                                                         {"Recurrent", {3, 8}},
-                                                         {"Transpose", {1, 1}},
-                                                         {"Gather", {2, 2}},
-                                                         {"GatherElements", {2, 2}},
-                                                         {"GatherNd", {2, 2}},
-                                                         {"Concat", {1, 65535}},
-                                                         {"Slice", {1, 1}},
-                                                         {"Pad", {1, 2}},
-                                                         {"Resize", {1, 1}},
-                                                         {"Tile", {1, 1}},
-                                                         {"TopK", {1, 1}},
-                                                         {"CumSum", {1, 1}},
-                                                         {"ScatterNd", {3, 3}},
-                                                         {"ScatterElements", {3, 3}},
-                                                         {"Reshape", {1, 1}},
-                                                         {"If", {1, 1}},
-                                                         {"NonZero", {1, 1}},
-                                                         {"Unique", {1, 1}},
-                                                         {"NonMaxSuppression", {2, 5}},
-                                                         {"Measure", {1, 1}},
-                                                         {"Loop", {2, 258}},
-                                                         {"Attention", {3, 5}},
-                                                         {"Picture", {1, 3}}};
+/// Every operator by its contract, but for what only lowering makes.
+std::map<std::string_view, Operands> make_operators() {
+  std::map<std::string_view, Operands> all;
+#define INGOT_OPERATOR(name, number, text, family)                           \
+  if (OpCode::k##name != OpCode::kChain && OpCode::k##name != OpCode::kCopy) \
+    all[#name] = {k##name##Contract.min_inputs, k##name##Contract.max_inputs};
+#include "runtime/op/operators.def"
+  all["Concat"].most = 65535;  // lowering takes it apart
+  all["Reshape"] = all["Measure"] = {1, 1};
+  return all;
+}
+const std::map<std::string_view, Operands> kOperators = make_operators();
 
 constexpr size_t kMostOfOperator = 64;  // an operator that takes more takes as many as a file holds
 

@@ -27,6 +27,14 @@ flatbuffers::Offset<fb::Conv2d> conv2d(Builder& b, const Conv2dAttributes& a) {
 Table encode(Builder&, const std::monostate&) {
   graph::throw_cast_error(8, "an instruction without an operator cannot be written");
 }
+#define FIELD(name) , a.name
+#define CHOICE(op, name, Enum) , fb::Enum(uint8_t(a.name))
+#define INGOT_ATTRIBUTES(op, fields)                  \
+  Table encode(Builder& b, const op##Attributes& a) { \
+    (void)a;                                          \
+    return table(fb::Create##op(b fields));           \
+  }
+#include "runtime/op/attributes.def"
 Table encode(Builder& b, const Conv2dAttributes& a) { return table(conv2d(b, a)); }
 Table encode(Builder& b, const ConvTranspose2dAttributes& a) {
   const fb::ActivationSpec act = activation(a.activation);
@@ -44,14 +52,6 @@ Table encode(Builder& b, const LinearAttributes& a) {
   const fb::ActivationSpec act = activation(a.activation);
   return table(fb::CreateLinear(b, &act, a.residual_first));
 }
-Table encode(Builder& b, const MatMulAttributes& a) {
-  return table(fb::CreateMatMul(b, a.trans_a, a.trans_b, a.alpha));
-}
-Table encode(Builder& b, const AttentionAttributes& a) {
-  return table(fb::CreateAttention(b, a.heads, a.kv_heads, a.scale,
-                                   fb::CausalMask(uint8_t(a.causal)), a.softcap,
-                                   fb::EmptyRows(uint8_t(a.empty_rows))));
-}
 Table encode(Builder& b, const Pool2dAttributes& a) {
   return table(fb::CreatePool2d(b, fb::PoolKind(uint8_t(a.kind)), a.kernel_h, a.kernel_w,
                                 a.stride_h, a.stride_w, a.dilation_h, a.dilation_w, a.pad_top,
@@ -66,18 +66,6 @@ Table encode(Builder& b, const ElementwiseAttributes& a) {
   return table(fb::CreateElementwise(b, b.CreateVectorOfStructs(steps),
                                      fb::ComputeType(uint8_t(a.compute))));
 }
-Table encode(Builder& b, const ReduceAttributes& a) {
-  return table(fb::CreateReduce(b, fb::ReduceKind(uint8_t(a.kind)), a.axes));
-}
-Table encode(Builder& b, const ArgReduceAttributes& a) {
-  return table(fb::CreateArgReduce(b, a.largest, a.axis, a.select_last));
-}
-Table encode(Builder& b, const SoftmaxAttributes& a) {
-  return table(fb::CreateSoftmax(b, a.axis, a.log));
-}
-Table encode(Builder& b, const NormalizeAttributes& a) {
-  return table(fb::CreateNormalize(b, fb::NormKind(uint8_t(a.kind)), a.axis, a.epsilon, a.groups));
-}
 Table encode(Builder& b, const RecurrentAttributes& a) {
   std::vector<fb::ActivationSpec> activations;
   for (uint32_t i = 0; i < a.activation_count && i < 6; i++)
@@ -89,14 +77,6 @@ Table encode(Builder& b, const RecurrentAttributes& a) {
 Table encode(Builder& b, const TransposeAttributes& a) {
   return table(fb::CreateTranspose(b, b.CreateVector(a.perm, a.rank)));
 }
-Table encode(Builder& b, const GatherAttributes& a) { return table(fb::CreateGather(b, a.axis)); }
-Table encode(Builder& b, const GatherElementsAttributes& a) {
-  return table(fb::CreateGatherElements(b, a.axis));
-}
-Table encode(Builder& b, const GatherNdAttributes& a) {
-  return table(fb::CreateGatherNd(b, a.batch_dims));
-}
-Table encode(Builder& b, const ConcatAttributes& a) { return table(fb::CreateConcat(b, a.axis)); }
 Table encode(Builder& b, const SliceAttributes& a) {
   const auto starts = b.CreateVector(a.starts, a.rank);
   return table(fb::CreateSlice(b, starts, b.CreateVector(a.steps, a.rank)));
@@ -124,32 +104,17 @@ Table encode(Builder& b, const PictureAttributes& a) {
       a.full_range, fb::ChromaSiting(uint8_t(a.siting)), a.bgr,
       a.planar ? fb::PictureLayout::nchw : fb::PictureLayout::nhwc, pad, scale, bias));
 }
-Table encode(Builder& b, const CopyAttributes&) { return table(fb::CreateCopy(b)); }
-Table encode(Builder& b, const TileAttributes&) { return table(fb::CreateTile(b)); }
 Table encode(Builder& b, const LoopAttributes& a) {
   return table(fb::CreateLoop(b, a.body, a.most));
 }
 Table encode(Builder& b, const IfAttributes& a) {
   return table(fb::CreateIf(b, a.then_subprogram, a.else_subprogram));
 }
-Table encode(Builder& b, const TopKAttributes& a) {
-  return table(fb::CreateTopK(b, a.axis, a.largest, a.sorted));
-}
-Table encode(Builder& b, const CumSumAttributes& a) {
-  return table(fb::CreateCumSum(b, a.axis, a.exclusive, a.reverse));
-}
 Table encode(Builder& b, const ScatterNdAttributes& a) {
   return table(fb::CreateScatterNd(b, uint8_t(a.reduction)));
 }
 Table encode(Builder& b, const ScatterElementsAttributes& a) {
   return table(fb::CreateScatterElements(b, a.axis, uint8_t(a.reduction)));
-}
-Table encode(Builder& b, const NonZeroAttributes&) { return table(fb::CreateNonZero(b)); }
-Table encode(Builder& b, const NonMaxSuppressionAttributes& a) {
-  return table(fb::CreateNonMaxSuppression(b, a.center_point_box));
-}
-Table encode(Builder& b, const UniqueAttributes& a) {
-  return table(fb::CreateUnique(b, a.axis, a.flat, a.sorted));
 }
 
 }  // namespace
