@@ -12,6 +12,7 @@
 #include "kernels/cpu/pad/pad.inl"
 #include "kernels/cpu/recurrent/recurrent.inl"
 #include "kernels/cpu/reduce/reduce_wide.inl"
+#include "kernels/cpu/resize/grid_sample.inl"
 #include "kernels/cpu/resize/resize.inl"
 #include "kernels/cpu/slice/slice.inl"
 #include "kernels/cpu/softmax/softmax.inl"
@@ -38,6 +39,7 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kSlice, "slice", &kSliceContract, nullptr, tensors::slice<V>},
     {OpCode::kPad, "pad", &kPadContract, nullptr, tensors::pad<V>},
     {OpCode::kResize, "resize", &kResizeContract, nullptr, tensors::resize<V>},
+    {OpCode::kGridSample, "grid_sample", &kGridSampleContract, nullptr, tensors::grid_sample<V>},
     {OpCode::kPicture, "picture", &kPictureContract, nullptr, tensors::picture<V>},
     {OpCode::kCopy, "copy", &kCopyContract, nullptr, tensors::copy<V>},
     {OpCode::kTile, "tile", &kTileContract, nullptr, tensors::tile<V>},

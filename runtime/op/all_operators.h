@@ -9,6 +9,7 @@
 #include "runtime/op/copy.h"
 #include "runtime/op/elementwise.h"
 #include "runtime/op/gather.h"
+#include "runtime/op/grid_sample.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul.h"
 #include "runtime/op/measured.h"

@@ -1,7 +1,9 @@
-// kernels/cuda/resize/resize.cuh - Resize. Contract, coordinates and order: runtime/op/resize.h.
-// One launch makes the tables of source positions (and weights), another reads them: an element a
-// thread, or a unit of neighbouring ones that are only copied.
+// kernels/cuda/resize/resize.cuh - Resize and GridSample. Contracts, coordinates and order:
+// runtime/op/resize.h, grid_sample.h. Resize: one launch makes the tables of source positions (and
+// weights), another reads them: an element a thread, or a unit of neighbouring ones that are only
+// copied. GridSample: four channels of a place a thread where they are aligned, else one.
 #pragma once
+#include "kernels/cpu/resize/grid_taps.inl"
 #include "kernels/cpu/resize/taps.inl"
 #include "kernels/cuda/device/bytes.cuh"
 #include "kernels/cuda/device/lane.h"
@@ -105,5 +107,93 @@ GPU_FN void resize_mixed(const ResizeParams& p) {
 }
 INGOT_GPU_KERNEL(resize_linear, ResizeParams, 128) { resize_mixed<false>(p); }
 INGOT_GPU_KERNEL(resize_cubic, ResizeParams, 128) { resize_mixed<true>(p); }
+
+using GridPlace = cpu::tensors::GridPlace<V>;
+
+GPU_FN bool has_dim(const GridSampleParams& p, int d) { return d >= kMaxGridDims - p.spatial; }
+GPU_FN GridPlace grid_place(const GridSampleParams& p, int d, int64_t row) {
+  if (!has_dim(p, d)) return {0, 0};
+  return cpu::tensors::grid_place<V>(p.t, cpu::tensors::grid_axis(p.t.align_corners, p.extents[d]),
+                                     p.grid[row * p.grid_row + kMaxGridDims - 1 - d]);
+}
+/// Element of tap k, -1 where it counts as zero; `weight` is multiplied by its own. What an axis is
+/// follows from the parameters and is computed again: registers are scarcer.
+GPU_FN int64_t grid_tap(const GridSampleParams& p, int d, const GridPlace& place, int k,
+                        float* weight) {
+  if (!has_dim(p, d)) return 0;
+  *weight *= cpu::tensors::grid_weight<V>(p.t.mode, place, k);
+  const cpu::tensors::GridAxis axis = cpu::tensors::grid_axis(p.t.align_corners, p.extents[d]);
+  return cpu::tensors::grid_index<V>(p.t, axis, place, k);
+}
+/// Calls use(element, weight) for each tap of a place that counts, in the order of the contract.
+template <class Use>
+GPU_FN void for_each_tap(const GridSampleParams& p, int64_t row, Use use) {
+  uint64_t image = uint64_t(row);
+  take_remainder(&image, p.places);
+  const GridPlace z = grid_place(p, 0, row), y = grid_place(p, 1, row), x = grid_place(p, 2, row);
+  const int taps = cpu::tensors::grid_taps(p.t.mode);
+  GPU_ROLLED for (int i = 0; i < (has_dim(p, 0) ? taps : 1); i++) {
+    float outer = 1;
+    int64_t plane = grid_tap(p, 0, z, i, &outer);
+    if (plane < 0) continue;
+    plane += int64_t(image) * p.extents[0];
+    GPU_ROLLED for (int j = 0; j < (has_dim(p, 1) ? taps : 1); j++) {
+      float middle = outer;
+      int64_t line = grid_tap(p, 1, y, j, &middle);
+      if (line < 0) continue;
+      line += plane * p.extents[1];
+      GPU_ROLLED for (int k = 0; k < taps; k++) {
+        float weight = middle;
+        const int64_t at = grid_tap(p, 2, x, k, &weight);
+        if (at >= 0) use(line * p.extents[2] + at, weight);
+      }
+    }
+  }
+}
+
+GPU_FN void zero_unit(char* to, int64_t at, int bytes) {
+  switch (bytes) {
+    case 1: to[at] = 0; break;
+    case 2: reinterpret_cast<uint16_t*>(to)[at] = 0; break;
+    case 4: reinterpret_cast<uint32_t*>(to)[at] = 0; break;
+    case 8: reinterpret_cast<uint64_t*>(to)[at] = 0; break;
+    default: reinterpret_cast<Bytes16*>(to)[at] = {}; break;
+  }
+}
+INGOT_GPU_KERNEL(grid_sample_nearest, GridSampleParams, 128) {
+  GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+    uint64_t row = uint64_t(i);
+    const int64_t unit = int64_t(take_remainder(&row, p.channels));
+    const int64_t to = int64_t(row) * p.y_pixel + unit;
+    int64_t from = -1;
+    for_each_tap(p, int64_t(row), [&](int64_t pixel, float) { from = pixel * p.x_pixel + unit; });
+    if (from >= 0)
+      copy_unit(p.x, from, p.y, to, p.unit);
+    else
+      zero_unit(p.y, to, p.unit);
+  }
+}
+
+template <int width>
+struct alignas(width * 4) GridChannels {
+  float v[width];
+};
+template <int width>
+GPU_FN void grid_sample_mixed(const GridSampleParams& p) {
+  using Unit = GridChannels<width>;
+  GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+    uint64_t row = uint64_t(i);
+    const int64_t unit = int64_t(take_remainder(&row, p.channels));
+    Unit sum;
+    INGOT_UNROLL for (int c = 0; c < width; c++) sum.v[c] = 0;
+    for_each_tap(p, int64_t(row), [&](int64_t pixel, float weight) {
+      const Unit x = reinterpret_cast<const Unit*>(p.x)[pixel * p.x_pixel + unit];
+      INGOT_UNROLL for (int c = 0; c < width; c++) sum.v[c] = V::fma(x.v[c], weight, sum.v[c]);
+    });
+    reinterpret_cast<Unit*>(p.y)[int64_t(row) * p.y_pixel + unit] = sum;
+  }
+}
+INGOT_GPU_KERNEL_BLOCKS(grid_sample_1, GridSampleParams, 128, 6) { grid_sample_mixed<1>(p); }
+INGOT_GPU_KERNEL_BLOCKS(grid_sample_4, GridSampleParams, 128, 6) { grid_sample_mixed<4>(p); }
 
 }  // namespace ingot::cuda

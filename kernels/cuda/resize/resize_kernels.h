@@ -6,5 +6,7 @@
 #define INGOT_CUDA_RESIZE(X)                                                         \
   X(resize_positions, ResizeTableParams, 128) X(resize_taps, ResizeTableParams, 128) \
   X(resize_nearest, ResizeParams, 256)                                               \
-  X(resize_linear, ResizeParams, 128) X(resize_cubic, ResizeParams, 128)
+  X(resize_linear, ResizeParams, 128) X(resize_cubic, ResizeParams, 128)             \
+  X(grid_sample_nearest, GridSampleParams, 128)                                      \
+  X(grid_sample_1, GridSampleParams, 128) X(grid_sample_4, GridSampleParams, 128)
 // clang-format on

@@ -1,6 +1,7 @@
 // kernels/cuda/resize/resize_params.h - Resize. Strides in units of the kernel.
 #pragma once
 #include "kernels/cuda/device/fast_divide.h"
+#include "runtime/op/grid_sample.h"
 #include "runtime/op/resize.h"
 
 namespace ingot::cuda {
@@ -28,6 +29,20 @@ struct ResizeParams {
   int rank;
   int unit;     // nearest: bytes
   int changed;  // linear, cubic: dimensions in the tables
+};
+
+/// Dimensions that x does not have come first, with one element.
+struct GridSampleParams {
+  const char* x;
+  const float* grid;
+  char* y;
+  int64_t count;                       // of y: units
+  FastDivisor channels, places;        // units of a place; places of an image
+  int64_t x_pixel, grid_row, y_pixel;  // from one place to the next, units and floats
+  int64_t extents[kMaxGridDims];
+  GridSampleAttributes t;
+  int spatial;
+  int unit;  // nearest: bytes
 };
 
 }  // namespace ingot::cuda

@@ -1,4 +1,4 @@
-// kernels/cuda/resize/resize_plan.cpp - Resize.
+// kernels/cuda/resize/resize_plan.cpp - Resize and GridSample.
 #include "kernels/cpu/resize/taps.inl"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/movement/strides.h"
@@ -85,7 +85,42 @@ Status plan_resize(const GpuWork& work) {
                 blocks_for(p.count, 128, work.traits), p);
 }
 
-constexpr GpuRow kResizeTable[] = {{OpCode::kResize, "resize", nullptr, resize_scratch, plan_resize}};
+Status plan_grid_sample(const GpuWork& work) {
+  const OpArguments& a = *work.arguments;
+  const TensorView &x = a.inputs[0], &grid = a.inputs[1], &y = a.outputs[0];
+  if (y.elements() == 0) return {};
+  GridSampleParams p = {};
+  p.x = x.as<const char>();
+  p.grid = grid.as<const float>();
+  p.y = y.as<char>();
+  p.t = a.as<GridSampleAttributes>();
+  p.spatial = x.rank - 2;
+  for (int i = 0; i < kMaxGridDims; i++) {
+    const int axis = i - (kMaxGridDims - p.spatial);
+    p.extents[i] = axis < 0 ? 1 : x.dims[1 + axis];
+  }
+  const bool nearest = p.t.mode == GridMode::kNearest;
+  const int64_t bytes = dtype_bytes(x.dtype), channels = y.row_length();
+  const uint64_t bits = reinterpret_cast<uintptr_t>(p.x) | reinterpret_cast<uintptr_t>(p.y) |
+                        uint64_t((channels | x.row_stride | y.row_stride) * bytes);
+  p.unit = int(bytes);
+  if (nearest ? widest_unit(bits) > p.unit : widest_unit(bits) == 16) p.unit = widest_unit(bits);
+  const int64_t ratio = p.unit / bytes;
+  p.x_pixel = x.row_stride / ratio;
+  p.y_pixel = y.row_stride / ratio;
+  p.grid_row = grid.row_stride;
+  p.channels = fast_divisor(channels / ratio);
+  p.places = fast_divisor(y.rows() / y.dims[0]);
+  p.count = y.elements() / ratio;
+  const KernelId kernel = nearest       ? KernelId::grid_sample_nearest
+                          : p.unit == 4 ? KernelId::grid_sample_1
+                                        : KernelId::grid_sample_4;
+  return launch(work, kernel, blocks_for(p.count, 128, work.traits), p);
+}
+
+constexpr GpuRow kResizeTable[] = {
+    {OpCode::kResize, "resize", nullptr, resize_scratch, plan_resize},
+    {OpCode::kGridSample, "grid_sample", nullptr, nullptr, plan_grid_sample}};
 
 }  // namespace
 

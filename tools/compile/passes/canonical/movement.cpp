@@ -73,6 +73,21 @@ void resize(Canonical& c, Node& node) {
                      {"scales", node.numbers("scales")}};
 }
 
+/// Channels last, where a place is a run of memory.
+void grid_sample(Canonical& c, Node& node) {
+  Editor& e = c.editor;
+  ValueId x = node.inputs[0], grid = node.inputs[1], out = node.outputs[0];
+  const Integers perm = to_channels_last(e.rank(x));
+  e.kill(node);
+  ValueId y = e.emit("GridSample", {e.transpose(x, perm, node), grid}, e.value(out).dtype,
+                     permuted(e.dims(out), perm), node,
+                     {{"mode", node.text("mode", "linear")},
+                      {"padding", node.text("padding_mode", "zeros")},
+                      {"align_corners", node.integer("align_corners", 0)}});
+  e.value(y).layout = "NHWC";
+  e.add("Transpose", {y}, {out}, node, {{"perm", inverse(perm)}});
+}
+
 void top_k(Canonical&, Node& node) { node.op = "TopK"; }
 
 void cumulative_sum(Canonical&, Node& node) { node.op = "CumSum"; }
@@ -96,6 +111,7 @@ void add_movement_rules(Rules& rules) {
   rules["Split"] = split;
   rules["Gather"] = gather;
   rules["Resize"] = resize;
+  rules["GridSample"] = grid_sample;
   rules["TopK"] = top_k;
   rules["NonZero"] = rules["Unique"] = rules["NonMaxSuppression"] = rules["Measure"] = as_it_is;
   rules["CumSum"] = cumulative_sum;
