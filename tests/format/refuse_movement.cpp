@@ -211,6 +211,25 @@ void add_windows(RefuseTable* t) {
   t->dims("four_dimensions_change", 1, {2, 8, 8, 6});
   t->spec("linear_of_integers",
           [](ProgramSpec& p) { p.values[0].dtype = p.values[1].dtype = DType::kU8; });
+
+  t->base("grid_sample", [] {
+    return one_instruction(GridSampleAttributes(),
+                           {input("x", {2, 5, 7, 3}), input("grid", {2, 4, 6, 2})},
+                           {output("y", {2, 4, 6, 3})});
+  });
+  using G = GridSampleAttributes;
+  t->attributes<G>("mode_unknown", [](G& a) { a.mode = GridMode(3); });
+  t->attributes<G>("padding_unknown", [](G& a) { a.padding = GridPadding(255); });
+  t->dtype("grid_f64", 1, DType::kF64);
+  t->dims("grid_of_three_places", 1, {2, 4, 6, 3});
+  t->dims("grid_batch", 1, {1, 4, 6, 2});
+  t->dims("grid_rank", 1, {2, 24, 2});
+  t->dims("output_places", 2, {2, 6, 4, 3});
+  t->dims("output_channels", 2, {2, 4, 6, 4});
+  t->dims("from_nothing", 0, {2, 5, 0, 3});
+  t->dims("extent_beyond_24_bits", 0, {2, 1 << 24, 7, 3});
+  t->spec("linear_of_integers",
+          [](ProgramSpec& p) { p.values[0].dtype = p.values[2].dtype = DType::kU8; });
 }
 
 }  // namespace
