@@ -37,7 +37,7 @@ const std::map<std::string_view, const char*> kLimits = {
     {"GatherND", "fixed last dimension of the indices"},
     {"Gemm", "f32"},
     {"GlobalLpPool", "p 1 or 2"},
-    {"GridSample", "f32"},
+    {"GridSample", "f32; nearest of every type at places in f32"},
     {"GroupNormalization", "fixed number of channels"},
     {"HammingWindow", "size constant or made from shapes"},
     {"HannWindow", "size constant or made from shapes"},
