@@ -42,6 +42,7 @@ dev_show() {
     speed-before) dev_build_gcc >/dev/null; show_before "${2:?a commit}"
       python3 bench/against_build.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" "${@:3}" ;;
     speed) shift; dev_bench "$@" ;;
+    removals) show_needs numpy onnx==1.23.2 torch; "$python" tests/op/removal.py "${@:2}" ;;
     grid-sample) show_needs numpy onnx==1.23.2 onnxruntime
       "$python" bench/grid_sample.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     --list | '')
@@ -73,6 +74,8 @@ matrix    500 ways of saving one network, each loaded to the CPU and to both of 
 checkpoints  every checkpoint of ../shared and of packages that it lists, read by ingot and by torch or safetensors (needs torch)
 convert-memory [--mb N]  what is resident at most while sources of N (300) MB are converted, of every kind that can be made here: at
           most 1.3 times the source (torch and keras kinds where they are installed)
+removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has as examples, taken away in turn: what fails to build
+          or which test names it; goes on where it was broken off (hours)
 grid-sample [--before INGOT]  GridSample beside onnxruntime, and beside another build: every form compared, then times (--threads N)
 large     a checkpoint of 2 GiB made into safetensors: time and memory beside torch (needs torch; --gib 5: beyond 4 GiB)
 overlay   checkpoints of fine-tuned networks over exports of untrained ones, prefixed and in half precision; bare weights from packages
