@@ -6,9 +6,9 @@
 The registrations are what the commit that added the operator changed in sources that were there
 (each run of added lines; changed lines go back to what they were) and each source that it added.
 Each is removed alone in a work tree of HEAD under build/removal, where the targets below are built
-and their tests run. Prints a row for each: what failed first. Exit code 1 when nothing did, or what failed
-does not name the operator. Rows that are known from an earlier run of the same commit are kept in
-build/removal/results.json; --again runs them anew.
+and their tests run. Prints a row for each: what failed first. Exit code 1 when nothing did, or what
+failed does not name the operator. Rows that are known from an earlier run of the same commit are
+kept in build/removal/results.json; --again runs them anew.
 """
 
 import argparse
