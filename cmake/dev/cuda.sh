@@ -155,7 +155,7 @@ cuda_declarations() {
   [ $failed -eq 0 ]
 }
 
-# Whole models over the fake driver, then each different instruction of the large ones; what stage models cast is taken from there.
+# Whole models over the fake driver, then each different instruction of the large ones; what stage models converted is taken from there.
 cuda_models() {
   if [ ! -x build/gcc/tests/cuda/gpu_runner ]; then echo "[skip] whole models on the emulated GPU: stage gcc did not build them"; return 0; fi
   need_python "models on the emulated GPU" numpy onnx==1.23.2 || { echo "[skip] no model ran on the emulated GPU: numpy and onnx are not to be had"; return 0; }

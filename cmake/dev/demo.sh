@@ -66,7 +66,7 @@ dev_demo() {
     return
   fi
   local vad=$demo_work/models/silero-vad ocr=$demo_work/models/rapidocr-onnxruntime
-  demo_say "3. Casting each into one file"
+  demo_say "3. Conversion each into one file"
   $ingot convert $vad/silero_vad_16k_sequence.onnx -o $demo_work/vad.ingot
   $ingot convert $ocr/ch_PP-OCRv4_det_infer.onnx -o $demo_work/det.ingot --input-shape x=1x3x480x800
   $ingot convert $ocr/ch_ppocr_mobile_v2.0_cls_infer.onnx -o $demo_work/cls.ingot

@@ -9,6 +9,7 @@ dev_format() {
 lint_sources() {
   local failed=0
   python3 tools/lint/layers.py || failed=1
+  python3 tools/lint/words.py || failed=1
   python3 tools/lint/file_access.py || failed=1
   python3 tools/lint/error_texts.py || failed=1
   python3 tools/lint/public_names.py || failed=1

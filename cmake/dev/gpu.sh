@@ -79,8 +79,8 @@ gpu_pipeline_models() {
     return
   fi
   for name in mobilenetv2_224 yolov8n_320 unet_192 resnet50_224; do
-    "$python" -c 'import pathlib, sys; sys.path.insert(0, "tests/models"); from sources import cast_from_zoo
-cast_from_zoo(sys.argv[1], sys.argv[2], pathlib.Path("build/models"))' build/gcc/bin/ingot $name >&2 || continue
+    "$python" -c 'import pathlib, sys; sys.path.insert(0, "tests/models"); from sources import convert_from_zoo
+convert_from_zoo(sys.argv[1], sys.argv[2], pathlib.Path("build/models"))' build/gcc/bin/ingot $name >&2 || continue
     [ -f build/models/$name.fp16.ingot ] || build/gcc/bin/ingot convert build/models/zoo/$name.onnx --precision fp16 -o build/models/$name.fp16.ingot >/dev/null || continue
     printf '%s\n' build/models/$name.ingot build/models/$name.fp16.ingot
   done
@@ -117,7 +117,7 @@ gpu_part_sanitizers() {
   local program tool status=0 passed=0 failed=0
   program=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
   if [ -z "$program" ]; then echo "[skip] compute-sanitizer is not on this machine"; return 0; fi
-  if [ -n "$gpu_fake" ]; then echo "[skip] compute-sanitizer: no GPU is behind the stand-in of the driver"; return 0; fi
+  if [ -n "$gpu_fake" ]; then echo "[skip] compute-sanitizer: no GPU is behind the fake driver of the driver"; return 0; fi
   for tool in memcheck racecheck synccheck; do
     if [ "$(cat "$gpu_dir/$tool.done" 2>/dev/null)" = "$gpu_commit" ]; then echo "$tool: passed in an earlier call"; passed=$((passed + 1)); continue; fi
     status=0

@@ -52,7 +52,7 @@ models    every model: convert, verify, golden, one answer on every instruction 
 bits      every model: the same bits on scalar, AVX2, AVX-512 and, emulated, NEON (goes on where it was broken off)
 hashes [--all]  one SHA-256 of each small network's outputs: AVX-512, AVX2, one lane, NEON under qemu, the emulated GPU here and on
           aarch64 (--all: the large ones too, minutes each)
-precision [--all]  networks cast exact, fast and fp16: the largest error of each on AVX-512, AVX2, NEON, the emulated GPU here and on aarch64
+precision [--all]  networks converted exact, fast and fp16: the largest error of each on AVX-512, AVX2, NEON, the emulated GPU here and on aarch64
 share     two processes of one model share its weights (PSS)
 load      a 100 MB model mapped, proved and ready; first result against steady runs
 dynamic   a text model at every length and an OCR pair over 200 picture sizes, each in one arena, equal to their static casts; writes

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # ./dev test: stages, each with its log in build/logs; a test counts once wherever it runs. What is
-# skipped is counted aloud: a program prints "[skip] reason" for each thing it could not do.
+# skipped is counted: a program prints "[skip] reason" for each thing it could not do.
 passed=0 failed=0 skipped=0
 export every_model=${every_model:-}  # 1: the emulated machine runs the large networks too
 stages_quick=(lint quick)
@@ -147,7 +147,7 @@ stage_tsan() {
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 run_ctest tsan -R "^$name\$"
   done
 }
-tsan_tests=(session_threads session_run session_pipeline session_assignment device_crew api_callers)
+tsan_tests=(session_threads session_run session_pipeline session_assignment device_thread_team api_callers)
 
 # build_aarch64 TARGET...
 build_aarch64() {
@@ -220,7 +220,7 @@ stage_trial() {
 # Networks of keras.applications as keras saves them, with its own outputs.
 stage_keras() {
   dev_build_gcc
-  need_python "networks of keras" numpy torch keras h5py || { echo "[skip] no network of keras was cast: keras, torch and h5py are not to be had"; return 0; }
+  need_python "networks of keras" numpy torch keras h5py || { echo "[skip] no network of keras was converted: keras, torch and h5py are not to be had"; return 0; }
   mkdir -p build/keras
   local name
   for name in MobileNetV2 EfficientNetB0 ResNet50 DenseNet121 Xception InceptionV3 MobileNetV3Small ConvNeXtTiny; do

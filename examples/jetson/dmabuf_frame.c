@@ -1,6 +1,6 @@
 /* examples/jetson/dmabuf_frame.c - runs a model on a frame that lies in a DMA-BUF, in place: the
    GPU reads what the camera wrote. dmabuf_frame MODEL.ingot FD WIDTH HEIGHT PITCH: the model takes
-   gray frames (ingot convert --picture NAME=gray:WIDTHxHEIGHT: u8 [1, HEIGHT, WIDTH]); FD is a
+   gray frames (ingot convert --image NAME=gray:WIDTHxHEIGHT: u8 [1, HEIGHT, WIDTH]); FD is a
    descriptor that this process was handed (a camera's, over a socket or from V4L2's VIDIOC_EXPBUF).
    Compiled everywhere and tried over stand-ins of the driver and of EGL
    (tests/cuda/dmabuf_test.py); no board was at hand to run it on. */

@@ -10,25 +10,25 @@ namespace ingot::cuda {
 
 // Rows of each family, in <family>/<family>_plan.cpp.
 // these two before the exact rows of the same operators
-extern const Span<const GpuRow> kTensorcoreRows;
-extern const Span<const GpuRow> kTensorAttentionRows;
-extern const Span<const GpuRow> kAttentionRows;
-extern const Span<const GpuRow> kConv2dRows;
-extern const Span<const GpuRow> kChainRows;
-extern const Span<const GpuRow> kMatMulRows;
-extern const Span<const GpuRow> kConvTransposeRows;
-extern const Span<const GpuRow> kElementwiseRows;
-extern const Span<const GpuRow> kImageRows;
-extern const Span<const GpuRow> kMovementRows;
-extern const Span<const GpuRow> kGatherRows;
-extern const Span<const GpuRow> kScatterRows;
-extern const Span<const GpuRow> kReduceRows;
-extern const Span<const GpuRow> kNormalizeRows;
-extern const Span<const GpuRow> kSortRows;
-extern const Span<const GpuRow> kPool2dRows;
-extern const Span<const GpuRow> kResizeRows;
-extern const Span<const GpuRow> kRecurrentRows;
-extern const Span<const GpuRow> kDataDependentRows;
+extern const Span<const GpuKernelEntry> kTensorcoreRows;
+extern const Span<const GpuKernelEntry> kTensorAttentionRows;
+extern const Span<const GpuKernelEntry> kAttentionRows;
+extern const Span<const GpuKernelEntry> kConv2dRows;
+extern const Span<const GpuKernelEntry> kChainRows;
+extern const Span<const GpuKernelEntry> kMatMulRows;
+extern const Span<const GpuKernelEntry> kConvTransposeRows;
+extern const Span<const GpuKernelEntry> kElementwiseRows;
+extern const Span<const GpuKernelEntry> kImageRows;
+extern const Span<const GpuKernelEntry> kMovementRows;
+extern const Span<const GpuKernelEntry> kGatherRows;
+extern const Span<const GpuKernelEntry> kScatterRows;
+extern const Span<const GpuKernelEntry> kReduceRows;
+extern const Span<const GpuKernelEntry> kNormalizeRows;
+extern const Span<const GpuKernelEntry> kSortRows;
+extern const Span<const GpuKernelEntry> kPool2dRows;
+extern const Span<const GpuKernelEntry> kResizeRows;
+extern const Span<const GpuKernelEntry> kRecurrentRows;
+extern const Span<const GpuKernelEntry> kDataDependentRows;
 
 /// Parts of scratch begin at multiples of this.
 constexpr uint64_t align256(uint64_t n) { return (n + 255) / 256 * 256; }

@@ -5,7 +5,7 @@
 namespace ingot::cuda {
 namespace {
 
-const Span<const GpuRow>* const kFamilies[] = {
+const Span<const GpuKernelEntry>* const kFamilies[] = {
     &kTensorcoreRows, &kTensorAttentionRows, &kAttentionRows,   &kConv2dRows,       &kChainRows,
     &kMatMulRows,     &kConvTransposeRows,   &kElementwiseRows, &kMovementRows,     &kGatherRows,
     &kScatterRows,    &kReduceRows,          &kNormalizeRows,   &kSortRows,         &kPool2dRows,
@@ -35,7 +35,7 @@ constexpr GpuKernel kKernels[] = {
 };
 static_assert(sizeof kKernels / sizeof *kKernels == size_t(KernelId::kCount), "");
 
-bool takes_pairs_of_f16(const GpuTraits& traits, GpuPrecision precision) {
+bool takes_f16_weights_of(const GpuTraits& traits, GpuPrecision precision) {
   return precision != GpuPrecision::kExact && traits.has_tensor_cores() &&
          is_in_f16(precision, traits);
 }
@@ -46,12 +46,13 @@ bool takes_pairs_of_f16(const GpuTraits& traits, GpuPrecision precision) {
 using namespace ingot;
 using namespace ingot::cuda;
 
-const GpuKernelSet ingot_cuda_kernel_set = {Span<const Span<const GpuRow>* const>(kFamilies),
-                                            Span<const GpuKernel>(kKernels),
-                                            Span<const char* const>(kUnits),
-                                            device_images,
-                                            uint16_t(KernelId::copy_in),
-                                            uint16_t(KernelId::copy_out),
-                                            uint16_t(KernelId::tell_control),
-                                            uint16_t(KernelId::decide),
-                                            takes_pairs_of_f16};
+const GpuKernelSet ingot_cuda_kernel_set = {
+    Span<const Span<const GpuKernelEntry>* const>(kFamilies),
+    Span<const GpuKernel>(kKernels),
+    Span<const char* const>(kUnits),
+    device_images,
+    uint16_t(KernelId::copy_in),
+    uint16_t(KernelId::copy_out),
+    uint16_t(KernelId::publish_condition),
+    uint16_t(KernelId::decide),
+    takes_f16_weights_of};

@@ -27,15 +27,15 @@ ingot_weight weight_of(const Weight& weight) {
 
 const char* reason_of(const AssignedWeight& weight) {
   switch (weight.why) {
-    case WhyThere::kAsked: return "asked for";
-    case WhyThere::kDefault: return "not asked for: the session's device";
-    case WhyThere::kWithAsked:
+    case PlacementReason::kAsked: return "asked for";
+    case PlacementReason::kDefault: return "not asked for: the session's device";
+    case PlacementReason::kWithAsked:
       return "with a weight that was asked for there and is read by the same instruction";
-    case WhyThere::kOnCpu:
+    case PlacementReason::kOnCpu:
       return "read on the CPU: state begins with it, or the run waits for a size that it decides";
-    case WhyThere::kNoKernel:
+    case PlacementReason::kNoKernel:
       return "the device asked for has no kernel for what reads it: the CPU runs that";
-    case WhyThere::kUnread: break;
+    case PlacementReason::kUnread: break;
   }
   return "no instruction reads it";
 }
@@ -49,7 +49,7 @@ const char* sentence_of(uint8_t reason) {
       return "in an If or a Loop, which is on one device with all that is in it";
     case WhyRuns::kLacks: break;
   }
-  return lack_text(Lack(reason - uint8_t(WhyRuns::kLacks)), false);
+  return missing_kernel_text(MissingKernel(reason - uint8_t(WhyRuns::kLacks)), false);
 }
 
 /// The caller's function, between the structs of both sides.
@@ -63,7 +63,7 @@ const char* call_place(void* user, const Weight& weight) {
   return caller.place(caller.user, &to);
 }
 
-ingot_code write_share(const NamedShare& from, ingot_share* out) {
+ingot_code write_share(const DeviceShareReport& from, ingot_share* out) {
   ingot_share to = {};
   to.device = from.device;
   to.reason = from.reason;
@@ -171,7 +171,7 @@ const char* ingot_assignment_reason(const ingot_assignment* assignment, uint32_t
 ingot_code ingot_session_share(const ingot_session* session, uint32_t index,
                                ingot_share* out_share) {
   if (!session || !out_share) return INGOT_INVALID_ARGUMENT;
-  NamedShare share;
+  DeviceShareReport share;
   if (!session_share(*ingot::api::unwrap(session), index, &share).ok()) return INGOT_NOT_FOUND;
   return write_share(share, out_share);
 }
@@ -182,7 +182,7 @@ ingot_code ingot_model_share(const ingot_model* model, const ingot_session_optio
   SessionRequest request;
   if (const ingot_code code = translate(options, &request, error)) return code;
   ErrorDetail detail;
-  NamedShare share;
+  DeviceShareReport share;
   const Status status = model_share(*ingot::api::unwrap(model), request, index, &share, &detail);
   if (!status.ok()) return report(status, detail, error);
   return write_share(share, out_share)
@@ -216,27 +216,28 @@ ingot_code ingot_model_branch(const ingot_model* model, const ingot_session_opti
              : ingot_code{INGOT_OK};
 }
 
-ingot_code ingot_model_choice(const ingot_model* model, const ingot_session_options* options,
-                              uint32_t instruction, ingot_choice* out_choice, ingot_error* error) {
-  if (!model || !out_choice) return refuse_argument("model or out_choice is null", error);
+ingot_code ingot_model_variant(const ingot_model* model, const ingot_session_options* options,
+                               uint32_t instruction, ingot_variant* out_variant,
+                               ingot_error* error) {
+  if (!model || !out_variant) return refuse_argument("model or out_variant is null", error);
   SessionRequest request;
   if (const ingot_code code = translate(options, &request, error)) return code;
   ErrorDetail detail;
-  NamedChoice choice;
+  NamedVariant variant;
   const Status status =
-      model_choice(*ingot::api::unwrap(model), request, instruction, &choice, &detail);
+      model_variant(*ingot::api::unwrap(model), request, instruction, &variant, &detail);
   if (!status.ok()) return report(status, detail, error);
-  ingot_choice to = {};
-  to.device = choice.device;
-  to.name = choice.name;
-  to.why = choice.why;
-  to.parts = choice.parts;
-  to.alternatives = choice.alternatives;
-  to.source = ingot_choice_source(choice.source);
-  return write_sized(to, out_choice)
+  ingot_variant to = {};
+  to.device = variant.device;
+  to.name = variant.name;
+  to.why = variant.why;
+  to.parts = variant.parts;
+  to.variants = variant.variants;
+  to.source = ingot_variant_source(variant.source);
+  return write_sized(to, out_variant)
              ? ingot_code{INGOT_OK}
              : refuse_argument(
-                   "choice.size: not set, or a field that this library does not know is not 0",
+                   "variant.size: not set, or a field that this library does not know is not 0",
                    error);
 }
 

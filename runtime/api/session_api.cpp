@@ -8,8 +8,8 @@ namespace {
 
 constexpr uint32_t kKnownFlags = INGOT_CALLER_BINDS_PORTS | INGOT_HUGE_PAGES | INGOT_LOCK_MEMORY |
                                  INGOT_KEEP_VALUES | INGOT_POISON | INGOT_PREFAULT |
-                                 INGOT_REBINDABLE | INGOT_STRICT | INGOT_ASYNC | INGOT_UNTUNED |
-                                 INGOT_HOST_BRANCHES;
+                                 INGOT_REBINDABLE | INGOT_STRICT | INGOT_ASYNC |
+                                 INGOT_IGNORE_TUNINGS | INGOT_HOST_BRANCHES;
 // ingot_binding is read in place.
 static_assert(sizeof(ingot_binding) == sizeof(DimBinding) &&
                   offsetof(ingot_binding, value) == offsetof(DimBinding, value),
@@ -58,7 +58,7 @@ ingot_code translate(const ingot_session_options* given, SessionRequest* out, in
   if (out->rules.ports_outside) out->rules.ports_outside = ports_may_be_outside(*out);
   out->rules.keep_values = (o.flags & INGOT_KEEP_VALUES) != 0;
   out->strict = (o.flags & INGOT_STRICT) != 0;
-  out->untuned = (o.flags & INGOT_UNTUNED) != 0;
+  out->ignore_tunings = (o.flags & INGOT_IGNORE_TUNINGS) != 0;
   out->host_branches = (o.flags & INGOT_HOST_BRANCHES) != 0;
   out->asynchronous = (o.flags & INGOT_ASYNC) != 0;
   out->gpu_stream = o.gpu_stream;

@@ -17,9 +17,9 @@
 
 namespace ingot {
 
-inline constexpr const char* kNoBranch = "the file was not cast for this branch";
+inline constexpr const char* kNoBranch = "the file was not converted for this branch";
 inline constexpr const char* kTooManyIterations =
-    "a loop's count is above what the file was cast for";
+    "a loop's count is above what the file was converted for";
 
 template <class Operands>
 class ControlFlow {

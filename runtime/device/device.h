@@ -12,7 +12,7 @@
 
 namespace ingot {
 
-class Crew;
+class ThreadTeam;
 struct Device;
 
 /// One instruction, resolved: the kernel, its operands with their addresses, its scratch.
@@ -48,13 +48,13 @@ struct TuningView {
   uint64_t dims = 0;
 };
 
-enum class ChoiceSource : uint8_t { kOnly = 0, kModel = 1, kTuned = 2, kIgnored = 3 };
-/// Which of several ways computes an instruction. Strings are static.
-struct DeviceChoice {
-  const char* name = "";  // "" where there is one way
-  uint32_t parts = 1, alternatives = 1;
-  ChoiceSource source = ChoiceSource::kOnly;
-  const char* why = "there is one way";
+enum class VariantSource : uint8_t { kOnly = 0, kModel = 1, kTuned = 2, kIgnored = 3 };
+/// Which of several kernel variants computes an instruction. Strings are static.
+struct DeviceVariant {
+  const char* name = "";  // "" where there is one kernel variant
+  uint32_t parts = 1, variants = 1;
+  VariantSource source = VariantSource::kOnly;
+  const char* why = "there is one kernel variant";
 };
 
 /// A program whose addresses are fixed. `calls` is by instruction, so that steps index it.
@@ -103,8 +103,8 @@ struct RunControl {
 struct DeviceInterface {
   const char* kind;  // "cpu"
   /// Its memory is addressable: ports are views into it, weights may be mapped or used where they
-  /// lie, and the kernels of the table run in it with `crew`. Otherwise ports have host copies,
-  /// moved by upload and download.
+  /// lie, and the kernels of the table run in it with `thread_team`. Otherwise ports have host
+  /// copies, moved by upload and download.
   bool host_memory;
   /// Null where host_memory: the arena then comes from runtime/memory.
   Status (*reserve)(Device& device, uint64_t bytes, uint64_t alignment, uint8_t** out,
@@ -116,8 +116,8 @@ struct DeviceInterface {
                      ErrorDetail* detail);
   /// Once, when a session is made: whatever run() needs beside the program (a graph, on a GPU).
   Status (*resolve)(Device& device, const StepProgram& program, ErrorDetail* detail);
-  Status (*run)(Device& device, const StepProgram& program, const RunControl& control, Crew* crew,
-                ErrorDetail* detail);
+  Status (*run)(Device& device, const StepProgram& program, const RunControl& control,
+                ThreadTeam* thread_team, ErrorDetail* detail);
   /// What the device's driver holds outside the arena for a session of `program`: its steps, and
   /// ports where it moves them.
   uint64_t (*outside_bytes)(const Device& device, const StepProgram& program);
@@ -144,7 +144,7 @@ struct DeviceInterface {
   bool (*knows)(OpCode op) = nullptr;
   /// Runs that the caller does not wait for (runtime/device/queue.h); null: it has none.
   const QueueInterface* queue = nullptr;
-  /// If and Loop are the host's between launches (runtime/device/stretches.h): so many of them are
+  /// If and Loop are the host's between launches (runtime/device/segments.h): so many of them are
   /// in a run as the data say.
   bool host_branches = false;
   /// Of these: why every one of them is the host's, a static sentence; null where the device can
@@ -153,12 +153,12 @@ struct DeviceInterface {
   /// Of these: nothing in the program is left to the host. By address, so that programs without
   /// such a device do not link the code.
   bool (*is_one_launch)(const StepProgram& outline) = nullptr;
-  /// Null: there is one way for every instruction, and tunings are not read.
-  void (*choice)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
-                 const TuningView& tunings, uint32_t instruction, DeviceChoice* out) = nullptr;
-  /// Whether kernels take weights as pairs of f16 (runtime/op/weight_pairs.h) in programs of this
-  /// precision. Null: never.
-  bool (*takes_pairs)(const Device& device, uint32_t precision) = nullptr;
+  /// Null: there is one kernel variant for every instruction, and tunings are not read.
+  void (*variant)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
+                  const TuningView& tunings, uint32_t instruction, DeviceVariant* out) = nullptr;
+  /// Whether kernels take weights as packed f16 weights (runtime/op/f16_weights.h) in programs of
+  /// this precision. Null: never.
+  bool (*takes_f16_weights)(const Device& device, uint32_t precision) = nullptr;
 };
 
 /// A back end that an application links beside the runtime; weak: null where it does not.

@@ -20,7 +20,7 @@ struct QueueSlot {
   uint64_t input_bytes = 0, output_bytes = 0;
 };
 struct DeviceQueue;
-constexpr uint32_t kMostSlots = 16;
+constexpr uint32_t kMaxSlots = 16;
 
 struct QueueInterface {
   /// The first half of run(): everything is queued, nothing waited for. `ended`, where it is not

@@ -79,7 +79,7 @@ const char* decode(const fb::Picture& from, PictureAttributes* to) {
   to->siting = ChromaSiting(from.siting());
   to->full_range = from.full_range();
   to->bgr = from.bgr();
-  to->planar = from.layout() == fb::PictureLayout::nchw;
+  to->planar = from.layout() == fb::ChannelLayout::nchw;
   to->width = from.width(), to->height = from.height();
   to->source = decode(*from.source());
   to->target = decode(*from.target());

@@ -26,9 +26,9 @@ const char* decode(const fb::Conv2d& from, Conv2dAttributes* to) {
   decode_window(from, to);
   to->groups = from.groups();
   if (uint8_t(from.method()) > uint8_t(ConvMethod::kGrouped)) return "Conv2d.method";
-  if (uint8_t(from.input_layout()) > uint8_t(PictureLayout::kNchw)) return "Conv2d.input_layout";
+  if (uint8_t(from.input_layout()) > uint8_t(ChannelLayout::kNchw)) return "Conv2d.input_layout";
   to->method = ConvMethod(from.method());
-  to->input_layout = PictureLayout(from.input_layout());
+  to->input_layout = ChannelLayout(from.input_layout());
   to->residual_first = from.residual_first();
   return decode_activation(from.activation(), &to->activation);
 }

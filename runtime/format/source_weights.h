@@ -16,8 +16,8 @@ class SourceWeights {
   static Status open(Span<const uint8_t> part, SourceWeights* out, ErrorDetail* detail);
 
   uint32_t size() const { return size_; }
-  /// The constant that holds weight i; below 0: none, casting changed it or nothing computes with
-  /// it.
+  /// The constant that holds weight i; below 0: none, conversion changed it or nothing computes
+  /// with it.
   int32_t value(uint32_t i) const;
   /// Where it was saved, "cuda:1", or "".
   const char* device(uint32_t i) const;

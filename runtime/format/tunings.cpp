@@ -65,7 +65,7 @@ bool find_tuned(Span<const uint8_t> part, uint32_t index, uint32_t instruction,
     const uint32_t middle = low + (high - low) / 2;
     const fb::TunedInstruction& found = *instructions->Get(middle);
     if (found.instruction() == instruction) {
-      *out = {found.choice()->c_str(), found.parts(), found.nanoseconds(),
+      *out = {found.variant()->c_str(), found.parts(), found.nanoseconds(),
               found.model_nanoseconds()};
       return true;
     }

@@ -1,4 +1,4 @@
-// runtime/format/tunings.h - the choices of kernels that a file may carry, by GPU. Proved before
+// runtime/format/tunings.h - the variants of kernels that a file may carry, by GPU. Proved before
 // anything is read from them; what they name is only looked up among what kernels offer, so that a
 // hostile part can at worst be slow.
 #pragma once
@@ -15,7 +15,7 @@ struct TuningKey {
   uint64_t dims = 0;  // tuning_dims()
 };
 struct TunedInstruction {
-  const char* choice = "";
+  const char* variant = "";
   uint32_t parts = 0;
   float nanoseconds = 0, model_nanoseconds = 0;
 };

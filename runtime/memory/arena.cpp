@@ -53,11 +53,11 @@ Status map_weights(const Arena& arena, uint64_t at, os::File file, uint64_t file
   return os::map_file(file, file_offset, bytes, arena.base + at, &mapped, detail);
 }
 
-Status apply_wishes(uint8_t* at, uint64_t bytes, bool writable, const ArenaWishes& wishes,
-                    ErrorDetail* detail) {
-  if (wishes.huge_pages) os::advise_huge_pages(at, bytes);
-  if (wishes.lock) INGOT_TRY(os::lock_pages(at, bytes, detail));
-  if (wishes.prefault) os::touch_pages(at, bytes, writable);
+Status apply_arena_options(uint8_t* at, uint64_t bytes, bool writable,
+                           const ArenaOptions& arena_options, ErrorDetail* detail) {
+  if (arena_options.huge_pages) os::advise_huge_pages(at, bytes);
+  if (arena_options.lock) INGOT_TRY(os::lock_pages(at, bytes, detail));
+  if (arena_options.prefault) os::touch_pages(at, bytes, writable);
   return {};
 }
 

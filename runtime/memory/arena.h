@@ -41,13 +41,13 @@ void release_arena(Arena* arena);
 Status map_weights(const Arena& arena, uint64_t at, os::File file, uint64_t file_offset,
                    uint64_t bytes, ErrorDetail* detail);
 
-struct ArenaWishes {
+struct ArenaOptions {
   bool huge_pages = false;
   bool lock = false;
   bool prefault = false;
 };
 /// Applied to whole pages of a reserved arena that are mapped already.
-Status apply_wishes(uint8_t* at, uint64_t bytes, bool writable, const ArenaWishes& wishes,
-                    ErrorDetail* detail);
+Status apply_arena_options(uint8_t* at, uint64_t bytes, bool writable,
+                           const ArenaOptions& arena_options, ErrorDetail* detail);
 
 }  // namespace ingot

@@ -1,5 +1,5 @@
 // runtime/op/attention.h - softmax(scale q k' + mask) v for every head, without a matrix of scores.
-// Operands  0 q, 1 k, 2 v: [B, T, heads * D], or [B, heads, T, D], each in its own way; k and v
+// Operands  0 q, 1 k, 2 v: [B, T, heads * D], or [B, heads, T, D], each in its own variant; k and v
 //           have kv_heads heads, and query head h reads head h / (heads / kv_heads) of theirs. 3
 //           [mask], broadcast to [B, heads, Tq, Tk]: f32 added to the scores (the sum is rounded to
 //           f32: -1e9 alone makes all scores of a row the same), or bool8, true where a key is

@@ -68,7 +68,7 @@ bool check_stages(const OpArguments& a, conv::Extents* stages, Violation* v) {
     if (s.method != ConvMethod::kDirect && s.method != ConvMethod::kDepthwise)
       return refuse(v, "a chain's stages are direct or depthwise", Violation::kAttribute, 0,
                     int64_t(s.method));
-    if (i > 0 && s.input_layout != PictureLayout::kNhwc)
+    if (i > 0 && s.input_layout != ChannelLayout::kNhwc)
       return refuse(v, "only the first stage of a chain reads nchw", Violation::kAttribute, 0,
                     int64_t(s.input_layout));
     if (s.residual_first && i + 1 < t.stage_count)

@@ -22,7 +22,7 @@ bool check_if(const OpArguments& a, Violation* v) {
   return true;
 }
 
-constexpr int64_t kMostIterations = int64_t{1} << 40;
+constexpr int64_t kMaxIterations = int64_t{1} << 40;
 
 bool check_loop(const OpArguments& a, Violation* v) {
   rules::OperandRules optional;
@@ -41,8 +41,8 @@ bool check_loop(const OpArguments& a, Violation* v) {
   const LoopAttributes& t = a.as<LoopAttributes>();
   if (t.body == 0)
     return rules::refuse(v, "loop's body is not the main program", Violation::kAttribute, 1, 0);
-  if (t.most < 0 || t.most > kMostIterations)
-    return rules::refuse(v, "loop's most iterations", Violation::kAttribute, kMostIterations,
+  if (t.most < 0 || t.most > kMaxIterations)
+    return rules::refuse(v, "loop's most iterations", Violation::kAttribute, kMaxIterations,
                          t.most);
   return true;
 }

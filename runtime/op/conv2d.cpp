@@ -14,7 +14,7 @@ bool check_method(const Conv2dAttributes& t, const Extents& e, Violation* v) {
   constexpr int kAttribute = Violation::kAttribute;
   if (uint8_t(t.method) > uint8_t(ConvMethod::kGrouped))
     return refuse(v, "conv2d.method is known", kAttribute, 3, int64_t(t.method));
-  if (uint8_t(t.input_layout) > uint8_t(PictureLayout::kNchw))
+  if (uint8_t(t.input_layout) > uint8_t(ChannelLayout::kNchw))
     return refuse(v, "conv2d.input_layout is known", kAttribute, 1, int64_t(t.input_layout));
   const bool by_channel = t.method == ConvMethod::kDepthwise,
              grouped = t.method == ConvMethod::kGrouped;
@@ -24,7 +24,7 @@ bool check_method(const Conv2dAttributes& t, const Extents& e, Violation* v) {
     return refuse(v, "depthwise has a group a channel", kAttribute, e.c, t.groups);
   if (t.groups < 1 || e.c % t.groups != 0)
     return refuse(v, "conv2d.groups divides the channels", kAttribute, e.c, t.groups);
-  if (t.input_layout == PictureLayout::kNchw &&
+  if (t.input_layout == ChannelLayout::kNchw &&
       (by_channel || t.method == ConvMethod::kWinogradF43))
     return refuse(v, "only direct and grouped convolutions read nchw", kAttribute, 0, 1);
   if (t.method == ConvMethod::kWinogradF43 &&

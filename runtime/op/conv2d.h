@@ -18,14 +18,14 @@
 namespace ingot {
 
 enum class ConvMethod : uint8_t { kDirect = 0, kWinogradF43 = 1, kDepthwise = 2, kGrouped = 3 };
-enum class PictureLayout : uint8_t { kNhwc = 0, kNchw = 1 };
+enum class ChannelLayout : uint8_t { kNhwc = 0, kNchw = 1 };
 
 struct Conv2dAttributes {
   uint32_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   uint32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
   uint32_t groups = 1;
   ConvMethod method = ConvMethod::kDirect;
-  PictureLayout input_layout = PictureLayout::kNhwc;
+  ChannelLayout input_layout = ChannelLayout::kNhwc;
   ActivationSpec activation;
   bool residual_first = false;
 };

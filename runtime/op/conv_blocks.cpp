@@ -4,7 +4,7 @@ namespace ingot::conv {
 
 Extents extents(const Conv2dAttributes& t, const TensorType& x, const TensorType& y) {
   Extents e;
-  const bool nchw = t.input_layout == PictureLayout::kNchw;
+  const bool nchw = t.input_layout == ChannelLayout::kNchw;
   e.n = x.dims[0], e.h = x.dims[nchw ? 2 : 1], e.w = x.dims[nchw ? 3 : 2],
   e.c = x.dims[nchw ? 1 : 3];
   e.oh = y.dims[1], e.ow = y.dims[2], e.o = y.dims[3];
@@ -20,7 +20,7 @@ int64_t window_w(const Conv2dAttributes& t) {
 
 bool needs_band(const Conv2dAttributes& t) {
   return (t.pad_top | t.pad_left | t.pad_bottom | t.pad_right) != 0 ||
-         t.input_layout == PictureLayout::kNchw;
+         t.input_layout == ChannelLayout::kNchw;
 }
 
 bool bands(const Conv2dAttributes& t, const Extents& e, int64_t channels, Bands* out) {

@@ -54,8 +54,8 @@ struct PictureAttributes {
   ColorMatrix matrix = ColorMatrix::kBt601;
   ChromaSiting siting = ChromaSiting::kLeft;
   bool full_range = false;
-  bool bgr = false;     // of y
-  bool planar = false;  // y is [N,C,H,W]
+  bool bgr = false;                // of y
+  bool planar = false;             // y is [N,C,H,W]
   uint32_t width = 0, height = 0;  // of a frame, pixels
   PictureArea source;              // of the frame
   PictureArea target;              // of y
@@ -119,7 +119,7 @@ struct PicturePlane {
 /// @pre the contract holds. Data may be null.
 void picture_planes(const OpArguments& arguments, PicturePlane (&planes)[kMaxPicturePlanes]);
 
-/// One direction of the way from y's target area to samples of a component.
+/// One direction of the variant from y's target area to samples of a component.
 struct PictureAxis {
   uint32_t first, extent;  // of the source area, pixels
   uint32_t target;         // pixels of y
@@ -193,10 +193,10 @@ static constexpr PictureColor picture_color(ColorMatrix matrix, bool full_range)
 
 /// Where things lie in a thread's scratch, in elements of 4 bytes from its start.
 struct PictureScratch {
-  int64_t columns[2];                    // luma, chroma: positions, and for area the ends of runs
-  int64_t weights[2];                    // of columns
-  int64_t rows[kMaxPicturePlanes];       // of each plane, mixed down
-  int64_t samples[3];                    // of each component, mixed across
+  int64_t columns[2];               // luma, chroma: positions, and for area the ends of runs
+  int64_t weights[2];               // of columns
+  int64_t rows[kMaxPicturePlanes];  // of each plane, mixed down
+  int64_t samples[3];               // of each component, mixed across
   int64_t elements;
 };
 PictureScratch picture_scratch(const PictureAttributes& attributes);

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <new>
 
-#include "runtime/base/carver.h"
+#include "runtime/base/bump_allocator.h"
 #include "runtime/format/source_weights.h"
-#include "runtime/op/weight_pairs.h"
+#include "runtime/op/f16_weights.h"
 #include "runtime/session/split.h"
 
 namespace ingot {
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kMaxPlaces = 64;  // distinct names of training devices that are remembered
 constexpr uint32_t kPlaceBytes = 32;
-// of finding a constant among the weights that casting changed
+// of finding a constant among the weights that conversion changed
 constexpr uint64_t kMaxTries = 1u << 24;
 
 bool is_weight(const ValueDef& value) {
@@ -22,7 +22,7 @@ bool is_weight(const ValueDef& value) {
          value.alias == AliasKind::kNone;
 }
 
-/// A weight that casting changed: no constant is it, but one may bear its name.
+/// A weight that conversion changed: no constant is it, but one may bear its name.
 struct Changed {
   const char* name;
   size_t length;
@@ -77,33 +77,33 @@ struct Arrays {
   Changed* changed;
   uint8_t* of_instruction;
   uint8_t* reasons;  // by instruction
-  Residence* residences;
-  int32_t* winner;   // by value: the weight whose answer counts; -1: none was asked for
-  uint8_t* writer;   // by value that is a root: the device that wrote it last
-  uint8_t* lies_on;  // by value: devices whose instructions read it
-  WhyThere* why;     // by value
-  char* places;      // kMaxPlaces names
+  WeightPlacement* placements;
+  int32_t* winner;       // by value: the weight whose answer counts; -1: none was asked for
+  uint8_t* writer;       // by value that is a root: the device that wrote it last
+  uint8_t* lies_on;      // by value: devices whose instructions read it
+  PlacementReason* why;  // by value
+  char* places;          // kMaxPlaces names
   char* names;
 };
 struct Counts {
-  uint64_t weights = 0, changed = 0, residences = 0, name_bytes = 0;
+  uint64_t weights = 0, changed = 0, placements = 0, name_bytes = 0;
 };
 
-Arrays carve(const OpenModel& model, const Counts& counts, Carver* carver) {
+Arrays carve(const OpenModel& model, const Counts& counts, BumpAllocator* bump) {
   const size_t values = model.program.values.size, instructions = model.program.instructions.size;
   Arrays a;
-  a.assignment = carver->take<DeviceAssignment>(1);
-  a.weights = carver->take<AssignedWeight>(counts.weights);
-  a.changed = carver->take<Changed>(counts.changed);
-  a.residences = carver->take<Residence>(counts.residences);
-  a.winner = carver->take<int32_t>(values);
-  a.of_instruction = carver->take<uint8_t>(instructions);
-  a.reasons = carver->take<uint8_t>(instructions);
-  a.writer = carver->take<uint8_t>(values);
-  a.lies_on = carver->take<uint8_t>(values);
-  a.why = carver->take<WhyThere>(values);
-  a.places = carver->take<char>(kMaxPlaces * kPlaceBytes);
-  a.names = carver->take<char>(counts.name_bytes);
+  a.assignment = bump->take<DeviceAssignment>(1);
+  a.weights = bump->take<AssignedWeight>(counts.weights);
+  a.changed = bump->take<Changed>(counts.changed);
+  a.placements = bump->take<WeightPlacement>(counts.placements);
+  a.winner = bump->take<int32_t>(values);
+  a.of_instruction = bump->take<uint8_t>(instructions);
+  a.reasons = bump->take<uint8_t>(instructions);
+  a.writer = bump->take<uint8_t>(values);
+  a.lies_on = bump->take<uint8_t>(values);
+  a.why = bump->take<PlacementReason>(values);
+  a.places = bump->take<char>(kMaxPlaces * kPlaceBytes);
+  a.names = bump->take<char>(counts.name_bytes);
   return a;
 }
 
@@ -119,7 +119,7 @@ Counts count_up(const OpenModel& model, const Records& records) {
     for (uint32_t k = 0; k < instruction.input_count; k++) {
       const int32_t v = instruction.inputs[k];
       if (v >= 0)
-        counts.residences +=
+        counts.placements +=
             model.program.values[size_t(model.program.values[size_t(v)].root)].kind ==
             ValueKind::kConstant;
     }
@@ -285,7 +285,7 @@ class Decision {
     std::memset(a_.lies_on, 0, program_.values.size);
     std::memset(a_.of_instruction, 0, program_.instructions.size);
     std::memset(a_.reasons, int(WhyRuns::kDefault), program_.instructions.size);
-    for (size_t v = 0; v < program_.values.size; v++) a_.why[v] = WhyThere::kUnread;
+    for (size_t v = 0; v < program_.values.size; v++) a_.why[v] = PlacementReason::kUnread;
     for (uint32_t step = 0; step < program_.steps.size;) {
       const uint32_t end = unit_end(program_, step);
       decide(step, end);
@@ -302,14 +302,14 @@ class Decision {
       if (state.init < 0) continue;
       const int32_t r = root(state.init);
       a_.lies_on[r] = uint8_t(a_.lies_on[r] | 1u);
-      a_.why[r] = WhyThere::kOnCpu;
+      a_.why[r] = PlacementReason::kOnCpu;
     }
     reside();
     for (AssignedWeight& weight : to_.weights) {
       weight.devices = a_.lies_on[weight.value];
       weight.why = a_.why[weight.value];
-      if (weight.devices == (1u << weight.asked) && weight.why != WhyThere::kUnread)
-        weight.why = weight.is_asked ? WhyThere::kAsked : WhyThere::kDefault;
+      if (weight.devices == (1u << weight.asked) && weight.why != PlacementReason::kUnread)
+        weight.why = weight.is_asked ? PlacementReason::kAsked : PlacementReason::kDefault;
     }
   }
 
@@ -340,19 +340,20 @@ class Decision {
         }
       }
     }
-    // The run waits for what it finds: alone on a device with kernels of its own, a stretch ends
+    // The run waits for what it finds: alone on a device with kernels of its own, a segment ends
     // with it (split.cpp).
     measures = measures && (end != step + 1 || !to_.devices[device].interface->supports);
     const bool stays = follows && !largest && !has_weights && device != to_.default_device;
-    note_reasons(step, end, measures  ? WhyRuns::kTogether
-                            : largest ? WhyRuns::kAsked
-                            : stays   ? WhyRuns::kFollows
-                                      : WhyRuns::kDefault);
+    note_reasons(step, end,
+                 measures  ? WhyRuns::kTogether
+                 : largest ? WhyRuns::kAsked
+                 : stays   ? WhyRuns::kFollows
+                           : WhyRuns::kDefault);
     if (measures) note_measuring(step, end);
-    const bool lacks_kernel = device && find_lacks(step, end, device);
+    const bool lacks_kernel = device && find_missing_kernels(step, end, device);
     if (lacks_kernel && to_.lacking == kNoInstruction) note_lacking(step, end);
     if (lacks_kernel || measures) device = 0;
-    if (!device && stays) (void)find_lacks(step, end, to_.default_device);
+    if (!device && stays) (void)find_missing_kernels(step, end, to_.default_device);
     for (uint32_t s = step; s < end; s++) {
       const uint32_t index = program_.steps[s].index;
       const InstructionDef& instruction = program_.instructions[index];
@@ -364,9 +365,9 @@ class Decision {
         const int32_t r = root(instruction.inputs[k]);
         if (program_.values[size_t(r)].kind != ValueKind::kConstant) continue;
         a_.lies_on[r] = uint8_t(a_.lies_on[r] | 1u << device);
-        a_.why[r] = measures       ? WhyThere::kOnCpu
-                    : lacks_kernel ? WhyThere::kNoKernel
-                                   : WhyThere::kWithAsked;
+        a_.why[r] = measures       ? PlacementReason::kOnCpu
+                    : lacks_kernel ? PlacementReason::kNoKernel
+                                   : PlacementReason::kWithAsked;
       }
     }
   }
@@ -377,16 +378,19 @@ class Decision {
   void note_measuring(uint32_t step, uint32_t end) {
     for (uint32_t s = step; s < end; s++)
       if (const uint32_t index = program_.steps[s].index; program_.instructions[index].measures)
-        a_.reasons[index] = reason_of(Lack::kMeasures);
+        a_.reasons[index] = reason_of(MissingKernel::kMeasures);
   }
-  static uint8_t reason_of(Lack lack) { return uint8_t(uint8_t(WhyRuns::kLacks) + uint8_t(lack)); }
+  static uint8_t reason_of(MissingKernel lack) {
+    return uint8_t(uint8_t(WhyRuns::kLacks) + uint8_t(lack));
+  }
   /// Whether a device cannot run all of these steps; then their reasons say why.
-  bool find_lacks(uint32_t step, uint32_t end, uint32_t device) {
+  bool find_missing_kernels(uint32_t step, uint32_t end, uint32_t device) {
     bool lacks = false;
     for (uint32_t s = step; s < end; s++) {
       const uint32_t index = program_.steps[s].index;
-      const Lack lack = find_lack(model_, to_.devices[device], index, model_.workspace.operands);
-      if (lack == Lack::kNothing) continue;
+      const MissingKernel lack =
+          find_missing_kernel(model_, to_.devices[device], index, model_.workspace.operands);
+      if (lack == MissingKernel::kNothing) continue;
       if (!lacks) note_reasons(step, end, WhyRuns::kTogether);
       lacks = true;
       a_.reasons[index] = reason_of(lack);
@@ -400,7 +404,7 @@ class Decision {
       const uint32_t index = program_.steps[s].index;
       if (a_.reasons[index] <= uint8_t(WhyRuns::kLacks)) continue;
       to_.lacking = index;
-      to_.lack = Lack(a_.reasons[index] - uint8_t(WhyRuns::kLacks));
+      to_.lack = MissingKernel(a_.reasons[index] - uint8_t(WhyRuns::kLacks));
     }
   }
 
@@ -411,17 +415,17 @@ class Decision {
       for (size_t v = 0; v < program_.values.size; v++) {
         if (!(a_.lies_on[v] >> d & 1)) continue;
         const ValueDef& value = program_.values[v];
-        const uint64_t bytes = has_pairs(model_, to_.devices[d], int32_t(v))
-                                   ? pairs_bytes(value.dims, value.rank)
+        const uint64_t bytes = has_f16_weights(model_, to_.devices[d], int32_t(v))
+                                   ? f16_weight_bytes(value.dims, value.rank)
                                    : value.constant_bytes;
         if (d == 0) {
           to_.weights_bytes[0] += is_weight(program_.values[v]) ? bytes : 0;
           continue;
         }
-        a_.residences[count++] = {int32_t(v), d, to_.weights_bytes[d]};
+        a_.placements[count++] = {int32_t(v), d, to_.weights_bytes[d]};
         to_.weights_bytes[d] += (bytes + 63) & ~uint64_t{63};
       }
-    to_.residences = {a_.residences, count};
+    to_.placements = {a_.placements, count};
   }
 
   const OpenModel& model_;
@@ -454,12 +458,12 @@ uint32_t unit_end(const ProgramDef& program, uint32_t step) {
   return step + 1;
 }
 
-const Residence* find_residence(const DeviceAssignment& assignment, uint32_t device,
-                                int32_t value) {
-  size_t low = 0, high = assignment.residences.size;
+const WeightPlacement* find_placement(const DeviceAssignment& assignment, uint32_t device,
+                                      int32_t value) {
+  size_t low = 0, high = assignment.placements.size;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
-    const Residence& at = assignment.residences[middle];
+    const WeightPlacement& at = assignment.placements[middle];
     if (at.device == device && at.value == value) return &at;
     if (at.device < device || (at.device == device && at.value < value))
       low = middle + 1;
@@ -476,12 +480,12 @@ Status assign_devices(const OpenModel& model, const AssignmentRequest& request,
   Records records(model);
   INGOT_TRY(records.read(detail));
   const Counts counts = count_up(model, records);
-  Carver measure(nullptr);
+  BumpAllocator measure(nullptr);
   (void)carve(model, counts, &measure);
   uint8_t* block = nullptr;
   INGOT_TRY(allocate(model.allocator, measure.used(), 64, "assignment", &block, detail));
-  Carver carver(block);
-  const Arrays a = carve(model, counts, &carver);
+  BumpAllocator bump(block);
+  const Arrays a = carve(model, counts, &bump);
   DeviceAssignment* assignment = new (a.assignment) DeviceAssignment;
   assignment->model = &model;
   assignment->allocator = model.allocator;
@@ -502,7 +506,7 @@ Status assign_devices(const OpenModel& model, const AssignmentRequest& request,
   {
     const WorkspaceLock lock(model);
     for (uint32_t d = 0; d < assignment->device_count && status.ok(); d++)
-      status = place_pairs(model, assignment->devices[d], detail);
+      status = place_f16_weights(model, assignment->devices[d], detail);
     if (status.ok()) Decision(model, a).run();
   }
   if (!status.ok()) {

@@ -25,7 +25,7 @@ struct Weight {
   int32_t value = -1;           // that constant
 };
 
-enum class WhyThere : uint8_t { kAsked, kDefault, kWithAsked, kOnCpu, kNoKernel, kUnread };
+enum class PlacementReason : uint8_t { kAsked, kDefault, kWithAsked, kOnCpu, kNoKernel, kUnread };
 
 /// Why an instruction runs where it does.
 enum class WhyRuns : uint8_t {
@@ -33,18 +33,18 @@ enum class WhyRuns : uint8_t {
   kAsked,     // with a weight that it reads
   kFollows,   // without weights, where what it reads was made
   kTogether,  // in an If or a Loop that runs there
-  kLacks,     // this and Lack: on the CPU, since its device cannot
+  kLacks,     // this and MissingKernel: on the CPU, since its device cannot
 };
 
 struct AssignedWeight : Weight {
   uint8_t asked = 0;      // index of the device, by the callback or by default
   bool is_asked = false;  // by the callback
   uint8_t devices = 0;    // bit i: it lies on device i
-  WhyThere why = WhyThere::kDefault;
+  PlacementReason why = PlacementReason::kDefault;
 };
 
 /// A constant in the memory of a device other than the CPU, sorted by device, then value.
-struct Residence {
+struct WeightPlacement {
   int32_t value;
   uint32_t device;
   uint64_t offset;  // from the start of that device's arena
@@ -118,11 +118,11 @@ struct DeviceAssignment {
   Device devices[kMaxDevices];
   uint32_t default_device = 0;
   uint32_t instruction_counts[kMaxDevices] = {};
-  // of the Residences of a device, rounded; of the CPU: what it reads
+  // of the WeightPlacements of a device, rounded; of the CPU: what it reads
   uint64_t weights_bytes[kMaxDevices] = {};
   // the first instruction that its device has no kernel for; the CPU runs it
   uint32_t lacking = kNoInstruction;
-  Lack lack = Lack::kNothing;  // why
+  MissingKernel lack = MissingKernel::kNothing;  // why
   // of a device that lacks kernels: always the same for a model and a device
   bool is_fallback = false;
   // what the session takes for its device when several are used
@@ -131,7 +131,7 @@ struct DeviceAssignment {
   Span<uint8_t> of_instruction;  // device, by instruction
   Span<uint8_t> reasons;         // WhyRuns, by instruction
   Span<AssignedWeight> weights;
-  Span<Residence> residences;
+  Span<WeightPlacement> placements;
   mutable SplitPlan plan;
 };
 
@@ -140,8 +140,9 @@ Status assign_devices(const OpenModel& model, const AssignmentRequest& request,
                       DeviceAssignment** out, ErrorDetail* detail);
 void release_assignment(DeviceAssignment* assignment);
 
-/// Where a residence lies; null when `value` is not on that device.
-const Residence* find_residence(const DeviceAssignment& assignment, uint32_t device, int32_t value);
+/// Where a placement lies; null when `value` is not on that device.
+const WeightPlacement* find_placement(const DeviceAssignment& assignment, uint32_t device,
+                                      int32_t value);
 
 /// One past the last step of what runs as one: an instruction, or an If or a Loop with all that is
 /// in it.

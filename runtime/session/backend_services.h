@@ -14,12 +14,12 @@
 namespace ingot {
 
 struct BackendServices {
-  const PairsCode* pairs;                   // where DeviceInterface::takes_pairs
+  const F16WeightPacker* pairs;             // where DeviceInterface::takes_f16_weights
   const SharedWeightsCode* shared_weights;  // where DeviceInterface::shares_weights
   const AutoCode* automatic;                // where "auto" took a GPU that then failed
   // of instructions that DeviceInterface::supports refuses
   decltype(&assign_devices) assign;
-  decltype(&read_tunings) tunings;  // where DeviceInterface::choice
+  decltype(&read_tunings) tunings;  // where DeviceInterface::variant
 };
 
 /// Null: this program was linked without a back end, and no device of it asks for a service.

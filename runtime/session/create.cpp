@@ -145,8 +145,8 @@ RunSession* fill_session(const OpenModel& model, const SessionRequest& request,
                          const Preparation& p, const Memory& memory) {
   uint8_t* base = memory.device_memory ? memory.device_memory : memory.arena.base;
   uint8_t* tables_at = memory.device_memory ? memory.arena.base : base + p.layout.tables;
-  Carver carver(tables_at);
-  Tables tables = carve_tables(model, p, &carver);
+  BumpAllocator bump(tables_at);
+  Tables tables = carve_tables(model, p, &bump);
   if (memory.pinned) use_pinned(model, memory.pinned, &tables);
   fill_tables(model, p, request.rules, base, tables);
   if (tables.rebinding.binding_bytes) fill_rebinding(model, p, tables.rebinding);
@@ -174,7 +174,7 @@ RunSession* fill_session(const OpenModel& model, const SessionRequest& request,
     s->pool = new (tables.pool) ThreadPool;
   else if (!request.executor.parallel)
     s->pool = request.pool;
-  if (tables.crew) new (tables.crew) Crew;
+  if (tables.thread_team) new (tables.thread_team) ThreadTeam;
   if (tables.queued) new (tables.queued) QueuedRun;
   if (tables.background) new (tables.background) Background;
   fill_program(s, p, base);
@@ -247,9 +247,9 @@ Status make_session(const OpenModel& model, const SessionRequest& asked, RunSess
   }
   if (!memory.device_memory) {
     INGOT_TRY(load_weights(model, p.layout, memory.arena, detail));
-    const ArenaWishes wishes = {request.huge_pages, request.lock_memory, request.prefault};
+    const ArenaOptions arena_options = {request.huge_pages, request.lock_memory, request.prefault};
     if (memory.arena.form == ArenaForm::kReserved)
-      INGOT_TRY(apply_wishes(model, p.layout, memory.arena, wishes, detail));
+      INGOT_TRY(apply_arena_options(model, p.layout, memory.arena, arena_options, detail));
     const uint64_t from = p.layout.tables;
     if (request.poison)
       std::memset(memory.arena.base + from, kPoison, size_t(p.layout.bytes - from));

@@ -11,11 +11,11 @@ namespace {
 
 /// The first instruction that only the CPU can run, and why; the count of instructions when there
 /// is none.
-uint32_t first_refused(const OpenModel& model, const Device& device, Lack* lack) {
+uint32_t first_refused(const OpenModel& model, const Device& device, MissingKernel* lack) {
   const WorkspaceLock lock(model);
   for (uint32_t i = 0; i < model.program.instructions.size; i++) {
-    *lack = find_lack(model, device, i, model.workspace.operands);
-    if (*lack != Lack::kNothing) return i;
+    *lack = find_missing_kernel(model, device, i, model.workspace.operands);
+    if (*lack != MissingKernel::kNothing) return i;
   }
   return uint32_t(model.program.instructions.size);
 }
@@ -43,10 +43,11 @@ Status Fallback::make(const OpenModel& model) {
   Device device;
   INGOT_TRY(find_device(request_.device, &device, &detail_));
   if (!device.interface->supports) return {};
-  Lack lack = Lack::kNothing;
+  MissingKernel lack = MissingKernel::kNothing;
   const uint32_t refused = first_refused(model, device, &lack);
   if (refused == model.program.instructions.size) return {};
-  if (request_.strict) return refuse(model, device, refused, &detail_, lack_text(lack, true));
+  if (request_.strict)
+    return refuse(model, device, refused, &detail_, missing_kernel_text(lack, true));
   AssignmentRequest request;
   request.device = request_.device;
   INGOT_TRY(backend_services()->assign(model, request, &assignment_, &detail_));

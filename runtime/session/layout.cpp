@@ -1,7 +1,7 @@
 // runtime/session/layout.cpp - one cursor over the arena.
 #include "runtime/session/layout.h"
 
-#include "runtime/base/carver.h"
+#include "runtime/base/bump_allocator.h"
 #include "runtime/base/os/file.h"
 #include "runtime/base/os/memory.h"
 #include "runtime/session/assignment.h"
@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
 /// Offset of `bytes` behind what was placed before.
-uint64_t place(Carver* cursor, uint64_t bytes, uint64_t alignment) {
+uint64_t place(BumpAllocator* cursor, uint64_t bytes, uint64_t alignment) {
   (void)cursor->take<uint8_t>(bytes, alignment);
   return cursor->used() - bytes;
 }
@@ -33,7 +33,7 @@ void find_parts(const OpenModel& model, uint64_t* offsets) {
 
 /// Parts at the head. A mapped part takes the whole pages that hold it, and lies in them as in the
 /// file.
-void place_weights(const OpenModel& model, WeightsForm form, uint64_t page, Carver* cursor,
+void place_weights(const OpenModel& model, WeightsForm form, uint64_t page, BumpAllocator* cursor,
                    uint64_t* weights_bytes) {
   find_parts(model, model.workspace.part_offsets);
   for (uint32_t i = 0; i < model.file.weight_part_count; i++) {
@@ -90,10 +90,10 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
                     ? WeightsForm::kMapped
                     : WeightsForm::kCopied;
 
-  Carver cursor(nullptr), apart(nullptr);  // apart: weights that all sessions share
+  BumpAllocator cursor(nullptr), apart(nullptr);  // apart: weights that all sessions share
   const bool shares = !on_host && p.device.interface->shares_weights;
-  Carver* weights = shares ? &apart : &cursor;
-  l.pairs = os::kHasOtherDevices && holds_pairs(model, p.device);
+  BumpAllocator* weights = shares ? &apart : &cursor;
+  l.pairs = os::kHasOtherDevices && holds_f16_weights(model, p.device);
   if (l.pairs) {
     for (uint32_t i = 0; i < model.file.weight_part_count; i++)
       model.workspace.part_offsets[i] = kNoOffset;
@@ -107,7 +107,7 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
   l.writable = l.weights == WeightsForm::kMapped ? place(&cursor, 0, start) : 0;
   if (model.program.widened_bytes && !l.pairs)
     l.widened = place(weights, model.program.widened_bytes, kWidenedBlock);
-  Carver tables(nullptr);
+  BumpAllocator tables(nullptr);
   (void)carve_tables(model, p, &tables);
   if (on_host) {
     l.tables_bytes = tables.used();

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "runtime/base/carver.h"
+#include "runtime/base/bump_allocator.h"
 #include "runtime/base/os/thread.h"
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
@@ -68,7 +68,7 @@ Status open_source(const ModelOrigin& origin, OpenModel* model, ErrorDetail* det
 uint64_t largest(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /// One code path measures (base null) and cuts.
-Workspace carve_workspace(const OpenModel& model, Carver* carver) {
+Workspace carve_workspace(const OpenModel& model, BumpAllocator* bump) {
   const ProgramDef& program = model.program;
   const uint32_t values = uint32_t(program.values.size), steps = uint32_t(program.steps.size);
   uint32_t operands = 0;
@@ -80,15 +80,15 @@ Workspace carve_workspace(const OpenModel& model, Carver* carver) {
   w.binding_bytes = binding_bytes(program);
   w.planner_bytes =
       largest(planner_workspace_bytes(values, steps), verify_plan_workspace_bytes(values));
-  w.symbol_values = carver->take<int64_t>(program.free_symbols);
-  w.symbol_highs = carver->take<int64_t>(program.free_symbols);
-  w.capacities = carver->take<uint64_t>(values);
-  w.lifetimes = carver->take<Lifetime>(values);
-  w.offsets = carver->take<uint64_t>(values);
-  w.part_offsets = carver->take<uint64_t>(model.file.weight_part_count);
-  w.operands = carver->take<TensorView>(operands);
-  w.binding = carver->take<uint8_t>(w.binding_bytes, 16);
-  w.planner = carver->take<uint8_t>(w.planner_bytes, 16);
+  w.symbol_values = bump->take<int64_t>(program.free_symbols);
+  w.symbol_highs = bump->take<int64_t>(program.free_symbols);
+  w.capacities = bump->take<uint64_t>(values);
+  w.lifetimes = bump->take<Lifetime>(values);
+  w.offsets = bump->take<uint64_t>(values);
+  w.part_offsets = bump->take<uint64_t>(model.file.weight_part_count);
+  w.operands = bump->take<TensorView>(operands);
+  w.binding = bump->take<uint8_t>(w.binding_bytes, 16);
+  w.planner = bump->take<uint8_t>(w.planner_bytes, 16);
   return w;
 }
 
@@ -106,11 +106,11 @@ Status read_and_decode(const OpenRequest& request, OpenModel* model, BlockSource
                          &model->program, detail));
   for (uint32_t i = 0; i < model->file.weight_part_count; i++)
     model->weights_bytes += weight_part(model->file, i).bytes;
-  Carver measure(nullptr);
+  BumpAllocator measure(nullptr);
   (void)carve_workspace(*model, &measure);
   INGOT_TRY(blocks->take(measure.used(), "model: workspace", &model->blocks[3], detail));
-  Carver carver(model->blocks[3].at);
-  model->workspace = carve_workspace(*model, &carver);
+  BumpAllocator bump(model->blocks[3].at);
+  model->workspace = carve_workspace(*model, &bump);
   model->held_bytes = blocks->held();
   model->is_static = model->program.free_symbols == 0;
   if (!model->is_static) return {};

@@ -16,7 +16,7 @@
 
 namespace ingot {
 
-struct PairsCode;
+struct F16WeightPacker;
 
 struct CallerReader {
   void* user = nullptr;
@@ -45,8 +45,8 @@ struct OpenRequest {
 /// allocates.
 struct Workspace {
   int64_t* symbol_values = nullptr;
-  int64_t* symbol_highs = nullptr;   // of a session that may be rebound
-  uint64_t* capacities = nullptr;    // by value: largest bytes at any corner of its bounds
+  int64_t* symbol_highs = nullptr;  // of a session that may be rebound
+  uint64_t* capacities = nullptr;   // by value: largest bytes at any corner of its bounds
   uint8_t* binding = nullptr;
   uint64_t binding_bytes = 0;
   Lifetime* lifetimes = nullptr;     // by value
@@ -67,16 +67,16 @@ struct SharedWeights {
 };
 constexpr size_t kMaxSharedWeights = 16;
 
-/// Constants outside the program part on a device that holds weights as pairs of f16; made when
-/// such a device is first asked for.
-struct PairsPlace {
+/// Constants outside the program part on a device that holds weights as packed f16 weights; made
+/// when such a device is first asked for.
+struct F16WeightPlace {
   uint32_t block;  // where it lies, in blocks of kWidenedBlock bytes
   bool pairs;      // every use may have it as pairs
 };
-struct WeightPairs {
-  const PairsCode* code = nullptr;  // null: nobody asked yet
-  Span<PairsPlace> places;          // by value
-  uint64_t bytes = 0;               // of all these constants; 0: none may be pairs
+struct F16Weights {
+  const F16WeightPacker* code = nullptr;  // null: nobody asked yet
+  Span<F16WeightPlace> places;            // by value
+  uint64_t bytes = 0;                     // of all these constants; 0: none may be pairs
 };
 
 struct OpenModel {
@@ -88,15 +88,15 @@ struct OpenModel {
   bool copy_weights = false;
   // of what is copied into an arena, too: the file may have changed since
   bool check_hashes = false;
-  bool is_static = false;     // no symbols: bound once, when opened
-  BoundProgram bound;         // of a static program
+  bool is_static = false;  // no symbols: bound once, when opened
+  BoundProgram bound;      // of a static program
   Allocator allocator;
   uint64_t weights_bytes = 0;
   uint64_t held_bytes = 0;  // all blocks
   mutable Workspace workspace;
   // [kMaxSharedWeights] once a device wants them; under the WorkspaceLock
   mutable SharedWeights* shared_weights = nullptr;
-  mutable WeightPairs pairs;      // under the WorkspaceLock
+  mutable F16Weights pairs;       // under the WorkspaceLock
   mutable Span<uint8_t> tunings;  // proved, once a device wants them; under the WorkspaceLock
   mutable void (*drop_tunings)(const OpenModel& model) = nullptr;
   mutable std::atomic<uint32_t> workspace_busy{0};

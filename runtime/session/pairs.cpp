@@ -2,7 +2,7 @@
 #include "runtime/session/pairs.h"
 
 #include "runtime/base/checked_math.h"
-#include "runtime/op/weight_pairs.h"
+#include "runtime/op/f16_weights.h"
 #include "runtime/session/weights.h"
 
 namespace ingot {
@@ -12,11 +12,11 @@ bool is_placed(const ValueDef& value) {
   return value.kind == ValueKind::kConstant && !value.inline_data;
 }
 
-void find_pairs(const ProgramDef& program, Span<PairsPlace> places) {
+void find_f16_weights(const ProgramDef& program, Span<F16WeightPlace> places) {
   for (size_t i = 0; i < places.size; i++) {
     const ValueDef& v = program.values[i];
     places[i] = {0, is_placed(v) && v.dtype == DType::kF32 && v.packing == Packing::kPanels16 &&
-                        pairs_bytes(v.dims, v.rank) != 0};
+                        f16_weight_bytes(v.dims, v.rank) != 0};
   }
   for (const StateDef& state : program.states)
     if (state.init >= 0) places[size_t(state.init)].pairs = false;
@@ -26,22 +26,22 @@ void find_pairs(const ProgramDef& program, Span<PairsPlace> places) {
                     bias = instruction.input_count > 2 ? instruction.inputs[2] : -1;
       if (v < 0 || !places[size_t(v)].pairs) continue;
       places[size_t(v)].pairs =
-          k == 1 &&
-          takes_pairs(instruction.op, instruction.attributes, program.values[size_t(v)].packing,
-                      bias < 0 ? Packing::kVector16 : program.values[size_t(bias)].packing);
+          k == 1 && takes_f16_weights(
+                        instruction.op, instruction.attributes, program.values[size_t(v)].packing,
+                        bias < 0 ? Packing::kVector16 : program.values[size_t(bias)].packing);
     }
 }
 
-Status lay_out_constants(const ProgramDef& program, Span<PairsPlace> places, uint64_t* bytes,
+Status lay_out_constants(const ProgramDef& program, Span<F16WeightPlace> places, uint64_t* bytes,
                          ErrorDetail* detail) {
   bool any = false;
-  for (const PairsPlace& place : places) any = any || place.pairs;
+  for (const F16WeightPlace& place : places) any = any || place.pairs;
   uint64_t end = 0;
   for (size_t i = 0; any && i < places.size; i++) {
     const ValueDef& v = program.values[i];
     if (!is_placed(v)) continue;
     uint64_t at;
-    const uint64_t own = places[i].pairs ? pairs_bytes(v.dims, v.rank) : v.constant_bytes;
+    const uint64_t own = places[i].pairs ? f16_weight_bytes(v.dims, v.rank) : v.constant_bytes;
     if (!checked_align(end, kWidenedBlock, &at) || at / kWidenedBlock > UINT32_MAX ||
         !checked_add(at, own, &end))
       return fail(detail, Code::kLimitExceeded, "bytes of all constants, each by itself",
@@ -54,22 +54,23 @@ Status lay_out_constants(const ProgramDef& program, Span<PairsPlace> places, uin
 
 void drop(const OpenModel& model) {
   const Allocator from = allocator_of(model);
-  from.release(from.user, model.pairs.places.data, model.pairs.places.size * sizeof(PairsPlace));
+  from.release(from.user, model.pairs.places.data,
+               model.pairs.places.size * sizeof(F16WeightPlace));
 }
 
 Status place(const OpenModel& model, ErrorDetail* detail) {
   const Allocator from = allocator_of(model);
   const size_t count = model.program.values.size;
   uint8_t* block;
-  INGOT_TRY(allocate(from, count * sizeof(PairsPlace), 64, "places of constants on a device",
+  INGOT_TRY(allocate(from, count * sizeof(F16WeightPlace), 64, "places of constants on a device",
                      &block, detail));
-  WeightPairs made;
-  made.code = &kPairsCode;
-  made.places = {reinterpret_cast<PairsPlace*>(block), count};
-  find_pairs(model.program, made.places);
+  F16Weights made;
+  made.code = &kF16WeightPacker;
+  made.places = {reinterpret_cast<F16WeightPlace*>(block), count};
+  find_f16_weights(model.program, made.places);
   const Status status = lay_out_constants(model.program, made.places, &made.bytes, detail);
   if (!status.ok()) {
-    from.release(from.user, block, count * sizeof(PairsPlace));
+    from.release(from.user, block, count * sizeof(F16WeightPlace));
     return status;
   }
   model.pairs = made;
@@ -103,7 +104,7 @@ Status upload_runs(const ValueDef& value, Device& device, uint8_t* to, uint8_t* 
                      bytes = (rows + 1) / 2 * kRowBytes;
       const uint8_t* from = nullptr;
       INGOT_TRY(read(run * all.rows + done, rows, &from));
-      make_pairs(from, size_t(rows), staging);
+      make_f16_weights(from, size_t(rows), staging);
       INGOT_TRY(device.interface->upload(device, to, staging, bytes, detail));
       to += bytes;
     }
@@ -144,7 +145,7 @@ Status upload_constants(const OpenModel& model, const Layout& layout, Device& de
   INGOT_TRY(allocate(allocator, kStagingBytes, 64, "staging of weights", &staging, detail));
   Status status;
   for (size_t i = 0; i < model.program.values.size && status.ok(); i++) {
-    const PairsPlace& place = model.pairs.places[i];
+    const F16WeightPlace& place = model.pairs.places[i];
     if (is_placed(model.program.values[i]))
       status =
           upload_constant(model, model.program.values[i], place.pairs, device,
@@ -154,8 +155,8 @@ Status upload_constants(const OpenModel& model, const Layout& layout, Device& de
   return status.ok() ? check_read_parts(model, layout, detail) : status;
 }
 
-Status upload_pairs(const ValueDef& value, const uint8_t* panels, Device& device, uint8_t* to,
-                    ErrorDetail* detail) {
+Status upload_f16_weights(const ValueDef& value, const uint8_t* panels, Device& device, uint8_t* to,
+                          ErrorDetail* detail) {
   uint8_t chunk[16 * 1024];
   return upload_runs(value, device, to, chunk, sizeof chunk, detail,
                      [&](uint64_t row, uint64_t, const uint8_t** from) {
@@ -165,6 +166,6 @@ Status upload_pairs(const ValueDef& value, const uint8_t* panels, Device& device
 
 }  // namespace
 
-const PairsCode kPairsCode = {place, drop, upload_constants, upload_pairs};
+const F16WeightPacker kF16WeightPacker = {place, drop, upload_constants, upload_f16_weights};
 
 }  // namespace ingot

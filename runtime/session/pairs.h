@@ -1,5 +1,5 @@
-// runtime/session/pairs.h - constants on a device that holds weights as pairs of f16
-// (runtime/op/weight_pairs.h). Such a device holds every constant by itself, since a weight part
+// runtime/session/pairs.h - constants on a device that holds weights as packed f16 weights
+// (runtime/op/f16_weights.h). Such a device holds every constant by itself, since a weight part
 // has both kinds.
 // Owns     OpenModel::pairs.
 // Threads  the holder of the WorkspaceLock.
@@ -10,7 +10,7 @@
 namespace ingot {
 
 /// Reached through BackendServices alone, so that a program without a back end does not link it.
-struct PairsCode {
+struct F16WeightPacker {
   /// Which constants may be pairs, because nothing but the products that take them reads them, and
   /// the place of each.
   Status (*place)(const OpenModel& model, ErrorDetail* detail);
@@ -19,9 +19,9 @@ struct PairsCode {
   Status (*upload_constants)(const OpenModel& model, const Layout& layout, Device& device,
                              uint8_t* base, ErrorDetail* detail);
   /// A constant that may be pairs, from f32 panels in memory to pairs at `to` on a device.
-  Status (*upload_pairs)(const ValueDef& value, const uint8_t* panels, Device& device, uint8_t* to,
-                         ErrorDetail* detail);
+  Status (*upload_f16_weights)(const ValueDef& value, const uint8_t* panels, Device& device,
+                               uint8_t* to, ErrorDetail* detail);
 };
-extern const PairsCode kPairsCode;
+extern const F16WeightPacker kF16WeightPacker;
 
 }  // namespace ingot

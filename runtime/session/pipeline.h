@@ -31,7 +31,7 @@ using PipelineLoader = int32_t (*)(void* user, ingot_pipeline* pipeline, uint64_
 
 struct PipelineRequest {
   SessionRequest session;
-  uint32_t depth = 2;  // slots, 1 to kMostSlots
+  uint32_t depth = 2;  // slots, 1 to kMaxSlots
   bool two_threads = false;
   PipelineLoader loader = nullptr;
   void* loader_user = nullptr;

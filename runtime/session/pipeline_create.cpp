@@ -45,24 +45,23 @@ Status measure_slot(const OpenModel& model, const Preparation& p, SlotShape* out
 }
 
 PipelineParts carve(const OpenModel& model, const PipelineRequest& request, const SlotShape& shape,
-                    Carver* carver) {
+                    BumpAllocator* bump) {
   PipelineParts parts;
-  parts.pipeline = carver->take<RunPipeline>(1);
-  parts.slots = carver->take<Slot>(request.depth);
-  parts.views = carver->take<TensorView>(uint64_t{request.depth} *
-                                         (model.program.inputs.size + model.program.outputs.size));
+  parts.pipeline = bump->take<RunPipeline>(1);
+  parts.slots = bump->take<Slot>(request.depth);
+  parts.views = bump->take<TensorView>(uint64_t{request.depth} *
+                                       (model.program.inputs.size + model.program.outputs.size));
   if (!shape.is_queued)
-    parts.ports = carver->take<uint8_t>(request.depth * (shape.input_bytes + shape.output_bytes),
-                                        kHostAlignment);
+    parts.ports = bump->take<uint8_t>(request.depth * (shape.input_bytes + shape.output_bytes),
+                                      kHostAlignment);
   return parts;
 }
 
 Status check(const PipelineRequest& request, ErrorDetail* detail) {
   if (!os::kHasThreads)
     return fail(detail, Code::kThreadFailed, "pipeline: this system has no threads");
-  if (request.depth < 1 || request.depth > kMostSlots)
-    return fail(detail, Code::kInvalidArgument, "options.depth: at most", kMostSlots,
-                request.depth);
+  if (request.depth < 1 || request.depth > kMaxSlots)
+    return fail(detail, Code::kInvalidArgument, "options.depth: at most", kMaxSlots, request.depth);
   if (request.session.rebindable)
     return fail(detail, Code::kInvalidArgument,
                 "pipeline: INGOT_REBINDABLE; a slot's memory is of one size");
@@ -86,9 +85,9 @@ Status measure(const OpenModel& model, const PipelineRequest& request, SlotShape
   INGOT_TRY(prepare(model, fallback.request(), &p, detail));
   INGOT_TRY(measure_slot(model, p, shape, detail));
   out->session = sum_up(model, p);
-  Carver carver(nullptr);
-  (void)carve(model, request, *shape, &carver);
-  out->block = carver.used();
+  BumpAllocator bump(nullptr);
+  (void)carve(model, request, *shape, &bump);
+  out->block = bump.used();
   if (shape->is_queued) {
     out->pinned = request.depth * (shape->head_bytes + shape->input_bytes + shape->output_bytes);
     out->queue = p.device.interface->queue->queue_bytes();
@@ -142,7 +141,7 @@ void aim_descriptors(const RunPipeline& p, const Slot& slot, const QueueSlot& qu
 /// @pre pinned memory and staging are taken
 Status open_queue(RunPipeline* p, const SlotShape& shape, ErrorDetail* detail) {
   const size_t ports = p->model->program.inputs.size + p->model->program.outputs.size;
-  QueueSlot slots[kMostSlots];
+  QueueSlot slots[kMaxSlots];
   uint8_t *host = p->pinned, *device = p->staging;
   for (uint32_t i = 0; i < p->depth; i++) {
     QueueSlot& slot = slots[i];
@@ -200,8 +199,8 @@ Status make_pipeline(const OpenModel& model, const PipelineRequest& request, Run
       request.session.allocator.allocate ? request.session.allocator : allocator_of(model);
   uint8_t* block = nullptr;
   INGOT_TRY(allocate(allocator, needs.block, kHostAlignment, "pipeline", &block, detail));
-  Carver carver(block);
-  const PipelineParts parts = carve(model, request, shape, &carver);
+  BumpAllocator bump(block);
+  const PipelineParts parts = carve(model, request, shape, &bump);
   RunPipeline* p = new (parts.pipeline) RunPipeline;
   p->model = &model;
   p->allocator = allocator;

@@ -1,6 +1,6 @@
 // runtime/session/pipeline_slots.h - what a pipeline is made of.
 #pragma once
-#include "runtime/base/carver.h"
+#include "runtime/base/bump_allocator.h"
 #include "runtime/device/gpu/service_kernels.h"
 #include "runtime/session/pipeline.h"
 

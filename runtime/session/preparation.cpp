@@ -166,7 +166,7 @@ Status choose_device(const OpenModel& model, const SessionRequest& request, Prep
     return fail(detail, Code::kInvalidArgument, "options.assignment: of another model");
   if (request.strict && a->lacking != kNoInstruction) {
     (void)no_kernel(model, a->lacking, detail);
-    if (detail) detail->field = lack_text(a->lack, true);
+    if (detail) detail->field = missing_kernel_text(a->lack, true);
     return Status(Code::kNoKernel, a->lacking);
   }
   p->device = a->used_count == 1 ? a->devices[a->only] : a->split;
@@ -312,11 +312,11 @@ OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound, 
 }
 
 uint64_t traffic_bytes(const OpenModel& model, const BoundProgram& bound) {
-  constexpr uint64_t kMost = uint64_t{1} << 62;
+  constexpr uint64_t kMax = uint64_t{1} << 62;
   uint64_t total = 0;
   const auto add = [&](int32_t value) {
     if (value >= 0) total += bound.value_bytes[value];
-    if (total > kMost) total = kMost;
+    if (total > kMax) total = kMax;
   };
   for (const InstructionDef& instruction : model.program.instructions) {
     for (uint32_t i = 0; i < instruction.input_count; i++) add(instruction.inputs[i]);
@@ -374,19 +374,19 @@ Status find_device_scratch(const OpenModel& model, const BoundProgram& bound,
 
 namespace {
 
-bool takes_pairs(const OpenModel& model, const Device& device) {
-  return device.interface->takes_pairs &&
-         device.interface->takes_pairs(device, model.program.precision);
+bool takes_f16_weights(const OpenModel& model, const Device& device) {
+  return device.interface->takes_f16_weights &&
+         device.interface->takes_f16_weights(device, model.program.precision);
 }
 
 }  // namespace
 
-bool holds_pairs(const OpenModel& model, const Device& device) {
-  return model.pairs.bytes && takes_pairs(model, device);
+bool holds_f16_weights(const OpenModel& model, const Device& device) {
+  return model.pairs.bytes && takes_f16_weights(model, device);
 }
 
-Status place_pairs(const OpenModel& model, const Device& device, ErrorDetail* detail) {
-  if (model.pairs.code || !model.program.precision || !takes_pairs(model, device)) return {};
+Status place_f16_weights(const OpenModel& model, const Device& device, ErrorDetail* detail) {
+  if (model.pairs.code || !model.program.precision || !takes_f16_weights(model, device)) return {};
   return backend_services()->pairs->place(model, detail);
 }
 
@@ -413,35 +413,43 @@ OpArguments operand_kinds(const ProgramDef& program, uint32_t index, TensorView*
   return arguments;
 }
 
-Lack find_lack(const OpenModel& model, const Device& device, uint32_t index, TensorView* operands) {
+MissingKernel find_missing_kernel(const OpenModel& model, const Device& device, uint32_t index,
+                                  TensorView* operands) {
   const DeviceInterface& interface = *device.interface;
-  if (!interface.supports) return Lack::kNothing;
+  if (!interface.supports) return MissingKernel::kNothing;
   const InstructionDef& instruction = model.program.instructions[index];
   // Sizes that the data decides are read by the CPU while the program runs: what they are sizes of
   // is planned anew for each run. What decides them may be the device's where it runs once.
-  if (instruction.is_measured && !instruction.measures) return Lack::kMeasured;
-  if (is_control(instruction.op) && instruction.measures) return Lack::kMeasures;
-  if (is_control(instruction.op)) return interface.host_branches ? Lack::kNothing : Lack::kControl;
+  if (instruction.is_measured && !instruction.measures) return MissingKernel::kMeasured;
+  if (is_control(instruction.op) && instruction.measures) return MissingKernel::kMeasures;
+  if (is_control(instruction.op))
+    return interface.host_branches ? MissingKernel::kNothing : MissingKernel::kControl;
   const bool is_inside = index >= model.program.subprograms[0].instruction_count;
-  if (instruction.measures && (instruction.reads_measured || is_inside)) return Lack::kMeasures;
+  if (instruction.measures && (instruction.reads_measured || is_inside))
+    return MissingKernel::kMeasures;
   if (interface.supports(device, instruction.op, operand_kinds(model.program, index, operands)))
-    return Lack::kNothing;
-  return interface.knows && !interface.knows(instruction.op) ? Lack::kOperator : Lack::kTypes;
+    return MissingKernel::kNothing;
+  return interface.knows && !interface.knows(instruction.op) ? MissingKernel::kOperator
+                                                             : MissingKernel::kTypes;
 }
 
-const char* lack_text(Lack lack, bool is_strict) {
+const char* missing_kernel_text(MissingKernel lack, bool is_strict) {
   const char* text = "strict: ";
   switch (lack) {
-    case Lack::kNothing: break;
-    case Lack::kControl:
+    case MissingKernel::kNothing: break;
+    case MissingKernel::kControl:
       text = "strict: control flow: the CPU decides which way the program goes";
       break;
-    case Lack::kMeasures:
+    case MissingKernel::kMeasures:
       text = "strict: the run waits for a size that it finds in the data";
       break;
-    case Lack::kMeasured: text = "strict: the data decides its size while the program runs"; break;
-    case Lack::kOperator: text = "strict: the device has no kernel for this operator"; break;
-    case Lack::kTypes:
+    case MissingKernel::kMeasured:
+      text = "strict: the data decides its size while the program runs";
+      break;
+    case MissingKernel::kOperator:
+      text = "strict: the device has no kernel for this operator";
+      break;
+    case MissingKernel::kTypes:
       text = "strict: the device has no kernel for this operator with these types";
       break;
   }
@@ -477,8 +485,8 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   INGOT_TRY(choose_device(model, request, &p, detail));
   INGOT_TRY(plan_program(model, request, &p.planned, detail));
   INGOT_TRY(choose_threads(model, request, &p, detail));
-  p.is_untuned = request.untuned;
-  if (os::kHasOtherDevices && p.device.interface->choice)
+  p.ignores_tunings = request.ignore_tunings;
+  if (os::kHasOtherDevices && p.device.interface->variant)
     INGOT_TRY(backend_services()->tunings(model, &p, detail));
   const bool for_all =
       request.rebindable || model.program.symbols.size > model.program.free_symbols;
@@ -498,7 +506,7 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
     return fail(detail, Code::kThreadFailed,
                 "options.flags: INGOT_ASYNC, and this system has no threads");
   if (p.split) INGOT_TRY(request.assignment->code->plan(model, request.rules, &p, detail));
-  if (os::kHasOtherDevices) INGOT_TRY(place_pairs(model, p.device, detail));
+  if (os::kHasOtherDevices) INGOT_TRY(place_f16_weights(model, p.device, detail));
   INGOT_TRY(lay_out(model, request, p, &p.layout, detail));
   *out = p;
   return {};

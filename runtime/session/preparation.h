@@ -37,9 +37,9 @@ struct SessionRequest {
   bool asynchronous =
       // what is started runs on a thread of the session's, where the device does not run by itself
       false;
-  bool untuned = false;        // kernels as the model has them, whatever the file says
-  bool host_branches = false;  // the host decides Ifs and Loops, whatever the device could
-  bool strict = false;         // no instruction may run on another device than the one asked for
+  bool ignore_tunings = false;  // kernels as the cost model chooses, whatever the file says
+  bool host_branches = false;   // the host decides Ifs and Loops, whatever the device could
+  bool strict = false;          // no instruction may run on another device than the one asked for
   bool huge_pages = false, lock_memory = false, poison = false, prefault = false;
   ThreadPool* pool = nullptr;
   Executor executor;
@@ -83,8 +83,8 @@ struct Layout {
   uint64_t weights_bytes = 0;
   uint64_t writable = 0;  // what follows is private
   bool pairs =
-      // all constants lie one by one from `constants` on, those that may be as pairs of f16; no
-      // parts, nothing widened
+      // all constants lie one by one from `constants` on, those that may be as packed f16 weights;
+      // no parts, nothing widened
       false;
   uint64_t constants = 0;
   // constants that the file stores in 16 bits, as f32: ProgramDef::widened_bytes
@@ -114,7 +114,7 @@ struct Preparation {
   const QueueInterface* queue = nullptr;  // of a run that needs the host at its ends alone
   uint32_t join_spins = 0;                // pauses that the first step of a run waits for helpers
   PlannedProgram planned;
-  bool is_untuned = false;
+  bool ignores_tunings = false;
   TuningView tunings;
   ScratchTotals scratch;
   Layout layout;
@@ -147,30 +147,30 @@ Status find_device_scratch(const OpenModel& model, const BoundProgram& bound,
                            uint64_t* bytes, ErrorDetail* detail);
 /// Finds OpenModel::pairs where `device` is the first that wants them. Errors kOutOfMemory
 /// kLimitExceeded.
-Status place_pairs(const OpenModel& model, const Device& device, ErrorDetail* detail);
-/// Whether this device holds the weights of this program as pairs of f16. @pre place_pairs(). Any
-/// thread: of a device that does not, nothing of the model is read that another session might be
-/// making.
-bool holds_pairs(const OpenModel& model, const Device& device);
+Status place_f16_weights(const OpenModel& model, const Device& device, ErrorDetail* detail);
+/// Whether this device holds the weights of this program as packed f16 weights. @pre
+/// place_f16_weights(). Any thread: of a device that does not, nothing of the model is read that
+/// another session might be making.
+bool holds_f16_weights(const OpenModel& model, const Device& device);
 /// Whether a device has a value as pairs; -1: no value.
-inline bool has_pairs(const OpenModel& model, const Device& device, int32_t value) {
-  return os::kHasOtherDevices && value >= 0 && holds_pairs(model, device) &&
+inline bool has_f16_weights(const OpenModel& model, const Device& device, int32_t value) {
+  return os::kHasOtherDevices && value >= 0 && holds_f16_weights(model, device) &&
          model.pairs.places[size_t(value)].pairs;
 }
 /// What is known of an instruction's operands before extents are: types, ranks, packings; dims are
 /// 0.
 OpArguments operand_kinds(const ProgramDef& program, uint32_t instruction, TensorView* operands);
 /// Why a device cannot run an instruction, so that the CPU does.
-enum class Lack : uint8_t { kNothing, kControl, kMeasures, kMeasured, kOperator, kTypes };
+enum class MissingKernel : uint8_t { kNothing, kControl, kMeasures, kMeasured, kOperator, kTypes };
 /// Whether `device` can run an instruction of the program at all; null `supports`: whatever the
 /// CPU's table can.
-Lack find_lack(const OpenModel& model, const Device& device, uint32_t instruction,
-               TensorView* operands);
+MissingKernel find_missing_kernel(const OpenModel& model, const Device& device,
+                                  uint32_t instruction, TensorView* operands);
 /// One static sentence, the same in reports and (with "strict: " before it) in errors.
-const char* lack_text(Lack lack, bool is_strict);
+const char* missing_kernel_text(MissingKernel lack, bool is_strict);
 inline bool can_run(const OpenModel& model, const Device& device, uint32_t instruction,
                     TensorView* operands) {
-  return find_lack(model, device, instruction, operands) == Lack::kNothing;
+  return find_missing_kernel(model, device, instruction, operands) == MissingKernel::kNothing;
 }
 
 /// Why the host decides every If and Loop of `device`; null: the device does, wherever it can.

@@ -59,34 +59,34 @@ Status fetch_outputs(RunSession* s, ErrorDetail* detail) {
   return {};
 }
 
-struct Lead {
+struct LeaderRun {
   RunSession* session;
   ErrorDetail* detail;
   Status status;
 };
 
-void lead(void* argument, Crew* crew) {
-  Lead& run = *static_cast<Lead*>(argument);
+void lead_run(void* argument, ThreadTeam* thread_team) {
+  LeaderRun& run = *static_cast<LeaderRun*>(argument);
   RunSession& s = *run.session;
-  run.status = s.device.interface->run(s.device, s.program, s.control, crew, run.detail);
+  run.status = s.device.interface->run(s.device, s.program, s.control, thread_team, run.detail);
 }
 
 }  // namespace
 
 Status run_on_device(RunSession* s, ErrorDetail* detail) {
-  Lead run{s, detail, {}};
-  if (s->tables.crew && s->executor.parallel) {
-    if (!run_on_executor(s->executor, s->tables.crew, s->threads, lead, &run))
+  LeaderRun run{s, detail, {}};
+  if (s->tables.thread_team && s->executor.parallel) {
+    if (!run_on_executor(s->executor, s->tables.thread_team, s->threads, lead_run, &run))
       return fail(detail, Code::kThreadFailed,
                   "executor: parallel() came back without calling its body");
-    s->waits += s->tables.crew->waits();
+    s->waits += s->tables.thread_team->waits();
   } else if (s->pool) {
-    const ThreadPool::Tally tally = s->pool->run(s->threads, lead, &run, s->join_spins);
+    const ThreadPool::Tally tally = s->pool->run(s->threads, lead_run, &run, s->join_spins);
     s->wakes += tally.wakes;
     s->waits += tally.waits;
     s->alone_runs += tally.alone;
   } else {
-    lead(&run, nullptr);
+    lead_run(&run, nullptr);
   }
   return run.status;
 }

@@ -1,6 +1,6 @@
 #include "runtime/session/share.h"
 
-#include "runtime/device/stretches.h"
+#include "runtime/device/segments.h"
 #include "runtime/op/control.h"
 #include "runtime/session/fallback.h"
 
@@ -8,7 +8,8 @@ namespace ingot {
 namespace {
 
 /// Of several devices.
-Status split_share(const SplitPlan& plan, uint64_t home_bytes, uint32_t index, NamedShare* out) {
+Status split_share(const SplitPlan& plan, uint64_t home_bytes, uint32_t index,
+                   DeviceShareReport* out) {
   const DeviceAssignment& a = *plan.assignment;
   if (index >= a.device_count) return Code::kNotFound;
   static_cast<DeviceShare&>(*out) = plan.shares[index];
@@ -20,17 +21,17 @@ Status split_share(const SplitPlan& plan, uint64_t home_bytes, uint32_t index, N
 
 /// Of one, but for what a run transfers.
 void whole_share(const OpenModel& model, const Device& device, const Layout& layout,
-                 NamedShare* out) {
+                 DeviceShareReport* out) {
   out->device = device.name;
   out->reason = device.reason;
   out->bytes = layout.bytes;
   out->weights_bytes = layout.pairs ? layout.weights_bytes : model.weights_bytes;
   out->instructions = uint32_t(model.program.instructions.size);
-  Course course = {1, 1};
+  LaunchCounts launch_counts = {1, 1};
   if (device.interface->host_branches)
-    course = course_of(outline_of(model.program, device), true, 0);
-  out->launches = course.launches;
-  out->waits = device.interface->host_memory ? 0 : course.waits;
+    launch_counts = launch_counts_of(outline_of(model.program, device), true, 0);
+  out->launches = launch_counts.launches;
+  out->waits = device.interface->host_memory ? 0 : launch_counts.waits;
 }
 
 /// Who calls a subprogram; null: the main program.
@@ -113,9 +114,9 @@ Status find_branch(const ProgramDef& program, const Devices& devices, uint32_t i
     out->parent = int32_t(count_branches(program, devices, owner, kNoInstruction, nullptr));
   const StepProgram outline = outline_of(program, device);
   out->why_host = reason_of(outline, caller.index);
-  const Course course = course_of(outline, false, *subprogram);
-  out->launches = course.launches;
-  out->waits = course.waits;
+  const LaunchCounts launch_counts = launch_counts_of(outline, false, *subprogram);
+  out->launches = launch_counts.launches;
+  out->waits = launch_counts.waits;
   return {};
 }
 
@@ -131,7 +132,7 @@ void add_port(const TensorType& type, uint32_t* count, uint64_t* bytes) {
 
 }  // namespace
 
-Status session_share(const RunSession& s, uint32_t index, NamedShare* out) {
+Status session_share(const RunSession& s, uint32_t index, DeviceShareReport* out) {
   if (s.split) return split_share(*s.split, s.layout.bytes, index, out);
   if (index != 0) return Code::kNotFound;
   whole_share(*s.model, s.device, s.layout, out);
@@ -145,7 +146,7 @@ Status session_share(const RunSession& s, uint32_t index, NamedShare* out) {
 }
 
 Status model_share(const OpenModel& model, const SessionRequest& asked, uint32_t index,
-                   NamedShare* out, ErrorDetail* detail) {
+                   DeviceShareReport* out, ErrorDetail* detail) {
   const Fallback fallback(model, asked);
   INGOT_TRY(fallback.status(detail));
   const WorkspaceLock lock(model);

@@ -8,7 +8,7 @@
 
 namespace ingot {
 
-struct NamedShare : DeviceShare {
+struct DeviceShareReport : DeviceShare {
   const char* device = "";
   const char* reason = "";
 };
@@ -23,8 +23,8 @@ struct NamedBranch {
   int32_t parent = -1;  // the branch that it lies in
   uint32_t launches = 0, waits = 0;
   const char* why_host = nullptr;  // static: why the host decides; null: the device does
-  int64_t most = 1;    // times, each time that what it lies in is taken
-  uint64_t taken = 0;  // in the last run
+  int64_t most = 1;                // times, each time that what it lies in is taken
+  uint64_t taken = 0;              // in the last run
 };
 /// One after the other, in the order of the subprograms. kNotFound beyond the last.
 Status session_branch(const RunSession& session, uint32_t index, NamedBranch* out);
@@ -32,8 +32,8 @@ Status model_branch(const OpenModel& model, const SessionRequest& request, uint3
                     NamedBranch* out, ErrorDetail* detail);
 
 /// By the index of the assignment where several devices are used, else 0 alone.
-Status session_share(const RunSession& session, uint32_t index, NamedShare* out);
+Status session_share(const RunSession& session, uint32_t index, DeviceShareReport* out);
 Status model_share(const OpenModel& model, const SessionRequest& request, uint32_t index,
-                   NamedShare* out, ErrorDetail* detail);
+                   DeviceShareReport* out, ErrorDetail* detail);
 
 }  // namespace ingot

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "runtime/device/stretches.h"
+#include "runtime/device/segments.h"
 #include "runtime/session/backend_services.h"
 #include "runtime/session/session.h"
 #include "runtime/session/weights.h"
@@ -81,16 +81,16 @@ class Walk {
   void settle() {
     if (!plan_.segment_count) return;
     const Device& device = plan_.devices[last_.device];
-    Course course = {1, 1};
+    LaunchCounts launch_counts = {1, 1};
     if (device.interface->host_branches) {
       StepProgram part = outline_of(program_, device);
       part.first_step = last_.first_step;
       part.steps.size = last_.end_step;
-      course = course_of(part, false, 0);
+      launch_counts = launch_counts_of(part, false, 0);
     }
     DeviceShare& share = plan_.shares[last_.device];
-    share.launches += course.launches;
-    if (!device.interface->host_memory) share.waits += course.waits;
+    share.launches += launch_counts.launches;
+    if (!device.interface->host_memory) share.waits += launch_counts.waits;
   }
   void bring_operands(uint32_t step, uint32_t device) {
     const InstructionDef& instruction = program_.instructions[program_.steps[step].index];
@@ -153,14 +153,14 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p,
   }
   Walk(model, rules, p->planned, &plan, model.workspace.planner).run(nullptr, nullptr);
   for (uint32_t d = 0; d < a.device_count; d++)  // of all GPUs, whoever reads them
-    if (plan.devices[d].interface->choice && !p->tunings.part.size)
+    if (plan.devices[d].interface->variant && !p->tunings.part.size)
       INGOT_TRY(backend_services()->tunings(model, p, detail));
   for (uint32_t d = 0; d < a.device_count; d++) {
     DeviceShare& share = plan.shares[d];
     share.instructions = a.instruction_counts[d];
     share.weights_bytes = a.weights_bytes[d];
     if (d == 0 || !share.instructions) continue;
-    Carver cursor(nullptr);
+    BumpAllocator cursor(nullptr);
     if (a.is_fallback && plan.devices[d].interface->shares_weights)
       share.shared_bytes = share.weights_bytes;
     (void)cursor.take<uint8_t>(share.weights_bytes - share.shared_bytes, 64);
@@ -188,16 +188,16 @@ struct Block {
   Transfer* transfers;
   uint64_t* part_offsets;
 };
-Block carve(const OpenModel& model, const SplitPlan& plan, Carver* carver) {
+Block carve(const OpenModel& model, const SplitPlan& plan, BumpAllocator* bump) {
   Block block;
-  block.split = carver->take<Split>(1);
-  block.segments = carver->take<Segment>(plan.segment_count);
-  block.transfers = carver->take<Transfer>(plan.transfer_count);
-  block.part_offsets = carver->take<uint64_t>(model.file.weight_part_count);
+  block.split = bump->take<Split>(1);
+  block.segments = bump->take<Segment>(plan.segment_count);
+  block.transfers = bump->take<Transfer>(plan.transfer_count);
+  block.part_offsets = bump->take<uint64_t>(model.file.weight_part_count);
   return block;
 }
 uint64_t block_bytes(const OpenModel& model, const Preparation& p) {
-  Carver measure(nullptr);
+  BumpAllocator measure(nullptr);
   (void)carve(model, *p.split, &measure);
   return measure.used();
 }
@@ -222,14 +222,15 @@ struct Residing {
 };
 Status upload_residing(void* user, Device& device, uint8_t* base, ErrorDetail* detail) {
   const Residing& r = *static_cast<Residing*>(user);
-  for (const Residence& at : r.p->split->assignment->residences) {
+  for (const WeightPlacement& at : r.p->split->assignment->placements) {
     if (at.device != r.index) continue;
     const ValueDef& value = r.model->program.values[size_t(at.value)];
     const uint8_t* from = constant_address(*r.model, r.p->layout, r.home, value);
-    INGOT_TRY(has_pairs(*r.model, device, at.value)
-                  ? r.model->pairs.code->upload_pairs(value, from, device, base + at.offset, detail)
-                  : device.interface->upload(device, base + at.offset, from, value.constant_bytes,
-                                             detail));
+    INGOT_TRY(
+        has_f16_weights(*r.model, device, at.value)
+            ? r.model->pairs.code->upload_f16_weights(value, from, device, base + at.offset, detail)
+            : device.interface->upload(device, base + at.offset, from, value.constant_bytes,
+                                       detail));
   }
   return {};
 }
@@ -267,8 +268,8 @@ Status take(const OpenModel& model, const Preparation& p, const SessionRequest& 
 
 void fill(const OpenModel& model, const LifetimeRules& rules, const Preparation& p,
           RunSession* session, uint8_t* at) {
-  Carver carver(at);
-  const Block block = carve(model, *p.split, &carver);
+  BumpAllocator bump(at);
+  const Block block = carve(model, *p.split, &bump);
   Split* split = new (block.split) Split;
   static_cast<SplitPlan&>(*split) = *p.split;
   reset_counts(split);
@@ -295,7 +296,7 @@ void* away(const SplitPlan& plan, const Preparation& p, uint32_t instruction, in
            uint64_t offset, void* at_home) {
   const uint32_t d = plan.assignment->of_instruction[instruction];
   if (d == 0) return at_home;
-  if (const Residence* at = find_residence(*plan.assignment, d, root))
+  if (const WeightPlacement* at = find_placement(*plan.assignment, d, root))
     return weights_of(plan, d) + at->offset + offset;
   uint8_t* activations = plan.bases[d] + plan.shares[d].activations;
   const uint64_t at = p.planned.offsets[size_t(root)];
@@ -308,7 +309,7 @@ void* home(const RunSession& s, uint32_t instruction, int32_t value, void* away)
   const uint32_t d = split.assignment->of_instruction[instruction];
   if (d == 0) return away;
   const int32_t root = storage_root(s.model->program, value, s.rules);
-  if (const Residence* at = find_residence(*split.assignment, d, root)) {
+  if (const WeightPlacement* at = find_placement(*split.assignment, d, root)) {
     Layout layout = s.layout;
     layout.part_offsets = split.part_offsets;
     const uint8_t* first =
@@ -358,8 +359,8 @@ Status move(Split& split, const Transfer& t, ErrorDetail* detail) {
                      : on.interface->download(on, here, there, t.bytes, detail);
 }
 
-Status run(Device& device, const StepProgram& program, const RunControl& control, Crew* crew,
-           ErrorDetail* detail) {
+Status run(Device& device, const StepProgram& program, const RunControl& control,
+           ThreadTeam* thread_team, ErrorDetail* detail) {
   Split& split = *static_cast<Split*>(device.state);
   size_t done = 0;
   uint32_t measuring = kNoInstruction;
@@ -376,7 +377,7 @@ Status run(Device& device, const StepProgram& program, const RunControl& control
       INGOT_TRY(program.measure.before(program.measure.user, measuring, detail));
     Device& on = split.devices[segment.device];
     INGOT_TRY(on.interface->run(on, program_of(split, program, segment), control,
-                                segment.device ? nullptr : crew, detail));
+                                segment.device ? nullptr : thread_team, detail));
   }
   return {};
 }

@@ -42,20 +42,20 @@ uint64_t port_bytes(const Preparation& p, Span<const PortDef> ports) {
   return total;
 }
 
-Rebinding carve_rebinding(const OpenModel& model, const Preparation& p, Carver* carver) {
+Rebinding carve_rebinding(const OpenModel& model, const Preparation& p, BumpAllocator* bump) {
   Rebinding r;
   if (p.planned.capacities.empty()) return r;
   const size_t symbols = model.program.free_symbols, values = model.program.values.size;
-  r.symbol_values = carver->take<int64_t>(symbols);
-  r.candidates = carver->take<int64_t>(symbols);
-  r.symbol_highs = carver->take<int64_t>(symbols);
+  r.symbol_values = bump->take<int64_t>(symbols);
+  r.candidates = bump->take<int64_t>(symbols);
+  r.symbol_highs = bump->take<int64_t>(symbols);
   r.binding_bytes = model.workspace.binding_bytes;
-  r.binding = carver->take<uint8_t>(r.binding_bytes, 16);
-  r.capacities = carver->take<uint64_t>(values);
-  r.lifetimes = carver->take<Lifetime>(values);
-  r.offsets = carver->take<uint64_t>(values);
-  r.part_offsets = carver->take<uint64_t>(model.file.weight_part_count);
-  r.operands = carver->take<TensorView>(model.program.max_operands);
+  r.binding = bump->take<uint8_t>(r.binding_bytes, 16);
+  r.capacities = bump->take<uint64_t>(values);
+  r.lifetimes = bump->take<Lifetime>(values);
+  r.offsets = bump->take<uint64_t>(values);
+  r.part_offsets = bump->take<uint64_t>(model.file.weight_part_count);
+  r.operands = bump->take<TensorView>(model.program.max_operands);
   return r;
 }
 
@@ -164,7 +164,7 @@ void fill_ports(const OpenModel& model, const Preparation& p, const LifetimeRule
   }
 }
 
-/// The way of each port between the arena and its copy on the host, and of each number that is
+/// The variant of each port between the arena and its copy on the host, and of each number that is
 /// measured.
 void fill_routes(const OpenModel& model, const Addresses& addresses, const Tables& t) {
   const size_t inputs = model.program.inputs.size, ports = inputs + model.program.outputs.size;
@@ -220,7 +220,7 @@ void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& a
     call->run = call->kernel->run;
     const Device& device =
         p.split ? p.split->devices[p.split->assignment->of_instruction[i]] : p.device;
-    if (weights && has_pairs(model, device, instruction.inputs[1]))
+    if (weights && has_f16_weights(model, device, instruction.inputs[1]))
       weights->dtype = DType::kF16;  // behind the CPU's table, which knows them as f32
   }
 }
@@ -256,7 +256,7 @@ const uint8_t* constant_address(const OpenModel& model, const Layout& layout, co
   return model.source.memory + weight_part(model.file, value.segment).offset + value.segment_offset;
 }
 
-Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver) {
+Tables carve_tables(const OpenModel& model, const Preparation& p, BumpAllocator* bump) {
   const ProgramDef& program = model.program;
   uint64_t operands = 0, attributes = 0;
   for (uint32_t i = 0; i < program.instructions.size; i++) {
@@ -265,35 +265,34 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver
     attributes += rounded_up(resolved_bytes(model, p.planned.bound, i), kAttributeAlignment);
   }
   Tables t;
-  t.session = carver->take<RunSession>(1);
-  t.calls = carver->take<Call>(program.instructions.size);
-  t.operands = carver->take<TensorView>(operands);
-  t.inputs = carver->take<Port>(program.inputs.size);
-  t.outputs = carver->take<Port>(program.outputs.size);
-  t.states = carver->take<StateSlot>(program.states.size);
-  t.attributes = carver->take<uint8_t>(attributes, kAttributeAlignment);
-  t.rebinding = carve_rebinding(model, p, carver);
+  t.session = bump->take<RunSession>(1);
+  t.calls = bump->take<Call>(program.instructions.size);
+  t.operands = bump->take<TensorView>(operands);
+  t.inputs = bump->take<Port>(program.inputs.size);
+  t.outputs = bump->take<Port>(program.outputs.size);
+  t.states = bump->take<StateSlot>(program.states.size);
+  t.attributes = bump->take<uint8_t>(attributes, kAttributeAlignment);
+  t.rebinding = carve_rebinding(model, p, bump);
   if (const size_t measured = measured_count(program)) {
-    t.measuring.measured = carver->take<int64_t>(measured);
-    t.measuring.dim_values = carver->take<int64_t>(program.dim_exprs.size);
-    t.measuring.capacities = carver->take<uint64_t>(program.values.size);
-    t.measuring.written = carver->take<uint64_t>(program.values.size);
+    t.measuring.measured = bump->take<int64_t>(measured);
+    t.measuring.dim_values = bump->take<int64_t>(program.dim_exprs.size);
+    t.measuring.capacities = bump->take<uint64_t>(program.values.size);
+    t.measuring.written = bump->take<uint64_t>(program.values.size);
   }
   if (p.starts_threads)
-    t.pool = carver->take<ThreadPool>(1);
+    t.pool = bump->take<ThreadPool>(1);
   else if (p.threads > 1)
-    t.crew = carver->take<Crew>(1);
-  if (os::kHasThreads) t.queued = carver->take<QueuedRun>(1);
-  if (p.starts_background) t.background = carver->take<Background>(1);
-  if (p.has_branches) t.known = carver->take<uint64_t>(program.instructions.size);
-  if (p.has_branches) t.entered = carver->take<uint64_t>(program.subprograms.size);
-  if (p.split)
-    t.split = carver->take<uint8_t>(p.split->assignment->code->block_bytes(model, p), 16);
+    t.thread_team = bump->take<ThreadTeam>(1);
+  if (os::kHasThreads) t.queued = bump->take<QueuedRun>(1);
+  if (p.starts_background) t.background = bump->take<Background>(1);
+  if (p.has_branches) t.known = bump->take<uint64_t>(program.instructions.size);
+  if (p.has_branches) t.entered = bump->take<uint64_t>(program.subprograms.size);
+  if (p.split) t.split = bump->take<uint8_t>(p.split->assignment->code->block_bytes(model, p), 16);
   if (p.device.interface->reserve_host)
-    t.routes = carver->take<PortRoute>(route_count(program));
+    t.routes = bump->take<PortRoute>(route_count(program));
   else if (!p.device.interface->host_memory)
     t.host_copies =
-        carver->take<uint8_t>(port_bytes(p, program.inputs) + port_bytes(p, program.outputs), 64);
+        bump->take<uint8_t>(port_bytes(p, program.inputs) + port_bytes(p, program.outputs), 64);
   return t;
 }
 

@@ -3,7 +3,7 @@
 // Owns     nothing.
 // Threads  filled once by who creates the session.
 #pragma once
-#include "runtime/base/carver.h"
+#include "runtime/base/bump_allocator.h"
 #include "runtime/session/preparation.h"
 
 namespace ingot {
@@ -27,7 +27,7 @@ struct Port {
   bool on_device = false;        // bound to memory of the device
   // another port whose storage, wherever that is bound, this one lies in
   const Port* owner = nullptr;
-  uint64_t offset_in_root = 0;   // bytes
+  uint64_t offset_in_root = 0;  // bytes
   // bound memory goes to the kernels as it is; else it is copied before or after the run
   bool is_direct = false;
   bool is_bound = false;
@@ -42,24 +42,24 @@ struct StateSlot {
 
 /// What a session keeps of its preparation, so that binding it anew takes nothing from outside.
 struct Rebinding {
-  int64_t* symbol_values = nullptr;   // now
-  int64_t* candidates = nullptr;      // while rebinding
+  int64_t* symbol_values = nullptr;  // now
+  int64_t* candidates = nullptr;     // while rebinding
   int64_t* symbol_highs = nullptr;
   uint8_t* binding = nullptr;
-  uint64_t binding_bytes = 0;         // 0: not rebindable
-  uint64_t* capacities = nullptr;     // by value
-  Lifetime* lifetimes = nullptr;      // by value
-  uint64_t* offsets = nullptr;        // by value
-  uint64_t* part_offsets = nullptr;   // by weight part
-  TensorView* operands = nullptr;     // of one instruction
+  uint64_t binding_bytes = 0;        // 0: not rebindable
+  uint64_t* capacities = nullptr;    // by value
+  Lifetime* lifetimes = nullptr;     // by value
+  uint64_t* offsets = nullptr;       // by value
+  uint64_t* part_offsets = nullptr;  // by weight part
+  TensorView* operands = nullptr;    // of one instruction
 };
 
 /// What the measured symbols of a program are worth in this run.
 struct Measuring {
   // by measured symbol; below 0: not measured yet. Null: the program measures nothing
   int64_t* measured = nullptr;
-  int64_t* dim_values = nullptr;  // by expression
-  uint64_t* capacities = nullptr; // by value: its bytes at the bounds
+  int64_t* dim_values = nullptr;   // by expression
+  uint64_t* capacities = nullptr;  // by value: its bytes at the bounds
   // by root: bytes from its start that this run wrote, of those with measured extents
   uint64_t* written = nullptr;
 };
@@ -74,12 +74,12 @@ struct Tables {
   Port* inputs = nullptr;
   Port* outputs = nullptr;
   StateSlot* states = nullptr;
-  ThreadPool* pool = nullptr;      // of its own
-  Crew* crew = nullptr;            // for the caller's executor
-  QueuedRun* queued = nullptr;     // where there are threads
-  Background* background = nullptr;  // that does what is started
-  uint8_t* host_copies = nullptr;  // of ports, each 64-byte aligned
-  PortRoute* routes = nullptr;     // of a device that moves ports: by input, then by output
+  ThreadPool* pool = nullptr;         // of its own
+  ThreadTeam* thread_team = nullptr;  // for the caller's executor
+  QueuedRun* queued = nullptr;        // where there are threads
+  Background* background = nullptr;   // that does what is started
+  uint8_t* host_copies = nullptr;     // of ports, each 64-byte aligned
+  PortRoute* routes = nullptr;        // of a device that moves ports: by input, then by output
   PortDescriptor* descriptors = nullptr;
   // by measured symbol, where a device moves ports: what it measured in the last run
   int64_t* found = nullptr;
@@ -87,11 +87,11 @@ struct Tables {
   uint64_t* known = nullptr;
   // by subprogram, where the host decides for a device: StepProgram::entered
   uint64_t* entered = nullptr;
-  uint8_t* split = nullptr;        // the block of SplitCode::fill
+  uint8_t* split = nullptr;  // the block of SplitCode::fill
 };
 
-/// One code path measures (the carver has no base) and cuts; it writes nothing.
-Tables carve_tables(const OpenModel& model, const Preparation& p, Carver* carver);
+/// One code path measures (the bump allocator has no base) and cuts; it writes nothing.
+Tables carve_tables(const OpenModel& model, const Preparation& p, BumpAllocator* bump);
 
 /// Of a device with memory of the host: [descriptors][numbers that are measured][copies of ports];
 /// else 0.

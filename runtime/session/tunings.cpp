@@ -34,7 +34,7 @@ Status read(const OpenModel& model, ErrorDetail* detail) {
 }  // namespace
 
 Status read_tunings(const OpenModel& model, Preparation* p, ErrorDetail* detail) {
-  if (model.file.tunings_part < 0 || p->is_untuned) return {};
+  if (model.file.tunings_part < 0 || p->ignores_tunings) return {};
   if (!model.tunings.data) INGOT_TRY(read(model, detail));
   const int64_t* symbols =
       p->planned.symbol_highs.size ? p->planned.symbol_highs.data : model.workspace.symbol_values;

@@ -1,7 +1,7 @@
 // runtime/session/tunings.h - the tunings of a file for devices that can use them, and what became
 // of them for each instruction.
 // Owns     nothing: what was read belongs to the model.
-// Threads  the holder of the WorkspaceLock; model_choice() takes it.
+// Threads  the holder of the WorkspaceLock; model_variant() takes it.
 // Errors   kHashMismatch and those of prove_tunings(); those of prepare(); kNotFound beyond the
 //          last instruction.
 #pragma once
@@ -14,11 +14,11 @@ namespace ingot {
 /// not link it. @pre dimensions are bound
 Status read_tunings(const OpenModel& model, Preparation* preparation, ErrorDetail* detail);
 
-struct NamedChoice : DeviceChoice {
+struct NamedVariant : DeviceVariant {
   const char* device = "";
 };
 /// How an instruction would be computed in a session, and why.
-Status model_choice(const OpenModel& model, const SessionRequest& request, uint32_t instruction,
-                    NamedChoice* out, ErrorDetail* detail);
+Status model_variant(const OpenModel& model, const SessionRequest& request, uint32_t instruction,
+                     NamedVariant* out, ErrorDetail* detail);
 
 }  // namespace ingot

@@ -58,17 +58,18 @@ Status load_weights(const OpenModel& model, const Layout& layout, const Arena& a
   return {};
 }
 
-Status apply_wishes(const OpenModel& model, const Layout& layout, const Arena& arena,
-                    const ArenaWishes& wishes, ErrorDetail* detail) {
+Status apply_arena_options(const OpenModel& model, const Layout& layout, const Arena& arena,
+                           const ArenaOptions& arena_options, ErrorDetail* detail) {
   for (uint32_t i = 0; layout.weights == WeightsForm::kMapped && i < model.file.weight_part_count;
        i++) {
     const PartEntry part = weight_part(model.file, i);
     if (!part.bytes || layout.part_offsets[i] == kNoOffset) continue;
     const Pages pages = pages_of(part, layout.part_offsets[i]);
-    INGOT_TRY(apply_wishes(arena.base + pages.arena_offset, pages.bytes, false, wishes, detail));
+    INGOT_TRY(apply_arena_options(arena.base + pages.arena_offset, pages.bytes, false,
+                                  arena_options, detail));
   }
-  return apply_wishes(arena.base + layout.writable, arena.bytes - layout.writable, true, wishes,
-                      detail);
+  return apply_arena_options(arena.base + layout.writable, arena.bytes - layout.writable, true,
+                             arena_options, detail);
 }
 
 Status upload_weights(const OpenModel& model, const Layout& layout, Device& device, uint8_t* base,

@@ -9,8 +9,8 @@ namespace ingot {
 Status load_weights(const OpenModel& model, const Layout& layout, const Arena& arena,
                     ErrorDetail* detail);
 /// Huge pages, locking and touching for a reserved arena: its mapped parts, then what is private.
-Status apply_wishes(const OpenModel& model, const Layout& layout, const Arena& arena,
-                    const ArenaWishes& wishes, ErrorDetail* detail);
+Status apply_arena_options(const OpenModel& model, const Layout& layout, const Arena& arena,
+                           const ArenaOptions& arena_options, ErrorDetail* detail);
 /// Constants that the file stores in 16 bits, as f32 to where the kernels find them: in the arena
 /// at `base`, or, where `device` is given, in its memory at `base`.
 /// Errors   kFileRead kHashMismatch and those of the device.

@@ -22,7 +22,7 @@ CoreGraph chain(int length) {
 
 int refusal(CoreGraph&& g, const std::string& says) {
   try {
-    cast_model(std::move(g.model), {});
+    convert_model(std::move(g.model), {});
   } catch (const graph::CastError& error) {
     CAPTURE(error.message);
     CHECK(error.message.find(says) != std::string::npos);
@@ -34,8 +34,9 @@ int refusal(CoreGraph&& g, const std::string& says) {
 }  // namespace
 
 TEST_CASE(
-    "deep: a chain of twelve thousand instructions in one storage is cast, and its file proved") {
-  CastResult cast = cast_model(std::move(chain(12000).model), {});
+    "deep: a chain of twelve thousand instructions in one storage is converted, and its file "
+    "proved") {
+  ConversionResult cast = convert_model(std::move(chain(12000).model), {});
   CHECK(cast.report.instructions.size() == 12000);
   CHECK(cast.report.in_place >= 11998);
   CHECK(cast.report.arena_bytes <= 2 * 64);
@@ -47,7 +48,7 @@ TEST_CASE("deep: four times the length takes not much more than four times the t
     for (int round = 0; round < 3; round++) {
       CoreGraph g = chain(length);
       const std::clock_t begin = std::clock();
-      cast_model(std::move(g.model), {});
+      convert_model(std::move(g.model), {});
       best = std::min(best, double(std::clock() - begin) / CLOCKS_PER_SEC);
     }
     return best;

@@ -12,9 +12,9 @@ inline std::vector<uint8_t> firmware_model() {
   const ValueId y =
       g.node("Reshape", {g.conv(g.conv(x, 8, 3, 2), 8, 3, 2, "relu", -1, "depthwise")}, {1, 32});
   g.output(g.node("Linear", {y, g.weights({5, 32}), g.weights({5})}, {1, 5}));
-  CastOptions options;
+  ConvertOptions options;
   options.targets = {"mcu"};
-  return write_memory(cast_model(std::move(g.model), options).file);
+  return write_memory(convert_model(std::move(g.model), options).file);
 }
 
 }  // namespace ingot::cast

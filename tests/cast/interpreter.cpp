@@ -45,11 +45,11 @@ Status run_kernel(const KernelTable& table, OpCode op, const OpArguments& argume
 
 }  // namespace
 
-Tensors random_inputs(const Draft& draft, const Bindings& bindings, uint32_t seed) {
+Tensors random_inputs(const LoweredProgram& lowered, const Bindings& bindings, uint32_t seed) {
   std::mt19937 random(seed);
   Tensors inputs;
-  for (const PortSpec& port : draft.inputs) {
-    const TensorType type = evaluate_type(draft.at(port.value), bindings);
+  for (const PortSpec& port : lowered.inputs) {
+    const TensorType type = evaluate_type(lowered.at(port.value), bindings);
     std::vector<uint8_t> bytes(size_t(type.elements()) * size_t(dtype_bytes(type.dtype)));
     std::uniform_real_distribution<float> draw(-1, 1);
     for (size_t i = 0; i < size_t(type.elements()); i++) {
@@ -67,12 +67,12 @@ Tensors random_inputs(const Draft& draft, const Bindings& bindings, uint32_t see
 
 namespace {
 
-class DraftRun {
+class LoweredRun {
  public:
-  DraftRun(const Draft& draft, const Bindings& bindings)
-      : draft_(draft), bindings_(bindings), memory_(draft.values.size()) {
-    for (size_t i = 0; i < draft.values.size(); i++) {
-      const DraftValue& value = draft.values[i];
+  LoweredRun(const LoweredProgram& lowered, const Bindings& bindings)
+      : lowered_(lowered), bindings_(bindings), memory_(lowered.values.size()) {
+    for (size_t i = 0; i < lowered.values.size(); i++) {
+      const LoweredValue& value = lowered.values[i];
       const TensorType type = evaluate_type(value, bindings);
       uint64_t bytes = 0;
       if (!storage_bytes(type, &bytes)) throw std::runtime_error("size of " + value.name);
@@ -85,7 +85,7 @@ class DraftRun {
     }
   }
   void run(uint32_t subprogram) {
-    for (const DraftInstruction& i : draft_.subprograms[subprogram].instructions) {
+    for (const LoweredInstruction& i : lowered_.subprograms[subprogram].instructions) {
       if (const auto* branch = std::get_if<IfAttributes>(&i.attributes)) {
         const uint32_t taken = *memory_[size_t(i.inputs[0])].data() ? branch->then_subprogram
                                                                     : branch->else_subprogram;
@@ -118,29 +118,30 @@ class DraftRun {
   TensorView view(int32_t id) {
     TensorView v;
     if (id < 0) return v;
-    static_cast<TensorType&>(v) = evaluate_type(draft_.at(id), bindings_);
+    static_cast<TensorType&>(v) = evaluate_type(lowered_.at(id), bindings_);
     v.data = memory_[size_t(id)].data();
     return v;
   }
   Aligned& memory(int32_t id) { return memory_[size_t(id)]; }
 
  private:
-  const Draft& draft_;
+  const LoweredProgram& lowered_;
   const Bindings& bindings_;
   std::vector<Aligned> memory_;
 };
 
 }  // namespace
 
-Tensors run_draft(const Draft& draft, const Bindings& bindings, const Tensors& inputs) {
-  DraftRun run(draft, bindings);
-  for (const PortSpec& port : draft.inputs) {
+Tensors run_lowered(const LoweredProgram& lowered, const Bindings& bindings,
+                    const Tensors& inputs) {
+  LoweredRun run(lowered, bindings);
+  for (const PortSpec& port : lowered.inputs) {
     const std::vector<uint8_t>& bytes = inputs.at(port.name);
     if (!bytes.empty()) std::memcpy(run.memory(port.value).data(), bytes.data(), bytes.size());
   }
   run.run(0);
   Tensors outputs;
-  for (const PortSpec& port : draft.outputs) {
+  for (const PortSpec& port : lowered.outputs) {
     Aligned& memory = run.memory(port.value);
     outputs[port.name].assign(memory.data(), memory.data() + memory.bytes);
   }

@@ -1,12 +1,12 @@
-// tests/cast/interpreter.h - runs drafts and files without the session: a draft with a buffer for
-// each value and the oracle's kernels, a file from its bytes with the plan, a poisoned arena and
-// the kernels of a table.
+// tests/cast/interpreter.h - runs programs and files without the session: a program with a buffer
+// for each value and the oracle's kernels, a file from its bytes with the plan, a poisoned arena
+// and the kernels of a table.
 #pragma once
 #include <map>
 #include <string>
 #include <vector>
 
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 
 namespace ingot::cast {
 
@@ -14,10 +14,10 @@ using Tensors = std::map<std::string, std::vector<uint8_t>>;  // by port name, d
 
 /// Seeded f32 values in [-1, 1), zeros or small positive numbers for integers, for every input
 /// port.
-Tensors random_inputs(const Draft& draft, const Bindings& bindings, uint32_t seed);
+Tensors random_inputs(const LoweredProgram& lowered, const Bindings& bindings, uint32_t seed);
 
-/// @pre nothing in the draft is an alias: what lower() returns.
-Tensors run_draft(const Draft& draft, const Bindings& bindings, const Tensors& inputs);
+/// @pre nothing in the program is an alias: what lower() returns.
+Tensors run_lowered(const LoweredProgram& lowered, const Bindings& bindings, const Tensors& inputs);
 
 struct FileRun {
   Tensors outputs;

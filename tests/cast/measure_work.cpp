@@ -19,7 +19,7 @@ void measure(const std::string& path) {
   ingot::host::WorkBudget budget(path, size);
   const char* how = "converted";
   try {
-    ingot::cast::cast_source(path, {});
+    ingot::cast::convert_source(path, {});
   } catch (const ingot::graph::CastError&) {
     how = "refused";
   } catch (const ingot::host::Failure&) {

@@ -54,7 +54,7 @@ TEST_CASE(
     "choose_methods: off is off, a budget buys the best layers first, auto takes all that pay") {
   const graph::Model model =
       layers({{1, 14, 14, 256, 256}, {1, 56, 56, 64, 64}, {1, 7, 7, 512, 512}});
-  CastOptions options;
+  ConvertOptions options;
   CHECK(count_winograd(choose_methods(model, options, {})) == 2);
   options.winograd = WinogradMode::kOff;
   CHECK(count_winograd(choose_methods(model, options, {})) == 0);
@@ -70,7 +70,7 @@ TEST_CASE(
 
 TEST_CASE("choose_methods: a file for flash has no winograd unless a budget asks for it") {
   const graph::Model model = layers({{1, 56, 56, 64, 64}});
-  CastOptions options;
+  ConvertOptions options;
   set_targets(options, "mcu");
   CHECK(count_winograd(choose_methods(model, options, {})) == 0);
   set_winograd(options, "1000000");

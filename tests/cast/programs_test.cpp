@@ -1,5 +1,5 @@
 // Whole casts of small core graphs: the file, run from its plan with the scalar kernels, against
-// the lowered draft, run with a buffer a value and the oracle's kernels. Whatever views, in-place
+// the lowered program, run with a buffer a value and the oracle's kernels. Whatever views, in-place
 // results, chains or plans break shows here.
 #include <doctest/doctest.h>
 
@@ -15,40 +15,40 @@ namespace ingot::cast {
 namespace {
 
 struct Checked {
-  CastReport report;
+  ConversionReport report;
   std::vector<uint8_t> file;
 };
 
 /// Casts, runs and compares under every binding.
-Checked cast_and_compare(const CoreGraph& graph, const std::vector<Bindings>& bindings,
-                         const CastOptions& options) {
-  CastOptions plain = options;
+Checked convert_and_compare(const CoreGraph& graph, const std::vector<Bindings>& bindings,
+                            const ConvertOptions& options) {
+  ConvertOptions plain = options;
   plain.winograd = WinogradMode::kOff;
-  CastReport ignored;
-  const Draft draft = lower(graph.model, plain, &ignored);
+  ConversionReport ignored;
+  const LoweredProgram lowered = lower(graph.model, plain, &ignored);
   graph::Model copy = graph.model;
-  const CastResult cast = cast_model(std::move(copy), options);
+  const ConversionResult cast = convert_model(std::move(copy), options);
   Checked checked{cast.report, write_memory(cast.file)};
   for (uint32_t seed = 0; seed < 3; seed++)  // of the inputs, so that conditions go both ways
     for (const Bindings& binding : bindings) {
-      const Tensors inputs = random_inputs(draft, binding, seed);
-      const Tensors expected = run_draft(draft, binding, inputs);
+      const Tensors inputs = random_inputs(lowered, binding, seed);
+      const Tensors expected = run_lowered(lowered, binding, inputs);
       const FileRun run = run_file(checked.file, binding, inputs, *cpu_kernels("scalar"));
       REQUIRE(run.error == "");
-      for (const PortSpec& port : draft.outputs) {
+      for (const PortSpec& port : lowered.outputs) {
         CAPTURE(port.name);
-        const double limit = draft.at(port.value).dtype == DType::kF32 ? 3e-5 : 0;
+        const double limit = lowered.at(port.value).dtype == DType::kF32 ? 3e-5 : 0;
         CHECK(difference(run.outputs.at(port.name), expected.at(port.name),
-                         draft.at(port.value).dtype) <= limit);
+                         lowered.at(port.value).dtype) <= limit);
       }
     }
   return checked;
 }
 
 Checked check(const CoreGraph& graph, const std::vector<Bindings>& bindings = {{}},
-              const CastOptions& options = {}) {
+              const ConvertOptions& options = {}) {
   try {
-    return cast_and_compare(graph, bindings, options);
+    return convert_and_compare(graph, bindings, options);
   } catch (const graph::CastError& error) {
     FAIL(error.message);
   }
@@ -220,8 +220,8 @@ TEST_CASE("cast: the same model gives the same bytes") {
     const ValueId x = g.input("x", {1, 12, 12, 16});
     const ValueId a = g.conv(x, 16, 3), b = g.conv(a, 16, 3);
     g.output(g.concat({a, b}, 3));
-    CastOptions options;
-    return write_memory(cast_model(std::move(g.model), options).file);
+    ConvertOptions options;
+    return write_memory(convert_model(std::move(g.model), options).file);
   };
   CHECK(bytes() == bytes());
 }

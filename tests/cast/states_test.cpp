@@ -1,5 +1,5 @@
-// Pairs of ports as state: a file that keeps them against the same model cast plainly, its outputs
-// fed back by hand, bit for bit over several runs; and what is refused.
+// Pairs of ports as state: a file that keeps them against the same model converted plainly, its
+// outputs fed back by hand, bit for bit over several runs; and what is refused.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,15 +18,15 @@ using Pairs = std::vector<StatePair>;
 
 /// A cast model and its session.
 struct Running {
-  CastReport report;
+  ConversionReport report;
   Bytes file;
   Model model;
   Session session;
 
-  Running(const CoreGraph& graph, const CastOptions& options,
+  Running(const CoreGraph& graph, const ConvertOptions& options,
           const std::vector<ingot_binding>& bindings = {}) {
     graph::Model copy = graph.model;
-    CastResult cast = cast_model(std::move(copy), options);
+    ConversionResult cast = convert_model(std::move(copy), options);
     report = std::move(cast.report);
     const Bytes written = write_memory(cast.file);
     file.resize(written.size() + 64);
@@ -63,8 +63,8 @@ struct Running {
   }
 };
 
-CastOptions with(const Pairs& pairs) {
-  CastOptions options;
+ConvertOptions with(const Pairs& pairs) {
+  ConvertOptions options;
   options.states = pairs;
   return options;
 }
@@ -81,9 +81,9 @@ Bytes random_floats(size_t bytes, uint32_t seed) {
 
 /// Both casts over six runs; the plain one is fed back by hand. Returns the report of the one with
 /// state.
-CastReport check(const CoreGraph& graph, const Pairs& pairs,
-                 const std::vector<std::string>& outputs,
-                 const std::vector<ingot_binding>& bindings = {}) {
+ConversionReport check(const CoreGraph& graph, const Pairs& pairs,
+                       const std::vector<std::string>& outputs,
+                       const std::vector<ingot_binding>& bindings = {}) {
   Running plain(graph, {}, bindings), kept(graph, with(pairs), bindings);
   CHECK(kept.model.summary().state_count == pairs.size());
   CHECK(kept.model.summary().input_count == plain.model.summary().input_count - pairs.size());
@@ -113,10 +113,10 @@ ValueId named(CoreGraph* g, const std::string& name, ValueId id) {
   return id;
 }
 
-std::string refusal(const CoreGraph& graph, const CastOptions& options, int exit_code) {
+std::string refusal(const CoreGraph& graph, const ConvertOptions& options, int exit_code) {
   try {
     graph::Model copy = graph.model;
-    (void)cast_model(std::move(copy), options);
+    (void)convert_model(std::move(copy), options);
   } catch (const graph::CastError& error) {
     CHECK(error.exit_code == exit_code);
     return error.message;
@@ -137,7 +137,7 @@ TEST_CASE("state: a sum is computed over the state it replaces, without a copy")
   const ValueId next = named(&g, "next", g.add_to(s, x));
   g.output(named(&g, "y", g.relu(next)));
   g.output(next);
-  const CastReport report = check(g, {{"s", "next"}}, {"y"});
+  const ConversionReport report = check(g, {{"s", "next"}}, {"y"});
   CHECK(report.states == 1);
   CHECK(report.states_in_place == 1);
   CHECK(report.copies.empty());
@@ -158,7 +158,7 @@ TEST_CASE("state: readers are moved before the next value where they can be") {
   const ValueId next = named(&g, "next", g.relu(x));
   g.output(named(&g, "y", g.relu(s)));
   g.output(next);
-  const CastReport report = check(g, {{"s", "next"}}, {"y"});
+  const ConversionReport report = check(g, {{"s", "next"}}, {"y"});
   CHECK(report.states_in_place == 1);
 }
 
@@ -251,7 +251,7 @@ TEST_CASE("state: initial values") {
   const ValueId next = named(&g, "next", g.add_to(s, x));
   g.output(named(&g, "y", g.relu(next)));
   g.output(next);
-  CastOptions options;
+  ConvertOptions options;
   add_state(options, "s=next");
   set_state_init(options, "s=2.5");
   Running running(g, options);
@@ -284,7 +284,7 @@ TEST_CASE("state: pairs that make no sense are refused with what was found") {
       has(refused({{"state", "stateN"}, {"state", "wide"}}), "the input 'state' is in two pairs"));
   CHECK(has(refused({{"state", "stateN"}, {"other", "stateN"}}),
             "the output 'stateN' is in two pairs"));
-  CastOptions options;
+  ConvertOptions options;
   CHECK_THROWS_AS(add_state(options, "state"), const graph::CastError&);
   CHECK_THROWS_AS(add_state(options, "state="), const graph::CastError&);
   CHECK_THROWS_AS(set_state_init(options, "state=1"), const graph::CastError&);
@@ -301,12 +301,12 @@ TEST_CASE("state: ports that look like it are pointed out, others are not") {
   g.output(named(&g, "cn", g.relu(x)));  // another shape than c
   g.output(named(&g, "y", g.relu(c)));
   graph::Model copy = g.model;
-  const std::vector<std::string> hints = cast_model(std::move(copy), {}).report.hints;
+  const std::vector<std::string> hints = convert_model(std::move(copy), {}).report.hints;
   REQUIRE(hints.size() == 2);
   CHECK(has(hints[0], "--state state=stateN"));
   CHECK(has(hints[1], "--state h_in=h_out"));
   copy = g.model;
-  CHECK(cast_model(std::move(copy), with({{"state", "stateN"}})).report.hints.size() == 1);
+  CHECK(convert_model(std::move(copy), with({{"state", "stateN"}})).report.hints.size() == 1);
 }
 
 }  // namespace ingot::cast

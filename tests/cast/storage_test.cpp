@@ -22,8 +22,8 @@ using namespace ingot::cast;
 
 namespace {
 
-CastOptions stored_as(DType dtype) {
-  CastOptions options;
+ConvertOptions stored_as(DType dtype) {
+  ConvertOptions options;
   options.storage.dtype = dtype;
   options.winograd = WinogradMode::kOff;
   return options;
@@ -144,17 +144,17 @@ double distance(const Answer& a, const Answer& b) {
 
 const ingot_kernel_table* kernels_of(const char* isa) { return ingot_cpu_kernels(isa); }
 
-void expect_rounded_run(const std::string& source, const CastOptions& given, bool dense) {
+void expect_rounded_run(const std::string& source, const ConvertOptions& given, bool dense) {
   CAPTURE(source);
-  CastOptions plain_options = given;
+  ConvertOptions plain_options = given;
   plain_options.winograd = WinogradMode::kOff;
-  const CastResult plain = cast_source(source, plain_options);
+  const ConversionResult plain = convert_source(source, plain_options);
   const Answer exact = run(plain.file, kernels_of(nullptr), 1, plain.report.binding);
   for (const DType dtype : {DType::kF16, DType::kBF16}) {
     CAPTURE(int(dtype));
-    CastOptions options = plain_options;
+    ConvertOptions options = plain_options;
     options.storage.dtype = dtype;
-    const CastResult stored = cast_source(source, options);
+    const ConversionResult stored = convert_source(source, options);
     const Answer got = run(stored.file, kernels_of(nullptr), 1, stored.report.binding);
     CHECK(got.widened >= 2 * stored.report.storage.bytes_after);
     if (dense) CHECK(double(got.weights) < 0.52 * double(exact.weights));
@@ -186,8 +186,8 @@ TEST_CASE(
     "cost") {
   for (const DType dtype : {DType::kF16, DType::kBF16}) {
     const std::vector<float> w = numbers(64 * 32);
-    const CastResult plain = cast_model(linear(w, 64, 32), stored_as(DType::kF32));
-    const CastResult stored = cast_model(linear(w, 64, 32), stored_as(dtype));
+    const ConversionResult plain = convert_model(linear(w, 64, 32), stored_as(DType::kF32));
+    const ConversionResult stored = convert_model(linear(w, 64, 32), stored_as(dtype));
     const StorageReport& report = stored.report.storage;
     REQUIRE(report.tensors.size() == 2);
     CHECK(report.small == 0);
@@ -212,12 +212,13 @@ TEST_CASE(
     CHECK(plain.file.program.required_features.empty());
     CHECK(stored.file.program.required_features == std::vector<std::string>{"widened"});
     CHECK(write_memory(stored.file) ==
-          write_memory(cast_model(linear(w, 64, 32), stored_as(dtype)).file));
+          write_memory(convert_model(linear(w, 64, 32), stored_as(dtype)).file));
     const Answer got = run(stored.file, kernels_of(nullptr), 1, {});
     CHECK(got.outputs == run(rounded_on_the_host(stored.file), kernels_of(nullptr), 1, {}).outputs);
     CHECK(got.outputs != run(plain.file, kernels_of(nullptr), 1, {}).outputs);
   }
-  const CastResult tiny = cast_model(linear(numbers(64 * 8), 64, 8), stored_as(DType::kF16));
+  const ConversionResult tiny =
+      convert_model(linear(numbers(64 * 8), 64, 8), stored_as(DType::kF16));
   CHECK(tiny.report.storage.small == 1);  // the bias of 16 numbers with its padding
   CHECK(tiny.report.storage.tensors.size() == 1);
 }
@@ -228,20 +229,20 @@ TEST_CASE("storage: what overflows is refused with name, number and flags, all o
   w[99] = -80000;
   int code = 0;
   const std::string said =
-      message_of([&] { (void)cast_model(linear(w, 64, 32), stored_as(DType::kF16)); }, &code);
+      message_of([&] { (void)convert_model(linear(w, 64, 32), stored_as(DType::kF16)); }, &code);
   CHECK(code == 4);
   for (const char* part : {"'layer.weight' has -80000 and 1 more", "65504", "--keep-fp32",
                            "--dtype bf16", "--allow-overflow"})
     CHECK_MESSAGE(said.find(part) != std::string::npos, said);
-  CHECK_NOTHROW((void)cast_model(linear(w, 64, 32), stored_as(DType::kBF16)));
-  CastOptions options = stored_as(DType::kF16);
+  CHECK_NOTHROW((void)convert_model(linear(w, 64, 32), stored_as(DType::kBF16)));
+  ConvertOptions options = stored_as(DType::kF16);
   options.storage.allow_overflow = true;
-  const CastResult allowed = cast_model(linear(w, 64, 32), options);
+  const ConversionResult allowed = convert_model(linear(w, 64, 32), options);
   CHECK(allowed.report.storage.tensors[0].overflowed == 2);
   CHECK(allowed.report.notes.back().find("2 became infinite, as allowed") != std::string::npos);
   options.storage.allow_overflow = false;
   options.storage.keep_fp32 = {"*.wei*t"};
-  const CastResult kept = cast_model(linear(w, 64, 32), options);
+  const ConversionResult kept = convert_model(linear(w, 64, 32), options);
   CHECK(kept.report.storage.kept == 1);
   REQUIRE(kept.report.storage.tensors.size() == 1);
   CHECK(kept.report.storage.tensors[0].name == "layer.bias");
@@ -253,18 +254,19 @@ TEST_CASE(
   w[0] = 1e-9f, w[1] = -2e-9f;  // to zero
   w[2] = 1.1e-6f;               // subnormal, rounded
   w[3] = 0x1p-20f;              // subnormal, exact
-  const StorageReport report = cast_model(linear(w, 64, 32), stored_as(DType::kF16)).report.storage;
+  const StorageReport report =
+      convert_model(linear(w, 64, 32), stored_as(DType::kF16)).report.storage;
   CHECK(report.tensors[0].to_zero == 2);
   CHECK(report.tensors[0].subnormal == 1);
   CHECK(report.tensors[0].largest == 1.0);
 }
 
 TEST_CASE("storage: a pattern that nothing matches names what is near") {
-  CastOptions options = stored_as(DType::kF16);
+  ConvertOptions options = stored_as(DType::kF16);
   options.storage.keep_fp32 = {"layer.weigth"};
   int code = 0;
   const std::string said =
-      message_of([&] { (void)cast_model(linear(numbers(2048), 64, 32), options); }, &code);
+      message_of([&] { (void)convert_model(linear(numbers(2048), 64, 32), options); }, &code);
   CHECK(code == 5);
   CHECK_MESSAGE(said.find("did you mean 'layer.weight'") != std::string::npos, said);
 }
@@ -283,7 +285,7 @@ TEST_CASE(
   const ValueId x = g.input("x", {20, 32});
   const ValueId picked = g.node("Gather", {data, where}, {20, 32}, {{"axis", int64_t(0)}});
   g.output(g.node("Concat", {x, picked}, {40, 32}, {{"axis", int64_t(0)}}));
-  const CastResult result = cast_model(std::move(g.model), stored_as(DType::kF16));
+  const ConversionResult result = convert_model(std::move(g.model), stored_as(DType::kF16));
   for (const ValueSpec& value : result.file.program.values)
     if (value.kind == ValueKind::kConstant)
       CHECK((value.stored == DType::kF16) == (value.dtype == DType::kF32));
@@ -296,14 +298,14 @@ TEST_CASE(
 }
 
 TEST_CASE("storage: the largest files keep what is only widened in a weight part of its own") {
-  const CastResult result =
-      cast_model(linear(numbers(600 * 600), 600, 600), stored_as(DType::kF16));
+  const ConversionResult result =
+      convert_model(linear(numbers(600 * 600), 600, 600), stored_as(DType::kF16));
   for (const ValueSpec& value : result.file.program.values)
     if (value.kind == ValueKind::kConstant) CHECK(value.segment == 0);  // nothing else is there
-  CastOptions options = stored_as(DType::kF16);
+  ConvertOptions options = stored_as(DType::kF16);
   options.storage.keep_fp32 = {"layer.bias"};
   for (const ValueSpec& value :
-       cast_model(linear(numbers(600 * 600), 600, 600), options).file.program.values)
+       convert_model(linear(numbers(600 * 600), 600, 600), options).file.program.values)
     if (value.kind == ValueKind::kConstant)
       CHECK(value.segment == (value.stored == DType::kF16 ? 1 : 0));
 }
@@ -312,7 +314,7 @@ TEST_CASE(
     "storage: networks of every kind of source give what their rounded constants give, on every "
     "instruction set") {
   const std::string root = INGOT_SOURCE_DIR;
-  CastOptions digits;
+  ConvertOptions digits;
   digits.dims = {"n=1"};
   expect_rounded_run(root + "/examples/digits/digits.onnx", digits, true);
   expect_rounded_run(root + "/tests/torch/data/picture.pt2", {}, false);

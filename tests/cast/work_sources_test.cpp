@@ -31,9 +31,9 @@ Cost cost_of(const std::string& bytes, const std::string& ending) {
   Cost cost;
   const host::WorkBudget budget("test", bytes.size());
   try {
-    CastOptions options;
+    ConvertOptions options;
     if (ending == ".pt") options.input_shapes = {"x=2x4"};
-    cast_source(file.path(), options);
+    convert_source(file.path(), options);
   } catch (const graph::CastError& error) {
     cost.exit = error.exit_code;
     cost.said = error.message;

@@ -181,7 +181,7 @@ uint64_t work_of(const std::string& bytes) {
   std::ofstream(file.path(), std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
   const host::WorkBudget budget("test", bytes.size());
   try {
-    cast_source(file.path(), {});
+    convert_source(file.path(), {});
   } catch (const graph::CastError& error) {
     FAIL(error.message);
   }
@@ -214,7 +214,7 @@ TEST_CASE("work: a dimension of too many symbols is refused with the limit, at o
     std::ofstream(file.path(), std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
     const host::WorkBudget budget("test", bytes.size());
     try {
-      cast_source(file.path(), {});
+      convert_source(file.path(), {});
       FAIL("was converted");
     } catch (const graph::CastError& error) {
       CHECK(error.exit_code == 4);
@@ -241,7 +241,7 @@ TEST_CASE("work: wherever the budget ends, one line says so") {
       host::WorkBudget::set_factor(double(steps * part / 24) / all);
       std::string said;
       try {
-        cast_source(file.path(), {});
+        convert_source(file.path(), {});
       } catch (const host::Failure& failure) {
         said = failure.message();
       } catch (const graph::CastError& error) {
@@ -261,7 +261,7 @@ TEST_CASE("work: what is out of proportion is refused by name, with the way to a
   std::string said;
   int exit = 0;
   try {
-    cast_source(file.path(), {});
+    convert_source(file.path(), {});
   } catch (const host::Failure& failure) {
     said = failure.message();
     exit = int(failure.exit());
@@ -270,7 +270,7 @@ TEST_CASE("work: what is out of proportion is refused by name, with the way to a
   CHECK(exit == 4);
   CHECK(said.find("steps of work") != std::string::npos);
   CHECK(said.find("--limit") != std::string::npos);
-  CHECK_NOTHROW(cast_source(file.path(), {}));
+  CHECK_NOTHROW(convert_source(file.path(), {}));
 }
 
 TEST_CASE("work: memory that a file asks for is refused before it is taken") {

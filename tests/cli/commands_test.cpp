@@ -110,7 +110,8 @@ TEST_CASE("inspect: says inputs, outputs, open dimensions and sizes, as text and
 }
 
 TEST_CASE(
-    "inspect: a source that can be cast, and one that cannot with all that stands in the way") {
+    "inspect: a source that can be converted, and one that cannot with all that stands in the "
+    "way") {
   const Json yes = json_of(run({"inspect", data("batch.onnx"), "--json"}));
   CHECK(yes["castable"] == true);
   CHECK(yes["op_counts"]["Gemm"] == 1);

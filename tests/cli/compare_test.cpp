@@ -8,17 +8,17 @@
 using namespace cli_test;
 using Json = nlohmann::json;
 
-TEST_CASE("compare: a file that does what its source does departs nowhere") {
+TEST_CASE("compare: a file that does what its source does diverges nowhere") {
   const Folder folder;
   const std::string file = cast(folder, "linear");
   Ran ran = run({"compare", data("linear.onnx"), file, "--golden", data("linear.npz")});
   INFO(ran.err);
   CHECK(ran.exit == 0);
-  CHECK(ran.out.rfind("no departure\n", 0) == 0);
+  CHECK(ran.out.rfind("no divergence\n", 0) == 0);
   ran = run({"compare", data("linear.onnx"), file, "--json"});  // made inputs
   REQUIRE(ran.exit == 0);
   const Json report = Json::parse(ran.out);
-  CHECK(report["departs"] == false);
+  CHECK(report["diverges"] == false);
   CHECK(report["is_fresh_cast"] == true);
   CHECK(report["instructions_compared"] == report["instructions"].size());
   CHECK(report["outputs_against"] == "source");
@@ -123,7 +123,7 @@ TEST_CASE("compare: equal means that something on every output's path was compar
   CAPTURE(ran.err);
   CHECK(ran.exit == 6);
   CHECK(is_one_error_line(ran.err));
-  CHECK(ran.out.find("no departure") == std::string::npos);
+  CHECK(ran.out.find("no divergence") == std::string::npos);
   for (const char* part : {"'y'", "'z'", "0 of", "instructions were", "options of its conversion"})
     CHECK(ran.err.find(part) != std::string::npos);
   // One output has its twin, the other is in the source alone, or in the file alone.
@@ -136,7 +136,7 @@ TEST_CASE("compare: equal means that something on every output's path was compar
   const Json report = Json::parse(ran.out);
   CHECK(report["uncompared_outputs"] == Json({"z"}));
   CHECK(report["equal"] == false);
-  CHECK(report["departs"] == false);
+  CHECK(report["diverges"] == false);
   CHECK(run({"compare", data("half_stranger.onnx"), half}).exit == 0);
 }
 

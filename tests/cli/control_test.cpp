@@ -76,7 +76,7 @@ TEST_CASE(
   const Ran beyond = answer(16, true);
   CHECK(beyond.exit != 0);
   CHECK(is_one_error_line(beyond.err));
-  CHECK(beyond.err.find("not cast for this branch") != std::string::npos);
+  CHECK(beyond.err.find("not converted for this branch") != std::string::npos);
   for (const int64_t extent : {7, 40}) CHECK(answer(extent, false).exit == 5);
 }
 

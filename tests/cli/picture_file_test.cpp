@@ -18,10 +18,10 @@ const RunOptions& fake_gpu() {
   return options;
 }
 
-std::string convert(const Folder& folder, const std::string& picture, const std::string& name) {
-  const Ran ran = run({"convert", data("picture.onnx"), "-o", folder / name, "--picture",
-                       "x=" + picture, "--check"},
-                      {});
+std::string convert(const Folder& folder, const std::string& image, const std::string& name) {
+  const Ran ran = run(
+      {"convert", data("picture.onnx"), "-o", folder / name, "--image", "x=" + image, "--check"},
+      {});
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
   return folder / name;
 }
@@ -44,7 +44,7 @@ std::vector<Array> answers(const Folder& folder, const std::string& model, const
 
 constexpr int kWidth = 26, kHeight = 20;
 
-/// R, G, B of a smooth picture, so that JPEG keeps it.
+/// R, G, B of a smooth image, so that JPEG keeps it.
 std::vector<uint8_t> smooth_rgb() {
   std::vector<uint8_t> rgb;
   for (int y = 0; y < kHeight; y++)
@@ -100,7 +100,7 @@ std::string png_of(const std::string& pixels, int width, int height, int channel
   return "\x89PNG\r\n\x1a\n" + chunk("IHDR", head) + chunk("IDAT", stream) + chunk("IEND", "");
 }
 
-/// Whether this build reads pictures of a kind; else it has to say which package is missing.
+/// Whether this build reads images of a kind; else it has to say which package is missing.
 bool reads(const Folder& folder, const std::string& model, const std::string& file) {
   const Ran ran = run({"run", model, "--inputs", file, "--outputs", folder / "out.npz"});
   if (ran.exit != 4) return true;
@@ -171,7 +171,7 @@ TEST_CASE("picture: ingot compare follows a file with a Picture node by node") {
     CAPTURE(format);
     const std::string model =
         convert(folder, std::string(format) + ":26x20,letterbox", "net.ingot");
-    const Ran ran = run({"compare", data("picture.onnx"), model, "--picture",
+    const Ran ran = run({"compare", data("picture.onnx"), model, "--image",
                          "x=" + std::string(format) + ":26x20,letterbox"});
     CAPTURE(ran.out);
     CAPTURE(ran.err);
@@ -193,9 +193,9 @@ TEST_CASE("picture: a PNG is a frame of R, G and B, of R, G, B and A, or gray") 
   for (const char* file : {"frame.png", "alpha.png"})
     for (const char* device : {"cpu", "cuda"})
       CHECK(bytes_of(answers(folder, model, folder / file, device)) == expected);
-  for (const char* picture :
+  for (const char* image :
        {"bgr:26x20,letterbox", "bgra:26x20,letterbox", "rgba:26x20,letterbox,pitch=120"})
-    CHECK(bytes_of(answers(folder, convert(folder, picture, "other.ingot"), folder / "frame.png",
+    CHECK(bytes_of(answers(folder, convert(folder, image, "other.ingot"), folder / "frame.png",
                            "cpu")) == expected);
   const std::string gray = plain.substr(0, kWidth * kHeight);
   spill(folder / "gray.raw", gray);
@@ -217,13 +217,12 @@ TEST_CASE("picture: a PNG is a frame of R, G and B, of R, G, B and A, or gray") 
   };
   refused(model_of_gray, "frame.png", 5, {"with colours", "takes gray frames", "x=rgb:26x20"});
   spill(folder / "small.png", png_of(plain.substr(0, 48), 4, 4, 3));
-  refused(model, "small.png", 5, {"of 4x4 pixels", "takes rgb 26x20", "--picture x=rgb:4x4"});
+  refused(model, "small.png", 5, {"of 4x4 pixels", "takes rgb 26x20", "--image x=rgb:4x4"});
   refused(convert(folder, "nv12:26x20,letterbox", "nv12.ingot"), "frame.png", 5,
-          {"takes nv12 frames", "--picture x=rgb:26x20", "ffmpeg"});
+          {"takes nv12 frames", "--image x=rgb:26x20", "ffmpeg"});
   refused(convert(folder, "nv12:26x20,letterbox,planes", "planes.ingot"), "frame.png", 5,
           {"has 2 inputs", ".npz"});
-  refused(cast(folder, "picture"), "frame.png", 5,
-          {"takes f32 [1,3,6,4]", "--picture x=rgb:26x20"});
+  refused(cast(folder, "picture"), "frame.png", 5, {"takes f32 [1,3,6,4]", "--image x=rgb:26x20"});
   spill(folder / "cut.png", slurp(folder / "frame.png").substr(0, 900));
   refused(model, "cut.png", 2, {"cut.png: "});
   std::string broken = slurp(folder / "frame.png");
@@ -286,17 +285,17 @@ TEST_CASE("picture: what a file is, is known by its content, whatever its length
     CHECK(bytes_of(answers(folder, model, folder / "png", "cpu")) ==
           bytes_of(answers(folder, model, folder / "raw", "cpu")));
   if (reads(folder, model, data("smooth.jpg")))
-    CHECK(exit_of(model, padded(slurp(data("smooth.jpg"))), "is a picture") == 5);
-  // Bytes of a frame that begin as a picture does and do not go on so.
+    CHECK(exit_of(model, padded(slurp(data("smooth.jpg"))), "is an image") == 5);
+  // Bytes of a frame that begin as an image does and do not go on so.
   for (const char* start :
        {"\xff\xd8\xff\x01", "\xff\xd8\xff\xff\xff\xff", "\x89PNG", "BM", "RIFF", "PK"})
     CHECK(exit_of(model, (start + gray).substr(0, 64), "") == 0);
   // Other formats are said, not taken for pixels.
-  CHECK(exit_of(model, padded("GIF89a" + gray), "a GIF picture") == 4);
-  CHECK(exit_of(model, padded("RIFF1234WEBPVP8 " + gray), "a WebP picture") == 4);
+  CHECK(exit_of(model, padded("GIF89a" + gray), "a GIF image") == 4);
+  CHECK(exit_of(model, padded("RIFF1234WEBPVP8 " + gray), "a WebP image") == 4);
   CHECK(exit_of(model, padded("RIFF1234WAVEfmt " + gray), "WAV audio") == 4);
-  CHECK(exit_of(model, padded(std::string("BM\x80\0\0\0", 6) + gray), "a BMP picture") == 4);
-  CHECK(exit_of(model, padded(std::string("II*\0\x10\0\0\0", 8) + gray), "a TIFF picture") == 4);
+  CHECK(exit_of(model, padded(std::string("BM\x80\0\0\0", 6) + gray), "a BMP image") == 4);
+  CHECK(exit_of(model, padded(std::string("II*\0\x10\0\0\0", 8) + gray), "a TIFF image") == 4);
   CHECK(exit_of(model, padded("<!DOCTYPE html>" + gray), "a web page") == 4);
   CHECK(exit_of(model, padded("version https://git-lfs" + gray), "LFS") == 4);
   // 4 bytes

@@ -1,5 +1,5 @@
-// --picture through the real binary: a network that takes frames answers as the plain network does
-// on pictures that this file prepares by its own arithmetic; frames as plain bytes; what is
+// --image through the real binary: a network that takes frames answers as the plain network does
+// on images that this file prepares by its own arithmetic; frames as plain bytes; what is
 // refused.
 #include <doctest/doctest.h>
 
@@ -142,9 +142,9 @@ void check_close(const std::vector<Array>& got, const std::vector<Array>& want, 
 }
 
 std::string convert(const Folder& folder, const std::string& source, const std::string& name,
-                    const std::string& picture) {
+                    const std::string& image) {
   std::vector<std::string> words = {"convert", source, "-o", folder / name};
-  if (!picture.empty()) words.insert(words.end(), {"--picture", picture});
+  if (!image.empty()) words.insert(words.end(), {"--image", image});
   const Ran ran = run(words);
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
   return folder / name;
@@ -203,6 +203,22 @@ TEST_CASE("picture: a published face detector on frames answers as on prepared p
                      360);
 }
 
+TEST_CASE("picture: --picture, as the version before has it, is --image") {
+  const Folder folder;
+  const std::string value = "x=i420:16x12,stretch,nearest";
+  const std::string now = convert(folder, data("picture.onnx"), "now.ingot", value);
+  for (const std::vector<std::string>& old :
+       {std::vector<std::string>{"--picture", value}, {"--picture=" + value}}) {
+    std::vector<std::string> words = {"convert", data("picture.onnx"), "-o", folder / "old.ingot"};
+    words.insert(words.end(), old.begin(), old.end());
+    CHECK(run(words).exit == 0);
+    CHECK(slurp(folder / "old.ingot") == slurp(now));
+  }
+  const Ran help = run({"convert", "--help"});
+  CHECK(help.out.find("--image") != std::string::npos);
+  CHECK(help.out.find("--picture") == std::string::npos);
+}
+
 TEST_CASE("picture: the report names the frame, and planes are inputs of their own") {
   const Folder folder;
   const std::string one =
@@ -232,10 +248,10 @@ TEST_CASE("picture: the report names the frame, and planes are inputs of their o
 
 TEST_CASE("picture: what is refused says what was found and what to do") {
   const Folder folder;
-  const auto refused = [&](const std::string& source, const std::string& picture, int exit,
+  const auto refused = [&](const std::string& source, const std::string& image, int exit,
                            std::vector<std::string> parts) {
-    CAPTURE(picture);
-    const Ran ran = run({"convert", data(source), "-o", folder / "no.ingot", "--picture", picture});
+    CAPTURE(image);
+    const Ran ran = run({"convert", data(source), "-o", folder / "no.ingot", "--image", image});
     CHECK(ran.exit == exit);
     CHECK(is_one_error_line(ran.err));
     for (const std::string& part : parts) {
@@ -267,8 +283,8 @@ TEST_CASE("picture: what is refused says what was found and what to do") {
   refused("picture.onnx", "x=rgb:16x12,stretch,planes", 1, {"has one plane"});
   refused("picture.onnx", "x=rgb:16x12,stretch,nhwc", 5, {"[1,3,6,4]", "nhwc"});
   refused("picture.onnx", "image=rgb:16x12,stretch", 5, {"no input of that name"});
-  refused("linear.onnx", "x=rgb:16x12,stretch", 5, {"f32 [1,4]", "no picture", "four dimensions"});
-  refused("embed.onnx", "ids=rgb:16x12,stretch", 5, {"i64 [1,5]", "no picture", "f32"});
+  refused("linear.onnx", "x=rgb:16x12,stretch", 5, {"f32 [1,4]", "no image", "four dimensions"});
+  refused("embed.onnx", "ids=rgb:16x12,stretch", 5, {"i64 [1,5]", "no image", "f32"});
   // A frame that is cut off.
   const std::string model =
       convert(folder, data("picture.onnx"), "model.ingot", "x=nv12:16x12,crop");

@@ -12,7 +12,7 @@ using Json = nlohmann::json;
 namespace {
 
 /// linear.onnx with weights that were saved by a parallel wrapper, elsewhere.
-std::string cast_trained(const Folder& folder, const std::string& name) {
+std::string convert_trained(const Folder& folder, const std::string& name) {
   const std::string model = folder / (name + ".ingot");
   const Ran ran =
       run({"convert", data("linear.onnx"), "--weights", data(name + ".pth"), "-o", model});
@@ -38,7 +38,7 @@ TEST_CASE(
     "place: the report says where each weight was trained, where it lies and why, and what auto "
     "passed over") {
   const Folder folder;
-  const std::string model = cast_trained(folder, "trained_cuda");
+  const std::string model = convert_trained(folder, "trained_cuda");
   const Json auto_report = Json::parse(run({"place", model, "--json"}).out);
   CHECK(auto_report["default"] == "cpu");
   CHECK(auto_report["devices"].size() == 1);
@@ -106,7 +106,7 @@ TEST_CASE(
 TEST_CASE(
     "place: a run gives the same bytes wherever weights lie, where they were trained among it") {
   const Folder folder;
-  const std::string model = cast_trained(folder, "trained_fakes");
+  const std::string model = convert_trained(folder, "trained_fakes");
   const auto expected = answer(folder, model, {});
   CHECK(answer(folder, model, {"--place", "*=fake:0"}) == expected);
   CHECK(answer(folder, model, {"--device", "fake:0", "--place", "s*.*.b*=fake:1"}) == expected);
@@ -119,7 +119,7 @@ TEST_CASE(
 
 TEST_CASE("place: devices, patterns and words that are not there are refused with what there is") {
   const Folder folder;
-  const std::string model = cast_trained(folder, "trained_cuda");
+  const std::string model = convert_trained(folder, "trained_cuda");
   const struct {
     std::vector<std::string> words;
     int exit;

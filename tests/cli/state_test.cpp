@@ -16,7 +16,7 @@ using ingot::host::read_npz;
 
 namespace {
 
-std::string cast_with_state(const Folder& folder) {
+std::string convert_with_state(const Folder& folder) {
   const std::string model = folder / "kept.ingot";
   const Ran ran = run({"convert", data("stream.onnx"), "--state", "s=sn", "-o", model});
   INFO(ran.err);
@@ -37,7 +37,7 @@ TEST_CASE(
     "--state: the pair leaves the ports; check and run follow the stream either way, with the same "
     "bits") {
   const Folder folder;
-  const std::string kept = cast_with_state(folder), plain = cast(folder, "stream");
+  const std::string kept = convert_with_state(folder), plain = cast(folder, "stream");
   const Json seen = Json::parse(run({"inspect", kept, "--json"}).out);
   REQUIRE(seen["state_variables"].size() == 1);
   CHECK(seen["states"] == 1);
@@ -84,7 +84,7 @@ TEST_CASE("--state: what does not fit is one line and exit code 5, and nothing i
 TEST_CASE(
     "run: state saved on one instruction set and loaded on another goes on with the same bits") {
   const Folder folder;
-  const std::string model = cast_with_state(folder);
+  const std::string model = convert_with_state(folder);
   const std::string version = run({"--version"}).out;
   std::vector<std::string> isas;
   for (const char* isa : {"scalar", "avx2", "avx512", "neon"})
@@ -119,7 +119,7 @@ TEST_CASE(
 
 TEST_CASE("run: a state that does not belong, or is damaged, is one line; nothing is written") {
   const Folder folder;
-  const std::string model = cast_with_state(folder), state = folder / "s.state";
+  const std::string model = convert_with_state(folder), state = folder / "s.state";
   REQUIRE(run({"run", model, "--inputs", data("stream.npz"), "--outputs", folder / "o.npz",
                "--save-state", state})
               .exit == 0);

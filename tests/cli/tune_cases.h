@@ -89,11 +89,11 @@ inline Json tune(const std::string& file, const Environment& environment = {},
   words.insert(words.end(), more.begin(), more.end());
   return Json::parse(must(words, environment).out);
 }
-inline Json choices(const std::string& file, const Environment& environment = {},
-                    std::vector<std::string> more = {}) {
+inline Json variants(const std::string& file, const Environment& environment = {},
+                     std::vector<std::string> more = {}) {
   std::vector<std::string> words = {"place", file, "--device", "cuda", "--json"};
   words.insert(words.end(), more.begin(), more.end());
-  return Json::parse(must(words, environment).out)["choices"];
+  return Json::parse(must(words, environment).out)["variants"];
 }
 
 /// The outputs' bytes, and how often each kernel ran.

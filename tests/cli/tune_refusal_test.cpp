@@ -22,12 +22,12 @@ TEST_CASE(
     const char* source;
     const char* why;
   } rows[] = {
-      {"an unknown name", [](cast::TuningSpec* t) { t->instructions[1].choice = "512x512"; },
+      {"an unknown name", [](cast::TuningSpec* t) { t->instructions[1].variant = "512x512"; },
        "ignored", "there is none"},
       {"a name of the exact rows",
-       [](cast::TuningSpec* t) { t->instructions[1].choice = "128x32"; }, "ignored",
+       [](cast::TuningSpec* t) { t->instructions[1].variant = "128x32"; }, "ignored",
        "there is none"},
-      {"no name", [](cast::TuningSpec* t) { t->instructions[1].choice = ""; }, "ignored",
+      {"no name", [](cast::TuningSpec* t) { t->instructions[1].variant = ""; }, "ignored",
        "there is none"},
       {"more parts than there may be", [](cast::TuningSpec* t) { t->instructions[1].parts = 4096; },
        "ignored", "there is none"},
@@ -53,12 +53,12 @@ TEST_CASE(
     std::vector<cast::TuningSpec> changed = sound;
     row.change(&changed[0]);
     rewrite(untuned, cast::encode_tunings(changed));
-    const Json choice = choices(untuned)[1];
-    CHECK(choice["source"] == row.source);
-    CHECK(has(choice["why"], row.why));
+    const Json variant = variants(untuned)[1];
+    CHECK(variant["source"] == row.source);
+    CHECK(has(variant["why"], row.why));
     const Answer got = answer(folder, untuned, "cuda");
     CHECK(got.outputs[1] == expected.outputs[1]);
-    if (choice["source"] == "ignored")
+    if (variant["source"] == "ignored")
       CHECK(has(must({"place", untuned, "--device", "cuda"}).out, "cannot be used"));
   }
 }

@@ -1,4 +1,4 @@
-// Which way is taken, by samples that a test makes up.
+// Which variant is taken, by samples that a test makes up.
 #include "tools/cli/tune/tune_search.h"
 
 #include <doctest/doctest.h>
@@ -9,19 +9,20 @@ TEST_CASE(
     "tune: the search takes the least median, the model's where that is hardly worse, and drops "
     "what is hopeless") {
   using cli::find_quickest;
-  std::vector<cli::WayTimes> times;
+  std::vector<cli::VariantTimes> times;
   uint64_t now = 0;
   const auto clock = [&] { return now; };
   cli::SearchLimits limits;
   limits.until_ns = 1000;
-  const auto search = [&](std::vector<double> truth, int spike_every) {
+  const auto search = [&](std::vector<double> reference_values, int spike_every) {
     now = 0;
     int samples = 0;
     return find_quickest(
-        truth.size(),
-        [&](size_t way) {
+        reference_values.size(),
+        [&](size_t variant) {
           now += 1;
-          return truth[way] * (spike_every && ++samples % spike_every == 0 ? 20 : 1) *
+          return reference_values[variant] *
+                 (spike_every && ++samples % spike_every == 0 ? 20 : 1) *
                  (1 + 0.004 * double(now % 3));
         },
         clock, limits, &times);
@@ -41,7 +42,7 @@ TEST_CASE(
   CHECK(times[0].samples.size() == 5);
   limits.until_ns = ~uint64_t{0}, limits.most_rounds = 9;  // never clear: ends all the same
   int calls[2] = {};
-  const auto wavering = [&](size_t way) { return 100.0 + 10 * (calls[way]++ % 2); };
+  const auto wavering = [&](size_t variant) { return 100.0 + 10 * (calls[variant]++ % 2); };
   CHECK(find_quickest(2, wavering, clock, limits, &times) == 0);
   CHECK(times[0].samples.size() == 9);
 }

@@ -1,5 +1,5 @@
-// ingot tune: the quickest way is found, recorded, and taken by later loads on that GPU and by no
-// other.
+// ingot tune: the quickest variant is found, recorded, and taken by later loads on that GPU and by
+// no other.
 #include <algorithm>
 
 #include "tests/cli/tune_cases.h"
@@ -14,7 +14,7 @@ TEST_CASE(
   const std::string before = slurp(net);
   const Answer untuned = answer(folder, net, "cuda");
   CHECK(untuned.kernels.count("conv2d_narrow") == 0);
-  for (const Json& choice : choices(net)) CHECK(choice["source"] == "model");
+  for (const Json& variant : variants(net)) CHECK(variant["source"] == "model");
   cli::FileParts old(net);
 
   const Json report = tune(net, kNarrowIsQuick);
@@ -23,10 +23,10 @@ TEST_CASE(
   REQUIRE(report["instructions"].size() == 2);
   const Json& conv = report["instructions"][0];
   CHECK(conv["op"] == "conv2d");
-  CHECK(conv["ways"].size() >= 5);
-  const Json& way = conv["ways"][conv["chosen"].get<size_t>()];
-  CHECK(way["choice"] == "128x32");
-  CHECK(way["nanoseconds"].get<double>() == doctest::Approx(200000));
+  CHECK(conv["variants"].size() >= 5);
+  const Json& chosen = conv["variants"][conv["chosen"].get<size_t>()];
+  CHECK(chosen["variant"] == "128x32");
+  CHECK(chosen["nanoseconds"].get<double>() == doctest::Approx(200000));
   CHECK(report["tuned_ns"].get<double>() < report["model_ns"].get<double>());
   for (const Json& output : report["outputs"]) CHECK(output["same_bits"] == true);
   CHECK(folder.names() == std::vector<std::string>{"in.npz", "net.ingot", "out.npz", "report"});
@@ -38,17 +38,17 @@ TEST_CASE(
     CHECK(tuned.read(kind) == old.read(kind));
   must({"place", net, "--trust", "hashes"});  // of all parts
 
-  for (const Json& choice : choices(net)) CHECK(choice["source"] == "tuned");
-  CHECK(choices(net)[0]["choice"] == "128x32");
+  for (const Json& variant : variants(net)) CHECK(variant["source"] == "tuned");
+  CHECK(variants(net)[0]["variant"] == "128x32");
   const Answer taken = answer(folder, net, "cuda");
   CHECK(taken.outputs == untuned.outputs);
   CHECK(taken.kernels.at("conv2d_narrow") == 2);  // both instructions
   CHECK(answer(folder, net, "cpu").outputs == untuned.outputs);
 
   const Environment elsewhere = {{"FAKE_CUDA_NAME", "another GPU"}};
-  for (const Json& choice : choices(net, elsewhere)) {
-    CHECK(choice["source"] == "model");
-    CHECK(has(choice["why"], "another GPU"));
+  for (const Json& variant : variants(net, elsewhere)) {
+    CHECK(variant["source"] == "model");
+    CHECK(has(variant["why"], "another GPU"));
   }
   const Answer foreign = answer(folder, net, "cuda", elsewhere);
   CHECK(foreign.outputs == untuned.outputs);
@@ -65,21 +65,22 @@ TEST_CASE(
                        {"FAKE_CUDA_TIMES", "conv2d_large=250000"}};
   tune(net, other);
   REQUIRE(tunings_of(net).size() == 2);
-  CHECK(choices(net)[0]["choice"] == "128x32");
-  CHECK(choices(net, other)[0]["choice"] == "128x64");
+  CHECK(variants(net)[0]["variant"] == "128x32");
+  CHECK(variants(net, other)[0]["variant"] == "128x64");
   tune(net, {{"FAKE_CUDA_TIMES", "conv2d_square=250000"}});
   const std::vector<cast::TuningSpec> records = tunings_of(net);
   REQUIRE(records.size() == 2);
   CHECK(records[0].gpu == "emulated GPU 0");
-  CHECK(records[0].instructions[0].choice == "64x64");
+  CHECK(records[0].instructions[0].variant == "64x64");
   CHECK(records[1].gpu == "another GPU");
-  CHECK(records[1].instructions[0].choice == "128x64");
+  CHECK(records[1].instructions[0].variant == "128x64");
   const Json report = Json::parse(must({"inspect", net, "--json"}).out);
   CHECK(report["tunings"].size() == 2);
   CHECK(has(must({"inspect", net}).out,
             "Tuned on: another GPU, 0.0, 4 multiprocessors: 2 instructions"));
-  CHECK(has(must({"place", net, "--device", "cuda"}).out,
-            "2 instructions with several ways: 2 tuned on this GPU, 0 by the model"));
+  CHECK(
+      has(must({"place", net, "--device", "cuda"}).out,
+          "2 instructions with several kernel variants: 2 tuned on this GPU, 0 by the cost model"));
   // The same file, cast anew, knows nothing of it.
   CHECK(Json::parse(must({"inspect", make_chain(folder), "--json"}).out)["tunings"].is_null());
 }
@@ -92,8 +93,8 @@ TEST_CASE(
   REQUIRE(untuned.kernels.count("add_splits") == 1);
   const Json report = tune(net, {{"FAKE_CUDA_TIMES", "add_splits=90000000"}});
   const Json& linear = report["instructions"][1];
-  CHECK(linear["ways"][0]["parts"] > 1);
-  CHECK(linear["ways"][linear["chosen"].get<size_t>()]["parts"] == 1);
+  CHECK(linear["variants"][0]["parts"] > 1);
+  CHECK(linear["variants"][linear["chosen"].get<size_t>()]["parts"] == 1);
   REQUIRE(report["outputs"].size() == 2);
   CHECK(report["outputs"][1]["same_bits"] == false);
   CHECK(report["outputs"][1]["largest_error"] > 0);
@@ -105,12 +106,12 @@ TEST_CASE(
   // More parts than the model's need more scratch: the session has it.
   std::vector<cast::TuningSpec> records = tunings_of(net);
   uint32_t most = 0;
-  for (const Json& way : linear["ways"])
-    if (way["choice"] == "64x64") most = std::max(most, way["parts"].get<uint32_t>());
+  for (const Json& variant : linear["variants"])
+    if (variant["variant"] == "64x64") most = std::max(most, variant["parts"].get<uint32_t>());
   REQUIRE(most > 1);
-  records[0].instructions[1].choice = "64x64", records[0].instructions[1].parts = most;
+  records[0].instructions[1].variant = "64x64", records[0].instructions[1].parts = most;
   rewrite(net, cast::encode_tunings(records));
-  CHECK(choices(net)[1]["parts"] == most);
+  CHECK(variants(net)[1]["parts"] == most);
   const Answer deeper = answer(folder, net, "cuda");
   CHECK(deeper.kernels.count("add_splits") == 1);
   CHECK(deeper.kernels.count("product_tf32_rows_64x64") == 1);
@@ -122,12 +123,12 @@ TEST_CASE("tune: a record holds for the dimensions that were bound") {
   const Environment quick = {
       {"FAKE_CUDA_TIMES", "product_tf32_rows_32x128=60000,add_splits=90000000"}};
   tune(net, quick, {"--dim", "N=6"});
-  CHECK(choices(net, {}, {"--dim", "N=6"})[1]["source"] == "tuned");
-  CHECK(choices(net, {}, {"--dim", "N=7"})[1]["source"] == "model");
+  CHECK(variants(net, {}, {"--dim", "N=6"})[1]["source"] == "tuned");
+  CHECK(variants(net, {}, {"--dim", "N=7"})[1]["source"] == "model");
   tune(net, quick, {"--dim", "N=7"});
   CHECK(tunings_of(net).size() == 2);
-  CHECK(choices(net, {}, {"--dim", "N=6"})[1]["source"] == "tuned");
-  CHECK(choices(net, {}, {"--dim", "N=7"})[1]["source"] == "tuned");
+  CHECK(variants(net, {}, {"--dim", "N=6"})[1]["source"] == "tuned");
+  CHECK(variants(net, {}, {"--dim", "N=7"})[1]["source"] == "tuned");
   const Answer six = answer(folder, net, "cuda");
   CHECK(six.kernels.count("product_tf32_rows_32x128") == 1);
 }
@@ -140,8 +141,8 @@ TEST_CASE(
   Environment noisy = kNarrowIsQuick;
   noisy.push_back({"FAKE_CUDA_NOISE", "5"});
   const Json report = tune(net, noisy);
-  CHECK(report["instructions"][0]["ways"][report["instructions"][0]["chosen"].get<size_t>()]
-              ["choice"] == "128x32");
+  CHECK(report["instructions"][0]["variants"][report["instructions"][0]["chosen"].get<size_t>()]
+              ["variant"] == "128x32");
   // Every kernel takes as long as every other, but for a block's nanosecond: the model's stays, and
   // is recorded.
   const Json level = tune(net);

@@ -11,7 +11,7 @@
 
 using namespace ingot;
 using namespace ingot::test;
-using cli::Culprit;
+using cli::DivergenceCause;
 
 using graph::Node;
 
@@ -24,22 +24,22 @@ struct Found {
   std::string text;
 };
 
-std::string described(const cli::DepartureAnswer& a) {
+std::string described(const cli::DivergenceAnswer& a) {
   return a.headline() + " (" + a.value + ": " + a.detail + ")";
 }
 
-Found found(const cli::DepartureAnswer& a, Culprit stage, const std::string& by,
+Found found(const cli::DivergenceAnswer& a, DivergenceCause stage, const std::string& by,
             const Names& nodes) {
   Found f;
   f.planted = true;
   f.text = described(a);
   const bool right_node = std::find(nodes.begin(), nodes.end(), a.node) != nodes.end();
-  f.located = a.culprit == stage && (by.empty() || a.pass.rfind(by, 0) == 0) && right_node;
+  f.located = a.cause == stage && (by.empty() || a.pass.rfind(by, 0) == 0) && right_node;
   return f;
 }
 
-cli::DepartureQuestion question(const std::string& network) {
-  cli::DepartureQuestion q;
+cli::DivergenceQuestion question(const std::string& network) {
+  cli::DivergenceQuestion q;
   q.source = networks().source(network);
   q.golden = networks().golden(network);
   q.session.threads = 1;
@@ -71,16 +71,17 @@ struct GraphFault {
 
 Found try_graph_fault(const GraphFault& fault) {
   Planted planted(fault.stage, fault.plant);
-  cli::DepartureQuestion q = question(fault.network);
+  cli::DivergenceQuestion q = question(fault.network);
   q.options.observe = planted.observer();
-  // The file is cast with the fault first, then compared by a build that has it too.
+  // The file is converted with the fault first, then compared by a build that has it too.
   const std::string path = networks().file("fault.ingot");
-  cast::write_file(cast::cast_source(q.source, q.options).file, path);
+  cast::write_file(cast::convert_source(q.source, q.options).file, path);
   q.file = path;
   q.options.observe = planted.observer();
   const bool is_import = std::string(fault.stage) == "import";
-  Found f = found(cli::find_departure(q), is_import ? Culprit::kImport : Culprit::kPass,
-                  fault.stage, fault.nodes);
+  Found f =
+      found(cli::find_divergence(q), is_import ? DivergenceCause::kImport : DivergenceCause::kPass,
+            fault.stage, fault.nodes);
   f.planted = planted.is_planted();
   return f;
 }
@@ -187,31 +188,31 @@ bool other_indices(graph::Model& model) {
 
 }  // namespace
 
-TEST_CASE("compare: nothing departs where nothing is wrong") {
+TEST_CASE("compare: nothing diverges where nothing is wrong") {
   for (const char* network : {"picture", "rows"}) {
     CAPTURE(network);
-    const cli::DepartureAnswer a = cli::find_departure(question(network));
+    const cli::DivergenceAnswer a = cli::find_divergence(question(network));
     INFO(described(a));
-    CHECK(a.culprit == Culprit::kNone);
+    CHECK(a.cause == DivergenceCause::kNone);
     CHECK(a.is_fresh_cast);
     CHECK(a.instructions_known == a.instructions_ran);
     CHECK(a.import_compared > 10);
-    cli::DepartureQuestion q = question(network);
+    cli::DivergenceQuestion q = question(network);
     q.golden.clear();
-    CHECK(cli::find_departure(q).culprit == Culprit::kNone);
+    CHECK(cli::find_divergence(q).cause == DivergenceCause::kNone);
   }
 }
 
 TEST_CASE(
     "compare: a state that is copied at the end of a run holds what the source's output says") {
-  cli::DepartureQuestion q = question("kept");
+  cli::DivergenceQuestion q = question("kept");
   cast::add_state(q.options, "s=sn");
-  const cli::DepartureAnswer a = cli::find_departure(q);
+  const cli::DivergenceAnswer a = cli::find_divergence(q);
   INFO(described(a));
-  CHECK(a.culprit == Culprit::kNone);
+  CHECK(a.cause == DivergenceCause::kNone);
   CHECK(a.instructions_known == a.instructions_ran);
   CHECK(a.outputs.size() == 2);
-  const auto is_copy = [](const cli::JudgedInstruction& i) { return i.op == "copy"; };
+  const auto is_copy = [](const cli::CheckedInstruction& i) { return i.op == "copy"; };
   CHECK(std::any_of(a.program.instructions.begin(), a.program.instructions.end(), is_copy));
 }
 
@@ -375,11 +376,11 @@ TEST_CASE(
     "compare: with outputs alone a wrong import is known, and the node is among those that it can "
     "be") {
   Planted planted("import", set("LeakyRelu", "relu2", "alpha", 0.01));
-  cli::DepartureQuestion q = question("picture");
+  cli::DivergenceQuestion q = question("picture");
   q.golden = networks().outputs_golden("picture");
   q.options.observe = planted.observer();
-  const cli::DepartureAnswer a = cli::find_departure(q);
-  CHECK(a.culprit == Culprit::kImport);
+  const cli::DivergenceAnswer a = cli::find_divergence(q);
+  CHECK(a.cause == DivergenceCause::kImport);
   const auto is_it = [&](uint32_t s) { return a.source_nodes[s].output == "relu2"; };
   CHECK(std::any_of(a.suspects.begin(), a.suspects.end(), is_it));
   CHECK(a.suspects.size() < a.source_nodes.size());
@@ -411,33 +412,33 @@ TEST_CASE("compare: a wrong kernel is named with the first node that it computed
   };
   Tally tally{"kernels"};
   for (const KernelFault& fault : faults) {
-    cli::DepartureQuestion q = question(fault.network);
+    cli::DivergenceQuestion q = question(fault.network);
     q.open.kernels = reinterpret_cast<const ingot_kernel_table*>(broken_table(fault.kernel));
     REQUIRE(q.open.kernels);
-    tally.count(fault.kernel,
-                found(cli::find_departure(q), Culprit::kKernel, fault.kernel, fault.nodes));
+    tally.count(fault.kernel, found(cli::find_divergence(q), DivergenceCause::kKernel, fault.kernel,
+                                    fault.nodes));
   }
 }
 
 TEST_CASE("compare: a file whose weights were packed wrongly is named with its instruction") {
-  struct CastFault {
+  struct ConversionFault {
     const char* network;
     const char* weights;
     const char* op;
     Names nodes;
   };
-  const CastFault faults[] = {{"picture", "w1", "conv2d", {"relu1", "norm1", "conv1"}},
-                              {"picture", "w2", "conv2d", {"relu2", "sum2", "conv2"}},
-                              {"picture", "wf", "linear", {"dense"}},
-                              {"rows", "r", "recurrent", {"states"}}};
-  Tally tally{"casting"};
-  for (const CastFault& fault : faults) {
-    cli::DepartureQuestion q = question(fault.network);
+  const ConversionFault faults[] = {{"picture", "w1", "conv2d", {"relu1", "norm1", "conv1"}},
+                                    {"picture", "w2", "conv2d", {"relu2", "sum2", "conv2"}},
+                                    {"picture", "wf", "linear", {"dense"}},
+                                    {"rows", "r", "recurrent", {"states"}}};
+  Tally tally{"conversion"};
+  for (const ConversionFault& fault : faults) {
+    cli::DivergenceQuestion q = question(fault.network);
     q.file = networks().file("weights.ingot");
     Found f;
     if (write_with_wrong_weights(q.source, fault.weights, 17, 0.5f, q.file)) {
-      const cli::DepartureAnswer a = cli::find_departure(q);
-      f = found(a, Culprit::kCast, fault.op, fault.nodes);
+      const cli::DivergenceAnswer a = cli::find_divergence(q);
+      f = found(a, DivergenceCause::kConversion, fault.op, fault.nodes);
       CHECK(!a.is_fresh_cast);
     }
     tally.count(fault.weights, f);

@@ -91,7 +91,7 @@ const KernelTable* broken_table(const std::string& kernel) {
 
 bool write_with_wrong_weights(const std::string& source, const std::string& name, size_t index,
                               float by, const std::string& path) {
-  cast::FileSpec file = cast::cast_source(source, {}).file;
+  cast::FileSpec file = cast::convert_source(source, {}).file;
   for (cast::ValueSpec& value : file.program.values) {
     if (value.name != name || value.kind != ValueKind::kConstant ||
         value.packing == Packing::kDense)

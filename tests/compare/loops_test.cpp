@@ -10,13 +10,13 @@
 
 using namespace ingot;
 using namespace ingot::test;
-using cli::Culprit;
+using cli::DivergenceCause;
 using compare::Iterations;
 
 namespace {
 
-cli::DepartureQuestion question() {
-  cli::DepartureQuestion q;
+cli::DivergenceQuestion question() {
+  cli::DivergenceQuestion q;
   q.source = networks().source("loops");
   q.golden = networks().golden("loops");
   q.session.threads = 1;
@@ -30,29 +30,29 @@ struct LoopTally {
 LoopTally g_loop_tally;
 
 /// Checks who is blamed, for which node, and since when.
-void check_blamed(const cli::DepartureAnswer& a, Culprit culprit, const std::string& by,
+void check_blamed(const cli::DivergenceAnswer& a, DivergenceCause cause, const std::string& by,
                   const std::vector<std::string>& nodes, const Iterations& iterations) {
   const std::string text = a.headline() + " (" + a.value + ": " + a.detail + ")";
   INFO(text);
   const bool is_right_node = std::count(nodes.begin(), nodes.end(), a.node) == 1;
-  CHECK(a.culprit == culprit);
+  CHECK(a.cause == cause);
   CHECK(a.pass.rfind(by, 0) == 0);
   CHECK(is_right_node);
   CHECK(a.iterations == iterations);
   g_loop_tally.planted++;
-  g_loop_tally.located += a.culprit == culprit && a.pass.rfind(by, 0) == 0 && is_right_node &&
-                          a.iterations == iterations;
+  g_loop_tally.located +=
+      a.cause == cause && a.pass.rfind(by, 0) == 0 && is_right_node && a.iterations == iterations;
 }
 
-cli::DepartureAnswer planted_in(const std::string& stage, const Change& change) {
+cli::DivergenceAnswer planted_in(const std::string& stage, const Change& change) {
   Planted planted(stage, change);
-  cli::DepartureQuestion q = question();
+  cli::DivergenceQuestion q = question();
   q.options.observe = planted.observer();
   const std::string path = networks().file("fault.ingot");
-  cast::write_file(cast::cast_source(q.source, q.options).file, path);
+  cast::write_file(cast::convert_source(q.source, q.options).file, path);
   q.file = path;
   q.options.observe = planted.observer();
-  cli::DepartureAnswer a = cli::find_departure(q);
+  cli::DivergenceAnswer a = cli::find_divergence(q);
   CHECK_MESSAGE(planted.is_planted(), "the fault could not be planted");
   return a;
 }
@@ -70,18 +70,18 @@ graph::Node* loop_of(graph::Model& model, const char* source) {
 
 }  // namespace
 
-TEST_CASE("compare: every instruction of a loop in a loop is judged, in every iteration") {
-  const cli::DepartureAnswer a = cli::find_departure(question());
+TEST_CASE("compare: every instruction of a loop in a loop is checked, in every iteration") {
+  const cli::DivergenceAnswer a = cli::find_divergence(question());
   const std::string text = a.headline() + " (" + a.value + ": " + a.detail + ")";
   INFO(text);
-  CHECK(a.culprit == Culprit::kNone);
+  CHECK(a.cause == DivergenceCause::kNone);
   CHECK(a.is_fresh_cast);
   CHECK(a.instructions_ran > 8);
   CHECK(a.instructions_known == a.instructions_ran);
   CHECK(a.notes.empty());
-  cli::DepartureQuestion q = question();
+  cli::DivergenceQuestion q = question();
   q.golden.clear();
-  CHECK(cli::find_departure(q).culprit == Culprit::kNone);
+  CHECK(cli::find_divergence(q).cause == DivergenceCause::kNone);
 }
 
 TEST_CASE("compare: a pass that is wrong in the body of a loop") {
@@ -89,18 +89,18 @@ TEST_CASE("compare: a pass that is wrong in the body of a loop") {
     for (size_t i = 0; i < 16; i++)
       for (size_t j = 0; j < i; j++) std::swap(w[i * 16 + j], w[j * 16 + i]);
   };
-  check_blamed(planted_in("canonicalise", floats("hw", 1, transpose)), Culprit::kPass,
+  check_blamed(planted_in("canonicalise", floats("hw", 1, transpose)), DivergenceCause::kPass,
                "canonicalise", {"hw"}, {0});
   const auto third = [](std::vector<float>& gains) { gains[3] += 0.5f; };
-  check_blamed(planted_in("canonicalise", floats("gain", 0, third)), Culprit::kPass, "canonicalise",
-               {"gain"}, {3});
+  check_blamed(planted_in("canonicalise", floats("gain", 0, third)), DivergenceCause::kPass,
+               "canonicalise", {"gain"}, {3});
   const auto other_axis = [](graph::Model& model) {
     graph::Node* node = find_node(model, "Softmax", "share");
     if (node) node->attributes["axis"] = int64_t(0);
     return node != nullptr;
   };
-  check_blamed(planted_in("canonicalise", other_axis), Culprit::kPass, "canonicalise", {"share"},
-               {0, 0});
+  check_blamed(planted_in("canonicalise", other_axis), DivergenceCause::kPass, "canonicalise",
+               {"share"}, {0, 0});
 }
 
 TEST_CASE("compare: a pass that is wrong about a loop itself") {
@@ -110,7 +110,8 @@ TEST_CASE("compare: a pass that is wrong about a loop itself") {
     loop->attributes["most"] = graph::Dims{2};
     return true;
   };
-  check_blamed(planted_in("canonicalise", fewer), Culprit::kPass, "canonicalise", {"small"}, {0});
+  check_blamed(planted_in("canonicalise", fewer), DivergenceCause::kPass, "canonicalise", {"small"},
+               {0});
   const auto swapped = [](graph::Model& model) {
     graph::Node* loop = loop_of(model, "last");
     if (!loop) return false;
@@ -118,7 +119,8 @@ TEST_CASE("compare: a pass that is wrong about a loop itself") {
     std::swap(next[1], next[2]);
     return true;
   };
-  check_blamed(planted_in("canonicalise", swapped), Culprit::kPass, "canonicalise", {"last"}, {1});
+  check_blamed(planted_in("canonicalise", swapped), DivergenceCause::kPass, "canonicalise",
+               {"last"}, {1});
 }
 
 TEST_CASE("compare: a wrong kernel shows in the first iteration that it computes") {
@@ -132,19 +134,19 @@ TEST_CASE("compare: a wrong kernel shows in the first iteration that it computes
                           {"softmax", {"share"}, {0, 0}}};
   for (const Fault& fault : faults) {
     CAPTURE(fault.kernel);
-    cli::DepartureQuestion q = question();
+    cli::DivergenceQuestion q = question();
     q.open.kernels = reinterpret_cast<const ingot_kernel_table*>(broken_table(fault.kernel));
     REQUIRE(q.open.kernels);
-    check_blamed(cli::find_departure(q), Culprit::kKernel, fault.kernel, fault.nodes,
+    check_blamed(cli::find_divergence(q), DivergenceCause::kKernel, fault.kernel, fault.nodes,
                  fault.iterations);
   }
 }
 
 TEST_CASE("compare: weights that were packed wrongly are found in the body that reads them") {
-  cli::DepartureQuestion q = question();
+  cli::DivergenceQuestion q = question();
   q.file = networks().file("weights.ingot");
   REQUIRE(write_with_wrong_weights(q.source, "wl", 17, 0.5f, q.file));
-  const cli::DepartureAnswer a = cli::find_departure(q);
+  const cli::DivergenceAnswer a = cli::find_divergence(q);
   CHECK(!a.is_fresh_cast);
-  check_blamed(a, Culprit::kCast, "linear", {"hw", "mixed", "bent"}, {0});
+  check_blamed(a, DivergenceCause::kCast, "linear", {"hw", "mixed", "bent"}, {0});
 }

@@ -233,15 +233,15 @@ void Networks::make_goldens(const std::string& name) {
     all.push_back(input_of(model, id));
     inputs[model.values[size_t(id)].name] = compare::to_tensor(all.back());
   }
-  compare::GraphJudge judge(inputs, {});
-  judge.observe("import", model);
-  for (const auto& [output, tensor] : judge.outputs())
+  compare::GraphChecker check(inputs, {});
+  check.observe("import", model);
+  for (const auto& [output, tensor] : check.outputs())
     all.push_back(compare::to_array(tensor, DType::kF32, "out:" + output));
   host::write_npz(folder_ + "/" + name + "-outputs.npz", all);
-  for (const compare::SourceState& state : judge.source()) {
-    const compare::Tensor* tensor = judge.truth(state.outputs[0]);
+  for (const compare::SourceState& state : check.source()) {
+    const compare::Tensor* tensor = check.reference_values(state.outputs[0]);
     const std::string value = model.values[size_t(state.outputs[0])].name;
-    if (tensor && !judge.outputs().count(value))
+    if (tensor && !check.outputs().count(value))
       all.push_back(compare::to_array(*tensor, DType::kF32, "mid:" + value));
   }
   host::write_npz(folder_ + "/" + name + ".npz", all);

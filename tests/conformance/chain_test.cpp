@@ -142,7 +142,7 @@ void run(const ChainCase& c, uint32_t band_rows) {
     a.method = s.depthwise ? ConvMethod::kDepthwise : ConvMethod::kDirect,
     a.groups = s.depthwise ? uint32_t(channels) : 1;
     a.activation = s.act,
-    a.input_layout = i == 0 && c.nchw ? PictureLayout::kNchw : PictureLayout::kNhwc;
+    a.input_layout = i == 0 && c.nchw ? ChannelLayout::kNchw : ChannelLayout::kNhwc;
     a.residual_first = i + 1 == c.stages.size() && c.residual == Residual::kFirst;
     const int64_t slice = s.depthwise ? 1 : channels;
     const Weights weights =
@@ -190,7 +190,7 @@ TEST_CASE("chain: the contract refuses") {
       {"a chain's stages are direct or depthwise",
        [](ChainAttributes& t, Case&) { t.stages[0].method = ConvMethod(9); }},
       {"only the first stage of a chain reads nchw",
-       [](ChainAttributes& t, Case&) { t.stages[1].input_layout = PictureLayout::kNchw; }},
+       [](ChainAttributes& t, Case&) { t.stages[1].input_layout = ChannelLayout::kNchw; }},
       {"only the last stage of a chain has a residual",
        [](ChainAttributes& t, Case&) { t.stages[0].residual_first = true; }},
       {"depthwise has a group a channel",

@@ -85,7 +85,7 @@ TEST_CASE("combinations: conv2d") {
     const int64_t in = channels().in, out = method() == kDw ? in : channels().out;
     t.groups = method() == kDw ? uint32_t(in) : method() == kGrp ? groups() : 1;
     if (in % t.groups || out % t.groups) return false;
-    t.input_layout = nchw() ? PictureLayout::kNchw : PictureLayout::kNhwc;
+    t.input_layout = nchw() ? ChannelLayout::kNchw : ChannelLayout::kNhwc;
     t.activation = act(), t.residual_first = residual() == Residual::kFirst;
     const int64_t slice = in / t.groups, h = extent().h, w = extent().w;
     const int64_t oh = conv_extent<int64_t>(h, pads().top + pads().bottom, t.kernel_h, t.stride_h,
@@ -204,7 +204,7 @@ TEST_CASE("combinations: chain") {
       a.method = s.depthwise ? kDw : ConvMethod::kDirect,
       a.groups = s.depthwise ? uint32_t(deep) : 1;
       a.activation = i + 1 == count() ? last_act() : act();
-      a.input_layout = i == 0 && nchw() ? PictureLayout::kNchw : PictureLayout::kNhwc;
+      a.input_layout = i == 0 && nchw() ? ChannelLayout::kNchw : ChannelLayout::kNhwc;
       a.residual_first = i + 1 == count() && residual() == Residual::kFirst;
       const int64_t slice = s.depthwise ? 1 : deep, out = s.depthwise ? deep : s.out;
       if (h + 2 * s.pad < s.k || w + 2 * s.pad < s.k) return false;

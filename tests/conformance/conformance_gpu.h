@@ -9,12 +9,12 @@ namespace ingot::conformance {
 constexpr size_t kOperandGuard = 64;  // bytes on both sides of each operand that are nobody's
 
 /// False when the GPU has no kernel for these arguments; that is counted, and printed when the
-/// program ends. `order`: of the emulator's threads. `choice`: which of gpu_choices() ways; -1: the
-/// model's, unasked.
+/// program ends. `order`: of the emulator's threads. `variant`: which of gpu_variants() variants;
+/// -1: the model's, unasked.
 bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status* status,
-                int choice = -1);
+                int variant = -1);
 
-/// How many ways the GPU has to compute them; 0: none.
-int gpu_choices(OpCode op, const OpArguments& arguments);
+/// How many variants the GPU has to compute them; 0: none.
+int gpu_variants(OpCode op, const OpArguments& arguments);
 
 }  // namespace ingot::conformance

@@ -17,7 +17,7 @@ Conv2dAttributes attributes_of(const Conv2dCase& c) {
   t.dilation_w = c.dw;
   t.pad_top = c.top, t.pad_left = c.left, t.pad_bottom = c.bottom, t.pad_right = c.right,
   t.groups = c.groups;
-  t.method = c.method, t.input_layout = c.nchw ? PictureLayout::kNchw : PictureLayout::kNhwc;
+  t.method = c.method, t.input_layout = c.nchw ? ChannelLayout::kNchw : ChannelLayout::kNhwc;
   t.activation = c.act, t.residual_first = c.residual == Residual::kFirst;
   return t;
 }
@@ -142,7 +142,7 @@ TEST_CASE("conv2d: the contract refuses") {
        [](Conv2dAttributes& t, Case&) { t.activation.kind = Activation(200); }},
       {"conv2d.method is known", [](Conv2dAttributes& t, Case&) { t.method = ConvMethod(4); }},
       {"conv2d.input_layout is known",
-       [](Conv2dAttributes& t, Case&) { t.input_layout = PictureLayout(2); }},
+       [](Conv2dAttributes& t, Case&) { t.input_layout = ChannelLayout(2); }},
       {"direct and winograd convolutions have one group",
        [](Conv2dAttributes& t, Case&) { t.groups = 2; }},
       {"depthwise has a group a channel", [](Conv2dAttributes& t, Case&) { t.method = kDw; }},

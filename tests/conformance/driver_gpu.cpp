@@ -120,32 +120,32 @@ struct Coverage {
 
 }  // namespace
 
-int gpu_choices(OpCode op, const OpArguments& arguments) {
+int gpu_variants(OpCode op, const OpArguments& arguments) {
   const GpuTraits traits = gpu().traits();
-  const GpuRow* row =
+  const GpuKernelEntry* row =
       find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision::kExact);
-  GpuChoice choices[kMaxGpuChoices];
-  return row ? int(list_gpu_choices(*row, arguments, traits, GpuPrecision::kExact, choices)) : 0;
+  GpuVariant variants[kMaxGpuVariants];
+  return row ? int(list_gpu_variants(*row, arguments, traits, GpuPrecision::kExact, variants)) : 0;
 }
 
-bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t, Status* status, int choice) {
+bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t, Status* status, int variant) {
   static Coverage coverage;
   Operands operands(arguments);
   GpuWork work;
   work.traits = gpu().traits();
-  const GpuRow* row =
+  const GpuKernelEntry* row =
       find_gpu_row(ingot_cuda_kernel_set, op, operands.arguments(), work.traits, work.precision);
   (row ? coverage.run : coverage.left)[int(op)]++;
   if (!row) return false;
   // Listed for the host's addresses: what another alignment does not offer there is computed as the
   // model has it.
-  GpuChoice choices[kMaxGpuChoices];
-  if (choice >= 0) {
-    list_gpu_choices(*row, arguments, work.traits, work.precision, choices);
-    work.choice = &choices[choice];
+  GpuVariant variants[kMaxGpuVariants];
+  if (variant >= 0) {
+    list_gpu_variants(*row, arguments, work.traits, work.precision, variants);
+    work.variant = &variants[variant];
   }
   work.scratch_bytes =
-      gpu_scratch(*row, operands.arguments(), work.traits, work.precision, work.choice);
+      gpu_scratch(*row, operands.arguments(), work.traits, work.precision, work.variant);
   Guarded scratch(nullptr, work.scratch_bytes);
   const uint32_t none = 0;
   Guarded fault(&none, sizeof none);

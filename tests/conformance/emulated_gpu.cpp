@@ -12,18 +12,18 @@
 namespace ingot::conformance {
 namespace {
 
-/// How many cases of each operator ran, in other ways than the model's as well, and how many the
-/// GPU leaves to the CPU.
+/// How many cases of each operator ran, in other variants than the model's as well, and how many
+/// the GPU leaves to the CPU.
 struct Coverage {
   int run[kOpCodeCount] = {}, left[kOpCodeCount] = {};
-  std::map<std::string, int> ways;  // "Conv2d 128x64"
+  std::map<std::string, int> variants;  // "Conv2d 128x64"
   ~Coverage() {
     for (int i = 0; i < kOpCodeCount; i++)
       if (run[i] + left[i])
         std::printf("emulated GPU: %-20s %4d runs bit for bit, %d left to the CPU\n",
                     op_name(OpCode(i)), run[i], left[i]);
-    for (const auto& [way, runs] : ways)
-      std::printf("emulated GPU: %-30s asked for in %d runs\n", way.c_str(), runs);
+    for (const auto& [variant, runs] : variants)
+      std::printf("emulated GPU: %-30s asked for in %d runs\n", variant.c_str(), runs);
   }
 } coverage;
 
@@ -33,8 +33,8 @@ GpuTraits few_multiprocessors() {
   return traits;
 }
 
-/// Kernels and grids, so that a choice that is passed over does not look like one that is taken.
-std::vector<uint32_t> launches_of(const GpuRow& row, GpuWork work) {
+/// Kernels and grids, so that a variant that is passed over does not look like one that is taken.
+std::vector<uint32_t> launches_of(const GpuKernelEntry& row, GpuWork work) {
   std::vector<uint32_t> launches;
   work.sink = {&launches, [](void* user, const GpuLaunch& l) {
                  for (const uint32_t word : {uint32_t(l.kernel), l.grid_x, l.grid_y, l.grid_z})
@@ -45,12 +45,12 @@ std::vector<uint32_t> launches_of(const GpuRow& row, GpuWork work) {
   return launches;
 }
 
-/// The first choice is the model's, any other is something else.
-void check_choice(const GpuRow& row, GpuWork work, int choice) {
+/// The first variant is the model's, any other is something else.
+void check_variant(const GpuKernelEntry& row, GpuWork work, int variant) {
   const std::vector<uint32_t> chosen = launches_of(row, work);
-  work.choice = nullptr;
-  if ((launches_of(row, work) == chosen) != (choice == 0))
-    cuda::emulate::fail("a choice that is not what it says");
+  work.variant = nullptr;
+  if ((launches_of(row, work) == chosen) != (variant == 0))
+    cuda::emulate::fail("a variant that is not what it says");
 }
 
 /// Operands without addresses, as a session has them when it asks for scratch.
@@ -74,34 +74,34 @@ class Types {
 
 }  // namespace
 
-int gpu_choices(OpCode op, const OpArguments& arguments) {
+int gpu_variants(OpCode op, const OpArguments& arguments) {
   const GpuTraits traits = few_multiprocessors();
-  const GpuRow* row =
+  const GpuKernelEntry* row =
       find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision::kExact);
-  GpuChoice choices[kMaxGpuChoices];
-  return row ? int(list_gpu_choices(*row, arguments, traits, GpuPrecision::kExact, choices)) : 0;
+  GpuVariant variants[kMaxGpuVariants];
+  return row ? int(list_gpu_variants(*row, arguments, traits, GpuPrecision::kExact, variants)) : 0;
 }
 
 bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status* status,
-                int choice) {
+                int variant) {
   constexpr size_t kGuard = 256;
   GpuWork work;
   work.traits = few_multiprocessors();
-  const GpuRow* row =
+  const GpuKernelEntry* row =
       find_gpu_row(ingot_cuda_kernel_set, op, arguments, work.traits, work.precision);
   if (!row) {
     coverage.left[int(op)]++;
     return false;
   }
   coverage.run[int(op)]++;
-  GpuChoice choices[kMaxGpuChoices];
-  if (choice >= 0) {
-    list_gpu_choices(*row, arguments, work.traits, work.precision, choices);
-    work.choice = &choices[choice];
-    coverage.ways[std::string(op_name(op)) + " " + work.choice->name]++;
+  GpuVariant variants[kMaxGpuVariants];
+  if (variant >= 0) {
+    list_gpu_variants(*row, arguments, work.traits, work.precision, variants);
+    work.variant = &variants[variant];
+    coverage.variants[std::string(op_name(op)) + " " + work.variant->name]++;
   }
   const uint64_t bytes =
-      gpu_scratch(*row, Types(arguments).arguments(), work.traits, work.precision, work.choice);
+      gpu_scratch(*row, Types(arguments).arguments(), work.traits, work.precision, work.variant);
   std::vector<uint8_t> scratch(bytes + 512 + kGuard, 0xa5);
   uint32_t fault = 0;
   work.arguments = &arguments;
@@ -111,7 +111,7 @@ bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status*
   work.fault_value = 7;
   work.sink = {nullptr,
                [](void*, const GpuLaunch& launch) { return cuda::emulate::run_launch(launch); }};
-  if (choice >= 0) check_choice(*row, work, choice);
+  if (variant >= 0) check_variant(*row, work, variant);
   cuda::emulate::set_order(order);
   {
     const Fences fences(arguments, work.scratch, bytes, kOperandGuard);

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "runtime/op/contract.h"
-#include "runtime/op/weight_pairs.h"
+#include "runtime/op/f16_weights.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define INGOT_HAS_FENCES 1
@@ -53,7 +53,7 @@ class Fences {
     uint64_t bytes = 0;
     if (!view.data || !storage_bytes(view, &bytes)) return;
     if (view.dtype == DType::kF16 && view.packing == Packing::kPanels16)
-      bytes = pairs_bytes(view.dims, view.rank);
+      bytes = f16_weight_bytes(view.dims, view.rank);
     uint64_t& most = bytes_[view.data];  // operands that share memory
     most = most < bytes ? bytes : most;
   }

@@ -17,7 +17,7 @@ namespace ingot::conformance {
 namespace {
 
 constexpr uint8_t kPattern = 0xa5;
-constexpr size_t kGuard = kOperandGuard, kMostShift = 16;
+constexpr size_t kGuard = kOperandGuard, kMaxShift = 16;
 
 std::vector<const KernelTable*> runnable_tables() {
   std::vector<const KernelTable*> tables;
@@ -147,7 +147,7 @@ bool overlaps(const Case& test, int input, uint32_t mask) {
 }
 
 /// The device code in the emulator, in several orders of threads, with unaligned operands, in every
-/// way that a row offers, and with every permitted aliasing: the bits of one lane.
+/// variant that a row offers, and with every permitted aliasing: the bits of one lane.
 void check_emulated_gpu(const Case& test, const Case& work, const std::vector<Tensor>& reference,
                         uint32_t mask) {
   INFO("isa: emulated GPU");
@@ -179,14 +179,14 @@ void check_emulated_gpu(const Case& test, const Case& work, const std::vector<Te
     check_guards(inputs);
     compare_bits(outputs, reference);
   }
-  const int choices =
-      gpu_choices(test.op, Bound(test.attributes, work.inputs, work.outputs).arguments);
-  for (int choice = 0; choices > 1 && choice < choices; choice++) {
-    CAPTURE(choice);
+  const int variants =
+      gpu_variants(test.op, Bound(test.attributes, work.inputs, work.outputs).arguments);
+  for (int variant = 0; variants > 1 && variant < variants; variant++) {
+    CAPTURE(variant);
     std::vector<Tensor> outputs = work.outputs;
     const Bound bound(test.attributes, work.inputs, outputs);
     Status status;
-    REQUIRE(run_on_gpu(test.op, bound.arguments, uint32_t(choice), &status, choice));
+    REQUIRE(run_on_gpu(test.op, bound.arguments, uint32_t(variant), &status, variant));
     CHECK(status.ok());
     check_guards(outputs);
     check_guards(work.inputs);
@@ -219,7 +219,7 @@ Tensor::Tensor(DType dtype, std::vector<int64_t> dims, int64_t row_padding, Pack
   view_.row_stride = (dims.empty() ? 1 : dims.back()) + row_padding;
   REQUIRE(storage_bytes(view_, &bytes_));
   start_ = kGuard;
-  memory_.assign(start_ + bytes_ + kMostShift + kGuard, kPattern);
+  memory_.assign(start_ + bytes_ + kMaxShift + kGuard, kPattern);
   aim();
 }
 Tensor::Tensor(const Tensor& other)
@@ -237,7 +237,7 @@ Tensor& Tensor::operator=(const Tensor& other) {
 Tensor Tensor::shifted(int64_t elements) const {
   Tensor to = *this;
   if (!present()) return to;
-  to.start_ = kGuard + size_t(elements) * size_t(dtype_bytes(view_.dtype)) % kMostShift;
+  to.start_ = kGuard + size_t(elements) * size_t(dtype_bytes(view_.dtype)) % kMaxShift;
   to.poison();
   std::memcpy(to.memory_.data() + to.start_, memory_.data() + start_, bytes_);
   to.aim();
@@ -384,22 +384,22 @@ std::string aliased_fault(const Case& work, const KernelEntry& kernel, int i, in
   return fault.empty() ? fault : "in place of input " + std::to_string(i) + ": " + fault;
 }
 
-/// In one order of threads, and in one of the ways that a row offers.
+/// In one order of threads, and in one of the variants that a row offers.
 std::string gpu_fault(const Case& work, uint32_t serial, const std::vector<Tensor>& reference) {
-  const int choices =
-      gpu_choices(work.op, Bound(work.attributes, work.inputs, work.outputs).arguments);
-  for (int k = 0; k < (choices > 1 ? 2 : 1); k++) {
+  const int variants =
+      gpu_variants(work.op, Bound(work.attributes, work.inputs, work.outputs).arguments);
+  for (int k = 0; k < (variants > 1 ? 2 : 1); k++) {
     std::vector<Tensor> outputs = work.outputs;
     const Bound bound(work.attributes, work.inputs, outputs);
     Status status;
-    const int choice = k == 0 ? -1 : int(serial % uint32_t(choices));
-    if (!run_on_gpu(work.op, bound.arguments, serial % 5, &status, choice)) return "";
+    const int variant = k == 0 ? -1 : int(serial % uint32_t(variants));
+    if (!run_on_gpu(work.op, bound.arguments, serial % 5, &status, variant)) return "";
     if (!status.ok()) return "emulated GPU: ends with an error";
     std::string fault = guards_fault(outputs);
     if (fault.empty()) fault = guards_fault(work.inputs);
     if (fault.empty()) fault = bits_fault(outputs, reference);
     if (!fault.empty())
-      return "emulated GPU, kernel variant " + std::to_string(choice) + ": " + fault;
+      return "emulated GPU, kernel variant " + std::to_string(variant) + ": " + fault;
   }
   return "";
 }

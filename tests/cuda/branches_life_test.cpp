@@ -18,7 +18,7 @@ namespace {
 void fail_each_call(FileBytes& bytes, const std::vector<float>& expected, uint32_t flags, int code,
                     int calls_of_run) {
   bool reached = true;
-  int in_runs = 0, other_ways = 0;
+  int in_runs = 0, other_variants = 0;
   for (uint64_t n = 1; reached; n++) {
     CAPTURE(code);
     CAPTURE(n);
@@ -30,7 +30,7 @@ void fail_each_call(FileBytes& bytes, const std::vector<float>& expected, uint32
       if (!session) {
         CHECK(session.error().code >= INGOT_ARENA_TOO_SMALL);
         CHECK(session.error().field[0] != 0);
-        other_ways +=
+        other_variants +=
             std::string(session.error().hint).find("--host-branches") != std::string::npos;
         reached = fake_cuda().fail_at_call == 0;
         CHECK(reached);
@@ -58,7 +58,7 @@ void fail_each_call(FileBytes& bytes, const std::vector<float>& expected, uint32
     CHECK(alive() == "");
   }
   CHECK(in_runs == calls_of_run);
-  CHECK((other_ways > 5) == (driver_decides() && !(flags & INGOT_HOST_BRANCHES) && code != 2));
+  CHECK((other_variants > 5) == (driver_decides() && !(flags & INGOT_HOST_BRANCHES) && code != 2));
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ TEST_CASE(
     Model model = open_bytes_or_fail(bytes, scalar());
     Session gpu = make(model, by_host(INGOT_REBINDABLE)),
             cpu = make(model, on("cpu", INGOT_REBINDABLE));
-    const uint32_t stretches = 4;  // before the If, two branches, behind it
+    const uint32_t segments = 4;  // before the If, two branches, behind it
     const auto run = [&](int64_t n, bool flag) {
       for (Session* s : {&cpu, &gpu}) {
         REQUIRE(s->rebind("N", n).ok());
@@ -108,9 +108,9 @@ TEST_CASE(
     for (int64_t n = 1; n <= 40; n++) {
       CAPTURE(n);
       run(n, n % 2);
-      CHECK(fake_cuda().execs <= 16 * stretches);
+      CHECK(fake_cuda().execs <= 16 * segments);
     }
-    CHECK(fake_cuda().execs == 16 * stretches);
+    CHECK(fake_cuda().execs == 16 * segments);
     for (int64_t n = 40; n > 24; n--) {  // back costs nothing
       const uint64_t calls = fake_cuda().calls;
       REQUIRE(gpu.rebind("N", n).ok());

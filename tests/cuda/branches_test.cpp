@@ -127,7 +127,8 @@ TEST_CASE("cuda branches: Ifs and loops inside each other, at every edge of what
 }
 
 TEST_CASE(
-    "cuda branches: what the file was not cast for ends the run, and the session stays usable") {
+    "cuda branches: what the file was not converted for ends the run, and the session stays "
+    "usable") {
   fake_cuda();
   FileBytes one_sided(one_sided_network()), looping(looping_network());
   {

@@ -30,7 +30,8 @@ std::vector<std::string> launches_of(const Work& w, const GpuTraits& traits, Ten
   std::vector<std::string> kernels;
   const std::vector<TensorView> views = views_of(w.inputs);
   const OpArguments a = arguments_of(w, views, y->view());
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, w.op, a, traits, GpuPrecision::kExact);
+  const GpuKernelEntry* row =
+      find_gpu_row(ingot_cuda_kernel_set, w.op, a, traits, GpuPrecision::kExact);
   REQUIRE(row != nullptr);
   std::vector<uint8_t> scratch(gpu_scratch(*row, a, traits, GpuPrecision::kExact, nullptr) + 256);
   GpuWork work;

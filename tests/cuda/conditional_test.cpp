@@ -235,7 +235,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "cuda conditional: what the file was not cast for ends the run, and the session stays usable") {
+    "cuda conditional: what the file was not converted for ends the run, and the session stays "
+    "usable") {
   if (!driver_decides()) return;
   fake_cuda();
   FileBytes one_sided(one_sided_network()), looping(looping_network());
@@ -298,7 +299,7 @@ TEST_CASE("cuda conditional: a fault in a body ends its loop, and the run names 
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda conditional: on the GPU's part of a split, each stretch is one launch") {
+TEST_CASE("cuda conditional: on the GPU's part of a split, each segment is one launch") {
   if (!driver_decides()) return;
   fake_cuda();
   FileBytes bytes(half_lacking_network());

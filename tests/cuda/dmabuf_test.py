@@ -50,7 +50,7 @@ def main():
                     args.network,
                     "-o",
                     work / "net.ingot",
-                    *(["--picture", picture] if picture else []),
+                    *(["--image", picture] if picture else []),
                 ],
                 check=True,
                 stdout=subprocess.DEVNULL,

@@ -1,6 +1,6 @@
 // Sizes that only the data tells, on a GPU over the fake driver: alone they are one launch and one
 // wait, and the number comes with the outputs; where the CPU goes on with what was found, the
-// stretch ends and the number is the first thing that comes.
+// segment ends and the number is the first thing that comes.
 #include "runtime/op/measured.h"
 
 #include <doctest/doctest.h>

@@ -48,19 +48,19 @@ Tensor on_cpu(const Work& w, const char* table) {
 }
 
 Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTraits& traits,
-           int choice) {
+           int variant) {
   Run run{w.output, {}, 1, 1, {}};
   run.y.poison();
   const std::vector<TensorView> views = views_of(w.inputs);
   const OpArguments a = arguments_of(w, views, run.y.view());
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, w.op, a, traits, precision);
+  const GpuKernelEntry* row = find_gpu_row(ingot_cuda_kernel_set, w.op, a, traits, precision);
   REQUIRE(row != nullptr);
   REQUIRE(std::string(row->name).find("tensorcore") != std::string::npos);
   constexpr size_t kGuard = 256;
-  GpuChoice choices[kMaxGpuChoices];
-  run.choices = int(list_gpu_choices(*row, a, traits, precision, choices));
-  REQUIRE(choice < run.choices);
-  const GpuChoice* const asked = choice < 0 ? nullptr : &choices[choice];
+  GpuVariant variants[kMaxGpuVariants];
+  run.variants = int(list_gpu_variants(*row, a, traits, precision, variants));
+  REQUIRE(variant < run.variants);
+  const GpuVariant* const asked = variant < 0 ? nullptr : &variants[variant];
   const uint64_t bytes = gpu_scratch(*row, a, traits, precision, asked);
   std::vector<uint8_t> scratch(bytes + 256 + kGuard, 0xa5);
   uint32_t fault = 0;
@@ -69,7 +69,7 @@ Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTrait
   work.fault_value = 1;
   work.scratch = scratch.data() + (256 - reinterpret_cast<uintptr_t>(scratch.data()) % 256) % 256,
   work.scratch_bytes = bytes;
-  work.choice = asked;
+  work.variant = asked;
   work.sink = {
       &run, [](void* user, const GpuLaunch& l) {
         static_cast<Run*>(user)->kernels.push_back(ingot_cuda_kernel_set.kernels[l.kernel].name);
@@ -97,8 +97,8 @@ bool is_tensorcore_row(const Work& w, int sm, GpuPrecision precision) {
   const std::vector<TensorView> views = views_of(w.inputs);
   GpuTraits traits;
   traits.sm = sm;
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, w.op,
-                                   arguments_of(w, views, w.output.view()), traits, precision);
+  const GpuKernelEntry* row = find_gpu_row(
+      ingot_cuda_kernel_set, w.op, arguments_of(w, views, w.output.view()), traits, precision);
   return row && std::string(row->name).find("tensorcore") != std::string::npos;
 }
 

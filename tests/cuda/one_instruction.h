@@ -28,15 +28,15 @@ struct Run {
   Tensor y;
   std::vector<std::string> kernels;  // in the order of their launches
   uint32_t splits = 1;
-  int choices = 1;                          // ways that there are
+  int variants = 1;                         // variants that there are
   Status status;                            // of the plan, or kBadIndexValue where a kernel said so
   bool ran(const std::string& name) const;  // a kernel whose name has this
 };
 
 /// Checks the guards around every operand and scratch, that the row is one of tensor cores, and
-/// that no access to shared memory conflicted. `choice`: which of the row's ways; -1: unasked.
+/// that no access to shared memory conflicted. `variant`: which of the row's variants; -1: unasked.
 Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTraits& traits,
-           int choice = -1);
+           int variant = -1);
 
 /// Whether a row of tensor cores takes it.
 bool is_tensorcore_row(const Work& w, int sm, GpuPrecision precision);

@@ -104,7 +104,7 @@ const Picture kPictures[] = {{1, 6, 7, 16, 64, 1, 1, 0},
 }  // namespace
 
 TEST_CASE(
-    "products: s8 by s8 is exact, in every order of threads and for every way that x is read") {
+    "products: s8 by s8 is exact, in every order of threads and for every variant that x is read") {
   for (const Picture& q : kPictures) {
     CAPTURE(q.k());
     CAPTURE(q.o);

@@ -7,9 +7,9 @@
 #include "kernels/cuda/emulate/emulated_kernels.h"
 #include "runtime/base/checked_math.h"
 #include "runtime/op/conv2d.h"
+#include "runtime/op/f16_weights.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul.h"
-#include "runtime/op/weight_pairs.h"
 #include "tests/conformance/weights.h"
 #include "tests/cuda/one_instruction.h"
 
@@ -19,22 +19,22 @@ using namespace ingot::conformance;
 namespace {
 
 /// The same with weights as a session gives them to products in f16.
-Work with_pairs(const Work& w) {
+Work with_f16_weights(const Work& w) {
   Work to = w;
   const TensorView& panels = w.inputs[1].view();
   to.inputs[1].view().dtype = DType::kF16;
   int64_t k = 1;
   for (int i = 1; i < panels.rank; i++) k *= panels.dims[i];
   for (int64_t panel = 0; panel < ceil_div(panels.dims[0], kPanel); panel++)
-    make_pairs(panels.as<const uint8_t>() + panel * k * 64, size_t(k),
-               to.inputs[1].view().as<uint8_t>() + panel * ceil_div(k, 2) * 64);
+    make_f16_weights(panels.as<const uint8_t>() + panel * k * 64, size_t(k),
+                     to.inputs[1].view().as<uint8_t>() + panel * ceil_div(k, 2) * 64);
   return to;
 }
 
 /// In f16, weights as pairs; both the same bits as with f32 panels, but for few rows, where f32
 /// panels are not rounded.
-void check_pairs(const Work& w, GpuTraits traits, const Tensor& want) {
-  const Work paired = with_pairs(w);
+void check_f16_weights(const Work& w, GpuTraits traits, const Tensor& want) {
+  const Work paired = with_f16_weights(w);
   const Run run = on_gpu(paired, GpuPrecision::kFp16, 0, traits);
   CHECK(run.status.ok());
   check_close(run.y, want, check::kF16Product);
@@ -71,19 +71,19 @@ Run check_product(const Work& w, int multiprocessors = 2) {
       const bool same = on_gpu(w, precision, order, traits).y.same_bits(last.y, &at);
       CHECK_MESSAGE(same, "element " << at << " depends on the order of threads");
     }
-    // Every other way: within the tolerance as well, and not the one that the model takes.
-    for (int choice = 0; choice < last.choices; choice++) {
-      CAPTURE(choice);
-      const Run other = on_gpu(w, precision, uint32_t(choice), traits, choice);
+    // Every other variant: within the tolerance as well, and not the one that the model takes.
+    for (int variant = 0; variant < last.variants; variant++) {
+      CAPTURE(variant);
+      const Run other = on_gpu(w, precision, uint32_t(variant), traits, variant);
       check_close(other.y, want,
                   precision == GpuPrecision::kFast ? check::kTf32Product : check::kF16Product);
-      CHECK((other.kernels[0] == last.kernels[0] && other.splits == last.splits) == (choice == 0));
+      CHECK((other.kernels[0] == last.kernels[0] && other.splits == last.splits) == (variant == 0));
     }
   }
   if (w.inputs[1].view().packing == Packing::kPanels16) {
     GpuTraits traits;
     traits.multiprocessors = multiprocessors;
-    check_pairs(w, traits, want);
+    check_f16_weights(w, traits, want);
   }
   return last;
 }
@@ -109,7 +109,7 @@ Run run_conv(const ConvCase& c) {
   t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = c.pad;
   t.activation = {c.activation, 0.3f, c.activation == Activation::kClip ? 3.0f : 0.5f},
   t.residual_first = c.residual == 1;
-  t.input_layout = c.planes ? PictureLayout::kNchw : PictureLayout::kNhwc;
+  t.input_layout = c.planes ? ChannelLayout::kNchw : ChannelLayout::kNhwc;
   const int64_t oh = conv_extent(c.h, 2 * c.pad, c.kernel_h, c.stride, c.dilation);
   const int64_t ow = conv_extent(c.w, 2 * c.pad, c.kernel_w, c.stride, c.dilation);
   const std::vector<int64_t> dims = c.planes ? std::vector<int64_t>{c.n, c.c, c.h, c.w}
@@ -214,7 +214,7 @@ TEST_CASE(
   GpuWork work;
   const auto scratch_of = [&] {
     const OpArguments a = arguments_of(w, views, y.view());
-    const GpuRow* const row =
+    const GpuKernelEntry* const row =
         find_gpu_row(ingot_cuda_kernel_set, w.op, a, work.traits, GpuPrecision::kFp16);
     return row->scratch(a, work.traits, GpuPrecision::kFp16);
   };
@@ -382,7 +382,8 @@ TEST_CASE(
   uint32_t fault = 0;
   work.traits.multiprocessors = 64;
   work.precision = GpuPrecision::kFast;
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, w.op, a, work.traits, work.precision);
+  const GpuKernelEntry* row =
+      find_gpu_row(ingot_cuda_kernel_set, w.op, a, work.traits, work.precision);
   const uint64_t needed = row->scratch(a, work.traits, work.precision);
   REQUIRE(needed >= 8 * 2 * 40 * 4);
   for (const uint64_t bytes : {uint64_t{0}, needed / 4, needed - 1, needed}) {

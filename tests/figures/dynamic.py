@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Other extents in one arena: a session that is rebound gives, byte for byte, what files cast for
+"""Other extents in one arena: a session that is rebound gives, byte for byte, what files converted for
 each extent give, without the heap.
 
   dynamic.py --ingot BIN --work DIR [--full] [--write FILE]
@@ -134,7 +134,7 @@ def open_symbols(cast, ingot):
 
 
 class StaticAnswers:
-    """What a cast for one extent each answers: its hash and bytes, by case; kept on the disk."""
+    """What a conversion for one extent each answers: its hash and bytes, by case; kept on the disk."""
 
     def __init__(self, work, programs):
         self.path, self.programs = work / "dynamic.json", [sha256(program) for program in programs]

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
-from sources import cast_from_zoo  # noqa: E402
+from sources import convert_from_zoo  # noqa: E402
 
 
 def main():
@@ -27,7 +27,7 @@ def main():
     parser.add_argument("--processes", type=int, default=9)
     args = parser.parse_args()
     work = pathlib.Path(args.work).resolve()
-    cast = cast_from_zoo(args.ingot, args.model, work)
+    cast = convert_from_zoo(args.ingot, args.model, work)
     rows, touched = [], []
     for _ in range(args.processes):
         for extra, into in (((), rows), (("--prefault",), touched)):

@@ -5,7 +5,7 @@ is brought up to date.
 
   memory_table.py --ingot BIN --work DIR [--write FILE] [name ...]
 
-Models that DIR does not have are cast first. A peer that is not installed, or cannot run a model,
+Models that DIR does not have are converted first. A peer that is not installed, or cannot run a model,
 is a counted skip.
 """
 
@@ -83,7 +83,7 @@ def measure(row, ingot, work, tally):
     if not found:
         return None
     (source, golden), name, cast = found, row["name"], work / f"{row['name']}.ingot"
-    if not cast.exists() or cast.stat().st_mtime < pathlib.Path(ingot).stat().st_mtime:
+    if not converted.exists() or cast.stat().st_mtime < pathlib.Path(ingot).stat().st_mtime:
         done = call([ingot, "convert", source, "-o", cast, *shlex.split(row["options"] or "")])
         if done.returncode:
             return tally.check(False, f"{name}: convert", done.stderr) or None

@@ -12,7 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
-from sources import cast_from_zoo  # noqa: E402
+from sources import convert_from_zoo  # noqa: E402
 
 
 def mapping(pid, path):
@@ -36,7 +36,7 @@ def main():
     parser.add_argument("--model", default="resnet50_224")
     args = parser.parse_args()
     work = pathlib.Path(args.work).resolve()
-    cast = cast_from_zoo(args.ingot, args.model, work)
+    cast = convert_from_zoo(args.ingot, args.model, work)
     runs = [
         subprocess.Popen(
             [args.ingot, "bench", cast, "--threads", "1", "--seconds", "4", "--json"],

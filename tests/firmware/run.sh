@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One network as a bare Cortex-M4 image: cast for flash, its own kernel table, no heap linked, run
+# One network as a bare Cortex-M4 image: convert for flash, its own kernel table, no heap linked, run
 # under qemu-system-arm, the answer compared.
 #   run.sh INGOT WORK        prints sizes and the answer; the last line counts
 # The network is mnist_8 where ../shared is present, else the project's own digit reader.

@@ -154,7 +154,7 @@ TEST_CASE("loops: lifetimes cover every run of random programs of loops and bran
 
 namespace {
 
-/// Instructions of steps [begin, end) at most, as the layout says them: the plain way, by
+/// Instructions of steps [begin, end) at most, as the layout says them: the plain variant, by
 /// recursion.
 uint64_t longest(const Opened& o, uint32_t begin, uint32_t end) {
   uint64_t sum = 0;

@@ -29,7 +29,7 @@ void add_conv2d(RefuseTable* t) {
   t->attributes<A>("groups_zero", [](A& a) { a.groups = 0; });
   t->attributes<A>("groups_two_direct", [](A& a) { a.groups = 2; });
   t->attributes<A>("method_unknown", [](A& a) { a.method = ConvMethod(9); });
-  t->attributes<A>("layout_unknown", [](A& a) { a.input_layout = PictureLayout(2); });
+  t->attributes<A>("layout_unknown", [](A& a) { a.input_layout = ChannelLayout(2); });
   t->attributes<A>("activation_unknown", [](A& a) { a.activation.kind = Activation(16); });
   t->attributes<A>("activation_prelu", [](A& a) { a.activation.kind = Activation::kPrelu; });
   t->attributes<A>("window_larger_than_picture", [](A& a) { a.dilation_h = 9; });
@@ -69,7 +69,7 @@ void add_conv2d(RefuseTable* t) {
         {output("y", {1, 4, 4, 1})});
   });
   t->attributes<A>("stride_two", [](A& a) { a.stride_h = a.stride_w = 2; });
-  t->attributes<A>("reads_nchw", [](A& a) { a.input_layout = PictureLayout::kNchw; });
+  t->attributes<A>("reads_nchw", [](A& a) { a.input_layout = ChannelLayout::kNchw; });
   t->spec("panels16", [](ProgramSpec& p) { p.values[1].packing = Packing::kPanels16; });
 
   t->base("conv2d_depthwise", [] {
@@ -142,7 +142,7 @@ void add_other_convolutions(RefuseTable* t) {
   t->attributes<C>("band_zero", [](C& a) { a.band_rows = 0; });
   t->attributes<C>("band_huge", [](C& a) { a.band_rows = 1u << 30; });
   t->attributes<C>("winograd_stage", [](C& a) { a.stages[1].method = ConvMethod::kWinogradF43; });
-  t->attributes<C>("nchw_inside", [](C& a) { a.stages[1].input_layout = PictureLayout::kNchw; });
+  t->attributes<C>("nchw_inside", [](C& a) { a.stages[1].input_layout = ChannelLayout::kNchw; });
   t->attributes<C>("residual_inside", [](C& a) { a.stages[0].residual_first = true; });
   t->attributes<C>("groups_of_stage", [](C& a) { a.stages[1].groups = 4; });
   t->dims("second_weights", 3, {4, 3, 3, 1});

@@ -15,12 +15,12 @@ namespace {
 
 using namespace ingot;
 
-constexpr size_t kMostMembers = 64;
+constexpr size_t kMaxMembers = 64;
 
 std::vector<std::pair<std::string, std::string>> members_of(const std::string& text) {
   std::vector<std::pair<std::string, std::string>> members;
   const std::string mark = "%%% ";
-  for (size_t at = text.find(mark); at != std::string::npos && members.size() < kMostMembers;) {
+  for (size_t at = text.find(mark); at != std::string::npos && members.size() < kMaxMembers;) {
     const size_t name = at + mark.size(), line = text.find('\n', name),
                  next = text.find("\n" + mark, name);
     if (line == std::string::npos) break;

@@ -9,12 +9,11 @@
 using namespace ingot;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  constexpr size_t kMost = 1 << 16;
+  constexpr size_t kMax = 1 << 16;
   cuda::ImageEntry entry;
   for (uint32_t i = 0; cuda::image_at({data, size}, i, &entry); i++) {
-    if (strlen(entry.unit) > 15 || entry.unpacked_bytes > cuda::kMostUnpackedBytes)
-      __builtin_trap();
-    if (entry.stream_bytes > kMost) continue;
+    if (strlen(entry.unit) > 15 || entry.unpacked_bytes > cuda::kMaxUnpackedBytes) __builtin_trap();
+    if (entry.stream_bytes > kMax) continue;
     const std::unique_ptr<uint8_t[]> out(new uint8_t[entry.stream_bytes]);
     (void)cuda::unpack_image(entry, out.get());
     cuda::find_image({data, size}, entry.unit, entry.sm, &entry);

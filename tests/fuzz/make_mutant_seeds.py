@@ -406,7 +406,7 @@ SEEDS = {
     "integers": (integers, []),
     "grouped": (grouped, ["--dim", "T=2..7"]),
     "half_weights": (attention, ["--dtype", "fp16", "--dim", "T=2..9"]),
-    "frames": (conv, ["--picture", "x=nv12:16x12,letterbox"]),
+    "frames": (conv, ["--image", "x=nv12:16x12,letterbox"]),
     "golden": (integers, ["--golden"]),
 }
 

@@ -1,4 +1,4 @@
-"""Whole Keras models are cast and give keras' own outputs; what cannot be cast is refused by name.
+"""Whole Keras models are converted and give keras' own outputs; what cannot be converted is refused by name.
 keras_test.py INGOT SOURCE_DIR      networks beyond the committed samples:
 INGOT_KERAS_NETWORKS=FOLDER (make_networks.py FOLDER MobileNetV2 ...)"""
 

@@ -45,8 +45,8 @@ PLANTED = [
     ),
     (
         "runtime/device/cuda/x.cpp",
-        "extern const PairsCode kPairsCode;",
-        "declares kPairsCode, which another file defines",
+        "extern const F16WeightPacker kF16WeightPacker;",
+        "declares kF16WeightPacker, which another file defines",
     ),
     (
         "runtime/device/cuda/x.cpp",

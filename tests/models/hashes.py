@@ -128,7 +128,7 @@ def main():
             cast = Cast(row, args.ingot, args.work, made)
             tally.failed += made.failed
             tally.skipped += made.skipped
-            if not cast.problem:
+            if not converted.problem:
                 judge(row, cast, targets, folder, tally, absent)
             elif "not to be had" not in cast.problem:
                 tally.check(False, cast.name, cast.problem)

@@ -5,7 +5,7 @@
   make_decoder.py OUTDIR
 
 Writes decoder_step.onnx, one token at a time with a cache of a fixed bound that goes in and comes
-out (and the same as decoder_state.onnx, to be cast with --state); decoder_full.onnx, a whole
+out (and the same as decoder_state.onnx, to be converted with --state); decoder_full.onnx, a whole
 sequence at once under a causal mask; and a golden for each from the same tokens, computed here in
 float64 over the whole sequence. The step's golden has the tokens as steps and feeds the cache back.
 """

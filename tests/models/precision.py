@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same file within its tolerance everywhere: networks cast with --precision exact, fast and
+"""The same file within its tolerance everywhere: networks converted with --precision exact, fast and
 fp16, each file checked against its golden on AVX-512, AVX2 and the emulated GPU by `ingot check`
 and its table of tolerances, and, under qemu, on NEON and on the emulated GPU of aarch64.
 
@@ -94,7 +94,7 @@ class Bench:
             )
 
 
-def judge_file(bench, network, precision, path, golden, raw, tally, absent):
+def check_file(bench, network, precision, path, golden, raw, tally, absent):
     """Prints a line for each target; the GPU's largest error."""
     found = {}
 
@@ -197,7 +197,7 @@ def main():
                 arrays = input_arrays(found[1], described["inputs"], {}, np.random.default_rng(3))
                 raw = work / "precision" / row["name"], shapes_of(arrays)
                 write_inputs(arrays, raw[0])
-            errors[precision] = judge_file(
+            errors[precision] = check_file(
                 bench, row["name"], precision, path, found[1], raw, tally, absent
             )
         for precision in changed:

@@ -99,10 +99,10 @@ def make_zoo(name, work, golden=False):
     return folder / f"{name}.onnx", done.stderr if done.returncode else ""
 
 
-def cast_from_zoo(ingot, name, work):
+def convert_from_zoo(ingot, name, work):
     """work/NAME.ingot, made where it is not there."""
     cast = work / f"{name}.ingot"
-    if not cast.exists():
+    if not converted.exists():
         source, wrong = make_zoo(name, work)
         done = call([ingot, "convert", source, "-o", cast])
         if wrong or done.returncode:

@@ -1,4 +1,4 @@
-// tests/onnx/control_test.cpp - If over dims: which branch is cast, and for which extents.
+// tests/onnx/control_test.cpp - If over dims: which branch is converted, and for which extents.
 #include <algorithm>
 
 #include "tests/onnx/import_helpers.h"
@@ -28,7 +28,8 @@ OnnxGraph guarded(const std::string& dim) {
 }  // namespace
 
 TEST_CASE(
-    "control: an If that a dimension decides is cast for the extents that take one branch, and "
+    "control: an If that a dimension decides is converted for the extents that take one branch, "
+    "and "
     "says so") {
   const graph::Model model = import(guarded("T"));
   CHECK(output_type(model) == "f32[B*T]");
@@ -36,7 +37,7 @@ TEST_CASE(
   CHECK(model.symbols.at("T").high == 7);
   CHECK(model.symbols.at("B").high == 0);
   REQUIRE(model.notes.size() == 1);
-  CHECK(model.notes[0].find("'T' is cast for 4..7") != std::string::npos);
+  CHECK(model.notes[0].find("'T' is converted for 4..7") != std::string::npos);
 }
 
 TEST_CASE("control: bounds and extents at hand choose the other branch") {
@@ -100,7 +101,7 @@ TEST_CASE(
       return note.find(text) != std::string::npos;
     });
   };
-  CHECK(has_note("'T' is cast for 8..39"));
+  CHECK(has_note("'T' is converted for 8..39"));
   CHECK(has_note("above T = 15"));
   const graph::Node* choice = nullptr;
   for (const graph::Node& node : model.graph.nodes)

@@ -504,7 +504,7 @@ TEST_CASE("import: functions of the model are inlined, with their attributes") {
   CHECK(error.unsupported[0].why == "the function of the model has no such attribute");
 }
 
-TEST_CASE("import: what was saved for training is said aloud") {
+TEST_CASE("import: what was saved for training is reported") {
   OnnxGraph g;
   g.input("x", {1, 2, 3}).output("y");
   for (const char* name : {"scale", "bias", "mean", "var"}) g.initializer(name, {2}, Floats{1, 1});

@@ -14,7 +14,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "runtime/op/all_operators.h"
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 #include "tools/graph/functions.h"
 
 using namespace ingot;
@@ -58,8 +58,8 @@ bool has_row(const KernelTable* table, OpCode op) {
 }
 
 bool has_gpu_row(OpCode op) {
-  for (const Span<const GpuRow>* family : ingot_cuda_kernel_set.families)
-    for (const GpuRow& row : *family)
+  for (const Span<const GpuKernelEntry>* family : ingot_cuda_kernel_set.families)
+    for (const GpuKernelEntry& row : *family)
       if (row.op == op) return true;
   return false;
 }

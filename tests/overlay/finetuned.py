@@ -151,7 +151,7 @@ def prove(name, number, forms, a, table):
         )
         if alone.returncode == 4:
             print(
-                f"[skip] {name} {form}: the export itself is not cast: {alone.stderr.splitlines()[0][:160]}",
+                f"[skip] {name} {form}: the export itself is not converted: {alone.stderr.splitlines()[0][:160]}",
                 flush=True,
             )
             continue

@@ -51,7 +51,7 @@ struct Spelling {
 /// Casts, compares in double, and gives the pass's remarks.
 std::vector<std::string> cast(GraphBuilder& g) {
   double worst = INFINITY;
-  const std::vector<PassRecord> records = cast_and_compare(g, worst);
+  const std::vector<PassRecord> records = convert_and_compare(g, worst);
   CHECK(worst <= 1e-5);
   for (const PassRecord& r : records)
     if (r.name == "recognise attention") return r.remarks;

@@ -23,7 +23,7 @@ Attributes window(Integers kernel, Integers strides, Integers dilations, Integer
 
 void check_cast(GraphBuilder& g, double tolerance = 1e-5) {
   double worst = INFINITY;
-  cast_and_compare(g, worst);
+  convert_and_compare(g, worst);
   CAPTURE(g.listing());
   CHECK(worst <= tolerance);
   CHECK(passes::why_not_core_form(g.model) == "");
@@ -411,7 +411,7 @@ TEST_CASE("canonicalise: sequence lengths and peepholes stay operands of the cel
   CHECK(cell->inputs[7] == peepholes);
 }
 
-TEST_CASE("canonicalise: what cannot be cast is listed whole, with node and output") {
+TEST_CASE("canonicalise: what cannot be converted is listed whole, with node and output") {
   GraphBuilder g;
   ValueId x = g.input("x", {1, 2, 4, 4});
   ValueId w = g.node("Neg", {g.input("w", {2, 3, 1, 1})});
@@ -422,7 +422,7 @@ TEST_CASE("canonicalise: what cannot be cast is listed whole, with node and outp
   g.model.graph.nodes.back().op = "Sorcery";
   try {
     passes::run_passes(g.model);
-    FAIL("was cast");
+    FAIL("was converted");
   } catch (const graph::CastError& error) {
     CHECK(error.exit_code == 4);
     REQUIRE(error.unsupported.size() == 2);

@@ -12,7 +12,7 @@ namespace {
 
 double worst_of(GraphBuilder& g) {
   double worst = INFINITY;
-  cast_and_compare(g, worst);
+  convert_and_compare(g, worst);
   return worst;
 }
 

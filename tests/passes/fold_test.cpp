@@ -23,7 +23,7 @@ Attributes kernel3(int64_t pad = 1, int64_t group = 1) {
 // numbers agree.
 const graph::Node* alone(GraphBuilder& g, const char* op, double tolerance = 1e-5) {
   double worst = INFINITY;
-  cast_and_compare(g, worst);
+  convert_and_compare(g, worst);
   CAPTURE(g.listing());
   CHECK(worst <= tolerance);
   for (const graph::Node& node : g.model.graph.nodes)
@@ -65,7 +65,7 @@ TEST_CASE("fold_affine: not along a dimension that is not the channels, and not 
   g.output(g.node("Mul", {y, g.weights({6, 1})}));
   g.output(g.node("Relu", {y}));
   double worst = INFINITY;
-  cast_and_compare(g, worst);
+  convert_and_compare(g, worst);
   CHECK(worst <= 1e-5);
   CHECK(g.count("Elementwise") == 2);
 }
@@ -81,7 +81,7 @@ TEST_CASE("fold_affine: in front of a convolution, a shift only where nothing is
                          {{"epsilon", 1e-3}});
       g.output(g.node("Conv", {x, g.weights({6, 4 / group, 3, 3})}, kernel3(pad, group)));
       double worst = INFINITY;
-      cast_and_compare(g, worst);
+      convert_and_compare(g, worst);
       CHECK(worst <= 1e-5);
       CHECK(g.count("Elementwise") == size_t(pad));
     }
@@ -101,7 +101,7 @@ TEST_CASE("fold_affine: left out when weights must stay as they are") {
   passes::PassOptions options;
   options.fold_weights = false;
   double worst = INFINITY;
-  cast_and_compare(g, worst, options);
+  convert_and_compare(g, worst, options);
   CHECK(worst <= 1e-6);
   CHECK(g.count("Elementwise") == 1);
 }
@@ -198,7 +198,7 @@ TEST_CASE("fold_activation: near misses stay what they are") {
                   {g.node("Clip", {g.node("Add", {x, g.number(3)})}, {{"min", 0.0}, {"max", 5.0}}),
                    g.number(6)}));
   double worst = INFINITY;
-  cast_and_compare(g, worst);
+  convert_and_compare(g, worst);
   CHECK(worst <= 1e-6);
 }
 
@@ -231,7 +231,7 @@ TEST_CASE("fold_residual: not when the sum broadcasts, and not twice") {
              {g.node("Add", {g.node("Conv", {x, g.weights({4, 4, 3, 3})}, kernel3()), x}), y});
   g.output(y);
   double worst = INFINITY;
-  cast_and_compare(g, worst);
+  convert_and_compare(g, worst);
   CHECK(worst <= 1e-5);
   CHECK(g.count("Elementwise") == 1);
 }
@@ -250,7 +250,7 @@ TEST_CASE("fold_padding: zeros go into convolutions and averages, other values d
       else
         g.output(g.node("AveragePool", {x}, kernel3(0)));
       double worst = INFINITY;
-      cast_and_compare(g, worst);
+      convert_and_compare(g, worst);
       CHECK(worst <= 1e-5);
       CHECK(g.count("Pad") == size_t(value != 0));
     }

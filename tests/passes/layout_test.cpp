@@ -27,7 +27,7 @@ ValueId conv(GraphBuilder& g, ValueId x, int64_t in, int64_t out, int64_t k = 3)
 
 size_t transposes_after(GraphBuilder& g, const passes::PassOptions& options = {}) {
   double worst = INFINITY;
-  cast_and_compare(g, worst, options);
+  convert_and_compare(g, worst, options);
   CAPTURE(g.listing());
   CHECK(worst <= 1e-5);
   return g.count("Transpose");
@@ -219,7 +219,7 @@ TEST_CASE("lay_columns_down: a convolution over a picture one column wide works 
                      {"pads", Integers{0, 0, 0, 0}},
                      {"group", int64_t(1)}}));
     double worst = INFINITY;
-    cast_and_compare(g, worst);
+    convert_and_compare(g, worst);
     CAPTURE(g.listing());
     CHECK(worst <= 1e-5);
     for (const graph::Node& node : g.model.graph.nodes) {
@@ -321,7 +321,7 @@ TEST_CASE("layout: a grid of random regions computes the same") {
     if (pool.back() == pool[pool.size() - 2] || g.model.graph.nodes.empty()) continue;
     double worst = INFINITY;
     try {
-      cast_and_compare(g, worst);
+      convert_and_compare(g, worst);
     } catch (const graph::CastError& error) {
       FAIL(error.message);
     }

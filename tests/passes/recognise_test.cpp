@@ -37,7 +37,7 @@ TEST_CASE("recognise_norms: LayerNormalization in every spelling is one node") {
       if (scaled) y = g.node("Add", {g.node("Mul", {y, g.weights({8})}), g.weights({8})});
       g.output(y);
       double worst = INFINITY;
-      cast_and_compare(g, worst);
+      convert_and_compare(g, worst);
       CHECK(worst <= 1e-5);
       CHECK(g.listing() == "Normalize ");
       CHECK(g.find("Normalize")->text("kind", "") == "layer");
@@ -62,7 +62,7 @@ TEST_CASE(
   y = g.node("Add", {g.node("Mul", {y, g.weights({1, 8, 1, 1})}), g.weights({8, 1, 1})});
   g.output(pointwise(y, 8, 4));
   double worst = INFINITY;
-  cast_and_compare(g, worst);
+  convert_and_compare(g, worst);
   CHECK(worst <= 1e-4);
   CHECK(g.count("Normalize") == 1);
   CHECK(g.count("Transpose") == 1);
@@ -78,7 +78,7 @@ TEST_CASE(
       y = g.node("Add", {g.node("Mul", {g.weights({6, 1, 1}), y}), g.weights({1, 6, 1, 1})});
     g.output(y);
     double worst = INFINITY;
-    cast_and_compare(g, worst);
+    convert_and_compare(g, worst);
     CHECK(worst <= 1e-5);
     REQUIRE(g.count("Normalize") == 1);
     CHECK(g.find("Normalize")->text("kind", "") == "instance");
@@ -93,7 +93,7 @@ TEST_CASE("recognise_norms: RMSNormalization has no mean") {
   g.output(g.node("Mul", {g.weights({8}),
                           g.node("Mul", {x, g.node("Reciprocal", {g.node("Sqrt", {variance})})})}));
   double worst = INFINITY;
-  cast_and_compare(g, worst);
+  convert_and_compare(g, worst);
   CHECK(worst <= 1e-5);
   CHECK(g.listing() == "Normalize ");
   CHECK(g.find("Normalize")->text("kind", "") == "rms");
@@ -112,7 +112,7 @@ TEST_CASE(
   g.output(g.node("Div", {d, root(d, {1})}));
   g.output(g.node("Div", {d, root(z, {2})}));
   double worst = INFINITY;
-  cast_and_compare(g, worst);
+  convert_and_compare(g, worst);
   CHECK(worst <= 1e-5);
   REQUIRE(g.count("Normalize") == 1);  // the first is the RMSNormalization of the difference
   CHECK(g.find("Normalize")->text("kind", "") == "rms");
@@ -127,7 +127,7 @@ TEST_CASE("recognise_softmax: exponentials over their sum") {
   ValueId exponential = g.node("Exp", {g.node("Sub", {x, reduced("ReduceMax", x)})});
   g.output(g.node("Div", {exponential, reduced("ReduceSum", exponential)}));
   double worst = INFINITY;
-  cast_and_compare(g, worst);
+  convert_and_compare(g, worst);
   CHECK(worst <= 1e-6);
   CHECK(g.listing() == "Softmax ");
 }
@@ -149,7 +149,7 @@ TEST_CASE("recognise_channel_shuffle: between convolutions it is one Transpose i
   x = g.node("Reshape", {x}, {}, {1, 12, 4, 6});
   g.output(pointwise(x, 12, 2));
   double worst = INFINITY;
-  cast_and_compare(g, worst);
+  convert_and_compare(g, worst);
   CHECK(worst <= 1e-5);
   CHECK(g.count("Transpose") == 2);  // the shuffle, and the output in the source's order
 }

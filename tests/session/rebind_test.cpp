@@ -9,7 +9,7 @@ using namespace ingot::test;
 
 namespace {
 
-constexpr int64_t kMost = 64;
+constexpr int64_t kMax = 64;
 
 ingot_session_options rebindable(int32_t threads = 1) {
   ingot_session_options options = session_options();
@@ -55,9 +55,9 @@ TEST_CASE(
       options.device = device;
       auto session = model.session(options);
       REQUIRE_MESSAGE(session.ok(), session.error().text());
-      CHECK(session->input("x")->dims[0] == kMost);
-      for (int64_t turn = 1; turn <= 2 * kMost; turn++) {
-        const int64_t n = turn % 2 ? (turn + 1) / 2 : kMost + 1 - turn / 2;
+      CHECK(session->input("x")->dims[0] == kMax);
+      for (int64_t turn = 1; turn <= 2 * kMax; turn++) {
+        const int64_t n = turn % 2 ? (turn + 1) / 2 : kMax + 1 - turn / 2;
         CAPTURE(n);
         const auto bound = session->rebind("N", n);
         REQUIRE_MESSAGE(bound.ok(), bound.error().text());
@@ -95,9 +95,9 @@ TEST_CASE("rebind: the requirement is exact, and the same whatever is bound firs
   auto session = model.session(options);
   REQUIRE_MESSAGE(session.ok(), session.error().text());
   CHECK(session->input("x")->dims[0] == 5);
-  REQUIRE(session->rebind("N", kMost).ok());
-  run_branching(*session, kMost, true);
-  run_branching(*session, kMost, false);
+  REQUIRE(session->rebind("N", kMax).ok());
+  run_branching(*session, kMax, true);
+  run_branching(*session, kMax, false);
   ingot_touched touched = {};
   touched.size = sizeof touched;
   REQUIRE(ingot_session_touched(session->get(), &touched) == INGOT_OK);
@@ -208,7 +208,7 @@ TEST_CASE("rebind: ports of the caller's are given back, and bound again with th
   options.flags |= INGOT_CALLER_BINDS_PORTS;
   auto session = model.session(options);
   REQUIRE_MESSAGE(session.ok(), session.error().text());
-  AlignedBlock x(kMost * 32, 64), flag(64, 64), y(kMost * 64, 64);
+  AlignedBlock x(kMax * 32, 64), flag(64, 64), y(kMax * 64, 64);
   *flag.data() = 1;
   for (const int64_t n : {64, 3, 20}) {
     REQUIRE(session->rebind("N", n).ok());

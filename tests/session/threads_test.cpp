@@ -31,9 +31,9 @@ cast::FileSpec picture_network() {
   const graph::ValueId b = g.conv(a, 32, 1);
   const graph::ValueId c = g.conv(b, 32, 3, 1, "relu", -1, "depthwise");
   g.output(g.conv(c, 16, 1, 1, "none", a));
-  cast::CastOptions options;
+  cast::ConvertOptions options;
   options.winograd = cast::WinogradMode::kAuto;
-  return cast::cast_model(std::move(g.model), options).file;
+  return cast::convert_model(std::move(g.model), options).file;
 }
 
 /// The model on the best kernels here, a golden made by one thread, and a check of any session

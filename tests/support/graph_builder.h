@@ -159,8 +159,8 @@ inline double difference(const std::map<std::string, Tensor>& expected,
 }
 
 /// Runs all passes; says in `worst` how far the outputs moved.
-inline std::vector<passes::PassRecord> cast_and_compare(GraphBuilder& g, double& worst,
-                                                        const passes::PassOptions& options = {}) {
+inline std::vector<passes::PassRecord> convert_and_compare(
+    GraphBuilder& g, double& worst, const passes::PassOptions& options = {}) {
   std::map<std::string, Tensor> before = g.outputs();
   std::vector<passes::PassRecord> records = passes::run_passes(g.model, options);
   worst = difference(before, g.outputs());

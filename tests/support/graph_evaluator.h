@@ -1,4 +1,4 @@
-// tests/support/graph_evaluator.h - the naive evaluator of casting graphs
+// tests/support/graph_evaluator.h - the naive evaluator of conversion graphs
 // (tools/diagnose/reference) under the names of the tests.
 #pragma once
 #include "tools/diagnose/reference/evaluator.h"

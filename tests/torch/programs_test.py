@@ -33,7 +33,7 @@ def ingot(*arguments):
     )
 
 
-def cast_and_check(name, source, golden, work, *options):
+def convert_and_check(name, source, golden, work, *options):
     cast = work / (name + ".ingot")
     done = ingot("convert", source, "-o", cast, *options)
     if done.returncode == 0:
@@ -198,13 +198,13 @@ def hostile(work):
 
 
 def dynamic(work):
-    cast = cast_and_check("dynamic", DATA / "dynamic.pt2", DATA / "dynamic.npz", work)
+    cast = convert_and_check("dynamic", DATA / "dynamic.pt2", DATA / "dynamic.npz", work)
     report = json.loads(ingot("inspect", cast, "--json").stdout)
     expect(
         "dynamic: two free dimensions", report["inputs"][0]["dims"].count(-1) == 2, report["inputs"]
     )
     symbols = report["inputs"][0]["dim_names"]
-    cast_and_check(
+    convert_and_check(
         "dynamic, bound",
         DATA / "dynamic.pt2",
         DATA / "dynamic.npz",
@@ -257,7 +257,7 @@ def shared(work):
             in0=folder / "torchscript" / f"{net}_in.npy",
             out0=folder / "torchscript" / f"{net}_out.npy",
         )
-        cast_and_check("shared " + source.name, source, golden, work)
+        convert_and_check("shared " + source.name, source, golden, work)
 
 
 def main():
@@ -265,7 +265,7 @@ def main():
         work = pathlib.Path(folder)
         for golden in sorted(DATA.glob("*.npz")):
             if golden.stem != "dynamic":
-                cast_and_check(golden.stem, golden.with_suffix(".pt2"), golden, work)
+                convert_and_check(golden.stem, golden.with_suffix(".pt2"), golden, work)
         dynamic(work)
         done = ingot("convert", DATA / "picture.pt2", "-o", work / "picture.ingot")
         expect(

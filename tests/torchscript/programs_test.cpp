@@ -1,4 +1,4 @@
-// TorchScript files cast and run: the committed ones, and where they are at hand those of the
+// TorchScript files converted and run: the committed ones, and where they are at hand those of the
 // shared corpus and of packages, against what torch computed.
 #include <doctest/doctest.h>
 
@@ -20,8 +20,8 @@ struct Case {
   std::vector<std::string> shapes, arguments, types;
 };
 
-cast::CastOptions options_of(const Case& c) {
-  cast::CastOptions options;
+cast::ConvertOptions options_of(const Case& c) {
+  cast::ConvertOptions options;
   options.input_shapes = c.shapes;
   options.arguments = c.arguments;
   options.input_types = c.types;
@@ -31,7 +31,7 @@ cast::CastOptions options_of(const Case& c) {
 /// Casts, runs and compares; "" when all is well.
 std::string run(const Case& c, const check::Golden* given = nullptr) {
   try {
-    const cast::CastResult made = cast::cast_source(c.path, options_of(c));
+    const cast::ConversionResult made = cast::convert_source(c.path, options_of(c));
     const host::TemporaryPath file(".ingot");
     cast::write_file(made.file, file.path());
     cli::Engine engine(file.path());
@@ -63,7 +63,7 @@ Case committed(const std::string& name, std::vector<std::string> shapes,
 
 graph::CastError refusal(const Case& c) {
   try {
-    (void)cast::cast_source(c.path, options_of(c));
+    (void)cast::convert_source(c.path, options_of(c));
   } catch (const graph::CastError& error) {
     return error;
   }
@@ -72,7 +72,7 @@ graph::CastError refusal(const Case& c) {
 
 std::string notes_of(const Case& c) {
   std::string all;
-  for (const std::string& note : cast::cast_source(c.path, options_of(c)).report.notes)
+  for (const std::string& note : cast::convert_source(c.path, options_of(c)).report.notes)
     all += note + "\n";
   return all;
 }
@@ -192,7 +192,7 @@ TEST_CASE("samples of the shared corpus") {
   CHECK(quantised.exit_code == 4);
   REQUIRE(!quantised.unsupported.empty());
   CHECK(quantised.unsupported[0].op == "quantized::linear_dynamic");
-  CHECK_THROWS_WITH_AS((void)cast::cast_source((folder / "cnn_lite.ptl").string(), {}),
+  CHECK_THROWS_WITH_AS((void)cast::convert_source((folder / "cnn_lite.ptl").string(), {}),
                        doctest::Contains("PyTorch Mobile"), host::Failure);
 }
 

@@ -1,5 +1,5 @@
 // rebind_runner - runs one file at many extents and prints a hash of every output, so that a
-// session that is rebound can be compared with files cast for one extent each.
+// session that is rebound can be compared with files converted for one extent each.
 //
 //   rebind_runner rebind MODEL.ingot < CASES    one session for all lines, in the arena of the
 //   largest; allocations and locks

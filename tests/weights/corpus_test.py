@@ -43,7 +43,7 @@ with tempfile.TemporaryDirectory() as folder:
         for name in sorted(n for n in names if n.endswith(".onnx")):
             path = os.path.join(where, name)
             if os.path.getsize(path) > LARGEST or run("convert", path, "-o", out).returncode:
-                continue  # whether it can be cast is other tests' question
+                continue  # whether it can be converted is other tests' question
             rows = differences(path, out)
             notes = json.loads(run("inspect", out, "--weights", "--json").stdout)
             lost = [r for r in rows if r["what"] == "only in A"]

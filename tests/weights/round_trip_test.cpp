@@ -33,11 +33,11 @@ std::vector<float> numbers(int64_t count, uint32_t seed) {
 
 struct Cast {
   host::TemporaryPath source{".onnx"}, file{".ingot"};
-  cast::CastReport report;
+  cast::ConversionReport report;
   Checkpoint before, after;
-  explicit Cast(const OnnxGraph& graph, cast::CastOptions options = {}) {
+  explicit Cast(const OnnxGraph& graph, cast::ConvertOptions options = {}) {
     write_file(source.path(), graph.bytes());
-    cast::CastResult result = cast::cast_source(source.path(), options);
+    cast::ConversionResult result = cast::convert_source(source.path(), options);
     cast::write_file(result.file, file.path());
     report = result.report;
     before = weights::read_weights(options.weights.checkpoint.empty() ? source.path()
@@ -106,7 +106,7 @@ TEST_CASE("both half-size floats come back from float32, NaNs included") {
 }
 
 TEST_CASE("pictures: channels last, depthwise rows, a product behind a flattened picture") {
-  cast::CastOptions options;
+  cast::ConvertOptions options;
   options.winograd = cast::WinogradMode::kOff;
   const Cast cast(picture_net(), options);
   for (const char* name :
@@ -118,7 +118,7 @@ TEST_CASE("pictures: channels last, depthwise rows, a product behind a flattened
   CHECK(cast.after.tensors.size() == cast.before.tensors.size());
 }
 
-TEST_CASE("what casting changes is named, and kept when asked") {
+TEST_CASE("what conversion changes is named, and kept when asked") {
   OnnxGraph g;
   g.input("x", {1, 64, 8, 8}).initializer("w", {32, 64, 1, 1}, numbers(2048, 1));
   g.initializer("scale", {32}, numbers(32, 2)).initializer("shift", {32}, numbers(32, 3));
@@ -135,7 +135,7 @@ TEST_CASE("what casting changes is named, and kept when asked") {
   CHECK(folded.after.notes[0].find("'w' (no constant has its numbers") != std::string::npos);
   // small: kept in any case
   for (const char* name : {"scale", "shift", "mean", "variance"}) CHECK(folded.same(name));
-  cast::CastOptions options;
+  cast::ConvertOptions options;
   options.keep_weights = true;
   const Cast kept(g, options);
   CHECK(kept.same("w"));
@@ -187,7 +187,7 @@ TEST_CASE("one product for three, the checkpoint's names and half precision") {
   }
   const host::TemporaryPath file(".safetensors");
   checkpoint::write_safetensors(file.path(), named, {{"epoch", "7"}});
-  cast::CastOptions options;
+  cast::ConvertOptions options;
   options.weights.checkpoint = file.path();
   const Cast cast(g, options);
   for (const char* name : names) {
@@ -245,7 +245,7 @@ TEST_CASE(
   }
   g.node("Add", {"q", "k"}, {"s"}).node("Mul", {"s", "v"}, {"y"}).output("y");
   const host::TemporaryPath file(".safetensors");
-  cast::CastOptions options;
+  cast::ConvertOptions options;
   options.weights.checkpoint = file.path();
   options.storage.dtype = DType::kF16;
   options.storage.chosen = true;
@@ -298,7 +298,7 @@ TEST_CASE("records that lie are refused") {
       .node("MatMul", {"x", "w"}, {"y"})
       .output("y");
   write_file(source.path(), g.bytes());
-  const cast::CastResult whole = cast::cast_source(source.path(), {});
+  const cast::ConversionResult whole = cast::convert_source(source.path(), {});
   REQUIRE(whole.file.metadata.weights.size() == 1);
   const auto reading = [&](auto change) {
     cast::FileSpec spec = whole.file;

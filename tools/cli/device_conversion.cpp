@@ -1,5 +1,5 @@
-// In place of casting.cpp, inspect_source.cpp and inspect_checkpoint.cpp, in the command line of a
-// device: it runs .ingot files and has no importers.
+// In place of conversion.cpp, inspect_source.cpp and inspect_checkpoint.cpp, in the command line of
+// a device: it runs .ingot files and has no importers.
 #include "tools/cli/conversion/conversion.h"
 #include "tools/cli/inspect/inspect.h"
 #include "tools/files/file_kind.h"
@@ -18,7 +18,7 @@ namespace {
 
 }  // namespace
 
-CastFile::CastFile(const std::string& path, const cast::CastOptions&) : path_(path) {
+ConvertedFile::ConvertedFile(const std::string& path, const cast::ConvertOptions&) : path_(path) {
   if (const host::FileKind kind = host::file_kind(path); kind != host::FileKind::kIngot)
     refuse(path, kind);
 }

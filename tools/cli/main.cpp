@@ -9,6 +9,8 @@
 #include <cstring>
 #include <new>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "tools/cli/options/command.h"
 #include "tools/cli/options/help.h"
@@ -34,7 +36,7 @@ int complain(Exit exit, const std::string& message) {
   return int(exit);
 }
 
-/// What stands in the way of casting, whole, under the line that sums it up.
+/// What stands in the way of conversion, whole, under the line that sums it up.
 void list_unsupported(const graph::CastError& error) {
   for (const graph::Unsupported& u : error.unsupported) {
     // said already
@@ -160,6 +162,17 @@ void check_environment() {
   if (const char* text = getenv("INGOT_MEMORY_LIMIT")) parse_bytes("INGOT_MEMORY_LIMIT", text);
 }
 
+/// Spellings of the version before are accepted for one minor version: --picture is --image.
+std::vector<std::string> in_new_words(int argc, char** argv) {
+  const std::string old = "--picture";
+  std::vector<std::string> words(argv, argv + argc);
+  for (std::string& word : words) {
+    if (word == "--") break;
+    if (word == old || word.rfind(old + "=", 0) == 0) word = "--image" + word.substr(old.size());
+  }
+  return words;
+}
+
 int parse_and_act(int argc, char** argv) {
   CLI::App app("Ingot converts a trained network once into one file and runs it from one arena.",
                "ingot");
@@ -255,7 +268,11 @@ int main(int argc, char** argv) {
   host::protect_inputs();
   cli::guard_standard_output();
   try {
-    return cli::parse_and_act(argc, argv);
+    std::vector<std::string> words = cli::in_new_words(argc, argv);
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    return cli::parse_and_act(argc, pointers.data());
   } catch (const host::Failure& failure) {
     return cli::complain(failure.exit(), failure.message());
   } catch (const graph::CastError& error) {

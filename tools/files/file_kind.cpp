@@ -130,9 +130,9 @@ struct Signature {
 };
 // What people hand in by mistake, or what a later importer will read.
 constexpr Signature kSignatures[] = {
-    {"\x89PNG", 4, 0, "a PNG picture"},
-    {"\xff\xd8\xff", 3, 0, "a JPEG picture"},
-    {"RIFF", 4, 0, "a RIFF file (audio or picture)"},
+    {"\x89PNG", 4, 0, "a PNG image"},
+    {"\xff\xd8\xff", 3, 0, "a JPEG image"},
+    {"RIFF", 4, 0, "a RIFF file (audio or image)"},
     {"\x1f\x8b", 2, 0, "a gzip archive; unpack it first"},
     {"ustar", 5, 257, "a tar archive; unpack it first"},
     {"\xfd"

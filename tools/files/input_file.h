@@ -1,6 +1,6 @@
 // tools/files/input_file.h - the one door through which host code opens files to read, so that no
 // output is written over what a command reads: a model, its external data, shards, goldens,
-// pictures. tools/lint/file_access.py refuses other ways. What counts is the file itself (device
+// images. tools/lint/file_access.py refuses other ways. What counts is the file itself (device
 // and inode), by whatever name or link it was reached.
 // Errors   -1, null and a failed stream, with errno; callers have their own words.
 // Threads  any.

@@ -91,7 +91,7 @@ std::string Comparison::text() const {
 std::vector<DecidingBounds> deciding_bounds(const Comparison& comparison) {
   const DimAtom* symbol = only_symbol(comparison);
   if (!symbol) return {};
-  const int64_t last_tried = symbol->low + kMostExtentsTried - 1;
+  const int64_t last_tried = symbol->low + kMaxExtentsTried - 1;
   const bool all = symbol->high > 0 && symbol->high <= last_tried;
   const int64_t last = all ? symbol->high : last_tried;
   std::vector<DecidingBounds> runs;
@@ -121,7 +121,7 @@ std::vector<DecidingBounds> deciding_bounds(const Comparison& comparison) {
 std::optional<bool> answer(const Comparison& comparison) {
   if (const auto decided = proved(comparison)) return decided;
   const DimAtom* symbol = only_symbol(comparison);
-  if (!symbol || symbol->high <= 0 || symbol->high - symbol->low >= kMostExtentsTried)
+  if (!symbol || symbol->high <= 0 || symbol->high - symbol->low >= kMaxExtentsTried)
     return std::nullopt;
   const std::vector<DecidingBounds> runs = deciding_bounds(comparison);
   if (runs.size() != 1 || runs[0].bounds.low != symbol->low || runs[0].bounds.high != symbol->high)

@@ -25,9 +25,9 @@ struct DecidingBounds {
   bool holds = false;
 };
 
-constexpr int64_t kMostExtentsTried = 1 << 16;
+constexpr int64_t kMaxExtentsTried = 1 << 16;
 
-/// Every run of extents with one answer, found by trying the first kMostExtentsTried of them; those
+/// Every run of extents with one answer, found by trying the first kMaxExtentsTried of them; those
 /// where it holds come first. A run that reaches the last extent tried has no upper bound when the
 /// rest is proved. Nothing when several symbols, or none, are involved.
 std::vector<DecidingBounds> deciding_bounds(const Comparison& comparison);

@@ -109,7 +109,7 @@ struct Model {
   std::string source_format, source_producer;
   // elements that folding may still make, so that a small file stays a small model
   int64_t fold_budget = int64_t(1) << 24;
-  // said aloud: "BatchNormalization was saved in training mode; cast in inference form"
+  // reported: "BatchNormalization was saved in training mode; cast in inference form"
   std::vector<std::string> notes;
 
   ValueId add_value(const std::string& name, DType dtype = DType::kInvalid);

@@ -1,4 +1,4 @@
-// tools/session/as_fp16.h - an exact or fast file as its source cast with --precision fp16 would
+// tools/session/as_fp16.h - an exact or fast file as its source convert with --precision fp16 would
 // be, as far as a GPU's memory goes.
 #pragma once
 #include <optional>

@@ -209,7 +209,7 @@ std::string Engine::assume_rest() {
       if (symbol.high > 0) extent = std::min(extent, symbol.high);
     }
     bindings_[symbol.name] = extent;
-    bound_by_[symbol.name] = "the extent it was cast for";
+    bound_by_[symbol.name] = "the extent it was converted for";
     assumed +=
         (assumed.empty() ? "" : ", ") + std::string(symbol.name) + " = " + std::to_string(extent);
   }
@@ -315,15 +315,15 @@ bool Engine::find_branch(const SessionSettings& settings, uint32_t index, ingot_
   });
 }
 
-bool Engine::find_choice(const SessionSettings& settings, uint32_t instruction,
-                         ingot_choice* out) const {
+bool Engine::find_variant(const SessionSettings& settings, uint32_t instruction,
+                          ingot_variant* out) const {
   const std::vector<ingot_binding> list = binding_list();
   ingot_session_options options = options_of(settings, list);
   if (assignment_.get()) options.assignment = assignment_.get(), options.device = nullptr;
   Error error;
   *out = {};
   out->size = sizeof *out;
-  const ingot_code code = ingot_model_choice(model_.get(), &options, instruction, out, &error);
+  const ingot_code code = ingot_model_variant(model_.get(), &options, instruction, out, &error);
   if (code != INGOT_OK && code != INGOT_NOT_FOUND) fail_with(path_, error);
   return code == INGOT_OK;
 }

@@ -67,8 +67,8 @@ class Engine {
   /// The same for any port or state.
   void bind_from_type(const ingot_value_type& type, const std::vector<int64_t>& shape,
                       const std::string& where);
-  /// Binds every dimension still open to the extent that casting chose by ("ingot.typical.NAME" in
-  /// the metadata), else to its lower bound. Returns what was assumed, "N = 1, W = 320", or "".
+  /// Binds every dimension still open to the extent that conversion chose by ("ingot.typical.NAME"
+  /// in the metadata), else to its lower bound. Returns what was assumed, "N = 1, W = 320", or "".
   std::string assume_rest();
   const std::map<std::string, int64_t>& bindings() const { return bindings_; }
 
@@ -80,7 +80,8 @@ class Engine {
   bool find_share(const SessionSettings& settings, uint32_t index, ingot_share* out) const;
   bool find_branch(const SessionSettings& settings, uint32_t index, ingot_branch* out) const;
   /// How an instruction of a session would be computed; false beyond the last. @throws Failure
-  bool find_choice(const SessionSettings& settings, uint32_t instruction, ingot_choice* out) const;
+  bool find_variant(const SessionSettings& settings, uint32_t instruction,
+                    ingot_variant* out) const;
   /// The device that `settings.device` stands for. @pre assign()
   std::string default_device(const SessionSettings& settings) const;
 

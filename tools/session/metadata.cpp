@@ -43,7 +43,7 @@ Metadata read_metadata(const Engine& engine) {
     host::fail(
         host::Exit::kCorrupt,
         engine.path() +
-            ": metadata is damaged (the model itself runs without it); cast the source again");
+            ": metadata is damaged (the model itself runs without it); convert the source again");
   }
   const fb::Metadata* m = fb::GetMetadata(part.data());
   out.present = true;

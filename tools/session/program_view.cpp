@@ -108,7 +108,7 @@ uint64_t chain_multiply_adds(const ChainAttributes& chain, const TensorType& x,
   uint64_t sum = 0;
   for (uint32_t s = 0; s < chain.stage_count && s < weights.size(); s++) {
     const Conv2dAttributes& stage = chain.stages[s];
-    if (s == 0 && stage.input_layout == PictureLayout::kNchw) {
+    if (s == 0 && stage.input_layout == ChannelLayout::kNchw) {
       h = x.dims[2];
       w = x.dims[3];
     }

@@ -76,7 +76,7 @@ Conv2dAttributes attributes_of(const ConvLayer& l, int64_t h) {
   if (h == 1) t.pad_top = t.pad_bottom = t.pad_left = t.pad_right = 0;
   t.method = l.method, t.groups = l.method == kDepthwise ? uint32_t(l.cin) : 1;
   t.activation.kind = l.activation, t.residual_first = true;
-  t.input_layout = l.nchw ? PictureLayout::kNchw : PictureLayout::kNhwc;
+  t.input_layout = l.nchw ? ChannelLayout::kNchw : ChannelLayout::kNhwc;
   return t;
 }
 int64_t extent(int64_t in, const ConvLayer& l) { return (in + 2 * (l.k / 2) - l.k) / l.stride + 1; }
@@ -116,7 +116,7 @@ void run_chain(const KernelTable& table, const ChainLayer& c) {
     const ConvLayer& l = c.stages[i];
     t.stages[i] = attributes_of(l, h);
     t.stages[i].residual_first = false;
-    if (i == 0 && c.nchw) t.stages[i].input_layout = PictureLayout::kNchw;
+    if (i == 0 && c.nchw) t.stages[i].input_layout = ChannelLayout::kNchw;
     operands.push_back(weights_of(l));
     operands.emplace_back(std::vector<int64_t>{l.cout}, Packing::kVector16);
     h = extent(h, l), w = extent(w, l);

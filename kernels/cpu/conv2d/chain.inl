@@ -51,7 +51,7 @@ struct ChainCall {
     for (int i = 0; i < plan.count; i++) {
       ConvJob& j = jobs[i];
       const conv::Extents& e = plan.stage[i];
-      j.in = i == 0 ? picture_of(a.inputs[0], t.stages[0].input_layout == PictureLayout::kNchw, n)
+      j.in = i == 0 ? picture_of(a.inputs[0], t.stages[0].input_layout == ChannelLayout::kNchw, n)
                     : jobs[i - 1].out;
       if (i > 0 && j.t->method == ConvMethod::kDirect) j.in.c = e.c;
       if (i + 1 == plan.count) {

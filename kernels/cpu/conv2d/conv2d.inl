@@ -45,7 +45,7 @@ struct Conv2dCall {
   ConvJob job(const OpArguments& a, int64_t n, const Team& team) const {
     ConvJob j;
     j.t = &t, j.epilogue = &epilogue, j.scratch = static_cast<char*>(team.scratch);
-    j.in = picture_of(x, t.input_layout == PictureLayout::kNchw, n),
+    j.in = picture_of(x, t.input_layout == ChannelLayout::kNchw, n),
     j.out = picture_of(y, false, n);
     j.weights = a.inputs[1].as<float>(), j.bias = a.optional(2) ? a.inputs[2].as<float>() : nullptr;
     j.residual =

@@ -187,12 +187,12 @@ void norm_channels(const OpArguments& a, const Team& team) {
   const float *scale = a.optional(1) ? a.inputs[1].as<const float>() : nullptr,
               *bias = a.optional(2) ? a.inputs[2].as<const float>() : nullptr;
   float *mean = static_cast<float*>(team.scratch), *inverse = mean + channels;
-  const bool by_picture = pictures >= team.size;
+  const bool by_image = pictures >= team.size;
   const Part mine =
-      by_picture ? part_of(team, pictures) : part_of(team, groups, most_of(1, 16 / size));
-  const Part batch = by_picture ? mine : Part{0, pictures};
-  const int64_t first = by_picture ? 0 : mine.begin * size,
-                last = by_picture ? channels : mine.end * size;
+      by_image ? part_of(team, pictures) : part_of(team, groups, most_of(1, 16 / size));
+  const Part batch = by_image ? mine : Part{0, pictures};
+  const int64_t first = by_image ? 0 : mine.begin * size,
+                last = by_image ? channels : mine.end * size;
   const float count = float(positions * size);
   for (int64_t n = batch.begin; n < batch.end && first < last; n++) {
     const float* from = x.as<const float>() + n * positions * x.row_stride;

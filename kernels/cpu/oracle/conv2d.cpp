@@ -80,9 +80,9 @@ double stage_sum(const Stage& s, int64_t n, int64_t oy, int64_t ox, int64_t o, c
   return sum + bias_of(s.bias, o);
 }
 
-double picture_value(const TensorView& x, PictureLayout layout, int64_t n, int64_t y,
+double picture_value(const TensorView& x, ChannelLayout layout, int64_t n, int64_t y,
                      int64_t column, int64_t c) {
-  const bool nchw = layout == PictureLayout::kNchw;
+  const bool nchw = layout == ChannelLayout::kNchw;
   const int64_t row =
       nchw ? (n * x.dims[1] + c) * x.dims[2] + y : (n * x.dims[1] + y) * x.dims[2] + column;
   return double(x.as<float>()[row * x.row_stride + (nchw ? column : c)]);

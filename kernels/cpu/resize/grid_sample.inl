@@ -110,13 +110,13 @@ void grid_channels(const GridMix& m, const float* x, float* y, int64_t channels)
   V::store_partial(y + c, sum, channels - c);
 }
 
-constexpr int kFewChannels = 3;
+constexpr int kSmallChannels = 3;
 
-/// A vector of places from p on, of at most kFewChannels channels. @pre x has fewer than 2^31
+/// A vector of places from p on, of at most kSmallChannels channels. @pre x has fewer than 2^31
 /// elements
 template <class V, int channels>
 INGOT_INLINE void mix_places(const GridShape& s, const GridBlock& b, int p, const float* x,
-                             float* const (&to)[kFewChannels]) {
+                             float* const (&to)[kSmallChannels]) {
   const typename V::I none = V::isplat(-1), pixel = V::isplat(int32_t(s.pixel)),
                       lines = V::isplat(int32_t(s.extents[1])),
                       columns = V::isplat(int32_t(s.extents[2]));
@@ -145,8 +145,8 @@ INGOT_INLINE void mix_places(const GridShape& s, const GridBlock& b, int p, cons
 template <class V>
 void mix_block(const GridShape& s, const GridBlock& b, int count, const float* x, float* y,
                int64_t channels, int64_t row_stride) {
-  float room[kFewChannels][kGridBlock];
-  float* const to[kFewChannels] = {room[0], room[1], room[2]};
+  float room[kSmallChannels][kGridBlock];
+  float* const to[kSmallChannels] = {room[0], room[1], room[2]};
   for (int p = 0; p < count; p += V::kLanes) {
     if (channels == 1)
       mix_places<V, 1>(s, b, p, x, to);
@@ -160,7 +160,7 @@ void mix_block(const GridShape& s, const GridBlock& b, int count, const float* x
 }
 
 inline void copy_channels(char* to, const char* from, int64_t channels, int64_t bytes) {
-  if (bytes == 4 && channels <= kFewChannels)
+  if (bytes == 4 && channels <= kSmallChannels)
     for (int64_t c = 0; c < channels; c++) std::memcpy(to + c * 4, from + c * 4, 4);
   else
     std::memcpy(to, from, size_t(channels * bytes));
@@ -174,7 +174,7 @@ Status grid_sample(const OpArguments& a, const Team& team) {
   const int64_t channels = y.row_length(), bytes = dtype_bytes(y.dtype);
   const int64_t image = s.extents[0] * s.extents[1] * s.extents[2] * s.pixel;
   const bool nearest = s.t.mode == GridMode::kNearest;
-  const bool few = !nearest && channels <= kFewChannels && image <= INT32_MAX;
+  const bool few = !nearest && channels <= kSmallChannels && image <= INT32_MAX;
   const Part mine = part_of(team, y.rows(), 1, most_of(1, 2048 / (channels + 16)));
   GridBlock block;
   GridMix mix;

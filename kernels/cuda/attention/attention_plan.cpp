@@ -15,12 +15,12 @@ Status plan_attention(const GpuWork& work) {
   return launch(work, KernelId::attention, blocks_for(p.tiles, 1, work.traits), p);
 }
 
-constexpr GpuRow kAttentionTable[] = {
+constexpr GpuKernelEntry kAttentionTable[] = {
     {OpCode::kAttention, "attention", nullptr, nullptr, plan_attention}};
 
 }  // namespace
 
-const Span<const GpuRow> kAttentionRows = Span<const GpuRow>(kAttentionTable);
+const Span<const GpuKernelEntry> kAttentionRows = Span<const GpuKernelEntry>(kAttentionTable);
 
 AttentionParams attention_params(const GpuWork& work, int rows) {
   const OpArguments& g = *work.arguments;

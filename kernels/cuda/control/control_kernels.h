@@ -2,5 +2,5 @@
 #pragma once
 #include "runtime/device/gpu/service_kernels.h"
 
-#define INGOT_CUDA_CONTROL(X) X(tell_control, ControlParams, 32)
+#define INGOT_CUDA_CONTROL(X) X(publish_condition, ControlParams, 32)
 #define INGOT_CUDA_DECIDING(X) X(decide, DecideParams, 32)

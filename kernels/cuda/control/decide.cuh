@@ -1,9 +1,10 @@
-// kernels/cuda/control/decide.cuh - what an If or a Loop needs of the GPU where conditional nodes of its graph decide (decision D70): a kernel that sets
-// their conditions.
+// kernels/cuda/control/decide.cuh - what an If or a Loop needs of the GPU where conditional nodes
+// of its graph decide (decision D70): a kernel that sets their conditions.
 //
-// cudaGraphSetConditional() is no code of a library: like printf's, its symbol stays undefined in the module, and the driver puts
-// its own code there when it loads it, from CUDA 12.3 on. An older one would refuse the whole module, so this kernel is a unit of
-// its own, loaded by programs that have a use for it, and compilers that do not know the function (11.8) leave it out.
+// cudaGraphSetConditional() is no code of a library: like printf's, its symbol stays undefined in
+// the module, and the driver puts its own code there when it loads it, from CUDA 12.3 on. An older
+// one would refuse the whole module, so this kernel is a unit of its own, loaded by programs that
+// have a use for it, and compilers that do not know the function (11.8) leave it out.
 #pragma once
 #include "kernels/cuda/control/control_kernels.h"
 #include "kernels/cuda/device/gpu.h"
@@ -13,10 +14,13 @@ namespace ingot::cuda {
 #if defined(__CUDACC__)
 GPU_FN void set_conditional(uint64_t handle, bool value) { cudaGraphSetConditional(handle, value); }
 #else
-GPU_FN void set_conditional(uint64_t handle, bool value) { emulate::set_conditional(handle, value); }
+GPU_FN void set_conditional(uint64_t handle, bool value) {
+  emulate::set_conditional(handle, value);
+}
 #endif
 
-/// Whether the loop goes on, and its iteration; false after a fault, so that it ends whatever the data say.
+/// Whether the loop goes on, and its iteration; false after a fault, so that it ends whatever the
+/// data say.
 GPU_FN bool next_trip(const DecideParams& p, bool condition, uint32_t fault) {
   const bool begins = p.what == Deciding::kLoop;
   const int64_t iteration = begins ? 0 : p.trip->iteration + 1;
@@ -25,7 +29,7 @@ GPU_FN bool next_trip(const DecideParams& p, bool condition, uint32_t fault) {
   if (begins) p.trip->count = count;
   if (p.iteration) *p.iteration = iteration;
   if (begins && count > p.most) {
-    p.told->count = count;
+    p.mailbox->count = count;
     if (!fault) *p.fault = p.fault_value;
     return false;
   }

@@ -86,11 +86,11 @@ Status plan_chain(const GpuWork& work) {
   return {};
 }
 
-constexpr GpuRow kChainTable[] = {
+constexpr GpuKernelEntry kChainTable[] = {
     {OpCode::kChain, "chain", supports_chain, chain_scratch, plan_chain}};
 
 }  // namespace
 
-const Span<const GpuRow> kChainRows = Span<const GpuRow>(kChainTable);
+const Span<const GpuKernelEntry> kChainRows = Span<const GpuKernelEntry>(kChainTable);
 
 }  // namespace ingot::cuda

@@ -6,7 +6,7 @@
 namespace ingot::cuda {
 namespace {
 
-constexpr int64_t kFewOutputs = 8;  // of a group: a panel would be more than half empty
+constexpr int64_t kSmallOutputs = 8;  // of a group: a panel would be more than half empty
 
 /// Strides of x by image, row, pixel and channel.
 struct PictureStrides {
@@ -14,7 +14,7 @@ struct PictureStrides {
 };
 PictureStrides strides_of(const ConvJob& j) {
   const conv::Extents& e = j.e;
-  if (j.t->input_layout == PictureLayout::kNchw)
+  if (j.t->input_layout == ChannelLayout::kNchw)
     return {e.c * e.h * j.x_stride, j.x_stride, 1, e.h * j.x_stride};
   return {e.h * e.w * j.x_stride, e.w * j.x_stride, j.x_stride, 1};
 }
@@ -30,7 +30,7 @@ bool fits_tiles(const ConvJob& j) {
   return is_aligned(j.w) && tiles < 1 << 30;
 }
 bool is_packed_on_device(const Conv2dAttributes& t, const conv::Extents& e) {
-  return t.method == ConvMethod::kGrouped && e.o / t.groups >= kFewOutputs;
+  return t.method == ConvMethod::kGrouped && e.o / t.groups >= kSmallOutputs;
 }
 
 Status launch_each(const GpuWork& work, const ConvJob& j) {
@@ -105,15 +105,16 @@ Status launch_few_rows(const GpuWork& work, const ConvParams& p) {
                 SkinnyShape::kSharedBytes);
 }
 
-/// Ways to compute what is neither depthwise nor empty: tiles, and what suits few rows or few
+/// Variants to compute what is neither depthwise nor empty: tiles, and what suits few rows or few
 /// outputs.
-void list_ways(const ConvJob& j, const ConvParams& p, const GpuTraits& traits, ChoiceList* list) {
+void list_variants(const ConvJob& j, const ConvParams& p, const GpuTraits& traits,
+                   VariantList* list) {
   const bool grouped = j.t->method == ConvMethod::kGrouped;
   if (is_pointwise(*j.t) && !grouped && p.pixels <= SkinnyShape::kRows)
-    list->add({"few_rows", 1, kFewRowsWay}, -1);
+    list->add({"few_rows", 1, kFewRowsVariant}, -1);
   list_conv_tiles(p, traits, list);
   if (p.pixels <= kMaxOneEach / (p.outputs * p.groups))
-    list->add({"one_each", 1, kOneEachWay}, 1e300);
+    list->add({"one_each", 1, kOneEachVariant}, 1e300);
 }
 
 bool is_each(const ConvJob& j) {
@@ -129,10 +130,10 @@ uint64_t grouped_scratch(const Conv2dAttributes& t, const conv::Extents& e) {
   return uint64_t(t.groups) * uint64_t(round_up(e.o / t.groups, kPanel)) * uint64_t(k) * 4;
 }
 
-void list_conv(const ConvJob& j, const GpuTraits& traits, ChoiceList* list) {
+void list_conv(const ConvJob& j, const GpuTraits& traits, VariantList* list) {
   if (is_empty(j.e)) return;
   if (j.t->method == ConvMethod::kDepthwise) return list_depthwise(j, list);
-  if (!is_each(j)) list_ways(j, tiled_params(j, nullptr), traits, list);
+  if (!is_each(j)) list_variants(j, tiled_params(j, nullptr), traits, list);
 }
 
 Status launch_conv(const GpuWork& work, const ConvJob& j, float* scratch) {
@@ -141,15 +142,15 @@ Status launch_conv(const GpuWork& work, const ConvJob& j, float* scratch) {
   if (t.method == ConvMethod::kDepthwise) return launch_depthwise(work, j);
   if (is_each(j)) return launch_each(work, j);
   const ConvParams p = tiled_params(j, scratch);
-  ChoiceList ways;
-  list_ways(j, p, work.traits, &ways);
-  const uint16_t way = ways.pick(work.choice).id;
+  VariantList variants;
+  list_variants(j, p, work.traits, &variants);
+  const uint16_t variant = variants.pick(work.variant).id;
   const bool packs = t.method == ConvMethod::kGrouped && p.k > 0;
   // The row of tensor cores asks for its own scratch, before addresses are known, and comes here
   // when they turn out unaligned.
   const bool has_room = !packs || work.scratch_bytes >= grouped_scratch(t, j.e);
-  if (way == kOneEachWay || !has_room) return launch_each(work, j);
-  if (way == kFewRowsWay) return launch_few_rows(work, p);
+  if (variant == kOneEachVariant || !has_room) return launch_each(work, j);
+  if (variant == kFewRowsVariant) return launch_few_rows(work, p);
   if (packs) {
     const PackPanelsParams pack = {j.w, scratch, p.groups, p.outputs, p.k};
     INGOT_TRY(launch(work, KernelId::pack_panels,

@@ -33,15 +33,15 @@ constexpr int64_t kMaxOneEach = 1 << 16;
 
 inline bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
-/// Ids of choices beside tiles, whose ids are their places in the table of tiles.
-enum : uint16_t { kFewRowsWay = 16, kOneEachWay, kRowOf4Way, kOnePixelWay };
+/// Ids of variants beside tiles, whose ids are their places in the table of tiles.
+enum : uint16_t { kFewRowsVariant = 16, kOneEachVariant, kRowOf4Variant, kOnePixelVariant };
 
-/// The tile that work.choice names, or the model has for these extents, launched. `p` is whole but
+/// The tile that work.variant names, or the model has for these extents, launched. `p` is whole but
 /// for vector_y. @pre p.pixels, p.outputs, p.groups >= 1, the window's numbers are below 2^30,
 /// weights are 16-byte aligned.
 Status launch_conv_tiles(const GpuWork& work, ConvParams p);
 
-void list_conv_tiles(const ConvParams& p, const GpuTraits& traits, ChoiceList* list);
+void list_conv_tiles(const ConvParams& p, const GpuTraits& traits, VariantList* list);
 
 /// Rows of k channels times panels: y[row][o]. @pre as launch_conv_tiles, k below 2^30.
 ConvParams rows_times_panels(const float* x, int64_t x_stride, int64_t rows, int64_t k,
@@ -50,16 +50,16 @@ ConvParams rows_times_panels(const float* x, int64_t x_stride, int64_t rows, int
 /// Direct, grouped and depthwise convolutions. scratch: grouped_scratch() bytes. Nothing for an
 /// empty output.
 Status launch_conv(const GpuWork& work, const ConvJob& job, float* scratch);
-void list_conv(const ConvJob& job, const GpuTraits& traits, ChoiceList* list);
+void list_conv(const ConvJob& job, const GpuTraits& traits, VariantList* list);
 uint64_t grouped_scratch(const Conv2dAttributes& t, const conv::Extents& e);
 
 /// F(4x4, 3x3) in blocks of tiles. scratch: winograd_scratch() bytes.
 Status launch_winograd(const GpuWork& work, const ConvJob& job, float* scratch);
-void list_winograd(const ConvJob& job, const GpuTraits& traits, ChoiceList* list);
+void list_winograd(const ConvJob& job, const GpuTraits& traits, VariantList* list);
 uint64_t winograd_scratch(const conv::Extents& e);
 
 Status launch_depthwise(const GpuWork& work, const ConvJob& job);
-void list_depthwise(const ConvJob& job, ChoiceList* list);
+void list_depthwise(const ConvJob& job, VariantList* list);
 /// Whether a depthwise convolution and the one behind it are worth one launch, that never stores
 /// what lies between.
 bool joins_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& next);

@@ -26,7 +26,7 @@ bool writes_quads(const ConvParams& p) {
 
 }  // namespace
 
-void list_conv_tiles(const ConvParams& p, const GpuTraits& traits, ChoiceList* list) {
+void list_conv_tiles(const ConvParams& p, const GpuTraits& traits, VariantList* list) {
   const bool vector = reads_quads(p);
   const ProductExtents extents = {p.groups, p.pixels, p.outputs, p.k};
   for (const TileKernel& tile : kConv2dTiles)
@@ -38,9 +38,9 @@ void list_conv_tiles(const ConvParams& p, const GpuTraits& traits, ChoiceList* l
 Status launch_conv_tiles(const GpuWork& work, ConvParams p) {
   p.vector_y = writes_quads(p);
   if (p.k == 0) p.window.c = 1;  // nobody walks over no channels
-  ChoiceList choices;
-  list_conv_tiles(p, work.traits, &choices);
-  const TileKernel& tile = kConv2dTiles[choices.pick(work.choice).id];
+  VariantList variants;
+  list_conv_tiles(p, work.traits, &variants);
+  const TileKernel& tile = kConv2dTiles[variants.pick(work.variant).id];
   const int64_t tiles = ceil_div(p.pixels, tile.cost.m) * ceil_div(p.outputs, tile.cost.o);
   const int64_t most = int64_t(work.traits.multiprocessors) * 32;
   return launch(work, reads_quads(p) ? tile.vector : tile.any,
@@ -96,9 +96,9 @@ Status plan_conv2d(const GpuWork& work) {
                                                  : launch_conv(work, j, scratch);
 }
 
-uint32_t list_conv2d(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuChoice* out) {
+uint32_t list_conv2d(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuVariant* out) {
   const ConvJob j = job_of(a);
-  ChoiceList list;
+  VariantList list;
   if (j.t->method == ConvMethod::kWinogradF43)
     list_winograd(j, traits, &list);
   else
@@ -133,15 +133,15 @@ Status plan_linear(const GpuWork& work) {
   if (work.arguments->outputs[0].elements() == 0) return {};
   return launch_conv(work, linear_job(*work.arguments, &t), nullptr);
 }
-uint32_t list_linear(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuChoice* out) {
+uint32_t list_linear(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuVariant* out) {
   Conv2dAttributes t;
-  ChoiceList list;
+  VariantList list;
   if (a.outputs[0].elements() == 0) return 0;
   list_conv(linear_job(a, &t), traits, &list);
   return list.copy(out);
 }
 
-constexpr GpuRow kConv2dTable[] = {
+constexpr GpuKernelEntry kConv2dTable[] = {
     {OpCode::kConv2d,
      "conv2d",
      supports_conv2d,
@@ -152,6 +152,6 @@ constexpr GpuRow kConv2dTable[] = {
 
 }  // namespace
 
-const Span<const GpuRow> kConv2dRows = Span<const GpuRow>(kConv2dTable);
+const Span<const GpuKernelEntry> kConv2dRows = Span<const GpuKernelEntry>(kConv2dTable);
 
 }  // namespace ingot::cuda

@@ -24,9 +24,9 @@ Line line_of(const ConvJob& j) {
 
 }  // namespace
 
-void list_depthwise(const ConvJob& j, ChoiceList* list) {
-  if (line_of(j).pixels > 1) list->add({"row_of_4", 1, kRowOf4Way}, 0);
-  list->add({"one_pixel", 1, kOnePixelWay}, 1);
+void list_depthwise(const ConvJob& j, VariantList* list) {
+  if (line_of(j).pixels > 1) list->add({"row_of_4", 1, kRowOf4Variant}, 0);
+  list->add({"one_pixel", 1, kOnePixelVariant}, 1);
 }
 
 DepthwiseParams depthwise_params(const ConvJob& j) {
@@ -52,9 +52,9 @@ Status launch_depthwise(const GpuWork& work, const ConvJob& j) {
   const conv::Extents& e = j.e;
   if (e.n == 0 || e.oh == 0 || e.ow == 0 || e.o == 0) return {};
   DepthwiseParams p = depthwise_params(j);
-  ChoiceList ways;
-  list_depthwise(j, &ways);
-  const Line line = ways.pick(work.choice).id == kOnePixelWay ? kAny : line_of(j);
+  VariantList variants;
+  list_depthwise(j, &variants);
+  const Line line = variants.pick(work.variant).id == kOnePixelVariant ? kAny : line_of(j);
   p.count = e.n * e.oh * ceil_div(e.ow, line.pixels) * ceil_div(e.c, 4);
   return launch(work, line.kernel, blocks_for(p.count, 128, work.traits), p);
 }
@@ -67,7 +67,7 @@ bool joins_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& n
   if (t.kernel_h != 1 || t.kernel_w != 1 || t.stride_h != 1 || t.stride_w != 1 ||
       conv::needs_band(t))
     return false;
-  if (first.t->input_layout != PictureLayout::kNhwc || first.x == next.y) return false;
+  if (first.t->input_layout != ChannelLayout::kNhwc || first.x == next.y) return false;
   const Conv2dAttributes& window = *first.t;
   if (window.kernel_h != 3 || window.kernel_w != 3 || window.dilation_w != 1 || window.stride_w > 2)
     return false;

@@ -36,7 +36,7 @@ ConvParams product_of(const ConvJob& j, const Blocks& b, float* v, float* m, int
 
 }  // namespace
 
-void list_winograd(const ConvJob& j, const GpuTraits& traits, ChoiceList* list) {
+void list_winograd(const ConvJob& j, const GpuTraits& traits, VariantList* list) {
   const conv::Extents& e = j.e;
   if (e.n == 0 || e.oh == 0 || e.ow == 0 || e.o == 0) return;
   const Blocks b(e);

@@ -41,11 +41,13 @@ Status plan_conv_transpose(const GpuWork& work) {
   return launch(work, KernelId::conv_transpose, blocks_for(p.count, 128, work.traits), p);
 }
 
-constexpr GpuRow kConvTransposeTable[] = {{OpCode::kConvTranspose2d, "conv_transpose2d",
-                                           supports_conv_transpose, nullptr, plan_conv_transpose}};
+constexpr GpuKernelEntry kConvTransposeTable[] = {{OpCode::kConvTranspose2d, "conv_transpose2d",
+                                                   supports_conv_transpose, nullptr,
+                                                   plan_conv_transpose}};
 
 }  // namespace
 
-const Span<const GpuRow> kConvTransposeRows = Span<const GpuRow>(kConvTransposeTable);
+const Span<const GpuKernelEntry> kConvTransposeRows =
+    Span<const GpuKernelEntry>(kConvTransposeTable);
 
 }  // namespace ingot::cuda

@@ -190,7 +190,7 @@ Status plan_nms(const GpuWork& work) {
   return launch(work, KernelId::nms_write, blocks_for(batches, 1, work.traits), w);
 }
 
-constexpr GpuRow kDataDependentTable[] = {
+constexpr GpuKernelEntry kDataDependentTable[] = {
     {OpCode::kNonZero, "nonzero", nullptr, nonzero_scratch, plan_nonzero},
     {OpCode::kUnique, "unique", nullptr, unique_scratch, plan_unique},
     {OpCode::kNonMaxSuppression, "non_max_suppression", nullptr, nms_scratch, plan_nms},
@@ -198,6 +198,7 @@ constexpr GpuRow kDataDependentTable[] = {
 
 }  // namespace
 
-const Span<const GpuRow> kDataDependentRows = Span<const GpuRow>(kDataDependentTable);
+const Span<const GpuKernelEntry> kDataDependentRows =
+    Span<const GpuKernelEntry>(kDataDependentTable);
 
 }  // namespace ingot::cuda

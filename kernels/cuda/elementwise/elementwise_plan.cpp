@@ -187,11 +187,11 @@ Status plan_elementwise(const GpuWork& work) {
   return launch(work, kernel_of(compute), blocks_for(p.count, 256, work.traits), p);
 }
 
-constexpr GpuRow kElementwiseTable[] = {
+constexpr GpuKernelEntry kElementwiseTable[] = {
     {OpCode::kElementwise, "elementwise", supports_elementwise, nullptr, plan_elementwise}};
 
 }  // namespace
 
-const Span<const GpuRow> kElementwiseRows = Span<const GpuRow>(kElementwiseTable);
+const Span<const GpuKernelEntry> kElementwiseRows = Span<const GpuKernelEntry>(kElementwiseTable);
 
 }  // namespace ingot::cuda

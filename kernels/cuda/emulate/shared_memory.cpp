@@ -8,12 +8,12 @@
 namespace ingot::cuda::emulate {
 namespace {
 
-constexpr uint32_t kMost = 48 << 10;
+constexpr uint32_t kMax = 48 << 10;
 constexpr size_t kAlignment = 128, kGuard = 256;
 constexpr unsigned char kPattern = 0xa5;
 
 void check_size(size_t bytes) {
-  if (bytes > kMost) fail("more shared memory than every GPU gives a block");
+  if (bytes > kMax) fail("more shared memory than every GPU gives a block");
 }
 
 }  // namespace

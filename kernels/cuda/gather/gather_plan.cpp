@@ -80,13 +80,13 @@ Status plan_gather_elements(const GpuWork& work) {
   return launch(work, KernelId::gather_elements, blocks_for(p.count, 256, work.traits), p);
 }
 
-constexpr GpuRow kGatherTable[] = {
+constexpr GpuKernelEntry kGatherTable[] = {
     {OpCode::kGather, "gather", nullptr, nullptr, plan_gather},
     {OpCode::kGatherElements, "gather_elements", nullptr, nullptr, plan_gather_elements},
     {OpCode::kGatherNd, "gather_nd", nullptr, nullptr, plan_gather_nd}};
 
 }  // namespace
 
-const Span<const GpuRow> kGatherRows = Span<const GpuRow>(kGatherTable);
+const Span<const GpuKernelEntry> kGatherRows = Span<const GpuKernelEntry>(kGatherTable);
 
 }  // namespace ingot::cuda

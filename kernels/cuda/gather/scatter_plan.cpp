@@ -144,13 +144,13 @@ Status plan_scatter(const GpuWork& work) {
                                                 : plan_combined(work, p);
 }
 
-constexpr GpuRow kScatterTable[] = {
+constexpr GpuKernelEntry kScatterTable[] = {
     {OpCode::kScatterNd, "scatter_nd", nullptr, scratch_scatter<false>, plan_scatter<false>},
     {OpCode::kScatterElements, "scatter_elements", nullptr, scratch_scatter<true>,
      plan_scatter<true>}};
 
 }  // namespace
 
-const Span<const GpuRow> kScatterRows = Span<const GpuRow>(kScatterTable);
+const Span<const GpuKernelEntry> kScatterRows = Span<const GpuKernelEntry>(kScatterTable);
 
 }  // namespace ingot::cuda

@@ -1,6 +1,6 @@
-// kernels/cuda/gemm/tile_model.h - what a product costs in each way of cutting it, by a model
-// that knows extents and multiprocessors alone; plans of products list their alternatives with it,
-// the model's own choice first. No figure of it was measured: `ingot tune` is.
+// kernels/cuda/gemm/tile_model.h - what a product costs in each variant of cutting it, by a model
+// that knows extents and multiprocessors alone; plans of products list their variants with it,
+// the cost model's own choice first. No figure of it was measured: `ingot tune` is.
 //
 //   t(tile) = cycles of a block for a step of 16 words of k: the larger of computing and of
 //   fetching (m + o) * 64 bytes at 48 a cycle
@@ -49,32 +49,32 @@ inline double model_cycles(const TileCost& tile, const ProductExtents& e, int pa
   return time;
 }
 
-/// Alternatives in the order in which they are added, but the quickest by the model first; the
+/// Variants in the order in which they are added, but the quickest by the model first; the
 /// earlier among equals.
-class ChoiceList {
+class VariantList {
  public:
-  void add(const GpuChoice& choice, double cycles) {
-    if (count_ == kMaxGpuChoices) return;
+  void add(const GpuVariant& variant, double cycles) {
+    if (count_ == kMaxGpuVariants) return;
     const bool is_best = count_ == 0 || cycles < least_;
-    for (uint32_t i = is_best ? count_ : 0; i > 0; i--) choices_[i] = choices_[i - 1];
-    choices_[is_best ? 0 : count_] = choice;
+    for (uint32_t i = is_best ? count_ : 0; i > 0; i--) variants_[i] = variants_[i - 1];
+    variants_[is_best ? 0 : count_] = variant;
     if (is_best) least_ = cycles;
     count_++;
   }
   uint32_t count() const { return count_; }
   /// What was asked for, where it is among them; else what the model takes. @pre count() > 0
-  const GpuChoice& pick(const GpuChoice* asked) const {
+  const GpuVariant& pick(const GpuVariant* asked) const {
     for (uint32_t i = 0; asked && i < count_; i++)
-      if (choices_[i].id == asked->id && choices_[i].parts == asked->parts) return choices_[i];
-    return choices_[0];
+      if (variants_[i].id == asked->id && variants_[i].parts == asked->parts) return variants_[i];
+    return variants_[0];
   }
-  uint32_t copy(GpuChoice* out) const {
-    for (uint32_t i = 0; i < count_; i++) out[i] = choices_[i];
+  uint32_t copy(GpuVariant* out) const {
+    for (uint32_t i = 0; i < count_; i++) out[i] = variants_[i];
     return count_;
   }
 
  private:
-  GpuChoice choices_[kMaxGpuChoices];
+  GpuVariant variants_[kMaxGpuVariants];
   uint32_t count_ = 0;
   double least_ = 0;
 };

@@ -25,10 +25,11 @@ Status plan_image(const GpuWork& work) {
   return launch(work, kernel, blocks_for(p.pixels, 256, work.traits), p);
 }
 
-constexpr GpuRow kImageTable[] = {{OpCode::kPicture, "frame", nullptr, nullptr, plan_image}};
+constexpr GpuKernelEntry kImageTable[] = {
+    {OpCode::kPicture, "frame", nullptr, nullptr, plan_image}};
 
 }  // namespace
 
-const Span<const GpuRow> kImageRows = Span<const GpuRow>(kImageTable);
+const Span<const GpuKernelEntry> kImageRows = Span<const GpuKernelEntry>(kImageTable);
 
 }  // namespace ingot::cuda

@@ -65,44 +65,45 @@ MatMulJob matmul_job(const OpArguments& g) {
   return j;
 }
 
-void list_ways(const MatMulJob& j, const GpuTraits& traits, ChoiceList* list) {
-  if (!j.fits) return list->add({"one_each", 1, kOneEachWay}, 0);
+void list_variants(const MatMulJob& j, const GpuTraits& traits, VariantList* list) {
+  if (!j.fits) return list->add({"one_each", 1, kOneEachVariant}, 0);
   const ProductExtents extents = {j.p.batches, j.e.m, j.e.n, j.e.k};
   for (const TileKernel& tile : kMatMulTiles)
     if (j.vector_a || tile.any != KernelId::kCount)
       list->add({tile.cost.name, 1, uint16_t(&tile - kMatMulTiles)},
                 model_cycles(tile.cost, extents, 1, traits.multiprocessors));
-  if (j.p.batches <= kMaxOneEach / (j.e.m * j.e.n)) list->add({"one_each", 1, kOneEachWay}, 1e300);
+  if (j.p.batches <= kMaxOneEach / (j.e.m * j.e.n))
+    list->add({"one_each", 1, kOneEachVariant}, 1e300);
 }
 
 Status plan_matmul(const GpuWork& work) {
   const int64_t outputs = work.arguments->outputs[0].elements();
   if (outputs == 0) return {};
   const MatMulJob j = matmul_job(*work.arguments);
-  ChoiceList ways;
-  list_ways(j, work.traits, &ways);
-  const uint16_t way = ways.pick(work.choice).id;
-  if (way == kOneEachWay)
+  VariantList variants;
+  list_variants(j, work.traits, &variants);
+  const uint16_t variant = variants.pick(work.variant).id;
+  if (variant == kOneEachVariant)
     return launch(work, KernelId::matmul_each, blocks_for(outputs, 128, work.traits), j.p);
-  const TileKernel& tile = kMatMulTiles[way];
+  const TileKernel& tile = kMatMulTiles[variant];
   const int64_t tiles = ceil_div(j.e.m, tile.cost.m) * ceil_div(j.e.n, tile.cost.o);
   const int64_t most = int64_t(work.traits.multiprocessors) * 32;
   return launch(work, j.vector_a ? tile.vector : tile.any, uint32_t(tiles < most ? tiles : most),
                 j.p, tile.shared_bytes, 1, uint32_t(j.p.batches < 65535 ? j.p.batches : 65535));
 }
 
-uint32_t list_matmul(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuChoice* out) {
+uint32_t list_matmul(const OpArguments& a, const GpuTraits& traits, GpuPrecision, GpuVariant* out) {
   if (a.outputs[0].elements() == 0) return 0;
-  ChoiceList ways;
-  list_ways(matmul_job(a), traits, &ways);
-  return ways.copy(out);
+  VariantList variants;
+  list_variants(matmul_job(a), traits, &variants);
+  return variants.copy(out);
 }
 
-constexpr GpuRow kMatmulTable[] = {
+constexpr GpuKernelEntry kMatmulTable[] = {
     {OpCode::kMatMul, "matmul", nullptr, nullptr, plan_matmul, {list_matmul, nullptr}}};
 
 }  // namespace
 
-const Span<const GpuRow> kMatMulRows = Span<const GpuRow>(kMatmulTable);
+const Span<const GpuKernelEntry> kMatMulRows = Span<const GpuKernelEntry>(kMatmulTable);
 
 }  // namespace ingot::cuda

@@ -230,7 +230,7 @@ Status plan_pad(const GpuWork& work) {
   return launch(work, KernelId::pad_units, blocks_for(p.count, 256, work.traits), p);
 }
 
-constexpr GpuRow kMovementTable[] = {
+constexpr GpuKernelEntry kMovementTable[] = {
     {OpCode::kTranspose, "transpose", nullptr, nullptr, plan_transpose},
     {OpCode::kSlice, "slice", nullptr, nullptr, plan_slice},
     {OpCode::kTile, "tile", nullptr, nullptr, plan_tile},
@@ -240,6 +240,6 @@ constexpr GpuRow kMovementTable[] = {
 
 }  // namespace
 
-const Span<const GpuRow> kMovementRows = Span<const GpuRow>(kMovementTable);
+const Span<const GpuKernelEntry> kMovementRows = Span<const GpuKernelEntry>(kMovementTable);
 
 }  // namespace ingot::cuda

@@ -111,12 +111,12 @@ Status plan_normalize(const GpuWork& work) {
   return launch(work, KernelId::norm_rows, blocks_for(p.rows, 4, work.traits), p);
 }
 
-constexpr GpuRow kNormalizeTable[] = {
+constexpr GpuKernelEntry kNormalizeTable[] = {
     {OpCode::kSoftmax, "softmax", nullptr, nullptr, plan_softmax},
     {OpCode::kNormalize, "normalize", nullptr, normalize_scratch, plan_normalize}};
 
 }  // namespace
 
-const Span<const GpuRow> kNormalizeRows = Span<const GpuRow>(kNormalizeTable);
+const Span<const GpuKernelEntry> kNormalizeRows = Span<const GpuKernelEntry>(kNormalizeTable);
 
 }  // namespace ingot::cuda

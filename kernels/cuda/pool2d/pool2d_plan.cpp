@@ -30,10 +30,11 @@ Status plan_pool(const GpuWork& work) {
                 blocks_for(p.count, 128, work.traits), p);
 }
 
-constexpr GpuRow kPool2dTable[] = {{OpCode::kPool2d, "pool2d", nullptr, nullptr, plan_pool}};
+constexpr GpuKernelEntry kPool2dTable[] = {
+    {OpCode::kPool2d, "pool2d", nullptr, nullptr, plan_pool}};
 
 }  // namespace
 
-const Span<const GpuRow> kPool2dRows = Span<const GpuRow>(kPool2dTable);
+const Span<const GpuKernelEntry> kPool2dRows = Span<const GpuKernelEntry>(kPool2dTable);
 
 }  // namespace ingot::cuda

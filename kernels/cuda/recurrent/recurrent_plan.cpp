@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kChunkRows = 2048;         // rows of x whose products are made at once
 constexpr int64_t kSmallWeights = 32 << 10;  // elements: one block reads them all at every step
-constexpr int64_t kMostSteps = 4096;         // launches
+constexpr int64_t kMaxSteps = 4096;          // launches
 
 struct Extents {
   int64_t steps, batch, input, hidden, padded, gates, directions, chunk;
@@ -123,7 +123,7 @@ Status plan_recurrent(const GpuWork& work) {
   RecurrentParams p = params_of(work, e);
   Status status = launch(work, KernelId::recurrent_start,
                          blocks_for(e.directions * e.batch * e.padded, 128, work.traits), p);
-  const bool at_once = e.gates * e.padded * e.hidden <= kSmallWeights || e.steps > kMostSteps;
+  const bool at_once = e.gates * e.padded * e.hidden <= kSmallWeights || e.steps > kMaxSteps;
   const int64_t panel_tiles = (e.gates * e.padded / 16 + 3) / 4;
   for (p.done = 0; status.ok() && p.done < e.steps; p.done += e.chunk) {
     p.count = e.steps - p.done < e.chunk ? e.steps - p.done : e.chunk;
@@ -137,11 +137,11 @@ Status plan_recurrent(const GpuWork& work) {
                 blocks_for(e.directions * e.batch * e.hidden, 128, work.traits), p);
 }
 
-constexpr GpuRow kRecurrentTable[] = {
+constexpr GpuKernelEntry kRecurrentTable[] = {
     {OpCode::kRecurrent, "recurrent", supports_recurrent, recurrent_scratch, plan_recurrent}};
 
 }  // namespace
 
-const Span<const GpuRow> kRecurrentRows = Span<const GpuRow>(kRecurrentTable);
+const Span<const GpuKernelEntry> kRecurrentRows = Span<const GpuKernelEntry>(kRecurrentTable);
 
 }  // namespace ingot::cuda

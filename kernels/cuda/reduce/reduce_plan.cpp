@@ -105,12 +105,12 @@ Status plan_arg_reduce(const GpuWork& work) {
                 p);
 }
 
-constexpr GpuRow kReduceTable[] = {
+constexpr GpuKernelEntry kReduceTable[] = {
     {OpCode::kReduce, "reduce", supports_reduce, nullptr, plan_reduce},
     {OpCode::kArgReduce, "arg_reduce", nullptr, nullptr, plan_arg_reduce}};
 
 }  // namespace
 
-const Span<const GpuRow> kReduceRows = Span<const GpuRow>(kReduceTable);
+const Span<const GpuKernelEntry> kReduceRows = Span<const GpuKernelEntry>(kReduceTable);
 
 }  // namespace ingot::cuda

@@ -118,12 +118,12 @@ Status plan_grid_sample(const GpuWork& work) {
   return launch(work, kernel, blocks_for(p.count, 128, work.traits), p);
 }
 
-constexpr GpuRow kResizeTable[] = {
+constexpr GpuKernelEntry kResizeTable[] = {
     {OpCode::kResize, "resize", nullptr, resize_scratch, plan_resize},
     {OpCode::kGridSample, "grid_sample", nullptr, nullptr, plan_grid_sample}};
 
 }  // namespace
 
-const Span<const GpuRow> kResizeRows = Span<const GpuRow>(kResizeTable);
+const Span<const GpuKernelEntry> kResizeRows = Span<const GpuKernelEntry>(kResizeTable);
 
 }  // namespace ingot::cuda

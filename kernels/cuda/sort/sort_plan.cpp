@@ -75,11 +75,12 @@ Status plan_cumsum(const GpuWork& work) {
                 blocks_for(p.lines, 64, work.traits), p);
 }
 
-constexpr GpuRow kSortTable[] = {{OpCode::kTopK, "topk", nullptr, topk_scratch, plan_topk},
-                                 {OpCode::kCumSum, "cumsum", nullptr, nullptr, plan_cumsum}};
+constexpr GpuKernelEntry kSortTable[] = {
+    {OpCode::kTopK, "topk", nullptr, topk_scratch, plan_topk},
+    {OpCode::kCumSum, "cumsum", nullptr, nullptr, plan_cumsum}};
 
 }  // namespace
 
-const Span<const GpuRow> kSortRows = Span<const GpuRow>(kSortTable);
+const Span<const GpuKernelEntry> kSortRows = Span<const GpuKernelEntry>(kSortTable);
 
 }  // namespace ingot::cuda

@@ -19,8 +19,8 @@ Status plan_tensor_attention(const GpuWork& work) {
   if (!is_fit(p.q, p.dim) || !is_fit(p.k, p.dim) || !is_fit(p.v, p.value_dim) ||
       !is_fit(p.y, p.value_dim) || (p.mask && p.mask_strides[3] != 1) || p.tiles > INT32_MAX ||
       p.group * p.queries > INT32_MAX || p.keys > INT32_MAX / 2) {
-    const GpuRow* exact = find_gpu_row(ingot_cuda_kernel_set, OpCode::kAttention, *work.arguments,
-                                       work.traits, GpuPrecision::kExact);
+    const GpuKernelEntry* exact = find_gpu_row(ingot_cuda_kernel_set, OpCode::kAttention,
+                                               *work.arguments, work.traits, GpuPrecision::kExact);
     return exact ? exact->plan(work) : Status(Code::kLimitExceeded);
   }
   const bool in_f16 = is_in_f16(work.precision, work.traits),
@@ -38,12 +38,13 @@ bool supports_tensor_attention(const OpArguments&, const GpuTraits& traits,
   return precision != GpuPrecision::kExact && traits.has_tensor_cores();
 }
 
-constexpr GpuRow kTensorAttentionTable[] = {{OpCode::kAttention, "attention_tensorcore",
-                                             supports_tensor_attention, nullptr,
-                                             plan_tensor_attention}};
+constexpr GpuKernelEntry kTensorAttentionTable[] = {{OpCode::kAttention, "attention_tensorcore",
+                                                     supports_tensor_attention, nullptr,
+                                                     plan_tensor_attention}};
 
 }  // namespace
 
-const Span<const GpuRow> kTensorAttentionRows = Span<const GpuRow>(kTensorAttentionTable);
+const Span<const GpuKernelEntry> kTensorAttentionRows =
+    Span<const GpuKernelEntry>(kTensorAttentionTable);
 
 }  // namespace ingot::cuda

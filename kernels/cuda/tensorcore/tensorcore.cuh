@@ -1,5 +1,5 @@
-// kernels/cuda/tensorcore/tensorcore.cuh - the kernels: which loads and tiles there are. Contracts: runtime/op/{conv2d,linear,matmul}.h,
-// but for the order of sums and the precision of products.
+// kernels/cuda/tensorcore/tensorcore.cuh - the kernels: which loads and tiles there are. Contracts:
+// runtime/op/{conv2d,linear,matmul}.h, but for the order of sums and the precision of products.
 #pragma once
 #include "kernels/cuda/tensorcore/attention.cuh"
 #include "kernels/cuda/tensorcore/few_rows.cuh"
@@ -15,11 +15,12 @@ namespace ingot::cuda {
   else                                 \
     refuse_product()
 
-#define INGOT_PRODUCT(type, Type, name, Pixels, Weights, m, o, warp_m)                                 \
-  INGOT_GPU_KERNEL_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams, 128, m == 128 ? 3 : 4) { \
-    INGOT_BODY_OF(Type, product<Type, Pixels, Weights, m, o, warp_m>(p));                              \
+#define INGOT_PRODUCT(type, Type, name, Pixels, Weights, m, o, warp_m)             \
+  INGOT_GPU_KERNEL_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams, 128, \
+                          m == 128 ? 3 : 4) {                                      \
+    INGOT_BODY_OF(Type, product<Type, Pixels, Weights, m, o, warp_m>(p));          \
   }
-// Of convolutions' and Linear's weights: f32 panels, or pairs of f16 where products are f16.
+// Of convolutions' and Linear's weights: f32 panels, or packed f16 weights where products are f16.
 #define INGOT_PRODUCTS(type, Type, Panels)                                  \
   INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 128, 64, 64)     \
   INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 64, 64, 32)      \
@@ -40,9 +41,15 @@ INGOT_PRODUCT(f16, F16, pairs, RowPixels, PairWeights, 128, 64, 64)
 INGOT_PRODUCT(f16, F16, pairs, RowPixels, PairWeights, 64, 64, 32)
 INGOT_PRODUCT(f16, F16, pairs, RowPixels, PairWeights, 32, 128, 32)
 
-INGOT_GPU_KERNEL(product_one_row, ProductParams, 128) { INGOT_BODY_OF(F16, few_rows<WholeWords, 1>(p)); }
-INGOT_GPU_KERNEL(product_few_rows, ProductParams, 128) { INGOT_BODY_OF(F16, few_rows<WholeWords, kFewRows>(p)); }
-INGOT_GPU_KERNEL(product_one_row_of_pairs, ProductParams, 128) { INGOT_BODY_OF(F16, few_rows<HalfWords, 1>(p)); }
+INGOT_GPU_KERNEL(product_one_row, ProductParams, 128) {
+  INGOT_BODY_OF(F16, few_rows<WholeWords, 1>(p));
+}
+INGOT_GPU_KERNEL(product_few_rows, ProductParams, 128) {
+  INGOT_BODY_OF(F16, few_rows<WholeWords, kFewRows>(p));
+}
+INGOT_GPU_KERNEL(product_one_row_of_pairs, ProductParams, 128) {
+  INGOT_BODY_OF(F16, few_rows<HalfWords, 1>(p));
+}
 INGOT_GPU_KERNEL(product_few_rows_of_pairs, ProductParams, 128) {
   INGOT_BODY_OF(F16, few_rows<HalfWords, kFewRows>(p));
 }
@@ -55,11 +62,12 @@ INGOT_ATTENTION(f16, F16, 64, 3)
 INGOT_ATTENTION(f16, F16, 128, 2)
 INGOT_ATTENTION(tf32, Tf32, 128, 2)
 
-/// Sums of the parts of k, in their order.
+/// Sums of the split-K, in their order.
 GPU_FN void add_parts(const ProductParams& p) {
   ProductParams whole = p;
   whole.partial = nullptr;
-  const int64_t row = p.columns / 4, count = int64_t(p.batch_first) * p.m * row;  // batch_first: how many matrices
+  const int64_t row = p.columns / 4,
+                count = int64_t(p.batch_first) * p.m * row;  // batch_first: how many matrices
   for (int64_t i = grid_thread(); i < count; i += grid_threads()) {
     const int64_t line = i / row, batch = line / p.m, m = line - batch * p.m;
     const int o = int(i - line * row) * 4;

@@ -3,7 +3,7 @@
 //   rows, windows, first: how x is read, see pixels.cuh; transposed: w is [n][k]; any: any x and
 //   any w
 //   w of windows and first is panels: f32 with tf32, pairs with f16; of rows f32, [k][n] or panels;
-//   pairs: rows of x, panels of pairs
+//   pairs: rows of x, packed f16 weights
 //   grouped: windows, and w [n][k] of each group, a group a matrix of the batch
 //   attention_<type>_<widest head>
 #pragma once

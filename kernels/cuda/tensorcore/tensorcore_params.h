@@ -1,6 +1,6 @@
 // kernels/cuda/tensorcore/tensorcore_params.h - what the kernels of products take. Lengths and
-// strides count words of 4 bytes: an f32, or four neighbouring s8 of k. In panels of pairs a word
-// is two f16 of k; k counts numbers there too, but for few_rows.
+// strides count words of 4 bytes: an f32, or four neighbouring s8 of k. In packed f16 weights a
+// word is two f16 of k; k counts numbers there too, but for few_rows.
 #pragma once
 #include "runtime/op/activation.h"
 #include "runtime/op/tensor.h"

@@ -4,9 +4,9 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/tensorcore/tile_choice.h"
 #include "runtime/op/conv2d.h"
+#include "runtime/op/f16_weights.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul_blocks.h"
-#include "runtime/op/weight_pairs.h"
 
 namespace ingot::cuda {
 namespace {
@@ -17,16 +17,16 @@ struct Product {
   ProductParams p = {};
   int64_t batches = 1;
   Load load = Load::kRows;
-  bool pairs = false;  // w is pairs of f16
+  bool pairs = false;  // w is packed f16 weights
   bool fits = true;    // 32 bits count everything
 };
 
-constexpr int64_t kMost = int64_t{1} << 30;
+constexpr int64_t kMax = int64_t{1} << 30;
 constexpr int64_t kLeastGroup = 16;  // channels that a group reads; fewer are the exact row's
 
 /// Extents that params hold as int.
 int narrow(Product* q, int64_t n) {
-  q->fits = q->fits && n >= -kMost && n <= kMost;
+  q->fits = q->fits && n >= -kMax && n <= kMax;
   return q->fits ? int(n) : 0;
 }
 bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
@@ -74,7 +74,7 @@ Product conv2d_product(const OpArguments& a) {
   const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
   Product q;
   ProductParams& p = q.p;
-  const bool planes = t.input_layout == PictureLayout::kNchw;
+  const bool planes = t.input_layout == ChannelLayout::kNchw;
   const int64_t n = x.dims[0], h = x.dims[planes ? 2 : 1], width = x.dims[planes ? 3 : 2];
   const int64_t c = x.dims[planes ? 1 : 3] / t.groups;
   const int64_t taps = int64_t(t.kernel_h) * t.kernel_w;
@@ -97,7 +97,7 @@ Product conv2d_product(const OpArguments& a) {
     const int64_t reach_w = width + t.pad_left + t.pad_right + int64_t(t.dilation_w) * t.kernel_w;
     int64_t reach = 0;
     if (!checked_mul(reach_h, reach_w, &reach) || !checked_mul(reach, n + 1, &reach))
-      reach = kMost + 1;
+      reach = kMax + 1;
     narrow(&q, reach);
     p.m = narrow(&q, y.rows()), p.c = narrow(&q, c);
     p.h = narrow(&q, h), p.width = narrow(&q, width), p.oh = narrow(&q, y.dims[1]),
@@ -190,28 +190,28 @@ bool has_kernel(Load load, TileKind kind, int64_t m) {
     case TileKind::kWide: return load != Load::kAny && load != Load::kGrouped;
     case TileKind::kSquare: return true;
     case TileKind::kFlat: return load == Load::kRows || load == Load::kWindows;
-    case TileKind::kFew: return load == Load::kRows && m <= kFewRows;
+    case TileKind::kSmall: return load == Load::kRows && m <= kFewRows;
   }
   return false;
 }
 
 /// The model's choice, which is the same at every address but for the tile: where that has no
 /// kernel the square one.
-TileChoice model_choice(const Product& q, const GpuTraits& traits) {
+TileChoice model_variant(const Product& q, const GpuTraits& traits) {
   TileChoice c = choose_tile(q.batches, q.p.m, q.p.o, q.p.k, traits.multiprocessors);
   if (!has_kernel(q.load, c.kind, q.p.m)) c.kind = TileKind::kSquare;
   return c;
 }
 
 /// The model's choice first. @pre q.fits
-void list_ways(const Product& q, const GpuTraits& traits, ChoiceList* list) {
+void list_variants(const Product& q, const GpuTraits& traits, VariantList* list) {
   const auto add = [&](TileKind kind, int splits, double cycles) {
     list->add({kTileCosts[int(kind)].name, uint16_t(splits), uint16_t(kind)}, cycles);
   };
-  const TileChoice first = model_choice(q, traits);
+  const TileChoice first = model_variant(q, traits);
   add(first.kind, first.splits, -1);
   constexpr TileKind kKinds[kTileKinds] = {TileKind::kWide, TileKind::kSquare, TileKind::kFlat,
-                                           TileKind::kFew};
+                                           TileKind::kSmall};
   for (const TileKind kind : kKinds)
     for (int splits = 1; has_kernel(q.load, kind, q.p.m) && may_split(ceil_div(q.p.k, 16), splits);
          splits *= 2)
@@ -220,14 +220,14 @@ void list_ways(const Product& q, const GpuTraits& traits, ChoiceList* list) {
 
 /// What was asked for, where it is offered; else the model's. 32 bits may turn out not to count
 /// everything.
-TileChoice pick(Product* q, const GpuTraits& traits, const GpuChoice* asked) {
+TileChoice pick(Product* q, const GpuTraits& traits, const GpuVariant* asked) {
   // the most blocks
-  q->fits = q->fits && ceil_div(q->p.m, kFlatTile.m) * ceil_div(q->p.o, kSquareTile.o) < kMost;
-  if (!asked || !q->fits) return model_choice(*q, traits);
-  ChoiceList ways;
-  list_ways(*q, traits, &ways);
-  const GpuChoice& way = ways.pick(asked);
-  return {TileKind(way.id), way.parts};
+  q->fits = q->fits && ceil_div(q->p.m, kFlatTile.m) * ceil_div(q->p.o, kSquareTile.o) < kMax;
+  if (!asked || !q->fits) return model_variant(*q, traits);
+  VariantList variants;
+  list_variants(*q, traits, &variants);
+  const GpuVariant& variant = variants.pick(asked);
+  return {TileKind(variant.id), variant.parts};
 }
 
 /// Fills what follows from the extents and the number of parts.
@@ -242,21 +242,21 @@ uint64_t partial_bytes(const Product& q) {
   return uint64_t(q.batches) * uint64_t(q.p.splits) * uint64_t(q.p.m) * uint64_t(q.p.columns) * 4;
 }
 
-const GpuRow* exact_row(OpCode op, const OpArguments& a, const GpuTraits& traits) {
+const GpuKernelEntry* exact_row(OpCode op, const OpArguments& a, const GpuTraits& traits) {
   return find_gpu_row(ingot_cuda_kernel_set, op, a, traits, GpuPrecision::kExact);
 }
 
 template <OpCode op>
 uint64_t scratch_of(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
-                    const GpuChoice* choice) {
+                    const GpuVariant* variant) {
   if (a.outputs[0].elements() == 0) return 0;
   Product q = product_of(op, a, traits, precision);
-  const TileChoice way = pick(&q, traits, choice);
+  const TileChoice tile = pick(&q, traits, variant);
   if (q.fits) {
-    split(&q, way.splits);
+    split(&q, tile.splits);
     return partial_bytes(q);
   }
-  const GpuRow* exact = q.pairs ? nullptr : exact_row(op, a, traits);
+  const GpuKernelEntry* exact = q.pairs ? nullptr : exact_row(op, a, traits);
   return exact && exact->scratch ? exact->scratch(a, traits, GpuPrecision::kExact) : 0;
 }
 template <OpCode op>
@@ -264,20 +264,20 @@ uint64_t scratch_tensorcore(const OpArguments& a, const GpuTraits& traits, GpuPr
   return scratch_of<op>(a, traits, precision, nullptr);
 }
 template <OpCode op>
-uint64_t scratch_of_choice(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
-                           const GpuChoice& choice) {
-  return scratch_of<op>(a, traits, precision, &choice);
+uint64_t scratch_of_variant(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
+                            const GpuVariant& variant) {
+  return scratch_of<op>(a, traits, precision, &variant);
 }
 template <OpCode op>
 uint32_t list_tensorcore(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
-                         GpuChoice* out) {
+                         GpuVariant* out) {
   if (a.outputs[0].elements() == 0) return 0;
   Product q = product_of(op, a, traits, precision);
   (void)pick(&q, traits, nullptr);
   if (!q.fits) return 0;
-  ChoiceList ways;
-  list_ways(q, traits, &ways);
-  return ways.copy(out);
+  VariantList variants;
+  list_variants(q, traits, &variants);
+  return variants.copy(out);
 }
 
 #define INGOT_KERNELS_OF(name) \
@@ -318,7 +318,7 @@ Kernels kernels_of(Load load, bool pairs, TileKind kind) {
 Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
   ProductParams& p = q.p;
   const bool in_f16 = is_in_f16(work.precision, work.traits);
-  const bool few = kind == TileKind::kFew;
+  const bool few = kind == TileKind::kSmall;
   const Kernels kernels = few ? Kernels() : kernels_of(q.load, q.pairs, kind);
   const ProductTile tile = tile_of(kind);
   p.tiles_m = int(ceil_div(p.m, tile.m));
@@ -329,9 +329,9 @@ Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
   const KernelId kernel = few ? (p.m == 1 ? of_one : of_few) : in_f16 ? kernels.f16 : kernels.tf32;
   const uint32_t blocks =
       few ? uint32_t(ceil_div(p.o, 16)) : uint32_t(p.tiles_m) * uint32_t(ceil_div(p.o, tile.o));
-  constexpr int64_t kMostBatches = 65535;
-  for (int64_t first = 0; first < q.batches; first += kMostBatches) {
-    const int64_t count = q.batches - first < kMostBatches ? q.batches - first : kMostBatches;
+  constexpr int64_t kMaxBatches = 65535;
+  for (int64_t first = 0; first < q.batches; first += kMaxBatches) {
+    const int64_t count = q.batches - first < kMaxBatches ? q.batches - first : kMaxBatches;
     p.batch_first = int(first);
     INGOT_TRY(launch(work, kernel, blocks, p, few ? 0 : uint32_t(tile.shared_bytes(q.pairs)),
                      uint32_t(p.splits), uint32_t(count)));
@@ -344,19 +344,19 @@ Status plan_tensorcore(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   if (a.outputs[0].elements() == 0) return {};
   Product q = product_of(op, a, work.traits, work.precision);
-  TileChoice choice = pick(&q, work.traits, work.choice);
+  TileChoice variant = pick(&q, work.traits, work.variant);
   ProductParams& p = q.p;
   if (!q.fits) {
     if (q.pairs) return Status(Code::kLimitExceeded);  // no other row reads them
-    const GpuRow* exact = exact_row(op, a, work.traits);
+    const GpuKernelEntry* exact = exact_row(op, a, work.traits);
     return exact ? exact->plan(work) : Status(Code::kLimitExceeded);
   }
-  split(&q, choice.splits);
+  split(&q, variant.splits);
   // A session that may be bound again has scratch for its upper bounds, where k may have been cut
   // into fewer parts.
-  for (; partial_bytes(q) > work.scratch_bytes; split(&q, choice.splits)) choice.splits /= 2;
+  for (; partial_bytes(q) > work.scratch_bytes; split(&q, variant.splits)) variant.splits /= 2;
   if (p.splits > 1) p.partial = reinterpret_cast<float*>(work.scratch);
-  INGOT_TRY(launch_product(work, q, choice.kind));
+  INGOT_TRY(launch_product(work, q, variant.kind));
   if (p.splits == 1) return {};
   p.batch_first = int(q.batches);
   const int64_t fours = q.batches * p.m * (p.columns / 4);
@@ -369,25 +369,25 @@ bool supports_tensorcore(const OpArguments& a, const GpuTraits& traits, GpuPreci
   if (op == OpCode::kMatMul) return true;
   if (op == OpCode::kConv2d && a.as<Conv2dAttributes>().method == ConvMethod::kGrouped) return true;
   const TensorView* bias = a.optional(2);
-  return takes_pairs(op, a.attributes, a.inputs[1].packing,
-                     bias ? bias->packing : Packing::kVector16);
+  return takes_f16_weights(op, a.attributes, a.inputs[1].packing,
+                           bias ? bias->packing : Packing::kVector16);
 }
 
 template <OpCode op>
-constexpr GpuRow row(const char* name) {
+constexpr GpuKernelEntry row(const char* name) {
   return {op,
           name,
           supports_tensorcore<op>,
           scratch_tensorcore<op>,
           plan_tensorcore<op>,
-          {list_tensorcore<op>, scratch_of_choice<op>}};
+          {list_tensorcore<op>, scratch_of_variant<op>}};
 }
-constexpr GpuRow kTensorcoreTable[] = {row<OpCode::kConv2d>("conv2d_tensorcore"),
-                                       row<OpCode::kLinear>("linear_tensorcore"),
-                                       row<OpCode::kMatMul>("matmul_tensorcore")};
+constexpr GpuKernelEntry kTensorcoreTable[] = {row<OpCode::kConv2d>("conv2d_tensorcore"),
+                                               row<OpCode::kLinear>("linear_tensorcore"),
+                                               row<OpCode::kMatMul>("matmul_tensorcore")};
 
 }  // namespace
 
-const Span<const GpuRow> kTensorcoreRows = Span<const GpuRow>(kTensorcoreTable);
+const Span<const GpuKernelEntry> kTensorcoreRows = Span<const GpuKernelEntry>(kTensorcoreTable);
 
 }  // namespace ingot::cuda

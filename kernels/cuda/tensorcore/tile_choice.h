@@ -6,16 +6,16 @@
 //                                                           wide 192 for 8192 sums, square and flat
 //                                                             128 for 4096
 //
-// With at most kFewRows rows nothing but reading w counts: blocks of 16 outputs, parts until there
-// are four a multiprocessor. Depends on extents and multiprocessors alone: scratch is asked for
-// before addresses are known.
+// With at most kFewRows rows nothing but reading w counts: blocks of 16 outputs, parts until
+// there are four a multiprocessor. Depends on extents and multiprocessors alone: scratch is asked
+// for before addresses are known.
 #pragma once
 #include "kernels/cuda/gemm/tile_model.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
 
 namespace ingot::cuda {
 
-enum class TileKind : uint16_t { kWide, kSquare, kFlat, kFew };
+enum class TileKind : uint16_t { kWide, kSquare, kFlat, kSmall };
 constexpr int kTileKinds = 4;
 struct TileChoice {
   TileKind kind = TileKind::kSquare;
@@ -25,16 +25,16 @@ struct TileChoice {
 inline ProductTile tile_of(TileKind kind) {
   return kind == TileKind::kWide ? kWideTile : kind == TileKind::kFlat ? kFlatTile : kSquareTile;
 }
-/// The name is that of the choice in files.
+/// The name is that of the variant in files.
 constexpr TileCost kTileCosts[kTileKinds] = {{"128x64", kWideTile.m, kWideTile.o, 192},
                                              {"64x64", kSquareTile.m, kSquareTile.o, 128},
                                              {"32x128", kFlatTile.m, kFlatTile.o, 128},
                                              {"few_rows", 1, 16, 0}};
 
-constexpr int kMostSplits = 16;
+constexpr int kMaxSplits = 16;
 /// Every part has eight steps at least, each of which four are in flight.
 inline bool may_split(int64_t steps, int splits) {
-  return splits == 1 || (splits <= kMostSplits && steps / splits >= 8);
+  return splits == 1 || (splits <= kMaxSplits && steps / splits >= 8);
 }
 
 /// Parts of k for a few rows.
@@ -49,7 +49,7 @@ inline int few_rows_splits(int64_t batches, int64_t o, int64_t steps, int multip
 inline TileChoice choose_tile(int64_t batches, int64_t m, int64_t o, int64_t k,
                               int multiprocessors) {
   const int64_t steps = ceil_div(k, 16);
-  if (m <= kFewRows) return {TileKind::kFew, few_rows_splits(batches, o, steps, multiprocessors)};
+  if (m <= kFewRows) return {TileKind::kSmall, few_rows_splits(batches, o, steps, multiprocessors)};
   TileChoice best;
   double least = 0;
   constexpr TileKind kKinds[] = {TileKind::kWide, TileKind::kSquare, TileKind::kFlat};

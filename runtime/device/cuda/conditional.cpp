@@ -26,11 +26,11 @@ bool is_present(const TensorView* operands, uint32_t count, uint32_t index) {
 DecideParams params_of(const Walk& walk, const StepProgram& program, const StepDef& step,
                        uint32_t condition) {
   const OpArguments& control = program.calls[step.index].arguments;
-  Told* const told = walk.state->told;
+  HostMailbox* const mailbox = walk.state->mailbox;
   DecideParams params = {};
-  params.fault = program.fault ? program.fault : &told->fault;
+  params.fault = program.fault ? program.fault : &mailbox->fault;
   params.fault_value = step.index + 1;
-  params.told = &told->control;
+  params.mailbox = &mailbox->control;
   params.known_condition = 1;
   if (!is_present(control.inputs, control.input_count, condition)) return params;
   if (condition == 0 && is_known(program, step.index))
@@ -139,7 +139,7 @@ Status walk_loop(Walk& walk, const StepProgram& program, uint32_t at) {
   }
   if (is_present(loop.outputs, loop.output_count, 0))
     params.iteration = loop.outputs[0].as<int64_t>();
-  params.trip = &walk.state->told->trips[step.loop];
+  params.trip = &walk.state->mailbox->trips[step.loop];
   if (part && part->taken) params.taken[0] = &part->taken[attributes.body];
   INGOT_TRY(make_handle(walk, &params.handles[0]));
   INGOT_TRY(launch_decide(walk, params));

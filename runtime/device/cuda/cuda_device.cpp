@@ -3,8 +3,8 @@
 #include "runtime/device/cuda/cuda_device.h"
 
 #include "runtime/base/os/file.h"
-#include "runtime/device/cuda/choice.h"
 #include "runtime/device/cuda/session_state.h"
+#include "runtime/device/cuda/variant.h"
 
 namespace ingot::cuda {
 namespace {
@@ -85,7 +85,7 @@ Status resolve(Device& device, const StepProgram& program, ErrorDetail* detail) 
   return build_part(device, program, detail);
 }
 
-Status run(Device& device, const StepProgram& program, const RunControl& control, Crew*,
+Status run(Device& device, const StepProgram& program, const RunControl& control, ThreadTeam*,
            ErrorDetail* detail) {
   if (control.cancel && control.cancel->exchange(0, std::memory_order_relaxed))
     return fail(detail, Code::kCancelled, "run: cancelled");
@@ -101,7 +101,7 @@ Status run(Device& device, const StepProgram& program, const RunControl& control
 /// Graphs and modules are the driver's; what it takes for them is not told. The state's own bytes
 /// are.
 uint64_t outside_bytes(const Device&, const StepProgram& program) {
-  return sizeof(SessionState) + kToldBytes + part_bytes(program);
+  return sizeof(SessionState) + kMailboxBytes + part_bytes(program);
 }
 
 bool supports(const Device& device, OpCode op, const OpArguments& arguments) {
@@ -110,8 +110,8 @@ bool supports(const Device& device, OpCode op, const OpArguments& arguments) {
 }
 
 bool knows(OpCode op) {
-  for (const Span<const GpuRow>* family : ingot_cuda_kernel_set.families)
-    for (const GpuRow& row : *family)
+  for (const Span<const GpuKernelEntry>* family : ingot_cuda_kernel_set.families)
+    for (const GpuKernelEntry& row : *family)
       if (row.op == op) return true;
   return false;
 }
@@ -119,28 +119,28 @@ bool knows(OpCode op) {
 uint64_t scratch(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
                  const TuningView& tunings, uint32_t instruction) {
   const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
-  const GpuRow* row =
+  const GpuKernelEntry* row =
       find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
   if (!row) return 0;
   Chosen chosen;
   choose({device.ordinal, row, &arguments, GpuPrecision(precision), &tunings, instruction},
          &chosen);
-  return gpu_scratch(*row, arguments, traits, GpuPrecision(precision), chosen.choice);
+  return gpu_scratch(*row, arguments, traits, GpuPrecision(precision), chosen.variant);
 }
 
-void tell_choice(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
-                 const TuningView& tunings, uint32_t instruction, DeviceChoice* out) {
+void tell_variant(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
+                  const TuningView& tunings, uint32_t instruction, DeviceVariant* out) {
   const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
-  const GpuRow* row =
+  const GpuKernelEntry* row =
       find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
   if (!row) return;
   Chosen chosen;
   choose({device.ordinal, row, &arguments, GpuPrecision(precision), &tunings, instruction},
          &chosen);
-  const GpuChoice& choice = chosen.choice ? *chosen.choice : chosen.choices[0];
-  out->name = chosen.count > 1 ? choice.name : "";
-  out->parts = choice.parts;
-  out->alternatives = chosen.count;
+  const GpuVariant& variant = chosen.variant ? *chosen.variant : chosen.variants[0];
+  out->name = chosen.count > 1 ? variant.name : "";
+  out->parts = variant.parts;
+  out->variants = chosen.count;
   out->source = chosen.source;
   out->why = chosen.why;
 }
@@ -155,7 +155,7 @@ const char* host_decides(const Device& device) {
              : "this build has no device code that decides for this GPU and this driver";
 }
 
-bool takes_pairs(const Device& device, uint32_t precision) {
+bool takes_f16_weights(const Device& device, uint32_t precision) {
   return ingot_cuda_kernel_set.pairs(traits_of(gpu_facts(device.ordinal)), GpuPrecision(precision));
 }
 
@@ -239,9 +239,9 @@ constexpr DeviceInterface make_interface() {
   d.queue = &kCudaQueue;
   d.host_branches = true;
   d.host_decides = host_decides;
-  d.is_one_launch = is_one_stretch;
-  d.choice = tell_choice;
-  d.takes_pairs = takes_pairs;
+  d.is_one_launch = is_one_segment;
+  d.variant = tell_variant;
+  d.takes_f16_weights = takes_f16_weights;
   return d;
 }
 

@@ -1,10 +1,10 @@
-// runtime/device/cuda/graph.cpp - a stretch of the program as one graph: copies of inputs, kernels
+// runtime/device/cuda/graph.cpp - a segment of the program as one graph: copies of inputs, kernels
 // in the order of the steps, copies of outputs, one behind the other. Replaying it is one launch.
 #include <string.h>
 
-#include "runtime/device/cuda/choice.h"
 #include "runtime/device/cuda/graph_walk.h"
-#include "runtime/device/cuda/way_timer.h"
+#include "runtime/device/cuda/variant.h"
+#include "runtime/device/cuda/variant_timer.h"
 
 namespace ingot::cuda {
 namespace {
@@ -98,20 +98,20 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index) 
   work.arguments = &program.calls[index].arguments;
   work.scratch = program.scratch;
   work.scratch_bytes = program.scratch_stride;
-  work.fault = program.fault ? program.fault : &walk.state->told->fault;
+  work.fault = program.fault ? program.fault : &walk.state->mailbox->fault;
   work.fault_value = index + 1;
   work.traits = walk.traits;
   work.precision = GpuPrecision(program.precision);
   work.sink = walk.sink;
-  const GpuRow* row = find_gpu_row(ingot_cuda_kernel_set, instruction.op, *work.arguments,
-                                   work.traits, work.precision);
+  const GpuKernelEntry* row = find_gpu_row(ingot_cuda_kernel_set, instruction.op, *work.arguments,
+                                           work.traits, work.precision);
   Status status;
   Chosen chosen;
   if (row) {
     choose({walk.device->ordinal, row, work.arguments, work.precision, &program.tunings, index,
             work.scratch_bytes},
            &chosen);
-    work.choice = chosen.choice;
+    work.variant = chosen.variant;
     status = row->plan(work);
   } else {
     status =
@@ -122,41 +122,41 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index) 
   return Status(status.code(), index);
 }
 
-/// What the host has to know behind the stretch.
-Status tell(const Walk& walk, const StepProgram& program, const Stretch& stretch) {
-  const StepDef& step = program.steps[stretch.end_step];
+/// What the host has to know behind the segment.
+Status tell(const Walk& walk, const StepProgram& program, const GraphSegment& segment) {
+  const StepDef& step = program.steps[segment.end_step];
   const OpArguments& control = program.calls[step.index].arguments;
   ControlParams params = {};
   params.begins = step.kind == StepKind::kLoop;
-  if (stretch.needs.iteration) params.iteration = control.outputs[0].as<int64_t>();
-  params.counter = &walk.state->told->trips[step.loop].iteration;
-  if (stretch.needs.condition)
+  if (segment.needs.iteration) params.iteration = control.outputs[0].as<int64_t>();
+  params.counter = &walk.state->mailbox->trips[step.loop].iteration;
+  if (segment.needs.condition)
     params.condition = control.inputs[step.kind != StepKind::kIf].as<const uint8_t>();
-  if (stretch.needs.count) params.count = control.inputs[0].as<const int64_t>();
-  params.told = &walk.state->told->control;
+  if (segment.needs.count) params.count = control.inputs[0].as<const int64_t>();
+  params.mailbox = &walk.state->mailbox->control;
   GpuLaunch launch;
-  launch.kernel = ingot_cuda_kernel_set.tell_control;
+  launch.kernel = ingot_cuda_kernel_set.publish_condition;
   launch.params = &params;
   launch.params_bytes = sizeof params;
   return walk.sink.launch(walk.sink.user, launch);
 }
 
-Status walk_stretch(Walk& walk, const StepProgram& program, const Stretch& stretch,
+Status walk_segment(Walk& walk, const StepProgram& program, const GraphSegment& segment,
                     Status (*launch)(void*, const GpuLaunch&)) {
   walk.traits = traits_of(gpu_facts(walk.device->ordinal));
   walk.sink = {&walk, launch};
-  if (stretch.brings_inputs) INGOT_TRY(move_ports(walk, program, true));
+  if (segment.brings_inputs) INGOT_TRY(move_ports(walk, program, true));
   INGOT_TRY(add_event(walk));
-  INGOT_TRY(walk_steps(walk, program, stretch.first_step, stretch.end_step));
-  if (stretch.needs.any()) INGOT_TRY(tell(walk, program, stretch));
-  if (stretch.takes_outputs) INGOT_TRY(move_ports(walk, program, false));
+  INGOT_TRY(walk_steps(walk, program, segment.first_step, segment.end_step));
+  if (segment.needs.any()) INGOT_TRY(tell(walk, program, segment));
+  if (segment.takes_outputs) INGOT_TRY(move_ports(walk, program, false));
   return add_event(walk);
 }
 
 /// The graph with that hash, a free place, or that of the graph that has not run for longest.
-Piece* find_piece(StretchPieces* stretch, uint64_t hash) {
+Piece* find_piece(SegmentPieces* segment, uint64_t hash) {
   Piece *oldest = nullptr, *free = nullptr;
-  for (Piece& piece : stretch->pieces) {
+  for (Piece& piece : segment->pieces) {
     if (!piece.exec) {
       free = free ? free : &piece;
       continue;
@@ -190,9 +190,9 @@ Status instantiate(Walk& walk, GraphExec* exec, Add add) {
   return fail_with(device, walk.detail, result, Code::kDeviceLost);
 }
 
-Status instantiate(Walk& walk, const StepProgram& program, const Stretch& stretch,
+Status instantiate(Walk& walk, const StepProgram& program, const GraphSegment& segment,
                    GraphExec* exec) {
-  return instantiate(walk, exec, [&] { return walk_stretch(walk, program, stretch, add_launch); });
+  return instantiate(walk, exec, [&] { return walk_segment(walk, program, segment, add_launch); });
 }
 
 }  // namespace
@@ -212,38 +212,38 @@ Status walk_steps(Walk& walk, const StepProgram& program, uint32_t first_step, u
   return {};
 }
 
-Status build_piece(Device& device, const StepProgram& program, StretchPieces* stretch,
+Status build_piece(Device& device, const StepProgram& program, SegmentPieces* segment,
                    ErrorDetail* detail) {
   SessionState& s = state_of(device);
   Walk walk = {&device, &s, detail};
-  INGOT_TRY(walk_stretch(walk, program, stretch->stretch, hash_launch));
-  Piece* piece = find_piece(stretch, walk.hash);
+  INGOT_TRY(walk_segment(walk, program, segment->segment, hash_launch));
+  Piece* piece = find_piece(segment, walk.hash);
   if (!piece->exec || piece->hash != walk.hash) {
     drop_piece(piece);
     Piece made;
-    INGOT_TRY(instantiate(walk, program, stretch->stretch, &made.exec));
+    INGOT_TRY(instantiate(walk, program, segment->segment, &made.exec));
     made.hash = walk.hash;
     *piece = made;
   }
   piece->last_used = ++s.clock;
-  stretch->newest = uint32_t(piece - stretch->pieces);
+  segment->newest = uint32_t(piece - segment->pieces);
   return {};
 }
 
 Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorDetail* detail) {
   Walk walk = {&device, &state_of(device), detail};
-  Stretch whole;
-  StretchScan scan(program, true);
+  GraphSegment whole;
+  SegmentScan scan(program, true);
   if (!scan.next(&whole) || !whole.takes_outputs)
     return fail_on(device, detail, Code::kInternal, "device: control flow in a queued graph");
   return instantiate(walk, program, whole, &out->exec);
 }
 
-Status make_timed_graph(Device& device, const StepProgram& program, const Stretch& stretch,
+Status make_timed_graph(Device& device, const StepProgram& program, const GraphSegment& segment,
                         const Event* events, GraphExec* out, ErrorDetail* detail) {
   Walk walk = {&device, &state_of(device), detail};
   walk.next_event = events;
-  return instantiate(walk, program, stretch, out);
+  return instantiate(walk, program, segment, out);
 }
 
 void drop_piece(Piece* piece) {
@@ -252,8 +252,8 @@ void drop_piece(Piece* piece) {
   *piece = Piece();
 }
 
-Status build_repeats(Device& device, const GpuWork& work, const GpuRow& row, uint32_t repeats,
-                     GraphExec* out, ErrorDetail* detail) {
+Status build_repeats(Device& device, const GpuWork& work, const GpuKernelEntry& row,
+                     uint32_t repeats, GraphExec* out, ErrorDetail* detail) {
   Walk walk = {&device, &state_of(device), detail};
   GpuWork recorded = work;
   recorded.sink = {&walk, add_launch};

@@ -30,7 +30,7 @@ bool image_at(Span<const uint8_t> all, uint32_t index, ImageEntry* out) {
   const uint32_t unpacked = load_little<uint32_t>(at + 36), stream = load_little<uint32_t>(at + 40);
   const uint32_t first = load_little<uint32_t>(at + 44);
   if (offset < kHeaderBytes + count * kEntryBytes || offset > all.size ||
-      packed > all.size - offset || stream > kMostUnpackedBytes || first > stream ||
+      packed > all.size - offset || stream > kMaxUnpackedBytes || first > stream ||
       unpacked > stream - first || sm > 9999 || compiler > 999999)
     return false;
   out->unit = reinterpret_cast<const char*>(at);

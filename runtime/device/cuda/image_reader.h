@@ -38,7 +38,7 @@ struct ImageEntry {
 };
 
 /// No module is larger; a container that says so is damaged.
-constexpr uint32_t kMostUnpackedBytes = 64u << 20;
+constexpr uint32_t kMaxUnpackedBytes = 64u << 20;
 
 /// The entry at `index`, in the container's order; false at the end, and for a damaged container.
 bool image_at(Span<const uint8_t> all, uint32_t index, ImageEntry* out);

@@ -13,10 +13,10 @@ namespace {
 
 bool moves_ports(const StepProgram& program) { return program.ports.size != 0; }
 
-uint32_t count_stretches(const StepProgram& program) {
+uint32_t count_segments(const StepProgram& program) {
   uint32_t count = 0;
-  StretchScan scan(program, moves_ports(program));
-  for (Stretch s; scan.next(&s);) count++;
+  SegmentScan scan(program, moves_ports(program));
+  for (GraphSegment s; scan.next(&s);) count++;
   return count;
 }
 
@@ -38,7 +38,7 @@ uint32_t count_subprograms(const StepProgram& program) {
 }
 
 uint64_t heap_bytes(const StepProgram& program) {
-  return sizeof(Part) + uint64_t(count_stretches(program)) * sizeof(StretchPieces);
+  return sizeof(Part) + uint64_t(count_segments(program)) * sizeof(SegmentPieces);
 }
 
 Status take_counts(Device& device, Part* part, ErrorDetail* detail) {
@@ -65,10 +65,10 @@ Status add_part(Device& device, const StepProgram& program, Part** out, ErrorDet
   part->first_step = program.first_step;
   part->host_decides = program.host_decides != nullptr;
   part->subprograms = count_subprograms(program);
-  part->stretches = reinterpret_cast<StretchPieces*>(part + 1);
-  StretchScan scan(program, moves_ports(program));
-  for (Stretch stretch; scan.next(&stretch);)
-    (new (&part->stretches[part->count++]) StretchPieces)->stretch = stretch;
+  part->segments = reinterpret_cast<SegmentPieces*>(part + 1);
+  SegmentScan scan(program, moves_ports(program));
+  for (GraphSegment segment; scan.next(&segment);)
+    (new (&part->segments[part->count++]) SegmentPieces)->segment = segment;
   part->next = s.parts;
   *out = s.parts = part;
   return part->subprograms ? take_counts(device, part, detail) : Status();
@@ -96,7 +96,7 @@ Status build_part(Device& device, const StepProgram& program, ErrorDetail* detai
   if (!part) INGOT_TRY(add_part(device, program, &part, detail));
   Status status;
   for (uint32_t i = 0; i < part->count && status.ok(); i++)
-    status = build_piece(device, program, &part->stretches[i], detail);
+    status = build_piece(device, program, &part->segments[i], detail);
   // A driver may refuse what decides inside a graph although its version says otherwise.
   if (detail && part->subprograms && status.code() >= Code::kNoSuchDevice)
     detail->hint =
@@ -108,7 +108,7 @@ Status build_part(Device& device, const StepProgram& program, ErrorDetail* detai
 void drop_parts(SessionState* s) {
   while (Part* part = s->parts) {
     for (uint32_t i = 0; i < part->count; i++)
-      for (Piece& piece : part->stretches[i].pieces) drop_piece(&piece);
+      for (Piece& piece : part->segments[i].pieces) drop_piece(&piece);
     if (part->taken) driver().cuMemFreeHost(part->taken);
     s->parts = part->next;
     os::heap_release(part);

@@ -25,7 +25,7 @@ struct DeviceQueue {
   // two, since a copy waits for all that was queued before it
   cuda::Stream up = nullptr, down = nullptr;
   uint32_t count = 0;
-  Lane lanes[kMostSlots];
+  Lane lanes[kMaxSlots];
 };
 
 namespace cuda {

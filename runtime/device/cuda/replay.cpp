@@ -8,18 +8,18 @@
 namespace ingot::cuda {
 namespace {
 
-/// The stretch that begins at `step`; null: there is nothing to launch.
-StretchPieces* find_stretch(const Part& part, uint32_t step) {
+/// The segment that begins at `step`; null: there is nothing to launch.
+SegmentPieces* find_segment(const Part& part, uint32_t step) {
   uint32_t low = 0, high = part.count;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
-    if (part.stretches[middle].stretch.first_step < step)
+    if (part.segments[middle].segment.first_step < step)
       low = middle + 1;
     else
       high = middle;
   }
-  return low < part.count && part.stretches[low].stretch.first_step == step ? &part.stretches[low]
-                                                                            : nullptr;
+  return low < part.count && part.segments[low].segment.first_step == step ? &part.segments[low]
+                                                                           : nullptr;
 }
 
 /// @pre the context is current: where another one is, or none, the driver takes the stream for a
@@ -28,18 +28,18 @@ Result launch_graph(const SessionState& s, GraphExec exec) {
   return driver().cuGraphLaunch(exec, s.stream);
 }
 
-/// What decides, as the stretch before has told it.
-class ToldOperands {
+/// What decides, as the segment before has told it.
+class MailboxOperands {
  public:
-  ToldOperands(const StepProgram& program, const Told& told)
-      : program_(program), told_(told.control) {}
+  MailboxOperands(const StepProgram& program, const HostMailbox& mailbox)
+      : program_(program), mailbox_(mailbox.control) {}
 
   bool condition(uint32_t instruction, uint32_t operand) const {
     return operand == 0 && is_known(program_, instruction) ? program_.known[instruction] != 0
-                                                           : told_.condition != 0;
+                                                           : mailbox_.condition != 0;
   }
   int64_t count(uint32_t instruction) const {
-    return is_known(program_, instruction) ? int64_t(program_.known[instruction]) : told_.count;
+    return is_known(program_, instruction) ? int64_t(program_.known[instruction]) : mailbox_.count;
   }
   void show(uint32_t, int64_t) const {}  // the GPU counts for itself
   void enter(uint32_t subprogram) const {
@@ -48,7 +48,7 @@ class ToldOperands {
 
  private:
   const StepProgram& program_;
-  const volatile ControlTold& told_;
+  const volatile ControlMailbox& mailbox_;
 };
 
 /// What the GPU decides in the run that begins, and what it decided in the one that has ended.
@@ -71,7 +71,7 @@ class Replay {
         part_(part),
         control_(control),
         detail_(detail),
-        operands_(program, *state_.told),
+        operands_(program, *state_.mailbox),
         flow_(program, &operands_) {}
 
   Status run() {
@@ -93,12 +93,12 @@ class Replay {
   Status go() {
     const uint32_t end = uint32_t(program_.steps.size);
     for (uint32_t at = program_.first_step;;) {
-      if (StretchPieces* stretch = find_stretch(part_, at)) {
-        INGOT_TRY(launch(*stretch));
+      if (SegmentPieces* segment = find_segment(part_, at)) {
+        INGOT_TRY(launch(*segment));
         const bool is_end = at == end;  // nothing but outputs, behind a branch
-        at = stretch->stretch.end_step;
+        at = segment->segment.end_step;
         if (is_end) return {};
-        if (!stretch->stretch.ends_at_control) continue;
+        if (!segment->segment.ends_at_control) continue;
       }
       if (at >= end) return {};
       const StepDef& step = program_.steps[at++];
@@ -108,12 +108,12 @@ class Replay {
       INGOT_TRY(flow_.next(step, &at, detail_));
     }
   }
-  Status launch(StretchPieces& stretch) {
-    if (control_.watch) return run_timed(device_, program_, &stretch, control_, detail_);
-    const GraphExec exec = stretch.pieces[stretch.newest].exec;
+  Status launch(SegmentPieces& segment) {
+    if (control_.watch) return run_timed(device_, program_, &segment, control_, detail_);
+    const GraphExec exec = segment.pieces[segment.newest].exec;
     if (!exec) return fail_on(device_, detail_, Code::kInternal, "device: steps without a graph");
     if (const Result result = launch_graph(state_, exec)) return lose(device_, detail_, result);
-    return stretch.stretch.needs.reads() ? wait() : Status();
+    return segment.segment.needs.reads() ? wait() : Status();
   }
   Status wait() {
     const Result result = driver().cuStreamSynchronize(state_.stream);
@@ -142,24 +142,24 @@ class Replay {
   const Part& part_;
   const RunControl& control_;
   ErrorDetail* detail_;
-  ToldOperands operands_;
-  ControlFlow<ToldOperands> flow_;
+  MailboxOperands operands_;
+  ControlFlow<MailboxOperands> flow_;
 };
 
 Status no_graph(const Device& device, ErrorDetail* detail) {
   return fail_on(device, detail, Code::kInternal, "device: steps without a graph");
 }
 
-/// @pre one stretch
+/// @pre one segment
 Status launch(Device& device, const StepProgram& program, void (*ended)(void*), void* user,
               ErrorDetail* detail) {
   SessionState& s = state_of(device);
   INGOT_TRY(check_usable(device, detail));
   const Part* part = find_part(s, program);
   if (!part || part->count != 1) return no_graph(device, detail);
-  const StretchPieces& only = part->stretches[0];
+  const SegmentPieces& only = part->segments[0];
   clear_counts(*part);
-  static_cast<volatile Told*>(s.told)->fault = 0;
+  static_cast<volatile HostMailbox*>(s.mailbox)->fault = 0;
   const Current current(s.gpu.context);
   if (current.refused()) return lose(device, detail, current.refused());
   Result result = launch_graph(s, only.pieces[only.newest].exec);
@@ -195,7 +195,7 @@ Status run_part(Device& device, const StepProgram& program, const RunControl& co
   INGOT_TRY(check_usable(device, detail));
   const Part* part = find_part(s, program);
   if (!part) return no_graph(device, detail);
-  static_cast<volatile Told*>(s.told)->fault = 0;
+  static_cast<volatile HostMailbox*>(s.mailbox)->fault = 0;
   const Current current(s.gpu.context);
   if (current.refused()) return lose(device, detail, current.refused());
   if (!control.watch || !part->subprograms)
@@ -219,9 +219,9 @@ Status lose(Device& device, ErrorDetail* detail, Result result) {
 }
 
 Status read_fault(const Device& device, const StepProgram& program, ErrorDetail* detail) {
-  const Told& told = *state_of(device).told;
+  const HostMailbox& mailbox = *state_of(device).mailbox;
   const uint32_t fault =
-      *static_cast<const volatile uint32_t*>(program.fault ? program.fault : &told.fault);
+      *static_cast<const volatile uint32_t*>(program.fault ? program.fault : &mailbox.fault);
   if (!fault) return {};
   const Call& call = program.calls[fault - 1];
   const OpCode op = program.instructions[fault - 1].op;
@@ -230,7 +230,7 @@ Status read_fault(const Device& device, const StepProgram& program, ErrorDetail*
     (void)fail(detail, code, kNoBranch);
   } else if (op == OpCode::kLoop) {
     (void)fail(detail, code, kTooManyIterations, uint64_t(call.arguments.as<LoopAttributes>().most),
-               uint64_t(static_cast<const volatile ControlTold&>(told.control).count));
+               uint64_t(static_cast<const volatile ControlMailbox&>(mailbox.control).count));
   } else {
     (void)fail(detail, code = Code::kBadIndexValue,
                "an index tensor holds an index outside its range");

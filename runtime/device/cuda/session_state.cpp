@@ -13,7 +13,7 @@ void release(SessionState* s) {
   {
     const Current current(s->gpu.context);
     drop_parts(s);
-    if (s->told) driver().cuMemFreeHost(s->told);
+    if (s->mailbox) driver().cuMemFreeHost(s->mailbox);
     if (s->stream && s->owns_stream) driver().cuStreamDestroy_v2(s->stream);
   }
   drop_gpu(s->gpu);
@@ -34,7 +34,7 @@ Status open_state(Device& device, ErrorDetail* detail) {
   SessionState* s = new (block) SessionState;
   s->gpu = gpu;
   Result result;
-  void* told = nullptr;
+  void* mailbox = nullptr;
   {
     const Current current(gpu.context);
     s->stream = static_cast<Stream>(device.stream);
@@ -42,14 +42,15 @@ Status open_state(Device& device, ErrorDetail* detail) {
     result = current.refused();
     if (!result && s->owns_stream) result = driver().cuStreamCreate(&s->stream, kStreamNonBlocking);
     if (result && s->owns_stream) s->stream = nullptr;
-    if (!result) result = driver().cuMemHostAlloc(&told, kToldBytes, kHostPortable | kHostMapped);
+    if (!result)
+      result = driver().cuMemHostAlloc(&mailbox, kMailboxBytes, kHostPortable | kHostMapped);
   }
   if (result) {
     const Status status = fail_with(device, detail, result, Code::kDeviceLost);
     release(s);
     return status;
   }
-  s->told = new (told) Told{};
+  s->mailbox = new (mailbox) HostMailbox{};
   device.state = s;
   return {};
 }

@@ -6,27 +6,27 @@
 #include "runtime/device/cuda/gpu.h"
 #include "runtime/device/gpu/service_kernels.h"
 #include "runtime/device/queue.h"
-#include "runtime/device/stretches.h"
+#include "runtime/device/segments.h"
 
 namespace ingot::cuda {
 
 struct Timing;  // a graph with an event behind every instruction
 
-/// A stretch of the program as one graph.
+/// A segment of the program as one graph.
 struct Piece {
   GraphExec exec = nullptr;
   uint64_t hash = 0;  // of everything in it
   uint64_t last_used = 0;
   Timing* timing = nullptr;  // of the first run that was watched
 };
-/// Another binding of the same stretch is another graph; the newest are kept.
+/// Another binding of the same segment is another graph; the newest are kept.
 constexpr uint32_t kPieces = 16;
-struct StretchPieces {
-  Stretch stretch;
+struct SegmentPieces {
+  GraphSegment segment;
   uint32_t newest = 0;  // of the binding that holds now
   Piece pieces[kPieces];
 };
-/// What is resolved and run as one: a program, or the stretch of one that a split leaves to this
+/// What is resolved and run as one: a program, or the segment of one that a split leaves to this
 /// device.
 struct Part {
   Part* next = nullptr;
@@ -35,26 +35,26 @@ struct Part {
   uint64_t* taken = nullptr;
   uint32_t subprograms = 0;  // in it
   uint32_t first_step = 0, count = 0;
-  StretchPieces* stretches = nullptr;  // behind it, in the order of their steps
+  SegmentPieces* segments = nullptr;  // behind it, in the order of their steps
 };
 /// Of the heap, and pinned.
 uint64_t part_bytes(const StepProgram& program);
 
 /// Pinned: what kernels tell the host.
-struct Told {
+struct HostMailbox {
   uint32_t fault;  // instruction + 1 whose index tensor was wrong
-  ControlTold control;
+  ControlMailbox control;
   LoopTrip trips[kMaxSubprogramDepth];  // by how many loops a loop lies in
 };
 
-constexpr uint64_t kToldBytes = 512;
-static_assert(sizeof(Told) <= kToldBytes, "");
+constexpr uint64_t kMailboxBytes = 512;
+static_assert(sizeof(HostMailbox) <= kMailboxBytes, "");
 
 struct SessionState {
   Gpu gpu;
   Stream stream = nullptr;
   bool owns_stream = true;
-  Told* told = nullptr;
+  HostMailbox* mailbox = nullptr;
   uint64_t clock = 0;
   uint32_t references = 0;           // reservations
   std::atomic<bool> is_lost{false};  // whoever submits and whoever collects may find it out
@@ -68,7 +68,7 @@ inline SessionState& state_of(const Device& device) {
   return *static_cast<SessionState*>(device.state);
 }
 
-/// The graphs of `program`'s stretches, made or found; kOutOfMemory, kNoKernel, kDeviceLost.
+/// The graphs of `program`'s segments, made or found; kOutOfMemory, kNoKernel, kDeviceLost.
 Status build_part(Device& device, const StepProgram& program, ErrorDetail* detail);
 /// Launches them as control flow goes, and waits. With control.watch those that record events, and
 /// the host decides all: no event can be recorded inside a conditional node. Beside errors of the
@@ -78,9 +78,9 @@ Status run_part(Device& device, const StepProgram& program, const RunControl& co
 /// Gives back every graph. @pre the context is current
 void drop_parts(SessionState* state);
 
-/// The graph of one stretch, found among `stretch->pieces` or made instead of the oldest. @pre the
+/// The graph of one segment, found among `segment->pieces` or made instead of the oldest. @pre the
 /// context is current
-Status build_piece(Device& device, const StepProgram& program, StretchPieces* stretch,
+Status build_piece(Device& device, const StepProgram& program, SegmentPieces* segment,
                    ErrorDetail* detail);
 /// A graph of all of a program whose host decides nothing beside the newest ones, that its owner
 /// destroys. @pre as build_piece()
@@ -90,12 +90,12 @@ Part* find_part(const SessionState& state, const StepProgram& program);
 void drop_piece(Piece* piece);
 /// The graph with a record of events[0] before the first instruction, of events[i + 1] behind
 /// instruction i, of the last one at the end.
-Status make_timed_graph(Device& device, const StepProgram& program, const Stretch& stretch,
+Status make_timed_graph(Device& device, const StepProgram& program, const GraphSegment& segment,
                         const Event* events, GraphExec* out, ErrorDetail* detail);
 
-/// Launches the graph of a stretch that records events, made when it is first asked for, waits, and
+/// Launches the graph of a segment that records events, made when it is first asked for, waits, and
 /// tells control.watch of each instruction. @pre the context is current
-Status run_timed(Device& device, const StepProgram& program, StretchPieces* stretch,
+Status run_timed(Device& device, const StepProgram& program, SegmentPieces* segment,
                  const RunControl& control, ErrorDetail* detail);
 void drop_timing(Timing* timing);
 

@@ -18,12 +18,14 @@ struct Timing {
 namespace {
 
 /// One before the first instruction, one behind each, one behind the copies of outputs.
-uint64_t events_of(const Stretch& stretch) { return stretch.end_step - stretch.first_step + 2; }
+uint64_t events_of(const GraphSegment& segment) {
+  return segment.end_step - segment.first_step + 2;
+}
 
-Status make(Device& device, const StepProgram& program, const Stretch& stretch, Timing** out,
+Status make(Device& device, const StepProgram& program, const GraphSegment& segment, Timing** out,
             ErrorDetail* detail) {
   // an event is a pointer
-  const uint64_t count = events_of(stretch), bytes = sizeof(Timing) + count * sizeof(void*);
+  const uint64_t count = events_of(segment), bytes = sizeof(Timing) + count * sizeof(void*);
   void* block = os::heap_allocate(bytes, alignof(Timing));
   if (!block)
     return fail_on(device, detail, Code::kOutOfMemory, "device: events of a profile", bytes);
@@ -37,7 +39,7 @@ Status make(Device& device, const StepProgram& program, const Stretch& stretch, 
     }
   }
   if (status.ok())
-    status = make_timed_graph(device, program, stretch, timing->events(), &timing->exec, detail);
+    status = make_timed_graph(device, program, segment, timing->events(), &timing->exec, detail);
   if (status.ok())
     *out = timing;
   else
@@ -54,8 +56,8 @@ Result elapsed(Event begin, Event end, uint64_t* out) {
 }
 
 /// On the CPU's clock, on which the last event was at `end_ns`.
-Result tell(const StepProgram& program, const Stretch& stretch, Timing* timing, uint64_t end_ns,
-            const RunControl& control) {
+Result tell(const StepProgram& program, const GraphSegment& segment, Timing* timing,
+            uint64_t end_ns, const RunControl& control) {
   const Event* events = timing->events();
   uint64_t whole, from = 0, to;
   if (const Result result = elapsed(events[0], events[timing->count - 1], &whole)) return result;
@@ -63,21 +65,21 @@ Result tell(const StepProgram& program, const Stretch& stretch, Timing* timing, 
   for (uint32_t i = 0; i + 2 < timing->count; i++, from = to) {
     if (const Result result = elapsed(events[0], events[i + 1], &to)) return result;
     control.watch(control.watch_user,
-                  {program.steps[stretch.first_step + i].index, begin_ns + from, begin_ns + to, 1});
+                  {program.steps[segment.first_step + i].index, begin_ns + from, begin_ns + to, 1});
   }
   return 0;
 }
 
 }  // namespace
 
-Status run_timed(Device& device, const StepProgram& program, StretchPieces* stretch,
+Status run_timed(Device& device, const StepProgram& program, SegmentPieces* segment,
                  const RunControl& control, ErrorDetail* detail) {
   SessionState& s = state_of(device);
-  Piece& piece = stretch->pieces[stretch->newest];
-  if (!piece.timing) INGOT_TRY(make(device, program, stretch->stretch, &piece.timing, detail));
+  Piece& piece = segment->pieces[segment->newest];
+  if (!piece.timing) INGOT_TRY(make(device, program, segment->segment, &piece.timing, detail));
   Result result = driver().cuGraphLaunch(piece.timing->exec, s.stream);
   if (!result) result = driver().cuStreamSynchronize(s.stream);
-  if (!result) result = tell(program, stretch->stretch, piece.timing, os::monotonic_ns(), control);
+  if (!result) result = tell(program, segment->segment, piece.timing, os::monotonic_ns(), control);
   return result ? lose(device, detail, result) : read_fault(device, program, detail);
 }
 

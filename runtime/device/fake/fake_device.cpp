@@ -121,7 +121,7 @@ Status resolve(Device& device, const StepProgram& program, ErrorDetail* detail) 
   return {};
 }
 
-Status run(Device& device, const StepProgram& program, const RunControl& control, Crew*,
+Status run(Device& device, const StepProgram& program, const RunControl& control, ThreadTeam*,
            ErrorDetail* detail) {
   INGOT_TRY(count_call(device, detail));
   fake_gpu(device.ordinal).runs++;

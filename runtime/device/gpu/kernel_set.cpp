@@ -3,27 +3,28 @@
 
 namespace ingot {
 
-const GpuRow* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments,
-                           const GpuTraits& traits, GpuPrecision precision) {
-  for (const Span<const GpuRow>* family : set.families)
-    for (const GpuRow& row : *family)
+const GpuKernelEntry* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments,
+                                   const GpuTraits& traits, GpuPrecision precision) {
+  for (const Span<const GpuKernelEntry>* family : set.families)
+    for (const GpuKernelEntry& row : *family)
       if (row.op == op && (!row.supports || row.supports(arguments, traits, precision)))
         return &row;
   return nullptr;
 }
 
-uint32_t list_gpu_choices(const GpuRow& row, const OpArguments& arguments, const GpuTraits& traits,
-                          GpuPrecision precision, GpuChoice* out) {
-  const uint32_t count = row.choices.list ? row.choices.list(arguments, traits, precision, out) : 0;
+uint32_t list_gpu_variants(const GpuKernelEntry& row, const OpArguments& arguments,
+                           const GpuTraits& traits, GpuPrecision precision, GpuVariant* out) {
+  const uint32_t count =
+      row.variants.list ? row.variants.list(arguments, traits, precision, out) : 0;
   if (count) return count;
-  *out = GpuChoice();
+  *out = GpuVariant();
   return 1;
 }
 
-uint64_t gpu_scratch(const GpuRow& row, const OpArguments& arguments, const GpuTraits& traits,
-                     GpuPrecision precision, const GpuChoice* choice) {
-  if (choice && row.choices.scratch)
-    return row.choices.scratch(arguments, traits, precision, *choice);
+uint64_t gpu_scratch(const GpuKernelEntry& row, const OpArguments& arguments,
+                     const GpuTraits& traits, GpuPrecision precision, const GpuVariant* variant) {
+  if (variant && row.variants.scratch)
+    return row.variants.scratch(arguments, traits, precision, *variant);
   return row.scratch ? row.scratch(arguments, traits, precision) : 0;
 }
 

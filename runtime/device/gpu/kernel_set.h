@@ -10,7 +10,7 @@
 //   row.scratch()    bytes beside what the contract says, for these extents
 //   row.plan()       the launches, with addresses fixed; nothing is launched here: the sink records
 //                    (a graph) or runs (a test)
-//   row.choices      where an instruction can be computed in several ways: which, the one that
+//   row.variants      where an instruction can be computed in several kernel variants: which, the one that
 //                    plan() takes unasked first
 //
 // Exactness  under GpuPrecision::kExact a row gives the bits of the CPU's kernels; see
@@ -46,13 +46,14 @@ struct GpuLaunch {
   uint32_t params_bytes = 0;
 };
 
-/// One of several ways to compute an instruction. All ways of an exact row give the same bits.
-struct GpuChoice {
+/// One of several kernel variants to compute an instruction. All variants of an exact row give the
+/// same bits.
+struct GpuVariant {
   const char* name = "";  // static; files know it by this and by `parts`: "128x64"
   uint16_t parts = 1;     // that k is cut into
   uint16_t id = 0;        // the row's own
 };
-constexpr uint32_t kMaxGpuChoices = 24;
+constexpr uint32_t kMaxGpuVariants = 24;
 
 struct GpuSink {
   void* user = nullptr;
@@ -71,22 +72,23 @@ struct GpuWork {
   GpuTraits traits;
   GpuPrecision precision = GpuPrecision::kExact;
   GpuSink sink;
-  const GpuChoice* choice =
-      // one that the row lists for these arguments; null, or none of them: as the model has it
+  const GpuVariant* variant =
+      // one that the row lists for these arguments; null, or none of them: as the cost model
+      // chooses
       nullptr;
 };
 
-struct GpuChoices {
-  /// Every way for these extents, the one of the model first. Asked with addresses or without (then
-  /// all are aligned); at most kMaxGpuChoices are written.
+struct GpuVariants {
+  /// Every variant for these extents, the one of the model first. Asked with addresses or without
+  /// (then all are aligned); at most kMaxGpuVariants are written.
   uint32_t (*list)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision,
-                   GpuChoice* out) = nullptr;
-  /// Bytes of scratch for one of them; null: what GpuRow::scratch says suffices for all.
+                   GpuVariant* out) = nullptr;
+  /// Bytes of scratch for one of them; null: what GpuKernelEntry::scratch says suffices for all.
   uint64_t (*scratch)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision,
-                      const GpuChoice& choice) = nullptr;
+                      const GpuVariant& variant) = nullptr;
 };
 
-struct GpuRow {
+struct GpuKernelEntry {
   OpCode op;
   // static
   const char* name;
@@ -96,7 +98,7 @@ struct GpuRow {
   uint64_t (*scratch)(const OpArguments& arguments, const GpuTraits& traits,
                       GpuPrecision precision);
   Status (*plan)(const GpuWork& work);
-  GpuChoices choices = {};  // list null: there is one way
+  GpuVariants variants = {};  // list null: there is one kernel variant
 };
 
 /// A kernel of device code.
@@ -109,32 +111,32 @@ struct GpuKernel {
 
 /// Everything that an application links for GPUs of one make.
 struct GpuKernelSet {
-  Span<const Span<const GpuRow>* const> families;  // rows are tried in order
+  Span<const Span<const GpuKernelEntry>* const> families;  // rows are tried in order
   Span<const GpuKernel> kernels;
   // modules: each is loaded when a program needs one of its kernels
   Span<const char* const> units;
   // device code of all architectures, see kernels/cuda/embed; empty: built without
   Span<const uint8_t> (*images)();
   uint16_t copy_in, copy_out;  // kernels of the ports, see kernels/cuda/ports
-  uint16_t tell_control;       // see kernels/cuda/control
+  uint16_t publish_condition;  // see kernels/cuda/control
   // in a unit of its own, which some architectures lack: kernels/cuda/control/decide.cuh
   uint16_t decide;
-  /// Whether weights are to be given as pairs of f16, wherever takes_pairs()
-  /// (runtime/op/weight_pairs.h): the rows then take them.
+  /// Whether weights are to be given as packed f16 weights, wherever takes_f16_weights()
+  /// (runtime/op/f16_weights.h): the rows then take them.
   bool (*pairs)(const GpuTraits& traits, GpuPrecision precision);
 };
 
-/// The ways that a row has for an instruction; at least one is written, without a name where there
-/// is nothing to choose.
-uint32_t list_gpu_choices(const GpuRow& row, const OpArguments& arguments, const GpuTraits& traits,
-                          GpuPrecision precision, GpuChoice* out);
+/// The variants that a row has for an instruction; at least one is written, without a name where
+/// there is nothing to choose.
+uint32_t list_gpu_variants(const GpuKernelEntry& row, const OpArguments& arguments,
+                           const GpuTraits& traits, GpuPrecision precision, GpuVariant* out);
 /// Scratch of one of them; null: of what plan() takes unasked.
-uint64_t gpu_scratch(const GpuRow& row, const OpArguments& arguments, const GpuTraits& traits,
-                     GpuPrecision precision, const GpuChoice* choice);
+uint64_t gpu_scratch(const GpuKernelEntry& row, const OpArguments& arguments,
+                     const GpuTraits& traits, GpuPrecision precision, const GpuVariant* variant);
 
 /// The first row of an operator that can run these arguments in this precision; null when there is
 /// none.
-const GpuRow* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments,
-                           const GpuTraits& traits, GpuPrecision precision);
+const GpuKernelEntry* find_gpu_row(const GpuKernelSet& set, OpCode op, const OpArguments& arguments,
+                                   const GpuTraits& traits, GpuPrecision precision);
 
 }  // namespace ingot

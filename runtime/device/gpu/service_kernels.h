@@ -23,11 +23,11 @@ struct PortParams {
 };
 
 /// In pinned memory: what the host reads to go on behind an If or a Loop.
-struct ControlTold {
+struct ControlMailbox {
   uint32_t condition;
   int64_t count;
 };
-/// The parameter of the kernel tell_control. Null: not asked for.
+/// The parameter of the kernel publish_condition. Null: not asked for.
 struct ControlParams {
   int64_t* iteration;  // for the body, which may overwrite it
   // in pinned memory, the loop's own: 0 where `begins` is 1, else one more
@@ -35,7 +35,7 @@ struct ControlParams {
   uint64_t begins;
   const uint8_t* condition;
   const int64_t* count;
-  volatile ControlTold* told;
+  volatile ControlMailbox* mailbox;
 };
 
 /// A loop that has begun, where the GPU decides; pinned memory, by how many loops it lies in.
@@ -48,8 +48,8 @@ enum class Deciding : uint32_t { kIf = 0, kLoop = 1, kRepeat = 2 };
 struct DecideParams {
   uint64_t handles[2];  // of the driver: where the If is true, where it is false; of the Loop
   Deciding what;
-  uint32_t refuses[2];          // 1: the file has no such branch
-  uint32_t fault_value;         // written to `fault` where the file was not cast for what is asked
+  uint32_t refuses[2];   // 1: the file has no such branch
+  uint32_t fault_value;  // written to `fault` where the file was not converted for what is asked
   volatile uint32_t* fault;     // of the run; where one was found, no loop goes on
   volatile uint64_t* taken[2];  // one more where that branch or the body begins
   const uint8_t* condition;     // null: `known_condition`
@@ -58,7 +58,7 @@ struct DecideParams {
   int64_t known_count, most;
   int64_t* iteration;  // for the body, which may overwrite it
   volatile LoopTrip* trip;
-  volatile ControlTold* told;  // the count that was too large
+  volatile ControlMailbox* mailbox;  // the count that was too large
 };
 
 }  // namespace ingot

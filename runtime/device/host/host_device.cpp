@@ -7,9 +7,9 @@ namespace ingot {
 namespace {
 
 Status resolve_on_host(Device&, const StepProgram&, ErrorDetail*) { return {}; }
-Status run_on_host(Device&, const StepProgram& program, const RunControl& control, Crew* crew,
-                   ErrorDetail* detail) {
-  return run_steps(program, control, crew, detail);
+Status run_on_host(Device&, const StepProgram& program, const RunControl& control,
+                   ThreadTeam* thread_team, ErrorDetail* detail) {
+  return run_steps(program, control, thread_team, detail);
 }
 // thread stacks are the pool's
 uint64_t host_outside_bytes(const Device&, const StepProgram&) { return 0; }

@@ -1,4 +1,4 @@
-// runtime/device/host/host_device.h - the CPU: runs the steps of a program with a crew.
+// runtime/device/host/host_device.h - the CPU: runs the steps of a program with a thread team.
 #pragma once
 #include "runtime/device/device.h"
 

@@ -3,7 +3,7 @@
 
 #include "runtime/base/os/file.h"
 #include "runtime/device/control_flow.h"
-#include "runtime/device/host/crew.h"
+#include "runtime/device/host/thread_team.h"
 
 namespace ingot {
 namespace {
@@ -83,7 +83,7 @@ class HostOperands {
 
 }  // namespace
 
-Status run_steps(const StepProgram& program, const RunControl& control, Crew* crew,
+Status run_steps(const StepProgram& program, const RunControl& control, ThreadTeam* thread_team,
                  ErrorDetail* detail) {
   Share share{&program, nullptr, {}};
   HostOperands operands(program);
@@ -102,8 +102,8 @@ Status run_steps(const StepProgram& program, const RunControl& control, Crew* cr
     share.call = &program.calls[step.index];
     const uint64_t begin = control.watch ? os::monotonic_ns() : 0;
     int team = 1;
-    if (crew)
-      team = crew->step(run_share, &share);
+    if (thread_team)
+      team = thread_team->step(run_share, &share);
     else
       run_share(&share, Team{});
     if (control.watch)

@@ -2,14 +2,14 @@
 // helps.
 // Errors   kCancelled, kDeadlineExceeded between instructions; a kernel's own, with its
 //          instruction.
-// Calls    none but the crew's, and the clock where a deadline or a watcher asks for it.
+// Calls    none but the thread team's, and the clock where a deadline or a watcher asks for it.
 #pragma once
 #include "runtime/device/device.h"
 
 namespace ingot {
 
-/// `crew` null: alone.
-Status run_steps(const StepProgram& program, const RunControl& control, Crew* crew,
+/// `thread_team` null: alone.
+Status run_steps(const StepProgram& program, const RunControl& control, ThreadTeam* thread_team,
                  ErrorDetail* detail);
 
 }  // namespace ingot

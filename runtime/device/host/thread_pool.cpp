@@ -40,34 +40,35 @@ void ThreadPool::work(void* argument) {
       os::wait_on(&pool.generation_, seen, 0);
     seen = now;
     if (pool.stopping_.load(std::memory_order_relaxed)) return;
-    pool.crew_.serve(worker.id);
+    pool.thread_team_.serve(worker.id);
   }
 }
 
-ThreadPool::Tally ThreadPool::run(int limit, void (*lead)(void* argument, Crew* crew),
+ThreadPool::Tally ThreadPool::run(int limit,
+                                  void (*leader)(void* argument, ThreadTeam* thread_team),
                                   void* argument, uint32_t join_spins) {
   Tally tally;
   if (limit > threads_) limit = threads_;
-  if (limit <= 1 || is_forked() || !crew_.try_open(limit)) {
+  if (limit <= 1 || is_forked() || !thread_team_.try_open(limit)) {
     tally.alone = limit > 1;
-    lead(argument, nullptr);
+    leader(argument, nullptr);
     return tally;
   }
   generation_.fetch_add(1, std::memory_order_release);
   os::wake_sleepers(&generation_, limit - 1);
   tally.wakes = 1;
-  crew_.await_helpers(limit, join_spins);
-  lead(argument, &crew_);
-  tally.waits = crew_.waits();
-  crew_.close();
+  thread_team_.await_helpers(limit, join_spins);
+  leader(argument, &thread_team_);
+  tally.waits = thread_team_.waits();
+  thread_team_.close();
   return tally;
 }
 
 namespace {
 
 struct WorkShare {
-  Crew* crew;
-  void (*lead)(void* argument, Crew* crew);
+  ThreadTeam* thread_team;
+  void (*leader)(void* argument, ThreadTeam* thread_team);
   void* argument;
   std::atomic<uint32_t> tickets{0};
 };
@@ -77,22 +78,22 @@ void take_share(void* pointer, int32_t) {
   WorkShare& share = *static_cast<WorkShare*>(pointer);
   const uint32_t ticket = share.tickets.fetch_add(1, std::memory_order_acq_rel);
   if (ticket != 0) {
-    if (ticket <= uint32_t(kMaxHelpers)) share.crew->serve(int(ticket));
+    if (ticket <= uint32_t(kMaxHelpers)) share.thread_team->serve(int(ticket));
     return;
   }
-  share.lead(share.argument, share.crew);
-  share.crew->close();
+  share.leader(share.argument, share.thread_team);
+  share.thread_team->close();
 }
 
 }  // namespace
 
-bool run_on_executor(const Executor& executor, Crew* crew, int threads,
-                     void (*lead)(void* argument, Crew* crew), void* argument) {
-  WorkShare share{crew, lead, argument, {}};
-  if (!crew->try_open(threads)) return false;
+bool run_on_executor(const Executor& executor, ThreadTeam* thread_team, int threads,
+                     void (*leader)(void* argument, ThreadTeam* thread_team), void* argument) {
+  WorkShare share{thread_team, leader, argument, {}};
+  if (!thread_team->try_open(threads)) return false;
   executor.parallel(executor.user, take_share, &share, threads);
   if (share.tickets.load(std::memory_order_acquire)) return true;
-  crew->close();
+  thread_team->close();
   return false;
 }
 

@@ -1,12 +1,14 @@
-// runtime/device/host/thread_pool.h - threads that sleep between runs and form a crew in one.
+// runtime/device/host/thread_pool.h - threads that sleep between runs and form a thread team in
+// one.
 // Owns     its threads; lives where its owner put it (an arena, the heap) and may not move.
-// Threads  start, stop: one. run: any; who finds the crew busy, or is the child of a fork, runs
+// Threads  start, stop: one. run: any; who finds the thread team busy, or is the child of a fork,
+// runs
 //          alone with equal results.
 // Errors   kThreadFailed.
 // Allocates start (stacks).
-// Calls    run: one wake, and Crew's one wait.
+// Calls    run: one wake, and ThreadTeam's one wait.
 #pragma once
-#include "runtime/device/host/crew.h"
+#include "runtime/device/host/thread_team.h"
 
 namespace ingot {
 
@@ -29,9 +31,9 @@ class ThreadPool {
     uint32_t wakes = 0, waits = 0;
     bool alone = false;
   };
-  /// Calls lead(argument, crew) with helpers on their way, after up to `join_spins` pauses of
-  /// waiting for them; the crew is null when there are none.
-  Tally run(int limit, void (*lead)(void* argument, Crew* crew), void* argument,
+  /// Calls leader(argument, thread team) with workers on their way, after up to `join_spins` pauses
+  /// of waiting for them; the thread team is null when there are none.
+  Tally run(int limit, void (*leader)(void* argument, ThreadTeam* thread_team), void* argument,
             uint32_t join_spins = 0);
 
  private:
@@ -42,7 +44,7 @@ class ThreadPool {
   };
   static void work(void* worker);
 
-  Crew crew_;
+  ThreadTeam thread_team_;
   alignas(64) std::atomic<uint32_t> generation_{0};  // of runs; workers sleep on it
   std::atomic<uint32_t> stopping_{0};
   int threads_ = 1;
@@ -57,7 +59,7 @@ struct Executor {
                    int32_t n) = nullptr;
 };
 /// False when `parallel` came back without calling body once.
-bool run_on_executor(const Executor& executor, Crew* crew, int threads,
-                     void (*lead)(void* argument, Crew* crew), void* argument);
+bool run_on_executor(const Executor& executor, ThreadTeam* thread_team, int threads,
+                     void (*leader)(void* argument, ThreadTeam* thread_team), void* argument);
 
 }  // namespace ingot

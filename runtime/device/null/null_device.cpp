@@ -5,7 +5,7 @@ namespace ingot {
 namespace {
 
 Status resolve_nothing(Device&, const StepProgram&, ErrorDetail*) { return {}; }
-Status run_nothing(Device&, const StepProgram&, const RunControl& control, Crew*,
+Status run_nothing(Device&, const StepProgram&, const RunControl& control, ThreadTeam*,
                    ErrorDetail* detail) {
   if (!control.cancel || !control.cancel->exchange(0)) return {};
   return fail(detail, Code::kCancelled, "run: cancelled");

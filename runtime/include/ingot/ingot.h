@@ -190,7 +190,7 @@ typedef struct ingot_model ingot_model;
 
 typedef int32_t ingot_trust;
 enum {
-  INGOT_TRUST_NONE = 0,   /* everything is proved but the weights' bytes, which cannot harm */
+  INGOT_TRUST_NONE = 0,   /* everything is validated but the weights' bytes, which cannot harm */
   INGOT_TRUST_HASHES = 1  /* the hashes of the weights too: reads the whole file */
 };
 typedef int32_t ingot_map;
@@ -212,8 +212,8 @@ typedef struct ingot_open_options {
   size_t memory_bytes;                /* too few: INGOT_OUT_OF_MEMORY with need and have */
 } ingot_open_options;
 
-/** Reads, proves and decodes a file: structure, meaning, plan. Weights are not read unless options
-    say so. Allocates. */
+/** Reads, validates and decodes a file: structure, meaning, plan. Weights are not read unless
+    options say so. Allocates. */
 INGOT_API ingot_code ingot_model_open(const char* path, const ingot_open_options* options,
                                       ingot_model** out_model, ingot_error* error);
 /** The same for a file that lies in memory, used where it lies (flash, a caller's mapping): weights
@@ -252,7 +252,7 @@ INGOT_API ingot_code ingot_model_summarize(const ingot_model* model,
                                            ingot_model_summary* out_summary);
 
 /** A symbolic dimension that is bound from outside (below symbol_count), or behind those one that
-    the program measures. */
+    the program resolves in a run. */
 typedef struct ingot_symbol {
   const char* name;
   int64_t low;
@@ -382,7 +382,7 @@ typedef const char* (*ingot_place_function)(void* user, const ingot_weight* weig
     reads it runs there. Where weights of one instruction were asked for on several devices, the
     largest has its way; a weight that nobody asked for goes with those that were. Instructions
     without weights stay where what they read first was made; an If or a Loop is on one device with
-    all that is in it; one that measures a size is on the CPU. Inputs, outputs and state are on the
+    all that is in it; one that resolves a size is on the CPU. Inputs, outputs and state are on the
     CPU and count as being on `device` for this. Answers do not depend on any of it. */
 typedef struct ingot_assignment ingot_assignment;
 typedef struct ingot_assignment_options {
@@ -458,7 +458,7 @@ enum {
      CPU runs what it cannot, and the placement says so */
   INGOT_STRICT = 128,
   /* a GPU computes as its model has it, whatever `ingot tune` recorded in the file */
-  INGOT_UNTUNED = 512,
+  INGOT_IGNORE_TUNINGS = 512,
   /* the CPU decides Ifs and Loops of a GPU between launches, although the driver could inside
      one */
   INGOT_HOST_BRANCHES = 1024,
@@ -554,8 +554,8 @@ INGOT_API ingot_code ingot_session_rebind(ingot_session* session, const ingot_bi
 
 /** Views with the bound dimensions. Write inputs before every run: an input left in the arena may
     be overwritten by it. Outputs hold until the next run. data is null for a port that the caller
-    has yet to bind. An extent that only the data decides is the largest before a run, and what was
-    measured after it; memory bound to such a port has room for the largest. */
+    has yet to bind. An extent that only the data decides is the largest before a run, and what it
+    was resolved to after it; memory bound to such a port has room for the largest. */
 INGOT_API ingot_code ingot_session_input(ingot_session* session, uint32_t index,
                                          ingot_tensor* out_tensor);
 INGOT_API ingot_code ingot_session_output(ingot_session* session, uint32_t index,

@@ -51,7 +51,7 @@ typedef struct ingot_share {
   uint64_t arena_bytes;
   uint64_t weights_bytes;   /* that instructions read there, as the device holds them */
   uint32_t instructions;
-  uint32_t launches;        /* stretches of the program in a run, each one launch */
+  uint32_t launches;        /* segments of the program in a run, each one launch */
   /* transfers from and to the CPU in a run; ports of a session on one device included */
   uint32_t uploads, downloads;
   uint64_t upload_bytes, download_bytes;
@@ -91,27 +91,27 @@ INGOT_API ingot_code ingot_session_branch(const ingot_session* session, uint32_t
 INGOT_API ingot_code ingot_model_branch(const ingot_model* model,
                                         const ingot_session_options* options, uint32_t index,
                                         ingot_branch* out_branch, ingot_error* error);
-/** Where a device has several ways to compute an instruction: which one, and who says so. */
-typedef int32_t ingot_choice_source;
+/** Where a device has several kernel variants for an instruction: which one, and who says so. */
+typedef int32_t ingot_variant_source;
 enum {
-  INGOT_CHOICE_ONLY = 0,    /* there is one way */
-  INGOT_CHOICE_MODEL = 1,   /* by a model of the device: nothing was recorded for it */
-  INGOT_CHOICE_TUNED = 2,   /* `ingot tune` measured it on this GPU and recorded it in the file */
-  INGOT_CHOICE_IGNORED = 3  /* what the file records cannot be used: by the model after all */
+  INGOT_VARIANT_ONLY = 0,    /* there is one kernel variant */
+  INGOT_VARIANT_MODEL = 1,   /* by a model of the device: nothing was recorded for it */
+  INGOT_VARIANT_TUNED = 2,   /* `ingot tune` measured it on this GPU and recorded it in the file */
+  INGOT_VARIANT_IGNORED = 3  /* what the file records cannot be used: by the model after all */
 };
-typedef struct ingot_choice {
+typedef struct ingot_variant {
   size_t size;
   const char* device;
-  const char* name;         /* of the way, "128x64"; "" where there is one */
+  const char* name;         /* of the variant, "128x64"; "" where there is one */
   const char* why;          /* static */
   uint32_t parts;           /* that a sum is cut into */
-  uint32_t alternatives;    /* ways that there are */
-  ingot_choice_source source;
-} ingot_choice;
+  uint32_t variants;    /* variants that there are */
+  ingot_variant_source source;
+} ingot_variant;
 /** Of an instruction in a session with these options; INGOT_NOT_FOUND beyond the last. */
-INGOT_API ingot_code ingot_model_choice(const ingot_model* model,
+INGOT_API ingot_code ingot_model_variant(const ingot_model* model,
                                         const ingot_session_options* options, uint32_t instruction,
-                                        ingot_choice* out_choice, ingot_error* error);
+                                        ingot_variant* out_variant, ingot_error* error);
 
 INGOT_API ingot_code ingot_session_instruction(const ingot_session* session, uint32_t index,
                                                ingot_instruction* out_instruction);

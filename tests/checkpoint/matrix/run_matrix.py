@@ -2,7 +2,7 @@
 """Loads what make_matrix.py wrote: every file's weights in the place of an architecture's, and
 every program, on the CPU and on both of the test's GPUs, against eager torch.
 
-What was cast with --keep-weights gives the checkpoint's tensors back: names, types, shapes and
+What was converted with --keep-weights gives the checkpoint's tensors back: names, types, shapes and
 bits.
 
   run_matrix.py --ingot PATH --files DIR [--work DIR] [--write MARKDOWN | --compare MARKDOWN]

@@ -11,7 +11,7 @@ namespace ingot::checkpoint {
 namespace {
 
 // of one array that is kept as facts; a vocabulary has 256k
-constexpr uint64_t kMostItems = 1u << 24;
+constexpr uint64_t kMaxItems = 1u << 24;
 
 class BlockStorage : public Storage {
  public:
@@ -140,7 +140,7 @@ class GgufReader {
     if (depth > 2) refuse("arrays nest too deep");
     const uint32_t type = uint32_t(number(4));
     const uint64_t count = number(8);
-    if (count > left() || count > kMostItems)
+    if (count > left() || count > kMaxItems)
       refuse("an array of " + std::to_string(count) + " items");
     for (uint64_t i = 0; i < count; i++) {
       Path item = path;

@@ -15,7 +15,7 @@ namespace ingot::checkpoint {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr uint64_t kMostIndex = 64 << 20;
+constexpr uint64_t kMaxIndex = 64 << 20;
 
 Json parse_index(const std::string& path) {
   host::InputStream file(path);
@@ -23,7 +23,7 @@ Json parse_index(const std::string& path) {
   char block[65536];
   while (file.read(block, sizeof block) || file.gcount()) {
     text.append(block, size_t(file.gcount()));
-    if (text.size() > kMostIndex)
+    if (text.size() > kMaxIndex)
       host::fail(host::Exit::kCorrupt, path + ": is longer than an index can be");
   }
   return parse_bounded_json(text, path, 64);

@@ -15,8 +15,8 @@ namespace ingot::checkpoint {
 namespace {
 
 constexpr size_t kMaxHdf5Depth = 64;
-constexpr uint64_t kMostConfig = 64u << 20;
-constexpr uint64_t kMostWeights = uint64_t{1} << 40;
+constexpr uint64_t kMaxConfig = 64u << 20;
+constexpr uint64_t kMaxWeights = uint64_t{1} << 40;
 
 class Walk {
  public:
@@ -180,7 +180,7 @@ Checkpoint read_keras(const std::string& path, const ReadLimits& limits) {
       host::fail(host::Exit::kUnsafe,
                  path + ": member '" + name + "' leads out of the archive; it was made to mislead");
   const auto read_text = [&](const char* name) {
-    const std::vector<uint8_t> bytes = archive->read(name, kMostConfig);
+    const std::vector<uint8_t> bytes = archive->read(name, kMaxConfig);
     return std::string(bytes.begin(), bytes.end());
   };
   out.say({"model_config"}, read_text("config.json"));
@@ -195,7 +195,7 @@ Checkpoint read_keras(const std::string& path, const ReadLimits& limits) {
         host::Exit::kUnsupported,
         path + ": has config.json and no model.weights.h5; save it with model.save('NAME.keras')");
   auto bytes =
-      std::make_shared<const std::vector<uint8_t>>(archive->read("model.weights.h5", kMostWeights));
+      std::make_shared<const std::vector<uint8_t>>(archive->read("model.weights.h5", kMaxWeights));
   read_image({bytes, bytes->data(), bytes->size()}, path + ": model.weights.h5", limits, &out);
   note_lambdas_of(&out);
   return out;

@@ -5,7 +5,7 @@
 namespace ingot::checkpoint {
 namespace {
 
-constexpr uint64_t kMostMembers = 4096;
+constexpr uint64_t kMaxMembers = 4096;
 
 uint32_t offset_width(uint64_t size) {
   uint32_t width = 1;
@@ -38,7 +38,7 @@ void read_float(Cursor& in, uint64_t bits, Hdf5Type* out) {
 }
 
 void read_compound(Cursor& in, int version, uint64_t count, int depth, Hdf5Type* out) {
-  if (count > kMostMembers) in.refuse("a compound type of " + std::to_string(count) + " members");
+  if (count > kMaxMembers) in.refuse("a compound type of " + std::to_string(count) + " members");
   for (uint64_t i = 0; i < count; i++) {
     Hdf5Member member;
     member.name = member_name(in, version);
@@ -71,7 +71,7 @@ void read_compound(Cursor& in, int version, uint64_t count, int depth, Hdf5Type*
 }
 
 void read_enumeration(Cursor& in, int version, uint64_t count, int depth, Hdf5Type* out) {
-  if (count > kMostMembers) in.refuse("an enumeration of " + std::to_string(count) + " members");
+  if (count > kMaxMembers) in.refuse("an enumeration of " + std::to_string(count) + " members");
   Hdf5Type base = read_hdf5_type(in, depth - 1);
   if (base.size == 0 || base.size > 8 || base.size != out->size)
     in.refuse("an enumeration over a strange type");

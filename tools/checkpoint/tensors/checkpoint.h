@@ -59,7 +59,7 @@ struct Checkpoint {
   std::string format;           // "torch zip", "torch legacy", "safetensors", ...
   std::vector<Tensor> tensors;  // in the file's order
   std::deque<Fact> facts;
-  std::vector<std::string> notes;  // said aloud
+  std::vector<std::string> notes;  // reported
 
   // one more of each, charged as metadata (tools/files/work_budget.h)
   void say(Path path, FactValue value);

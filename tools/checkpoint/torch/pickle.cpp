@@ -14,7 +14,7 @@ namespace ingot::checkpoint {
 namespace {
 
 constexpr size_t kMaxIntegerBytes = 64;  // writing one in decimals takes the square of them
-constexpr uint64_t kMostNodes = uint64_t{1} << 28;
+constexpr uint64_t kMaxNodes = uint64_t{1} << 28;
 
 void append_utf8(std::string* out, uint32_t c) {
   if (c < 0x80) {
@@ -83,8 +83,8 @@ class Machine {
 
   // --- the stack
   NodeId add(NodeKind kind) {
-    if (tree_.nodes.size() >= kMostNodes)
-      corrupt("more than " + std::to_string(kMostNodes) + " objects");
+    if (tree_.nodes.size() >= kMaxNodes)
+      corrupt("more than " + std::to_string(kMaxNodes) + " objects");
     host::charge_metadata(sizeof(Node));
     tree_.nodes.emplace_back();
     tree_.nodes.back().kind = kind;

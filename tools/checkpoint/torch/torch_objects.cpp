@@ -9,7 +9,7 @@
 namespace ingot::checkpoint {
 namespace {
 
-constexpr size_t kMostLevels = 1000;
+constexpr size_t kMaxLevels = 1000;
 
 std::string key_text(const ValueTree& tree, NodeId id) {
   const Node& node = tree.at(id);
@@ -74,9 +74,9 @@ class ObjectWalk {
   }
   void meet(NodeId node, Path path, std::string module) {
     if (node == kNoNode) return;
-    if (path.size() > kMostLevels)
+    if (path.size() > kMaxLevels)
       host::fail(host::Exit::kCorrupt,
-                 out_->file + ": nests more than " + std::to_string(kMostLevels) + " levels");
+                 out_->file + ": nests more than " + std::to_string(kMaxLevels) + " levels");
     todo_.push_back({node, std::move(path), std::move(module), false});
   }
   static Path below(const Place& place, const std::string& name) {

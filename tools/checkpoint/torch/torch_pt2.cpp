@@ -15,9 +15,9 @@ namespace ingot::checkpoint {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr uint64_t kMostJson = 256 << 20;
+constexpr uint64_t kMaxJson = 256 << 20;
 constexpr int kMaxPt2Depth = 64;
-constexpr uint64_t kMostNested = uint64_t{1} << 40;
+constexpr uint64_t kMaxNested = uint64_t{1} << 40;
 
 /// Numbers of torch's ScalarType in the schema of exported programs.
 struct Scalar {
@@ -113,7 +113,7 @@ class Pt2Reader {
   void add_nested(const std::string& member, const Path& below) {
     const std::string name = path_ + ": member '" + member + "'";
     Checkpoint part = read_torch_archive(
-        Archive::open_bytes(archive_->read(member, kMostNested), name), name, limits_);
+        Archive::open_bytes(archive_->read(member, kMaxNested), name), name, limits_);
     for (Tensor& tensor : part.tensors) {
       tensor.path.insert(tensor.path.begin(), below.begin(), below.end());
       out_.add(std::move(tensor));
@@ -168,7 +168,7 @@ class Pt2Reader {
 
   /// Only the version is of interest here; the graph is dropped while it is parsed.
   void say_program(const std::string& member) {
-    const std::vector<uint8_t> text = archive_->read(member, kMostJson);
+    const std::vector<uint8_t> text = archive_->read(member, kMaxJson);
     ProgramVersion program;
     const bool sound = Json::sax_parse(text.begin(), text.end(), &program);
     if (!sound || !program.is_object) refuse("member '" + member + "'", "is no exported program");
@@ -177,7 +177,7 @@ class Pt2Reader {
 
   void read_config(const std::string& member, const std::string& folder, const Path& below) {
     const std::string where = "member '" + member + "'";
-    const std::vector<uint8_t> text = archive_->read(member, kMostJson);
+    const std::vector<uint8_t> text = archive_->read(member, kMaxJson);
     const Json config =
         parse_bounded_json({reinterpret_cast<const char*>(text.data()), text.size()},
                            path_ + ": " + where, kMaxPt2Depth);
@@ -203,7 +203,7 @@ class Pt2Reader {
       Tensor t;
       if (pickled) {
         Checkpoint one = read_torch_archive(
-            Archive::open_bytes(archive_->read(folder + file, kMostNested), path_ + ": " + where),
+            Archive::open_bytes(archive_->read(folder + file, kMaxNested), path_ + ": " + where),
             path_ + ": " + where, limits_);
         if (one.tensors.size() != 1)
           refuse(where, "is pickled, and the pickle holds no single tensor");

@@ -6,7 +6,7 @@
 namespace ingot::checkpoint {
 namespace {
 
-constexpr uint64_t kMostPickle = uint64_t{1} << 30;
+constexpr uint64_t kMaxPickle = uint64_t{1} << 30;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ Checkpoint read_torch_archive(const std::shared_ptr<Archive>& archive, const std
   out.format = archive->has(root + "constants.pkl") ? "torchscript" : "torch zip";
   const bool swapped = is_big_endian(*archive, root, path);
   if (swapped) out.notes.push_back("was saved on a big-endian machine; its bytes are swapped");
-  const std::vector<uint8_t> pickle = archive->read(root + "data.pkl", kMostPickle);
+  const std::vector<uint8_t> pickle = archive->read(root + "data.pkl", kMaxPickle);
   const std::string_view bytes(reinterpret_cast<const char*>(pickle.data()), pickle.size());
   const ValueTree tree = read_pickle(bytes, path + ": " + root + "data.pkl");
   ZipStorages storages(archive, root + "data/", swapped);

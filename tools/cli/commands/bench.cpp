@@ -101,13 +101,13 @@ void measure(Engine* engine, double seconds, Measured* m) {
   const uint64_t settled = ingot_clock_ns() + uint64_t(seconds * 2e8);
   do engine->run();  // caches fill, clocks rise
   while (ingot_clock_ns() < settled);
-  constexpr size_t kMostRuns = 1'000'000;
+  constexpr size_t kMaxRuns = 1'000'000;
   m->run_ms.reserve(
-      std::min<size_t>(kMostRuns, size_t(seconds * 1000 / std::max(m->first_ms / 4, 0.0005)) + 16));
+      std::min<size_t>(kMaxRuns, size_t(seconds * 1000 / std::max(m->first_ms / 4, 0.0005)) + 16));
   const uint64_t start = ingot_clock_ns();
   const uint64_t limit = start + uint64_t(seconds * 1e9);
   for (uint64_t now = start;
-       m->run_ms.size() < 5 || (now < limit && m->run_ms.size() < kMostRuns);) {
+       m->run_ms.size() < 5 || (now < limit && m->run_ms.size() < kMaxRuns);) {
     began = ingot_clock_ns();
     engine->run();
     now = ingot_clock_ns();

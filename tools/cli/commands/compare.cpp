@@ -1,4 +1,4 @@
-// ingot compare - the first node, and the pass or kernel, where a cast file departs from its
+// ingot compare - the first node, and the pass or kernel, where a converted file diverges from its
 // source.
 #include <algorithm>
 #include <cstdio>
@@ -16,18 +16,18 @@ namespace {
 
 struct CompareArguments {
   std::string source, file, golden, html, rtol, atol, winograd = "auto", threads = "0";
-  std::vector<std::string> shapes, pictures, dims, targets, layouts, states, inits;
+  std::vector<std::string> shapes, images, dims, targets, layouts, states, inits;
   bool json = false;
 };
 
-cast::CastOptions options_of(const CompareArguments& a) {
-  cast::CastOptions options;
+cast::ConvertOptions options_of(const CompareArguments& a) {
+  cast::ConvertOptions options;
   std::string targets;
   for (const std::string& text : a.targets) targets += (targets.empty() ? "" : ",") + text;
   if (!targets.empty()) cast::set_targets(options, targets);
   cast::set_winograd(options, a.winograd);
   for (const std::string& text : a.layouts) cast::add_io_layout(options, text);
-  for (const std::string& text : a.pictures) cast::add_picture(options.pictures, text);
+  for (const std::string& text : a.images) cast::add_image_input(options.images, text);
   for (const std::string& text : a.states) cast::add_state(options, text);
   for (const std::string& text : a.inits) cast::set_state_init(options, text);
   options.input_shapes = a.shapes;
@@ -35,7 +35,7 @@ cast::CastOptions options_of(const CompareArguments& a) {
 }
 
 /// --dim is a number of the conversion, or of this run where the file leaves that dimension open.
-void place_dims(const CompareArguments& a, DepartureQuestion* q) {
+void place_dims(const CompareArguments& a, DivergenceQuestion* q) {
   std::vector<std::string> open;
   if (!a.file.empty()) open = Engine(a.file).symbol_names();
   for (const std::string& text : a.dims) {
@@ -56,21 +56,21 @@ std::optional<double> tolerance(const char* option, const std::string& text) {
 int compare_files(const CompareArguments& a) {
   host::keep_apart({a.html}, {a.source, a.file, a.golden});
   require_source(a.source);
-  DepartureQuestion q;
+  DivergenceQuestion q;
   q.source = a.source, q.file = a.file, q.golden = a.golden;
   q.options = options_of(a);
   q.session.threads = int32_t(parse_integer("--threads", a.threads, 0, INGOT_MAX_THREADS));
   q.rtol = tolerance("--rtol", a.rtol);
   q.atol = tolerance("--atol", a.atol);
   place_dims(a, &q);
-  DepartureAnswer answer;
+  DivergenceAnswer answer;
   {
     Progress progress("comparing " + a.source);
     q.options.progress = [&](const std::string& stage, double done) { progress.show(stage, done); };
-    answer = find_departure(q);
+    answer = find_divergence(q);
   }
   const std::string file = a.file.empty() ? a.source : a.file;
-  if (answer.has_golden && answer.import_compared == 0 && answer.culprit == Culprit::kNone)
+  if (answer.has_golden && answer.import_compared == 0 && answer.cause == DivergenceCause::kNone)
     host::fail(host::Exit::kMismatch,
                a.golden + ": no array of it is an output or a value of " + a.source +
                    ", so nothing was compared with it; name outputs out:NAME");
@@ -80,7 +80,7 @@ int compare_files(const CompareArguments& a) {
   else
     print_compare_text(answer);
   if (answer.is_equal()) return 0;
-  if (answer.culprit != Culprit::kNone)
+  if (answer.cause != DivergenceCause::kNone)
     host::fail(host::Exit::kCheckFailed, file + ": " + answer.headline());
   host::fail(host::Exit::kCheckFailed,
              file + ": nothing on the path of " + answer.uncompared_text() + " was compared with " +
@@ -96,9 +96,9 @@ int compare_files(const CompareArguments& a) {
 void add_compare(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<CompareArguments>();
   CLI::App* command = add_command(
-      app, chosen, "compare", "Name the first node where a cast file departs from its source",
+      app, chosen, "compare", "Name the first node where a converted file diverges from its source",
       "  ingot compare model.onnx model.ingot --golden golden.npz\n"
-      "  ingot compare model.onnx model.ingot --html departure.html\n"
+      "  ingot compare model.onnx model.ingot --html divergence.html\n"
       "  ingot compare ocr.onnx ocr.ingot --dim W=320 --io-layout x=nhwc --json",
       [a] { return compare_files(*a); });
   reads_file(command->add_option("SOURCE", a->source, "the source, an ONNX model")
@@ -110,10 +110,9 @@ void add_compare(CLI::App& app, Action* chosen) {
       ->type_name("");
   command
       ->add_option("--golden", a->golden,
-                   ".npz with arrays in:NAME, and out:NAME and mid:NAME to judge the import by")
+                   ".npz with arrays in:NAME, and out:NAME and mid:NAME to check the import by")
       ->type_name("G.npz");
-  command
-      ->add_option("--html", a->html, "write a picture of the graph with the error of every node")
+  command->add_option("--html", a->html, "write an image of the graph with the error of every node")
       ->type_name("OUT.html");
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_option("--rtol", a->rtol, "allow R * max|expected| instead of the tolerance table")
@@ -130,7 +129,7 @@ void add_compare(CLI::App& app, Action* chosen) {
         ->take_all();
   };
   repeatable("--input-shape", &a->shapes, "as FILE was converted with", "NAME=1x3x224x224");
-  repeatable("--picture", &a->pictures, "as FILE was converted with",
+  repeatable("--image", &a->images, "as FILE was converted with",
              "NAME=FORMAT:WIDTHxHEIGHT,WORD...");
   repeatable("--dim", &a->dims,
              "as FILE was converted with, or the extent of a dimension that it leaves open",

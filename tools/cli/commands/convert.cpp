@@ -29,7 +29,7 @@ using host::fail;
 
 struct ConvertArguments {
   std::string source, output, golden, winograd = "auto";
-  std::vector<std::string> shapes, pictures, types, arguments, dims, targets, layouts, metadata,
+  std::vector<std::string> shapes, images, types, arguments, dims, targets, layouts, metadata,
       states, inits, renames;
   std::string dtype, precision;
   std::vector<std::string> keep_fp32;
@@ -57,8 +57,8 @@ void refuse_repeated(const std::string& option, const std::vector<std::string>& 
   }
 }
 
-cast::CastOptions cast_options_of(const ConvertArguments& a) {
-  cast::CastOptions options;
+cast::ConvertOptions cast_options_of(const ConvertArguments& a) {
+  cast::ConvertOptions options;
   if (!a.targets.empty()) {
     std::string list;
     for (const std::string& text : a.targets) list += (list.empty() ? "" : ",") + text;
@@ -105,7 +105,7 @@ cast::CastOptions cast_options_of(const ConvertArguments& a) {
   refuse_repeated("--io-layout", a.layouts);
   refuse_repeated("--state-init", a.inits);
   refuse_repeated("--metadata", a.metadata);
-  for (const std::string& text : a.pictures) cast::add_picture(options.pictures, text);
+  for (const std::string& text : a.images) cast::add_image_input(options.images, text);
   options.input_shapes = a.shapes;
   options.input_types = a.types;
   options.arguments = a.arguments;
@@ -122,7 +122,7 @@ uint64_t bytes_in_memory(const ConvertArguments& a) {
 
 /// Compares the file that is about to get its name with the golden, or with the naive kernels.
 void check_cast(const ConvertArguments& a, const std::string& path,
-                const cast::CastReport& report) {
+                const cast::ConversionReport& report) {
   if (!a.golden.empty()) {
     Engine engine(path);
     const check::Golden golden =
@@ -134,7 +134,7 @@ void check_cast(const ConvertArguments& a, const std::string& path,
     }
     for (const std::string& text : result.notes) note(text);
     if (!result.passed()) {
-      fail(Exit::kCheckFailed, a.source + ": the cast file does not give the outputs of " +
+      fail(Exit::kCheckFailed, a.source + ": the converted file does not give the outputs of " +
                                    a.golden + "; nothing was written");
     }
     return;
@@ -153,15 +153,16 @@ void check_cast(const ConvertArguments& a, const std::string& path,
              ": on made inputs no output has an element, so nothing was compared; nothing "
              "was written; check it with --golden FILE.npz");
   if (!passed) {
-    fail(Exit::kCheckFailed, a.source +
-                                 ": the cast file and the naive kernels give different outputs; "
-                                 "nothing was written; please report it");
+    fail(Exit::kCheckFailed,
+         a.source +
+             ": the converted file and the naive kernels give different outputs; "
+             "nothing was written; please report it");
   }
 }
 
 int convert(const ConvertArguments& a) {
   if (!a.limit.empty()) host::WorkBudget::set_factor(parse_real("--limit", a.limit, 0, 1e6));
-  const cast::CastOptions options = cast_options_of(a);
+  const cast::ConvertOptions options = cast_options_of(a);
   require_source(a.source);
   if (a.output.empty() && host::is_standard_input(a.source))
     fail(Exit::kUsage,
@@ -174,16 +175,16 @@ int convert(const ConvertArguments& a) {
   }
   host::keep_apart({output}, {a.golden});
   const host::LargeBlocks blocks(bytes_in_memory(a));
-  cast::CastResult result = cast_with_progress(a.source, options);
+  cast::ConversionResult result = convert_with_progress(a.source, options);
   if (!a.golden.empty()) result.file.goldens = golden_to_embed(a.golden, result.file.program);
   // fails now where the place refuses it, not after the work
   std::unique_ptr<host::OutputFile> file;
   if (!a.dry_run) file = std::make_unique<host::OutputFile>(output);
   for (const std::string& text : result.report.notes) note(text);
   for (const std::string& text : result.report.hints) note(text);
-  if (a.explain) print_cast_report(result.report);
+  if (a.explain) print_conversion_report(result.report);
   if (a.dry_run) {
-    printf("dry run: %s can be cast; %s was not written (weights %s, activations %s)\n",
+    printf("dry run: %s can be converted; %s was not written (weights %s, activations %s)\n",
            a.source.c_str(), output.c_str(), short_bytes(result.report.weight_bytes).c_str(),
            short_bytes(result.report.arena_bytes).c_str());
     return 0;
@@ -214,7 +215,7 @@ void add_convert(CLI::App& app, Action* chosen) {
       "  ingot convert net.onnx --weights finetuned.pth -o finetuned.ingot\n"
       "  ingot convert net.onnx --input-shape x=1x3x224x224 --io-layout x=nhwc --explain "
       "--dry-run\n"
-      "  ingot convert net.onnx --picture image=nv12:1920x1080,letterbox,pad=114\n"
+      "  ingot convert net.onnx --image image=nv12:1920x1080,letterbox,pad=114\n"
       "  ingot convert vad.jit --input-shape x=1x512 --argument sr=16000    # TorchScript",
       [a] { return convert(*a); });
   reads_file(
@@ -227,8 +228,9 @@ void add_convert(CLI::App& app, Action* chosen) {
                   ->add_option("-o,--output", a->output,
                                "file to write; without it, SOURCE with the ending .ingot")
                   ->type_name("OUT.ingot"));
-  command->add_flag("--check", a->check,
-                    "run the cast file before it gets its name, against --golden or naive kernels");
+  command->add_flag(
+      "--check", a->check,
+      "run the converted file before it gets its name, against --golden or naive kernels");
   reads_file(
       command
           ->add_option("--golden", a->golden,
@@ -243,10 +245,10 @@ void add_convert(CLI::App& app, Action* chosen) {
   };
   repeatable("--input-shape", &a->shapes, "shape of an input; a name in it stays open",
              "NAME=1x3x224x224");
-  repeatable("--picture", &a->pictures,
+  repeatable("--image", &a->images,
              "take camera frames for this input: crop, resize, letterbox, colour and normalise are "
              "part of the file; "
-             "see docs/pictures.md",
+             "see docs/images.md",
              "NAME=FORMAT:WIDTHxHEIGHT,WORD...");
   repeatable(
       "--input-type", &a->types,
@@ -313,9 +315,10 @@ void add_convert(CLI::App& app, Action* chosen) {
                    "epsilon of batch normalisations that the architecture has folded and the "
                    "checkpoint has not")
       ->type_name("NUMBER");
-  command->add_flag("--keep-weights", a->keep_weights,
-                    "keep the bytes of weights that casting changes, so that ingot extract gives "
-                    "all of them back");
+  command->add_flag(
+      "--keep-weights", a->keep_weights,
+      "keep the bytes of weights that conversion changes, so that ingot extract gives "
+      "all of them back");
   command->add_flag("--keep-training-state", a->keep_training_state,
                     "with --weights: keep the optimiser's tensors as well, which no run needs");
   repeatable("--metadata", &a->metadata,
@@ -331,7 +334,7 @@ void add_convert(CLI::App& app, Action* chosen) {
                    "limit (default: 1, or INGOT_WORK_LIMIT)")
       ->type_name("NUMBER");
   group_options(command, "Inputs, outputs and shapes",
-                {"input-shape", "picture", "input-type", "argument", "dim", "io-layout", "state",
+                {"input-shape", "image", "input-type", "argument", "dim", "io-layout", "state",
                  "state-init"});
   group_options(command, "Weights from a checkpoint",
                 {"weights", "key", "strip-prefix", "map-key", "allow-missing", "allow-unused",

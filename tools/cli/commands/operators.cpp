@@ -1,4 +1,4 @@
-// ingot operators - which operators of ONNX can be cast, with what.
+// ingot operators - which operators of ONNX can be converted, with what.
 #include "tools/import/onnx/operators.h"
 
 #include <cstdio>
@@ -41,7 +41,7 @@ int operators(const OperatorsArguments& a) {
     }
     if (!found)
       host::fail(host::Exit::kUnsupported, "'" + name +
-                                               "' is no operator of ONNX that can be cast" +
+                                               "' is no operator of ONNX that can be converted" +
                                                host::did_you_mean(name, known));
     printf("%s\n  attributes  %s\n  limits      %s\n", name.c_str(),
            listed(found->attributes).c_str(),
@@ -56,13 +56,13 @@ int operators(const OperatorsArguments& a) {
 
 void add_operators(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<OperatorsArguments>();
-  CLI::App* command = add_command(app, chosen, "operators",
-                                  "List the operators of ONNX, or of PyTorch, that can be cast",
-                                  "  ingot operators\n"
-                                  "  ingot operators Conv STFT\n"
-                                  "  ingot operators --markdown > docs/operators.md\n"
-                                  "  ingot operators --torch > docs/torch-operators.md",
-                                  [a] { return operators(*a); });
+  CLI::App* command = add_command(
+      app, chosen, "operators", "List the operators of ONNX, or of PyTorch, that can be converted",
+      "  ingot operators\n"
+      "  ingot operators Conv STFT\n"
+      "  ingot operators --markdown > docs/operators.md\n"
+      "  ingot operators --torch > docs/torch-operators.md",
+      [a] { return operators(*a); });
   command->add_option("NAME", a->names, "operators to describe")->type_name("");
   command->add_flag("--markdown", a->markdown, "print the page docs/operators.md");
   command->add_flag("--torch", a->torch,

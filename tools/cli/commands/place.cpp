@@ -113,47 +113,49 @@ Json left_to_cpu(const Engine& engine, const Assignment& assignment, const std::
   return rows;
 }
 
-/// Instructions that have several ways on their device.
-Json choices_of(Engine& engine, const SessionSettings& settings) {
+/// Instructions that have several kernel variants on their device.
+Json variants_of(Engine& engine, const SessionSettings& settings) {
   constexpr const char* kSources[] = {"only", "model", "tuned", "ignored"};
   Json rows = Json::array();
-  ingot_choice choice;
-  for (uint32_t i = 0; engine.find_choice(settings, i, &choice); i++) {
-    if (choice.source == INGOT_CHOICE_ONLY) continue;
+  ingot_variant variant;
+  for (uint32_t i = 0; engine.find_variant(settings, i, &variant); i++) {
+    if (variant.source == INGOT_VARIANT_ONLY) continue;
     ingot_instruction instruction{};
     ingot_model_instruction(engine.model().get(), i, &instruction);
     rows.push_back({{"instruction", i},
                     {"op", instruction.op},
                     {"name", instruction.name},
-                    {"device", choice.device},
-                    {"choice", choice.name},
-                    {"parts", choice.parts},
-                    {"alternatives", choice.alternatives},
-                    {"source", kSources[choice.source & 3]},
-                    {"why", choice.why}});
+                    {"device", variant.device},
+                    {"variant", variant.name},
+                    {"parts", variant.parts},
+                    {"variants", variant.variants},
+                    {"source", kSources[variant.source & 3]},
+                    {"why", variant.why}});
   }
   return rows;
 }
 
 /// How many are of which source; rows for what the file says in vain, or for all.
-void print_choices(const Json& choices, bool all) {
+void print_variants(const Json& variants, bool all) {
   size_t tuned = 0, ignored = 0;
-  Table table({"instruction", "op", "way", ">of", "chosen by", "why"});
-  for (const Json& c : choices) {
+  Table table({"instruction", "op", "variant", ">of", "chosen by", "why"});
+  for (const Json& c : variants) {
     tuned += c["source"] == "tuned", ignored += c["source"] == "ignored";
     if (!all && c["source"] != "ignored") continue;
     const std::string name = c["name"];
     const uint32_t parts = c["parts"];
     table.row({name.empty() ? c["instruction"].dump() : name, c["op"],
-               c["choice"].get<std::string>() +
+               c["variant"].get<std::string>() +
                    (parts > 1 ? ", " + std::to_string(parts) + " parts" : ""),
-               c["alternatives"].dump(), c["source"], c["why"]});
+               c["variants"].dump(), c["source"], c["why"]});
   }
-  if (choices.empty()) return;
-  printf("%zu instruction%s with several ways: %zu tuned on this GPU, %zu by the model",
-         choices.size(), choices.size() == 1 ? "" : "s", tuned, choices.size() - tuned - ignored);
+  if (variants.empty()) return;
+  printf(
+      "%zu instruction%s with several kernel variants: %zu tuned on this GPU, %zu by the cost "
+      "model",
+      variants.size(), variants.size() == 1 ? "" : "s", tuned, variants.size() - tuned - ignored);
   if (ignored) printf(", %zu where the file's tuning cannot be used", ignored);
-  if (!tuned && !ignored) printf(" (%s)", choices[0]["why"].get<std::string>().c_str());
+  if (!tuned && !ignored) printf(" (%s)", variants[0]["why"].get<std::string>().c_str());
   printf("\n%s", table.empty() ? "" : table.text().c_str());
 }
 
@@ -202,7 +204,7 @@ void print(const Json& report, bool all) {
                   b["on_device"] ? "on the device" : "by the CPU: " + b["why"].get<std::string>()});
   if (!branches.empty()) printf("%s", branches.text().c_str());
   print_left(report["left_to_cpu"], all);
-  print_choices(report["choices"], all);
+  print_variants(report["variants"], all);
   Table weights({"weight", "type", ">bytes", "trained on", "lies on", "why"});
   size_t shown = 0;
   for (const Json& w : report["weights"]) {
@@ -230,7 +232,7 @@ int run(const PlaceArguments& a) {
   report["devices"] = shares_of(engine, settings);
   report["branches"] = branches_of(engine, settings);
   report["left_to_cpu"] = left_to_cpu(engine, assignment, report["default"]);
-  report["choices"] = choices_of(engine, settings);
+  report["variants"] = variants_of(engine, settings);
   report["weights"] = weights_of(assignment);
   if (a.json) {
     printf("%s\n", report.dump(1).c_str());
@@ -255,7 +257,7 @@ void add_place(CLI::App& app, Action* chosen) {
   a->session.declare(command, true);
   command->add_flag("--all", a->all,
                     "every weight and every instruction left to the CPU, not the first 40; every "
-                    "instruction with several ways");
+                    "instruction with several kernel variants");
   command->add_flag("--json", a->json, "the whole report as JSON");
 }
 

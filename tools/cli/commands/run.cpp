@@ -24,7 +24,7 @@ using host::Array;
 using host::Exit;
 using host::fail;
 
-constexpr uint32_t kMostTracedInstructions = 1 << 16;
+constexpr uint32_t kMaxTracedInstructions = 1 << 16;
 
 struct RunArguments {
   std::string file, inputs, outputs, profile, dump, load_state, save_state;
@@ -124,7 +124,7 @@ int run_model(const RunArguments& a) {
   OpenSettings open = a.session.open_settings();
   std::unique_ptr<TracedKernels> traced;
   if (!a.profile.empty()) {
-    traced = std::make_unique<TracedKernels>(chosen_kernels(), kMostTracedInstructions);
+    traced = std::make_unique<TracedKernels>(chosen_kernels(), kMaxTracedInstructions);
     open.kernels = traced->table();
   }
   Engine engine(a.file, open);
@@ -154,8 +154,8 @@ void add_run(CLI::App& app, Action* chosen) {
       "  ingot run model.ingot --inputs in.npz --outputs out.npz --threads 1 --profile trace.json\n"
       "  ingot run model.ingot --inputs in.npz --outputs out.npz --dump all\n"
       "  ingot run camera.ingot --inputs frame.nv12 --outputs out.npz     # converted with "
-      "--picture\n"
-      "  ingot run photos.ingot --inputs photo.jpg --outputs out.npz      # --picture "
+      "--image\n"
+      "  ingot run photos.ingot --inputs photo.jpg --outputs out.npz      # --image "
       "x=rgb:640x480\n"
       "  ingot run stream.ingot --inputs in.npz --outputs out.npz --load-state s.state "
       "--save-state s.state",

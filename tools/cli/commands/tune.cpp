@@ -1,5 +1,5 @@
-// ingot tune - measures on the GPU at hand which of several ways to compute an instruction is the
-// quickest, and records them in the file.
+// ingot tune - measures on the GPU at hand which of several kernel variants to compute an
+// instruction is the quickest, and records them in the file.
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -84,7 +84,9 @@ std::vector<Array> outputs_of(Engine& engine) {
   return outputs;
 }
 
-double median_of(const TunedTarget& target, size_t way) { return target.ways[way].times.median(); }
+double median_of(const TunedTarget& target, size_t variant) {
+  return target.variants[variant].times.median();
+}
 
 cast::TuningSpec record_of(Engine& engine, const std::vector<TunedTarget>& targets) {
   const GpuIdentity gpu = gpu_of(engine.session().get());
@@ -95,8 +97,8 @@ cast::TuningSpec record_of(Engine& engine, const std::vector<TunedTarget>& targe
   record.producer = std::string("ingot ") + ingot_version();
   for (const std::string& symbol : gpu.symbols) record.dims.push_back(engine.bindings().at(symbol));
   for (const TunedTarget& t : targets) {
-    const TunedWay& way = t.ways[t.chosen];
-    record.instructions.push_back({t.instruction, way.choice, way.parts,
+    const TunedVariant& variant = t.variants[t.chosen];
+    record.instructions.push_back({t.instruction, variant.variant, variant.parts,
                                    float(median_of(t, t.chosen)), float(median_of(t, 0))});
   }
   return record;
@@ -111,12 +113,14 @@ Json prove(const TuneArguments& a, const std::string& path, const Engine& before
   const SessionSettings settings = settings_of(a, 0);
   engine.create_session(settings);
   for (const TunedTarget& t : targets) {
-    ingot_choice choice;
-    const bool found = engine.find_choice(settings, t.instruction, &choice);
-    if (!found || choice.source != INGOT_CHOICE_TUNED || t.ways[t.chosen].choice != choice.name)
+    ingot_variant variant;
+    const bool found = engine.find_variant(settings, t.instruction, &variant);
+    if (!found || variant.source != INGOT_VARIANT_TUNED ||
+        t.variants[t.chosen].variant != variant.name)
       fail(Exit::kInternal, a.file + ": " + t.op + " '" + t.name +
-                                "' does not take the way that was measured: " +
-                                (found ? choice.why : "it is not there") + "; nothing was written");
+                                "' does not take the variant that was measured: " +
+                                (found ? variant.why : "it is not there") +
+                                "; nothing was written");
   }
   const std::vector<Array> outputs = outputs_of(engine);
   const bool is_exact = ProgramView(path, {}).program().precision == 0;
@@ -139,41 +143,43 @@ Json prove(const TuneArguments& a, const std::string& path, const Engine& before
   return rows;
 }
 
-std::string way_text(const TunedWay& way) {
-  return way.choice + (way.parts > 1 ? ", " + std::to_string(way.parts) + " parts" : "");
+std::string variant_text(const TunedVariant& variant) {
+  return variant.variant +
+         (variant.parts > 1 ? ", " + std::to_string(variant.parts) + " parts" : "");
 }
 
 Json json_of(const TunedTarget& t) {
-  Json ways = Json::array();
-  for (const TunedWay& way : t.ways)
-    ways.push_back({{"choice", way.choice},
-                    {"parts", way.parts},
-                    {"nanoseconds", way.times.median()},
-                    {"samples", way.times.samples.size()},
-                    {"dropped", way.times.dropped}});
-  return {{"instruction", t.instruction}, {"op", t.op},  {"name", t.name}, {"model", 0},
-          {"chosen", t.chosen},           {"ways", ways}};
+  Json variants = Json::array();
+  for (const TunedVariant& variant : t.variants)
+    variants.push_back({{"variant", variant.variant},
+                        {"parts", variant.parts},
+                        {"nanoseconds", variant.times.median()},
+                        {"samples", variant.times.samples.size()},
+                        {"dropped", variant.times.dropped}});
+  return {{"instruction", t.instruction}, {"op", t.op},          {"name", t.name}, {"model", 0},
+          {"chosen", t.chosen},           {"variants", variants}};
 }
 
 void print(const Json& report, const std::vector<TunedTarget>& targets) {
-  constexpr size_t kMostRows = 40;
-  Table table({"instruction", "op", ">ways", "model", ">takes", "measured", ">takes"});
+  constexpr size_t kMaxRows = 40;
+  Table table({"instruction", "op", ">variants", "model", ">takes", "measured", ">takes"});
   size_t other = 0, shown = 0;
   for (const TunedTarget& t : targets) {
     if (t.chosen == 0) continue;
     other++;
-    if (shown++ >= kMostRows) continue;
+    if (shown++ >= kMaxRows) continue;
     table.row({t.name.empty() ? std::to_string(t.instruction) : t.name, t.op,
-               std::to_string(t.ways.size()), way_text(t.ways[0]),
-               short_time(median_of(t, 0) / 1e6), way_text(t.ways[t.chosen]),
+               std::to_string(t.variants.size()), variant_text(t.variants[0]),
+               short_time(median_of(t, 0) / 1e6), variant_text(t.variants[t.chosen]),
                short_time(median_of(t, t.chosen) / 1e6)});
   }
   printf("%s on %s\n", report["file"].get<std::string>().c_str(),
          report["gpu"]["name"].get<std::string>().c_str());
   if (!table.empty()) printf("%s", table.text().c_str());
-  if (shown > kMostRows) printf("  and %zu more: --json\n", shown - kMostRows);
+  if (shown > kMaxRows) printf("  and %zu more: --json\n", shown - kMaxRows);
   printf(
-      "%zu of %zu instructions with several ways take another than the model's; together %s "
+      "%zu of %zu instructions with several kernel variants take another than the model's; "
+      "together %s "
       "instead of %s\n",
       other, targets.size(), short_time(report["tuned_ns"].get<double>() / 1e6).c_str(),
       short_time(report["model_ns"].get<double>() / 1e6).c_str());
@@ -218,11 +224,11 @@ int tune(const TuneArguments& a) {
     check_destination(output);
     written = std::make_unique<host::OutputFile>(output, a.file);
   }
-  engine.create_session(settings_of(a, INGOT_UNTUNED));
+  engine.create_session(settings_of(a, INGOT_IGNORE_TUNINGS));
   std::vector<TunedTarget> targets = find_targets(engine);
   if (targets.empty())
-    fail(Exit::kMismatch, a.file + ": no instruction of it has more than one way on " + a.device +
-                              "; there is nothing to tune");
+    fail(Exit::kMismatch, a.file + ": no instruction of it has more than one kernel variant on " +
+                              a.device + "; there is nothing to tune");
   const std::vector<Array> expected = outputs_of(engine);
   {
     Progress progress("tune");

@@ -67,7 +67,7 @@ void bind_known(Engine* engine, const FileGolden& golden,
 }
 
 /// A network with open dimensions is planned when they get numbers; whether small ones make sense
-/// is not known (a picture may be smaller than its window), so the first of a few that fit are
+/// is not known (an image may be smaller than its window), so the first of a few that fit are
 /// taken. "" when none was open; `fits` says the rest.
 std::string bind_open(Engine* engine, const SessionSettings& settings, bool* fits) {
   std::vector<ingot_symbol> open;

@@ -1,4 +1,4 @@
-// ingot why - what makes the peak of memory and the time of a run, what casting did, and which
+// ingot why - what makes the peak of memory and the time of a run, what conversion did, and which
 // copies remain.
 #include <algorithm>
 #include <cstdio>

@@ -50,21 +50,23 @@ void require_source(const std::string& path) {
                  host::kind_text(path, kind));
 }
 
-cast::CastResult cast_with_progress(const std::string& path, cast::CastOptions options) {
+cast::ConversionResult convert_with_progress(const std::string& path,
+                                             cast::ConvertOptions options) {
   require_source(path);
-  Progress progress("casting " + path);
+  Progress progress("converting " + path);
   options.progress = [&](const std::string& stage, double done) { progress.show(stage, done); };
   try {
-    return cast::cast_source(path, options);
+    return cast::convert_source(path, options);
   } catch (graph::CastError& error) {
     if (error.message.rfind(path, 0) != 0) error.message = path + ": " + error.message;
     throw;
   }
 }
 
-CastFile::CastFile(const std::string& path, const cast::CastOptions& options) : path_(path) {
+ConvertedFile::ConvertedFile(const std::string& path, const cast::ConvertOptions& options)
+    : path_(path) {
   if (host::file_kind(path) == FileKind::kIngot) return;
-  const cast::CastResult result = cast_with_progress(path, options);
+  const cast::ConversionResult result = convert_with_progress(path, options);
   cast_ = std::make_unique<host::TemporaryPath>(".ingot");
   host::show_path_as(cast_->path(), path);
   cast::write_file(result.file, cast_->path());

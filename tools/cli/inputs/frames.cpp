@@ -58,34 +58,34 @@ std::string size_text(int64_t width, int64_t height) {
   return std::to_string(width) + "x" + std::to_string(height);
 }
 
-/// The pixels of a picture file as a frame of the network's only input.
+/// The pixels of an image file as a frame of the network's only input.
 std::vector<Array> frame_of(const Engine& engine, const std::string& path, PictureKind kind) {
-  const std::string what = path + ": is a picture, ";
+  const std::string what = path + ": is an image, ";
   const ingot_value_type port = engine.input(0);
   if (engine.summary().input_count != 1)
     fail(Exit::kMismatch, what + "and " + engine.path() + " has " +
                               std::to_string(engine.summary().input_count) +
                               " inputs; give all of them by name in an .npz");
-  const Pixels pixels = read_picture_file(path, kind);
+  const Pixels pixels = read_image_file(path, kind);
   const std::string size = size_text(pixels.width, pixels.height), name = port.name;
   if (!is_frame(port))
     fail(Exit::kMismatch, what + "and input '" + name + "' of " + engine.path() + " takes " +
-                              engine.type_text(port) + "; cast it with --picture " + name +
+                              engine.type_text(port) + "; convert it with --image " + name +
                               "=rgb:" + size + ",... to give it pictures");
   const std::string format = format_of(port);
   const std::vector<size_t> channels = channels_of(format);
   if (channels.empty())
     fail(Exit::kMismatch, what + "and " + engine.path() + " takes " + format +
-                              " frames; cast it with --picture " + name + "=rgb:" + size +
-                              ",..., or convert the picture (ffmpeg -i " + path +
+                              " frames; convert it with --image " + name + "=rgb:" + size +
+                              ",..., or convert the image (ffmpeg -i " + path +
                               " -f rawvideo -pix_fmt FORMAT frame.raw)");
   if (port.layout != format + " " + size)
     fail(Exit::kMismatch, what + "of " + size + " pixels, and " + engine.path() + " takes " +
-                              port.layout + "; resize the picture, or cast with --picture " + name +
+                              port.layout + "; resize the image, or convert with --image " + name +
                               "=" + format + ":" + size + ",...");
   if (format == "gray" && !pixels.is_gray)
     fail(Exit::kMismatch, what + "with colours, and " + engine.path() +
-                              " takes gray frames; cast it with --picture " + name +
+                              " takes gray frames; convert it with --image " + name +
                               "=rgb:" + size + ",..., which makes the gray itself");
   if (port.dims[0] > 1)
     fail(Exit::kMismatch, what + "and " + engine.path() + " takes " + std::to_string(port.dims[0]) +
@@ -147,7 +147,7 @@ std::vector<Array> read_inputs(const Engine& engine, const std::string& path) {
   start.resize(size_t(file.gcount()));
   const uint32_t inputs = engine.summary().input_count;
   const PictureKind kind = picture_kind(start);
-  // Bytes alone may begin as a picture does. What goes on as one is one, whatever its length.
+  // Bytes alone may begin as an image does. What goes on as one is one, whatever its length.
   if (kind != PictureKind::kNone && inputs &&
       (goes_on_as_picture(start) || !has_size_of_frames(engine, path)))
     return frame_of(engine, path, kind);

@@ -1,5 +1,5 @@
 // tools/cli/inputs/frames.h - frames of a camera as files: the bytes alone, without a header, or a
-// picture.
+// image.
 #pragma once
 #include <string>
 #include <vector>

@@ -23,7 +23,7 @@ namespace {
 using host::Exit;
 using host::fail;
 
-constexpr uint32_t kMostPixels = 16384;  // in a row or a column, as of a frame
+constexpr uint32_t kMaxPixels = 16384;  // in a row or a column, as of a frame
 
 [[noreturn]] void refuse_size(const std::string& path, uint64_t width, uint64_t height) {
   fail(Exit::kMismatch, path + ": is " + std::to_string(width) + "x" + std::to_string(height) +
@@ -46,7 +46,7 @@ Pixels read_png(const std::string& path) {
   if (!file) fail(Exit::kUnavailable, path + ": cannot be opened: " + strerror(errno));
   if (!png_image_begin_read_from_stdio(&image, file.get()))
     fail(Exit::kCorrupt, path + ": " + image.message);
-  if (image.width > kMostPixels || image.height > kMostPixels)
+  if (image.width > kMaxPixels || image.height > kMaxPixels)
     refuse_size(path, image.width, image.height);
   Pixels out;
   out.width = image.width, out.height = image.height;
@@ -89,7 +89,7 @@ bool decode(Jpeg* jpeg, std::FILE* file, std::vector<uint8_t>* rgb) {
   jpeg->reader.out_color_space = JCS_RGB;
   jpeg_start_decompress(&jpeg->reader);
   const size_t row = size_t(jpeg->reader.output_width) * 3;
-  if (jpeg->reader.output_width > kMostPixels || jpeg->reader.output_height > kMostPixels)
+  if (jpeg->reader.output_width > kMaxPixels || jpeg->reader.output_height > kMaxPixels)
     return true;
   rgb->resize(row * jpeg->reader.output_height);
   while (jpeg->reader.output_scanline < jpeg->reader.output_height) {
@@ -172,20 +172,20 @@ std::string other_format(const std::string& start, uint64_t file_bytes) {
   if (has(0, "version https://git-lfs")) return "a git-LFS pointer, not the file itself";
   if (has(0, "<!DOCTYPE html") || has(0, "<!doctype html") || has(0, "<html")) return "a web page";
   if (start.size() < 12) return "";
-  if (has(0, "GIF87a") || has(0, "GIF89a")) return "a GIF picture";
-  if (has(0, "RIFF") && has(8, "WEBP")) return "a WebP picture";
+  if (has(0, "GIF87a") || has(0, "GIF89a")) return "a GIF image";
+  if (has(0, "RIFF") && has(8, "WEBP")) return "a WebP image";
   if (has(0, "RIFF") && has(8, "WAVE")) return "WAV audio";
   if (has(4, "ftyp")) return "an ISO media file (HEIF, AVIF, MP4)";
-  if (has(0, "BM") && number(2, false) == file_bytes) return "a BMP picture";
+  if (has(0, "BM") && number(2, false) == file_bytes) return "a BMP image";
   if (start.compare(0, 4, std::string("II*\0", 4)) == 0 && is_inside(number(4, false)))
-    return "a TIFF picture";
+    return "a TIFF image";
   if (start.compare(0, 4, std::string("MM\0*", 4)) == 0 && is_inside(number(4, true)))
-    return "a TIFF picture";
+    return "a TIFF image";
   if (has(0, "%PDF-")) return "a PDF document";
   return "";
 }
 
-Pixels read_picture_file(const std::string& path, PictureKind kind) {
+Pixels read_image_file(const std::string& path, PictureKind kind) {
 #ifdef INGOT_HAVE_PNG
   if (kind == PictureKind::kPng) return read_png(path);
 #else

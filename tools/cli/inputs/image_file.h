@@ -1,4 +1,4 @@
-// tools/cli/inputs/image_file.h - pictures as people have them, PNG and JPEG, as pixels. libpng and
+// tools/cli/inputs/image_file.h - images as people have them, PNG and JPEG, as pixels. libpng and
 // libjpeg read them; a build without one refuses its files by the name of the package that is
 // missing.
 #pragma once
@@ -14,7 +14,7 @@ PictureKind picture_kind(const std::string& start);
 /// Whether more than those bytes says so: a PNG's whole signature; a JPEG's segments up to its
 /// scan, or to the end of `start`.
 bool goes_on_as_picture(const std::string& start);
-/// "a GIF picture" and the like, for what is surely neither a PNG or JPEG nor the bytes of a frame;
+/// "a GIF image" and the like, for what is surely neither a PNG or JPEG nor the bytes of a frame;
 /// "" for anything else.
 std::string other_format(const std::string& start, uint64_t file_bytes);
 
@@ -25,8 +25,8 @@ struct Pixels {
   bool is_gray = false;  // R, G and B are the same everywhere, by the file's own word
   std::vector<uint8_t> rgba;
 };
-/// @throws Failure for what is no whole picture of at most 16384 x 16384 pixels, or of a kind that
+/// @throws Failure for what is no whole image of at most 16384 x 16384 pixels, or of a kind that
 /// this build does not read.
-Pixels read_picture_file(const std::string& path, PictureKind kind);
+Pixels read_image_file(const std::string& path, PictureKind kind);
 
 }  // namespace ingot::cli

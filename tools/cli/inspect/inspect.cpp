@@ -89,7 +89,7 @@ void print_metadata(const Json& m, bool all) {
   std::string source = text_of(m["source_file"]);
   if (!text_of(m["source_format"]).empty()) source += " (" + text_of(m["source_format"]) + ")";
   if (!source.empty()) table.row({"source", source});
-  add("producer", "cast by");
+  add("producer", "converted by");
   if (all) {
     add("source_sha256", "source sha256");
     add("source_producer", "exported by");
@@ -185,7 +185,7 @@ void print_source(const Json& r, const InspectArguments& a) {
     for (const Json& text : r["notes"]) printf("note: %s\n", text_of(text).c_str());
   }
   if (r["castable"].get<bool>()) {
-    printf("Can be cast: yes, weights %s, activations %s\n",
+    printf("Can be converted: yes, weights %s, activations %s\n",
            short_bytes(r["weights_bytes"]).c_str(), short_bytes(r["activation_bytes"]).c_str());
     if (r.contains("metadata")) print_metadata(r["metadata"], a.metadata);
     if (r.contains("ops")) print_ops(r["ops"]);
@@ -194,10 +194,10 @@ void print_source(const Json& r, const InspectArguments& a) {
     return;
   }
   if (r["obstacles"].empty()) {
-    printf("Can be cast: no. %s\n", text_of(r["why"]).c_str());
+    printf("Can be converted: no. %s\n", text_of(r["why"]).c_str());
     return;
   }
-  printf("Can be cast: no, %zu %s in the way\n", r["obstacles"].size(),
+  printf("Can be converted: no, %zu %s in the way\n", r["obstacles"].size(),
          r["obstacles"].size() == 1 ? "thing stands" : "things stand");
   for (const Json& o : r["obstacles"]) {
     std::string line = "  " + text_of(o["op"]);
@@ -305,7 +305,7 @@ void add_inspect(CLI::App& app, Action* chosen) {
       app, chosen, "inspect", "Say what is in an .ingot file, a source or a saved state",
       "  ingot inspect model.ingot\n"
       "  ingot inspect model.ingot --ops --plan\n"
-      "  ingot inspect model.onnx          # can it be cast, and if not, all that "
+      "  ingot inspect model.onnx          # can it be converted, and if not, all that "
       "stands in the way\n"
       "  ingot inspect program.pt2         # the same of torch.export; --weights lists "
       "its tensors\n"

@@ -19,7 +19,7 @@ nlohmann::ordered_json inspect_file(const InspectArguments& arguments);
 /// `dims`, all integers, -1 where an extent is open, and `dim_names`, all texts, "" where it is a
 /// number. `texts` has one or the other of each.
 void put_dims(nlohmann::ordered_json* object, const std::vector<std::string>& texts);
-/// What is in a source, and whether it can be cast: all that stands in the way.
+/// What is in a source, and whether it can be converted: all that stands in the way.
 nlohmann::ordered_json inspect_source(const InspectArguments& arguments);
 /// Weights alone: a PyTorch checkpoint, safetensors, the index of a sharded one.
 bool is_checkpoint(const std::string& path);

@@ -68,7 +68,8 @@ Json tensor_of(const checkpoint::Tensor& t, bool hashes) {
   return json;
 }
 
-/// What forward() of a TorchScript file takes; null where the archive has no program that is cast.
+/// What forward() of a TorchScript file takes; null where the archive has no program that is
+/// converted.
 Json program_of(const std::string& path) {
   Json parameters = Json::array();
   try {

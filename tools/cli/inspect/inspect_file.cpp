@@ -136,8 +136,8 @@ Json tensors_of(const Engine& engine, const ProgramView& view) {
   return tensors;
 }
 
-/// What is stored smaller than the kernels want it, and what casting said that it costs; null where
-/// nothing is.
+/// What is stored smaller than the kernels want it, and what conversion said that it costs; null
+/// where nothing is.
 Json storage_of(const ProgramView& view, const Metadata& metadata) {
   Json tensors = Json::array();
   uint64_t bytes = 0;
@@ -208,7 +208,7 @@ Json tunings_of(const std::string& path) {
     Json instructions = Json::array();
     for (const cast::TunedInstructionSpec& i : t.instructions)
       instructions.push_back({{"instruction", i.instruction},
-                              {"choice", i.choice},
+                              {"variant", i.variant},
                               {"parts", i.parts},
                               {"nanoseconds", i.nanoseconds},
                               {"model_nanoseconds", i.model_nanoseconds}});

@@ -88,10 +88,10 @@ Json inspect_source(const InspectArguments& a) {
   const bool zip = host::file_kind(a.file) == host::FileKind::kZip;
   Json report = {
       {"file", a.file}, {"kind", zip ? "pt2" : "onnx"}, {"file_bytes", host::file_bytes(a.file)}};
-  cast::CastOptions options;
+  cast::ConvertOptions options;
   options.dims = a.dims;
   try {
-    const cast::CastResult result = cast_with_progress(a.file, options);
+    const cast::ConversionResult result = convert_with_progress(a.file, options);
     const cast::ProgramSpec& program = result.file.program;
     report["format"] = result.file.metadata.source_format;
     report["producer"] = result.file.metadata.source_producer;

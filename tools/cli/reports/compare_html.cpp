@@ -1,4 +1,4 @@
-// The picture of a comparison: the source's graph in layers, coloured by the error of each node.
+// The image of a comparison: the source's graph in layers, coloured by the error of each node.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -23,10 +23,10 @@ struct NodeError {
   std::string text;
 };
 
-NodeError error_of(const DepartureAnswer& a, const compare::SourceState& state) {
+NodeError error_of(const DivergenceAnswer& a, const compare::SourceState& state) {
   NodeError e;
   for (uint32_t i = 0; i < a.program.instructions.size(); i++) {
-    const JudgedInstruction& instruction = a.program.instructions[i];
+    const CheckedInstruction& instruction = a.program.instructions[i];
     const bool is_from = std::any_of(state.sources.begin(), state.sources.end(), [&](uint32_t s) {
       return std::count(instruction.sources.begin(), instruction.sources.end(), s) > 0;
     });
@@ -60,14 +60,14 @@ std::string clipped(const std::string& text, size_t most) {
   return text.size() <= most ? text : "..." + text.substr(text.size() - most + 3);
 }
 
-Json details(const DepartureAnswer& a, const compare::SourceState& state, const NodeError& e) {
+Json details(const DivergenceAnswer& a, const compare::SourceState& state, const NodeError& e) {
   Json out = {
       {"op", state.op}, {"name", state.name}, {"dims", state.dims}, {"unknown", state.why_unknown}};
   out["sources"] = Json::array();
   for (const uint32_t s : state.sources) out["sources"].push_back(source_text(a, s));
   out["instructions"] = Json::array();
   for (const uint32_t index : e.instructions) {
-    const JudgedInstruction& i = a.program.instructions[index];
+    const CheckedInstruction& i = a.program.instructions[index];
     Json one = {{"index", index}, {"op", i.op}, {"kernel", i.kernel}, {"value", i.name}};
     if (i.known)
       one["alone"] = compare::text(i.alone_error, i.dims),
@@ -126,7 +126,7 @@ std::string node_markup(const compare::SourceState& state, const NodeError& e,
   return out;
 }
 
-void add_graph(const DepartureAnswer& a, HtmlPage* page) {
+void add_graph(const DivergenceAnswer& a, HtmlPage* page) {
   std::vector<LayeredNode> layout(a.source.size());
   std::map<graph::ValueId, size_t> maker;
   for (size_t i = 0; i < a.source.size(); i++) {
@@ -176,7 +176,7 @@ void add_graph(const DepartureAnswer& a, HtmlPage* page) {
 
 }  // namespace
 
-void write_compare_html(const DepartureAnswer& a, const std::string& source,
+void write_compare_html(const DivergenceAnswer& a, const std::string& source,
                         const std::string& file, const std::string& path) {
   HtmlPage page("ingot compare " + file);
   page.style(
@@ -197,7 +197,7 @@ void write_compare_html(const DepartureAnswer& a, const std::string& source,
       "style=\"background:#ef6a5a\">beyond</span>"
       "<span style=\"background:#e4e7ec\">not compared</span> <input id=\"find\" "
       "placeholder=\"find a node, Enter\"/> "
-      "<button id=\"first\">first departure</button></p>\n");
+      "<button id=\"first\">first divergence</button></p>\n");
   add_graph(a, &page);
   page.add(
       "</section>\n<section><div id=\"panel\"><p>No node chosen.</p></div></section>\n<section>\n");

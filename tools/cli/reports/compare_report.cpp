@@ -29,31 +29,31 @@ std::string plural(size_t n, const char* what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
-std::string verdict(const DepartureAnswer& a, Culprit culprit) {
-  return a.culprit == culprit ? "WRONG" : int(a.culprit) != 0 && a.culprit < culprit ? "?" : "ok";
+std::string verdict(const DivergenceAnswer& a, DivergenceCause cause) {
+  return a.cause == cause ? "WRONG" : int(a.cause) != 0 && a.cause < cause ? "?" : "ok";
 }
 
 /// The stage, and what stands behind "ok".
-void print_stages(const DepartureAnswer& a) {
+void print_stages(const DivergenceAnswer& a) {
   Table table({"", "", ""});
-  table.row({a.has_golden ? verdict(a, Culprit::kImport) : "-", "import",
+  table.row({a.has_golden ? verdict(a, DivergenceCause::kImport) : "-", "import",
              a.has_golden ? plural(a.import_compared, "value") +
                                 " of the source's graph compared with the golden"
-                          : "no golden to judge it by"});
-  table.row({verdict(a, Culprit::kPass), "passes",
-             std::to_string(a.passes_judged) + " runs of passes judged, " +
-                 plural(a.nodes_judged, "node") + " computed"});
-  table.row({verdict(a, Culprit::kCast), "casting",
+                          : "no golden to check it by"});
+  table.row({verdict(a, DivergenceCause::kPass), "passes",
+             std::to_string(a.passes_checked) + " runs of passes checked, " +
+                 plural(a.nodes_checked, "node") + " computed"});
+  table.row({verdict(a, DivergenceCause::kConversion), "conversion",
              std::to_string(a.instructions_known) + " of " +
                  plural(a.instructions_ran, "instruction") + " compared with the source"});
-  table.row({verdict(a, Culprit::kKernel), "kernels",
+  table.row({verdict(a, DivergenceCause::kKernel), "kernels",
              a.program.isa + " against the naive ones in double"});
   fputs(table.text("").c_str(), stdout);
 }
 
 }  // namespace
 
-std::string source_text(const DepartureAnswer& a, uint32_t source) {
+std::string source_text(const DivergenceAnswer& a, uint32_t source) {
   if (source >= a.source_nodes.size()) return "node " + std::to_string(source);
   const graph::SourceNode& node = a.source_nodes[source];
   return node.op + " '" + (node.name.empty() ? node.output : node.name) + "'";
@@ -67,22 +67,22 @@ std::string iterations_text(const compare::Iterations& iterations) {
   return text + " of the " + (iterations.size() > 1 ? "outer " : "") + "loop";
 }
 
-void print_compare_text(const DepartureAnswer& a) {
+void print_compare_text(const DivergenceAnswer& a) {
   printf("%s\n", a.headline().c_str());
-  if (!a.value.empty() && a.culprit != Culprit::kNone)
+  if (!a.value.empty() && a.cause != DivergenceCause::kNone)
     printf("  value '%s': %s\n", a.value.c_str(), a.detail.c_str());
   if (!a.iterations.empty())
     printf("  in %s, counted from 0\n", iterations_text(a.iterations).c_str());
   for (size_t i = 0; i < a.sources.size() && i < 8; i++)
     printf("  %s %s\n", i == 0 ? "source node " : "together with",
            source_text(a, a.sources[i]).c_str());
-  if (a.culprit == Culprit::kImport && a.suspects.size() > 1) {
+  if (a.cause == DivergenceCause::kImport && a.suspects.size() > 1) {
     printf("  one of these %zu nodes is wrong (mid: arrays in the golden narrow it):\n",
            a.suspects.size());
     for (size_t i = 0; i < a.suspects.size() && i < 12; i++)
       printf("    %s\n", source_text(a, a.suspects[i]).c_str());
   }
-  if (a.steps > 1 && a.culprit == Culprit::kNone)
+  if (a.steps > 1 && a.cause == DivergenceCause::kNone)
     printf("  all %lld steps are within the tolerance; step %lld was looked into\n",
            static_cast<long long>(a.steps), static_cast<long long>(a.step));
   else if (a.steps > 1)
@@ -95,7 +95,7 @@ void print_compare_text(const DepartureAnswer& a) {
   for (const std::string& text : a.notes) note(text);
 }
 
-void print_compare_json(const DepartureAnswer& a, const std::string& source,
+void print_compare_json(const DivergenceAnswer& a, const std::string& source,
                         const std::string& file) {
   const auto name = [&](uint32_t s) {
     return s < a.source_nodes.size() ? a.source_nodes[s].name : "";
@@ -103,7 +103,7 @@ void print_compare_json(const DepartureAnswer& a, const std::string& source,
   Json instructions = Json::array(), outputs = Json::array(), sources = Json::array(),
        suspects = Json::array();
   for (const uint32_t index : a.program.order) {
-    const JudgedInstruction& i = a.program.instructions[index];
+    const CheckedInstruction& i = a.program.instructions[index];
     Json one = {
         {"index", index}, {"op", i.op}, {"name", i.name}, {"kernel", i.kernel}, {"dims", i.dims}};
     for (const uint32_t s : i.sources) one["sources"].push_back(name(s));
@@ -122,9 +122,9 @@ void print_compare_json(const DepartureAnswer& a, const std::string& source,
   for (const uint32_t s : a.suspects) suspects.push_back(name(s));
   const Json report = {{"source", source},
                        {"file", file},
-                       {"departs", a.culprit != Culprit::kNone},
+                       {"diverges", a.cause != DivergenceCause::kNone},
                        {"equal", a.is_equal()},
-                       {"stage", culprit_name(a.culprit)},
+                       {"stage", cause_name(a.cause)},
                        {"headline", a.headline()},
                        {"by", a.pass},
                        {"node", a.node},
@@ -141,7 +141,7 @@ void print_compare_json(const DepartureAnswer& a, const std::string& source,
                        {"is_fresh_cast", a.is_fresh_cast},
                        {"values_compared_with_golden", a.import_compared},
                        {"uncompared_outputs", a.uncompared},
-                       {"nodes_judged", a.nodes_judged},
+                       {"nodes_checked", a.nodes_checked},
                        {"instructions_compared", a.instructions_known},
                        {"outputs_against", a.outputs_against},
                        {"outputs", outputs},

@@ -1,5 +1,5 @@
 // tools/cli/reports/compare_report.h - what `ingot compare` found, for people, for scripts, and as
-// a picture.
+// an image.
 #pragma once
 #include <string>
 
@@ -7,14 +7,14 @@
 
 namespace ingot::cli {
 
-void print_compare_text(const DepartureAnswer& answer);
-void print_compare_json(const DepartureAnswer& answer, const std::string& source,
+void print_compare_text(const DivergenceAnswer& answer);
+void print_compare_json(const DivergenceAnswer& answer, const std::string& source,
                         const std::string& file);
 /// One self-contained file. @throws Failure kUnavailable.
-void write_compare_html(const DepartureAnswer& answer, const std::string& source,
+void write_compare_html(const DivergenceAnswer& answer, const std::string& source,
                         const std::string& file, const std::string& path);
 /// "Conv 'conv1' -> value".
-std::string source_text(const DepartureAnswer& answer, uint32_t source);
+std::string source_text(const DivergenceAnswer& answer, uint32_t source);
 /// "iteration 3 of the inner loop, in iteration 0 of the outer loop".
 std::string iterations_text(const compare::Iterations& iterations);
 

@@ -6,7 +6,7 @@
 
 namespace ingot::cli {
 
-void print_cast_report(const cast::CastReport& report) {
+void print_conversion_report(const cast::ConversionReport& report) {
   Table passes({"pass", ">changed", "remarks"});
   for (const passes::PassRecord& pass : report.passes) {
     passes.row(

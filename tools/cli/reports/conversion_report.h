@@ -1,9 +1,9 @@
-// tools/cli/reports/conversion_report.h - what casting did, as tables for people.
+// tools/cli/reports/conversion_report.h - what conversion did, as tables for people.
 #pragma once
 #include "tools/compile/convert/convert.h"
 
 namespace ingot::cli {
 
-void print_cast_report(const cast::CastReport& report);
+void print_conversion_report(const cast::ConversionReport& report);
 
 }  // namespace ingot::cli

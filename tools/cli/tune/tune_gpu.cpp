@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "runtime/api/translate.h"
-#include "runtime/device/cuda/choice.h"
 #include "runtime/device/cuda/cuda_device.h"
-#include "runtime/device/cuda/way_timer.h"
+#include "runtime/device/cuda/variant.h"
+#include "runtime/device/cuda/variant_timer.h"
 #include "runtime/session/split.h"
 
 namespace ingot::cli {
@@ -14,7 +14,7 @@ namespace {
 constexpr double kSampleNs =
     // what a sample should take at least: events count in steps of about half a microsecond
     200'000;
-constexpr double kMostRepeats = 32;
+constexpr double kMaxRepeats = 32;
 
 void must(const Status& status, const ErrorDetail& detail) {
   if (status.ok()) return;
@@ -36,8 +36,8 @@ Device* any_device_of(RunSession& s) {
 }
 
 struct Offered {
-  const GpuRow* row = nullptr;
-  GpuChoice choices[kMaxGpuChoices];
+  const GpuKernelEntry* row = nullptr;
+  GpuVariant variants[kMaxGpuVariants];
   uint32_t count = 0;
 };
 /// At the addresses of the session.
@@ -50,12 +50,12 @@ Offered offered(RunSession& s, uint32_t instruction) {
   const GpuPrecision precision = GpuPrecision(s.program.precision);
   out.row = find_gpu_row(ingot_cuda_kernel_set, s.program.instructions[instruction].op, arguments,
                          traits, precision);
-  if (out.row) out.count = list_gpu_choices(*out.row, arguments, traits, precision, out.choices);
+  if (out.row) out.count = list_gpu_variants(*out.row, arguments, traits, precision, out.variants);
   return out;
 }
 
-/// The launches of a way, some times one behind the other.
-struct WayGraph {
+/// The launches of a variant, some times one behind the other.
+struct VariantGraph {
   cuda::GraphExec graph = nullptr;
   uint32_t repeats = 1;
 };
@@ -78,25 +78,25 @@ GpuIdentity gpu_of(ingot_session* session) {
   return out;
 }
 
-std::vector<GpuWay> ways_of(ingot_session* session, uint32_t instruction) {
+std::vector<TimedVariant> variants_of(ingot_session* session, uint32_t instruction) {
   RunSession& s = *api::unwrap(session);
   const Offered all = offered(s, instruction);
-  std::vector<GpuWay> ways;
+  std::vector<TimedVariant> variants;
   for (uint32_t i = 0; all.count > 1 && i < all.count; i++)
-    ways.push_back(
-        {all.choices[i].name, all.choices[i].parts,
+    variants.push_back(
+        {all.variants[i].name, all.variants[i].parts,
          gpu_scratch(*all.row, s.program.calls[instruction].arguments,
                      cuda::traits_of(cuda::gpu_facts(device_of(s, instruction)->ordinal)),
-                     GpuPrecision(s.program.precision), &all.choices[i])});
-  return ways;
+                     GpuPrecision(s.program.precision), &all.variants[i])});
+  return variants;
 }
 
-struct WayTimer::State {
+struct VariantTimer::State {
   RunSession& session;
-  cuda::WayClock timer;
-  Offered ways{};
+  cuda::VariantClock timer;
+  Offered variants{};
   cuda::TimedWork work{};
-  std::vector<WayGraph> graphs{};
+  std::vector<VariantGraph> graphs{};
 
   explicit State(RunSession& s) : session(s), timer(*any_device_of(s)) {}
   ~State() { drop_all(); }
@@ -104,50 +104,50 @@ struct WayTimer::State {
   State& operator=(const State&) = delete;
 
   void drop_all() {
-    for (const WayGraph& way : graphs)
-      if (way.graph) timer.drop(way.graph);
+    for (const VariantGraph& variant : graphs)
+      if (variant.graph) timer.drop(variant.graph);
     graphs.clear();
   }
-  void build(size_t way, uint32_t repeats) {
-    WayGraph& own = graphs[way];
+  void build(size_t variant, uint32_t repeats) {
+    VariantGraph& own = graphs[variant];
     if (own.graph) timer.drop(own.graph);
     own = {nullptr, repeats};
-    work.choice = &ways.choices[way];
+    work.variant = &variants.variants[variant];
     ErrorDetail detail;
     cuda::GraphExec graph = nullptr;
     must(timer.prepare(work, repeats, &graph, &detail), detail);
     own.graph = graph;
   }
-  double time(size_t way) {
+  double time(size_t variant) {
     double nanoseconds = 0;
     ErrorDetail detail;
-    must(timer.time(graphs[way].graph, &nanoseconds, &detail), detail);
-    return nanoseconds / graphs[way].repeats;
+    must(timer.time(graphs[variant].graph, &nanoseconds, &detail), detail);
+    return nanoseconds / graphs[variant].repeats;
   }
 };
 
-WayTimer::WayTimer(ingot_session* session, uint64_t scratch_bytes)
+VariantTimer::VariantTimer(ingot_session* session, uint64_t scratch_bytes)
     : state_(std::make_unique<State>(*api::unwrap(session))) {
   ErrorDetail detail;
   must(state_->timer.open(scratch_bytes, &detail), detail);
 }
-WayTimer::~WayTimer() = default;
+VariantTimer::~VariantTimer() = default;
 
-void WayTimer::begin(uint32_t instruction) {
+void VariantTimer::begin(uint32_t instruction) {
   State& t = *state_;
   t.drop_all();
-  t.ways = offered(t.session, instruction);
+  t.variants = offered(t.session, instruction);
   t.work = {t.session.program.instructions[instruction].op,
             &t.session.program.calls[instruction].arguments,
             GpuPrecision(t.session.program.precision), nullptr};
-  t.graphs.resize(t.ways.count);
-  for (size_t way = 0; way < t.graphs.size(); way++) {
-    t.build(way, 1);
-    const double repeats = std::clamp(kSampleNs / std::max(t.time(way), 1.0), 1.0, kMostRepeats);
-    if (repeats >= 2) t.build(way, uint32_t(repeats));
+  t.graphs.resize(t.variants.count);
+  for (size_t variant = 0; variant < t.graphs.size(); variant++) {
+    t.build(variant, 1);
+    const double repeats = std::clamp(kSampleNs / std::max(t.time(variant), 1.0), 1.0, kMaxRepeats);
+    if (repeats >= 2) t.build(variant, uint32_t(repeats));
   }
 }
 
-double WayTimer::sample(size_t way) { return state_->time(way); }
+double VariantTimer::sample(size_t variant) { return state_->time(variant); }
 
 }  // namespace ingot::cli

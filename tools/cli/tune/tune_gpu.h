@@ -1,4 +1,4 @@
-// tools/cli/tune/tune_gpu.h - the ways of a session's instructions on a GPU, and how long each
+// tools/cli/tune/tune_gpu.h - the variants of a session's instructions on a GPU, and how long each
 // takes there: what `ingot tune` asks the back end. Apart from the commands, since it knows the
 // runtime's session and not its C++ interface.
 // Errors   GpuFault, with what the library says; the session is dead after one of a launch.
@@ -15,8 +15,8 @@ struct GpuFault {
   ingot_error error;
 };
 
-struct GpuWay {
-  std::string choice;
+struct TimedVariant {
+  std::string variant;
   uint32_t parts = 1;
   uint64_t scratch_bytes = 0;
 };
@@ -28,19 +28,19 @@ struct GpuIdentity {
 };
 GpuIdentity gpu_of(ingot_session* session);
 
-/// The model's first; none where the instruction has one way, or lies elsewhere.
-std::vector<GpuWay> ways_of(ingot_session* session, uint32_t instruction);
+/// The model's first; none where the instruction has one kernel variant, or lies elsewhere.
+std::vector<TimedVariant> variants_of(ingot_session* session, uint32_t instruction);
 
-/// Times the ways of one instruction after the other. @pre gpu_of() has a name; the session does
-/// not run
-class WayTimer {
+/// Times the variants of one instruction after the other. @pre gpu_of() has a name; the session
+/// does not run
+class VariantTimer {
  public:
-  WayTimer(ingot_session* session, uint64_t scratch_bytes);
-  ~WayTimer();
-  /// Takes up the ways of an instruction and warms them up.
+  VariantTimer(ingot_session* session, uint64_t scratch_bytes);
+  ~VariantTimer();
+  /// Takes up the variants of an instruction and warms them up.
   void begin(uint32_t instruction);
   /// Nanoseconds of the instruction.
-  double sample(size_t way);
+  double sample(size_t variant);
 
  private:
   struct State;

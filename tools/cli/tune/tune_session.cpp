@@ -23,9 +23,9 @@ std::vector<TunedTarget> find_targets(Engine& engine) {
   std::vector<TunedTarget> targets;
   for (uint32_t i = 0; i < engine.summary().instruction_count; i++) {
     TunedTarget target;
-    for (GpuWay& way : ways_of(engine.session().get(), i))
-      target.ways.push_back({std::move(way), {}});
-    if (target.ways.empty()) continue;
+    for (TimedVariant& variant : variants_of(engine.session().get(), i))
+      target.variants.push_back({std::move(variant), {}});
+    if (target.variants.empty()) continue;
     ingot_instruction instruction{};
     ingot_model_instruction(engine.model().get(), i, &instruction);
     target.instruction = i, target.op = instruction.op, target.name = instruction.name;
@@ -38,9 +38,10 @@ void measure_targets(Engine& engine, double seconds, std::vector<TunedTarget>* t
                      const std::function<void(size_t)>& show) {
   uint64_t scratch = 0;
   for (const TunedTarget& target : *targets)
-    for (const TunedWay& way : target.ways) scratch = std::max(scratch, way.scratch_bytes);
+    for (const TunedVariant& variant : target.variants)
+      scratch = std::max(scratch, variant.scratch_bytes);
   asked(engine, [&] {
-    WayTimer timer(engine.session().get(), scratch);
+    VariantTimer timer(engine.session().get(), scratch);
     const uint64_t end = ingot_clock_ns() + uint64_t(seconds * 1e9);
     for (size_t i = 0; i < targets->size(); i++) {
       TunedTarget& target = (*targets)[i];
@@ -49,12 +50,12 @@ void measure_targets(Engine& engine, double seconds, std::vector<TunedTarget>* t
       SearchLimits limits;
       limits.until_ns = now + left / (targets->size() - i);
       timer.begin(target.instruction);
-      std::vector<WayTimes> times;
+      std::vector<VariantTimes> times;
       target.chosen = find_quickest(
-          target.ways.size(), [&](size_t way) { return timer.sample(way); }, ingot_clock_ns, limits,
-          &times);
-      for (size_t way = 0; way < times.size(); way++)
-        target.ways[way].times = std::move(times[way]);
+          target.variants.size(), [&](size_t variant) { return timer.sample(variant); },
+          ingot_clock_ns, limits, &times);
+      for (size_t variant = 0; variant < times.size(); variant++)
+        target.variants[variant].times = std::move(times[variant]);
     }
   });
 }

@@ -1,5 +1,5 @@
-// tools/cli/tune/tune_session.h - every instruction of a session that has several ways on a GPU,
-// measured.
+// tools/cli/tune/tune_session.h - every instruction of a session that has several kernel variants
+// on a GPU, measured.
 // Errors   Failure as fail_with(): the driver's name of the error; the session is dead then.
 #pragma once
 #include <functional>
@@ -11,13 +11,13 @@
 
 namespace ingot::cli {
 
-struct TunedWay : GpuWay {
-  WayTimes times;  // nanoseconds of the instruction
+struct TunedVariant : TimedVariant {
+  VariantTimes times;  // nanoseconds of the instruction
 };
 struct TunedTarget {
   uint32_t instruction = 0;
   std::string op, name;
-  std::vector<TunedWay> ways;  // the model's first
+  std::vector<TunedVariant> variants;  // the model's first
   size_t chosen = 0;
 };
 

@@ -17,26 +17,26 @@
 namespace ingot::cast {
 namespace {
 
-bool targets(const CastOptions& options, const char* name) {
+bool targets(const ConvertOptions& options, const char* name) {
   return std::find(options.targets.begin(), options.targets.end(), name) != options.targets.end();
 }
 
-void tell(const CastOptions& options, const char* stage, double done) {
+void tell(const ConvertOptions& options, const char* stage, double done) {
   if (options.progress) options.progress(stage, done);
 }
 
 /// Small caches and small memories: chains pay much earlier, and their rings have to be small as
 /// well.
-ChainRule chain_rule(const CastOptions& options) {
+ChainRule chain_rule(const ConvertOptions& options) {
   ChainRule rule;
   if (targets(options, "mcu")) rule.least_bytes = 16 << 10, rule.ring_bytes = 16 << 10;
   return rule;
 }
 
-double products_of(const Draft& draft, const DraftInstruction& instruction,
+double products_of(const LoweredProgram& lowered, const LoweredInstruction& instruction,
                    const Bindings& typical) {
   const auto elements = [&](int32_t id) {
-    return double(evaluate_type(draft.at(id), typical).elements());
+    return double(evaluate_type(lowered.at(id), typical).elements());
   };
   const auto convolution = [&](const Conv2dAttributes& a, int32_t weights, double pixels) {
     const double all = elements(weights);
@@ -45,22 +45,22 @@ double products_of(const Draft& draft, const DraftInstruction& instruction,
   };
   switch (instruction.op()) {
     case OpCode::kConv2d: {
-      const TensorType y = evaluate_type(draft.at(instruction.outputs[0]), typical);
+      const TensorType y = evaluate_type(lowered.at(instruction.outputs[0]), typical);
       return convolution(std::get<Conv2dAttributes>(instruction.attributes), instruction.inputs[1],
                          double(y.dims[0] * y.dims[1] * y.dims[2]));
     }
     case OpCode::kLinear: {
-      const TensorType y = evaluate_type(draft.at(instruction.outputs[0]), typical);
+      const TensorType y = evaluate_type(lowered.at(instruction.outputs[0]), typical);
       return y.row_length() ? double(y.rows()) * elements(instruction.inputs[1]) : 0;
     }
     case OpCode::kAttention: {  // scores and sums
-      const TensorType q = evaluate_type(draft.at(instruction.inputs[0]), typical),
-                       k = evaluate_type(draft.at(instruction.inputs[1]), typical);
+      const TensorType q = evaluate_type(lowered.at(instruction.inputs[0]), typical),
+                       k = evaluate_type(lowered.at(instruction.inputs[1]), typical);
       const int64_t keys = k.rank == 4 ? k.dims[2] : k.dims[1];
       return double(keys) * double(q.elements() + elements(instruction.outputs[0]));
     }
     case OpCode::kMatMul: {
-      const TensorType a = evaluate_type(draft.at(instruction.inputs[0]), typical);
+      const TensorType a = evaluate_type(lowered.at(instruction.inputs[0]), typical);
       const bool transposed = std::get<MatMulAttributes>(instruction.attributes).trans_a;
       return elements(instruction.outputs[0]) * double(a.rank == 0 ? 1
                                                        : a.rank >= 2 && transposed
@@ -71,21 +71,21 @@ double products_of(const Draft& draft, const DraftInstruction& instruction,
   }
 }
 
-void report_instructions(const Draft& draft, CastReport* report) {
-  const Bindings typical = typical_binding(draft);
-  for (const DraftSubprogram& subprogram : draft.subprograms) {
-    for (const DraftInstruction& instruction : subprogram.instructions) {
+void report_instructions(const LoweredProgram& lowered, ConversionReport* report) {
+  const Bindings typical = typical_binding(lowered);
+  for (const LoweredSubprogram& subprogram : lowered.subprograms) {
+    for (const LoweredInstruction& instruction : subprogram.instructions) {
       InstructionReport line;
       line.op = op_name(instruction.op());
       line.node = instruction.node;
       line.note = instruction.note;
       if (!instruction.outputs.empty() && instruction.outputs[0] >= 0)
-        line.dims = dims_text(draft.at(instruction.outputs[0]).dims);
-      line.macs = products_of(draft, instruction, typical);
+        line.dims = dims_text(lowered.at(instruction.outputs[0]).dims);
+      line.macs = products_of(lowered, instruction, typical);
       for (const int32_t id : instruction.inputs) {
         uint64_t bytes = 0;
-        if (id >= 0 && draft.at(id).kind == ValueKind::kConstant &&
-            storage_bytes(evaluate_type(draft.at(id), typical), &bytes))
+        if (id >= 0 && lowered.at(id).kind == ValueKind::kConstant &&
+            storage_bytes(evaluate_type(lowered.at(id), typical), &bytes))
           line.weight_bytes += bytes;
       }
       const OpCode op = instruction.op();
@@ -101,9 +101,9 @@ void report_instructions(const Draft& draft, CastReport* report) {
 
 }  // namespace
 
-CastResult cast_model(graph::Model&& model, const CastOptions& options,
-                      std::vector<passes::PassRecord> passes) {
-  CastResult result;
+ConversionResult convert_model(graph::Model&& model, const ConvertOptions& options,
+                               std::vector<passes::PassRecord> passes) {
+  ConversionResult result;
   result.report.passes = std::move(passes);
   result.report.notes = model.notes;
   result.report.hints = hint_states(model, options);
@@ -111,24 +111,24 @@ CastResult cast_model(graph::Model&& model, const CastOptions& options,
       !said.empty() && options.weights.checkpoint.empty())
     result.report.hints.push_back(said);
   tell(options, "lower", 0.5);
-  Draft draft = lower(model, options, &result.report);
-  check_draft(draft, true);
-  if (options.fuse_chains) fuse_chains(&draft, chain_rule(options), &result.report);
+  LoweredProgram lowered = lower(model, options, &result.report);
+  check_lowered(lowered, true);
+  if (options.fuse_chains) fuse_chains(&lowered, chain_rule(options), &result.report);
   tell(options, "views", 0.6);
-  eliminate_views(&draft, &result.report);
-  result.report.states = uint32_t(draft.states.size());
-  part_state_reads(&draft);
-  write_carried_in_place(&draft);
+  eliminate_views(&lowered, &result.report);
+  result.report.states = uint32_t(lowered.states.size());
+  part_state_reads(&lowered);
+  write_carried_in_place(&lowered);
   tell(options, "schedule", 0.7);
-  schedule(&draft, &result.report);
-  check_draft(draft, false);
-  report_instructions(draft, &result.report);
+  schedule(&lowered, &result.report);
+  check_lowered(lowered, false);
+  report_instructions(lowered, &result.report);
   tell(options, "emit", 0.9);
-  result.file.program = emit_program(draft);
+  result.file.program = emit_program(lowered);
   result.file.program.precision = options.precision;
   if (options.targets == std::vector<std::string>{"mcu"}) result.file.segment_alignment = 16;
   tell(options, "storage", 0.95);
-  CastReport& report = result.report;
+  ConversionReport& report = result.report;
   report.storage = store_constants(options.storage, result.file.segment_alignment,
                                    options.name_weights, &result.file.program);
   report.weight_bytes -= report.storage.bytes_before - report.storage.bytes_after;
@@ -136,8 +136,8 @@ CastResult cast_model(graph::Model&& model, const CastOptions& options,
     report.notes.push_back(said);
   result.file.metadata = make_metadata(model, result.file.program, options, result.report);
   result.file.goldens = options.goldens;
-  check_file(result.file, draft, trial_bindings(draft), options.require_kernels);
-  tell(options, "cast", 1);
+  check_file(result.file, lowered, trial_bindings(lowered), options.require_kernels);
+  tell(options, "convert", 1);
   return result;
 }
 

@@ -1,5 +1,5 @@
 // tools/compile/convert/convert.h - the front door: a trained network in, an .ingot file out.
-//   CastResult cast = cast_source("model.onnx", options);   // import, infer, fold, passes, lower,
+//   ConversionResult cast = convert_source("model.onnx", options);   // import, infer, fold, passes, lower,
 //   plan
 //   write_file(cast.file, "model.ingot");                    // whole or not at all
 // Deterministic: the same source and options give the same bytes.
@@ -14,11 +14,11 @@
 namespace ingot::cast {
 
 /// Core form to a file. `passes` are those that ran, for the metadata.
-CastResult cast_model(graph::Model&& model, const CastOptions& options,
-                      std::vector<passes::PassRecord> passes = {});
+ConversionResult convert_model(graph::Model&& model, const ConvertOptions& options,
+                               std::vector<passes::PassRecord> passes = {});
 
 /// A source file to a file in memory: every stage. `source` is a path to an ONNX file, an archive
 /// of torch.export, or a TorchScript file.
-CastResult cast_source(const std::string& source, const CastOptions& options);
+ConversionResult convert_source(const std::string& source, const ConvertOptions& options);
 
 }  // namespace ingot::cast

@@ -46,7 +46,7 @@ std::string sha256_of(const std::string& path) {
 
 /// What a program keeps from run to run becomes pairs of states, but for those that the caller
 /// pairs himself.
-void add_states(CastOptions& options, const std::vector<torchscript::State>& states) {
+void add_states(ConvertOptions& options, const std::vector<torchscript::State>& states) {
   for (const torchscript::State& state : states) {
     bool given = false;
     for (const StatePair& pair : options.states) given = given || pair.input == state.input;
@@ -56,7 +56,7 @@ void add_states(CastOptions& options, const std::vector<torchscript::State>& sta
 
 /// The content decides which importer. States of a program are added to the options.
 graph::Model import_source(const std::string& path, const importer::ImportOptions& import,
-                           CastOptions& options) {
+                           ConvertOptions& options) {
   const bool zip = host::file_kind(path) == host::FileKind::kZip;
   if (zip && torchscript::is_torchscript(path)) {
     torchscript::ImportOptions program_options;
@@ -85,8 +85,8 @@ graph::Model import_source(const std::string& path, const importer::ImportOption
 
 }  // namespace
 
-CastResult cast_source(const std::string& source, const CastOptions& given) {
-  CastOptions options = given;
+ConversionResult convert_source(const std::string& source, const ConvertOptions& given) {
+  ConvertOptions options = given;
   const auto tell = [&](const char* stage, double done) {
     if (options.progress) options.progress(stage, done);
   };
@@ -119,7 +119,7 @@ CastResult cast_source(const std::string& source, const CastOptions& given) {
   host::require_memory(source + ": conversion", weights_bytes / 10 * 13);
   graph::Model model = import_source(source, wanted, options);
   graph::compute_in_single(model);
-  insert_pictures(model, options.pictures);
+  insert_images(model, options.images);
   if (options.observe) options.observe("import", model);
   tell("passes", 0.3);
   passes::PassOptions pass_options;
@@ -131,7 +131,7 @@ CastResult cast_source(const std::string& source, const CastOptions& given) {
   options.name_weights = [&](const ProgramSpec& program) {
     return name_weights(weights_from, program);
   };
-  CastResult result = cast_model(std::move(model), options, std::move(records));
+  ConversionResult result = convert_model(std::move(model), options, std::move(records));
   if (!host::is_standard_input(source))  // which has no name
     result.file.metadata.source_file = std::filesystem::path(source).filename().string();
   result.file.metadata.source_sha256 = sha256_of(source);

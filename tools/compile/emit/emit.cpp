@@ -12,7 +12,8 @@ namespace {
 /// Writes dims into the table of expressions, each once.
 class DimWriter {
  public:
-  DimWriter(const Draft& draft, ProgramSpec* program) : draft_(draft), program_(program) {}
+  DimWriter(const LoweredProgram& lowered, ProgramSpec* program)
+      : lowered_(lowered), program_(program) {}
 
   Dim bound_of(const std::string& measured) const { return bounds_.at(measured); }
 
@@ -62,14 +63,15 @@ class DimWriter {
   }
 
   Dim symbol(const graph::DimAtom& atom) {
-    if (const auto measured = draft_.measured.find(atom.name); measured != draft_.measured.end()) {
+    if (const auto measured = lowered_.measured.find(atom.name);
+        measured != lowered_.measured.end()) {
       const Dim bound = write(measured->second.bound);  // before the symbol's own expression
       const Dim result = program_->add_symbol(atom.name, 0, 0);
       bounds_[atom.name] = bound;
       return result;
     }
-    const auto bounds = draft_.symbols.find(atom.name);
-    return bounds == draft_.symbols.end()
+    const auto bounds = lowered_.symbols.find(atom.name);
+    return bounds == lowered_.symbols.end()
                ? program_->add_symbol(atom.name, atom.low, atom.high)
                : program_->add_symbol(atom.name, bounds->second.low, bounds->second.high);
   }
@@ -87,7 +89,7 @@ class DimWriter {
     return program_->add_dim_expr(op, a, b);
   }
 
-  const Draft& draft_;
+  const LoweredProgram& lowered_;
   ProgramSpec* program_;
   std::map<std::string, Dim> written_;
   std::map<std::string, Dim> bounds_;  // of measured symbols
@@ -95,20 +97,20 @@ class DimWriter {
 
 class Emitter {
  public:
-  explicit Emitter(const Draft& draft)
-      : draft_(draft), dims_(draft, &program_), index_(draft.values.size(), -1) {}
+  explicit Emitter(const LoweredProgram& lowered)
+      : lowered_(lowered), dims_(lowered, &program_), index_(lowered.values.size(), -1) {}
 
   ProgramSpec run() {
-    program_.alignment = draft_.alignment;
+    program_.alignment = lowered_.alignment;
     number_values();
-    for (const int32_t id : order_) emit_value(draft_.at(id));
+    for (const int32_t id : order_) emit_value(lowered_.at(id));
     program_.subprograms.clear();
-    for (const DraftSubprogram& subprogram : draft_.subprograms) emit_subprogram(subprogram);
-    for (PortSpec port : draft_.inputs)
+    for (const LoweredSubprogram& subprogram : lowered_.subprograms) emit_subprogram(subprogram);
+    for (PortSpec port : lowered_.inputs)
       port.value = index_[size_t(port.value)], program_.inputs.push_back(std::move(port));
-    for (PortSpec port : draft_.outputs)
+    for (PortSpec port : lowered_.outputs)
       port.value = index_[size_t(port.value)], program_.outputs.push_back(std::move(port));
-    for (StateSpec state : draft_.states) {
+    for (StateSpec state : lowered_.states) {
       state.value = index_[size_t(state.value)];
       if (state.init >= 0) state.init = index_[size_t(state.init)];
       program_.states.push_back(std::move(state));
@@ -123,26 +125,26 @@ class Emitter {
  private:
   void number(int32_t id) {
     if (id < 0 || index_[size_t(id)] >= 0) return;
-    number(draft_.at(id).alias == AliasKind::kNone ? -1 : draft_.at(id).alias_of);
+    number(lowered_.at(id).alias == AliasKind::kNone ? -1 : lowered_.at(id).alias_of);
     index_[size_t(id)] = int32_t(order_.size());
     order_.push_back(id);
   }
-  void number_block(const DraftSubprogram& subprogram) {
-    for (const DraftInstruction& instruction : subprogram.instructions) {
+  void number_block(const LoweredSubprogram& subprogram) {
+    for (const LoweredInstruction& instruction : subprogram.instructions) {
       for (const int32_t id : instruction.inputs) number(id);
       for (const int32_t id : instruction.outputs) number(id);
       for (const uint32_t callee : callees_of(instruction))
-        number_block(draft_.subprograms[callee]);
+        number_block(lowered_.subprograms[callee]);
     }
   }
   void number_values() {
-    for (const PortSpec& port : draft_.inputs) number(port.value);
-    for (const StateSpec& state : draft_.states) number(state.value), number(state.init);
-    number_block(draft_.subprograms[0]);
-    for (const PortSpec& port : draft_.outputs) number(port.value);
+    for (const PortSpec& port : lowered_.inputs) number(port.value);
+    for (const StateSpec& state : lowered_.states) number(state.value), number(state.init);
+    number_block(lowered_.subprograms[0]);
+    for (const PortSpec& port : lowered_.outputs) number(port.value);
   }
 
-  void emit_value(const DraftValue& value) {
+  void emit_value(const LoweredValue& value) {
     ValueSpec spec;
     spec.name = value.name;
     spec.dtype = value.dtype;
@@ -165,10 +167,10 @@ class Emitter {
     program_.add_value(std::move(spec));
   }
 
-  void emit_subprogram(const DraftSubprogram& subprogram) {
+  void emit_subprogram(const LoweredSubprogram& subprogram) {
     SubprogramSpec spec;
     spec.name = subprogram.name;
-    for (const DraftInstruction& instruction : subprogram.instructions) {
+    for (const LoweredInstruction& instruction : subprogram.instructions) {
       InstructionSpec out;
       out.attributes = instruction.attributes;
       has_pictures_ = has_pictures_ || std::holds_alternative<PictureAttributes>(out.attributes);
@@ -193,8 +195,8 @@ class Emitter {
   /// Measured symbols follow the free ones.
   void emit_measured() {
     for (SymbolSpec& symbol : program_.symbols) {
-      const auto found = draft_.measured.find(symbol.name);
-      if (found == draft_.measured.end()) continue;
+      const auto found = lowered_.measured.find(symbol.name);
+      if (found == lowered_.measured.end()) continue;
       symbol.measured_by = index_[size_t(found->second.by)];
       symbol.bound = dims_.bound_of(symbol.name);
     }
@@ -215,7 +217,7 @@ class Emitter {
   }
 
   void emit_plan() {
-    const ArenaEstimate estimate = estimate_arena(draft_, trial_bindings(draft_)[0]);
+    const ArenaEstimate estimate = estimate_arena(lowered_, trial_bindings(lowered_)[0]);
     PlanSpec plan;
     for (const int32_t id : order_) plan.offsets.push_back(estimate.offsets[size_t(id)]);
     plan.bytes = estimate.bytes;
@@ -223,16 +225,16 @@ class Emitter {
     program_.plan = std::move(plan);
   }
 
-  const Draft& draft_;
+  const LoweredProgram& lowered_;
   ProgramSpec program_;
   DimWriter dims_;
   bool has_pictures_ = false, has_empty_rows_ = false;
-  std::vector<int32_t> index_;  // by draft value: its place in the file
+  std::vector<int32_t> index_;  // by program value: its place in the file
   std::vector<int32_t> order_;
 };
 
 }  // namespace
 
-ProgramSpec emit_program(const Draft& draft) { return Emitter(draft).run(); }
+ProgramSpec emit_program(const LoweredProgram& lowered) { return Emitter(lowered).run(); }
 
 }  // namespace ingot::cast

@@ -36,8 +36,8 @@ std::string percent(double ratio) {
          std::to_string(int64_t((ratio - 1) * 1000 + 0.5) % 10);
 }
 
-/// The stages of casting as pass records, behind those of the graph.
-void add_cast_passes(const CastReport& report, MetadataSpec* metadata) {
+/// The stages of conversion as pass records, behind those of the graph.
+void add_conversion_passes(const ConversionReport& report, MetadataSpec* metadata) {
   metadata->passes.push_back(
       {"winograd", "adds " + std::to_string(report.winograd_extra_bytes) + " bytes of weights",
        report.winograd});
@@ -74,7 +74,7 @@ void add_reordered(const graph::Model& model, const ProgramSpec& program, Metada
 }  // namespace
 
 MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program,
-                           const CastOptions& options, const CastReport& report) {
+                           const ConvertOptions& options, const ConversionReport& report) {
   MetadataSpec metadata;
   metadata.name = model.name;
   metadata.producer = "ingot " INGOT_VERSION;
@@ -94,7 +94,7 @@ MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program
   }
   for (const passes::PassRecord& pass : report.passes)
     metadata.passes.push_back({pass.name, joined(pass.remarks), pass.changed});
-  add_cast_passes(report, &metadata);
+  add_conversion_passes(report, &metadata);
   metadata.notes = report.notes;
   metadata.labels = options.labels;
   add_entries(model.metadata, &metadata);

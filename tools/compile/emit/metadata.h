@@ -8,6 +8,6 @@ namespace ingot::cast {
 /// The keys name, version and licence of options.metadata fill the fields of those names; all
 /// others become entries.
 MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program,
-                           const CastOptions& options, const CastReport& report);
+                           const ConvertOptions& options, const ConversionReport& report);
 
 }  // namespace ingot::cast

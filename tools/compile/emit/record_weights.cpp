@@ -13,8 +13,8 @@
 namespace ingot::cast {
 namespace {
 
-constexpr size_t kMostFacts = 256;       // entries of one file; more are counted
-constexpr size_t kMostFactBytes = 1024;  // of one
+constexpr size_t kMaxFacts = 256;       // entries of one file; more are counted
+constexpr size_t kMaxFactBytes = 1024;  // of one
 
 // What trainers save beside the weights.
 constexpr const char* kTrainingKeys[] = {"optimizer",
@@ -53,12 +53,12 @@ std::string text_of(const checkpoint::FactValue& value) {
 }
 
 /// Epoch, step, metrics, hyper-parameters, versions. Those of the optimiser are training state.
-void add_facts(const checkpoint::Checkpoint& file, bool keep_training, CastResult* result) {
+void add_facts(const checkpoint::Checkpoint& file, bool keep_training, ConversionResult* result) {
   size_t left_out = 0, kept = 0;
   for (const checkpoint::Fact& fact : file.facts) {
     const std::string value = text_of(fact.value);
     if (is_training_state(fact.path) && !keep_training) continue;
-    if (kept >= kMostFacts || value.size() > kMostFactBytes) {
+    if (kept >= kMaxFacts || value.size() > kMaxFactBytes) {
       left_out++;
       continue;
     }
@@ -122,12 +122,13 @@ WeightNames name_weights(const std::string& path, const ProgramSpec& program) {
 }
 
 void record_weights(const std::string& path, const overlay::OverlayReport& used,
-                    const CastOptions& options, CastResult* result) {
+                    const ConvertOptions& options, ConversionResult* result) {
   checkpoint::Checkpoint file;
   try {
     file = weights::read_weights(path);
-  } catch (const host::Failure&
-               failure) {  // the network was cast; only giving its weights back is not possible
+  } catch (
+      const host::Failure&
+          failure) {  // the network was converted; only giving its weights back is not possible
     result->report.hints.push_back("weights: ingot extract will not give them back: " +
                                    failure.message());
     return;

@@ -9,7 +9,7 @@ namespace ingot::cast {
 /// "checkpoint.KEY"; says in the report's hints what cannot be given back and what was left out.
 /// `used` is empty where the source brought its own weights.
 void record_weights(const std::string& path, const overlay::OverlayReport& used,
-                    const CastOptions& options, CastResult* result);
+                    const ConvertOptions& options, ConversionResult* result);
 
 /// The source weights that are in the program's constants, by constant; empty where the source
 /// cannot be read twice.

@@ -26,7 +26,7 @@ const KernelTable& all_contracts() {
 
 /// A limit is the model's size against the format's, not a fault; anything else is one of ours.
 [[noreturn]] void refused(const char* stage, const Status& status, const ErrorDetail& detail,
-                          const Draft& draft) {
+                          const LoweredProgram& lowered) {
   if (status.code() == Code::kLimitExceeded) {
     const std::string numbers = detail.need || detail.have
                                     ? ", expected at most " + std::to_string(detail.need) +
@@ -38,9 +38,9 @@ const KernelTable& all_contracts() {
   std::string where;
   if (status.instruction() != kNoInstruction) {
     uint32_t left = status.instruction();
-    for (const DraftSubprogram& subprogram : draft.subprograms) {
+    for (const LoweredSubprogram& subprogram : lowered.subprograms) {
       if (left < subprogram.instructions.size()) {
-        const DraftInstruction& i = subprogram.instructions[left];
+        const LoweredInstruction& i = subprogram.instructions[left];
         where = " at instruction " + std::to_string(status.instruction()) + " " + op_name(i.op()) +
                 " '" + i.node + "'";
         break;
@@ -48,12 +48,12 @@ const KernelTable& all_contracts() {
       left -= uint32_t(subprogram.instructions.size());
     }
   }
-  graph::throw_cast_error(8, std::string("the cast program would be refused when it is ") + stage +
-                                 where + ": " + code_name(status.code()) + ", " + detail.field +
-                                 (detail.name[0] ? " '" + std::string(detail.name) + "'" : "") +
-                                 ", expected " + std::to_string(detail.need) + ", found " +
-                                 std::to_string(detail.have) +
-                                 "; a fault of ingot's converter, please report it with the model");
+  graph::throw_cast_error(
+      8, std::string("the converted program would be refused when it is ") + stage + where + ": " +
+             code_name(status.code()) + ", " + detail.field +
+             (detail.name[0] ? " '" + std::string(detail.name) + "'" : "") + ", expected " +
+             std::to_string(detail.need) + ", found " + std::to_string(detail.have) +
+             "; a fault of ingot's converter, please report it with the model");
 }
 
 /// 16-byte aligned memory.
@@ -67,10 +67,10 @@ struct Block {
 };
 
 void list_missing_kernels(const ProgramDef& program, const BoundProgram& bound,
-                          const Draft& draft) {
-  std::vector<const DraftInstruction*> instructions;
-  for (const DraftSubprogram& subprogram : draft.subprograms)
-    for (const DraftInstruction& instruction : subprogram.instructions)
+                          const LoweredProgram& lowered) {
+  std::vector<const LoweredInstruction*> instructions;
+  for (const LoweredSubprogram& subprogram : lowered.subprograms)
+    for (const LoweredInstruction& instruction : subprogram.instructions)
       instructions.push_back(&instruction);
   graph::CastError error;
   error.exit_code = 4;
@@ -111,8 +111,8 @@ void check_name(const char* what, const std::string& name) {
 
 }  // namespace
 
-void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bindings>& trials,
-                bool require_kernels) {
+void check_file(const FileSpec& file, const LoweredProgram& lowered,
+                const std::vector<Bindings>& trials, bool require_kernels) {
   for (const PortSpec& port : file.program.inputs) check_name("input", port.name);
   for (const PortSpec& port : file.program.outputs) check_name("output", port.name);
   for (const SymbolSpec& symbol : file.program.symbols) check_name("dimension", symbol.name);
@@ -143,7 +143,7 @@ void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bind
   encoded = {};
   ErrorDetail detail;
   const auto expect = [&](const char* stage, const Status& status) {
-    if (!status.ok()) refused(stage, status, detail, draft);
+    if (!status.ok()) refused(stage, status, detail, lowered);
   };
   Source source;
   expect("opened", source_from_memory(bytes.data, bytes.size, &source, &detail));
@@ -166,7 +166,7 @@ void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bind
     BoundProgram bound;
     expect("bound", bind_program(program, {values.data(), values.size()},
                                  memory.span(binding_bytes(program)), &bound, &detail));
-    if (require_kernels && &bindings == &trials[0]) list_missing_kernels(program, bound, draft);
+    if (require_kernels && &bindings == &trials[0]) list_missing_kernels(program, bound, lowered);
   }
 }
 

@@ -1,7 +1,7 @@
-// tools/compile/emit/self_check.h - what was cast is opened as a device would open it, before
+// tools/compile/emit/self_check.h - what was converted is opened as a device would open it, before
 // anything is written.
 #pragma once
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 #include "tools/compile/write/program_builder.h"
 
 namespace ingot::cast {
@@ -9,7 +9,7 @@ namespace ingot::cast {
 /// Encodes the file with empty weights, opens it and binds it under each of `trials` with the rules
 /// of every operator. @throws CastError(8) with the verifier's words when it refuses, CastError(4)
 /// listing the instructions that no kernel of this build can run.
-void check_file(const FileSpec& file, const Draft& draft, const std::vector<Bindings>& trials,
-                bool require_kernels);
+void check_file(const FileSpec& file, const LoweredProgram& lowered,
+                const std::vector<Bindings>& trials, bool require_kernels);
 
 }  // namespace ingot::cast

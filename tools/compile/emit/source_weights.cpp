@@ -24,11 +24,11 @@ using checkpoint::Tensor;
 using Extents = std::vector<int64_t>;
 
 constexpr size_t kProbes = 8;
-constexpr size_t kMostRank = 5;                    // of permutations: 120
-constexpr uint64_t kMostKept = uint64_t{1} << 30;  // FlatBuffers end at 2 GiB
-constexpr uint64_t kMostSmall = 64 << 10;          // together
+constexpr size_t kMaxTensorRank = 5;              // of permutations: 120
+constexpr uint64_t kMaxKept = uint64_t{1} << 30;  // FlatBuffers end at 2 GiB
+constexpr uint64_t kMaxSmall = 64 << 10;          // together
 // of a tensor and a constant; beyond, only by all their bytes
-constexpr uint64_t kMostPairs = uint64_t{1} << 25;
+constexpr uint64_t kMaxPairs = uint64_t{1} << 25;
 
 /// Elements offset + sum(i[d] * strides[d]) of a dense constant.
 struct View {
@@ -206,7 +206,7 @@ class SourceFinder {
   void search(const ValueSpec& value, int32_t id) {
     pairs_ += 2 * wanted_.size();
     host::charge_work(1);
-    if (pairs_ > kMostPairs) return look_up(value, id);
+    if (pairs_ > kMaxPairs) return look_up(value, id);
     const auto fits = [&](const Wanted& w) {
       const bool half = w.tensor->type == ElementType::kF16 ||
                         w.tensor->type == ElementType::kBf16 || w.tensor->type == ElementType::kF64;
@@ -316,7 +316,7 @@ class SourceFinder {
         stride *= dims[order[k]];
       }
       if (equal(w, *view)) return true;
-    } while (dims.size() <= kMostRank && std::next_permutation(order.begin(), order.end()));
+    } while (dims.size() <= kMaxTensorRank && std::next_permutation(order.begin(), order.end()));
     return false;
   }
   /// First and last elements stay where they are in every order of the dimensions.
@@ -344,7 +344,7 @@ class SourceFinder {
 
   /// A run of one dimension of the constant, in every order of the others.
   bool block(const Wanted& w, View* view) const {
-    if (w.elements >= elements_ || w.dims.empty() || w.dims.size() > kMostRank) return false;
+    if (w.elements >= elements_ || w.dims.empty() || w.dims.size() > kMaxTensorRank) return false;
     std::vector<size_t> order(w.dims.size());
     std::iota(order.begin(), order.end(), size_t(0));
     do {
@@ -400,7 +400,7 @@ class SourceFinder {
   void keep_or_lose(const Wanted& w, const std::string& why) {
     SourceWeightSpec& spec = out_[w.index];
     const uint64_t bytes = w.tensor->bytes();
-    const bool small = bytes <= keep_.small_bytes && small_ + bytes <= kMostSmall;
+    const bool small = bytes <= keep_.small_bytes && small_ + bytes <= kMaxSmall;
     const bool used = keep_.only.empty() || keep_.only.count(checkpoint::path_text(w.tensor->path));
     if (bytes == 0) return;  // shape and type say it all
     if (!keep_.all && !small) {
@@ -411,10 +411,11 @@ class SourceFinder {
     }
     if (small) small_ += bytes;
     kept_ += bytes;
-    if (kept_ > kMostKept)
+    if (kept_ > kMaxKept)
       graph::throw_cast_error(
-          4, "--keep-weights: more than " + std::to_string(kMostKept) +
-                 " bytes would have to be kept; cast with --winograd off, or keep the source file");
+          4,
+          "--keep-weights: more than " + std::to_string(kMaxKept) +
+              " bytes would have to be kept; convert with --winograd off, or keep the source file");
     spec.data = checkpoint::tensor_bytes(*w.tensor);
   }
 

@@ -1,4 +1,4 @@
-// tools/compile/image/image_input.cpp - reads --picture.
+// tools/compile/image/image_input.cpp - reads --image.
 #include "tools/compile/image/image_input.h"
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace {
 /// One argument while it is read; every refusal quotes it.
 struct Reader {
   std::string argument;
-  PictureOption option;
+  ImageInput option;
 
   [[noreturn]] void refuse(const std::string& why, int code = 1) const {
-    graph::throw_cast_error(code, "--picture '" + argument + "': " + why);
+    graph::throw_cast_error(code, "--image '" + argument + "': " + why);
   }
 
   double number(const std::string& key, const std::string& text) const {
@@ -184,7 +184,7 @@ struct Reader {
 
 }  // namespace
 
-void add_picture(PictureOptions& pictures, const std::string& argument) {
+void add_image_input(ImageInputs& images, const std::string& argument) {
   Reader reader{argument, {}};
   const size_t equals = argument.find('='), colon = argument.find(':');
   if (equals == std::string::npos || equals == 0)
@@ -201,8 +201,7 @@ void add_picture(PictureOptions& pictures, const std::string& argument) {
     begin = comma + 1;
   }
   reader.check();
-  if (!pictures.emplace(name, reader.option).second)
-    reader.refuse("'" + name + "' was given before");
+  if (!images.emplace(name, reader.option).second) reader.refuse("'" + name + "' was given before");
 }
 
 }  // namespace ingot::cast

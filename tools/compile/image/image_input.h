@@ -1,7 +1,7 @@
-// tools/compile/image/image_input.h - what a camera gives and how the network wants it: --picture,
+// tools/compile/image/image_input.h - what a camera gives and how the network wants it: --image,
 // as written on the command line.
 //   image=nv12:1920x1080,letterbox,pad=114,bt709,mean=0.485/0.456/0.406,std=0.229/0.224/0.225
-// docs/pictures.md says what each word means.
+// docs/images.md says what each word means.
 #pragma once
 #include <map>
 #include <optional>
@@ -15,7 +15,7 @@ namespace ingot::cast {
 
 enum class PictureFit { kUnsaid, kStretch, kLetterbox, kCrop };
 
-struct PictureOption {
+struct ImageInput {
   // all but target, channels, pad, scale and bias; source.width 0: the whole frame
   PictureAttributes attributes;
   PictureFit fit = PictureFit::kUnsaid;
@@ -27,15 +27,15 @@ struct PictureOption {
 };
 
 /// By input. In a map, so that the order of the file's inputs stays the source's.
-using PictureOptions = std::map<std::string, PictureOption>;
+using ImageInputs = std::map<std::string, ImageInput>;
 
 /// "NAME=FORMAT:WIDTHxHEIGHT[,WORD...]". @throws CastError(1), CastError(4) for a pixel format that
 /// is not known.
-void add_picture(PictureOptions& pictures, const std::string& argument);
+void add_image_input(ImageInputs& images, const std::string& argument);
 
-/// Puts a Picture in front of each input that `pictures` names: the frame becomes the model's
+/// Puts a Picture in front of each input that `images` names: the frame becomes the model's
 /// input, under the input's name. @throws CastError(5) where there is no such input or it is no
-/// picture.
-void insert_pictures(graph::Model& model, const PictureOptions& pictures);
+/// image.
+void insert_images(graph::Model& model, const ImageInputs& images);
 
 }  // namespace ingot::cast

@@ -20,10 +20,10 @@ std::string size_text(int64_t width, int64_t height) {
 struct Insertion {
   graph::Model& model;
   const std::string& name;
-  PictureOption option;
+  ImageInput option;
 
   [[noreturn]] void refuse(const std::string& why) const {
-    graph::throw_cast_error(5, "--picture " + name + ": " + why);
+    graph::throw_cast_error(5, "--image " + name + ": " + why);
   }
 
   static std::string dims_text(const Value& value) {
@@ -39,10 +39,10 @@ struct Insertion {
     };
     const std::string what = "input '" + name + "' is " + dims_text(value);
     if (value.dtype != DType::kF32)
-      refuse(what + ", which is no picture: expected f32, to which the frame is converted");
+      refuse(what + ", which is no image: expected f32, to which the frame is converted");
     if (value.dims.size() != 4 || (!channels(1) && !channels(3)))
       refuse(what +
-             ", which is no picture: expected four dimensions, [N,C,H,W] or [N,H,W,C] with 1 or 3 "
+             ", which is no image: expected four dimensions, [N,C,H,W] or [N,H,W,C] with 1 or 3 "
              "channels");
     bool planar = channels(1);
     if (!option.layout.empty())
@@ -59,7 +59,7 @@ struct Insertion {
     return planar;
   }
 
-  /// Where the source area lies in a picture of width x height, and what is left of it.
+  /// Where the source area lies in an image of width x height, and what is left of it.
   void place(int64_t width, int64_t height) {
     PictureAttributes& a = option.attributes;
     if (a.source.width == 0) a.source = {0, 0, a.width, a.height};
@@ -92,7 +92,7 @@ struct Insertion {
   std::vector<double> by_channel(const std::string& key, const std::vector<double>& numbers,
                                  size_t channels) const {
     if (numbers.size() > channels)
-      refuse(key + " has three numbers, and the network's picture one channel");
+      refuse(key + " has three numbers, and the network's image one channel");
     return numbers.size() == channels ? numbers : std::vector<double>(channels, numbers[0]);
   }
 
@@ -115,18 +115,18 @@ struct Insertion {
         if (!model.constant(id)) names.push_back(model.values[size_t(id)].name);
       refuse("the model has no input of that name" + host::did_you_mean(name, names));
     }
-    const ValueId picture = *input;
-    const bool planar = is_planar(model.values[size_t(picture)]);
-    const graph::Dims dims = model.values[size_t(picture)].dims;
+    const ValueId image = *input;
+    const bool planar = is_planar(model.values[size_t(image)]);
+    const graph::Dims dims = model.values[size_t(image)].dims;
     const int64_t height = *dims[planar ? 2 : 1].value(), width = *dims[planar ? 3 : 2].value();
     if (width < 1 || height < 1 || width > kMaxPictureExtent || height > kMaxPictureExtent)
-      refuse("the network's picture is " + size_text(width, height) + ", expected 1 to " +
+      refuse("the network's image is " + size_text(width, height) + ", expected 1 to " +
              std::to_string(kMaxPictureExtent) + " columns and rows");
     place(width, height);
     const size_t channels = size_t(*dims[planar ? 1 : 3].value());
     graph::Node node = node_of(planar, channels);
-    model.values[size_t(picture)].name = name + "/picture";
-    node.outputs = {picture};
+    model.values[size_t(image)].name = name + "/picture";
+    node.outputs = {image};
     std::vector<ValueId> frames;
     const PictureAttributes& a = option.attributes;
     for (const std::string& operand : operand_names()) {
@@ -186,8 +186,8 @@ struct Insertion {
 
 }  // namespace
 
-void insert_pictures(graph::Model& model, const PictureOptions& pictures) {
-  for (const auto& [name, option] : pictures) Insertion{model, name, option}.run();
+void insert_images(graph::Model& model, const ImageInputs& images) {
+  for (const auto& [name, option] : images) Insertion{model, name, option}.run();
 }
 
 }  // namespace ingot::cast

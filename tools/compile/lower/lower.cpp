@@ -59,20 +59,21 @@ std::string PortLayouts::of(graph::ValueId id) const {
   return value.dims.size() == 4 && nchw_.count(id) ? "NCHW" : "";
 }
 
-Draft lower(const graph::Model& model, const CastOptions& options, CastReport* report) {
+LoweredProgram lower(const graph::Model& model, const ConvertOptions& options,
+                     ConversionReport* report) {
   return Lowering(model, options, report).run();
 }
 
-Draft Lowering::run() {
+LoweredProgram Lowering::run() {
   const std::string flaw = passes::why_not_core_form(model_);
   if (!flaw.empty()) graph::throw_cast_error(8, "the passes left more than core form: " + flaw);
   check_state_pairs(model_, options_);
   lower_all();
-  (void)choose_trials(&draft_);  // none found: check_draft() refuses
-  const std::vector<Bindings> trials = draft_.trials;
-  const bool has_sound_extents = draft_.has_sound_extents;
+  (void)choose_trials(&lowered_);  // none found: check_lowered() refuses
+  const std::vector<Bindings> trials = lowered_.trials;
+  const bool has_sound_extents = lowered_.has_sound_extents;
   report_->binding = trials[0];
-  for (const auto& [name, symbol] : draft_.measured) report_->binding.erase(name);
+  for (const auto& [name, symbol] : lowered_.measured) report_->binding.erase(name);
   methods_ = choose_methods(model_, options_, trials[0]);
   size_t left_out = 0;
   for (const auto& [node, choice] : methods_) {
@@ -85,18 +86,18 @@ Draft Lowering::run() {
         " convolutions do without it, because its weights are four times as many and stay f32; "
         "--winograd BYTES buys it back");
   lower_all();  // again, now that extents are known for which methods could be chosen
-  draft_.trials = trials;
-  draft_.has_sound_extents = has_sound_extents;
-  return std::move(draft_);
+  lowered_.trials = trials;
+  lowered_.has_sound_extents = has_sound_extents;
+  return std::move(lowered_);
 }
 
 void Lowering::lower_all() {
-  draft_ = Draft();
+  lowered_ = LoweredProgram();
   packed_.clear();
   report_->winograd = 0;
-  draft_.symbols = model_.symbols;
-  draft_.measured.clear();
-  draft_.subprograms.push_back({"main", {}});
+  lowered_.symbols = model_.symbols;
+  lowered_.measured.clear();
+  lowered_.subprograms.push_back({"main", {}});
   declare_values();
   declare_inputs();
   lower_main();
@@ -107,68 +108,68 @@ void Lowering::declare_values() {
   for (size_t i = 0; i < model_.values.size(); i++) {
     const graph::Value& value = model_.values[i];
     if (value.constant || !value.shape_known) continue;
-    DraftValue draft;
-    draft.name = value.name;
-    draft.dtype = value.dtype;
-    draft.dims = value.dims;
-    draft.graph_value = graph::ValueId(i);
-    values_[i] = draft_.add(std::move(draft));
+    LoweredValue lowered;
+    lowered.name = value.name;
+    lowered.dtype = value.dtype;
+    lowered.dims = value.dims;
+    lowered.graph_value = graph::ValueId(i);
+    values_[i] = lowered_.add(std::move(lowered));
   }
   for (const auto& [name, symbol] : model_.measured)
-    draft_.measured[name] = {value(symbol.by), symbol.bound};
+    lowered_.measured[name] = {value(symbol.by), symbol.bound};
 }
 
 void Lowering::declare_inputs() {
   for (const graph::ValueId id : model_.graph.inputs) {
     if (model_.constant(id)) continue;
-    const int32_t draft = value(id);
+    const int32_t lowered = value(id);
     if (const StatePair* pair = state_of_input(options_, model_.values[size_t(id)].name)) {
-      declare_state(*pair, id, draft);
+      declare_state(*pair, id, lowered);
       continue;
     }
-    draft_.at(draft).kind = ValueKind::kInput;
-    draft_.inputs.push_back(port_of(model_, layouts_, id, draft));
+    lowered_.at(lowered).kind = ValueKind::kInput;
+    lowered_.inputs.push_back(port_of(model_, layouts_, id, lowered));
   }
 }
 
-void Lowering::declare_state(const StatePair& pair, graph::ValueId input, int32_t draft) {
-  DraftValue& state = draft_.at(draft);
+void Lowering::declare_state(const StatePair& pair, graph::ValueId input, int32_t lowered) {
+  LoweredValue& state = lowered_.at(lowered);
   state.kind = ValueKind::kState;
   StateSpec spec;
   spec.name = pair.input;
   spec.output_name = pair.output;
-  spec.value = draft;
+  spec.value = lowered;
   if (pair.init != 0) {
-    DraftValue init;
+    LoweredValue init;
     init.name = pair.input + "/init";
     init.dtype = state.dtype;
     init.kind = ValueKind::kConstant;
     init.dims = state.dims;
     init.bytes.held = initial_bytes(pair, model_.values[size_t(input)]);
-    spec.init = draft_.add(std::move(init));
+    spec.init = lowered_.add(std::move(init));
   }
-  draft_.states.push_back(std::move(spec));
+  lowered_.states.push_back(std::move(spec));
 }
 
 int32_t Lowering::value(graph::ValueId id) {
   if (id < 0) return -1;
-  int32_t& draft = values_[size_t(id)];
-  if (draft >= 0) return draft;
+  int32_t& lowered = values_[size_t(id)];
+  if (lowered >= 0) return lowered;
   const graph::Value& source = model_.values[size_t(id)];
   if (!source.constant)
     graph::throw_cast_error(8, "value '" + source.name + "' has no dims after the passes");
-  DraftValue constant;
+  LoweredValue constant;
   constant.name = source.name;
   constant.dtype = source.constant->dtype;
   constant.kind = ValueKind::kConstant;
   for (const int64_t n : source.constant->dims) constant.dims.emplace_back(n);
   constant.bytes.held = source.constant->bytes ? source.constant->bytes
                                                : std::make_shared<const std::vector<uint8_t>>();
-  return draft = draft_.add(std::move(constant));
+  return lowered = lowered_.add(std::move(constant));
 }
 
 void Lowering::append_copy(int32_t from, int32_t to, const std::string& why, Block* block) {
-  DraftInstruction copy;
+  LoweredInstruction copy;
   copy.attributes = CopyAttributes{};
   copy.inputs = {from};
   copy.outputs = {to};
@@ -184,35 +185,35 @@ void Lowering::lower_main() {
   std::vector<std::pair<graph::ValueId, int32_t>> copies;
   std::vector<std::pair<graph::ValueId, int32_t>> updates;
   for (const graph::ValueId id : model_.graph.outputs) {
-    if (const StateSpec* state = state_of_output(draft_, model_.values[size_t(id)].name)) {
+    if (const StateSpec* state = state_of_output(lowered_, model_.values[size_t(id)].name)) {
       updates.emplace_back(id, state->value);
       continue;
     }
-    int32_t draft = -1;
+    int32_t lowered = -1;
     if (produced.count(id) && seen.insert(id).second) {
-      draft = value(id);
+      lowered = value(id);
     } else {
       const graph::Value& source = model_.values[size_t(id)];
-      DraftValue output;
+      LoweredValue output;
       output.name = source.name;
       output.dtype = source.constant ? source.constant->dtype : source.dtype;
       if (source.constant)
         output.dims.assign(source.constant->dims.begin(), source.constant->dims.end());
       else
         output.dims = source.dims;
-      draft = draft_.add(std::move(output));
-      copies.emplace_back(id, draft);
+      lowered = lowered_.add(std::move(output));
+      copies.emplace_back(id, lowered);
     }
-    draft_.at(draft).kind = ValueKind::kOutput;
-    draft_.outputs.push_back(port_of(model_, layouts_, id, draft));
+    lowered_.at(lowered).kind = ValueKind::kOutput;
+    lowered_.outputs.push_back(port_of(model_, layouts_, id, lowered));
   }
   Block block;
   lower_nodes(model_.graph, &block);
-  for (const auto& [id, draft] : copies)
-    append_copy(value(id), draft, "an output that is an input, a constant or another output",
+  for (const auto& [id, lowered] : copies)
+    append_copy(value(id), lowered, "an output that is an input, a constant or another output",
                 &block);
-  for (const auto& [id, draft] : updates) append_copy(value(id), draft, "", &block);
-  draft_.subprograms[0].instructions = std::move(block);
+  for (const auto& [id, lowered] : updates) append_copy(value(id), lowered, "", &block);
+  lowered_.subprograms[0].instructions = std::move(block);
 }
 
 void Lowering::lower_branch(const graph::Graph& graph, const std::vector<int32_t>& results,
@@ -225,8 +226,8 @@ void Lowering::lower_branch(const graph::Graph& graph, const std::vector<int32_t
     const graph::ValueId id = graph.outputs[i];
     const int32_t own = model_.constant(id) ? -1 : value(id);
     const bool direct = produced.count(id) && seen.insert(id).second &&
-                        draft_.at(own).dims == draft_.at(results[i]).dims &&
-                        draft_.at(own).dtype == draft_.at(results[i]).dtype;
+                        lowered_.at(own).dims == lowered_.at(results[i]).dims &&
+                        lowered_.at(own).dtype == lowered_.at(results[i]).dtype;
     if (direct)
       values_[size_t(id)] = results[i];
     else
@@ -239,7 +240,7 @@ void Lowering::lower_branch(const graph::Graph& graph, const std::vector<int32_t
   subprogram_ = outer;
   for (const auto& [id, result] : copies)
     append_copy(value(id), result, "the end of a branch", &block);
-  draft_.subprograms[subprogram].instructions = std::move(block);
+  lowered_.subprograms[subprogram].instructions = std::move(block);
 }
 
 void Lowering::lower_nodes(const graph::Graph& graph, Block* block) {
@@ -248,7 +249,7 @@ void Lowering::lower_nodes(const graph::Graph& graph, Block* block) {
 }
 
 void Lowering::lower_node(const graph::Node& node, Block* block) {
-  DraftInstruction instruction;
+  LoweredInstruction instruction;
   instruction.sources = node.sources;
   instruction.node = node.name;
   for (const graph::ValueId id : node.outputs) instruction.outputs.push_back(value(id));

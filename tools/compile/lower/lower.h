@@ -1,4 +1,4 @@
-// tools/compile/lower/lower.h - core form to a draft: one instruction a node, weights packed,
+// tools/compile/lower/lower.h - core form to a program: one instruction a node, weights packed,
 // methods chosen. No views yet: a Reshape is a Copy, a Concat and a Slice are themselves.
 #pragma once
 #include <functional>
@@ -6,14 +6,15 @@
 #include <set>
 
 #include "tools/compile/lower/method.h"
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/options.h"
 
 namespace ingot::cast {
 
-/// Makes the draft of a model in core form, contracts asked. @throws CastError(8) naming the node
+/// Makes the program of a model in core form, contracts asked. @throws CastError(8) naming the node
 /// that cannot be lowered.
-Draft lower(const graph::Model& model, const CastOptions& options, CastReport* report);
+LoweredProgram lower(const graph::Model& model, const ConvertOptions& options,
+                     ConversionReport* report);
 
 /// The layout a user sees at a port, where the way it is used shows it.
 class PortLayouts {
@@ -30,35 +31,35 @@ class PortLayouts {
 /// What the lowering of one model shares; lower() drives it.
 class Lowering {
  public:
-  Lowering(const graph::Model& model, const CastOptions& options, CastReport* report)
+  Lowering(const graph::Model& model, const ConvertOptions& options, ConversionReport* report)
       : layouts_(model), model_(model), options_(options), report_(report) {}
-  Draft run();
+  LoweredProgram run();
 
  private:
-  using Block = std::vector<DraftInstruction>;
+  using Block = std::vector<LoweredInstruction>;
   void lower_all();
   void declare_values();
   void declare_inputs();
-  void declare_state(const StatePair& pair, graph::ValueId input, int32_t draft);
+  void declare_state(const StatePair& pair, graph::ValueId input, int32_t lowered);
   void lower_main();
   void lower_branch(const graph::Graph& graph, const std::vector<int32_t>& results,
                     uint32_t subprogram);
   void lower_nodes(const graph::Graph& graph, Block* block);
   void lower_node(const graph::Node& node, Block* block);
-  void lower_if(const graph::Node& node, DraftInstruction* instruction);
-  void lower_loop(const graph::Node& node, DraftInstruction* instruction, Block* before);
+  void lower_if(const graph::Node& node, LoweredInstruction* instruction);
+  void lower_loop(const graph::Node& node, LoweredInstruction* instruction, Block* before);
   /// The value that a loop carries, given its first value before the loop.
   int32_t carry(int32_t initial, int32_t carried, uint32_t subprogram, Block* before);
   void lower_body(const graph::Node& node, const std::vector<int32_t>& carried, uint32_t body);
   uint32_t subprogram_ = 0;  // that is being lowered
-  void lower_weights(const graph::Node& node, DraftInstruction* instruction);
-  void lower_conv2d(const graph::Node& node, DraftInstruction* instruction);
-  void lower_conv_transpose2d(const graph::Node& node, DraftInstruction* instruction);
-  void lower_linear(const graph::Node& node, DraftInstruction* instruction);
-  void lower_recurrent(const graph::Node& node, DraftInstruction* instruction);
+  void lower_weights(const graph::Node& node, LoweredInstruction* instruction);
+  void lower_conv2d(const graph::Node& node, LoweredInstruction* instruction);
+  void lower_conv_transpose2d(const graph::Node& node, LoweredInstruction* instruction);
+  void lower_linear(const graph::Node& node, LoweredInstruction* instruction);
+  void lower_recurrent(const graph::Node& node, LoweredInstruction* instruction);
 
-  /// Draft value of a graph value (-1 for an absent one); a constant is added, dense, at its first
-  /// use.
+  /// LoweredProgram value of a graph value (-1 for an absent one); a constant is added, dense, at
+  /// its first use.
   int32_t value(graph::ValueId id);
   using Pack = std::function<std::vector<uint8_t>()>;
   int32_t packed(graph::ValueId id, Packing packing, const std::vector<int64_t>& dims, Pack pack);
@@ -68,9 +69,9 @@ class Lowering {
 
   const PortLayouts layouts_;
   const graph::Model& model_;
-  const CastOptions& options_;
-  CastReport* report_;
-  Draft draft_;
+  const ConvertOptions& options_;
+  ConversionReport* report_;
+  LoweredProgram lowered_;
   MethodChoices methods_;
   std::vector<int32_t> values_;  // by graph value; -1: not made yet
   std::map<std::tuple<graph::ValueId, Packing, std::vector<int64_t>>, int32_t> packed_;

@@ -1,7 +1,7 @@
 // tools/compile/lower/lower_attributes.h - attributes of core form (tools/compile/passes/README.md)
 // to the plain structs of runtime/op.
 #pragma once
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 
 namespace ingot::cast {
 

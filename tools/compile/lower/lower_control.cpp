@@ -3,12 +3,12 @@
 
 namespace ingot::cast {
 
-void Lowering::lower_if(const graph::Node& node, DraftInstruction* instruction) {
+void Lowering::lower_if(const graph::Node& node, LoweredInstruction* instruction) {
   IfAttributes attributes;
   const auto branch = [&](const char* key, const char* suffix, uint32_t* subprogram) {
     if (!node.subgraph(key)) return;
-    *subprogram = uint32_t(draft_.subprograms.size());
-    draft_.subprograms.push_back({node.name + suffix, {}});
+    *subprogram = uint32_t(lowered_.subprograms.size());
+    lowered_.subprograms.push_back({node.name + suffix, {}});
   };
   branch("then_branch", "/then", &attributes.then_subprogram);
   branch("else_branch", "/else", &attributes.else_subprogram);
@@ -21,29 +21,29 @@ void Lowering::lower_if(const graph::Node& node, DraftInstruction* instruction) 
 }
 
 int32_t Lowering::carry(int32_t initial, int32_t carried, uint32_t subprogram, Block* before) {
-  draft_.at(carried).carried_in = int32_t(subprogram);
+  lowered_.at(carried).carried_in = int32_t(subprogram);
   append_copy(initial, carried, "the first value of what a loop carries", before);
   return carried;
 }
 
-void Lowering::lower_loop(const graph::Node& node, DraftInstruction* instruction, Block* before) {
+void Lowering::lower_loop(const graph::Node& node, LoweredInstruction* instruction, Block* before) {
   const graph::Graph& body = *node.subgraph("body");
   LoopAttributes attributes;
-  attributes.body = uint32_t(draft_.subprograms.size());
-  draft_.subprograms.push_back({node.name + "/body", {}});
+  attributes.body = uint32_t(lowered_.subprograms.size());
+  lowered_.subprograms.push_back({node.name + "/body", {}});
   instruction->attributes = attributes;
   instruction->extents = node.dims("most");
   std::vector<int32_t> carried = {-1};  // the condition, then as in the body
   if (node.inputs[1] != graph::kAbsent) {
-    DraftValue condition;
+    LoweredValue condition;
     condition.name = node.name + "/condition";
     condition.dtype = DType::kBool;
-    condition.dims = draft_.at(value(node.inputs[1])).dims;
+    condition.dims = lowered_.at(value(node.inputs[1])).dims;
     condition.body = int32_t(attributes.body);
     condition.first_value = node.inputs[1];
     condition.next_value = body.outputs[0];
     carried[0] =
-        carry(value(node.inputs[1]), draft_.add(std::move(condition)), subprogram_, before);
+        carry(value(node.inputs[1]), lowered_.add(std::move(condition)), subprogram_, before);
   }
   for (size_t i = 2; i < node.inputs.size(); i++) {
     // The result is the storage itself; the body knows it under another name.
@@ -51,10 +51,10 @@ void Lowering::lower_loop(const graph::Node& node, DraftInstruction* instruction
         i - 2 < node.outputs.size() ? node.outputs[i - 2] : graph::kAbsent;
     const int32_t storage = value(result == graph::kAbsent ? body.inputs[i - 1] : result);
     values_[size_t(body.inputs[i - 1])] = storage;
-    draft_.at(storage).body = int32_t(attributes.body);
-    draft_.at(storage).first_value = node.inputs[i];
-    draft_.at(storage).body_value = body.inputs[i - 1];
-    draft_.at(storage).next_value = body.outputs[i - 1];
+    lowered_.at(storage).body = int32_t(attributes.body);
+    lowered_.at(storage).first_value = node.inputs[i];
+    lowered_.at(storage).body_value = body.inputs[i - 1];
+    lowered_.at(storage).next_value = body.outputs[i - 1];
     carried.push_back(carry(value(node.inputs[i]), storage, subprogram_, before));
   }
   instruction->inputs = {value(node.inputs[0])};
@@ -78,20 +78,20 @@ void Lowering::lower_body(const graph::Node& node, const std::vector<int32_t>& c
   // later one reads.
   for (int32_t& id : next) {
     const graph::ValueId graph_value = body.outputs[place++];
-    if (id < 0 || !draft_.at(id).carried()) continue;
-    DraftValue kept = draft_.at(id);
+    if (id < 0 || !lowered_.at(id).carried()) continue;
+    LoweredValue kept = lowered_.at(id);
     kept.kind = ValueKind::kActivation;
     kept.carried_in = -1;
     kept.graph_value = graph_value;
     kept.name += "/kept";
-    const int32_t copy = draft_.add(std::move(kept));
+    const int32_t copy = lowered_.add(std::move(kept));
     append_copy(id, copy, "what a loop carries, before it changes", &block);
     id = copy;
   }
   for (size_t i = 0; i < carried.size(); i++)
     if (carried[i] >= 0)
       append_copy(next[i], carried[i], "the next value of what a loop carries", &block);
-  draft_.subprograms[subprogram].instructions = std::move(block);
+  lowered_.subprograms[subprogram].instructions = std::move(block);
 }
 
 }  // namespace ingot::cast

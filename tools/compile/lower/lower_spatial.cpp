@@ -25,7 +25,7 @@ Conv2dAttributes conv2d(const graph::Node& node) {
   read_window(node, &a);
   a.groups = unsigned_value(node, "groups", 1);
   a.method = ConvMethod(enum_value(node, "method", fb::EnumNamesConvMethod(), 0));
-  a.input_layout = PictureLayout(enum_value(node, "input_layout", fb::EnumNamesPictureLayout(), 0));
+  a.input_layout = ChannelLayout(enum_value(node, "input_layout", fb::EnumNamesChannelLayout(), 0));
   a.activation = activation_of(node);
   a.residual_first = node.integer("residual_first", 0) != 0;
   return a;
@@ -79,7 +79,7 @@ PictureAttributes picture(const graph::Node& node) {
   a.siting = ChromaSiting(enum_value(node, "siting", fb::EnumNamesChromaSiting(), 0));
   a.full_range = node.integer("full_range", 0) != 0;
   a.bgr = node.integer("bgr", 0) != 0;
-  a.planar = enum_value(node, "layout", fb::EnumNamesPictureLayout(), 0) != 0;
+  a.planar = enum_value(node, "layout", fb::EnumNamesChannelLayout(), 0) != 0;
   a.width = unsigned_value(node, "width", 0), a.height = unsigned_value(node, "height", 0);
   a.source = area(node, "source"), a.target = area(node, "target");
   const std::vector<double> pad = node.numbers("pad"), scale = node.numbers("scale"),

@@ -25,7 +25,7 @@ std::vector<uint8_t> bytes_of(const std::vector<float>& numbers) {
 
 }  // namespace
 
-void Lowering::lower_weights(const graph::Node& node, DraftInstruction* instruction) {
+void Lowering::lower_weights(const graph::Node& node, LoweredInstruction* instruction) {
   switch (instruction->op()) {
     case OpCode::kConv2d: return lower_conv2d(node, instruction);
     case OpCode::kConvTranspose2d: return lower_conv_transpose2d(node, instruction);
@@ -52,14 +52,14 @@ int32_t Lowering::packed(graph::ValueId id, Packing packing, const std::vector<i
                          Pack pack) {
   const auto [found, is_first] = packed_.try_emplace({id, packing, dims}, -1);
   if (!is_first) return found->second;
-  DraftValue value;
+  LoweredValue value;
   value.name = model_.values[size_t(id)].name;
   value.dtype = DType::kF32;
   value.packing = packing;
   value.kind = ValueKind::kConstant;
   value.dims.assign(dims.begin(), dims.end());
   value.bytes.make = std::move(pack);
-  return found->second = draft_.add(std::move(value));
+  return found->second = lowered_.add(std::move(value));
 }
 
 int32_t Lowering::bias_vector(const graph::Node& node, size_t operand, int64_t outputs) {
@@ -71,7 +71,7 @@ int32_t Lowering::bias_vector(const graph::Node& node, size_t operand, int64_t o
                 [bias] { return bytes_of(pack_vector16(numbers_of(bias))); });
 }
 
-void Lowering::lower_conv2d(const graph::Node& node, DraftInstruction* instruction) {
+void Lowering::lower_conv2d(const graph::Node& node, LoweredInstruction* instruction) {
   auto& attributes = std::get<Conv2dAttributes>(instruction->attributes);
   if (const auto choice = methods_.find(&node); choice != methods_.end()) {
     attributes.method = choice->second.method;
@@ -103,7 +103,7 @@ void Lowering::lower_conv2d(const graph::Node& node, DraftInstruction* instructi
     instruction->inputs.push_back(value(node.inputs[3]));
 }
 
-void Lowering::lower_conv_transpose2d(const graph::Node& node, DraftInstruction* instruction) {
+void Lowering::lower_conv_transpose2d(const graph::Node& node, LoweredInstruction* instruction) {
   const auto& attributes = std::get<ConvTranspose2dAttributes>(instruction->attributes);
   const graph::Constant w = weight(node, 1, 4);
   const int64_t outputs = w.dims[0], taps = w.dims[1] * w.dims[2], channels = w.dims[3];
@@ -118,7 +118,7 @@ void Lowering::lower_conv_transpose2d(const graph::Node& node, DraftInstruction*
   instruction->inputs = {value(node.inputs[0]), weights, bias_vector(node, 2, outputs)};
 }
 
-void Lowering::lower_linear(const graph::Node& node, DraftInstruction* instruction) {
+void Lowering::lower_linear(const graph::Node& node, LoweredInstruction* instruction) {
   const graph::Constant w = weight(node, 1, 2);
   const int32_t weights = packed(node.inputs[1], Packing::kPanels16, w.dims, [w] {
     return bytes_of(pack_panels16(numbers_of(w), w.dims[0], w.dims[1]));
@@ -144,7 +144,7 @@ std::vector<float> pad_gates(const graph::Constant& constant, int64_t blocks, in
 
 }  // namespace
 
-void Lowering::lower_recurrent(const graph::Node& node, DraftInstruction* instruction) {
+void Lowering::lower_recurrent(const graph::Node& node, LoweredInstruction* instruction) {
   const auto& attributes = std::get<RecurrentAttributes>(instruction->attributes);
   const int64_t hidden = attributes.hidden, padded = round_up(hidden, kPanel),
                 gates = recurrent_gates(attributes.kind);

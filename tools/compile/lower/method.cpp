@@ -39,7 +39,7 @@ std::string shape_text(const ConvShape& s) {
          std::to_string(s.channels) + " to " + std::to_string(s.outputs);
 }
 
-void gather(const graph::Model& model, const graph::Graph& graph, const CastOptions& options,
+void gather(const graph::Model& model, const graph::Graph& graph, const ConvertOptions& options,
             const Bindings& typical, MethodChoices* choices, std::vector<Candidate>* candidates) {
   for (const graph::Node& node : graph.nodes) {
     for (const char* key : {"then_branch", "else_branch", "body"})
@@ -85,7 +85,7 @@ bool winograd_pays(const ConvShape& s) {
          tiles_of(s) >= kLeastTiles && winograd_cost(s) < direct_cost(s);
 }
 
-MethodChoices choose_methods(const graph::Model& model, const CastOptions& options,
+MethodChoices choose_methods(const graph::Model& model, const ConvertOptions& options,
                              const Bindings& typical) {
   MethodChoices choices;
   std::vector<Candidate> candidates;

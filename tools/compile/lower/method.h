@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/options.h"
 
 namespace ingot::cast {
@@ -30,7 +30,7 @@ bool winograd_pays(const ConvShape& shape);
 
 /// Chooses for every Conv2d with method "direct" of the model, branches included, at the extents of
 /// `typical`.
-MethodChoices choose_methods(const graph::Model& model, const CastOptions& options,
+MethodChoices choose_methods(const graph::Model& model, const ConvertOptions& options,
                              const Bindings& typical);
 
 }  // namespace ingot::cast

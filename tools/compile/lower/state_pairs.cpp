@@ -82,19 +82,19 @@ std::string stem(std::string name, bool is_input) {
 
 }  // namespace
 
-const StatePair* state_of_input(const CastOptions& options, const std::string& name) {
+const StatePair* state_of_input(const ConvertOptions& options, const std::string& name) {
   for (const StatePair& pair : options.states)
     if (pair.input == name) return &pair;
   return nullptr;
 }
 
-const StateSpec* state_of_output(const Draft& draft, const std::string& name) {
-  for (const StateSpec& state : draft.states)
+const StateSpec* state_of_output(const LoweredProgram& lowered, const std::string& name) {
+  for (const StateSpec& state : lowered.states)
     if (state.output_name == name) return &state;
   return nullptr;
 }
 
-void check_state_pairs(const graph::Model& model, const CastOptions& options) {
+void check_state_pairs(const graph::Model& model, const ConvertOptions& options) {
   std::set<std::string> inputs, outputs;
   for (const StatePair& pair : options.states) {
     const std::string where = "--state '" + pair.input + "=" + pair.output + "': ";
@@ -145,7 +145,7 @@ std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
   return bytes;
 }
 
-std::vector<std::string> hint_states(const graph::Model& model, const CastOptions& options) {
+std::vector<std::string> hint_states(const graph::Model& model, const ConvertOptions& options) {
   std::vector<std::string> hints;
   for (const graph::ValueId in : model.graph.inputs) {
     const graph::Value& input = model.values[size_t(in)];

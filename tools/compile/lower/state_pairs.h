@@ -5,17 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/options.h"
 
 namespace ingot::cast {
 
 /// @throws CastError(5) when a pair names what is not there, names it twice, or its types or shapes
 /// differ.
-void check_state_pairs(const graph::Model& model, const CastOptions& options);
+void check_state_pairs(const graph::Model& model, const ConvertOptions& options);
 /// Null when the port is in no pair.
-const StatePair* state_of_input(const CastOptions& options, const std::string& name);
-const StateSpec* state_of_output(const Draft& draft, const std::string& name);
+const StatePair* state_of_input(const ConvertOptions& options, const std::string& name);
+const StateSpec* state_of_output(const LoweredProgram& lowered, const std::string& name);
 /// A constant of the value's type, every element pair.init. @throws CastError(5) when its dims are
 /// open.
 std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
@@ -23,6 +23,6 @@ std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
 
 /// Sentences about ports in no pair that look like one, "stateN" and "state", "h_out" and "h_in",
 /// of one type and shape.
-std::vector<std::string> hint_states(const graph::Model& model, const CastOptions& options);
+std::vector<std::string> hint_states(const graph::Model& model, const ConvertOptions& options);
 
 }  // namespace ingot::cast

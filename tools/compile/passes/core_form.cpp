@@ -27,7 +27,7 @@ std::map<std::string_view, Operands> make_operators() {
 }
 const std::map<std::string_view, Operands> kOperators = make_operators();
 
-constexpr size_t kMostOfOperator = 64;  // an operator that takes more takes as many as a file holds
+constexpr size_t kMaxOfOperator = 64;  // an operator that takes more takes as many as a file holds
 
 class Checker {
  public:
@@ -123,7 +123,7 @@ class Checker {
   std::string node(const Node& node) {
     auto known = kOperators.find(node.op);
     if (known == kOperators.end()) return "is no operator of core form";
-    if (node.inputs.size() > known->second.most && known->second.most > kMostOfOperator)
+    if (node.inputs.size() > known->second.most && known->second.most > kMaxOfOperator)
       graph::throw_cast_error(4, node.op + " '" + node.name + "' has " +
                                      std::to_string(node.inputs.size()) + " inputs, at most " +
                                      std::to_string(known->second.most) +

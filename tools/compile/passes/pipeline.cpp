@@ -50,7 +50,7 @@ const Named kCorePasses[] = {
     {"merge equal nodes", merge_equal},
     {"fuse projections", fuse_projections},
     {"fuse elementwise", fuse_elementwise},
-    {"fold picture layout", fold_picture_layout},
+    {"fold nhwc layout", fold_nhwc_layout},
     {"fold input layout", fold_input_layout},
     {"lay columns down", lay_columns_down},
     {"lift one dimension", lift_one_dimension},
@@ -220,7 +220,7 @@ std::vector<PassRecord> run_passes(Model& model, const PassOptions& options) {
     graph::CastError error;
     error.exit_code = 4;
     error.message = "the model has " + std::to_string(refused.size()) + " node" +
-                    (refused.size() > 1 ? "s" : "") + " that cannot be cast yet";
+                    (refused.size() > 1 ? "s" : "") + " that cannot be converted yet";
     error.unsupported = std::move(refused);
     throw error;
   }

@@ -12,39 +12,39 @@ namespace {
 
 class ChainFusion {
  public:
-  ChainFusion(Draft* draft, const ChainRule& rule, CastReport* report)
-      : draft_(draft),
+  ChainFusion(LoweredProgram* lowered, const ChainRule& rule, ConversionReport* report)
+      : lowered_(lowered),
         rule_(rule),
         report_(report),
-        usage_(*draft),
-        typical_(typical_binding(*draft)) {}
+        usage_(*lowered),
+        typical_(typical_binding(*lowered)) {}
 
   void run(uint32_t subprogram) {
     subprogram_ = subprogram;
-    auto& instructions = draft_->subprograms[subprogram].instructions;
+    auto& instructions = lowered_->subprograms[subprogram].instructions;
     dead_.assign(instructions.size(), false);
     for (uint32_t i = 0; i < instructions.size(); i++)
       if (!dead_[i] && works_by_rows(instructions[i])) fuse_from(i);
-    std::vector<DraftInstruction> kept;
+    std::vector<LoweredInstruction> kept;
     for (uint32_t i = 0; i < instructions.size(); i++)
       if (!dead_[i]) kept.push_back(std::move(instructions[i]));
     instructions = std::move(kept);
   }
 
  private:
-  const DraftInstruction& at(uint32_t index) const {
-    return draft_->subprograms[subprogram_].instructions[index];
+  const LoweredInstruction& at(uint32_t index) const {
+    return lowered_->subprograms[subprogram_].instructions[index];
   }
-  TensorType type(int32_t value) const { return evaluate_type(draft_->at(value), typical_); }
+  TensorType type(int32_t value) const { return evaluate_type(lowered_->at(value), typical_); }
 
-  static const Conv2dAttributes& conv(const DraftInstruction& instruction) {
+  static const Conv2dAttributes& conv(const LoweredInstruction& instruction) {
     return std::get<Conv2dAttributes>(instruction.attributes);
   }
-  static bool has_residual(const DraftInstruction& i) {
+  static bool has_residual(const LoweredInstruction& i) {
     return i.inputs.size() > 3 && i.inputs[3] >= 0;
   }
 
-  static bool works_by_rows(const DraftInstruction& instruction) {
+  static bool works_by_rows(const LoweredInstruction& instruction) {
     if (instruction.op() != OpCode::kConv2d) return false;
     const Conv2dAttributes& a = conv(instruction);
     return a.method == ConvMethod::kDepthwise || (a.method == ConvMethod::kDirect && a.groups == 1);
@@ -53,7 +53,7 @@ class ChainFusion {
   /// Reads a few rows at a time, all of them: a strided 1x1 would have the stage before compute
   /// rows that nobody reads.
   static bool streams(const Conv2dAttributes& a) {
-    if (a.input_layout != PictureLayout::kNhwc) return false;
+    if (a.input_layout != ChannelLayout::kNhwc) return false;
     if (a.method == ConvMethod::kDepthwise) return true;
     if (a.kernel_h == 1) return a.stride_h == 1 && a.kernel_w == 1 && a.stride_w == 1;
     return a.kernel_h >= a.stride_h;
@@ -63,11 +63,11 @@ class ChainFusion {
   int64_t next_of(uint32_t last, int64_t* weights) const {
     const int32_t between = at(last).outputs[0];
     const auto& readers = usage_.readers[size_t(between)];
-    if (has_residual(at(last)) || draft_->at(between).kind != ValueKind::kActivation ||
+    if (has_residual(at(last)) || lowered_->at(between).kind != ValueKind::kActivation ||
         readers.size() != 1 || usage_.writers[size_t(between)].size() != 1 ||
         readers[0].subprogram != subprogram_ || readers[0].slot != 0)
       return -1;
-    const DraftInstruction& next = at(readers[0].index);
+    const LoweredInstruction& next = at(readers[0].index);
     if (!works_by_rows(next) || !streams(conv(next)) || dead_[readers[0].index]) return -1;
     *weights += conv(next).method == ConvMethod::kDirect ? type(next.inputs[1]).elements() * 4 : 0;
     return *weights <= rule_.weight_bytes ? int64_t(readers[0].index) : -1;
@@ -92,11 +92,11 @@ class ChainFusion {
   }
 
   bool try_chain(const std::vector<uint32_t>& run) {
-    DraftInstruction chain = make_chain(run);
+    LoweredInstruction chain = make_chain(run);
     auto& attributes = std::get<ChainAttributes>(chain.attributes);
     for (uint32_t band = uint32_t(rule_.most_band_rows); band >= 1; band /= 2) {
       attributes.band_rows = band;
-      const Arguments arguments(*draft_, chain, typical_);
+      const Arguments arguments(*lowered_, chain, typical_);
       Violation violation;
       if (!kChainContract.check(arguments.get(), &violation)) return false;
       conv::Extents extents[kMaxChainStages];
@@ -111,27 +111,27 @@ class ChainFusion {
     return false;
   }
 
-  DraftInstruction make_chain(const std::vector<uint32_t>& run) const {
-    DraftInstruction chain;
+  LoweredInstruction make_chain(const std::vector<uint32_t>& run) const {
+    LoweredInstruction chain;
     ChainAttributes attributes;
     attributes.stage_count = uint32_t(run.size());
     chain.inputs = {at(run[0]).inputs[0]};
     for (size_t k = 0; k < run.size(); k++) {
-      const DraftInstruction& stage = at(run[k]);
+      const LoweredInstruction& stage = at(run[k]);
       attributes.stages[k] = conv(stage);
       chain.inputs.push_back(stage.inputs[1]);
       chain.inputs.push_back(stage.inputs.size() > 2 ? stage.inputs[2] : -1);
       chain.sources.insert(chain.sources.end(), stage.sources.begin(), stage.sources.end());
       chain.node += (k ? " + " : "") + stage.node;
     }
-    const DraftInstruction& last = at(run.back());
+    const LoweredInstruction& last = at(run.back());
     if (has_residual(last)) chain.inputs.push_back(last.inputs[3]);
     chain.outputs = last.outputs;
     chain.attributes = attributes;
     return chain;
   }
 
-  void replace(const std::vector<uint32_t>& run, DraftInstruction chain, uint64_t rings) {
+  void replace(const std::vector<uint32_t>& run, LoweredInstruction chain, uint64_t rings) {
     int64_t saved = 0;
     for (size_t k = 0; k + 1 < run.size(); k++)
       saved += type(at(run[k]).outputs[0]).elements() * 4, dead_[run[k]] = true;
@@ -139,13 +139,13 @@ class ChainFusion {
                  std::to_string(std::get<ChainAttributes>(chain.attributes).band_rows) +
                  " rows: " + std::to_string(saved >> 10) + " KiB of intermediates become " +
                  std::to_string(rings >> 10) + " KiB of rings a thread";
-    draft_->subprograms[subprogram_].instructions[run.back()] = std::move(chain);
+    lowered_->subprograms[subprogram_].instructions[run.back()] = std::move(chain);
     report_->chains++;
   }
 
-  Draft* draft_;
+  LoweredProgram* lowered_;
   const ChainRule& rule_;
-  CastReport* report_;
+  ConversionReport* report_;
   Usage usage_;
   Bindings typical_;
   uint32_t subprogram_ = 0;
@@ -154,9 +154,9 @@ class ChainFusion {
 
 }  // namespace
 
-void fuse_chains(Draft* draft, const ChainRule& rule, CastReport* report) {
-  ChainFusion fusion(draft, rule, report);
-  for (uint32_t s = 0; s < draft->subprograms.size(); s++) fusion.run(s);
+void fuse_chains(LoweredProgram* lowered, const ChainRule& rule, ConversionReport* report) {
+  ChainFusion fusion(lowered, rule, report);
+  for (uint32_t s = 0; s < lowered->subprograms.size(); s++) fusion.run(s);
 }
 
 }  // namespace ingot::cast

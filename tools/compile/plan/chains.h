@@ -2,7 +2,7 @@
 // become one Chain: worked on in bands of rows, with a ring of a few rows for each intermediate.
 // Costs no time, and MobileNetV2's arena shrinks to a fifth.
 #pragma once
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/options.h"
 
 namespace ingot::cast {
@@ -17,6 +17,6 @@ struct ChainRule {
 };
 
 /// Fuses what the rule allows, at the typical binding. Counts go to report->chains.
-void fuse_chains(Draft* draft, const ChainRule& rule, CastReport* report);
+void fuse_chains(LoweredProgram* lowered, const ChainRule& rule, ConversionReport* report);
 
 }  // namespace ingot::cast

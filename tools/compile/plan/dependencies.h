@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 
 namespace ingot::cast {
 
@@ -18,6 +18,6 @@ struct Dependencies {
 
 /// A reader waits for those writers of its storage, earlier in the present order, whose elements it
 /// may read.
-Dependencies find_dependencies(const Draft& draft, const Bindings& bindings);
+Dependencies find_dependencies(const LoweredProgram& lowered, const Bindings& bindings);
 
 }  // namespace ingot::cast

@@ -12,14 +12,14 @@ namespace {
 
 class InPlace {
  public:
-  explicit InPlace(Draft* draft)
-      : draft_(draft),
-        roots_(*draft),
-        usage_(*draft),
-        order_(*draft),
-        trials_(trial_bindings(*draft)),
-        last_(draft->values.size(), 0) {
-    for (int32_t id = 0; id < int32_t(draft->values.size()); id++) {
+  explicit InPlace(LoweredProgram* lowered)
+      : lowered_(lowered),
+        roots_(*lowered),
+        usage_(*lowered),
+        order_(*lowered),
+        trials_(trial_bindings(*lowered)),
+        last_(lowered->values.size(), 0) {
+    for (int32_t id = 0; id < int32_t(lowered->values.size()); id++) {
       uint32_t& last = last_[size_t(roots_.of(id))];
       const uint32_t since = order_.loops.empty() ? 0 : first_use(id);
       for (const Use& use : usage_.readers[size_t(id)])
@@ -37,33 +37,34 @@ class InPlace {
   /// Position of the first instruction that writes a value or what it is a view of; 0 for an input.
   uint32_t first_use(int32_t id) {
     const int32_t root = roots_.of(id);
-    if (draft_->at(root).kind == ValueKind::kInput || draft_->at(root).kind == ValueKind::kState)
+    if (lowered_->at(root).kind == ValueKind::kInput ||
+        lowered_->at(root).kind == ValueKind::kState)
       return 0;
     uint32_t first = order_.length;
-    for (;; id = draft_->at(id).alias_of) {
+    for (;; id = lowered_->at(id).alias_of) {
       for (const Use& use : usage_.writers[size_t(id)]) first = std::min(first, order_.at(use));
-      if (draft_->at(id).alias == AliasKind::kNone) return first == order_.length ? 0 : first;
+      if (lowered_->at(id).alias == AliasKind::kNone) return first == order_.length ? 0 : first;
     }
   }
   void visit_subprogram(uint32_t subprogram) {
-    auto& instructions = draft_->subprograms[subprogram].instructions;
+    auto& instructions = lowered_->subprograms[subprogram].instructions;
     for (uint32_t i = 0; i < instructions.size(); i++) {
       for (const uint32_t callee : callees_of(instructions[i])) visit_subprogram(callee);
       if (!is_control(instructions[i].op())) visit(instructions[i], order_.position[subprogram][i]);
     }
   }
 
-  void visit(const DraftInstruction& instruction, uint32_t position) {
+  void visit(const LoweredInstruction& instruction, uint32_t position) {
     const OpContract* contract = contract_of(instruction.op());
     if (!contract->in_place || instruction.outputs.empty() || instruction.outputs[0] < 0) return;
     const int32_t y = instruction.outputs[0];
-    const DraftValue& result = draft_->at(y);
+    const LoweredValue& result = lowered_->at(y);
     if (result.alias != AliasKind::kNone || result.kind != ValueKind::kActivation ||
         usage_.writers[size_t(y)].size() != 1)
       return;
     uint32_t mask = ~0u;
     for (const Bindings& bindings : trials_)
-      mask &= contract->in_place(Arguments(*draft_, instruction, bindings).get());
+      mask &= contract->in_place(Arguments(*lowered_, instruction, bindings).get());
     for (size_t i = 0; i < instruction.inputs.size() && i < 32; i++) {
       const int32_t x = instruction.inputs[i];
       if ((mask >> i & 1) == 0 || x < 0 || !may_overwrite(instruction, x, y, position, mask))
@@ -73,15 +74,16 @@ class InPlace {
     }
   }
 
-  bool may_overwrite(const DraftInstruction& instruction, int32_t x, int32_t y, uint32_t position,
+  bool may_overwrite(const LoweredInstruction& instruction, int32_t x, int32_t y, uint32_t position,
                      uint32_t mask) {
     const int32_t root = roots_.of(x);
-    if (draft_->at(root).kind != ValueKind::kActivation || draft_->at(root).carried()) return false;
+    if (lowered_->at(root).kind != ValueKind::kActivation || lowered_->at(root).carried())
+      return false;
     if (last_[size_t(root)] > position) return false;
     if (is_assembled(x)) return false;
-    if (is_measured(*draft_, x) != is_measured(*draft_, y)) return false;
-    if (is_measured(*draft_, x) && draft_->at(x).dims != draft_->at(y).dims) return false;
-    if (!is_dense({draft_->at(x).dims, draft_->at(x).row_stride})) return false;
+    if (is_measured(*lowered_, x) != is_measured(*lowered_, y)) return false;
+    if (is_measured(*lowered_, x) && lowered_->at(x).dims != lowered_->at(y).dims) return false;
+    if (!is_dense({lowered_->at(x).dims, lowered_->at(x).row_stride})) return false;
     for (size_t k = 0; k < instruction.inputs.size(); k++) {
       const int32_t other = instruction.inputs[k];
       if (other < 0 || roots_.of(other) != root) continue;
@@ -95,18 +97,18 @@ class InPlace {
 
   /// Written in parts by several instructions: a file may not overwrite that as a whole.
   bool is_assembled(int32_t id) const {
-    while (usage_.writers[size_t(id)].empty() && draft_->at(id).alias == AliasKind::kView)
-      id = draft_->at(id).alias_of;
+    while (usage_.writers[size_t(id)].empty() && lowered_->at(id).alias == AliasKind::kView)
+      id = lowered_->at(id).alias_of;
     return usage_.writers[size_t(id)].empty();
   }
 
   int64_t elements(int32_t id) const {
-    const TensorType type = evaluate_type(draft_->at(id), trials_[0]);
+    const TensorType type = evaluate_type(lowered_->at(id), trials_[0]);
     return type.elements() * dtype_bytes(type.dtype);
   }
 
   void overwrite(int32_t x, int32_t y) {
-    DraftValue& result = draft_->at(y);
+    LoweredValue& result = lowered_->at(y);
     last_[size_t(roots_.of(x))] = std::max(last_[size_t(roots_.of(x))], last_[size_t(y)]);
     result.alias = AliasKind::kInPlace;
     result.alias_of = x;
@@ -114,7 +116,7 @@ class InPlace {
     count_++;
   }
 
-  Draft* draft_;
+  LoweredProgram* lowered_;
   Roots roots_;
   Usage usage_;
   RunOrder order_;
@@ -125,6 +127,6 @@ class InPlace {
 
 }  // namespace
 
-uint32_t apply_in_place(Draft* draft) { return InPlace(draft).run(); }
+uint32_t apply_in_place(LoweredProgram* lowered) { return InPlace(lowered).run(); }
 
 }  // namespace ingot::cast

@@ -1,7 +1,7 @@
 // tools/compile/plan/in_place.h - results that overwrite an operand read there for the last time
 // (decisions D5).
 #pragma once
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 
 namespace ingot::cast {
 
@@ -9,6 +9,6 @@ namespace ingot::cast {
 /// every trial binding, both are dense, the operand's storage is no port, constant or state and is
 /// not touched afterwards, and no other operand lies in it. For the order the instructions have
 /// now. Returns how many.
-uint32_t apply_in_place(Draft* draft);
+uint32_t apply_in_place(LoweredProgram* lowered);
 
 }  // namespace ingot::cast

@@ -10,22 +10,23 @@
 namespace ingot::cast {
 namespace {
 
-constexpr size_t kMostForGreedy = 20000;               // ready lists are walked at every step
-constexpr uint64_t kMostCompared = uint64_t{1} << 24;  // of ready instructions, in one order
-constexpr size_t kMostForSearch = 1000;                // each order costs a plan
+constexpr size_t kMaxForGreedy = 20000;               // ready lists are walked at every step
+constexpr uint64_t kMaxCompared = uint64_t{1} << 24;  // of ready instructions, in one order
+constexpr size_t kMaxForSearch = 1000;                // each order costs a plan
 
 /// Live bytes while instructions run one after another.
 class LiveBytes {
  public:
-  LiveBytes(const Draft& draft, const Dependencies& dependencies)
-      : draft_(draft),
+  LiveBytes(const LoweredProgram& lowered, const Dependencies& dependencies)
+      : lowered_(lowered),
         dependencies_(dependencies),
-        left_(draft.values.size(), 0),
-        live_(draft.values.size(), false) {
+        left_(lowered.values.size(), 0),
+        live_(lowered.values.size(), false) {
     for (const auto& roots : dependencies.touches)
       for (const int32_t root : roots) left_[size_t(root)]++;
-    for (size_t id = 0; id < draft.values.size(); id++)
-      if (draft.values[id].kind == ValueKind::kInput || draft.values[id].kind == ValueKind::kState)
+    for (size_t id = 0; id < lowered.values.size(); id++)
+      if (lowered.values[id].kind == ValueKind::kInput ||
+          lowered.values[id].kind == ValueKind::kState)
         live_[id] = true;
   }
   int64_t starts(uint32_t instruction) const {
@@ -37,8 +38,8 @@ class LiveBytes {
   int64_t ends(uint32_t instruction) const {
     int64_t bytes = 0;
     for (const int32_t root : dependencies_.touches[instruction])
-      if (left_[size_t(root)] == 1 && draft_.at(root).kind != ValueKind::kOutput &&
-          draft_.at(root).kind != ValueKind::kState)
+      if (left_[size_t(root)] == 1 && lowered_.at(root).kind != ValueKind::kOutput &&
+          lowered_.at(root).kind != ValueKind::kState)
         bytes += dependencies_.root_bytes[size_t(root)];
     return bytes;
   }
@@ -50,7 +51,7 @@ class LiveBytes {
   int64_t now() const { return now_; }
 
  private:
-  const Draft& draft_;
+  const LoweredProgram& lowered_;
   const Dependencies& dependencies_;
   std::vector<uint32_t> left_;  // by root: instructions still to touch it
   std::vector<bool> live_;
@@ -60,7 +61,8 @@ class LiveBytes {
 /// Picks one of the ready instructions after another by `better(candidate, best)`. Nothing where
 /// too many are ready at once.
 template <class Better>
-std::vector<uint32_t> list_schedule(const Draft& draft, const Dependencies& d, Better better) {
+std::vector<uint32_t> list_schedule(const LoweredProgram& lowered, const Dependencies& d,
+                                    Better better) {
   const size_t count = d.before.size();
   std::vector<std::vector<uint32_t>> after(count);
   std::vector<size_t> waiting(count);
@@ -70,12 +72,12 @@ std::vector<uint32_t> list_schedule(const Draft& draft, const Dependencies& d, B
     for (const uint32_t j : d.before[i]) after[j].push_back(i);
     if (waiting[i] == 0) ready.push_back(i);
   }
-  LiveBytes live(draft, d);
+  LiveBytes live(lowered, d);
   int64_t peak = 0;
   uint64_t compared = 0;
   while (!ready.empty()) {
     compared += ready.size();
-    if (compared > kMostCompared) return {};
+    if (compared > kMaxCompared) return {};
     auto best = ready.begin();
     for (auto it = ready.begin() + 1; it != ready.end(); ++it)
       if (better(live, peak, *it, *best)) best = it;
@@ -92,12 +94,12 @@ std::vector<uint32_t> list_schedule(const Draft& draft, const Dependencies& d, B
 
 /// Depth first from the outputs; of several operands the one that needs most on the way comes
 /// first.
-std::vector<uint32_t> depth_first(const Draft& draft, const Dependencies& d) {
+std::vector<uint32_t> depth_first(const LoweredProgram& lowered, const Dependencies& d) {
   const size_t count = d.before.size();
   std::vector<int64_t> written(count, 0), need(count, 0);
   for (uint32_t i = 0; i < count; i++)
-    for (const int32_t id : draft.subprograms[0].instructions[i].outputs)
-      if (id >= 0) written[i] += d.root_bytes[size_t(draft.root(id))];
+    for (const int32_t id : lowered.subprograms[0].instructions[i].outputs)
+      if (id >= 0) written[i] += d.root_bytes[size_t(lowered.root(id))];
   std::vector<std::vector<uint32_t>> sorted(count);
   for (uint32_t i = 0; i < count; i++) {
     sorted[i] = d.before[i];
@@ -136,27 +138,28 @@ std::vector<uint32_t> depth_first(const Draft& draft, const Dependencies& d) {
 
 }  // namespace
 
-std::vector<CandidateOrder> candidate_orders(const Draft& draft, const Bindings& bindings) {
-  const Dependencies d = find_dependencies(draft, bindings);
+std::vector<CandidateOrder> candidate_orders(const LoweredProgram& lowered,
+                                             const Bindings& bindings) {
+  const Dependencies d = find_dependencies(lowered, bindings);
   std::vector<CandidateOrder> candidates;
   CandidateOrder source{"source", {}};
   for (uint32_t i = 0; i < d.before.size(); i++) source.order.push_back(i);
   candidates.push_back(std::move(source));
-  if (d.before.size() > kMostForGreedy) return candidates;
+  if (d.before.size() > kMaxForGreedy) return candidates;
   candidates.push_back(
       {"least live bytes",
-       list_schedule(draft, d, [](const LiveBytes& live, int64_t, uint32_t a, uint32_t b) {
+       list_schedule(lowered, d, [](const LiveBytes& live, int64_t, uint32_t a, uint32_t b) {
          return live.starts(a) - live.ends(a) < live.starts(b) - live.ends(b);
        })});
   candidates.push_back(
       {"below the peak",
-       list_schedule(draft, d, [](const LiveBytes& live, int64_t peak, uint32_t a, uint32_t b) {
+       list_schedule(lowered, d, [](const LiveBytes& live, int64_t peak, uint32_t a, uint32_t b) {
          const int64_t over_a = std::max<int64_t>(0, live.now() + live.starts(a) - peak);
          const int64_t over_b = std::max<int64_t>(0, live.now() + live.starts(b) - peak);
          return over_a != over_b ? over_a < over_b
                                  : live.starts(a) - live.ends(a) < live.starts(b) - live.ends(b);
        })});
-  candidates.push_back({"depth first", depth_first(draft, d)});
+  candidates.push_back({"depth first", depth_first(lowered, d)});
   host::charge_work(candidates.size() * d.before.size());
   candidates.erase(
       std::remove_if(candidates.begin(), candidates.end(),
@@ -165,11 +168,11 @@ std::vector<CandidateOrder> candidate_orders(const Draft& draft, const Bindings&
   return candidates;
 }
 
-std::vector<CandidateOrder> random_orders(const Draft& draft, const Bindings& bindings,
+std::vector<CandidateOrder> random_orders(const LoweredProgram& lowered, const Bindings& bindings,
                                           uint32_t count) {
-  const Dependencies d = find_dependencies(draft, bindings);
+  const Dependencies d = find_dependencies(lowered, bindings);
   std::vector<CandidateOrder> candidates;
-  if (d.before.size() > kMostForSearch) return candidates;
+  if (d.before.size() > kMaxForSearch) return candidates;
   for (uint32_t seed = 1; seed <= count; seed++) {
     // Among what keeps below the peak: mostly as in the source, now and then something else.
     std::vector<uint64_t> key(d.before.size());
@@ -183,7 +186,7 @@ std::vector<CandidateOrder> random_orders(const Draft& draft, const Bindings& bi
       const int64_t over_b = std::max<int64_t>(0, live.now() + live.starts(b) - peak);
       return over_a != over_b ? over_a < over_b : key[a] < key[b];
     };
-    candidates.push_back({"search " + std::to_string(seed), list_schedule(draft, d, better)});
+    candidates.push_back({"search " + std::to_string(seed), list_schedule(lowered, d, better)});
   }
   return candidates;
 }

@@ -14,17 +14,18 @@ namespace ingot::cast {
 namespace {
 
 /// The operands of each Loop at the end of its iterations, where they are looked at again.
-std::vector<std::pair<int32_t, uint32_t>> loop_ends(const Draft& draft, const RunOrder& order) {
+std::vector<std::pair<int32_t, uint32_t>> loop_ends(const LoweredProgram& lowered,
+                                                    const RunOrder& order) {
   std::vector<std::pair<int32_t, uint32_t>> uses;
-  for (uint32_t s = 0; s < draft.subprograms.size(); s++) {
-    const auto& instructions = draft.subprograms[s].instructions;
+  for (uint32_t s = 0; s < lowered.subprograms.size(); s++) {
+    const auto& instructions = lowered.subprograms[s].instructions;
     for (uint32_t i = 0; i < instructions.size(); i++) {
       if (instructions[i].op() != OpCode::kLoop) continue;
       for (const RunOrder::LoopSpan& span : order.loops) {
         if (span.begin != order.position[s][i]) continue;
         for (const auto* ids : {&instructions[i].inputs, &instructions[i].outputs})
           for (const int32_t id : *ids)
-            if (id >= 0 && draft.at(id).kind != ValueKind::kConstant)
+            if (id >= 0 && lowered.at(id).kind != ValueKind::kConstant)
               uses.emplace_back(id, span.end);
       }
     }
@@ -33,13 +34,14 @@ std::vector<std::pair<int32_t, uint32_t>> loop_ends(const Draft& draft, const Ru
 }
 
 /// Lifetimes of roots in positions of the run order, as runtime/plan/lifetime.h counts them.
-std::vector<Lifetime> lifetimes_of(const Draft& draft, const Bindings& bindings, uint32_t* steps) {
-  const Usage usage(draft);
-  const RunOrder order(draft);
-  Roots roots(draft);
+std::vector<Lifetime> lifetimes_of(const LoweredProgram& lowered, const Bindings& bindings,
+                                   uint32_t* steps) {
+  const Usage usage(lowered);
+  const RunOrder order(lowered);
+  Roots roots(lowered);
   *steps = std::max(order.length, 1u);
-  std::vector<Lifetime> lifetimes(draft.values.size());
-  std::vector<bool> seen(draft.values.size(), false);
+  std::vector<Lifetime> lifetimes(lowered.values.size());
+  std::vector<bool> seen(lowered.values.size(), false);
   const auto touch = [&](int32_t id, uint32_t position) {
     const size_t root = size_t(roots.of(id));
     Lifetime& life = lifetimes[root];
@@ -53,8 +55,8 @@ std::vector<Lifetime> lifetimes_of(const Draft& draft, const Bindings& bindings,
     touch(id, order.at(use));
     if (!order.loops.empty()) in_loops.emplace_back(id, order.at(use));
   };
-  for (int32_t id = 0; id < int32_t(draft.values.size()); id++) {
-    const ValueKind kind = draft.at(id).kind;
+  for (int32_t id = 0; id < int32_t(lowered.values.size()); id++) {
+    const ValueKind kind = lowered.at(id).kind;
     if (kind == ValueKind::kConstant) continue;
     for (const Use& use : usage.readers[size_t(id)]) use_at(id, use);
     for (const Use& use : usage.writers[size_t(id)]) use_at(id, use);
@@ -63,10 +65,10 @@ std::vector<Lifetime> lifetimes_of(const Draft& draft, const Bindings& bindings,
     if (kind == ValueKind::kState) touch(id, 0), touch(id, *steps - 1);
   }
   for (const auto& [id, position] : in_loops)
-    touch(id, order.last_use(lifetimes[size_t(draft.root(id))].first_step, position));
-  for (const auto& [id, position] : loop_ends(draft, order)) touch(id, position);
-  for (int32_t id = 0; id < int32_t(draft.values.size()); id++) {
-    const DraftValue& value = draft.at(id);
+    touch(id, order.last_use(lifetimes[size_t(lowered.root(id))].first_step, position));
+  for (const auto& [id, position] : loop_ends(lowered, order)) touch(id, position);
+  for (int32_t id = 0; id < int32_t(lowered.values.size()); id++) {
+    const LoweredValue& value = lowered.at(id);
     if (!seen[size_t(id)] || value.alias != AliasKind::kNone || value.kind == ValueKind::kConstant)
       continue;
     if (!storage_bytes(evaluate_type(value, bindings), &lifetimes[size_t(id)].bytes))
@@ -75,10 +77,10 @@ std::vector<Lifetime> lifetimes_of(const Draft& draft, const Bindings& bindings,
   return lifetimes;
 }
 
-Draft reordered(const Draft& draft, const std::vector<uint32_t>& order) {
-  Draft result = draft;
+LoweredProgram reordered(const LoweredProgram& lowered, const std::vector<uint32_t>& order) {
+  LoweredProgram result = lowered;
   for (size_t i = 0; i < order.size(); i++)
-    result.subprograms[0].instructions[i] = draft.subprograms[0].instructions[order[i]];
+    result.subprograms[0].instructions[i] = lowered.subprograms[0].instructions[order[i]];
   return result;
 }
 
@@ -86,20 +88,21 @@ Draft reordered(const Draft& draft, const std::vector<uint32_t>& order) {
 
 namespace {
 
-ArenaEstimate place(const Draft& draft, std::vector<Lifetime>& lifetimes, uint32_t steps) {
+ArenaEstimate place(const LoweredProgram& lowered, std::vector<Lifetime>& lifetimes,
+                    uint32_t steps) {
   std::vector<uint64_t> offsets(lifetimes.size());
   std::vector<uint64_t> workspace(planner_workspace_bytes(uint32_t(lifetimes.size()), steps) / 8 +
                                   1);
   PlanSummary summary;
   ErrorDetail detail;
   const Status status =
-      plan_greedy({lifetimes.data(), lifetimes.size()}, steps, draft.alignment,
+      plan_greedy({lifetimes.data(), lifetimes.size()}, steps, lowered.alignment,
                   {reinterpret_cast<uint8_t*>(workspace.data()), workspace.size() * 8},
                   {offsets.data(), offsets.size()}, &summary, &detail);
   if (status.code() == Code::kLimitExceeded)
     graph::throw_cast_error(
         4, "too many values are alive at once (" + std::to_string(lifetimes.size()) +
-               " values in all, more outputs and states than the planner places); cast the "
+               " values in all, more outputs and states than the planner places); convert the "
                "model in parts, or with fewer outputs");
   if (!status.ok())
     graph::throw_cast_error(8, std::string("the planner refused a layout: ") +
@@ -109,10 +112,10 @@ ArenaEstimate place(const Draft& draft, std::vector<Lifetime>& lifetimes, uint32
 
 }  // namespace
 
-ArenaEstimate estimate_arena(const Draft& draft, const Bindings& bindings) {
+ArenaEstimate estimate_arena(const LoweredProgram& lowered, const Bindings& bindings) {
   uint32_t steps = 0;
-  std::vector<Lifetime> lifetimes = lifetimes_of(draft, bindings, &steps);
-  return place(draft, lifetimes, steps);
+  std::vector<Lifetime> lifetimes = lifetimes_of(lowered, bindings, &steps);
+  return place(lowered, lifetimes, steps);
 }
 
 namespace {
@@ -120,12 +123,12 @@ namespace {
 /// The order with the smallest plan so far.
 class BestOrder {
  public:
-  BestOrder(const Draft& draft, CastReport* report)
-      : draft_(draft), report_(report), typical_(typical_binding(draft)) {}
+  BestOrder(const LoweredProgram& lowered, ConversionReport* report)
+      : lowered_(lowered), report_(report), typical_(typical_binding(lowered)) {}
 
   void consider(const CandidateOrder& candidate) {
-    host::charge_work(candidate.order.size() + draft_.values.size());
-    Draft tried = reordered(draft_, candidate.order);
+    host::charge_work(candidate.order.size() + lowered_.values.size());
+    LoweredProgram tried = reordered(lowered_, candidate.order);
     const uint32_t updated = update_states_in_place(&tried);
     const uint32_t in_place = apply_in_place(&tried);
     const ArenaEstimate estimate = estimate_arena(tried, typical_);
@@ -144,11 +147,11 @@ class BestOrder {
     report_->in_place = in_place;
     report_->states_in_place = updated;
   }
-  Draft best;
+  LoweredProgram best;
 
  private:
-  const Draft& draft_;
-  CastReport* report_;
+  const LoweredProgram& lowered_;
+  ConversionReport* report_;
   Bindings typical_;
   bool any_ = false;
 };
@@ -158,15 +161,15 @@ constexpr uint32_t kSearchedOrders = 48;
 
 }  // namespace
 
-void schedule(Draft* draft, CastReport* report) {
-  const Bindings typical = typical_binding(*draft);
-  BestOrder best(*draft, report);
-  for (const CandidateOrder& candidate : candidate_orders(*draft, typical))
+void schedule(LoweredProgram* lowered, ConversionReport* report) {
+  const Bindings typical = typical_binding(*lowered);
+  BestOrder best(*lowered, report);
+  for (const CandidateOrder& candidate : candidate_orders(*lowered, typical))
     best.consider(candidate);
   if (report->ratio() > kCloseEnough)
-    for (const CandidateOrder& candidate : random_orders(*draft, typical, kSearchedOrders))
+    for (const CandidateOrder& candidate : random_orders(*lowered, typical, kSearchedOrders))
       best.consider(candidate);
-  *draft = std::move(best.best);
+  *lowered = std::move(best.best);
 }
 
 }  // namespace ingot::cast

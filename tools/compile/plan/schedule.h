@@ -3,23 +3,23 @@
 #pragma once
 #include <string>
 
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/options.h"
 
 namespace ingot::cast {
 
-/// What a draft needs at one binding, by the runtime's own planner.
+/// What a program needs at one binding, by the runtime's own planner.
 struct ArenaEstimate {
   uint64_t bytes = 0, lower_bound = 0;
   uint32_t peak_step = 0;
   std::vector<uint64_t> offsets;  // by value; kNoOffset where it has none
 };
-ArenaEstimate estimate_arena(const Draft& draft, const Bindings& bindings);
+ArenaEstimate estimate_arena(const LoweredProgram& lowered, const Bindings& bindings);
 
 /// Reorders the main program (branches keep their order) and marks in-place results. Fills order,
 /// arena_bytes, lower_bound and in_place of the report. @pre views were made, nothing is in-place
 /// yet.
-void schedule(Draft* draft, CastReport* report);
+void schedule(LoweredProgram* lowered, ConversionReport* report);
 
 /// Candidate orders of the main program: permutations of its instructions that respect every
 /// dependency.
@@ -27,9 +27,10 @@ struct CandidateOrder {
   std::string name;
   std::vector<uint32_t> order;
 };
-std::vector<CandidateOrder> candidate_orders(const Draft& draft, const Bindings& bindings);
+std::vector<CandidateOrder> candidate_orders(const LoweredProgram& lowered,
+                                             const Bindings& bindings);
 /// Seeded variations, for programs whose plan stays above the lower bound. None for large programs.
-std::vector<CandidateOrder> random_orders(const Draft& draft, const Bindings& bindings,
+std::vector<CandidateOrder> random_orders(const LoweredProgram& lowered, const Bindings& bindings,
                                           uint32_t count);
 
 }  // namespace ingot::cast

@@ -6,20 +6,20 @@
 #include <cstdint>
 
 #include "tools/compile/plan/dependencies.h"
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 
 namespace ingot::cast {
 
 /// A state that takes (part of) a state as it was before this run gets it through a value of its
 /// own, copied before any state is written. @pre views were made.
-void part_state_reads(Draft* draft);
+void part_state_reads(LoweredProgram* lowered);
 
 /// Has readers of a state run before what computes its next value, where nothing they do depends on
 /// that.
-void order_updates(const Draft& draft, Dependencies* dependencies);
+void order_updates(const LoweredProgram& lowered, Dependencies* dependencies);
 
 /// Drops the copies of states whose next value can be written straight into their storage, in the
 /// order that the instructions have now. Returns how many.
-uint32_t update_states_in_place(Draft* draft);
+uint32_t update_states_in_place(LoweredProgram* lowered);
 
 }  // namespace ingot::cast

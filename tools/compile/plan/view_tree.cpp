@@ -9,7 +9,7 @@
 namespace ingot::cast {
 namespace {
 
-constexpr size_t kMostMoved = 4096;  // values of one storage that become part of another
+constexpr size_t kMaxMoved = 4096;  // values of one storage that become part of another
 
 bool allows(uint32_t mask, uint32_t slot) { return (mask >> std::min(slot, 31u) & 1) != 0; }
 
@@ -20,22 +20,23 @@ bool same_count(const Dims& a, const Dims& b) { return graph::product(a) == grap
 
 }  // namespace
 
-ViewTree::ViewTree(Draft* draft) : draft_(draft), usage_(*draft), trials_(trial_bindings(*draft)) {
+ViewTree::ViewTree(LoweredProgram* lowered)
+    : lowered_(lowered), usage_(*lowered), trials_(trial_bindings(*lowered)) {
   grow();
 }
 
 void ViewTree::grow() {
-  children_.resize(draft_->values.size());
-  relations_.resize(draft_->values.size());
-  usage_.readers.resize(draft_->values.size());
-  usage_.writers.resize(draft_->values.size());
-  strides_.resize(draft_->values.size());
-  for (size_t i = above_.size(); i < draft_->values.size(); i++) above_.push_back(int32_t(i));
+  children_.resize(lowered_->values.size());
+  relations_.resize(lowered_->values.size());
+  usage_.readers.resize(lowered_->values.size());
+  usage_.writers.resize(lowered_->values.size());
+  strides_.resize(lowered_->values.size());
+  for (size_t i = above_.size(); i < lowered_->values.size(); i++) above_.push_back(int32_t(i));
 }
 
 void ViewTree::forget(const Use& where) {
-  const DraftInstruction& instruction =
-      draft_->subprograms[where.subprogram].instructions[where.index];
+  const LoweredInstruction& instruction =
+      lowered_->subprograms[where.subprogram].instructions[where.index];
   const auto drop = [&](std::vector<Use>* uses) {
     uses->erase(std::remove_if(uses->begin(), uses->end(),
                                [&](const Use& use) { return same(use, where); }),
@@ -49,9 +50,9 @@ void ViewTree::forget(const Use& where) {
 
 /// Places `value` from its parent, then all below it; what was there before goes to `saved`.
 bool ViewTree::place(int32_t value, std::vector<Saved>* saved) {
-  DraftValue& own = draft_->at(value);
+  LoweredValue& own = lowered_->at(value);
   if (own.alias != AliasKind::kNone) {
-    const DraftValue& parent = draft_->at(own.alias_of);
+    const LoweredValue& parent = lowered_->at(own.alias_of);
     const auto placed =
         place_view({parent.dims, parent.row_stride}, relations_[size_t(value)], own.dims);
     if (!placed) return false;
@@ -64,7 +65,8 @@ bool ViewTree::place(int32_t value, std::vector<Saved>* saved) {
 }
 
 std::string ViewTree::why_use_refused(int32_t value, const Use& use, bool writes) {
-  const DraftInstruction& instruction = draft_->subprograms[use.subprogram].instructions[use.index];
+  const LoweredInstruction& instruction =
+      lowered_->subprograms[use.subprogram].instructions[use.index];
   const OpContract* contract = contract_of(instruction.op());
   const std::string who = std::string(op_name(instruction.op())) +
                           (instruction.node.empty() ? "" : " '" + instruction.node + "'");
@@ -72,17 +74,17 @@ std::string ViewTree::why_use_refused(int32_t value, const Use& use, bool writes
     return who + (writes ? " writes dense rows only" : " reads dense rows only");
   Violation violation;
   for (const Bindings& bindings : trials_)
-    if (!contract->check(Arguments(*draft_, instruction, bindings).get(), &violation))
+    if (!contract->check(Arguments(*lowered_, instruction, bindings).get(), &violation))
       return who + ": " + violation.rule;
-  const Arguments arguments(*draft_, instruction, trials_[0]);
+  const Arguments arguments(*lowered_, instruction, trials_[0]);
   if (is_control(instruction.op()) ||
       find_kernel(*cpu_kernels("scalar"), instruction.op(), arguments.get()))
     return "";
   // A kernel that is missing for dense rows too is no reason against the view.
-  const SymbolicDim stride = draft_->at(value).row_stride;
-  draft_->at(value).row_stride = 0;
-  const Arguments dense(*draft_, instruction, trials_[0]);
-  draft_->at(value).row_stride = stride;
+  const SymbolicDim stride = lowered_->at(value).row_stride;
+  lowered_->at(value).row_stride = 0;
+  const Arguments dense(*lowered_, instruction, trials_[0]);
+  lowered_->at(value).row_stride = stride;
   return find_kernel(*cpu_kernels("scalar"), instruction.op(), dense.get())
              ? who + " has no kernel for rows with gaps"
              : "";
@@ -90,7 +92,7 @@ std::string ViewTree::why_use_refused(int32_t value, const Use& use, bool writes
 
 /// Asks every reader and writer of a value whose rows have gaps, and of all that views it.
 std::string ViewTree::why_refused(int32_t value) {
-  const DraftValue& own = draft_->at(value);
+  const LoweredValue& own = lowered_->at(value);
   if (!is_dense({own.dims, own.row_stride})) {
     for (const Use& use : usage_.readers[size_t(value)])
       if (std::string why = why_use_refused(value, use, false); !why.empty()) return why;
@@ -105,11 +107,11 @@ std::string ViewTree::why_refused(int32_t value) {
 /// What has measured extents lies at the start of its storage, row after row, so that no measure
 /// moves it.
 std::string ViewTree::why_unmeasurable(int32_t value) {
-  DraftValue& own = draft_->at(value);
+  LoweredValue& own = lowered_->at(value);
   if (own.alias != AliasKind::kNone &&
-      (is_measured(*draft_, value) || is_measured(*draft_, own.alias_of))) {
+      (is_measured(*lowered_, value) || is_measured(*lowered_, own.alias_of))) {
     const bool starts = own.alias_offset.value() == std::optional<int64_t>(0);
-    if (!is_measured(*draft_, value) || !is_measured(*draft_, own.alias_of) || !starts ||
+    if (!is_measured(*lowered_, value) || !is_measured(*lowered_, own.alias_of) || !starts ||
         !is_dense({own.dims, own.row_stride}))
       return "its extents are measured when it runs";
     own.row_stride = 0;
@@ -121,7 +123,7 @@ std::string ViewTree::why_unmeasurable(int32_t value) {
 
 void ViewTree::gather_strides(int32_t value, const Bindings& bindings,
                               std::set<int64_t>* strides) const {
-  const TensorType type = evaluate_type(draft_->at(value), bindings);
+  const TensorType type = evaluate_type(lowered_->at(value), bindings);
   if (!type.is_dense() && type.row_length() > 0) strides->insert(type.row_stride);
   for (const int32_t child : children_[size_t(value)]) gather_strides(child, bindings, strides);
 }
@@ -153,13 +155,13 @@ int32_t ViewTree::root_of(int32_t value) {
   int32_t root = value;
   uint64_t walked = 0;
   while (above_[size_t(root)] != root || is_alias(root)) {
-    root = above_[size_t(root)] != root ? above_[size_t(root)] : draft_->at(root).alias_of;
+    root = above_[size_t(root)] != root ? above_[size_t(root)] : lowered_->at(root).alias_of;
     walked++;
   }
   host::charge_work(walked);
   while (value != root) {
     const int32_t next =
-        above_[size_t(value)] != value ? above_[size_t(value)] : draft_->at(value).alias_of;
+        above_[size_t(value)] != value ? above_[size_t(value)] : lowered_->at(value).alias_of;
     above_[size_t(value)] = root;
     value = next;
   }
@@ -177,27 +179,27 @@ size_t ViewTree::tree_size(int32_t value, size_t most) const {
 }
 
 std::string ViewTree::attach(int32_t child, int32_t parent, const ViewOf& relation) {
-  DraftValue& own = draft_->at(child);
+  LoweredValue& own = lowered_->at(child);
   if (own.alias != AliasKind::kNone) return "'" + own.name + "' already is a view";
   if (own.kind != ValueKind::kActivation)
     return "'" + own.name + "' is an input, an output or a constant";
-  if (draft_->at(parent).kind == ValueKind::kConstant)
-    return "'" + draft_->at(parent).name + "' is a constant";
-  if (own.dtype != draft_->at(parent).dtype) return "the element types differ";
+  if (lowered_->at(parent).kind == ValueKind::kConstant)
+    return "'" + lowered_->at(parent).name + "' is a constant";
+  if (own.dtype != lowered_->at(parent).dtype) return "the element types differ";
   const int32_t root = root_of(parent);
   if (root == child) return "it would be a view of itself";
   // All that views it is placed again: parts of parts of parts would else be placed once for each.
-  const size_t size = tree_size(child, kMostMoved + 1);
+  const size_t size = tree_size(child, kMaxMoved + 1);
   host::charge_work(size);
-  if (size > kMostMoved) return "more values than " + std::to_string(kMostMoved) + " lie in it";
-  const DraftValue before = own;
+  if (size > kMaxMoved) return "more values than " + std::to_string(kMaxMoved) + " lie in it";
+  const LoweredValue before = own;
   own.alias = AliasKind::kView;
   own.alias_of = parent;
   relations_[size_t(child)] = relation;
   std::vector<Saved> saved;
   std::string why;
   if (!place(child, &saved)) why = "its rows would not be evenly spaced";
-  if (why.empty() && !draft_->measured.empty()) why = why_unmeasurable(child);
+  if (why.empty() && !lowered_->measured.empty()) why = why_unmeasurable(child);
   if (why.empty()) why = why_refused(child);
   if (why.empty() && !strides_nest(root, child))
     why = "row strides that do not divide each other cannot be proved";
@@ -206,20 +208,21 @@ std::string ViewTree::attach(int32_t child, int32_t parent, const ViewOf& relati
     strides_[size_t(child)].clear();
     return "";
   }
-  for (auto it = saved.rbegin(); it != saved.rend(); ++it) draft_->at(it->value) = it->before;
-  draft_->at(child) = before;
+  for (auto it = saved.rbegin(); it != saved.rend(); ++it) lowered_->at(it->value) = it->before;
+  lowered_->at(child) = before;
   relations_[size_t(child)] = ViewOf{};
   return why;
 }
 
 bool ViewTree::make_root(int32_t view) {
-  DraftValue& own = draft_->at(view);
+  LoweredValue& own = lowered_->at(view);
   if (own.alias != AliasKind::kView) return false;
   const int32_t root = own.alias_of;
-  if (draft_->at(root).alias != AliasKind::kNone || draft_->at(root).kind != ValueKind::kActivation)
+  if (lowered_->at(root).alias != AliasKind::kNone ||
+      lowered_->at(root).kind != ValueKind::kActivation)
     return false;
   if (relations_[size_t(view)].kind != ViewOf::Kind::kReshape ||
-      !same_count(own.dims, draft_->at(root).dims))
+      !same_count(own.dims, lowered_->at(root).dims))
     return false;
   for (size_t i = 0; i < above_.size(); i++) above_[i] = int32_t(i);
   host::charge_work(above_.size() / 64);
@@ -231,7 +234,7 @@ bool ViewTree::make_root(int32_t view) {
   auto& siblings = children_[size_t(root)];
   siblings.erase(std::find(siblings.begin(), siblings.end(), view));
   relations_[size_t(root)] = ViewOf{};
-  DraftValue& below = draft_->at(root);
+  LoweredValue& below = lowered_->at(root);
   below.alias = AliasKind::kView;
   below.alias_of = view;
   below.alias_offset = 0;

@@ -1,19 +1,19 @@
-// tools/compile/plan/view_tree.h - the aliases of a draft while they are made: attach a tree of
+// tools/compile/plan/view_tree.h - the aliases of a program while they are made: attach a tree of
 // views to a value, or find that it cannot be.
 #pragma once
 #include <set>
 #include <string>
 #include <vector>
 
-#include "tools/compile/program/draft.h"
 #include "tools/compile/program/layout.h"
+#include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/usage.h"
 
 namespace ingot::cast {
 
 class ViewTree {
  public:
-  explicit ViewTree(Draft* draft);
+  explicit ViewTree(LoweredProgram* lowered);
 
   /// Makes `child`, a root with all that views it, a view of `parent`. "" when done; else why not,
   /// and nothing changed.
@@ -22,7 +22,7 @@ class ViewTree {
   /// that `view` is the root. False when there is nothing to turn or the view is a part only.
   bool make_root(int32_t view);
 
-  bool is_alias(int32_t value) const { return draft_->at(value).alias != AliasKind::kNone; }
+  bool is_alias(int32_t value) const { return lowered_->at(value).alias != AliasKind::kNone; }
   const ViewOf& relation(int32_t value) const { return relations_[size_t(value)]; }
   const std::vector<int32_t>& children(int32_t value) const { return children_[size_t(value)]; }
   /// The instruction at `where` is gone: its result is a view. Its operands are no longer read or
@@ -37,10 +37,10 @@ class ViewTree {
  private:
   struct Saved {
     int32_t value;
-    DraftValue before;
+    LoweredValue before;
   };
   bool place(int32_t value, std::vector<Saved>* saved);
-  /// Draft::root() with the chains that were walked before left out.
+  /// LoweredProgram::root() with the chains that were walked before left out.
   int32_t root_of(int32_t value);
   size_t tree_size(int32_t value, size_t most) const;
   std::string why_refused(int32_t value);
@@ -50,7 +50,7 @@ class ViewTree {
   void gather_strides(int32_t value, const Bindings& bindings, std::set<int64_t>* strides) const;
   std::string why_use_refused(int32_t value, const Use& use, bool writes);
 
-  Draft* draft_;
+  LoweredProgram* lowered_;
   Usage usage_;
   std::vector<std::vector<int32_t>> children_;
   std::vector<ViewOf> relations_;

@@ -12,12 +12,14 @@ namespace {
 
 class ViewElimination {
  public:
-  ViewElimination(Draft* draft, CastReport* report) : draft_(draft), report_(report), tree_(draft) {
-    for (const DraftSubprogram& subprogram : draft->subprograms)
-      for (const DraftInstruction& instruction : subprogram.instructions)
+  ViewElimination(LoweredProgram* lowered, ConversionReport* report)
+      : lowered_(lowered), report_(report), tree_(lowered) {
+    for (const LoweredSubprogram& subprogram : lowered->subprograms)
+      for (const LoweredInstruction& instruction : subprogram.instructions)
         if (instruction.op() == OpCode::kIf)
           results_of_if_.insert(instruction.outputs.begin(), instruction.outputs.end());
-    for (const DraftValue& value : draft->values) any_carried_ = any_carried_ || value.carried();
+    for (const LoweredValue& value : lowered->values)
+      any_carried_ = any_carried_ || value.carried();
   }
   void run();
 
@@ -25,33 +27,33 @@ class ViewElimination {
   using Copies = std::vector<std::pair<int32_t, int32_t>>;  // from, to
   void visit(uint32_t subprogram, uint32_t index);
   std::string visit_copy(const Use& at, int32_t x, int32_t y);
-  std::string visit_slice(const Use& at, const DraftInstruction& instruction);
-  std::string visit_transpose(const Use& at, const DraftInstruction& instruction);
-  std::string visit_gather(const Use& at, const DraftInstruction& instruction);
+  std::string visit_slice(const Use& at, const LoweredInstruction& instruction);
+  std::string visit_transpose(const Use& at, const LoweredInstruction& instruction);
+  std::string visit_gather(const Use& at, const LoweredInstruction& instruction);
   void visit_concat(const Use& at);
   std::string write_into(const Use& at, int32_t part, int32_t whole, const ViewOf& relation);
   bool written_in(int32_t value, uint32_t subprogram) const;
   bool is_free(int32_t value) const {
-    return draft_->at(value).kind == ValueKind::kActivation && !draft_->at(value).carried() &&
+    return lowered_->at(value).kind == ValueKind::kActivation && !lowered_->at(value).carried() &&
            tree_.usage().writers[size_t(value)].size() == 1;
   }
   size_t covering_run(const std::vector<int32_t>& parts, size_t first, uint32_t axis) const;
   void rebuild(uint32_t subprogram);
-  DraftInstruction& instruction_at(const Use& at) {
-    return draft_->subprograms[at.subprogram].instructions[at.index];
+  LoweredInstruction& instruction_at(const Use& at) {
+    return lowered_->subprograms[at.subprogram].instructions[at.index];
   }
 
   /// What a loop carries may be looked at through views after the loop; in its body the value
   /// changes under them.
   std::string attach(const Use& at, int32_t view, int32_t whole, const ViewOf& relation) {
-    const int32_t carried_in = any_carried_ ? draft_->at(draft_->root(whole)).carried_in : -1;
+    const int32_t carried_in = any_carried_ ? lowered_->at(lowered_->root(whole)).carried_in : -1;
     if (carried_in >= 0 && carried_in != int32_t(at.subprogram))
-      return "'" + draft_->at(whole).name + "' is carried by the loop around it";
+      return "'" + lowered_->at(whole).name + "' is carried by the loop around it";
     return tree_.attach(view, whole, relation);
   }
 
-  Draft* draft_;
-  CastReport* report_;
+  LoweredProgram* lowered_;
+  ConversionReport* report_;
   ViewTree tree_;
   bool any_carried_ = false;         // by a loop
   std::set<int32_t> results_of_if_;  // each branch writes them itself
@@ -77,15 +79,17 @@ bool ViewElimination::written_in(int32_t value, uint32_t subprogram) const {
 /// Has `part`, or what it is a view of, written straight into `whole`.
 std::string ViewElimination::write_into(const Use& at, int32_t part, int32_t whole,
                                         const ViewOf& relation) {
-  if (draft_->at(whole).kind == ValueKind::kState) return "the state it goes to is read until then";
-  if (any_carried_ && draft_->at(draft_->root(whole)).carried())
-    return "'" + draft_->at(whole).name + "' is carried by a loop";
-  if (results_of_if_.count(whole)) return "'" + draft_->at(whole).name + "' is the result of an If";
-  const int32_t above = draft_->at(part).alias_of;
+  if (lowered_->at(whole).kind == ValueKind::kState)
+    return "the state it goes to is read until then";
+  if (any_carried_ && lowered_->at(lowered_->root(whole)).carried())
+    return "'" + lowered_->at(whole).name + "' is carried by a loop";
+  if (results_of_if_.count(whole))
+    return "'" + lowered_->at(whole).name + "' is the result of an If";
+  const int32_t above = lowered_->at(part).alias_of;
   const bool turned = tree_.is_alias(part) && tree_.make_root(part);
   std::string why = written_in(part, at.subprogram)
                         ? tree_.attach(part, whole, relation)
-                        : "'" + draft_->at(part).name + "' is written in another branch";
+                        : "'" + lowered_->at(part).name + "' is written in another branch";
   if (!why.empty() && turned) tree_.make_root(above);
   return why;
 }
@@ -95,17 +99,17 @@ std::string ViewElimination::visit_copy(const Use& at, int32_t x, int32_t y) {
   return write_into(at, x, y, ViewOf{});
 }
 
-std::string ViewElimination::visit_slice(const Use& at, const DraftInstruction& instruction) {
+std::string ViewElimination::visit_slice(const Use& at, const LoweredInstruction& instruction) {
   const auto& attributes = std::get<SliceAttributes>(instruction.attributes);
   const int32_t x = instruction.inputs[0], y = instruction.outputs[0];
   if (!std::all_of(attributes.steps, attributes.steps + attributes.rank,
                    [](int64_t step) { return step == 1; }))
     return "it takes steps";
-  if (!is_free(y)) return "'" + draft_->at(y).name + "' is an output";
+  if (!is_free(y)) return "'" + lowered_->at(y).name + "' is an output";
   return attach(at, y, x, ViewOf{ViewOf::Kind::kSlice, instruction.extents, {}, {}});
 }
 
-std::string ViewElimination::visit_transpose(const Use& at, const DraftInstruction& instruction) {
+std::string ViewElimination::visit_transpose(const Use& at, const LoweredInstruction& instruction) {
   const auto& attributes = std::get<TransposeAttributes>(instruction.attributes);
   const int32_t x = instruction.inputs[0], y = instruction.outputs[0];
   std::vector<uint8_t> perm(attributes.perm, attributes.perm + attributes.rank);
@@ -116,19 +120,19 @@ std::string ViewElimination::visit_transpose(const Use& at, const DraftInstructi
 }
 
 /// One constant index: a slice of one element, whose dimension the result may lack.
-std::string ViewElimination::visit_gather(const Use& at, const DraftInstruction& instruction) {
+std::string ViewElimination::visit_gather(const Use& at, const LoweredInstruction& instruction) {
   const uint32_t axis = std::get<GatherAttributes>(instruction.attributes).axis;
   const int32_t x = instruction.inputs[0], y = instruction.outputs[0];
-  const DraftValue& indices = draft_->at(instruction.inputs[1]);
+  const LoweredValue& indices = lowered_->at(instruction.inputs[1]);
   if (indices.kind != ValueKind::kConstant || !indices.bytes.held || indices.dims.size() > 1 ||
       graph::product(indices.dims) != SymbolicDim(1) ||
       (indices.dtype != DType::kI64 && indices.dtype != DType::kI32))
     return "it takes several or unknown indices";
-  if (!is_free(y)) return "'" + draft_->at(y).name + "' is an output";
+  if (!is_free(y)) return "'" + lowered_->at(y).name + "' is an output";
   const void* data = indices.bytes.held->data();
   const int64_t index = indices.dtype == DType::kI64 ? *static_cast<const int64_t*>(data)
                                                      : *static_cast<const int32_t*>(data);
-  const DraftValue& source = draft_->at(x);
+  const LoweredValue& source = lowered_->at(x);
   const SymbolicDim start = index < 0 ? source.dims[axis] + SymbolicDim(index) : SymbolicDim(index);
   if (index < 0 && !graph::proven_at_least(start, SymbolicDim(0)))
     return "its index may lie outside";
@@ -144,11 +148,11 @@ std::string ViewElimination::visit_gather(const Use& at, const DraftInstruction&
 size_t ViewElimination::covering_run(const std::vector<int32_t>& parts, size_t first,
                                      uint32_t axis) const {
   if (!tree_.is_alias(parts[first])) return 0;
-  const int32_t whole = draft_->at(parts[first]).alias_of;
-  const Dims& dims = draft_->at(whole).dims;
+  const int32_t whole = lowered_->at(parts[first]).alias_of;
+  const Dims& dims = lowered_->at(whole).dims;
   SymbolicDim covered(0);
   for (size_t i = first; i < parts.size(); i++) {
-    const DraftValue& part = draft_->at(parts[i]);
+    const LoweredValue& part = lowered_->at(parts[i]);
     if (part.alias != AliasKind::kView || part.alias_of != whole || part.dims.size() != dims.size())
       return 0;
     const ViewOf& relation = tree_.relation(parts[i]);
@@ -174,11 +178,11 @@ bool evenly_spaced(const Dims& whole, uint32_t axis, const SymbolicDim& extent) 
 }
 
 void ViewElimination::visit_concat(const Use& at) {
-  const DraftInstruction instruction = instruction_at(at);
+  const LoweredInstruction instruction = instruction_at(at);
   const uint32_t axis = std::get<ConcatAttributes>(instruction.attributes).axis;
   const std::vector<int32_t>& parts = instruction.inputs;
   const int32_t whole = instruction.outputs[0];
-  const size_t rank = draft_->at(whole).dims.size();
+  const size_t rank = lowered_->at(whole).dims.size();
   std::vector<std::pair<int32_t, SymbolicDim>> left;
   std::string why;
   // A part that cannot lie in the result at all leaves the concat as it is: what remained of it
@@ -186,8 +190,8 @@ void ViewElimination::visit_concat(const Use& at) {
   for (size_t i = 0; i < parts.size();) {
     SymbolicDim extent(0);
     for (size_t end = i + std::max<size_t>(covering_run(parts, i, axis), 1); i < end; i++)
-      extent = extent + draft_->at(parts[i]).dims[axis];
-    if (evenly_spaced(draft_->at(whole).dims, axis, extent)) continue;
+      extent = extent + lowered_->at(parts[i]).dims[axis];
+    if (evenly_spaced(lowered_->at(whole).dims, axis, extent)) continue;
     instruction_at(at).note = "its rows would not be evenly spaced";
     return;
   }
@@ -195,14 +199,14 @@ void ViewElimination::visit_concat(const Use& at) {
   bool any = false;
   for (size_t i = 0; i < parts.size();) {
     const size_t run = covering_run(parts, i, axis);
-    const int32_t part = run ? draft_->at(parts[i]).alias_of : parts[i];
+    const int32_t part = run ? lowered_->at(parts[i]).alias_of : parts[i];
     const std::string refused = write_into(at, part, whole, slice_at(rank, axis, start));
     for (size_t end = i + std::max<size_t>(run, 1); i < end; i++) {
       if (!refused.empty())
         left.emplace_back(parts[i], start), why = refused;
       else
         any = true;
-      start = start + draft_->at(parts[i]).dims[axis];
+      start = start + lowered_->at(parts[i]).dims[axis];
     }
   }
   if (!any) {
@@ -213,14 +217,14 @@ void ViewElimination::visit_concat(const Use& at) {
   report_->views++;
   Copies copies;
   for (const auto& [part, offset] : left) {
-    DraftValue slot;
-    slot.name = draft_->at(whole).name + "/" + draft_->at(part).name;
-    slot.dtype = draft_->at(part).dtype;
+    LoweredValue slot;
+    slot.name = lowered_->at(whole).name + "/" + lowered_->at(part).name;
+    slot.dtype = lowered_->at(part).dtype;
     slot.dims =
         // a part's own dims may be spelled differently, equal only where the program is sound
-        draft_->at(whole).dims;
-    slot.dims[axis] = draft_->at(part).dims[axis];
-    const int32_t to = draft_->add(std::move(slot));
+        lowered_->at(whole).dims;
+    slot.dims[axis] = lowered_->at(part).dims[axis];
+    const int32_t to = lowered_->add(std::move(slot));
     tree_.grow();
     if (const std::string flaw = tree_.attach(to, whole, slice_at(rank, axis, offset));
         !flaw.empty())
@@ -237,7 +241,7 @@ void ViewElimination::visit_concat(const Use& at) {
 
 void ViewElimination::visit(uint32_t subprogram, uint32_t index) {
   const Use at{subprogram, index, 0};
-  const DraftInstruction& instruction = instruction_at(at);
+  const LoweredInstruction& instruction = instruction_at(at);
   std::string why;
   switch (instruction.op()) {
     case OpCode::kCopy: why = visit_copy(at, instruction.inputs[0], instruction.outputs[0]); break;
@@ -257,8 +261,8 @@ void ViewElimination::visit(uint32_t subprogram, uint32_t index) {
 }
 
 void ViewElimination::rebuild(uint32_t subprogram) {
-  std::vector<DraftInstruction> kept;
-  auto& instructions = draft_->subprograms[subprogram].instructions;
+  std::vector<LoweredInstruction> kept;
+  auto& instructions = lowered_->subprograms[subprogram].instructions;
   for (uint32_t i = 0; i < instructions.size(); i++) {
     const auto found = replaced_.find({subprogram, i});
     if (found == replaced_.end()) {
@@ -266,7 +270,7 @@ void ViewElimination::rebuild(uint32_t subprogram) {
       continue;
     }
     for (const auto& [from, to] : found->second) {
-      DraftInstruction copy = instructions[i];
+      LoweredInstruction copy = instructions[i];
       copy.attributes = CopyAttributes{};
       copy.inputs = {from};
       copy.outputs = {to};
@@ -277,13 +281,15 @@ void ViewElimination::rebuild(uint32_t subprogram) {
 }
 
 void ViewElimination::run() {
-  for (uint32_t s = 0; s < draft_->subprograms.size(); s++)
-    for (uint32_t i = 0; i < draft_->subprograms[s].instructions.size(); i++) visit(s, i);
-  for (uint32_t s = 0; s < draft_->subprograms.size(); s++) rebuild(s);
+  for (uint32_t s = 0; s < lowered_->subprograms.size(); s++)
+    for (uint32_t i = 0; i < lowered_->subprograms[s].instructions.size(); i++) visit(s, i);
+  for (uint32_t s = 0; s < lowered_->subprograms.size(); s++) rebuild(s);
 }
 
 }  // namespace
 
-void eliminate_views(Draft* draft, CastReport* report) { ViewElimination(draft, report).run(); }
+void eliminate_views(LoweredProgram* lowered, ConversionReport* report) {
+  ViewElimination(lowered, report).run();
+}
 
 }  // namespace ingot::cast

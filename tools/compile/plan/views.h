@@ -7,12 +7,12 @@
 // asked (contract masks, contract check, kernel) before a tree with gaps between rows is accepted.
 // What is refused stays an instruction, with its reason.
 #pragma once
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/options.h"
 
 namespace ingot::cast {
 
 /// @pre no value is an alias yet. Counts go to report->views.
-void eliminate_views(Draft* draft, CastReport* report);
+void eliminate_views(LoweredProgram* lowered, ConversionReport* report);
 
 }  // namespace ingot::cast

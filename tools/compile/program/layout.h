@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 
 namespace ingot::cast {
 

@@ -17,7 +17,7 @@ std::pair<std::string, std::string> split_pair(const std::string& option,
 
 }  // namespace
 
-void set_winograd(CastOptions& options, const std::string& argument) {
+void set_winograd(ConvertOptions& options, const std::string& argument) {
   if (argument == "auto") {
     options.winograd = WinogradMode::kAuto;
   } else if (argument == "off") {
@@ -32,14 +32,14 @@ void set_winograd(CastOptions& options, const std::string& argument) {
   }
 }
 
-void set_precision(CastOptions& options, const std::string& argument) {
+void set_precision(ConvertOptions& options, const std::string& argument) {
   const std::array<const char*, 3> names = {"exact", "fast", "fp16"};
   for (size_t i = 0; i < names.size(); i++)
     if (argument == names[i]) return void(options.precision = uint8_t(i));
   graph::throw_cast_error(1, "--precision '" + argument + "': expected exact, fast or fp16");
 }
 
-void add_io_layout(CastOptions& options, const std::string& argument) {
+void add_io_layout(ConvertOptions& options, const std::string& argument) {
   const auto [name, layout] = split_pair("--io-layout", argument);
   if (layout != "nchw" && layout != "nhwc")
     graph::throw_cast_error(
@@ -47,7 +47,7 @@ void add_io_layout(CastOptions& options, const std::string& argument) {
   options.io_layout[name] = layout;
 }
 
-void add_state(CastOptions& options, const std::string& argument) {
+void add_state(ConvertOptions& options, const std::string& argument) {
   const auto [input, output] = split_pair("--state", argument);
   if (output.empty())
     graph::throw_cast_error(1,
@@ -55,7 +55,7 @@ void add_state(CastOptions& options, const std::string& argument) {
   options.states.push_back({input, output, 0});
 }
 
-void set_state_init(CastOptions& options, const std::string& argument) {
+void set_state_init(ConvertOptions& options, const std::string& argument) {
   const auto [input, number] = split_pair("--state-init", argument);
   double value = 0;
   const char* end = number.data() + number.size();
@@ -72,12 +72,12 @@ void set_state_init(CastOptions& options, const std::string& argument) {
       5, "--state-init '" + argument + "': no --state has the input '" + input + "'");
 }
 
-void add_metadata(CastOptions& options, const std::string& argument) {
+void add_metadata(ConvertOptions& options, const std::string& argument) {
   const auto [key, value] = split_pair("--metadata", argument);
   options.metadata[key] = value;
 }
 
-void set_targets(CastOptions& options, const std::string& argument) {
+void set_targets(ConvertOptions& options, const std::string& argument) {
   options.targets.clear();
   for (size_t begin = 0; begin <= argument.size();) {
     const size_t comma = std::min(argument.find(',', begin), argument.size());

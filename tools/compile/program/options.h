@@ -22,7 +22,7 @@ struct StatePair {
   double init = 0;  // of every element in a fresh session
 };
 
-struct CastOptions {
+struct ConvertOptions {
   std::vector<std::string> targets{"cpu"};  // cpu, cuda, mcu
   WinogradMode winograd = WinogradMode::kAuto;
   uint64_t winograd_bytes = 0;  // budget: how much larger Winograd may make the weights
@@ -30,7 +30,7 @@ struct CastOptions {
   // an instruction that no kernel of this build can run is an error
   bool require_kernels = true;
   std::map<std::string, std::string> io_layout;  // port -> "nchw" or "nhwc"
-  PictureOptions pictures;                       // inputs that are frames of a camera in the file
+  ImageInputs images;                            // inputs that are frames of a camera in the file
   std::vector<std::string> input_shapes;         // "NAME=1x3x224xW", as on the command line
   std::vector<std::string> dims;                 // "NAME=16" or "NAME=1..64"
   // "NAME=i64": of a TorchScript program, whose file does not say
@@ -44,7 +44,7 @@ struct CastOptions {
   uint8_t precision = 0;   // of products on a GPU: 0 exact, 1 fast, 2 fp16
   StorageOptions storage;  // the type of the weights in the file
   /// Source weights in the program's constants, for patterns of storage.keep_fp32. May be empty;
-  /// cast_source() has its own.
+  /// convert_source() has its own.
   std::function<WeightNames(const ProgramSpec&)> name_weights;
   // the bytes of source weights that the program no longer has
   bool keep_weights = false;
@@ -61,18 +61,18 @@ struct CastOptions {
 
 /// "auto", "off" or a number of bytes. @throws CastError(1)
 /// exact, fast or fp16
-void set_precision(CastOptions& options, const std::string& argument);
-void set_winograd(CastOptions& options, const std::string& argument);
+void set_precision(ConvertOptions& options, const std::string& argument);
+void set_winograd(ConvertOptions& options, const std::string& argument);
 /// "NAME=nchw" or "NAME=nhwc". @throws CastError(1)
-void add_io_layout(CastOptions& options, const std::string& argument);
+void add_io_layout(ConvertOptions& options, const std::string& argument);
 /// "IN=OUT". @throws CastError(1)
-void add_state(CastOptions& options, const std::string& argument);
+void add_state(ConvertOptions& options, const std::string& argument);
 /// "IN=NUMBER", after the pair. @throws CastError(1); CastError(5) when no pair has that input.
-void set_state_init(CastOptions& options, const std::string& argument);
+void set_state_init(ConvertOptions& options, const std::string& argument);
 /// "KEY=VALUE". @throws CastError(1)
-void add_metadata(CastOptions& options, const std::string& argument);
+void add_metadata(ConvertOptions& options, const std::string& argument);
 /// "cpu,cuda,mcu", any of them. @throws CastError(1)
-void set_targets(CastOptions& options, const std::string& argument);
+void set_targets(ConvertOptions& options, const std::string& argument);
 
 /// What one instruction became and why; in the order of the file's instructions.
 struct InstructionReport {
@@ -82,9 +82,9 @@ struct InstructionReport {
   uint64_t weight_bytes = 0;
 };
 
-struct CastReport {
+struct ConversionReport {
   std::vector<passes::PassRecord> passes;
-  std::vector<std::string> notes;  // said aloud: training mode, unusual choices
+  std::vector<std::string> notes;  // reported: training mode, unusual choices
   std::vector<InstructionReport> instructions;
   // transposes and copies that remain, one sentence each
   std::vector<std::string> copies;
@@ -103,9 +103,9 @@ struct CastReport {
   double ratio() const { return lower_bound ? double(arena_bytes) / double(lower_bound) : 1; }
 };
 
-struct CastResult {
+struct ConversionResult {
   FileSpec file;  // write_file(file, path) of file_writer.h writes it, whole or not at all
-  CastReport report;
+  ConversionReport report;
 };
 
 }  // namespace ingot::cast

@@ -5,11 +5,12 @@
 
 namespace ingot::cast {
 
-Usage::Usage(const Draft& draft) : readers(draft.values.size()), writers(draft.values.size()) {
-  for (uint32_t s = 0; s < draft.subprograms.size(); s++) {
-    const auto& instructions = draft.subprograms[s].instructions;
+Usage::Usage(const LoweredProgram& lowered)
+    : readers(lowered.values.size()), writers(lowered.values.size()) {
+  for (uint32_t s = 0; s < lowered.subprograms.size(); s++) {
+    const auto& instructions = lowered.subprograms[s].instructions;
     for (uint32_t i = 0; i < instructions.size(); i++) {
-      const DraftInstruction& instruction = instructions[i];
+      const LoweredInstruction& instruction = instructions[i];
       for (uint32_t k = 0; k < instruction.inputs.size(); k++)
         if (instruction.inputs[k] >= 0) readers[size_t(instruction.inputs[k])].push_back({s, i, k});
       if (instruction.op() == OpCode::kIf) continue;  // its branches write its outputs
@@ -22,23 +23,23 @@ Usage::Usage(const Draft& draft) : readers(draft.values.size()), writers(draft.v
 
 namespace {
 
-void number(const Draft& draft, uint32_t subprogram, RunOrder* order) {
-  const auto& instructions = draft.subprograms[subprogram].instructions;
+void number(const LoweredProgram& lowered, uint32_t subprogram, RunOrder* order) {
+  const auto& instructions = lowered.subprograms[subprogram].instructions;
   std::vector<uint32_t>& position = order->position[subprogram];
   position.resize(instructions.size());
   for (size_t i = 0; i < instructions.size(); i++) {
     position[i] = order->length++;
     if (const auto* loop = std::get_if<LoopAttributes>(&instructions[i].attributes)) {
-      number(draft, loop->body, order);
+      number(lowered, loop->body, order);
       order->loops.push_back({position[i], order->length++});
     } else if (const auto* branch = std::get_if<IfAttributes>(&instructions[i].attributes)) {
       if (branch->then_subprogram != 0)
-        number(draft, branch->then_subprogram, order);
+        number(lowered, branch->then_subprogram, order);
       else
         order->length++;  // the refusal
       order->length++;    // the jump over the else-branch
       if (branch->else_subprogram != 0)
-        number(draft, branch->else_subprogram, order);
+        number(lowered, branch->else_subprogram, order);
       else
         order->length++;
     }
@@ -47,8 +48,8 @@ void number(const Draft& draft, uint32_t subprogram, RunOrder* order) {
 
 }  // namespace
 
-RunOrder::RunOrder(const Draft& draft) : position(draft.subprograms.size()) {
-  if (!draft.subprograms.empty()) number(draft, 0, this);
+RunOrder::RunOrder(const LoweredProgram& lowered) : position(lowered.subprograms.size()) {
+  if (!lowered.subprograms.empty()) number(lowered, 0, this);
   std::sort(loops.begin(), loops.end(),
             [](const LoopSpan& a, const LoopSpan& b) { return a.begin < b.begin; });
 }

@@ -1,20 +1,20 @@
-// tools/compile/program/usage.h - who writes and who reads each value of a draft, branches and
+// tools/compile/program/usage.h - who writes and who reads each value of a program, branches and
 // bodies included.
 #pragma once
 #include <vector>
 
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 
 namespace ingot::cast {
 
-/// A place in a draft: operand `slot` of instruction `index` of a subprogram.
+/// A place in a program: operand `slot` of instruction `index` of a subprogram.
 struct Use {
   uint32_t subprogram = 0, index = 0, slot = 0;
 };
 
 struct Usage {
   std::vector<std::vector<Use>> readers, writers;  // by value
-  explicit Usage(const Draft& draft);
+  explicit Usage(const LoweredProgram& lowered);
 };
 
 /// Position of every instruction in the flat run order (branches behind their condition, then
@@ -26,7 +26,7 @@ struct RunOrder {
     uint32_t begin, end;  // positions of a Loop and of the end of its iterations
   };
   std::vector<LoopSpan> loops;  // by begin
-  explicit RunOrder(const Draft& draft);
+  explicit RunOrder(const LoweredProgram& lowered);
   uint32_t at(const Use& use) const { return position[use.subprogram][use.index]; }
   /// Until when an access at position `at` needs a storage that was first used at `since`: what was
   /// there before a loop is needed in each of its iterations.

@@ -21,7 +21,7 @@ flatbuffers::Offset<fb::Conv2d> conv2d(Builder& b, const Conv2dAttributes& a) {
   return fb::CreateConv2d(b, a.kernel_h, a.kernel_w, a.stride_h, a.stride_w, a.dilation_h,
                           a.dilation_w, a.pad_top, a.pad_left, a.pad_bottom, a.pad_right, a.groups,
                           fb::ConvMethod(uint8_t(a.method)),
-                          fb::PictureLayout(uint8_t(a.input_layout)), &act, a.residual_first);
+                          fb::ChannelLayout(uint8_t(a.input_layout)), &act, a.residual_first);
 }
 
 Table encode(Builder&, const std::monostate&) {
@@ -102,7 +102,7 @@ Table encode(Builder& b, const PictureAttributes& a) {
       b, fb::PixelFormat(uint8_t(a.format)), a.width, a.height, &source, &target,
       fb::PixelInterpolation(uint8_t(a.interpolation)), fb::ColorMatrix(uint8_t(a.matrix)),
       a.full_range, fb::ChromaSiting(uint8_t(a.siting)), a.bgr,
-      a.planar ? fb::PictureLayout::nchw : fb::PictureLayout::nhwc, pad, scale, bias));
+      a.planar ? fb::ChannelLayout::nchw : fb::ChannelLayout::nhwc, pad, scale, bias));
 }
 Table encode(Builder& b, const LoopAttributes& a) {
   return table(fb::CreateLoop(b, a.body, a.most));

@@ -27,7 +27,7 @@ static_assert(std::variant_size_v<Attributes> == kOpCodeCount);
 
 /// The bytes of a constant in its packing, exactly storage_bytes() of its type. `make` is called
 /// once, while the file is written, and its result dropped at once, so that a model larger than
-/// memory can be cast.
+/// memory can be converted.
 struct ConstantBytes {
   std::shared_ptr<const std::vector<uint8_t>> held;
   std::function<std::vector<uint8_t>()> make;  // used when nothing is held
@@ -50,7 +50,7 @@ struct ValueSpec {
   DType source_dtype = DType::kInvalid;  // when it differs
   // of an f32 constant: kF16 or kBF16, what the file has; see storage.h
   DType stored = DType::kInvalid;
-  int32_t graph_value = -1;  // id in the graph that was cast, -1: none. Not written
+  int32_t graph_value = -1;  // id in the graph that was converted, -1: none. Not written
   // Of what a loop carries: the subprogram that has the loop, its body, and the ids in the graph of
   // what is written before the loop, of what an iteration begins with and of what it ends with. Not
   // written

@@ -131,7 +131,7 @@ std::set<int32_t> kept_constants(const StorageOptions& options, const WeightName
   for (size_t p = 0; p < used.size(); p++)
     if (!used[p])
       graph::throw_cast_error(5, "--keep-fp32 " + options.keep_fp32[p] +
-                                     ": no weight of the cast program has such a name" +
+                                     ": no weight of the converted program has such a name" +
                                      host::did_you_mean(options.keep_fp32[p], all));
   return kept;
 }

@@ -27,7 +27,7 @@ TuningSpec spec_of(const fb::Tuning& from) {
   if (from.dims()) to.dims.assign(from.dims()->begin(), from.dims()->end());
   for (uint32_t i = 0; from.instructions() && i < from.instructions()->size(); i++) {
     const fb::TunedInstruction& one = *from.instructions()->Get(i);
-    to.instructions.push_back({one.instruction(), text_of(one.choice()), one.parts(),
+    to.instructions.push_back({one.instruction(), text_of(one.variant()), one.parts(),
                                one.nanoseconds(), one.model_nanoseconds()});
   }
   return to;
@@ -42,7 +42,7 @@ std::vector<uint8_t> encode_tunings(const std::vector<TuningSpec>& tunings) {
     std::vector<flatbuffers::Offset<fb::TunedInstruction>> instructions;
     for (const TunedInstructionSpec& one : tuning.instructions)
       instructions.push_back(fb::CreateTunedInstruction(
-          builder, one.instruction, builder.CreateSharedString(one.choice), one.parts,
+          builder, one.instruction, builder.CreateSharedString(one.variant), one.parts,
           one.nanoseconds, one.model_nanoseconds));
     const auto gpu = builder.CreateString(tuning.gpu),
                producer = builder.CreateString(tuning.producer);

@@ -9,7 +9,7 @@ namespace ingot::cast {
 
 struct TunedInstructionSpec {
   uint32_t instruction = 0;
-  std::string choice;
+  std::string variant;
   uint32_t parts = 1;
   float nanoseconds = 0, model_nanoseconds = 0;
 };

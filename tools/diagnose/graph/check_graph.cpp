@@ -85,14 +85,14 @@ bool makes_value(const graph::SourceNode& source, const std::string& value) {
          (value.size() == made.size() || value[made.size()] == '/');
 }
 
-std::optional<Tensor> GraphJudge::known(const Model& model, ValueId id) const {
-  if (const Tensor* tensor = truth(id)) return *tensor;
+std::optional<Tensor> GraphChecker::known(const Model& model, ValueId id) const {
+  if (const Tensor* tensor = reference_values(id)) return *tensor;
   const graph::Constant* constant = model.constant(id);
   if (!constant) return std::nullopt;
   return Tensor{constant->dims, passes::numbers(*constant)};
 }
 
-void GraphJudge::observe(const std::string& pass, Model& model) {
+void GraphChecker::observe(const std::string& pass, Model& model) {
   if (!started_) {
     start(model);
     return;
@@ -102,12 +102,12 @@ void GraphJudge::observe(const std::string& pass, Model& model) {
   place_ports(model);
   fresh_.clear();
   changed_.clear();
-  judge_graph(pass, model, model.graph);
+  check_graph(pass, model, model.graph);
   forget_unused(model);
 }
 
-bool GraphJudge::compute(const Model& model, const Node& node, std::map<ValueId, Tensor>* results,
-                         std::string* why) {
+bool GraphChecker::compute(const Model& model, const Node& node, std::map<ValueId, Tensor>* results,
+                           std::string* why) {
   std::vector<std::optional<Tensor>> inputs;
   for (const ValueId id : node.inputs) {
     if (id >= 0 && !is_known(model, id)) {
@@ -117,7 +117,7 @@ bool GraphJudge::compute(const Model& model, const Node& node, std::map<ValueId,
   }
   try {
     reference::Evaluator evaluator(model, bindings_here(model),
-                                   [&](ValueId id) { return truth_.find(id); });
+                                   [&](ValueId id) { return reference_values_.find(id); });
     evaluator.run(node);
     for (const ValueId id : node.outputs)
       if (id >= 0) (*results)[id] = evaluator.take(id);
@@ -135,7 +135,7 @@ bool GraphJudge::compute(const Model& model, const Node& node, std::map<ValueId,
 }
 
 /// With the symbols whose measure is known.
-std::map<std::string, int64_t> GraphJudge::bindings_here(const Model& model) const {
+std::map<std::string, int64_t> GraphChecker::bindings_here(const Model& model) const {
   std::map<std::string, int64_t> all = bindings_;
   for (const auto& [name, symbol] : model.measured)
     if (const auto by = known(model, symbol.by); by && by->at.size() == 1)
@@ -143,17 +143,17 @@ std::map<std::string, int64_t> GraphJudge::bindings_here(const Model& model) con
   return all;
 }
 
-double GraphJudge::rounding(const Model& model, const Node& node) const {
+double GraphChecker::rounding(const Model& model, const Node& node) const {
   double most = 0;
   for (const ValueId id : node.inputs) {
     if (id < 0 || model.values[size_t(id)].dtype != DType::kF32) continue;
-    if (const Tensor* tensor = truth(id)) most = std::max(most, magnitude(*tensor));
+    if (const Tensor* tensor = reference_values(id)) most = std::max(most, magnitude(*tensor));
   }
   return most * kRounding;
 }
 
-std::vector<uint32_t> GraphJudge::sources_of(const Model& model, const Node& node,
-                                             ValueId output) const {
+std::vector<uint32_t> GraphChecker::sources_of(const Model& model, const Node& node,
+                                               ValueId output) const {
   std::vector<uint32_t> all = node.sources;
   const std::string name = output < 0 ? "" : model.values[size_t(output)].name;
   const auto makes = [&](uint32_t source) {
@@ -169,12 +169,12 @@ std::vector<uint32_t> GraphJudge::sources_of(const Model& model, const Node& nod
   return all;
 }
 
-bool GraphJudge::is_unchanged(const Model& model, const Node& node) const {
+bool GraphChecker::is_unchanged(const Model& model, const Node& node) const {
   const auto key =
       std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId id) { return id >= 0; });
   if (key == node.outputs.end()) return true;
-  const auto before = judged_.find(*key);
-  if (before == judged_.end() || !same_node(before->second.node, node)) return false;
+  const auto before = checked_.find(*key);
+  if (before == checked_.end() || !same_node(before->second.node, node)) return false;
   for (size_t i = 0; i < node.inputs.size(); i++) {
     const ValueId id = node.inputs[i];
     if (id >= 0 && model.values[size_t(id)].constant != before->second.constants[i]) return false;
@@ -182,96 +182,97 @@ bool GraphJudge::is_unchanged(const Model& model, const Node& node) const {
   return true;
 }
 
-void GraphJudge::judge_value(const std::string& pass, const Model& model, const Node& node,
-                             ValueId id, Tensor found) {
-  const Tensor* truth = truth_.find(id);
-  if (!truth) {
+void GraphChecker::check_value(const std::string& pass, const Model& model, const Node& node,
+                               ValueId id, Tensor found) {
+  const Tensor* reference_values = reference_values_.find(id);
+  if (!reference_values) {
     fresh_[id] = sources_of(model, node, id);
-    truth_.set(id, std::move(found));
+    reference_values_.set(id, std::move(found));
     return;
   }
   Limits limits = limits_;
   limits.winograd = true;
-  const Measure m =
-      measure(*truth, found, model.values[size_t(id)].dtype, limits, rounding(model, node));
+  const Measure m = measure(*reference_values, found, model.values[size_t(id)].dtype, limits,
+                            rounding(model, node));
   if (!m.passed) blame(pass, model, node, id, m);
 }
 
-void GraphJudge::blame(const std::string& pass, const Model& model, const Node& node, ValueId id,
-                       const Measure& m) {
+void GraphChecker::blame(const std::string& pass, const Model& model, const Node& node, ValueId id,
+                         const Measure& m) {
   if (wrong_pass_) return;
-  Departure d;
+  Divergence d;
   d.pass = pass, d.time = times_[pass];
   d.op = node.op, d.node = node.name;
   d.value = model.values[size_t(id)].name;
-  if (const Tensor* truth = truth_.find(id)) d.dims = truth->dims;
+  if (const Tensor* reference_values = reference_values_.find(id)) d.dims = reference_values->dims;
   d.sources = sources_of(model, node, id);
   d.measure = m;
-  d.iterations = truth_.at();
+  d.iterations = reference_values_.at();
   wrong_pass_ = std::move(d);
 }
 
-void GraphJudge::judge_node(const std::string& pass, const Model& model, const Node& node) {
+void GraphChecker::check_node(const std::string& pass, const Model& model, const Node& node) {
   const auto key =
       std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId id) { return id >= 0; });
   if (key == node.outputs.end()) return;
   if (!changed_.count(*key)) {  // else it was found changed in an iteration before this one
     if (is_unchanged(model, node)) return;
     changed_.insert(*key);
-    Judged judged;
-    judged.node = node;
+    CheckedNode checked;
+    checked.node = node;
     for (const ValueId id : node.inputs)
-      judged.constants.push_back(id < 0 ? nullptr : model.values[size_t(id)].constant);
-    judged_[*key] = std::move(judged);
+      checked.constants.push_back(id < 0 ? nullptr : model.values[size_t(id)].constant);
+    checked_[*key] = std::move(checked);
   }
   std::map<ValueId, Tensor> results;
   std::string why;
   if (!compute(model, node, &results, &why)) {
-    notes_.insert(node.op + " '" + node.name + "' was not judged: " + why);
+    notes_.insert(node.op + " '" + node.name + "' was not checked: " + why);
     return;
   }
-  nodes_judged_++;
+  nodes_checked_++;
   for (const ValueId id : node.outputs)
-    if (id >= 0) judge_value(pass, model, node, id, std::move(results.at(id)));
+    if (id >= 0) check_value(pass, model, node, id, std::move(results.at(id)));
 }
 
-std::shared_ptr<graph::Graph> GraphJudge::taken_branch(const Model& model, const Node& node) const {
+std::shared_ptr<graph::Graph> GraphChecker::taken_branch(const Model& model,
+                                                         const Node& node) const {
   const std::optional<Tensor> condition = known(model, node.inputs[0]);
   if (!condition || condition->at.empty()) return nullptr;
   return node.subgraph(condition->at[0] != 0 ? "then_branch" : "else_branch");
 }
 
-void GraphJudge::judge_branch(const std::string& pass, const Model& model, const Node& node) {
+void GraphChecker::check_branch(const std::string& pass, const Model& model, const Node& node) {
   const auto branch = taken_branch(model, node);
   if (!branch) return;
-  judge_graph(pass, model, *branch);
+  check_graph(pass, model, *branch);
   for (size_t i = 0; i < node.outputs.size() && !wrong_pass_; i++) {
     if (node.outputs[i] < 0) continue;
     if (std::optional<Tensor> result = known(model, branch->outputs[i]))
-      judge_value(pass, model, node, node.outputs[i], std::move(*result));
+      check_value(pass, model, node, node.outputs[i], std::move(*result));
   }
 }
 
-void GraphJudge::judge_graph(const std::string& pass, const Model& model,
-                             const graph::Graph& graph) {
+void GraphChecker::check_graph(const std::string& pass, const Model& model,
+                               const graph::Graph& graph) {
   for (const Node& node : graph.nodes) {
     if (wrong_pass_) return;
     if (node.dead) continue;
     if (node.op == "If")
-      judge_branch(pass, model, node);
+      check_branch(pass, model, node);
     else if (node.op == "Loop")
-      judge_loop(pass, model, node);
+      check_loop(pass, model, node);
     else
-      judge_node(pass, model, node);
+      check_node(pass, model, node);
   }
 }
 
-/// Ports that a pass gave another layout are the truth too, in their new order.
-void GraphJudge::place_ports(const Model& model) {
+/// Ports that a pass gave another layout are the reference values too, in their new order.
+void GraphChecker::place_ports(const Model& model) {
   const auto place = [&](ValueId id, const Tensor& source) {
     const graph::Value& value = model.values[size_t(id)];
-    if (truth_.find(id) || value.constant) return;
-    truth_.set(
+    if (reference_values_.find(id) || value.constant) return;
+    reference_values_.set(
         id, value.layout == "NHWC" && source.dims.size() >= 3 ? to_channels_last(source) : source);
   };
   for (const ValueId id : model.graph.inputs) {
@@ -284,11 +285,11 @@ void GraphJudge::place_ports(const Model& model) {
   }
 }
 
-void GraphJudge::forget_unused(const Model& model) {
+void GraphChecker::forget_unused(const Model& model) {
   std::set<ValueId> used;
   collect(model.graph, &used);
-  truth_.forget_all_but(used);
-  std::erase_if(judged_, [&](const auto& entry) { return !used.count(entry.first); });
+  reference_values_.forget_all_but(used);
+  std::erase_if(checked_, [&](const auto& entry) { return !used.count(entry.first); });
 }
 
 }  // namespace ingot::compare

@@ -1,10 +1,11 @@
-// tools/diagnose/graph/check_graph.h - watches a model while it is cast and judges every pass by
-// the numbers of the source. After the import every node is computed in double, in the source's
-// order: these numbers are the truth. After each pass the nodes that it changed are computed alone,
-// their operands taken from the truth, and compared with it, so an error shows at the node that
-// makes it and nowhere behind. What a pass adds joins the truth once the pass was found right.
-// Nodes in the body of a loop are computed and judged in each iteration that is kept: the first and
-// the last, and as many after the first as fit in the memory for it.
+// tools/diagnose/graph/check_graph.h - watches a model while it is converted and checks every pass
+// by the numbers of the source. After the import every node is computed in double, in the source's
+// order: these numbers are the reference values. After each pass the nodes that it changed are
+// computed alone, their operands taken from the reference values, and compared with it, so an error
+// shows at the node that makes it and nowhere behind. What a pass adds joins the reference values
+// once the pass was found right. Nodes in the body of a loop are computed and checked in each
+// iteration that is kept: the first and the last, and as many after the first as fit in the memory
+// for it.
 #pragma once
 #include <functional>
 #include <map>
@@ -27,7 +28,7 @@ using graph::Node;
 bool makes_value(const graph::SourceNode& source, const std::string& value);
 
 /// The node of the graph where a result goes wrong.
-struct Departure {
+struct Divergence {
   std::string pass;           // "import", or the pass, "fold affine"
   uint32_t time = 1;          // a pass may run several times
   std::string op, node;       // of the graph after that pass
@@ -50,14 +51,14 @@ struct SourceState {
   int depth = 0;              // of nested branches and loops
 };
 
-class GraphJudge {
+class GraphChecker {
  public:
-  GraphJudge(std::map<std::string, Tensor> inputs, Limits limits)
+  GraphChecker(std::map<std::string, Tensor> inputs, Limits limits)
       : inputs_(std::move(inputs)), limits_(limits) {}
 
   /// What stands for a value whose operator the reference cannot compute. May be left empty.
   std::function<std::optional<Tensor>(const std::string& name)> fallback;
-  /// Reference results by name of a source value (mid: and out: of a golden): the import is judged
+  /// Reference results by name of a source value (mid: and out: of a golden): the import is checked
   /// by them.
   std::map<std::string, Tensor> expected;
   // strides of those that are stored thinned
@@ -68,32 +69,34 @@ class GraphJudge {
   void observe(const std::string& pass, Model& model);
 
   bool started() const { return started_; }
-  /// The first pass that went wrong; nothing is judged behind it.
-  const std::optional<Departure>& wrong_pass() const { return wrong_pass_; }
-  const std::optional<Departure>& wrong_import() const { return wrong_import_; }
+  /// The first pass that went wrong; nothing is checked behind it.
+  const std::optional<Divergence>& wrong_pass() const { return wrong_pass_; }
+  const std::optional<Divergence>& wrong_import() const { return wrong_import_; }
   /// Source nodes that may be the wrong one where the golden has too few intermediates to tell.
   const std::vector<uint32_t>& suspects() const { return suspects_; }
   uint32_t compared_with_golden() const { return compared_with_golden_; }
   /// Sentences: operators that the reference lacks.
   const std::set<std::string>& notes() const { return notes_; }
-  uint32_t nodes_judged() const { return nodes_judged_; }
+  uint32_t nodes_checked() const { return nodes_checked_; }
   const std::vector<SourceState>& source() const { return source_; }
   const std::map<std::string, int64_t>& bindings() const { return bindings_; }
 
-  /// The truth about a value of the graph after the last pass, or null.
-  const Tensor* truth(ValueId id) const { return truth_.find(id); }
+  /// The reference values of a value of the graph after the last pass, or null.
+  const Tensor* reference_values(ValueId id) const { return reference_values_.find(id); }
   /// The same in an iteration of the loops around it.
-  const Tensor* truth(ValueId id, const Iterations& at) const { return truth_.find(id, at); }
-  /// Whether these iterations are among those that are judged.
-  bool is_kept(const Iterations& at) const { return truth_.is_kept(at); }
-  /// Values whose truth is known, in some iteration at least.
-  std::set<ValueId> known_values() const { return truth_.ids(); }
-  /// The truth about outputs of the source by name.
+  const Tensor* reference_values(ValueId id, const Iterations& at) const {
+    return reference_values_.find(id, at);
+  }
+  /// Whether these iterations are among those that are checked.
+  bool is_kept(const Iterations& at) const { return reference_values_.is_kept(at); }
+  /// Values whose reference values are known, in some iteration at least.
+  std::set<ValueId> known_values() const { return reference_values_.ids(); }
+  /// The reference values of outputs of the source by name.
   const std::map<std::string, Tensor>& outputs() const { return outputs_; }
 
  private:
   /// A node as it was when last computed, with the constants that it read.
-  struct Judged {
+  struct CheckedNode {
     Node node;
     std::vector<std::shared_ptr<const graph::Constant>> constants;
   };
@@ -107,18 +110,18 @@ class GraphJudge {
   std::optional<int64_t> most_trips(const Model& model, const Node& node) const;
   std::map<std::string, int64_t> bindings_here(const Model& model) const;
   std::shared_ptr<graph::Graph> taken_branch(const Model& model, const Node& node) const;
-  void judge_import(const Model& model);
+  void check_import(const Model& model);
   void find_suspects(ValueId wrong, const std::set<ValueId>& right);
-  void judge_graph(const std::string& pass, const Model& model, const graph::Graph& graph);
-  void judge_node(const std::string& pass, const Model& model, const Node& node);
-  void judge_value(const std::string& pass, const Model& model, const Node& node, ValueId id,
+  void check_graph(const std::string& pass, const Model& model, const graph::Graph& graph);
+  void check_node(const std::string& pass, const Model& model, const Node& node);
+  void check_value(const std::string& pass, const Model& model, const Node& node, ValueId id,
                    Tensor found);
-  void judge_branch(const std::string& pass, const Model& model, const Node& node);
-  void judge_loop(const std::string& pass, const Model& model, const Node& node);
-  void judge_trips(const std::string& pass, const Model& model, const Node& node, int64_t trips);
-  void judge_iteration(const std::string& pass, const Model& model, const Node& node,
+  void check_branch(const std::string& pass, const Model& model, const Node& node);
+  void check_loop(const std::string& pass, const Model& model, const Node& node);
+  void check_trips(const std::string& pass, const Model& model, const Node& node, int64_t trips);
+  void check_iteration(const std::string& pass, const Model& model, const Node& node,
                        int64_t iteration);
-  void judge_results(const std::string& pass, const Model& model, const Node& node, int64_t trips);
+  void check_results(const std::string& pass, const Model& model, const Node& node, int64_t trips);
   void blame(const std::string& pass, const Model& model, const Node& node, ValueId id,
              const Measure& m);
   bool is_unchanged(const Model& model, const Node& node) const;
@@ -126,10 +129,10 @@ class GraphJudge {
   void forget_unused(const Model& model);
   bool compute(const Model& model, const Node& node, std::map<ValueId, Tensor>* results,
                std::string* why);
-  /// Truth or constant; null when neither.
+  /// ReferenceValues or constant; null when neither.
   std::optional<Tensor> known(const Model& model, ValueId id) const;
   bool is_known(const Model& model, ValueId id) const {
-    return truth_.find(id) || model.constant(id);
+    return reference_values_.find(id) || model.constant(id);
   }
   double rounding(const Model& model, const Node& node) const;
   std::vector<uint32_t> sources_of(const Model& model, const Node& node, ValueId output) const;
@@ -139,11 +142,11 @@ class GraphJudge {
   bool started_ = false;
   std::map<std::string, int64_t> bindings_;
   std::map<std::string, uint32_t> times_;
-  Truth truth_;
+  ReferenceValues reference_values_;
   // of loops, by the loops around and the counter
   std::map<std::pair<Iterations, ValueId>, int64_t> trips_;
-  std::map<ValueId, Judged> judged_;  // by first output
-  // keys of judged_ that the pass at hand changed
+  std::map<ValueId, CheckedNode> checked_;  // by first output
+  // keys of checked_ that the pass at hand changed
   std::set<ValueId> changed_;
   std::set<const Node*> listed_;  // in source_
   // made by the pass at hand: the sources behind it
@@ -153,8 +156,8 @@ class GraphJudge {
   std::vector<SourceState> source_;
   std::set<std::string> notes_;
   std::vector<uint32_t> suspects_;
-  std::optional<Departure> wrong_pass_, wrong_import_;
-  uint32_t nodes_judged_ = 0, compared_with_golden_ = 0;
+  std::optional<Divergence> wrong_pass_, wrong_import_;
+  uint32_t nodes_checked_ = 0, compared_with_golden_ = 0;
 };
 
 }  // namespace ingot::compare

@@ -4,7 +4,7 @@
 
 namespace ingot::compare {
 
-const Tensor* Truth::find(ValueId id, Iterations at) const {
+const Tensor* ReferenceValues::find(ValueId id, Iterations at) const {
   for (;;) {
     const auto frame = frames_.find(at);
     if (frame != frames_.end()) {
@@ -16,20 +16,20 @@ const Tensor* Truth::find(ValueId id, Iterations at) const {
   }
 }
 
-const Tensor* Truth::find_here(ValueId id) const {
+const Tensor* ReferenceValues::find_here(ValueId id) const {
   const auto frame = frames_.find(at_);
   if (frame == frames_.end()) return nullptr;
   const auto found = frame->second.find(id);
   return found == frame->second.end() ? nullptr : &found->second;
 }
 
-void Truth::set(ValueId id, Tensor tensor) {
+void ReferenceValues::set(ValueId id, Tensor tensor) {
   Tensor& place = frames_[at_][id];
   if (!at_.empty()) elements_ += int64_t(tensor.at.size()) - int64_t(place.at.size());
   place = std::move(tensor);
 }
 
-void Truth::forget(int64_t iteration) {
+void ReferenceValues::forget(int64_t iteration) {
   Iterations first = at_, behind = at_;
   first.push_back(iteration);
   behind.push_back(iteration + 1);
@@ -39,7 +39,7 @@ void Truth::forget(int64_t iteration) {
   frames_.erase(begin, end);
 }
 
-void Truth::forget_all_but(const std::set<ValueId>& used) {
+void ReferenceValues::forget_all_but(const std::set<ValueId>& used) {
   for (auto& [at, frame] : frames_)
     std::erase_if(frame, [&, is_inner = !at.empty()](const auto& entry) {
       if (used.count(entry.first)) return false;
@@ -48,7 +48,7 @@ void Truth::forget_all_but(const std::set<ValueId>& used) {
     });
 }
 
-std::vector<int64_t> Truth::kept(ValueId id) const {
+std::vector<int64_t> ReferenceValues::kept(ValueId id) const {
   std::vector<int64_t> all;
   for (auto frame = frames_.upper_bound(at_); frame != frames_.end(); ++frame) {
     const Iterations& at = frame->first;
@@ -58,7 +58,7 @@ std::vector<int64_t> Truth::kept(ValueId id) const {
   return all;
 }
 
-std::set<ValueId> Truth::ids() const {
+std::set<ValueId> ReferenceValues::ids() const {
   std::set<ValueId> all;
   for (const auto& [at, frame] : frames_)
     for (const auto& [id, tensor] : frame) all.insert(id);

@@ -17,7 +17,7 @@ using Iterations = std::vector<int64_t>;
 
 /// Values have one id in the whole model, so loops side by side share the frames of their
 /// iterations.
-class Truth {
+class ReferenceValues {
  public:
   /// In the iterations that were entered, else in those around them; null when nobody knows.
   const Tensor* find(ValueId id) const { return find(id, at_); }

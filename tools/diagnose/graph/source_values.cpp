@@ -1,4 +1,4 @@
-// The start of a judgement: every node of the source in double, and the import against what a
+// The start of a check: every node of the source in double, and the import against what a
 // golden knows.
 #include <algorithm>
 
@@ -24,7 +24,7 @@ Tensor thinned(const Tensor& x, const std::vector<int64_t>& strides) {
 
 }  // namespace
 
-void GraphJudge::start(Model& model) {
+void GraphChecker::start(Model& model) {
   started_ = true;
   for (const ValueId id : model.graph.inputs) {
     if (model.constant(id)) continue;
@@ -33,7 +33,7 @@ void GraphJudge::start(Model& model) {
       notes_.insert("input '" + model.values[size_t(id)].name + "' has no value");
       continue;
     }
-    truth_.set(id, given->second);
+    reference_values_.set(id, given->second);
   }
   bind(model);
   compute_source(model, model.graph, 0);
@@ -41,12 +41,12 @@ void GraphJudge::start(Model& model) {
     output_order_.push_back(id);
     if (const auto result = known(model, id)) outputs_[model.values[size_t(id)].name] = *result;
   }
-  judge_import(model);
+  check_import(model);
 }
 
-void GraphJudge::bind(const Model& model) {
+void GraphChecker::bind(const Model& model) {
   for (const ValueId id : model.graph.inputs) {
-    const Tensor* given = truth_.find(id);
+    const Tensor* given = reference_values_.find(id);
     if (!given) continue;
     const graph::Dims& dims = model.values[size_t(id)].dims;
     for (size_t d = 0; d < dims.size() && d < given->dims.size(); d++) {
@@ -57,8 +57,8 @@ void GraphJudge::bind(const Model& model) {
   }
 }
 
-void GraphJudge::compute_branch(const Model& model, const Node& node, SourceState* state,
-                                int depth) {
+void GraphChecker::compute_branch(const Model& model, const Node& node, SourceState* state,
+                                  int depth) {
   const auto branch = taken_branch(model, node);
   if (!branch) {
     state->why_unknown = "its condition is not known";
@@ -69,13 +69,13 @@ void GraphJudge::compute_branch(const Model& model, const Node& node, SourceStat
     state->inputs.push_back(branch->outputs[i]);
     if (node.outputs[i] < 0) continue;
     if (std::optional<Tensor> result = known(model, branch->outputs[i]))
-      truth_.set(node.outputs[i], std::move(*result));
+      reference_values_.set(node.outputs[i], std::move(*result));
     else
       state->why_unknown = "its branch was not computed";
   }
 }
 
-void GraphJudge::compute_source(const Model& model, const graph::Graph& graph, int depth) {
+void GraphChecker::compute_source(const Model& model, const graph::Graph& graph, int depth) {
   for (const Node& node : graph.nodes) {
     if (node.dead) continue;
     SourceState state{node.op, node.name, node.inputs, node.outputs, node.sources, {}, "", depth};
@@ -87,34 +87,35 @@ void GraphJudge::compute_source(const Model& model, const graph::Graph& graph, i
       std::map<ValueId, Tensor> results;
       if (compute(model, node, &results, &state.why_unknown)) {
         state.why_unknown.clear();
-        for (auto& [id, tensor] : results) truth_.set(id, std::move(tensor));
-        Judged judged{node, {}};
+        for (auto& [id, tensor] : results) reference_values_.set(id, std::move(tensor));
+        CheckedNode checked{node, {}};
         for (const ValueId id : node.inputs)
-          judged.constants.push_back(id < 0 ? nullptr : model.values[size_t(id)].constant);
-        if (!results.empty()) judged_[results.begin()->first] = std::move(judged);
-        nodes_judged_++;
+          checked.constants.push_back(id < 0 ? nullptr : model.values[size_t(id)].constant);
+        if (!results.empty()) checked_[results.begin()->first] = std::move(checked);
+        nodes_checked_++;
       }
     }
     for (const ValueId id : node.outputs) {
       // In a loop the file would tell the last iteration alone.
-      if (id < 0 || truth_.find(id) || !fallback || !truth_.at().empty()) continue;
+      if (id < 0 || reference_values_.find(id) || !fallback || !reference_values_.at().empty())
+        continue;
       if (std::optional<Tensor> taken = fallback(model.values[size_t(id)].name))
-        truth_.set(id, std::move(*taken));
+        reference_values_.set(id, std::move(*taken));
     }
     if (!state.why_unknown.empty())
       notes_.insert(node.op + " '" + node.name + "' has no reference: " + state.why_unknown);
     const auto first = std::find_if(node.outputs.begin(), node.outputs.end(),
-                                    [&](ValueId id) { return truth_.find(id); });
-    if (first != node.outputs.end()) state.dims = truth_.find(*first)->dims;
+                                    [&](ValueId id) { return reference_values_.find(id); });
+    if (first != node.outputs.end()) state.dims = reference_values_.find(*first)->dims;
     if (listed_.insert(&node).second) source_.push_back(std::move(state));
   }
 }
 
-void GraphJudge::judge_import(const Model& model) {
+void GraphChecker::check_import(const Model& model) {
   std::set<ValueId> right;
   for (const SourceState& state : source_) {
     for (const ValueId id : state.outputs) {
-      const Tensor* found = truth(id);
+      const Tensor* found = reference_values(id);
       const auto want = id < 0 ? expected.end() : expected.find(model.values[size_t(id)].name);
       if (!found || want == expected.end()) continue;
       const auto strides = subsample.find(want->first);
@@ -124,7 +125,7 @@ void GraphJudge::judge_import(const Model& model) {
       compared_with_golden_++;
       if (m.passed) right.insert(id);
       if (m.passed || wrong_import_) continue;
-      Departure d;
+      Divergence d;
       d.pass = "import", d.op = state.op, d.node = state.name;
       d.value = want->first, d.dims = want->second.dims;
       d.measure = m;
@@ -142,7 +143,7 @@ void GraphJudge::judge_import(const Model& model) {
 }
 
 /// Nodes that the wrong value depends on and no right one does.
-void GraphJudge::find_suspects(ValueId wrong, const std::set<ValueId>& right) {
+void GraphChecker::find_suspects(ValueId wrong, const std::set<ValueId>& right) {
   std::map<ValueId, const SourceState*> maker;
   for (const SourceState& state : source_)
     for (const ValueId id : state.outputs)

@@ -103,21 +103,23 @@ class Watched {
   Look look_;
 };
 
-/// The truth about a value in the form of the file, or null where the shapes say that it is
-/// something else.
-const Tensor* truth_of(const ProgramQuestion& question, const Moment& moment,
-                       const ingot_tensor& tensor) {
-  const Tensor* truth = question.truth
-                            ? question.truth({moment.instruction, moment.value, moment.iterations})
-                            : nullptr;
-  return truth && same_shape(tensor, truth->dims) ? truth : nullptr;
+/// The reference values of a value in the form of the file, or null where the shapes say that it
+/// is something else.
+const Tensor* reference_values_of(const ProgramQuestion& question, const Moment& moment,
+                                  const ingot_tensor& tensor) {
+  const Tensor* reference_values =
+      question.reference_values
+          ? question.reference_values({moment.instruction, moment.value, moment.iterations})
+          : nullptr;
+  return reference_values && same_shape(tensor, reference_values->dims) ? reference_values
+                                                                        : nullptr;
 }
 
-class Judge {
+class Checker {
  public:
-  explicit Judge(const ProgramQuestion& question) : question_(question) {}
+  explicit Checker(const ProgramQuestion& question) : question_(question) {}
 
-  JudgedProgram run() {
+  CheckedProgram run() {
     run_chosen();
     run_naive();
     run_whole();
@@ -126,14 +128,14 @@ class Judge {
 
  private:
   using Place = std::pair<uint64_t, uint32_t>;  // instructions that ran before, output
-  using Field = Verdict JudgedInstruction::*;
+  using Field = Verdict CheckedInstruction::*;
 
   void declare(Engine& engine) {
     result_.instructions.resize(engine.summary().instruction_count);
     for (uint32_t i = 0; i < result_.instructions.size(); i++) {
       ingot_instruction from{};
       if (ingot_session_instruction(engine.session().get(), i, &from) != INGOT_OK) continue;
-      JudgedInstruction& to = result_.instructions[i];
+      CheckedInstruction& to = result_.instructions[i];
       to.op = from.op;
       to.name = from.name;
       to.sources.assign(from.source_nodes, from.source_nodes + from.source_count);
@@ -162,9 +164,9 @@ class Judge {
   }
 
   /// Whether it was right.
-  bool judge(Engine& engine, const Moment& moment, const Tensor& want, const Array& array,
+  bool check(Engine& engine, const Moment& moment, const Tensor& want, const Array& array,
              Field field, bool with_floor = true) {
-    JudgedInstruction& to = result_.instructions[moment.instruction];
+    CheckedInstruction& to = result_.instructions[moment.instruction];
     const Tensor found = compare::to_tensor(array);
     compare::Limits limits = question_.limits;
     limits.winograd = true;  // of one instruction alone: the wider row serves all
@@ -172,7 +174,7 @@ class Judge {
     if (with_floor && !m.passed)  // what rounding may cost is looked for only where it matters
       m = compare::measure(want, found, array.dtype, limits, floor_of(engine, moment.instruction));
     const bool is_worse = worsen(&(to.*field), m, moment);
-    if (!is_worse || field == &JudgedInstruction::whole_error) return m.passed;
+    if (!is_worse || field == &CheckedInstruction::whole_error) return m.passed;
     ingot_value_type type{};
     ingot_model_value(engine.model().get(), uint32_t(moment.value), &type);
     to.value = type.name;
@@ -188,35 +190,36 @@ class Judge {
     return question_.open.kernels ? question_.open.kernels : chosen_kernels();
   }
 
-  /// The chosen kernels; what they write is replaced by the truth where it is known.
+  /// The chosen kernels; what they write is replaced by the reference values where it is known.
   void run_chosen() {
     Watched watched(question_, chosen());
     declare(watched.engine());
     result_.isa = watched.engine().placement().isa;
     watched.run([&](const Moment& moment, const ingot_tensor& tensor) {
-      JudgedInstruction& to = result_.instructions[moment.instruction];
-      const Tensor* truth = truth_of(question_, moment, tensor);
+      CheckedInstruction& to = result_.instructions[moment.instruction];
+      const Tensor* reference_values = reference_values_of(question_, moment, tensor);
       if (!to.ran) result_.order.push_back(moment.instruction);
       to.ran = true;
       wanted_.resize(moment.at + 1, false);
       if (is_kept(moment)) {
-        if (judged_.insert(moment.instruction).second) to.known = true;
-        if (!truth) to.known = false;
+        if (checked_.insert(moment.instruction).second) to.known = true;
+        if (!reference_values) to.known = false;
         Array found = copy_out(tensor, "");
-        if (!truth ||
-            !judge(watched.engine(), moment, *truth, found, &JudgedInstruction::alone_error)) {
+        if (!reference_values || !check(watched.engine(), moment, *reference_values, found,
+                                        &CheckedInstruction::alone_error)) {
           wanted_[moment.at] = true;
           chosen_[{moment.at, moment.output}] = std::move(found);
         }
       } else {
         wanted_[moment.at] = true;
       }
-      if (truth) copy_in(compare::to_array(*truth, DType(tensor.dtype), "").bytes.data(), tensor);
+      if (reference_values)
+        copy_in(compare::to_array(*reference_values, DType(tensor.dtype), "").bytes.data(), tensor);
     });
   }
 
-  /// The naive kernels for instructions that went wrong, or whose truth nobody knows: is it the
-  /// program or the kernel?
+  /// The naive kernels for instructions that went wrong, or whose reference values nobody knows: is
+  /// it the program or the kernel?
   void run_naive() {
     if (chosen_.empty()) return;
     const KernelGate gate(question_.naive
@@ -225,25 +228,28 @@ class Judge {
                           wanted_);
     Watched watched(question_, gate.table());
     watched.run([&](const Moment& moment, const ingot_tensor& tensor) {
-      const Tensor* truth = truth_of(question_, moment, tensor);
+      const Tensor* reference_values = reference_values_of(question_, moment, tensor);
       const auto chosen = chosen_.find({moment.at, moment.output});
       if (chosen != chosen_.end()) {
         const Array found = copy_out(tensor, "");
-        if (truth) judge(watched.engine(), moment, *truth, found, &JudgedInstruction::cast_error);
-        judge(watched.engine(), moment, compare::to_tensor(found), chosen->second,
-              &JudgedInstruction::kernel_error);
+        if (reference_values)
+          check(watched.engine(), moment, *reference_values, found,
+                &CheckedInstruction::cast_error);
+        check(watched.engine(), moment, compare::to_tensor(found), chosen->second,
+              &CheckedInstruction::kernel_error);
       }
-      if (truth) copy_in(compare::to_array(*truth, DType(tensor.dtype), "").bytes.data(), tensor);
+      if (reference_values)
+        copy_in(compare::to_array(*reference_values, DType(tensor.dtype), "").bytes.data(), tensor);
     });
   }
 
   void run_whole() {
     Watched watched(question_, chosen());
     watched.run([&](const Moment& moment, const ingot_tensor& tensor) {
-      const Tensor* truth = truth_of(question_, moment, tensor);
-      if (truth && is_kept(moment))
-        judge(watched.engine(), moment, *truth, copy_out(tensor, ""),
-              &JudgedInstruction::whole_error, false);
+      const Tensor* reference_values = reference_values_of(question_, moment, tensor);
+      if (reference_values && is_kept(moment))
+        check(watched.engine(), moment, *reference_values, copy_out(tensor, ""),
+              &CheckedInstruction::whole_error, false);
     });
     for (uint32_t o = 0; o < watched.engine().summary().output_count; o++)
       result_.outputs.push_back(watched.engine().take_output(o));
@@ -251,10 +257,10 @@ class Judge {
   }
 
   const ProgramQuestion& question_;
-  JudgedProgram result_;
-  std::map<Place, Array> chosen_;  // what is wrong, or whose truth nobody knows
+  CheckedProgram result_;
+  std::map<Place, Array> chosen_;  // what is wrong, or whose reference values nobody knows
   std::vector<bool> wanted_;       // of the naive kernels, by the instructions that ran before
-  std::set<uint32_t> judged_;      // instructions, once at least
+  std::set<uint32_t> checked_;     // instructions, once at least
 };
 
 }  // namespace
@@ -294,7 +300,7 @@ void append_states(Engine* engine, std::vector<Array>* outputs) {
   }
 }
 
-JudgedProgram judge_program(const ProgramQuestion& question) { return Judge(question).run(); }
+CheckedProgram check_program(const ProgramQuestion& question) { return Checker(question).run(); }
 
 std::vector<Array> run_plainly(const ProgramQuestion& question, const SessionSettings& session) {
   Engine engine(question.file, question.open);

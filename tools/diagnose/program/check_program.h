@@ -1,9 +1,9 @@
 // tools/diagnose/program/check_program.h - a cast program, instruction by instruction, against the
-// numbers of its source. Each instruction is judged alone: after it ran, what it wrote is compared
-// and then replaced by the truth, so that nobody behind it computes with a wrong number. What is
-// wrong is computed again with the naive kernels in double: wrong there too, it was cast wrongly;
-// right there, it is the kernel. Branches run as their conditions say, and what is in a loop is
-// judged in every iteration whose truth was kept.
+// numbers of its source. Each instruction is checked alone: after it ran, what it wrote is compared
+// and then replaced by the reference values, so that nobody behind it computes with a wrong number.
+// What is wrong is computed again with the naive kernels in double: wrong there too, it was
+// converted wrongly; right there, it is the kernel. Branches run as their conditions say, and what
+// is in a loop is checked in every iteration whose reference values were kept.
 #pragma once
 #include <functional>
 #include <map>
@@ -23,25 +23,25 @@ struct Verdict : compare::Measure {
   compare::Iterations iterations;  // of the loops around it then
 };
 
-struct JudgedInstruction {
+struct CheckedInstruction {
   std::string op, name, kernel;  // kernel: of the chosen table
   std::vector<uint32_t> sources;
   std::vector<int64_t> dims;        // of the output that is worst
   std::string value;                // its name
-  bool ran = false, known = false;  // known: the truth about it is
-  Verdict alone_error;              // chosen kernels against the truth, operands true
-  // of what is wrong there: naive kernels against the truth, operands true
+  bool ran = false, known = false;  // known: the reference values of it are
+  Verdict alone_error;              // chosen kernels against the reference values, operands true
+  // of what is wrong there: naive kernels against the reference values, operands true
   Verdict cast_error;
-  // chosen kernels against the naive ones, where that is wrong or nobody knows the truth
+  // chosen kernels against the naive ones, where that is wrong or nobody knows the reference values
   Verdict kernel_error;
-  // chosen kernels in a run of their own against the truth: what has gathered up to here
+  // chosen kernels in a run of their own against the reference values: what has gathered up to here
   Verdict whole_error;
 };
 
-struct JudgedProgram {
-  std::vector<JudgedInstruction> instructions;  // by index in the file
-  std::vector<uint32_t> order;                  // as they first ran
-  std::vector<host::Array> outputs;             // of the run of their own, states behind them
+struct CheckedProgram {
+  std::vector<CheckedInstruction> instructions;  // by index in the file
+  std::vector<uint32_t> order;                   // as they first ran
+  std::vector<host::Array> outputs;              // of the run of their own, states behind them
   std::string isa;
   bool winograd = false;
 };
@@ -66,8 +66,9 @@ struct ProgramQuestion {
   std::map<std::string, int64_t> bindings;
   std::vector<host::Array> inputs;  // by input of the file
   std::vector<StateBefore> states;
-  std::function<const compare::Tensor*(const Written&)> truth;  // null where nobody knows
-  // whether the truth about these iterations is
+  std::function<const compare::Tensor*(const Written&)>
+      reference_values;  // null where nobody knows
+  // whether the reference values of these iterations are
   std::function<bool(const compare::Iterations&)> is_kept;
   const LoopNest* loops = nullptr;  // of the file
   compare::Limits limits;
@@ -81,7 +82,7 @@ std::vector<StateBefore> states_of(Engine* engine);
 void append_states(Engine* engine, std::vector<host::Array>* outputs);
 
 /// @throws Failure.
-JudgedProgram judge_program(const ProgramQuestion& question);
+CheckedProgram check_program(const ProgramQuestion& question);
 
 /// Outputs and states of a run as a user makes it: no values kept, `session` as asked for.
 std::vector<host::Array> run_plainly(const ProgramQuestion& question,

@@ -18,7 +18,7 @@ namespace ingot::cli {
 namespace {
 
 using check::Golden;
-using compare::GraphJudge;
+using compare::GraphChecker;
 using compare::Tensor;
 using host::Array;
 
@@ -37,13 +37,13 @@ Tensor channels_second(const Tensor& x) {
 
 class Finder {
  public:
-  explicit Finder(const DepartureQuestion& question) : q_(question), options_(question.options) {}
+  explicit Finder(const DivergenceQuestion& question) : q_(question), options_(question.options) {}
 
-  DepartureAnswer run() {
+  DivergenceAnswer run() {
     if (q_.file.empty()) cast_now();
     ask_golden();
-    judge_casting();
-    judge_instructions();
+    check_conversion();
+    check_instructions();
     check_outputs();
     find_uncompared();
     conclude();
@@ -55,7 +55,7 @@ class Finder {
 
   void cast_now() {
     cast_ = std::make_unique<host::TemporaryPath>(".ingot");
-    cast::write_file(cast::cast_source(q_.source, options_).file, cast_->path());
+    cast::write_file(cast::convert_source(q_.source, options_).file, cast_->path());
   }
 
   /// Inputs of the step to look at: of a stream the first step that is wrong, else the first.
@@ -79,13 +79,13 @@ class Finder {
       states_ = states_of(&engine);
       bindings_ = engine.bindings();
       a_.notes.push_back(
-          "no golden: the import cannot be judged, inputs are made as ingot bench makes them");
+          "no golden: the import cannot be checked, inputs are made as ingot bench makes them");
       return;
     }
     golden_ = check::read_golden(q_.golden, engine.input_names(), engine.output_names());
     a_.has_golden = !golden_.outputs.empty() || !golden_.intermediates.empty();
     if (!a_.has_golden)
-      a_.notes.push_back(q_.golden + ": has inputs only, so the import cannot be judged");
+      a_.notes.push_back(q_.golden + ": has inputs only, so the import cannot be checked");
     find_step(engine);
   }
 
@@ -171,40 +171,40 @@ class Finder {
                : t;
   }
 
-  void judge_casting() {
+  void check_conversion() {
     std::map<std::string, Tensor> inputs;
     for (const Array& array : inputs_) inputs[array.name] = in_source_order(array);
     for (const StateBefore& state : states_)
       inputs.emplace(state.array.name, compare::to_tensor(state.array));
     compare::Limits limits;
     limits.rtol = q_.rtol, limits.atol = q_.atol;
-    judge_ = std::make_unique<GraphJudge>(std::move(inputs), limits);
-    judge_->spread = golden_.spread;
-    judge_->subsample = golden_.subsample;
-    judge_->fallback = [this](const std::string& name) { return taken_from_file(name); };
-    for (const Array& array : expected_) judge_->expected[array.name] = in_source_order(array);
+    checker_ = std::make_unique<GraphChecker>(std::move(inputs), limits);
+    checker_->spread = golden_.spread;
+    checker_->subsample = golden_.subsample;
+    checker_->fallback = [this](const std::string& name) { return taken_from_file(name); };
+    for (const Array& array : expected_) checker_->expected[array.name] = in_source_order(array);
     for (const Array& array : intermediates_)
-      judge_->expected.emplace(array.name, compare::to_tensor(array));
+      checker_->expected.emplace(array.name, compare::to_tensor(array));
     const passes::Observer plant = options_.observe;
     options_.observe = [&](const std::string& pass, graph::Model& model) {
       if (plant) plant(pass, model);
-      if (!judge_->started()) require_same_inputs(model);
-      if (!judge_->started())
+      if (!checker_->started()) require_same_inputs(model);
+      if (!checker_->started())
         for (const graph::ValueId id : model.graph.outputs)
           source_outputs_.push_back(model.values[size_t(id)].name);
-      judge_->observe(pass, model);
+      checker_->observe(pass, model);
       a_.source_nodes = model.source_nodes;
-      a_.passes_judged++;
+      a_.passes_checked++;
       remember_names(model);
     };
-    fresh_ = cast::cast_source(q_.source, options_).file;
+    fresh_ = cast::convert_source(q_.source, options_).file;
     options_.observe = plant;
-    a_.passes_judged -= a_.passes_judged > 0;  // the import is none
-    a_.source = judge_->source();
-    a_.suspects = judge_->suspects();
-    a_.import_compared = judge_->compared_with_golden();
-    a_.nodes_judged = judge_->nodes_judged();
-    a_.notes.insert(a_.notes.end(), judge_->notes().begin(), judge_->notes().end());
+    a_.passes_checked -= a_.passes_checked > 0;  // the import is none
+    a_.source = checker_->source();
+    a_.suspects = checker_->suspects();
+    a_.import_compared = checker_->compared_with_golden();
+    a_.nodes_checked = checker_->nodes_checked();
+    a_.notes.insert(a_.notes.end(), checker_->notes().begin(), checker_->notes().end());
   }
 
   /// The file of another source would be compared with nothing.
@@ -221,7 +221,7 @@ class Finder {
       for (const Array& array : inputs_) names.push_back(array.name);
       host::fail(host::Exit::kMismatch,
                  q_.source + ": input '" + name + "' is not among the inputs of " + file() +
-                     host::did_you_mean(name, names) + "; was it cast from this source?");
+                     host::did_you_mean(name, names) + "; was it converted from this source?");
     }
   }
 
@@ -229,10 +229,10 @@ class Finder {
     by_name_.clear();
     hollow_.clear();
     std::set<std::string> twice;
-    for (const graph::ValueId id : judge_->known_values()) {
+    for (const graph::ValueId id : checker_->known_values()) {
       const std::string& name = model.values[size_t(id)].name;
       if (!name.empty() && !by_name_.emplace(name, id).second) twice.insert(name);
-      if (taken_.count(name)) hollow_.insert(judge_->truth(id));
+      if (taken_.count(name)) hollow_.insert(checker_->reference_values(id));
     }
     for (const std::string& name : twice) by_name_.erase(name);
   }
@@ -270,8 +270,8 @@ class Finder {
     return values;
   }
 
-  /// Whether the file holds the program that casting makes now; then its values are known by their
-  /// place.
+  /// Whether the file holds the program that conversion makes now; then its values are known by
+  /// their place.
   bool same_program() {
     const host::TemporaryPath path(".ingot");
     cast::write_file(fresh_, path.path());
@@ -284,11 +284,13 @@ class Finder {
       a_.is_fresh_cast = weights == read_part(made, INGOT_PART_WEIGHTS, i);
     }
     if (!same)
-      a_.notes.push_back(file() + ": is not the program that this version casts from " + q_.source +
+      a_.notes.push_back(file() + ": is not the program that this version converts from " +
+                         q_.source +
                          " with these options; its values are matched by name (repeat the options "
                          "of its conversion)");
     else if (!a_.is_fresh_cast)
-      a_.notes.push_back(file() + ": has other weights than this version casts from " + q_.source);
+      a_.notes.push_back(file() + ": has other weights than this version converts from " +
+                         q_.source);
     return same;
   }
 
@@ -316,53 +318,58 @@ class Finder {
     return all;
   }
 
-  /// What a value of the program that casting makes now holds when `written` says.
-  const Tensor* truth_by_place(const Written& written) const {
+  /// What a value of the program that conversion makes now holds when `written` says.
+  const Tensor* reference_by_place(const Written& written) const {
     const cast::ValueSpec& value = fresh_.program.values[size_t(written.value)];
-    if (value.carried_in < 0) return judge_->truth(value.graph_value, written.iterations);
+    if (value.carried_in < 0)
+      return checker_->reference_values(value.graph_value, written.iterations);
     if (loops_->owner(written.instruction) == uint32_t(value.carried_in))  // before the loop
-      return judge_->truth(value.first_value, written.iterations);
+      return checker_->reference_values(value.first_value, written.iterations);
     // another branch, which has no loop
     if (!loops_->is_inside(written.instruction, uint32_t(value.body)))
-      return judge_->truth(value.graph_value, written.iterations);
+      return checker_->reference_values(value.graph_value, written.iterations);
     compare::Iterations at = written.iterations;
     at.resize(loops_->depth(uint32_t(value.body)));
-    if (const Tensor* next = judge_->truth(value.next_value, at)) return next;
+    if (const Tensor* next = checker_->reference_values(value.next_value, at)) return next;
     at.back()++;  // not kept, but for what the next iteration begins with
-    return value.body_value < 0 || !judge_->is_kept(at) ? nullptr
-                                                        : judge_->truth(value.body_value, at);
+    return value.body_value < 0 || !checker_->is_kept(at)
+               ? nullptr
+               : checker_->reference_values(value.body_value, at);
   }
 
-  const Tensor* truth_by_name(const Engine& names, const Written& written) const {
+  const Tensor* reference_by_name(const Engine& names, const Written& written) const {
     if (loops_->is_written_twice(written.value)) return nullptr;
     ingot_value_type type{};
     ingot_model_value(names.model().get(), uint32_t(written.value), &type);
     const auto at = by_name_.find(type.name);
-    return at == by_name_.end() ? nullptr : judge_->truth(at->second, written.iterations);
+    return at == by_name_.end() ? nullptr
+                                : checker_->reference_values(at->second, written.iterations);
   }
 
-  void judge_instructions() {
+  void check_instructions() {
     const bool by_place = same_program();
     const Engine names(file(), q_.open);
     loops_ = std::make_unique<LoopNest>(file());
     ProgramQuestion p = program_question();
     p.loops = loops_.get();
-    p.is_kept = [&](const compare::Iterations& at) { return judge_->is_kept(at); };
+    p.is_kept = [&](const compare::Iterations& at) { return checker_->is_kept(at); };
     const std::map<int32_t, std::string> states = state_outputs(names);
-    p.truth = [&](const Written& written) -> const Tensor* {
+    p.reference_values = [&](const Written& written) -> const Tensor* {
       if (const auto state = states.find(written.value); state != states.end()) {
-        const auto next = judge_->outputs().find(state->second);
-        if (next == judge_->outputs().end()) return nullptr;
+        const auto next = checker_->outputs().find(state->second);
+        if (next == checker_->outputs().end()) return nullptr;
         if (!taken_.count(state->second)) by_source_.insert(written.instruction);
         return &next->second;
       }
-      const Tensor* truth = by_place ? truth_by_place(written) : truth_by_name(names, written);
-      if (truth && !hollow_.count(truth)) by_source_.insert(written.instruction);
-      return truth;
+      const Tensor* reference_values =
+          by_place ? reference_by_place(written) : reference_by_name(names, written);
+      if (reference_values && !hollow_.count(reference_values))
+        by_source_.insert(written.instruction);
+      return reference_values;
     };
-    a_.program = judge_program(p);
+    a_.program = check_program(p);
     winograd_ = a_.program.winograd;
-    for (const JudgedInstruction& i : a_.program.instructions) {
+    for (const CheckedInstruction& i : a_.program.instructions) {
       a_.instructions_ran += i.ran;
       a_.instructions_known += i.known;
     }
@@ -375,13 +382,14 @@ class Finder {
       if (const Array* want = find_array(expected_, found.name)) {
         a_.outputs.push_back(check_one(*want, found));
       } else if (expected_.empty()) {
-        const auto truth = judge_->outputs().find(found.name);
-        if (truth == judge_->outputs().end()) continue;
+        const auto reference_values = checker_->outputs().find(found.name);
+        if (reference_values == checker_->outputs().end()) continue;
         Array have = compare::to_array(in_source_order(found), found.dtype, found.name);
         a_.outputs.push_back(
-            {check::compare(found.name, compare::to_array(truth->second, found.dtype, found.name),
+            {check::compare(found.name,
+                            compare::to_array(reference_values->second, found.dtype, found.name),
                             have, compare_options()),
-             truth->second.dims});
+             reference_values->second.dims});
       }
     }
   }
@@ -411,8 +419,8 @@ class Finder {
       if (!in_file.count(name)) a_.uncompared.push_back(name);
   }
 
-  void blame(Culprit culprit, const compare::Departure& d) {
-    a_.culprit = culprit;
+  void blame(DivergenceCause cause, const compare::Divergence& d) {
+    a_.cause = cause;
     a_.pass = d.pass + (d.time > 1 ? " (run " + std::to_string(d.time) + ")" : "");
     a_.sources = d.sources;
     a_.value = d.value;
@@ -421,12 +429,12 @@ class Finder {
     name_source(d.op, d.node);
   }
 
-  void blame(Culprit culprit, uint32_t index, const Verdict& m) {
-    const JudgedInstruction& i = a_.program.instructions[index];
-    a_.culprit = culprit;
+  void blame(DivergenceCause cause, uint32_t index, const Verdict& m) {
+    const CheckedInstruction& i = a_.program.instructions[index];
+    a_.cause = cause;
     a_.iterations = m.iterations;
     a_.instruction = int32_t(index);
-    a_.pass = culprit == Culprit::kKernel ? i.kernel : i.op;
+    a_.pass = cause == DivergenceCause::kKernel ? i.kernel : i.op;
     a_.sources = i.sources;
     a_.value = i.value.empty() ? i.name : i.value;
     a_.detail = compare::text(m, i.dims);
@@ -446,7 +454,7 @@ class Finder {
   }
 
   /// The first instruction in the order of the run whose `field` failed, or -1.
-  int64_t first_wrong(Verdict JudgedInstruction::*field) const {
+  int64_t first_wrong(Verdict CheckedInstruction::*field) const {
     int64_t first = -1;
     uint64_t at = ~uint64_t{0};
     for (const uint32_t index : a_.program.order) {
@@ -458,14 +466,14 @@ class Finder {
   }
 
   void conclude() {
-    if (judge_->wrong_import()) return blame(Culprit::kImport, *judge_->wrong_import());
-    if (judge_->wrong_pass()) return blame(Culprit::kPass, *judge_->wrong_pass());
-    for (const auto& [culprit, field] :
-         {std::pair{Culprit::kCast, &JudgedInstruction::cast_error},
-          std::pair{Culprit::kKernel, &JudgedInstruction::kernel_error}}) {
+    if (checker_->wrong_import()) return blame(DivergenceCause::kImport, *checker_->wrong_import());
+    if (checker_->wrong_pass()) return blame(DivergenceCause::kPass, *checker_->wrong_pass());
+    for (const auto& [cause, field] :
+         {std::pair{DivergenceCause::kConversion, &CheckedInstruction::cast_error},
+          std::pair{DivergenceCause::kKernel, &CheckedInstruction::kernel_error}}) {
       const int64_t index = first_wrong(field);
       if (index >= 0)
-        return blame(culprit, uint32_t(index), a_.program.instructions[size_t(index)].*field);
+        return blame(cause, uint32_t(index), a_.program.instructions[size_t(index)].*field);
     }
     const auto wrong = std::find_if(a_.outputs.begin(), a_.outputs.end(),
                                     [](const CheckedOutput& o) { return !o.comparison.passed; });
@@ -475,32 +483,32 @@ class Finder {
     for (const Array& kept : a_.program.outputs) {
       const Array* plain = find_array(plain_, kept.name);
       if (plain && plain->bytes != kept.bytes) {
-        a_.culprit = Culprit::kMemory;
+        a_.cause = DivergenceCause::kMemory;
         a_.value = kept.name;
         return;
       }
     }
-    const int64_t gathered = first_wrong(&JudgedInstruction::whole_error);
+    const int64_t gathered = first_wrong(&CheckedInstruction::whole_error);
     if (gathered >= 0)
-      return blame(Culprit::kRounding, uint32_t(gathered),
+      return blame(DivergenceCause::kRounding, uint32_t(gathered),
                    a_.program.instructions[size_t(gathered)].whole_error);
-    a_.culprit = Culprit::kOutput;
+    a_.cause = DivergenceCause::kOutput;
   }
 
-  const DepartureQuestion& q_;
-  cast::CastOptions options_;
-  DepartureAnswer a_;
+  const DivergenceQuestion& q_;
+  cast::ConvertOptions options_;
+  DivergenceAnswer a_;
   std::unique_ptr<host::TemporaryPath> cast_;
   Golden golden_;
   std::vector<StateBefore> states_;
   std::vector<Array> inputs_, expected_, intermediates_, plain_;
   std::map<std::string, int64_t> bindings_;
-  std::unique_ptr<GraphJudge> judge_;
+  std::unique_ptr<GraphChecker> checker_;
   std::unique_ptr<LoopNest> loops_;
   std::map<std::string, graph::ValueId> by_name_;
   std::vector<std::string> source_outputs_;
   std::set<std::string> taken_;     // values of the source that the file gave
-  std::set<const Tensor*> hollow_;  // the truth about them
+  std::set<const Tensor*> hollow_;  // the reference values of them
   std::set<uint32_t> by_source_;    // instructions that something else was known about
   std::optional<std::map<std::string, Tensor>> naive_values_;
   cast::FileSpec fresh_;
@@ -510,40 +518,40 @@ class Finder {
 
 }  // namespace
 
-const char* culprit_name(Culprit culprit) {
-  switch (culprit) {
-    case Culprit::kNone: return "none";
-    case Culprit::kImport: return "import";
-    case Culprit::kPass: return "pass";
-    case Culprit::kCast: return "cast";
-    case Culprit::kKernel: return "kernel";
-    case Culprit::kMemory: return "memory";
-    case Culprit::kRounding: return "rounding";
-    case Culprit::kOutput: return "output";
+const char* cause_name(DivergenceCause cause) {
+  switch (cause) {
+    case DivergenceCause::kNone: return "none";
+    case DivergenceCause::kImport: return "import";
+    case DivergenceCause::kPass: return "pass";
+    case DivergenceCause::kConversion: return "conversion";
+    case DivergenceCause::kKernel: return "kernel";
+    case DivergenceCause::kMemory: return "memory";
+    case DivergenceCause::kRounding: return "rounding";
+    case DivergenceCause::kOutput: return "output";
   }
   return "";
 }
 
-std::string DepartureAnswer::headline() const {
+std::string DivergenceAnswer::headline() const {
   const std::string at = node.empty() && op.empty() ? "" : ", at " + op + " '" + node + "'";
-  switch (culprit) {
-    case Culprit::kNone:
-      return uncompared.empty() ? "no departure" : "not compared: " + uncompared_text();
-    case Culprit::kImport: return "wrong import" + at;
-    case Culprit::kPass: return "wrong pass: " + pass + at;
-    case Culprit::kCast:
-      return "wrong casting: instruction " + std::to_string(instruction) + " " + pass + at;
-    case Culprit::kKernel: return "wrong kernel: " + pass + " (" + program.isa + ")" + at;
-    case Culprit::kMemory:
+  switch (cause) {
+    case DivergenceCause::kNone:
+      return uncompared.empty() ? "no divergence" : "not compared: " + uncompared_text();
+    case DivergenceCause::kImport: return "wrong import" + at;
+    case DivergenceCause::kPass: return "wrong pass: " + pass + at;
+    case DivergenceCause::kConversion:
+      return "wrong conversion: instruction " + std::to_string(instruction) + " " + pass + at;
+    case DivergenceCause::kKernel: return "wrong kernel: " + pass + " (" + program.isa + ")" + at;
+    case DivergenceCause::kMemory:
       return "wrong in memory: output '" + value + "' is right when every value keeps its bytes";
-    case Culprit::kRounding: return "rounding gathers: beyond the tolerance first" + at;
-    case Culprit::kOutput:
+    case DivergenceCause::kRounding: return "rounding gathers: beyond the tolerance first" + at;
+    case DivergenceCause::kOutput:
       return "output '" + value + "' is what the source computes, and not what the golden has";
   }
   return "";
 }
 
-std::string DepartureAnswer::uncompared_text() const {
+std::string DivergenceAnswer::uncompared_text() const {
   constexpr size_t kShown = 4;
   std::string text = uncompared.size() == 1 ? "output " : "outputs ";
   for (size_t i = 0; i < uncompared.size() && i < kShown; i++)
@@ -553,6 +561,8 @@ std::string DepartureAnswer::uncompared_text() const {
   return text;
 }
 
-DepartureAnswer find_departure(const DepartureQuestion& question) { return Finder(question).run(); }
+DivergenceAnswer find_divergence(const DivergenceQuestion& question) {
+  return Finder(question).run();
+}
 
 }  // namespace ingot::cli

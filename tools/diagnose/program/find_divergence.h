@@ -1,5 +1,5 @@
-// tools/diagnose/program/find_divergence.h - a source, its cast file and one set of inputs: the
-// first node where they part, and who did it.
+// tools/diagnose/program/find_divergence.h - a source, its converted file and one set of inputs:
+// the first node where they part, and who did it.
 //   import   the source's graph, in double, is not what the golden says: an attribute or an
 //            operator was misread
 //   pass     a pass changed a result
@@ -23,14 +23,23 @@
 
 namespace ingot::cli {
 
-enum class Culprit { kNone, kImport, kPass, kCast, kKernel, kMemory, kRounding, kOutput };
-const char* culprit_name(Culprit culprit);
+enum class DivergenceCause {
+  kNone,
+  kImport,
+  kPass,
+  kConversion,
+  kKernel,
+  kMemory,
+  kRounding,
+  kOutput
+};
+const char* cause_name(DivergenceCause cause);
 
-struct DepartureQuestion {
+struct DivergenceQuestion {
   std::string source;
   std::string file;    // "": cast now, with `options`
   std::string golden;  // "": made inputs
-  cast::CastOptions options;
+  cast::ConvertOptions options;
   OpenSettings open;
   SessionSettings session;
   std::map<std::string, int64_t> dims;
@@ -43,9 +52,9 @@ struct CheckedOutput {
   std::vector<int64_t> dims;
 };
 
-struct DepartureAnswer {
-  Culprit culprit = Culprit::kNone;
-  std::string pass;      // that did it; for a kernel its name, for casting the operator
+struct DivergenceAnswer {
+  DivergenceCause cause = DivergenceCause::kNone;
+  std::string pass;      // that did it; for a kernel its name, for conversion the operator
   std::string node, op;  // of the first source node that is wrong, "" when none can be named
   std::vector<uint32_t> sources;
   std::string value;   // of the source, or of the file
@@ -54,14 +63,14 @@ struct DepartureAnswer {
   compare::Iterations iterations;  // of the loops around it, the outermost first
   int64_t step = 0, steps = 1;
   bool has_golden = false, is_fresh_cast = true;
-  uint32_t import_compared = 0, nodes_judged = 0, passes_judged = 0;
+  uint32_t import_compared = 0, nodes_checked = 0, passes_checked = 0;
   uint32_t instructions_ran = 0, instructions_known = 0;
   // outputs on whose path nothing was compared: about them nothing is known
   std::vector<std::string> uncompared;
   std::vector<uint32_t> suspects;
   std::vector<graph::SourceNode> source_nodes;
   std::vector<compare::SourceState> source;
-  JudgedProgram program;
+  CheckedProgram program;
   std::vector<CheckedOutput> outputs;
   std::string outputs_against;  // "golden" or "source"
   std::vector<std::string> notes;
@@ -69,10 +78,10 @@ struct DepartureAnswer {
   std::string headline() const;
   /// "outputs 'a', 'b'": those of `uncompared`.
   std::string uncompared_text() const;
-  bool is_equal() const { return culprit == Culprit::kNone && uncompared.empty(); }
+  bool is_equal() const { return cause == DivergenceCause::kNone && uncompared.empty(); }
 };
 
 /// @throws Failure, CastError.
-DepartureAnswer find_departure(const DepartureQuestion& question);
+DivergenceAnswer find_divergence(const DivergenceQuestion& question);
 
 }  // namespace ingot::cli

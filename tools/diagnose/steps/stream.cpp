@@ -17,8 +17,8 @@ using host::fail;
 
 namespace {
 
-/// An argument of a program that is no tensor got its value when the file was cast. False: it is
-/// none. Another value in the golden is refused.
+/// An argument of a program that is no tensor got its value when the file was converted. False: it
+/// is none. Another value in the golden is refused.
 bool is_fixed_argument(const Engine& engine, const Golden& golden, const Array& array) {
   char fixed_text[64] = {};
   uint64_t length = 0;
@@ -42,9 +42,9 @@ bool is_fixed_argument(const Engine& engine, const Golden& golden, const Array& 
     return false;
   }
   if (given != cast_for)
-    fail(Exit::kMismatch, golden.path + ": " + engine.path() + " was cast for " + array.name + "=" +
-                              fixed + ", the golden has " + std::to_string(given) +
-                              "; cast it with --argument");
+    fail(Exit::kMismatch, golden.path + ": " + engine.path() + " was converted for " + array.name +
+                              "=" + fixed + ", the golden has " + std::to_string(given) +
+                              "; convert it with --argument");
   return true;
 }
 

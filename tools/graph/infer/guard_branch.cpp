@@ -107,9 +107,9 @@ void Inference::walk_guarded(Graph& branch, const Node& node, const BranchGuard&
   Node choice;
   choice.op = "If", choice.name = node.name + "/extents", choice.sources = node.sources;
   visit_into(branch.nodes, [&] {
-    Site site(*this, choice);
-    const ValueId at_most = site.scalar(DType::kI64, double(guard.bounds.bounds.high));
-    choice.inputs = {site.make("LessOrEqual", {site.extent(extent), at_most})};
+    NodeContext context(*this, choice);
+    const ValueId at_most = context.scalar(DType::kI64, double(guard.bounds.bounds.high));
+    choice.inputs = {context.make("LessOrEqual", {context.extent(extent), at_most})};
   });
   choice.attributes["then_branch"] = inner;
   for (const ValueId id : inner->outputs) {

@@ -12,14 +12,14 @@ namespace {
 constexpr int64_t kMaxFolded = 1 << 20;
 
 /// The number found, behind `others` results.
-ValueId add_count(Site& site, size_t others) {
-  site.node.outputs.resize(others, kAbsent);
+ValueId add_count(NodeContext& context, size_t others) {
+  context.node.outputs.resize(others, kAbsent);
   std::string name;
-  for (const ValueId id : site.node.outputs)
-    if (id != kAbsent && name.empty()) name = site.run().value(id).name;
-  const ValueId count = site.model().add_value(name + ".count", DType::kI64);
-  site.node.outputs.push_back(count);
-  site.set(others, DType::kI64, {});
+  for (const ValueId id : context.node.outputs)
+    if (id != kAbsent && name.empty()) name = context.run().value(id).name;
+  const ValueId count = context.model().add_value(name + ".count", DType::kI64);
+  context.node.outputs.push_back(count);
+  context.set(others, DType::kI64, {});
   return count;
 }
 
@@ -46,71 +46,71 @@ Constant coordinates(const Constant& c) {
   return make_constant(DType::kI64, {int64_t(rows.size()), count}, all.data());
 }
 
-void nonzero(Site& site) {
-  if (site.node.outputs.size() == 2 && site.settled()) return;  // in normal form
-  const Constant* constant = site.model().constant(site.in(0));
+void nonzero(NodeContext& context) {
+  if (context.node.outputs.size() == 2 && context.settled()) return;  // in normal form
+  const Constant* constant = context.model().constant(context.in(0));
   if (constant && constant->elements() <= kMaxFolded)
-    return site.same(0, site.constant(coordinates(*constant)));
-  const int64_t rank = site.rank(0);
-  const Dim most = product(site.dims(0));
-  const ValueId count = add_count(site, 1);
-  site.set(0, DType::kI64, {rank, site.measure(count, most)});
+    return context.same(0, context.constant(coordinates(*constant)));
+  const int64_t rank = context.rank(0);
+  const Dim most = product(context.dims(0));
+  const ValueId count = add_count(context, 1);
+  context.set(0, DType::kI64, {rank, context.measure(count, most)});
 }
 
 /// The elements, or slices along an axis, where the condition holds.
-void compress(Site& site) {
-  if (site.dtype(1) != DType::kBool || site.rank(1) != 1)
-    site.corrupt("its condition is " + std::string(dtype_text(site.dtype(1))) + " " +
-                 text(site.dims(1)) + ", expected bool [n]");
-  ValueId x = site.in(0);
+void compress(NodeContext& context) {
+  if (context.dtype(1) != DType::kBool || context.rank(1) != 1)
+    context.corrupt("its condition is " + std::string(dtype_text(context.dtype(1))) + " " +
+                    text(context.dims(1)) + ", expected bool [n]");
+  ValueId x = context.in(0);
   int64_t axis = 0;
-  if (site.node.has("axis"))
-    axis = site.axis(site.node.integer("axis", 0), site.rank(0));
+  if (context.node.has("axis"))
+    axis = context.axis(context.node.integer("axis", 0), context.rank(0));
   else
-    x = site.reshape(x, {product(site.dims(0))});
-  const ValueId found = site.make("NonZero", {site.in(1)});
-  const Dim count = site.run().value(found).dims.at(1);
-  site.finish("Gather", {x, site.reshape(found, {count})}, {{"axis", axis}});
+    x = context.reshape(x, {product(context.dims(0))});
+  const ValueId found = context.make("NonZero", {context.in(1)});
+  const Dim count = context.run().value(found).dims.at(1);
+  context.finish("Gather", {x, context.reshape(found, {count})}, {{"axis", axis}});
 }
 
-void unique(Site& site) {
-  if (site.node.outputs.size() == 5 && site.settled()) return;  // in normal form
-  Dims dims = site.dims(0);
-  const bool flat = !site.node.has("axis");
-  const int64_t axis = flat ? 0 : site.axis(site.node.integer("axis", 0), site.rank(0));
+void unique(NodeContext& context) {
+  if (context.node.outputs.size() == 5 && context.settled()) return;  // in normal form
+  Dims dims = context.dims(0);
+  const bool flat = !context.node.has("axis");
+  const int64_t axis = flat ? 0 : context.axis(context.node.integer("axis", 0), context.rank(0));
   const Dim most = flat ? product(dims) : dims[size_t(axis)];
-  site.node.attributes["axis"] = axis;
-  site.node.attributes["flat"] = int64_t(flat);
-  const ValueId count = add_count(site, 4);
-  const Dim n = site.measure(count, most);
+  context.node.attributes["axis"] = axis;
+  context.node.attributes["flat"] = int64_t(flat);
+  const ValueId count = add_count(context, 4);
+  const Dim n = context.measure(count, most);
   if (flat) dims = {n};
   dims[size_t(axis)] = n;
-  site.set(0, site.dtype(0), dims);
-  site.set(1, DType::kI64, {n});
-  site.set(2, DType::kI64, {most});
-  site.set(3, DType::kI64, {n});
+  context.set(0, context.dtype(0), dims);
+  context.set(1, DType::kI64, {n});
+  context.set(2, DType::kI64, {most});
+  context.set(3, DType::kI64, {n});
 }
 
-void non_max_suppression(Site& site) {
-  if (site.node.outputs.size() == 2 && site.settled()) return;  // in normal form
-  const Dims boxes = site.dims(0), scores = site.dims(1);
+void non_max_suppression(NodeContext& context) {
+  if (context.node.outputs.size() == 2 && context.settled()) return;  // in normal form
+  const Dims boxes = context.dims(0), scores = context.dims(1);
   if (boxes.size() != 3 || scores.size() != 3)
-    site.corrupt("its boxes are " + text(boxes) + " and its scores " + text(scores) +
-                 ", expected [B, N, 4] and [B, C, N]");
+    context.corrupt("its boxes are " + text(boxes) + " and its scores " + text(scores) +
+                    ", expected [B, N, 4] and [B, C, N]");
   Dim each = boxes[1];
-  if (site.has(2)) {
-    const auto most = site.run().contents(site.in(2));
+  if (context.has(2)) {
+    const auto most = context.run().contents(context.in(2));
     if (most && most->size() == 1 && (*most)[0].dim())
       each = min(each, max(*(*most)[0].dim(), Dim(0)));
   } else {
     each = 0;
   }
-  const ValueId count = add_count(site, 1);
-  site.set(0, DType::kI64, {site.measure(count, scores[0] * scores[1] * each), 3});
+  const ValueId count = add_count(context, 1);
+  context.set(0, DType::kI64, {context.measure(count, scores[0] * scores[1] * each), 3});
 }
 
 /// The number itself, written by an instruction so that a symbol may be measured by it.
-void measure(Site& site) { site.set(0, DType::kI64, {}); }
+void measure(NodeContext& context) { context.set(0, DType::kI64, {}); }
 
 }  // namespace
 

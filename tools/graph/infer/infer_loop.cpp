@@ -143,8 +143,8 @@ ValueId LoopBuilder::inside(const std::string& op, std::vector<ValueId> inputs,
                             std::map<std::string, Attribute> attributes) {
   ValueId made = kAbsent;
   run_.visit_into(body_->nodes, [&] {
-    Site site(run_, node_);
-    made = site.make(op, std::move(inputs), std::move(attributes));
+    NodeContext context(run_, node_);
+    made = context.make(op, std::move(inputs), std::move(attributes));
   });
   return made;
 }
@@ -157,12 +157,12 @@ void LoopBuilder::add_stack(const Written& written) {
         "export it with a trip count alone");
   const ValueId row = run_.resolve(written.row);
   const Value type = run_.value(row);
-  Site site(run_, node_);
+  NodeContext context(run_, node_);
   Dims dims = type.dims, one = type.dims;
   dims.insert(dims.begin(), trips_);
   one.insert(one.begin(), Dim(1));
   Carried stack;
-  stack.initial = site.expand(site.scalar(type.dtype, 0), dims);
+  stack.initial = context.expand(context.scalar(type.dtype, 0), dims);
   stack.inner = typed("stack", type.dtype, dims);
   const ValueId at = inside("Reshape", {index(written.reverse)}, {{"shape", Dims{Dim(1), Dim(1)}}});
   const ValueId update = inside("Reshape", {row}, {{"shape", one}});
@@ -176,15 +176,15 @@ void LoopBuilder::add_stack(const Written& written) {
 ValueId LoopBuilder::index(bool reverse) {
   if (!reverse) return iteration_;
   if (backwards_ != kAbsent) return backwards_;
-  Site site(run_, node_);
+  NodeContext context(run_, node_);
   ValueId last = kAbsent;
   if (const auto n = trips_.value()) {
-    last = site.scalar(DType::kI64, double(*n - 1));
+    last = context.scalar(DType::kI64, double(*n - 1));
   } else {
-    const ValueId ones = site.expand(site.scalar(DType::kI64, 1), {trips_});
-    const ValueId sum = site.make("ReduceSum", {ones},
-                                  {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}});
-    last = site.make("Sub", {sum, site.scalar(DType::kI64, 1)});
+    const ValueId ones = context.expand(context.scalar(DType::kI64, 1), {trips_});
+    const ValueId sum = context.make("ReduceSum", {ones},
+                                     {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}});
+    last = context.make("Sub", {sum, context.scalar(DType::kI64, 1)});
   }
   return backwards_ = inside("Sub", {last, iteration_}, {});
 }
@@ -219,13 +219,13 @@ void LoopBuilder::finish(const std::vector<Written>& rows) {
   if (has_condition_) {
     condition = run_.resolve(condition_);
     next = run_.resolve(next_condition_);
-    Site site(run_, node_);
+    NodeContext context(run_, node_);
     for (const ValueId id : {condition, next})
       if (run_.value(id).dtype != DType::kBool || product(run_.value(id).dims) != Dim(1))
         throw_cast_error(2, describe(node_) + ": its condition is " +
                                 std::string(dtype_text(run_.value(id).dtype)) + " " +
                                 text(run_.value(id).dims) + ", expected one bool");
-    if (!run_.value(condition).dims.empty()) condition = site.reshape(condition, {});
+    if (!run_.value(condition).dims.empty()) condition = context.reshape(condition, {});
     if (!run_.value(next).dims.empty()) next = inside("Reshape", {next}, {{"shape", Dims{}}});
   }
   node_.op = "Loop";
@@ -248,7 +248,7 @@ void LoopBuilder::finish(const std::vector<Written>& rows) {
 /// Stacks as their readers want them: the axis of rows where it was asked for.
 void LoopBuilder::place_stacks() {
   for (const auto& [stacked, written] : stacks_) {
-    Site site(run_, node_);
+    NodeContext context(run_, node_);
     const int64_t rank = int64_t(run_.value(stacked).dims.size());
     const int64_t axis = written.axis < 0 ? written.axis + rank : written.axis;
     if (axis < 0 || axis >= rank)
@@ -260,7 +260,7 @@ void LoopBuilder::place_stacks() {
     std::vector<int64_t> perm;
     for (int64_t i = 1; i < rank; i++) perm.push_back(i);
     perm.insert(perm.begin() + axis, 0);
-    run_.replace(written.result, site.make("Transpose", {stacked}, {{"perm", perm}}));
+    run_.replace(written.result, context.make("Transpose", {stacked}, {{"perm", perm}}));
   }
 }
 

@@ -7,51 +7,52 @@
 namespace ingot::graph {
 namespace {
 
-void expect_inner(Site& site, const Dim& a, const Dim& b) {
+void expect_inner(NodeContext& context, const Dim& a, const Dim& b) {
   if (a.is_static() && b.is_static() && a != b) {
-    site.corrupt("its operands " + text(site.dims(0)) + " and " + text(site.dims(1)) +
-                 " disagree: " + a.text() + " columns, " + b.text() + " rows");
+    context.corrupt("its operands " + text(context.dims(0)) + " and " + text(context.dims(1)) +
+                    " disagree: " + a.text() + " columns, " + b.text() + " rows");
   }
 }
-void expect_types(Site& site) {
-  if (site.dtype(0) != site.dtype(1)) {
-    site.corrupt(std::string("its inputs are ") + dtype_text(site.dtype(0)) + " and " +
-                 dtype_text(site.dtype(1)) + ", expected one type");
+void expect_types(NodeContext& context) {
+  if (context.dtype(0) != context.dtype(1)) {
+    context.corrupt(std::string("its inputs are ") + dtype_text(context.dtype(0)) + " and " +
+                    dtype_text(context.dtype(1)) + ", expected one type");
   }
 }
 
-void mat_mul(Site& site) {
-  expect_types(site);
-  Dims a = site.dims(0), b = site.dims(1);
-  if (a.empty() || b.empty()) site.corrupt("an operand is a scalar");
+void mat_mul(NodeContext& context) {
+  expect_types(context);
+  Dims a = context.dims(0), b = context.dims(1);
+  if (a.empty() || b.empty()) context.corrupt("an operand is a scalar");
   if (a.size() == 1 || b.size() == 1) {  // vectors become matrices, and their dimension goes again
     const bool left = a.size() == 1, right = b.size() == 1;
     const Dims wide_a = left ? Dims{1, a[0]} : a, wide_b = right ? Dims{b[0], 1} : b;
-    const ValueId product =
-        site.make("MatMul", {site.reshape(site.in(0), wide_a), site.reshape(site.in(1), wide_b)});
-    Dims out = site.run().value(product).dims;
+    const ValueId product = context.make(
+        "MatMul", {context.reshape(context.in(0), wide_a), context.reshape(context.in(1), wide_b)});
+    Dims out = context.run().value(product).dims;
     if (right) out.pop_back();
     if (left) out.erase(out.end() - (right ? 1 : 2));
-    return site.finish_shaped("Reshape", product, out);
+    return context.finish_shaped("Reshape", product, out);
   }
-  expect_inner(site, a.back(), b[b.size() - 2]);
-  Dims out = broadcast(site, Dims(a.begin(), a.end() - 2), Dims(b.begin(), b.end() - 2));
+  expect_inner(context, a.back(), b[b.size() - 2]);
+  Dims out = broadcast(context, Dims(a.begin(), a.end() - 2), Dims(b.begin(), b.end() - 2));
   out.push_back(a[a.size() - 2]);
   out.push_back(b.back());
-  site.set(0, site.dtype(0), std::move(out));
+  context.set(0, context.dtype(0), std::move(out));
 }
 
-void gemm(Site& site) {
-  expect_types(site);
-  if (site.rank(0) != 2 || site.rank(1) != 2)
-    site.corrupt("its operands are " + text(site.dims(0)) + " and " + text(site.dims(1)) +
-                 ", expected matrices");
-  const bool ta = site.node.integer("transA", 0) != 0, tb = site.node.integer("transB", 0) != 0;
-  expect_inner(site, site.dims(0)[ta ? 0 : 1], site.dims(1)[tb ? 1 : 0]);
-  const Dims out = {site.dims(0)[ta ? 1 : 0], site.dims(1)[tb ? 0 : 1]};
-  if (site.has(2) && broadcast(site, out, site.dims(2)) != out)
-    site.corrupt("its C " + text(site.dims(2)) + " does not broadcast to " + text(out));
-  site.set(0, site.dtype(0), out);
+void gemm(NodeContext& context) {
+  expect_types(context);
+  if (context.rank(0) != 2 || context.rank(1) != 2)
+    context.corrupt("its operands are " + text(context.dims(0)) + " and " + text(context.dims(1)) +
+                    ", expected matrices");
+  const bool ta = context.node.integer("transA", 0) != 0,
+             tb = context.node.integer("transB", 0) != 0;
+  expect_inner(context, context.dims(0)[ta ? 0 : 1], context.dims(1)[tb ? 1 : 0]);
+  const Dims out = {context.dims(0)[ta ? 1 : 0], context.dims(1)[tb ? 0 : 1]};
+  if (context.has(2) && broadcast(context, out, context.dims(2)) != out)
+    context.corrupt("its C " + text(context.dims(2)) + " does not broadcast to " + text(out));
+  context.set(0, context.dtype(0), out);
 }
 
 struct Labels {
@@ -62,7 +63,7 @@ struct Labels {
 bool contains(const std::string& s, char c) { return s.find(c) != std::string::npos; }
 
 /// Sums over labels that nobody else needs.
-Labels reduced(Site& site, Labels operand, const std::string& keep) {
+Labels reduced(NodeContext& context, Labels operand, const std::string& keep) {
   std::vector<int64_t> axes;
   std::string rest;
   for (size_t i = 0; i < operand.text.size(); i++) {
@@ -73,20 +74,20 @@ Labels reduced(Site& site, Labels operand, const std::string& keep) {
   }
   if (axes.empty()) return operand;
   return {rest,
-          site.make("ReduceSum", {operand.value}, {{"axes", axes}, {"keepdims", int64_t(0)}})};
+          context.make("ReduceSum", {operand.value}, {{"axes", axes}, {"keepdims", int64_t(0)}})};
 }
-ValueId ordered(Site& site, const Labels& operand, const std::string& order) {
+ValueId ordered(NodeContext& context, const Labels& operand, const std::string& order) {
   std::vector<int64_t> perm;
   for (const char c : order) perm.push_back(int64_t(operand.text.find(c)));
-  return site.make("Transpose", {operand.value}, {{"perm", perm}});
+  return context.make("Transpose", {operand.value}, {{"perm", perm}});
 }
 
 struct Equation {
   std::vector<std::string> terms;
   std::string out;
 };
-Equation parse(Site& site) {
-  std::string source = site.node.text("equation", "");
+Equation parse(NodeContext& context) {
+  std::string source = context.node.text("equation", "");
   source.erase(std::remove(source.begin(), source.end(), ' '), source.end());
   const size_t arrow = source.find("->");
   Equation equation;
@@ -110,33 +111,34 @@ Equation parse(Site& site) {
     for (const char c : term) {
       const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
       if (!letter || !seen.insert(c).second)
-        site.refuse("equation",
-                    "'" + source + "': only distinct letters per operand are supported");
+        context.refuse("equation",
+                       "'" + source + "': only distinct letters per operand are supported");
     }
   }
-  if (equation.terms.size() != site.node.inputs.size())
-    site.corrupt("its equation has " + std::to_string(equation.terms.size()) + " operands");
+  if (equation.terms.size() != context.node.inputs.size())
+    context.corrupt("its equation has " + std::to_string(equation.terms.size()) + " operands");
   for (size_t i = 0; i < equation.terms.size(); i++) {
-    if (int64_t(equation.terms[i].size()) != site.rank(i))
-      site.corrupt("its operand " + std::to_string(i) + " has rank " +
-                   std::to_string(site.rank(i)) + ", its equation says '" + equation.terms[i] +
-                   "'");
+    if (int64_t(equation.terms[i].size()) != context.rank(i))
+      context.corrupt("its operand " + std::to_string(i) + " has rank " +
+                      std::to_string(context.rank(i)) + ", its equation says '" +
+                      equation.terms[i] + "'");
   }
   return equation;
 }
 
-void einsum(Site& site) {
-  const Equation equation = parse(site);
+void einsum(NodeContext& context) {
+  const Equation equation = parse(context);
   const std::string& out = equation.out;
   if (equation.terms.size() > 2)
-    site.refuse("equation", "more than two operands are not supported");
+    context.refuse("equation", "more than two operands are not supported");
   if (equation.terms.size() == 1) {
-    const Labels x = reduced(site, {equation.terms[0], site.in(0)}, out);
-    if (x.text.size() != out.size()) site.corrupt("its equation makes labels that no operand has");
-    return site.same(0, ordered(site, x, out));
+    const Labels x = reduced(context, {equation.terms[0], context.in(0)}, out);
+    if (x.text.size() != out.size())
+      context.corrupt("its equation makes labels that no operand has");
+    return context.same(0, ordered(context, x, out));
   }
-  const Labels a = reduced(site, {equation.terms[0], site.in(0)}, equation.terms[1] + out);
-  const Labels b = reduced(site, {equation.terms[1], site.in(1)}, equation.terms[0] + out);
+  const Labels a = reduced(context, {equation.terms[0], context.in(0)}, equation.terms[1] + out);
+  const Labels b = reduced(context, {equation.terms[1], context.in(1)}, equation.terms[0] + out);
   std::string batch, rows, columns, inner;
   for (const char c : a.text)
     (contains(b.text, c) ? (contains(out, c) ? batch : inner) : rows) += c;
@@ -146,12 +148,12 @@ void einsum(Site& site) {
   std::map<char, Dim> extent;
   const auto measure = [&](const Labels& x) {
     for (size_t i = 0; i < x.text.size(); i++) {
-      const Dim& d = site.run().value(x.value).dims[i];
+      const Dim& d = context.run().value(x.value).dims[i];
       const auto [found, added] = extent.emplace(x.text[i], d);
       if (added || found->second == d) continue;
       if (found->second.is_static() && d.is_static())
-        site.refuse("equation", std::string("label '") + x.text[i] + "' has extents " + d.text() +
-                                    " and " + found->second.text());
+        context.refuse("equation", std::string("label '") + x.text[i] + "' has extents " +
+                                       d.text() + " and " + found->second.text());
       if (d.is_static()) found->second = d;
     }
   };
@@ -169,19 +171,19 @@ void einsum(Site& site) {
     dims.push_back(n);
     return dims;
   };
-  const ValueId left = site.reshape(ordered(site, a, batch + rows + inner),
-                                    shape_of(batch, size_of(rows), size_of(inner)));
-  const ValueId right = site.reshape(ordered(site, b, batch + inner + columns),
-                                     shape_of(batch, size_of(inner), size_of(columns)));
-  const ValueId product = site.make("MatMul", {left, right});
+  const ValueId left = context.reshape(ordered(context, a, batch + rows + inner),
+                                       shape_of(batch, size_of(rows), size_of(inner)));
+  const ValueId right = context.reshape(ordered(context, b, batch + inner + columns),
+                                        shape_of(batch, size_of(inner), size_of(columns)));
+  const ValueId product = context.make("MatMul", {left, right});
   const std::string made = batch + rows + columns;
   Dims dims;
   for (const char c : made) dims.push_back(extent.at(c));
   for (const char c : out) {
-    if (!contains(made, c)) site.corrupt("its equation makes labels that no operand has");
+    if (!contains(made, c)) context.corrupt("its equation makes labels that no operand has");
   }
-  if (out.size() != made.size()) site.refuse("equation", "is not supported");
-  site.same(0, ordered(site, {made, site.reshape(product, dims)}, out));
+  if (out.size() != made.size()) context.refuse("equation", "is not supported");
+  context.same(0, ordered(context, {made, context.reshape(product, dims)}, out));
 }
 
 }  // namespace

@@ -7,134 +7,137 @@
 namespace ingot::graph {
 namespace {
 
-void expect_vector(Site& site, size_t input, const Dim& length, const char* name) {
-  if (site.rank(input) == 1 && (site.dims(input)[0] == length || !length.is_static())) return;
-  site.corrupt(std::string("its ") + name + " has shape " + text(site.dims(input)) +
-               ", expected [" + length.text() + "]");
+void expect_vector(NodeContext& context, size_t input, const Dim& length, const char* name) {
+  if (context.rank(input) == 1 && (context.dims(input)[0] == length || !length.is_static())) return;
+  context.corrupt(std::string("its ") + name + " has shape " + text(context.dims(input)) +
+                  ", expected [" + length.text() + "]");
 }
-void expect_channels(Site& site) {
-  if (site.rank(0) < 2)
-    site.corrupt("its input has shape " + text(site.dims(0)) + ", expected at least 2 dimensions");
+void expect_channels(NodeContext& context) {
+  if (context.rank(0) < 2)
+    context.corrupt("its input has shape " + text(context.dims(0)) +
+                    ", expected at least 2 dimensions");
 }
 
-void batch(Site& site) {
-  expect_channels(site);
+void batch(NodeContext& context) {
+  expect_channels(context);
   const char* const kNames[] = {"scale", "B", "mean", "var"};
-  for (size_t i = 0; i < 4; i++) expect_vector(site, i + 1, site.dims(0)[1], kNames[i]);
-  site.set(0, site.dtype(0), site.dims(0));
+  for (size_t i = 0; i < 4; i++) expect_vector(context, i + 1, context.dims(0)[1], kNames[i]);
+  context.set(0, context.dtype(0), context.dims(0));
 }
-void instance(Site& site) {
-  expect_channels(site);
-  expect_vector(site, 1, site.dims(0)[1], "scale");
-  expect_vector(site, 2, site.dims(0)[1], "B");
-  site.set(0, site.dtype(0), site.dims(0));
+void instance(NodeContext& context) {
+  expect_channels(context);
+  expect_vector(context, 1, context.dims(0)[1], "scale");
+  expect_vector(context, 2, context.dims(0)[1], "B");
+  context.set(0, context.dtype(0), context.dims(0));
 }
-void group(Site& site) {
-  expect_channels(site);
-  const int64_t groups = site.node.integer("num_groups", 0);
-  const auto channels = site.dims(0)[1].value();
+void group(NodeContext& context) {
+  expect_channels(context);
+  const int64_t groups = context.node.integer("num_groups", 0);
+  const auto channels = context.dims(0)[1].value();
   if (!channels)
-    site.refuse("", "its number of channels is symbolic (" + site.dims(0)[1].text() + ")",
-                "bind it with --dim");
+    context.refuse("", "its number of channels is symbolic (" + context.dims(0)[1].text() + ")",
+                   "bind it with --dim");
   if (groups < 1 || *channels % groups != 0)
-    site.corrupt("num_groups is " + std::to_string(groups) + " for " + std::to_string(*channels) +
-                 " channels");
+    context.corrupt("num_groups is " + std::to_string(groups) + " for " +
+                    std::to_string(*channels) + " channels");
   // Until opset 20 scale and bias are per group, which some exporters did not heed.
-  if (site.node.integer("per_group", 0) != 0 && *channels != groups &&
-      site.dims(1) == Dims{groups}) {
-    site.erase({"per_group"});
+  if (context.node.integer("per_group", 0) != 0 && *channels != groups &&
+      context.dims(1) == Dims{groups}) {
+    context.erase({"per_group"});
     for (size_t i = 1; i <= 2; i++) {
-      expect_vector(site, i, Dim(groups), "scale or bias");
-      const ValueId column = site.reshape(site.in(i), {groups, 1});
-      site.node.inputs[i] =
-          site.reshape(site.expand(column, {groups, *channels / groups}), {*channels});
+      expect_vector(context, i, Dim(groups), "scale or bias");
+      const ValueId column = context.reshape(context.in(i), {groups, 1});
+      context.node.inputs[i] =
+          context.reshape(context.expand(column, {groups, *channels / groups}), {*channels});
     }
   }
-  site.erase({"per_group"});
-  expect_vector(site, 1, site.dims(0)[1], "scale");
-  expect_vector(site, 2, site.dims(0)[1], "bias");
-  site.set(0, site.dtype(0), site.dims(0));
+  context.erase({"per_group"});
+  expect_vector(context, 1, context.dims(0)[1], "scale");
+  expect_vector(context, 2, context.dims(0)[1], "bias");
+  context.set(0, context.dtype(0), context.dims(0));
 }
 /// Mean and 1 / standard deviation, where somebody reads them.
-void statistics(Site& site, int64_t first) {
-  if (site.node.outputs.size() < 2) return;
+void statistics(NodeContext& context, int64_t first) {
+  if (context.node.outputs.size() < 2) return;
   std::vector<int64_t> axes;
-  for (int64_t i = first; i < site.rank(0); i++) axes.push_back(i);
+  for (int64_t i = first; i < context.rank(0); i++) axes.push_back(i);
   const auto mean_of = [&](ValueId x) {
-    return site.make("ReduceMean", {x}, {{"axes", axes}, {"keepdims", int64_t(1)}});
+    return context.make("ReduceMean", {x}, {{"axes", axes}, {"keepdims", int64_t(1)}});
   };
-  const DType dtype = site.dtype(0);
-  const ValueId mean = mean_of(site.in(0)), centred = site.make("Sub", {site.in(0), mean});
-  const ValueId variance = mean_of(site.make("Mul", {centred, centred}));
+  const DType dtype = context.dtype(0);
+  const ValueId mean = mean_of(context.in(0)), centred = context.make("Sub", {context.in(0), mean});
+  const ValueId variance = mean_of(context.make("Mul", {centred, centred}));
   const ValueId shifted =
-      site.make("Add", {variance, site.scalar(dtype, site.node.number("epsilon", 1e-5))});
-  const ValueId inverse = site.make("Reciprocal", {site.make("Sqrt", {shifted})});
-  if (site.node.outputs[1] != kAbsent) site.run().replace(site.node.outputs[1], mean);
-  if (site.node.outputs.size() > 2 && site.node.outputs[2] != kAbsent)
-    site.run().replace(site.node.outputs[2], inverse);
-  site.node.outputs.resize(1);
+      context.make("Add", {variance, context.scalar(dtype, context.node.number("epsilon", 1e-5))});
+  const ValueId inverse = context.make("Reciprocal", {context.make("Sqrt", {shifted})});
+  if (context.node.outputs[1] != kAbsent) context.run().replace(context.node.outputs[1], mean);
+  if (context.node.outputs.size() > 2 && context.node.outputs[2] != kAbsent)
+    context.run().replace(context.node.outputs[2], inverse);
+  context.node.outputs.resize(1);
 }
-void layer(Site& site) {
-  const int64_t axis = site.axis(site.node.integer("axis", -1), site.rank(0));
-  site.node.attributes["axis"] = axis;
-  statistics(site, axis);
-  if (site.node.outputs[0] == kAbsent) site.refuse("", "only its statistics are used");
-  for (size_t i = 1; i < site.node.inputs.size(); i++) {
-    if (site.has(i) && broadcast(site, site.dims(0), site.dims(i)) != site.dims(0)) {
-      site.corrupt("its scale or bias " + text(site.dims(i)) + " does not broadcast to " +
-                   text(site.dims(0)));
+void layer(NodeContext& context) {
+  const int64_t axis = context.axis(context.node.integer("axis", -1), context.rank(0));
+  context.node.attributes["axis"] = axis;
+  statistics(context, axis);
+  if (context.node.outputs[0] == kAbsent) context.refuse("", "only its statistics are used");
+  for (size_t i = 1; i < context.node.inputs.size(); i++) {
+    if (context.has(i) && broadcast(context, context.dims(0), context.dims(i)) != context.dims(0)) {
+      context.corrupt("its scale or bias " + text(context.dims(i)) + " does not broadcast to " +
+                      text(context.dims(0)));
     }
   }
-  site.set(0, site.dtype(0), site.dims(0));
+  context.set(0, context.dtype(0), context.dims(0));
 }
 
-void lp(Site& site) {
-  const int64_t axis = site.axis(site.node.integer("axis", -1), site.rank(0));
-  const std::string op = site.node.integer("p", 2) == 1 ? "ReduceL1" : "ReduceL2";
-  const ValueId norm =
-      site.make(op, {site.in(0)}, {{"axes", std::vector<int64_t>{axis}}, {"keepdims", int64_t(1)}});
+void lp(NodeContext& context) {
+  const int64_t axis = context.axis(context.node.integer("axis", -1), context.rank(0));
+  const std::string op = context.node.integer("p", 2) == 1 ? "ReduceL1" : "ReduceL2";
+  const ValueId norm = context.make(
+      op, {context.in(0)}, {{"axes", std::vector<int64_t>{axis}}, {"keepdims", int64_t(1)}});
   // A row of zeros stays zero.
-  const ValueId safe = site.make("Max", {norm, site.scalar(site.dtype(0), 1e-30)});
-  site.finish("Div", {site.in(0), safe});
+  const ValueId safe = context.make("Max", {norm, context.scalar(context.dtype(0), 1e-30)});
+  context.finish("Div", {context.in(0), safe});
 }
 
 /// (x - mean) / (sqrt(mean(x^2) - mean^2) + 1e-9), as ONNX defines the function.
-void mean_variance(Site& site) {
-  const std::vector<int64_t> axes = site.axes(site.node.integers("axes"), site.rank(0));
+void mean_variance(NodeContext& context) {
+  const std::vector<int64_t> axes = context.axes(context.node.integers("axes"), context.rank(0));
   const auto mean_of = [&](ValueId x) {
-    return site.make("ReduceMean", {x}, {{"axes", axes}, {"keepdims", int64_t(1)}});
+    return context.make("ReduceMean", {x}, {{"axes", axes}, {"keepdims", int64_t(1)}});
   };
-  const ValueId x = site.in(0), mean = mean_of(x);
-  const ValueId variance =
-      site.make("Sub", {mean_of(site.make("Mul", {x, x})), site.make("Mul", {mean, mean})});
-  const ValueId deviation =
-      site.make("Add", {site.make("Sqrt", {variance}), site.scalar(site.dtype(0), 1e-9)});
-  site.finish("Div", {site.make("Sub", {x, mean}), deviation});
+  const ValueId x = context.in(0), mean = mean_of(x);
+  const ValueId variance = context.make(
+      "Sub", {mean_of(context.make("Mul", {x, x})), context.make("Mul", {mean, mean})});
+  const ValueId deviation = context.make(
+      "Add", {context.make("Sqrt", {variance}), context.scalar(context.dtype(0), 1e-9)});
+  context.finish("Div", {context.make("Sub", {x, mean}), deviation});
 }
 
 /// x / (bias + alpha / size * sum of squares over `size` channels)^beta; the sum is an average pool
 /// along the channels.
-void local_response(Site& site) {
-  expect_channels(site);
-  const int64_t size = site.node.integer("size", 0);
-  if (size < 1) site.corrupt("size is " + std::to_string(size) + ", expected at least 1");
-  const Dims dims = site.dims(0);
-  const ValueId x = site.in(0);
-  const ValueId squares = site.reshape(
-      site.make("Mul", {x, x}), {dims[0], 1, dims[1], product(Dims(dims.begin() + 2, dims.end()))});
+void local_response(NodeContext& context) {
+  expect_channels(context);
+  const int64_t size = context.node.integer("size", 0);
+  if (size < 1) context.corrupt("size is " + std::to_string(size) + ", expected at least 1");
+  const Dims dims = context.dims(0);
+  const ValueId x = context.in(0);
+  const ValueId squares =
+      context.reshape(context.make("Mul", {x, x}),
+                      {dims[0], 1, dims[1], product(Dims(dims.begin() + 2, dims.end()))});
   const int64_t before = (size - 1) / 2;
-  const ValueId mean = site.make("AveragePool", {squares},
-                                 {{"kernel_shape", std::vector<int64_t>{size, 1}},
-                                  {"pads", std::vector<int64_t>{before, 0, size - 1 - before, 0}},
-                                  {"count_include_pad", int64_t(1)}});
-  const ValueId scaled = site.make(
-      "Mul",
-      {site.reshape(mean, dims), site.scalar(site.dtype(0), site.node.number("alpha", 1e-4))});
-  const ValueId shifted =
-      site.make("Add", {scaled, site.scalar(site.dtype(0), site.node.number("bias", 1))});
-  const ValueId power =
-      site.make("Pow", {shifted, site.scalar(site.dtype(0), site.node.number("beta", 0.75))});
-  site.finish("Div", {x, power});
+  const ValueId mean =
+      context.make("AveragePool", {squares},
+                   {{"kernel_shape", std::vector<int64_t>{size, 1}},
+                    {"pads", std::vector<int64_t>{before, 0, size - 1 - before, 0}},
+                    {"count_include_pad", int64_t(1)}});
+  const ValueId scaled =
+      context.make("Mul", {context.reshape(mean, dims),
+                           context.scalar(context.dtype(0), context.node.number("alpha", 1e-4))});
+  const ValueId shifted = context.make(
+      "Add", {scaled, context.scalar(context.dtype(0), context.node.number("bias", 1))});
+  const ValueId power = context.make(
+      "Pow", {shifted, context.scalar(context.dtype(0), context.node.number("beta", 0.75))});
+  context.finish("Div", {x, power});
 }
 
 }  // namespace

@@ -9,26 +9,26 @@ namespace ingot::graph {
 namespace {
 
 using Integers = std::vector<int64_t>;
-constexpr int64_t kMostTaps = 4096;
+constexpr int64_t kMaxTaps = 4096;
 
-ValueId i64(Site& site, int64_t n) { return site.scalar(DType::kI64, double(n)); }
+ValueId i64(NodeContext& context, int64_t n) { return context.scalar(DType::kI64, double(n)); }
 
 /// Elements between neighbours along each spatial dimension of [N, C, ...], as rank-0 values.
-std::vector<ValueId> steps_of(Site& site, const Dims& in, bool column_major) {
+std::vector<ValueId> steps_of(NodeContext& context, const Dims& in, bool column_major) {
   const size_t rank = in.size() - 2;
   std::vector<ValueId> steps(rank);
-  ValueId step = i64(site, 1);
+  ValueId step = i64(context, 1);
   for (size_t n = 0; n < rank; n++) {
     const size_t i = column_major ? n : rank - 1 - n;
     steps[i] = step;
-    step = site.make("Mul", {step, site.extent(in[i + 2])});
+    step = context.make("Mul", {step, context.extent(in[i + 2])});
   }
   return steps;
 }
 
 /// Which tap is greatest: i64 [N, C, places].
-ValueId greatest_tap(Site& site, const PoolWindow& w, const Dims& out, int64_t* taps) {
-  const Dims in = site.dims(0);
+ValueId greatest_tap(NodeContext& context, const PoolWindow& w, const Dims& out, int64_t* taps) {
+  const Dims in = context.dims(0);
   const size_t rank = w.kernel.size();
   Dims pads(in.size() * 2, Dim(0)), places = {out[0], out[1], Dim(1), Dim(1)};
   for (size_t i = 0; i < rank; i++) {
@@ -39,8 +39,8 @@ ValueId greatest_tap(Site& site, const PoolWindow& w, const Dims& out, int64_t* 
     pads[in.size() + i + 2] = max(Dim(w.pads[i + rank]), reach - in[i + 2] - Dim(w.pads[i]));
     places[2] = places[2] * out[i + 2];
   }
-  const ValueId x = site.make(
-      "Pad", {site.in(0)},
+  const ValueId x = context.make(
+      "Pad", {context.in(0)},
       {{"pads", pads}, {"mode", std::string("constant")}, {"value", -3.4028234663852886e38}});
   Integers axes, at(rank, 0);
   for (size_t i = 0; i < rank; i++) axes.push_back(int64_t(i) + 2);
@@ -51,9 +51,9 @@ ValueId greatest_tap(Site& site, const PoolWindow& w, const Dims& out, int64_t* 
       starts.push_back(Dim(at[i] * w.dilations[i]));
       ends.push_back(starts.back() + (out[i + 2] - Dim(1)) * Dim(w.strides[i]) + Dim(1));
     }
-    const ValueId part = site.make(
+    const ValueId part = context.make(
         "Slice", {x}, {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", w.strides}});
-    parts.push_back(site.reshape(part, places));
+    parts.push_back(context.reshape(part, places));
     more = false;
     for (size_t i = rank; i-- > 0 && !more;) {
       more = ++at[i] < w.kernel[i];
@@ -62,84 +62,88 @@ ValueId greatest_tap(Site& site, const PoolWindow& w, const Dims& out, int64_t* 
   }
   *taps = int64_t(parts.size());
   const ValueId all =
-      parts.size() == 1 ? parts[0] : site.make("Concat", parts, {{"axis", int64_t(3)}});
-  return site.make(
+      parts.size() == 1 ? parts[0] : context.make("Concat", parts, {{"axis", int64_t(3)}});
+  return context.make(
       "ArgMax", {all},
       {{"axis", int64_t(3)}, {"keepdims", int64_t(0)}, {"select_last_index", int64_t(0)}});
 }
 
 }  // namespace
 
-void pool_with_positions(Site& site, const PoolWindow& w, const Dims& out) {
-  const Dims in = site.dims(0);
+void pool_with_positions(NodeContext& context, const PoolWindow& w, const Dims& out) {
+  const Dims in = context.dims(0);
   const size_t rank = w.kernel.size();
-  if (site.dtype(0) != DType::kF32) site.refuse("Indices", "are built for f32 only");
+  if (context.dtype(0) != DType::kF32) context.refuse("Indices", "are built for f32 only");
   int64_t size = 1;
   for (const int64_t k : w.kernel)
-    size = k > kMostTaps ? kMostTaps + 1 : std::min(kMostTaps + 1, size * k);
-  if (size > kMostTaps)
-    site.refuse("Indices", "of a window of more than " + std::to_string(kMostTaps) +
-                               " elements are not built");
-  const std::vector<ValueId> steps = steps_of(site, in, site.node.integer("storage_order", 0) != 0);
+    size = k > kMaxTaps ? kMaxTaps + 1 : std::min(kMaxTaps + 1, size * k);
+  if (size > kMaxTaps)
+    context.refuse("Indices", "of a window of more than " + std::to_string(kMaxTaps) +
+                                  " elements are not built");
+  const std::vector<ValueId> steps =
+      steps_of(context, in, context.node.integer("storage_order", 0) != 0);
   int64_t taps = 0;
-  const ValueId tap = greatest_tap(site, w, out, &taps);
+  const ValueId tap = greatest_tap(context, w, out, &taps);
   // offset of a tap = sum of k * dilation * step; start of a window = sum of (place * stride - pad)
   // * step.
-  ValueId offsets = site.reshape(i64(site, 0), {1}), start = offsets;
+  ValueId offsets = context.reshape(i64(context, 0), {1}), start = offsets;
   int64_t inner = taps;
   for (size_t i = 0; i < rank; i++) {
     inner /= w.kernel[i];
     Integers along;
     for (int64_t n = 0; n < taps; n++) along.push_back(n / inner % w.kernel[i] * w.dilations[i]);
-    const ValueId table = site.constant(make_constant(DType::kI64, {taps}, along.data()));
-    offsets = site.make("Add", {offsets, site.make("Mul", {table, steps[i]})});
+    const ValueId table = context.constant(make_constant(DType::kI64, {taps}, along.data()));
+    offsets = context.make("Add", {offsets, context.make("Mul", {table, steps[i]})});
     Dims shape(rank, Dim(1));
     shape[i] = out[i + 2];
-    ValueId first = site.make("Mul", {site.counting(out[i + 2]), i64(site, w.strides[i])});
-    first = site.make("Mul", {site.make("Sub", {first, i64(site, w.pads[i])}), steps[i]});
-    start = site.make("Add", {start, site.reshape(first, shape)});
+    ValueId first = context.make("Mul", {context.counting(out[i + 2]), i64(context, w.strides[i])});
+    first = context.make("Mul", {context.make("Sub", {first, i64(context, w.pads[i])}), steps[i]});
+    start = context.make("Add", {start, context.reshape(first, shape)});
   }
   Dim places(1), area(1);
   for (size_t i = 0; i < rank; i++) places = places * out[i + 2], area = area * in[i + 2];
-  const ValueId picture = site.make("Mul", {site.counting(out[0] * out[1]), site.extent(area)});
-  const ValueId offset = site.make("Gather", {offsets, tap}, {{"axis", int64_t(0)}});
-  ValueId position = site.make("Add", {offset, site.reshape(start, {1, 1, places})});
-  position = site.make("Add", {position, site.reshape(picture, {out[0], out[1], 1})});
-  Site::Attributes attributes = site.node.attributes;
+  const ValueId picture =
+      context.make("Mul", {context.counting(out[0] * out[1]), context.extent(area)});
+  const ValueId offset = context.make("Gather", {offsets, tap}, {{"axis", int64_t(0)}});
+  ValueId position = context.make("Add", {offset, context.reshape(start, {1, 1, places})});
+  position = context.make("Add", {position, context.reshape(picture, {out[0], out[1], 1})});
+  NodeContext::Attributes attributes = context.node.attributes;
   for (const char* key : {"auto_pad", "storage_order"}) attributes.erase(key);
   attributes["pads"] = w.pads;
   attributes["kernel_shape"] = w.kernel;
-  const ValueId values = site.make("MaxPool", {site.in(0)}, std::move(attributes));
-  const ValueId positions = site.reshape(position, out);
-  site.same(0, values);
-  site.same(1, positions);
+  const ValueId values = context.make("MaxPool", {context.in(0)}, std::move(attributes));
+  const ValueId positions = context.reshape(position, out);
+  context.same(0, values);
+  context.same(1, positions);
 }
 
-void max_unpool(Site& site) {
-  const Dims in = site.dims(0);
-  if (in.size() < 3 || site.dims(1) != in)
-    site.corrupt("its values have shape " + text(in) + ", its positions " + text(site.dims(1)));
+void max_unpool(NodeContext& context) {
+  const Dims in = context.dims(0);
+  if (in.size() < 3 || context.dims(1) != in)
+    context.corrupt("its values have shape " + text(in) + ", its positions " +
+                    text(context.dims(1)));
   const size_t rank = in.size() - 2;
-  const Integers kernel = site.node.integers("kernel_shape");
-  Integers strides = site.node.integers("strides"), pads = site.node.integers("pads");
+  const Integers kernel = context.node.integers("kernel_shape");
+  Integers strides = context.node.integers("strides"), pads = context.node.integers("pads");
   if (strides.empty()) strides.assign(rank, 1);
   if (pads.empty()) pads.assign(rank * 2, 0);
   if (kernel.size() != rank || strides.size() != rank || pads.size() != rank * 2)
-    site.corrupt("kernel, strides and pads do not fit its rank");
+    context.corrupt("kernel, strides and pads do not fit its rank");
   Dims out = {in[0], in[1]}, after(in.size() * 2, Dim(0)), given;
-  if (site.has(2)) given = site.need_dims("output_shape", 2);
+  if (context.has(2)) given = context.need_dims("output_shape", 2);
   for (size_t i = 0; i < rank; i++) {
     out.push_back((in[i + 2] - Dim(1)) * Dim(strides[i]) +
                   Dim(kernel[i] - pads[i] - pads[i + rank]));
     if (given.size() == in.size()) after[in.size() + i + 2] = given[i + 2] - out.back();
   }
-  const ValueId zeros = site.expand(site.scalar(site.dtype(0), 0), {product(out)});
+  const ValueId zeros = context.expand(context.scalar(context.dtype(0), 0), {product(out)});
   const Dims flat = {product(in)};
-  const ValueId placed = site.make(
-      "ScatterElements", {zeros, site.reshape(site.in(1), flat), site.reshape(site.in(0), flat)},
+  const ValueId placed = context.make(
+      "ScatterElements",
+      {zeros, context.reshape(context.in(1), flat), context.reshape(context.in(0), flat)},
       {{"axis", int64_t(0)}, {"reduction", std::string("none")}});
-  const ValueId y = site.reshape(placed, out);
-  site.finish("Pad", {y}, {{"pads", after}, {"mode", std::string("constant")}, {"value", 0.0}});
+  const ValueId y = context.reshape(placed, out);
+  context.finish("Pad", {y}, {{"pads", after}, {"mode", std::string("constant")}, {"value", 0.0}});
 }
 
 }  // namespace ingot::graph

@@ -11,7 +11,7 @@ struct PoolWindow {
 };
 
 /// Ends a MaxPool whose second output is wanted. `out`: the dims of both.
-void pool_with_positions(Site& site, const PoolWindow& window, const Dims& out);
-void max_unpool(Site& site);
+void pool_with_positions(NodeContext& context, const PoolWindow& window, const Dims& out);
+void max_unpool(NodeContext& context);
 
 }  // namespace ingot::graph

@@ -75,27 +75,28 @@ struct Sampling {
 };
 
 /// x [..., in, ...] by the matrix along `axis`.
-ValueId product_along(Site& site, ValueId x, int64_t axis, const Sampling& s) {
+ValueId product_along(NodeContext& context, ValueId x, int64_t axis, const Sampling& s) {
   std::vector<double> matrix(size_t(s.in * s.out), 0.0), row(size_t(s.in), 0.0);
   for (int64_t y = 0; y < s.out; y++) {
     std::fill(row.begin(), row.end(), 0.0);
     s.fill(y, row.data());
     for (int64_t i = 0; i < s.in; i++) matrix[size_t(i * s.out + y)] = row[size_t(i)];
   }
-  const ValueId weights = site.constant(make_floating(DType::kF32, {s.in, s.out}, matrix));
-  const int64_t rank = int64_t(site.run().value(x).dims.size());
+  const ValueId weights = context.constant(make_floating(DType::kF32, {s.in, s.out}, matrix));
+  const int64_t rank = int64_t(context.run().value(x).dims.size());
   std::vector<int64_t> perm;
   for (int64_t i = 0; i < rank; i++) perm.push_back(i);
   std::swap(perm[size_t(axis)], perm[size_t(rank - 1)]);
   const bool moves = axis != rank - 1;
-  if (moves) x = site.make("Transpose", {x}, {{"perm", perm}});
-  x = site.make("MatMul", {x, weights});
-  return moves ? site.make("Transpose", {x}, {{"perm", perm}}) : x;
+  if (moves) x = context.make("Transpose", {x}, {{"perm", perm}});
+  x = context.make("MatMul", {x, weights});
+  return moves ? context.make("Transpose", {x}, {{"perm", perm}}) : x;
 }
 
 /// What a cropping resize gives outside of the picture: a constant to add, along the axes that have
 /// an outside.
-ValueId with_outside(Site& site, ValueId x, const std::vector<Sampling>& axes, double value) {
+ValueId with_outside(NodeContext& context, ValueId x, const std::vector<Sampling>& axes,
+                     double value) {
   if (value == 0) return x;
   const size_t rank = axes.size();
   ValueId inside = kAbsent;
@@ -109,77 +110,79 @@ ValueId with_outside(Site& site, ValueId x, const std::vector<Sampling>& axes, d
     if (flags.empty() || all) continue;
     std::vector<int64_t> dims(rank, 1);
     dims[i] = axes[i].out;
-    const ValueId part = site.constant(make_floating(DType::kF32, dims, flags));
-    inside = inside == kAbsent ? part : site.make("Mul", {inside, part});
+    const ValueId part = context.constant(make_floating(DType::kF32, dims, flags));
+    inside = inside == kAbsent ? part : context.make("Mul", {inside, part});
   }
   if (inside == kAbsent) return x;
-  const ValueId beyond = site.make("Sub", {site.scalar(DType::kF32, 1), inside});
-  return site.make("Add", {x, site.make("Mul", {beyond, site.scalar(DType::kF32, value)})});
+  const ValueId beyond = context.make("Sub", {context.scalar(DType::kF32, 1), inside});
+  return context.make("Add",
+                      {x, context.make("Mul", {beyond, context.scalar(DType::kF32, value)})});
 }
 
 }  // namespace
 
-bool needs_resampling(Site& site, const Dims& out, const std::vector<double>& scales) {
-  if (site.node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize")
+bool needs_resampling(NodeContext& context, const Dims& out, const std::vector<double>& scales) {
+  if (context.node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize")
     return true;
-  if (site.node.integer("antialias", 0) == 0 || site.node.text("mode", "nearest") == "nearest")
+  if (context.node.integer("antialias", 0) == 0 ||
+      context.node.text("mode", "nearest") == "nearest")
     return false;
   for (size_t i = 0; i < out.size(); i++) {
-    const Dim& in = site.dims(0)[i];
+    const Dim& in = context.dims(0)[i];
     if (scales[i] != 0 ? scales[i] < 1 : !proven_at_least(out[i], in)) return true;
   }
   return false;
 }
 
-void resample(Site& site, const Dims& out, const std::vector<double>& scales) {
-  const Dims in = site.dims(0);
-  if (site.dtype(0) != DType::kF32)
-    site.refuse("", "with antialias or tf_crop_and_resize only f32 is built");
+void resample(NodeContext& context, const Dims& out, const std::vector<double>& scales) {
+  const Dims in = context.dims(0);
+  if (context.dtype(0) != DType::kF32)
+    context.refuse("", "with antialias or tf_crop_and_resize only f32 is built");
   std::vector<Sampling> axes(in.size());
   const bool crop =
-      site.node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+      context.node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
   std::vector<double> region;
   if (crop) {
-    const Constant* roi = site.has(1) ? site.model().constant(site.in(1)) : nullptr;
-    if (!roi) site.refuse("roi", "is known only at run time", "export with a constant region");
-    const std::vector<int64_t> given = site.node.integers("axes");
+    const Constant* roi = context.has(1) ? context.model().constant(context.in(1)) : nullptr;
+    if (!roi) context.refuse("roi", "is known only at run time", "export with a constant region");
+    const std::vector<int64_t> given = context.node.integers("axes");
     const std::vector<double> numbers = read_numbers(*roi);
     const size_t count = given.empty() ? in.size() : given.size();
     if (numbers.size() != count * 2)
-      site.corrupt("its roi has " + std::to_string(numbers.size()) + " numbers");
+      context.corrupt("its roi has " + std::to_string(numbers.size()) + " numbers");
     region.assign(in.size() * 2, 0);
     for (size_t i = 0; i < in.size(); i++) region[in.size() + i] = 1;
     for (size_t i = 0; i < count; i++) {
-      const size_t axis = given.empty() ? i : size_t(site.axis(given[i], site.rank(0)));
+      const size_t axis = given.empty() ? i : size_t(context.axis(given[i], context.rank(0)));
       region[axis] = numbers[i];
       region[in.size() + axis] = numbers[count + i];
     }
   }
-  ValueId x = site.in(0);
+  ValueId x = context.in(0);
   for (size_t i = 0; i < in.size(); i++) {
     Sampling& s = axes[i];
     const bool whole = !crop || (region[i] == 0 && region[in.size() + i] == 1);
     if (out[i] == in[i] && whole && (scales[i] == 1 || scales[i] == 0)) continue;
     if (!in[i].is_static() || !out[i].is_static())
-      site.refuse("",
-                  "with antialias or tf_crop_and_resize needs fixed extents, here " + in[i].text() +
-                      " to " + out[i].text(),
-                  "bind them with --dim or --input-shape");
+      context.refuse("",
+                     "with antialias or tf_crop_and_resize needs fixed extents, here " +
+                         in[i].text() + " to " + out[i].text(),
+                     "bind them with --dim or --input-shape");
     s.in = *in[i].value(), s.out = *out[i].value();
     if (s.in < 1 || s.out < 0 || (s.out > 0 && s.in > kMaxMatrix / s.out))
-      site.refuse("", "its matrix would be too large");
+      context.refuse("", "its matrix would be too large");
     s.scale = scales[i] != 0 ? scales[i] : double(s.out) / double(s.in);
     s.crop = crop;
     if (crop) s.first = region[i], s.last = region[in.size() + i];
-    s.antialias = site.node.integer("antialias", 0) != 0;
-    s.exclude_outside = site.node.integer("exclude_outside", 0) != 0;
-    s.mode = site.node.text("mode", "nearest");
-    s.coordinate = site.node.text("coordinate_transformation_mode", "half_pixel");
-    s.nearest = site.node.text("nearest_mode", "round_prefer_floor");
-    s.cubic_a = site.node.number("cubic_coeff_a", -0.75);
-    x = product_along(site, x, int64_t(i), s);
+    s.antialias = context.node.integer("antialias", 0) != 0;
+    s.exclude_outside = context.node.integer("exclude_outside", 0) != 0;
+    s.mode = context.node.text("mode", "nearest");
+    s.coordinate = context.node.text("coordinate_transformation_mode", "half_pixel");
+    s.nearest = context.node.text("nearest_mode", "round_prefer_floor");
+    s.cubic_a = context.node.number("cubic_coeff_a", -0.75);
+    x = product_along(context, x, int64_t(i), s);
   }
-  site.same(0, with_outside(site, x, axes, site.node.number("extrapolation_value", 0)));
+  context.same(0, with_outside(context, x, axes, context.node.number("extrapolation_value", 0)));
 }
 
 }  // namespace ingot::graph

@@ -5,8 +5,8 @@
 namespace ingot::graph {
 
 /// tf_crop_and_resize, or antialias where something shrinks. scales: 0 is output / input.
-bool needs_resampling(Site& site, const Dims& out, const std::vector<double>& scales);
+bool needs_resampling(NodeContext& context, const Dims& out, const std::vector<double>& scales);
 /// Ends the Resize.
-void resample(Site& site, const Dims& out, const std::vector<double>& scales);
+void resample(NodeContext& context, const Dims& out, const std::vector<double>& scales);
 
 }  // namespace ingot::graph

@@ -8,16 +8,16 @@ namespace ingot::graph {
 namespace {
 
 /// What stands in shape: dims, -1 for the rest, nothing where it is known only at run time.
-std::vector<std::optional<Dim>> wanted_dims(Site& site) {
-  if (site.node.has("shape") || !site.has(1)) {
-    const Dims dims = site.need_dims("shape", 1);
+std::vector<std::optional<Dim>> wanted_dims(NodeContext& context) {
+  if (context.node.has("shape") || !context.has(1)) {
+    const Dims dims = context.need_dims("shape", 1);
     return {dims.begin(), dims.end()};
   }
-  if (site.rank(1) != 1)
-    site.corrupt("its shape has rank " + std::to_string(site.rank(1)) + ", expected 1");
-  const auto contents = site.run().contents(site.in(1));
+  if (context.rank(1) != 1)
+    context.corrupt("its shape has rank " + std::to_string(context.rank(1)) + ", expected 1");
+  const auto contents = context.run().contents(context.in(1));
   if (!contents) {
-    const Dims dims = site.need_dims("shape", 1);
+    const Dims dims = context.need_dims("shape", 1);
     return {dims.begin(), dims.end()};
   }
   std::vector<std::optional<Dim>> out;
@@ -25,25 +25,25 @@ std::vector<std::optional<Dim>> wanted_dims(Site& site) {
   return out;
 }
 
-void reshape(Site& site) {
+void reshape(NodeContext& context) {
   // in normal form
-  if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.settled()) return;
-  const std::vector<std::optional<Dim>> wanted = wanted_dims(site);
-  const bool allow_zero = site.node.integer("allowzero", 0) != 0;
-  const Dims in = site.dims(0);
+  if (context.node.inputs.size() == 1 && !context.node.has("shape") && context.settled()) return;
+  const std::vector<std::optional<Dim>> wanted = wanted_dims(context);
+  const bool allow_zero = context.node.integer("allowzero", 0) != 0;
+  const Dims in = context.dims(0);
   Dims out;
   int open = -1;  // -1, or one number known only at run time: the elements say what it is
   for (size_t i = 0; i < wanted.size(); i++) {
     const bool rest = !wanted[i] || *wanted[i] == Dim(-1);
     if (rest && open >= 0) {
-      if (!wanted[i]) site.need_dims("shape", 1);
-      site.refuse("shape", "two of its dimensions are open");
+      if (!wanted[i]) context.need_dims("shape", 1);
+      context.refuse("shape", "two of its dimensions are open");
     }
     if (rest) open = int(i);
     if (!rest && *wanted[i] == Dim(0) && !allow_zero) {
       if (i >= in.size())
-        site.corrupt("shape has 0 at " + std::to_string(i) + ", its input only " +
-                     std::to_string(in.size()) + " dimensions");
+        context.corrupt("shape has 0 at " + std::to_string(i) + ", its input only " +
+                        std::to_string(in.size()) + " dimensions");
       out.push_back(in[i]);
     } else {
       out.push_back(rest ? Dim(1) : *wanted[i]);
@@ -54,42 +54,42 @@ void reshape(Site& site) {
     // Dimensions that stand on both sides cancel, also where the count is 0.
     Dim left = total, known = product(out);
     if (known == Dim(0))
-      site.corrupt("shape " + text(out) + " with an open dimension holds no element");
+      context.corrupt("shape " + text(out) + " with an open dimension holds no element");
     out[size_t(open)] = left / known;
     if (total.is_static() && out[size_t(open)] * known != total) {
-      site.corrupt("its input " + text(in) + " has " + total.text() + " elements, which " +
-                   known.text() + " does not divide");
+      context.corrupt("its input " + text(in) + " has " + total.text() + " elements, which " +
+                      known.text() + " does not divide");
     }
   } else if (total.is_static() && product(out).is_static() && total != product(out)) {
-    site.corrupt("its input " + text(in) + " has " + total.text() + " elements, its shape " +
-                 text(out) + " has " + product(out).text());
+    context.corrupt("its input " + text(in) + " has " + total.text() + " elements, its shape " +
+                    text(out) + " has " + product(out).text());
   }
-  site.drop_inputs_from(1);
-  site.erase({"shape", "allowzero"});
-  if (out == in) return site.same(0, site.in(0));
-  site.set(0, site.dtype(0), std::move(out));
+  context.drop_inputs_from(1);
+  context.erase({"shape", "allowzero"});
+  if (out == in) return context.same(0, context.in(0));
+  context.set(0, context.dtype(0), std::move(out));
 }
 
-void flatten(Site& site) {
-  const int64_t rank = site.rank(0), given = site.node.integer("axis", 1);
+void flatten(NodeContext& context) {
+  const int64_t rank = context.rank(0), given = context.node.integer("axis", 1);
   if (given < -rank || given > rank)
-    site.corrupt("axis " + std::to_string(given) + " is out of range for rank " +
-                 std::to_string(rank));
-  const auto at = site.dims(0).begin() + (given < 0 ? given + rank : given);
-  site.finish_shaped(
-      "Reshape", site.in(0),
-      {product(Dims(site.dims(0).begin(), at)), product(Dims(at, site.dims(0).end()))});
+    context.corrupt("axis " + std::to_string(given) + " is out of range for rank " +
+                    std::to_string(rank));
+  const auto at = context.dims(0).begin() + (given < 0 ? given + rank : given);
+  context.finish_shaped(
+      "Reshape", context.in(0),
+      {product(Dims(context.dims(0).begin(), at)), product(Dims(at, context.dims(0).end()))});
 }
-void squeeze(Site& site) {
-  const Dims in = site.dims(0);
+void squeeze(NodeContext& context) {
+  const Dims in = context.dims(0);
   std::vector<int64_t> axes;
-  if (const auto given = site.integers("axes", 1)) {
-    axes = site.axes(*given, site.rank(0));
+  if (const auto given = context.integers("axes", 1)) {
+    axes = context.axes(*given, context.rank(0));
   } else {
     for (size_t i = 0; i < in.size(); i++) {
       if (in[i] == Dim(1)) axes.push_back(int64_t(i));
       if (!in[i].is_static())
-        site.note(
+        context.note(
             "Squeeze without axes keeps dimension " + in[i].text() +
             ", also where it is bound to 1 later; to lose it as the source does, cast with --dim " +
             in[i].text() + "=1");
@@ -100,18 +100,18 @@ void squeeze(Site& site) {
     if (!std::binary_search(axes.begin(), axes.end(), int64_t(i)))
       out.push_back(in[i]);
     else if (in[i].is_static() && in[i] != Dim(1))
-      site.corrupt("dimension " + std::to_string(i) + " of " + text(in) + " is not 1");
+      context.corrupt("dimension " + std::to_string(i) + " of " + text(in) + " is not 1");
     else if (in[i] != Dim(1))
-      site.note("Squeeze takes dimension " + in[i].text() +
-                " for 1; bindings that make it anything else are refused");
+      context.note("Squeeze takes dimension " + in[i].text() +
+                   " for 1; bindings that make it anything else are refused");
   }
-  site.finish_shaped("Reshape", site.in(0), out);
+  context.finish_shaped("Reshape", context.in(0), out);
 }
-void unsqueeze(Site& site) {
-  const auto given = site.integers("axes", 1);
-  if (!given) site.corrupt("lacks its axes");
-  const Dims in = site.dims(0);
-  const std::vector<int64_t> axes = site.axes(*given, int64_t(in.size() + given->size()));
+void unsqueeze(NodeContext& context) {
+  const auto given = context.integers("axes", 1);
+  if (!given) context.corrupt("lacks its axes");
+  const Dims in = context.dims(0);
+  const std::vector<int64_t> axes = context.axes(*given, int64_t(in.size() + given->size()));
   Dims out;
   size_t next = 0;
   for (size_t i = 0; i < in.size() + axes.size(); i++) {
@@ -120,85 +120,87 @@ void unsqueeze(Site& site) {
     else
       out.push_back(in[next++]);
   }
-  site.finish_shaped("Reshape", site.in(0), out);
+  context.finish_shaped("Reshape", context.in(0), out);
 }
 
-void transpose(Site& site) {
-  const size_t rank = size_t(site.rank(0));
-  std::vector<int64_t> perm = site.node.integers("perm");
+void transpose(NodeContext& context) {
+  const size_t rank = size_t(context.rank(0));
+  std::vector<int64_t> perm = context.node.integers("perm");
   if (perm.empty()) {
     perm.resize(rank);
     for (size_t i = 0; i < rank; i++) perm[i] = int64_t(rank - 1 - i);
   }
   if (perm.size() != rank)
-    site.corrupt("perm has " + std::to_string(perm.size()) + " entries for " + text(site.dims(0)));
-  if (site.axes(perm, int64_t(rank)).size() != rank ||
+    context.corrupt("perm has " + std::to_string(perm.size()) + " entries for " +
+                    text(context.dims(0)));
+  if (context.axes(perm, int64_t(rank)).size() != rank ||
       std::any_of(perm.begin(), perm.end(), [](int64_t p) { return p < 0; })) {
-    site.corrupt("perm is no permutation");
+    context.corrupt("perm is no permutation");
   }
-  if (std::is_sorted(perm.begin(), perm.end())) return site.same(0, site.in(0));
+  if (std::is_sorted(perm.begin(), perm.end())) return context.same(0, context.in(0));
   Dims out;
-  for (const int64_t p : perm) out.push_back(site.dims(0)[size_t(p)]);
-  site.node.attributes["perm"] = perm;
-  site.set(0, site.dtype(0), std::move(out));
+  for (const int64_t p : perm) out.push_back(context.dims(0)[size_t(p)]);
+  context.node.attributes["perm"] = perm;
+  context.set(0, context.dtype(0), std::move(out));
 }
 
-void expand(Site& site) {
-  if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.settled()) return;
+void expand(NodeContext& context) {
+  if (context.node.inputs.size() == 1 && !context.node.has("shape") && context.settled()) return;
   // may add values, which moves those that are there
-  const Dims wanted = site.need_dims("shape", 1);
-  const Dims out = broadcast(site, site.dims(0), wanted);
-  site.drop_inputs_from(1);
-  site.erase({"shape"});
-  if (out == site.dims(0)) return site.same(0, site.in(0));
-  site.set(0, site.dtype(0), out);
+  const Dims wanted = context.need_dims("shape", 1);
+  const Dims out = broadcast(context, context.dims(0), wanted);
+  context.drop_inputs_from(1);
+  context.erase({"shape"});
+  if (out == context.dims(0)) return context.same(0, context.in(0));
+  context.set(0, context.dtype(0), out);
 }
-void tile(Site& site) {
-  if (site.node.inputs.size() == 1 && !site.node.has("shape") && site.settled()) return;
-  const Dims repeats = site.need_dims("repeats", 1);
-  Dims out = site.dims(0);
+void tile(NodeContext& context) {
+  if (context.node.inputs.size() == 1 && !context.node.has("shape") && context.settled()) return;
+  const Dims repeats = context.need_dims("repeats", 1);
+  Dims out = context.dims(0);
   if (repeats.size() != out.size())
-    site.corrupt("repeats has " + std::to_string(repeats.size()) + " entries for " + text(out));
+    context.corrupt("repeats has " + std::to_string(repeats.size()) + " entries for " + text(out));
   for (size_t i = 0; i < out.size(); i++) out[i] = out[i] * repeats[i];
-  site.drop_inputs_from(1);
-  if (out == site.dims(0)) return site.same(0, site.in(0));
-  site.set(0, site.dtype(0), std::move(out));
+  context.drop_inputs_from(1);
+  if (out == context.dims(0)) return context.same(0, context.in(0));
+  context.set(0, context.dtype(0), std::move(out));
 }
 
-Dim exact(Site& site, const Dim& d, int64_t by) {
+Dim exact(NodeContext& context, const Dim& d, int64_t by) {
   if (d.is_static() && *d.value() % by != 0)
-    site.corrupt("blocksize " + std::to_string(by) + " does not divide " + text(site.dims(0)));
+    context.corrupt("blocksize " + std::to_string(by) + " does not divide " +
+                    text(context.dims(0)));
   return d / Dim(by);
 }
-void expect_picture(Site& site) {
-  if (site.rank(0) != 4)
-    site.corrupt("its input has shape " + text(site.dims(0)) + ", expected 4 dimensions");
+void expect_picture(NodeContext& context) {
+  if (context.rank(0) != 4)
+    context.corrupt("its input has shape " + text(context.dims(0)) + ", expected 4 dimensions");
 }
-void depth_to_space(Site& site) {
-  expect_picture(site);
-  const int64_t b = site.node.integer("blocksize", 1);
-  if (b > 1 << 15) site.corrupt("blocksize is out of range");
-  const Dims in = site.dims(0);
-  const Dim channels = exact(site, in[1], b * b);
-  const bool columns_first = site.node.text("mode", "DCR") == "CRD";
+void depth_to_space(NodeContext& context) {
+  expect_picture(context);
+  const int64_t b = context.node.integer("blocksize", 1);
+  if (b > 1 << 15) context.corrupt("blocksize is out of range");
+  const Dims in = context.dims(0);
+  const Dim channels = exact(context, in[1], b * b);
+  const bool columns_first = context.node.text("mode", "DCR") == "CRD";
   const ValueId split = columns_first
-                            ? site.reshape(site.in(0), {in[0], channels, b, b, in[2], in[3]})
-                            : site.reshape(site.in(0), {in[0], b, b, channels, in[2], in[3]});
+                            ? context.reshape(context.in(0), {in[0], channels, b, b, in[2], in[3]})
+                            : context.reshape(context.in(0), {in[0], b, b, channels, in[2], in[3]});
   const std::vector<int64_t> perm = columns_first ? std::vector<int64_t>{0, 1, 4, 2, 5, 3}
                                                   : std::vector<int64_t>{0, 3, 4, 1, 5, 2};
-  const ValueId moved = site.make("Transpose", {split}, {{"perm", perm}});
-  site.finish_shaped("Reshape", moved, {in[0], channels, in[2] * b, in[3] * b});
+  const ValueId moved = context.make("Transpose", {split}, {{"perm", perm}});
+  context.finish_shaped("Reshape", moved, {in[0], channels, in[2] * b, in[3] * b});
 }
-void space_to_depth(Site& site) {
-  expect_picture(site);
-  const int64_t b = site.node.integer("blocksize", 1);
-  if (b > 1 << 15) site.corrupt("blocksize is out of range");
-  const Dims in = site.dims(0);
-  const Dim rows = exact(site, in[2], b), columns = exact(site, in[3], b);
-  const ValueId split = site.reshape(site.in(0), {in[0], in[1], rows, b, columns, b});
+void space_to_depth(NodeContext& context) {
+  expect_picture(context);
+  const int64_t b = context.node.integer("blocksize", 1);
+  if (b > 1 << 15) context.corrupt("blocksize is out of range");
+  const Dims in = context.dims(0);
+  const Dim rows = exact(context, in[2], b), columns = exact(context, in[3], b);
+  const ValueId split = context.reshape(context.in(0), {in[0], in[1], rows, b, columns, b});
   const ValueId moved =
-      site.make("Transpose", {split}, {{"perm", std::vector<int64_t>{0, 3, 5, 1, 2, 4}}});
-  site.finish_shaped("Reshape", moved, {in[0], in[1] * (b * b), rows, columns});
+      context.make("Transpose", {split}, {{"perm", std::vector<int64_t>{0, 3, 5, 1, 2, 4}}});
+  context.finish_shaped("Reshape", moved, {in[0], in[1] * (b * b), rows, columns});
 }
 
 }  // namespace

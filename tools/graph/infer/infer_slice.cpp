@@ -46,196 +46,197 @@ Cut cut(const Dim& start, const Dim& end, int64_t step, const Dim& extent) {
 }
 
 /// What a position that only the run knows is, counted from the front.
-ValueId position(Site& site, size_t input, int64_t at, ValueId extent) {
-  const ValueId given = site.element(input, at);
+ValueId position(NodeContext& context, size_t input, int64_t at, ValueId extent) {
+  const ValueId given = context.element(input, at);
   const ValueId is_negative =
-      site.cast(site.make("Less", {given, site.scalar(DType::kI64, 0)}), DType::kI64);
-  return site.make("Add", {given, site.make("Mul", {is_negative, extent})});
+      context.cast(context.make("Less", {given, context.scalar(DType::kI64, 0)}), DType::kI64);
+  return context.make("Add", {given, context.make("Mul", {is_negative, extent})});
 }
 
 /// The elements of an axis between positions that only the run knows, `at` among starts and ends:
 /// those whose index lies there.
-ValueId between(Site& site, ValueId data, int64_t axis, int64_t at) {
-  const Dim extent = site.run().value(data).dims[size_t(axis)];
-  const ValueId index = site.counting(extent), number = site.extent(extent);
-  const ValueId start = position(site, 1, at, number), end = position(site, 2, at, number);
-  const ValueId is_inside = site.make(
-      "And", {site.make("GreaterOrEqual", {index, start}), site.make("Less", {index, end})});
-  const ValueId found = site.make("NonZero", {is_inside});
-  const Dim count = site.run().value(found).dims.at(1);
-  return site.make("Gather", {data, site.reshape(found, {count})}, {{"axis", axis}});
+ValueId between(NodeContext& context, ValueId data, int64_t axis, int64_t at) {
+  const Dim extent = context.run().value(data).dims[size_t(axis)];
+  const ValueId index = context.counting(extent), number = context.extent(extent);
+  const ValueId start = position(context, 1, at, number), end = position(context, 2, at, number);
+  const ValueId is_inside = context.make(
+      "And", {context.make("GreaterOrEqual", {index, start}), context.make("Less", {index, end})});
+  const ValueId found = context.make("NonZero", {is_inside});
+  const Dim count = context.run().value(found).dims.at(1);
+  return context.make("Gather", {data, context.reshape(found, {count})}, {{"axis", axis}});
 }
 
 /// Where a start, or an end, comes from data: those axes first, the others as always.
-void slice_by_data(Site& site, const std::vector<int64_t>& axes,
+void slice_by_data(NodeContext& context, const std::vector<int64_t>& axes,
                    const std::vector<int64_t>& steps) {
-  ValueId data = site.in(0);
+  ValueId data = context.in(0);
   std::vector<int64_t> step_axes, kept_steps;
   Dims starts, ends;
   const auto known = [&](size_t input, size_t i) -> std::optional<Dim> {
-    const auto contents = site.run().contents(site.in(input));
+    const auto contents = context.run().contents(context.in(input));
     const auto dim = contents && i < contents->size() ? (*contents)[i].dim() : std::nullopt;
-    return dim && !is_measured(site.model(), *dim) ? dim : std::nullopt;
+    return dim && !is_measured(context.model(), *dim) ? dim : std::nullopt;
   };
   for (size_t i = 0; i < axes.size(); i++) {
-    const int64_t axis = site.axis(axes[i], site.rank(0));
+    const int64_t axis = context.axis(axes[i], context.rank(0));
     const auto start = known(1, i), end = known(2, i);
     if (start && end) {
       starts.push_back(*start), ends.push_back(*end);
     } else if (steps[i] > 0) {
-      data = between(site, data, axis, int64_t(i));
+      data = between(context, data, axis, int64_t(i));
       if (steps[i] == 1) continue;
       starts.push_back(Dim(0)), ends.push_back(Dim(kBeyond));
     } else {
-      site.refuse(start ? "ends" : "starts",
-                  "its value is known only at run time, and it steps backwards",
-                  "slice forwards and reverse the result");
+      context.refuse(start ? "ends" : "starts",
+                     "its value is known only at run time, and it steps backwards",
+                     "slice forwards and reverse the result");
     }
     step_axes.push_back(axis), kept_steps.push_back(steps[i]);
   }
-  if (step_axes.empty()) return site.same(0, data);
-  site.finish("Slice", {data},
-              {{"starts", starts}, {"ends", ends}, {"axes", step_axes}, {"steps", kept_steps}});
+  if (step_axes.empty()) return context.same(0, data);
+  context.finish("Slice", {data},
+                 {{"starts", starts}, {"ends", ends}, {"axes", step_axes}, {"steps", kept_steps}});
 }
 
-void slice(Site& site) {
+void slice(NodeContext& context) {
   // in normal form
-  if (site.node.inputs.size() == 1 && !site.node.has("ends") && site.settled()) return;
-  const Dims in = site.dims(0);
-  const auto known_starts = site.find_dims("starts", 1),
-             known_ends = site.find_or_stated("ends", 2);
+  if (context.node.inputs.size() == 1 && !context.node.has("ends") && context.settled()) return;
+  const Dims in = context.dims(0);
+  const auto known_starts = context.find_dims("starts", 1),
+             known_ends = context.find_or_stated("ends", 2);
   const auto count = [&](const std::optional<Dims>& known, size_t input) {
     if (known) return known->size();
-    const auto n = site.has(input) ? product(site.dims(input)).value() : std::nullopt;
+    const auto n = context.has(input) ? product(context.dims(input)).value() : std::nullopt;
     return n && *n <= int64_t(in.size()) ? size_t(*n) : ~size_t{0};
   };
   const size_t cuts = count(known_starts, 1);
-  if (cuts > in.size()) site.need_dims("starts", 1);  // refuses
-  std::vector<int64_t> axes = site.integers("axes", 3).value_or(std::vector<int64_t>());
-  std::vector<int64_t> steps = site.integers("steps", 4).value_or(std::vector<int64_t>(cuts, 1));
+  if (cuts > in.size()) context.need_dims("starts", 1);  // refuses
+  std::vector<int64_t> axes = context.integers("axes", 3).value_or(std::vector<int64_t>());
+  std::vector<int64_t> steps = context.integers("steps", 4).value_or(std::vector<int64_t>(cuts, 1));
   if (axes.empty()) {
     for (size_t i = 0; i < cuts; i++) axes.push_back(int64_t(i));
   }
   if (cuts != count(known_ends, 2) || axes.size() != cuts || steps.size() != cuts ||
       axes.size() > in.size())
-    site.corrupt("starts, ends, axes and steps have different lengths");
-  site.axes(axes, site.rank(0));  // in range, distinct
-  const bool is_data = !known_starts || !known_ends || is_measured(site.model(), *known_starts);
-  if (is_data && !site.node.has("starts") && !site.node.has("ends"))
-    return slice_by_data(site, axes, steps);
-  const Dims starts = site.need_dims("starts", 1), ends = site.need_dims("ends", 2);
+    context.corrupt("starts, ends, axes and steps have different lengths");
+  context.axes(axes, context.rank(0));  // in range, distinct
+  const bool is_data = !known_starts || !known_ends || is_measured(context.model(), *known_starts);
+  if (is_data && !context.node.has("starts") && !context.node.has("ends"))
+    return slice_by_data(context, axes, steps);
+  const Dims starts = context.need_dims("starts", 1), ends = context.need_dims("ends", 2);
   Dims first(in.size(), Dim(0)), out = in;
   std::vector<int64_t> all_steps(in.size(), 1);
   for (size_t i = 0; i < axes.size(); i++) {
-    const size_t axis = size_t(site.axis(axes[i], site.rank(0)));
+    const size_t axis = size_t(context.axis(axes[i], context.rank(0)));
     if (steps[i] == 0 || steps[i] < -kBeyond || steps[i] > kBeyond)
-      site.corrupt("step " + std::to_string(steps[i]) + " is out of range");
+      context.corrupt("step " + std::to_string(steps[i]) + " is out of range");
     const Cut made = cut(starts[i], ends[i], steps[i], in[axis]);
     first[axis] = made.start;
     out[axis] = made.count;
     all_steps[axis] = steps[i];
   }
-  site.drop_inputs_from(1);
-  site.erase({"ends", "axes"});
+  context.drop_inputs_from(1);
+  context.erase({"ends", "axes"});
   const bool forward =
       std::all_of(all_steps.begin(), all_steps.end(), [](int64_t s) { return s > 0; });
-  if (out == in && forward) return site.same(0, site.in(0));
-  site.node.attributes["starts"] = first;
-  site.node.attributes["steps"] = all_steps;
-  site.set(0, site.dtype(0), std::move(out));
+  if (out == in && forward) return context.same(0, context.in(0));
+  context.node.attributes["starts"] = first;
+  context.node.attributes["steps"] = all_steps;
+  context.set(0, context.dtype(0), std::move(out));
 }
 
-void split(Site& site) {
-  const int64_t axis = site.axis(site.node.integer("axis", 0), site.rank(0));
-  const Dims in = site.dims(0);
+void split(NodeContext& context) {
+  const int64_t axis = context.axis(context.node.integer("axis", 0), context.rank(0));
+  const Dims in = context.dims(0);
   const Dim extent = in[size_t(axis)];
-  const size_t parts = site.node.outputs.size();
-  site.node.attributes["axis"] = axis;
-  if (site.node.inputs.size() == 1 && !site.node.has("split") && !site.node.has("num_outputs") &&
-      site.settled())
+  const size_t parts = context.node.outputs.size();
+  context.node.attributes["axis"] = axis;
+  if (context.node.inputs.size() == 1 && !context.node.has("split") &&
+      !context.node.has("num_outputs") && context.settled())
     return;
   Dims sizes;
-  if (const auto given = site.find_dims("split", 1);
-      given && (site.node.has("split") || site.has(1))) {
+  if (const auto given = context.find_dims("split", 1);
+      given && (context.node.has("split") || context.has(1))) {
     sizes = *given;
-  } else if (site.has(1)) {
-    sizes = site.need_dims("split", 1);
+  } else if (context.has(1)) {
+    sizes = context.need_dims("split", 1);
   } else {
-    const Dim count(site.node.integer("num_outputs", int64_t(parts)));
-    if (*count.value() < 1) site.corrupt("num_outputs is " + count.text());
+    const Dim count(context.node.integer("num_outputs", int64_t(parts)));
+    if (*count.value() < 1) context.corrupt("num_outputs is " + count.text());
     if (*count.value() != int64_t(parts))
-      site.corrupt("num_outputs is " + count.text() + ", the node has " + std::to_string(parts) +
-                   " outputs");
+      context.corrupt("num_outputs is " + count.text() + ", the node has " + std::to_string(parts) +
+                      " outputs");
     const Dim each = ceil_div(extent, count);  // the last one is smaller when it does not divide
     for (size_t i = 0; i + 1 < parts; i++) sizes.push_back(each);
     sizes.push_back(extent - each * Dim(int64_t(parts) - 1));
   }
   if (sizes.size() != parts)
-    site.corrupt("splits into " + std::to_string(sizes.size()) + ", the node has " +
-                 std::to_string(parts) + " outputs");
+    context.corrupt("splits into " + std::to_string(sizes.size()) + ", the node has " +
+                    std::to_string(parts) + " outputs");
   Dim sum;
   for (const Dim& d : sizes) sum = sum + d;
   if (sum.is_static() && extent.is_static() && sum != extent)
-    site.corrupt("its sizes add up to " + sum.text() + " of " + extent.text());
-  site.drop_inputs_from(1);
-  site.erase({"split", "num_outputs"});
-  if (parts == 1) return site.same(0, site.in(0));
+    context.corrupt("its sizes add up to " + sum.text() + " of " + extent.text());
+  context.drop_inputs_from(1);
+  context.erase({"split", "num_outputs"});
+  if (parts == 1) return context.same(0, context.in(0));
   for (size_t i = 0; i < parts; i++) {
     Dims out = in;
     out[size_t(axis)] = sizes[i];
-    site.set(i, site.dtype(0), std::move(out));
+    context.set(i, context.dtype(0), std::move(out));
   }
 }
 
-void concat(Site& site) {
-  const int64_t axis = site.axis(site.node.integer("axis", 0), site.rank(0));
-  Dims out = site.dims(0);
-  for (size_t i = 1; i < site.node.inputs.size(); i++) {
-    const Dims& part = site.dims(i);
-    if (site.dtype(i) != site.dtype(0))
-      site.corrupt(std::string("joins ") + dtype_text(site.dtype(0)) + " and " +
-                   dtype_text(site.dtype(i)));
+void concat(NodeContext& context) {
+  const int64_t axis = context.axis(context.node.integer("axis", 0), context.rank(0));
+  Dims out = context.dims(0);
+  for (size_t i = 1; i < context.node.inputs.size(); i++) {
+    const Dims& part = context.dims(i);
+    if (context.dtype(i) != context.dtype(0))
+      context.corrupt(std::string("joins ") + dtype_text(context.dtype(0)) + " and " +
+                      dtype_text(context.dtype(i)));
     if (part.size() != out.size())
-      site.corrupt("joins shapes " + text(site.dims(0)) + " and " + text(part));
+      context.corrupt("joins shapes " + text(context.dims(0)) + " and " + text(part));
     for (size_t d = 0; d < out.size(); d++) {
       if (int64_t(d) == axis) {
         out[d] = out[d] + part[d];
       } else if (out[d] != part[d]) {
         if (out[d].is_static() && part[d].is_static())
-          site.corrupt("joins shapes " + text(site.dims(0)) + " and " + text(part) + " along " +
-                       std::to_string(axis));
+          context.corrupt("joins shapes " + text(context.dims(0)) + " and " + text(part) +
+                          " along " + std::to_string(axis));
         if (part[d].is_static()) out[d] = part[d];
       }
     }
   }
-  if (site.node.inputs.size() == 1) return site.same(0, site.in(0));
-  site.node.attributes["axis"] = axis;
-  site.set(0, site.dtype(0), std::move(out));
+  if (context.node.inputs.size() == 1) return context.same(0, context.in(0));
+  context.node.attributes["axis"] = axis;
+  context.set(0, context.dtype(0), std::move(out));
 }
 
-double pad_value(Site& site) {
-  if (!site.has(2)) return site.node.number("value", 0);
-  const Constant* value = site.model().constant(site.in(2));
-  if (!value || value->elements() != 1) site.refuse("constant_value", "is known only at run time");
+double pad_value(NodeContext& context) {
+  if (!context.has(2)) return context.node.number("value", 0);
+  const Constant* value = context.model().constant(context.in(2));
+  if (!value || value->elements() != 1)
+    context.refuse("constant_value", "is known only at run time");
   return read_number(*value, 0);
 }
-void pad(Site& site) {
-  if (site.node.inputs.size() == 1 && site.node.has("before") && site.settled()) return;
-  const Dims in = site.dims(0);
+void pad(NodeContext& context) {
+  if (context.node.inputs.size() == 1 && context.node.has("before") && context.settled()) return;
+  const Dims in = context.dims(0);
   const size_t rank = in.size();
-  const Dims pads = site.need_dims("pads", 1);
-  std::vector<int64_t> axes = site.integers("axes", 3).value_or(std::vector<int64_t>());
+  const Dims pads = context.need_dims("pads", 1);
+  std::vector<int64_t> axes = context.integers("axes", 3).value_or(std::vector<int64_t>());
   if (axes.empty()) {
     for (size_t i = 0; i < rank; i++) axes.push_back(int64_t(i));
   }
   if (pads.size() != axes.size() * 2)
-    site.corrupt("pads has " + std::to_string(pads.size()) + " entries, expected " +
-                 std::to_string(axes.size() * 2));
-  site.axes(axes, int64_t(rank));
-  const double value = pad_value(site);
+    context.corrupt("pads has " + std::to_string(pads.size()) + " entries, expected " +
+                    std::to_string(axes.size() * 2));
+  context.axes(axes, int64_t(rank));
+  const double value = pad_value(context);
   Dims before(rank, Dim(0)), out = in, starts(rank, Dim(0)), kept = in;
   for (size_t i = 0; i < axes.size(); i++) {
-    const size_t axis = size_t(site.axis(axes[i], int64_t(rank)));
+    const size_t axis = size_t(context.axis(axes[i], int64_t(rank)));
     const Dim ends[2] = {pads[i], pads[i + axes.size()]};
     // Negative pads cut; where the sign is not known, a slice and a pad both take what they may
     // have to.
@@ -244,26 +245,26 @@ void pad(Site& site) {
     kept[axis] = min(rest, rest + ends[1]);
     before[axis] = max(Dim(0), ends[0]);
     out[axis] = in[axis] + ends[0] + ends[1];
-    const std::string mode = site.node.text("mode", "constant");
+    const std::string mode = context.node.text("mode", "constant");
     const Dim largest = max(before[axis], max(Dim(0), ends[1]));
     if ((mode == "reflect" || mode == "wrap") &&
         proven_at_least(largest, kept[axis] + Dim(mode == "reflect" ? 0 : 1))) {
-      site.corrupt(mode + " pads of " + largest.text() + " are too large for a dimension of " +
-                   kept[axis].text());
+      context.corrupt(mode + " pads of " + largest.text() + " are too large for a dimension of " +
+                      kept[axis].text());
     }
   }
-  ValueId data = site.in(0);
+  ValueId data = context.in(0);
   if (kept != in) {  // negative pads cut
     Dims ends = starts;
     for (size_t i = 0; i < rank; i++) ends[i] = starts[i] + kept[i];
-    data = site.make("Slice", {data}, {{"starts", starts}, {"ends", ends}});
+    data = context.make("Slice", {data}, {{"starts", starts}, {"ends", ends}});
   }
-  if (out == kept) return site.same(0, data);
-  site.node.inputs = {data};
-  site.erase({"pads"});
-  site.node.attributes["before"] = before;
-  site.node.attributes["value"] = value;
-  site.set(0, site.run().value(data).dtype, std::move(out));
+  if (out == kept) return context.same(0, data);
+  context.node.inputs = {data};
+  context.erase({"pads"});
+  context.node.attributes["before"] = before;
+  context.node.attributes["value"] = value;
+  context.set(0, context.run().value(data).dtype, std::move(out));
 }
 
 }  // namespace

@@ -48,195 +48,199 @@ std::vector<double> basis(const Transform& t, const std::vector<double>& window)
   return values;
 }
 
-void check_size(Site& site, const Transform& t) {
+void check_size(NodeContext& context, const Transform& t) {
   const int64_t limit = kMaxBasis / 4;
   const int64_t rows = *t.rows.value(), bins = *t.bins.value();
   if (rows > limit || bins > limit || rows * bins > limit)
-    site.refuse(
+    context.refuse(
         "", "a transform of length " + t.length.text() + " would take a basis of more than 64 MiB",
         "split the signal, or export the transform as a smaller one");
 }
 
 // The basis of a symbolic length, made when the model runs.
 
-ValueId number(Site& site, double value) { return site.scalar(DType::kF32, value); }
+ValueId number(NodeContext& context, double value) { return context.scalar(DType::kF32, value); }
 /// Parts [rows, bins] side by side in a new last dimension.
-ValueId pair(Site& site, ValueId a, ValueId b, const Dims& dims) {
+ValueId pair(NodeContext& context, ValueId a, ValueId b, const Dims& dims) {
   Dims wide = dims;
   wide.push_back(1);
-  return site.make("Concat", {site.reshape(a, wide), site.reshape(b, wide)},
-                   {{"axis", int64_t(dims.size())}});
+  return context.make("Concat", {context.reshape(a, wide), context.reshape(b, wide)},
+                      {{"axis", int64_t(dims.size())}});
 }
 
-ValueId symbolic_basis(Site& site, const Transform& t) {
+ValueId symbolic_basis(NodeContext& context, const Transform& t) {
   const Dims square = {t.rows, t.bins};
-  const ValueId length = site.extent(t.length),
-                n = site.reshape(site.counting(t.rows), {t.rows, 1});
-  const ValueId k = site.reshape(site.counting(t.bins), {1, t.bins});
-  const ValueId turn = site.make("Mod", {site.make("Mul", {n, k}), length}, {{"fmod", int64_t(0)}});
-  const ValueId real_length = site.cast(length, DType::kF32);
-  const ValueId part = site.make("Div", {site.cast(turn, DType::kF32), real_length});
-  const ValueId angle = site.make("Mul", {part, number(site, kTurn)});
-  ValueId cosine = site.make("Cos", {angle}), sine = site.make("Sin", {angle});
+  const ValueId length = context.extent(t.length),
+                n = context.reshape(context.counting(t.rows), {t.rows, 1});
+  const ValueId k = context.reshape(context.counting(t.bins), {1, t.bins});
+  const ValueId turn =
+      context.make("Mod", {context.make("Mul", {n, k}), length}, {{"fmod", int64_t(0)}});
+  const ValueId real_length = context.cast(length, DType::kF32);
+  const ValueId part = context.make("Div", {context.cast(turn, DType::kF32), real_length});
+  const ValueId angle = context.make("Mul", {part, number(context, kTurn)});
+  ValueId cosine = context.make("Cos", {angle}), sine = context.make("Sin", {angle});
   if (t.inverse) {
-    cosine = site.make("Div", {cosine, real_length});
-    sine = site.make("Div", {sine, real_length});
+    cosine = context.make("Div", {cosine, real_length});
+    sine = context.make("Div", {sine, real_length});
   }
-  const ValueId negative = site.make("Neg", {sine});
+  const ValueId negative = context.make("Neg", {sine});
   if (!t.complex_out) {  // rows are (n, part)
-    const ValueId twice = site.make("Mul", {n, site.scalar(DType::kI64, 2)});
-    const ValueId rest = site.make("Mod", {twice, length}, {{"fmod", int64_t(0)}});
-    const ValueId alone = site.make("Equal", {rest, site.scalar(DType::kI64, 0)});
-    const ValueId weight = site.make("Where", {alone, number(site, 1), number(site, 2)});
-    const ValueId both[2] = {site.make("Mul", {cosine, weight}),
-                             site.make("Mul", {negative, weight})};
+    const ValueId twice = context.make("Mul", {n, context.scalar(DType::kI64, 2)});
+    const ValueId rest = context.make("Mod", {twice, length}, {{"fmod", int64_t(0)}});
+    const ValueId alone = context.make("Equal", {rest, context.scalar(DType::kI64, 0)});
+    const ValueId weight = context.make("Where", {alone, number(context, 1), number(context, 2)});
+    const ValueId both[2] = {context.make("Mul", {cosine, weight}),
+                             context.make("Mul", {negative, weight})};
     const Dims thick = {t.rows, 1, t.bins};
     const ValueId rows =
-        site.make("Concat", {site.reshape(both[0], thick), site.reshape(both[1], thick)},
-                  {{"axis", int64_t(1)}});
-    return site.reshape(rows, {t.rows * Dim(2), t.bins});
+        context.make("Concat", {context.reshape(both[0], thick), context.reshape(both[1], thick)},
+                     {{"axis", int64_t(1)}});
+    return context.reshape(rows, {t.rows * Dim(2), t.bins});
   }
-  const ValueId from_real = pair(site, cosine, t.inverse ? sine : negative, square);
-  if (!t.complex_in) return site.reshape(from_real, {t.rows, t.bins * Dim(2)});
-  const ValueId from_imaginary = pair(site, t.inverse ? negative : sine, cosine, square);
+  const ValueId from_real = pair(context, cosine, t.inverse ? sine : negative, square);
+  if (!t.complex_in) return context.reshape(from_real, {t.rows, t.bins * Dim(2)});
+  const ValueId from_imaginary = pair(context, t.inverse ? negative : sine, cosine, square);
   const Dims thick = {t.rows, 1, t.bins, 2};
-  const ValueId rows =
-      site.make("Concat", {site.reshape(from_real, thick), site.reshape(from_imaginary, thick)},
-                {{"axis", int64_t(1)}});
-  return site.reshape(rows, {t.rows * Dim(2), t.bins * Dim(2)});
+  const ValueId rows = context.make(
+      "Concat", {context.reshape(from_real, thick), context.reshape(from_imaginary, thick)},
+      {{"axis", int64_t(1)}});
+  return context.reshape(rows, {t.rows * Dim(2), t.bins * Dim(2)});
 }
 
 /// x [..., rows, in_parts] -> [..., bins, out_parts].
-ValueId transform(Site& site, ValueId x, const Transform& t) {
-  Dims flat = site.run().value(x).dims, out = flat;
+ValueId transform(NodeContext& context, ValueId x, const Transform& t) {
+  Dims flat = context.run().value(x).dims, out = flat;
   flat.pop_back();
   flat.back() = t.rows * Dim(t.in_parts());
   ValueId weights;
   if (t.length.is_static() && t.rows.is_static() && t.bins.is_static()) {
-    check_size(site, t);
+    check_size(context, t);
     const std::vector<int64_t> dims = {*t.rows.value() * t.in_parts(),
                                        *t.bins.value() * t.out_parts()};
-    weights = site.constant(make_floating(site.run().value(x).dtype, dims, basis(t, {})));
+    weights = context.constant(make_floating(context.run().value(x).dtype, dims, basis(t, {})));
   } else {
-    weights = symbolic_basis(site, t);
+    weights = symbolic_basis(context, t);
   }
   out[out.size() - 2] = t.bins;
   out.back() = Dim(t.out_parts());
-  return site.reshape(site.make("MatMul", {site.reshape(x, flat), weights}), out);
+  return context.reshape(context.make("MatMul", {context.reshape(x, flat), weights}), out);
 }
 
 /// x with `extent` elements along `axis`: cut or followed by zeros.
-ValueId fitted(Site& site, ValueId x, size_t axis, const Dim& wanted) {
-  const Dims dims = site.run().value(x).dims;
+ValueId fitted(NodeContext& context, ValueId x, size_t axis, const Dim& wanted) {
+  const Dims dims = context.run().value(x).dims;
   if (dims[axis] == wanted) return x;
   const std::vector<int64_t> axes = {int64_t(axis)};
   const Dim kept = min(dims[axis], wanted);
   if (kept != dims[axis]) {
     Dims starts = {Dim(0)}, ends = {kept};
-    x = site.make("Slice", {x}, {{"starts", starts}, {"ends", ends}, {"axes", axes}});
+    x = context.make("Slice", {x}, {{"starts", starts}, {"ends", ends}, {"axes", axes}});
   }
   if (kept == wanted) return x;
   Dims pads(dims.size() * 2, Dim(0));
   pads[dims.size() + axis] = wanted - kept;
-  return site.make("Pad", {x}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+  return context.make("Pad", {x},
+                      {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
 }
 
-Dim one_number(Site& site, const char* key, size_t input) {
-  const Dims given = site.need_dims(key, input);
+Dim one_number(NodeContext& context, const char* key, size_t input) {
+  const Dims given = context.need_dims(key, input);
   if (given.size() != 1)
-    site.corrupt(std::string(key) + " has " + std::to_string(given.size()) +
-                 " elements, expected 1");
+    context.corrupt(std::string(key) + " has " + std::to_string(given.size()) +
+                    " elements, expected 1");
   return given[0];
 }
 
-void expect_float(Site& site) {
-  if (site.dtype(0) != DType::kF32)
-    site.refuse("", std::string("its signal is ") + dtype_text(site.dtype(0)) + ", f32 is built",
-                "convert the model to float32");
+void expect_float(NodeContext& context) {
+  if (context.dtype(0) != DType::kF32)
+    context.refuse("",
+                   std::string("its signal is ") + dtype_text(context.dtype(0)) + ", f32 is built",
+                   "convert the model to float32");
 }
 
-void dft(Site& site) {
-  expect_float(site);
-  const Dims in = site.dims(0);
-  const int64_t rank = site.rank(0);
+void dft(NodeContext& context) {
+  expect_float(context);
+  const Dims in = context.dims(0);
+  const int64_t rank = context.rank(0);
   const auto parts = rank < 2 ? std::nullopt : in.back().value();
   if (!parts || (*parts != 1 && *parts != 2))
-    site.corrupt("its input has shape " + text(in) + ", expected [..., signal, 1 or 2]");
-  const auto given = site.integers("axis", 2);
-  const int64_t axis = site.axis(given && !given->empty() ? (*given)[0] : -2, rank);
+    context.corrupt("its input has shape " + text(in) + ", expected [..., signal, 1 or 2]");
+  const auto given = context.integers("axis", 2);
+  const int64_t axis = context.axis(given && !given->empty() ? (*given)[0] : -2, rank);
   if (axis == rank - 1)
-    site.corrupt("axis " + std::to_string(axis) + " holds real and imaginary parts");
+    context.corrupt("axis " + std::to_string(axis) + " holds real and imaginary parts");
   Transform t;
   t.complex_in = *parts == 2;
-  t.inverse = site.node.integer("inverse", 0) != 0;
-  const bool onesided = site.node.integer("onesided", 0) != 0;
+  t.inverse = context.node.integer("inverse", 0) != 0;
+  const bool onesided = context.node.integer("onesided", 0) != 0;
   if (onesided && t.complex_in != t.inverse)
-    site.corrupt(t.inverse ? "a one-sided inverse transform has complex input"
-                           : "a one-sided transform has real input");
+    context.corrupt(t.inverse ? "a one-sided inverse transform has complex input"
+                              : "a one-sided transform has real input");
   t.complex_out = !(onesided && t.inverse);
   const Dim signal = in[size_t(axis)];
   const Dim usual = t.complex_out ? signal : (signal - Dim(1)) * Dim(2);
-  t.length = site.has(1) ? one_number(site, "dft_length", 1) : usual;
-  if (upper_bound(t.length).value_or(1) < 1) site.corrupt("its length is " + t.length.text());
+  t.length = context.has(1) ? one_number(context, "dft_length", 1) : usual;
+  if (upper_bound(t.length).value_or(1) < 1) context.corrupt("its length is " + t.length.text());
   const Dim half = t.length / Dim(2) + Dim(1);
   t.rows = t.complex_out ? t.length : half;
   t.bins = onesided && t.complex_out ? half : t.length;
-  ValueId x = fitted(site, site.in(0), size_t(axis), t.rows);
+  ValueId x = fitted(context, context.in(0), size_t(axis), t.rows);
   std::vector<int64_t> perm;
   for (int64_t i = 0; i < rank; i++) perm.push_back(i);
   std::swap(perm[size_t(axis)], perm[size_t(rank - 2)]);
   const bool moves = axis != rank - 2;
-  if (moves) x = site.make("Transpose", {x}, {{"perm", perm}});
-  x = transform(site, x, t);
-  if (moves) x = site.make("Transpose", {x}, {{"perm", perm}});
-  site.same(0, x);
+  if (moves) x = context.make("Transpose", {x}, {{"perm", perm}});
+  x = transform(context, x, t);
+  if (moves) x = context.make("Transpose", {x}, {{"perm", perm}});
+  context.same(0, x);
 }
 
 /// Windowed frames by a Gather: where the window or the length is known only when the model runs.
-ValueId gathered_frames(Site& site, ValueId signal, const Dims& dims, int64_t step,
+ValueId gathered_frames(NodeContext& context, ValueId signal, const Dims& dims, int64_t step,
                         const Transform& t) {
   const Dim frames = (dims[1] - t.length) / Dim(step) + Dim(1);
-  ValueId first = site.reshape(site.counting(frames), {frames, 1});
-  first = site.make("Mul", {first, site.scalar(DType::kI64, double(step))});
+  ValueId first = context.reshape(context.counting(frames), {frames, 1});
+  first = context.make("Mul", {first, context.scalar(DType::kI64, double(step))});
   const ValueId index =
-      site.make("Add", {first, site.reshape(site.counting(t.length), {1, t.length})});
+      context.make("Add", {first, context.reshape(context.counting(t.length), {1, t.length})});
   // [B, frames, length, parts]
-  const ValueId x = site.make("Gather", {signal, index}, {{"axis", int64_t(1)}});
-  if (!site.has(2)) return x;
-  return site.make("Mul", {x, site.reshape(site.in(2), {t.length, 1})});
+  const ValueId x = context.make("Gather", {signal, index}, {{"axis", int64_t(1)}});
+  if (!context.has(2)) return x;
+  return context.make("Mul", {x, context.reshape(context.in(2), {t.length, 1})});
 }
 
-void stft(Site& site) {
-  expect_float(site);
-  Dims in = site.dims(0);
+void stft(NodeContext& context) {
+  expect_float(context);
+  Dims in = context.dims(0);
   if (in.size() == 2) in.push_back(1);  // as onnxruntime takes it
   const auto parts = in.size() == 3 ? in[2].value() : std::nullopt;
   if (!parts || (*parts != 1 && *parts != 2))
-    site.corrupt("its signal has shape " + text(site.dims(0)) +
-                 ", expected [batch, length, 1 or 2]");
-  const auto step = site.integers("frame_step", 1);
+    context.corrupt("its signal has shape " + text(context.dims(0)) +
+                    ", expected [batch, length, 1 or 2]");
+  const auto step = context.integers("frame_step", 1);
   if (!step || step->size() != 1 || (*step)[0] < 1)
-    site.corrupt("frame_step must be one number, at least 1");
+    context.corrupt("frame_step must be one number, at least 1");
   Transform t;
   t.complex_in = *parts == 2;
-  if (site.has(2) && site.rank(2) != 1)
-    site.corrupt("its window has shape " + text(site.dims(2)) + ", expected one dimension");
-  t.length = site.has(3)   ? one_number(site, "frame_length", 3)
-             : site.has(2) ? site.dims(2)[0]
-                           : in[1];
-  if (site.has(2) && site.dims(2) != Dims{t.length} && site.dims(2)[0].is_static() &&
+  if (context.has(2) && context.rank(2) != 1)
+    context.corrupt("its window has shape " + text(context.dims(2)) + ", expected one dimension");
+  t.length = context.has(3)   ? one_number(context, "frame_length", 3)
+             : context.has(2) ? context.dims(2)[0]
+                              : in[1];
+  if (context.has(2) && context.dims(2) != Dims{t.length} && context.dims(2)[0].is_static() &&
       t.length.is_static())
-    site.corrupt("its window has shape " + text(site.dims(2)) + ", its frames " + t.length.text() +
-                 " elements");
-  const bool onesided = site.node.integer("onesided", 1) != 0;
-  if (onesided && t.complex_in) site.corrupt("a one-sided transform has real input");
+    context.corrupt("its window has shape " + text(context.dims(2)) + ", its frames " +
+                    t.length.text() + " elements");
+  const bool onesided = context.node.integer("onesided", 1) != 0;
+  if (onesided && t.complex_in) context.corrupt("a one-sided transform has real input");
   t.rows = t.length;
   t.bins = onesided ? t.length / Dim(2) + Dim(1) : t.length;
-  const ValueId signal = site.reshape(site.in(0), in);
-  const Constant* window = site.has(2) ? site.model().constant(site.in(2)) : nullptr;
-  if (!t.length.is_static() || *t.length.value() < 1 || (site.has(2) && !window))
-    return site.same(0, transform(site, gathered_frames(site, signal, in, (*step)[0], t), t));
-  check_size(site, t);
+  const ValueId signal = context.reshape(context.in(0), in);
+  const Constant* window = context.has(2) ? context.model().constant(context.in(2)) : nullptr;
+  if (!t.length.is_static() || *t.length.value() < 1 || (context.has(2) && !window))
+    return context.same(0,
+                        transform(context, gathered_frames(context, signal, in, (*step)[0], t), t));
+  check_size(context, t);
   // One Conv: output channels are (bin, part), the kernel is a row of the basis under the window.
   const int64_t n = *t.length.value(), channels = t.in_parts(), outputs = *t.bins.value() * 2;
   const std::vector<double> rows = basis(t, window ? read_numbers(*window) : std::vector<double>());
@@ -246,13 +250,13 @@ void stft(Site& site) {
       for (int64_t i = 0; i < n; i++)
         weights[size_t((o * channels + c) * n + i)] =
             rows[size_t((i * channels + c) * outputs + o)];
-  const ValueId w = site.constant(make_floating(DType::kF32, {outputs, channels, n}, weights));
+  const ValueId w = context.constant(make_floating(DType::kF32, {outputs, channels, n}, weights));
   const std::vector<int64_t> swap = {0, 2, 1};
-  const ValueId x = channels == 1 ? site.reshape(signal, {in[0], 1, in[1]})
-                                  : site.make("Transpose", {signal}, {{"perm", swap}});
-  const ValueId y = site.make("Conv", {x, w}, {{"strides", *step}, {"group", int64_t(1)}});
-  const ValueId frames = site.make("Transpose", {y}, {{"perm", swap}});
-  site.finish_shaped("Reshape", frames, {in[0], site.run().value(y).dims[2], t.bins, 2});
+  const ValueId x = channels == 1 ? context.reshape(signal, {in[0], 1, in[1]})
+                                  : context.make("Transpose", {signal}, {{"perm", swap}});
+  const ValueId y = context.make("Conv", {x, w}, {{"strides", *step}, {"group", int64_t(1)}});
+  const ValueId frames = context.make("Transpose", {y}, {{"perm", swap}});
+  context.finish_shaped("Reshape", frames, {in[0], context.run().value(y).dims[2], t.bins, 2});
 }
 
 struct WindowShape {
@@ -265,49 +269,51 @@ const WindowShape kWindows[] = {{"HannWindow", 0.5, -0.5, 0},
 
 /// constant + first cos(turn n / N) + second cos(2 turn n / N), N the size or, where symmetric, one
 /// less.
-void window(Site& site) {
+void window(NodeContext& context) {
   const WindowShape* shape = kWindows;
-  while (site.node.op != shape->name) shape++;
-  const Dims given = site.need_dims("size", 0);
-  if (given.size() != 1) site.corrupt("its size must be one number");
+  while (context.node.op != shape->name) shape++;
+  const Dims given = context.need_dims("size", 0);
+  if (given.size() != 1) context.corrupt("its size must be one number");
   const Dim size = given[0];
-  const DType dtype = DType(site.node.integer("output_datatype", int64_t(DType::kF32)));
-  const bool periodic = site.node.integer("periodic", 1) != 0;
+  const DType dtype = DType(context.node.integer("output_datatype", int64_t(DType::kF32)));
+  const bool periodic = context.node.integer("periodic", 1) != 0;
   if (const auto n = size.value()) {
-    if (*n < 0 || *n > kMaxBasis) site.corrupt("its size is " + size.text());
+    if (*n < 0 || *n > kMaxBasis) context.corrupt("its size is " + size.text());
     const double turn = kTurn / double(periodic ? *n : *n - 1);
     std::vector<double> values;
     for (int64_t i = 0; i < *n; i++)
       values.push_back(shape->constant + shape->first * std::cos(turn * double(i)) +
                        shape->second * std::cos(2 * turn * double(i)));
-    return site.same(0, site.constant(make_floating(dtype, {*n}, values)));
+    return context.same(0, context.constant(make_floating(dtype, {*n}, values)));
   }
-  const ValueId length = site.cast(site.extent(periodic ? size : size - Dim(1)), DType::kF32);
-  const ValueId part = site.make("Div", {site.cast(site.counting(size), DType::kF32), length});
-  const ValueId angle = site.make("Mul", {part, number(site, kTurn)});
+  const ValueId length = context.cast(context.extent(periodic ? size : size - Dim(1)), DType::kF32);
+  const ValueId part =
+      context.make("Div", {context.cast(context.counting(size), DType::kF32), length});
+  const ValueId angle = context.make("Mul", {part, number(context, kTurn)});
   const auto wave = [&](ValueId at, double height) {
-    return site.make("Mul", {site.make("Cos", {at}), number(site, height)});
+    return context.make("Mul", {context.make("Cos", {at}), number(context, height)});
   };
-  ValueId sum = site.make("Add", {wave(angle, shape->first), number(site, shape->constant)});
+  ValueId sum = context.make("Add", {wave(angle, shape->first), number(context, shape->constant)});
   if (shape->second != 0)
-    sum = site.make("Add", {sum, wave(site.make("Mul", {angle, number(site, 2)}), shape->second)});
-  site.same(0, site.cast(sum, dtype));
+    sum = context.make(
+        "Add", {sum, wave(context.make("Mul", {angle, number(context, 2)}), shape->second)});
+  context.same(0, context.cast(sum, dtype));
 }
 
 /// Triangles that overlap on the mel scale, [dft_length / 2 + 1, mels].
-void mel_weight_matrix(Site& site) {
+void mel_weight_matrix(NodeContext& context) {
   double numbers[5];
   for (size_t i = 0; i < 5; i++) {
-    const Constant* c = site.model().constant(site.in(i));
+    const Constant* c = context.model().constant(context.in(i));
     if (!c || c->elements() != 1)
-      site.refuse("", "'" + site.value(i).name + "' must be one constant number");
+      context.refuse("", "'" + context.value(i).name + "' must be one constant number");
     numbers[i] = read_number(*c, 0);
   }
   const int64_t mels = int64_t(numbers[0]), length = int64_t(numbers[1]),
                 rate = int64_t(numbers[2]);
   if (mels < 1 || length < 1 || rate < 1 || mels > kMaxBasis || length > kMaxBasis ||
       mels * (length / 2 + 1) > kMaxBasis)
-    site.corrupt(
+    context.corrupt(
         "its numbers of bins, its length and its rate must be positive, and the matrix below 64 "
         "MiB");
   const int64_t bins = length / 2 + 1;
@@ -318,7 +324,7 @@ void mel_weight_matrix(Site& site) {
     const double hertz = 700 * std::expm1((double(i) * step + low) / 2595 * std::log(10.0));
     edges.push_back(int64_t(std::floor(double(length + 1) * hertz / double(rate))));
     if (edges.back() < 0 || edges.back() >= bins)
-      site.corrupt("its edges lie outside the spectrum");
+      context.corrupt("its edges lie outside the spectrum");
   }
   std::vector<double> values(size_t(bins * mels), 0.0);
   for (int64_t m = 0; m < mels; m++) {
@@ -330,9 +336,9 @@ void mel_weight_matrix(Site& site) {
       at(j) = double(j - left) / double(peak - left);
     for (int64_t j = peak; j < right; j++) at(j) = double(right - j) / double(right - peak);
   }
-  const DType dtype = DType(site.node.integer("output_datatype", int64_t(DType::kF32)));
-  if (!is_floating(dtype)) site.refuse("output_datatype", "only floating types are built");
-  site.same(0, site.constant(make_floating(dtype, {bins, mels}, values)));
+  const DType dtype = DType(context.node.integer("output_datatype", int64_t(DType::kF32)));
+  if (!is_floating(dtype)) context.refuse("output_datatype", "only floating types are built");
+  context.same(0, context.constant(make_floating(dtype, {bins, mels}, values)));
 }
 
 }  // namespace

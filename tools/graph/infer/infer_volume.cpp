@@ -15,18 +15,19 @@ Integers flat_pads(const Integers& six) { return {six[1], six[2], six[4], six[5]
 
 }  // namespace
 
-void convolve_volume(Site& site, const VolumeWindow& w, const Dims& out, int64_t group) {
-  const Dims in = site.dims(0), weight = site.dims(1);
+void convolve_volume(NodeContext& context, const VolumeWindow& w, const Dims& out, int64_t group) {
+  const Dims in = context.dims(0), weight = context.dims(1);
   const Integers forward = {0, 2, 1, 3, 4};
   if (w.kernel[0] > kDeepest)
-    site.refuse("", "kernels deeper than " + std::to_string(kDeepest) + " are not built");
+    context.refuse("", "kernels deeper than " + std::to_string(kDeepest) + " are not built");
   // [N, D, C, H, W], then the depth padded; every tap is a slice of it.
-  ValueId x = site.make("Transpose", {site.in(0)}, {{"perm", forward}});
+  ValueId x = context.make("Transpose", {context.in(0)}, {{"perm", forward}});
   if (w.pads[0] + w.pads[3] > 0) {
     Dims pads(10, Dim(0));
     pads[1] = Dim(w.pads[0]);
     pads[6] = Dim(w.pads[3]);
-    x = site.make("Pad", {x}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+    x = context.make("Pad", {x},
+                     {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
   }
   const Dim pictures = in[0] * out[2], channels = in[1];
   const Dims grouped = {pictures, Dim(group), Dim(1), weight[1], in[3], in[4]};
@@ -34,33 +35,34 @@ void convolve_volume(Site& site, const VolumeWindow& w, const Dims& out, int64_t
   for (int64_t k = 0; k < w.kernel[0]; k++) {
     const Dim start(k * w.dilations[0]),
         end = start + (out[2] - Dim(1)) * Dim(w.strides[0]) + Dim(1);
-    const ValueId tap = site.make("Slice", {x},
-                                  {{"starts", Dims{start}},
-                                   {"ends", Dims{end}},
-                                   {"axes", Integers{1}},
-                                   {"steps", Integers{w.strides[0]}}});
-    taps.push_back(site.reshape(tap, grouped));
+    const ValueId tap = context.make("Slice", {x},
+                                     {{"starts", Dims{start}},
+                                      {"ends", Dims{end}},
+                                      {"axes", Integers{1}},
+                                      {"steps", Integers{w.strides[0]}}});
+    taps.push_back(context.reshape(tap, grouped));
   }
   const ValueId all =
-      taps.size() == 1 ? taps[0] : site.make("Concat", taps, {{"axis", int64_t(2)}});
-  const ValueId flat_x = site.reshape(all, {pictures, channels * Dim(w.kernel[0]), in[3], in[4]});
-  ValueId kernel = site.make("Transpose", {site.in(1)}, {{"perm", forward}});
-  kernel = site.reshape(kernel, {weight[0], weight[1] * Dim(w.kernel[0]), weight[3], weight[4]});
+      taps.size() == 1 ? taps[0] : context.make("Concat", taps, {{"axis", int64_t(2)}});
+  const ValueId flat_x =
+      context.reshape(all, {pictures, channels * Dim(w.kernel[0]), in[3], in[4]});
+  ValueId kernel = context.make("Transpose", {context.in(1)}, {{"perm", forward}});
+  kernel = context.reshape(kernel, {weight[0], weight[1] * Dim(w.kernel[0]), weight[3], weight[4]});
   std::vector<ValueId> inputs = {flat_x, kernel};
-  if (site.has(2)) inputs.push_back(site.in(2));
-  const ValueId y = site.make("Conv", inputs,
-                              {{"kernel_shape", flat(w.kernel)},
-                               {"strides", flat(w.strides)},
-                               {"dilations", flat(w.dilations)},
-                               {"pads", flat_pads(w.pads)},
-                               {"group", group}});
-  const ValueId deep = site.reshape(y, {in[0], out[2], weight[0], out[3], out[4]});
-  site.finish("Transpose", {deep}, {{"perm", forward}});
+  if (context.has(2)) inputs.push_back(context.in(2));
+  const ValueId y = context.make("Conv", inputs,
+                                 {{"kernel_shape", flat(w.kernel)},
+                                  {"strides", flat(w.strides)},
+                                  {"dilations", flat(w.dilations)},
+                                  {"pads", flat_pads(w.pads)},
+                                  {"group", group}});
+  const ValueId deep = context.reshape(y, {in[0], out[2], weight[0], out[3], out[4]});
+  context.finish("Transpose", {deep}, {{"perm", forward}});
 }
 
-void pool_volume(Site& site, const VolumeWindow& w, const Dims& out) {
-  const Dims in = site.dims(0);
-  Site::Attributes attributes = site.node.attributes;
+void pool_volume(NodeContext& context, const VolumeWindow& w, const Dims& out) {
+  const Dims in = context.dims(0);
+  NodeContext::Attributes attributes = context.node.attributes;
   for (const char* key : {"auto_pad"}) attributes.erase(key);
   const auto pool = [&](ValueId x, const Integers& kernel, const Integers& strides,
                         const Integers& dilations, const Integers& pads) {
@@ -68,15 +70,15 @@ void pool_volume(Site& site, const VolumeWindow& w, const Dims& out) {
     attributes["strides"] = strides;
     attributes["dilations"] = dilations;
     attributes["pads"] = pads;
-    return site.make(site.node.op, {x}, attributes);
+    return context.make(context.node.op, {x}, attributes);
   };
-  const ValueId slices = site.reshape(site.in(0), {in[0], in[1] * in[2], in[3], in[4]});
+  const ValueId slices = context.reshape(context.in(0), {in[0], in[1] * in[2], in[3], in[4]});
   const ValueId flat_y =
       pool(slices, flat(w.kernel), flat(w.strides), flat(w.dilations), flat_pads(w.pads));
-  const ValueId columns = site.reshape(flat_y, {in[0], in[1], in[2], out[3] * out[4]});
+  const ValueId columns = context.reshape(flat_y, {in[0], in[1], in[2], out[3] * out[4]});
   const ValueId y = pool(columns, {w.kernel[0], 1}, {w.strides[0], 1}, {w.dilations[0], 1},
                          {w.pads[0], 0, w.pads[3], 0});
-  site.finish_shaped("Reshape", y, out);
+  context.finish_shaped("Reshape", y, out);
 }
 
 }  // namespace ingot::graph

@@ -11,9 +11,10 @@ struct VolumeWindow {
 };
 
 /// Ends a Conv of rank 5 with constant weights. `out`: its dims.
-void convolve_volume(Site& site, const VolumeWindow& window, const Dims& out, int64_t group);
+void convolve_volume(NodeContext& context, const VolumeWindow& window, const Dims& out,
+                     int64_t group);
 /// Ends a MaxPool, AveragePool or LpPool of rank 5: each is the same over the picture, then over
 /// the depth.
-void pool_volume(Site& site, const VolumeWindow& window, const Dims& out);
+void pool_volume(NodeContext& context, const VolumeWindow& window, const Dims& out);
 
 }  // namespace ingot::graph

@@ -15,55 +15,57 @@ struct Window {
   int64_t extent(size_t i) const { return (kernel[i] - 1) * dilations[i] + 1; }
 };
 
-std::vector<int64_t> per_axis(Site& site, const char* key, size_t rank, size_t per,
+std::vector<int64_t> per_axis(NodeContext& context, const char* key, size_t rank, size_t per,
                               int64_t otherwise) {
-  std::vector<int64_t> values = site.node.integers(key);
+  std::vector<int64_t> values = context.node.integers(key);
   if (values.empty()) values.assign(rank * per, otherwise);
   if (values.size() != rank * per) {
-    site.corrupt(std::string(key) + " has " + std::to_string(values.size()) +
-                 " entries, expected " + std::to_string(rank * per));
+    context.corrupt(std::string(key) + " has " + std::to_string(values.size()) +
+                    " entries, expected " + std::to_string(rank * per));
   }
   return values;
 }
 
 /// Reads what is given; kernel_shape from the weight when it is absent.
-Window read_window(Site& site, const Dims* weight) {
+Window read_window(NodeContext& context, const Dims* weight) {
   Window w;
-  if (site.rank(0) < 3)
-    site.corrupt("its input has shape " + text(site.dims(0)) + ", expected at least 3 dimensions");
-  w.rank = size_t(site.rank(0) - 2);
-  w.kernel = site.node.integers("kernel_shape");
+  if (context.rank(0) < 3)
+    context.corrupt("its input has shape " + text(context.dims(0)) +
+                    ", expected at least 3 dimensions");
+  w.rank = size_t(context.rank(0) - 2);
+  w.kernel = context.node.integers("kernel_shape");
   if (weight) {
     if (weight->size() != w.rank + 2)
-      site.corrupt("its weight has shape " + text(*weight) + ", its input " + text(site.dims(0)));
+      context.corrupt("its weight has shape " + text(*weight) + ", its input " +
+                      text(context.dims(0)));
     std::vector<int64_t> from_weight;
     for (size_t i = 0; i < w.rank; i++) {
       const auto k = (*weight)[i + 2].value();
-      if (!k) site.refuse("", "its weight has a symbolic shape");
+      if (!k) context.refuse("", "its weight has a symbolic shape");
       from_weight.push_back(*k);
     }
     if (!w.kernel.empty() && w.kernel != from_weight)
-      site.corrupt("kernel_shape differs from its weight " + text(*weight));
+      context.corrupt("kernel_shape differs from its weight " + text(*weight));
     w.kernel = from_weight;
   }
   if (w.kernel.size() != w.rank)
-    site.corrupt("kernel_shape has " + std::to_string(w.kernel.size()) + " entries, expected " +
-                 std::to_string(w.rank));
-  w.strides = per_axis(site, "strides", w.rank, 1, 1);
-  w.dilations = per_axis(site, "dilations", w.rank, 1, 1);
-  w.auto_pad = site.node.text("auto_pad", "NOTSET");
-  w.pads = w.auto_pad == "NOTSET" ? per_axis(site, "pads", w.rank, 2, 0)
+    context.corrupt("kernel_shape has " + std::to_string(w.kernel.size()) + " entries, expected " +
+                    std::to_string(w.rank));
+  w.strides = per_axis(context, "strides", w.rank, 1, 1);
+  w.dilations = per_axis(context, "dilations", w.rank, 1, 1);
+  w.auto_pad = context.node.text("auto_pad", "NOTSET");
+  w.pads = w.auto_pad == "NOTSET" ? per_axis(context, "pads", w.rank, 2, 0)
                                   : std::vector<int64_t>(w.rank * 2, 0);
   constexpr int64_t kLimit = int64_t(1) << 31;
   for (size_t i = 0; i < w.rank; i++) {
     if (w.kernel[i] < 1 || w.strides[i] < 1 || w.dilations[i] < 1 || w.kernel[i] > kLimit ||
         w.strides[i] > kLimit || w.dilations[i] > kLimit) {
-      site.corrupt("kernel, stride and dilation must be at least 1");
+      context.corrupt("kernel, stride and dilation must be at least 1");
     }
   }
   for (const int64_t p : w.pads) {
-    if (p > kLimit || p < -kLimit) site.corrupt("pad " + std::to_string(p) + " is out of range");
-    if (p < 0) site.refuse("pads", "negative pads are not supported");
+    if (p > kLimit || p < -kLimit) context.corrupt("pad " + std::to_string(p) + " is out of range");
+    if (p < 0) context.refuse("pads", "negative pads are not supported");
   }
   return w;
 }
@@ -74,209 +76,211 @@ void split_same(const std::string& auto_pad, int64_t total, int64_t* before, int
 }
 
 /// auto_pad to pads; SAME gives ceil(extent / stride) outputs.
-void resolve_pads(Site& site, Window& w) {
+void resolve_pads(NodeContext& context, Window& w) {
   if (w.auto_pad != "SAME_UPPER" && w.auto_pad != "SAME_LOWER") return;
   for (size_t i = 0; i < w.rank; i++) {
-    const Dim& in = site.dims(0)[i + 2];
+    const Dim& in = context.dims(0)[i + 2];
     const Dim total =
         max(Dim(0), (ceil_div(in, w.strides[i]) - 1) * w.strides[i] + w.extent(i) - in);
     if (!total.is_static()) {
-      site.refuse("auto_pad",
-                  w.auto_pad + " with stride " + std::to_string(w.strides[i]) +
-                      " needs the extent of a symbolic dimension (" + in.text() + ")",
-                  "bind it with --dim or --input-shape");
+      context.refuse("auto_pad",
+                     w.auto_pad + " with stride " + std::to_string(w.strides[i]) +
+                         " needs the extent of a symbolic dimension (" + in.text() + ")",
+                     "bind it with --dim or --input-shape");
     }
     split_same(w.auto_pad, *total.value(), &w.pads[i], &w.pads[i + w.rank]);
   }
 }
 
-Dim output_extent(Site& site, const Window& w, size_t i, bool ceil_mode) {
-  const Dim padded = site.dims(0)[i + 2] + w.pads[i] + w.pads[i + w.rank];
+Dim output_extent(NodeContext& context, const Window& w, size_t i, bool ceil_mode) {
+  const Dim padded = context.dims(0)[i + 2] + w.pads[i] + w.pads[i + w.rank];
   const Dim room = padded - w.extent(i);
   // With ceil_mode a window may reach beyond the end, but by less than a stride.
   if (proven_at_least(Dim(ceil_mode ? -w.strides[i] : -1), room)) {
-    site.corrupt("its window of " + std::to_string(w.extent(i)) +
-                 " is larger than its padded input of " + padded.text());
+    context.corrupt("its window of " + std::to_string(w.extent(i)) +
+                    " is larger than its padded input of " + padded.text());
   }
   if (!ceil_mode) return room / w.strides[i] + 1;
   // The last window must start inside the input or the pad before it.
   return min(ceil_div(room, w.strides[i]) + 1,
-             ceil_div(site.dims(0)[i + 2] + w.pads[i], w.strides[i]));
+             ceil_div(context.dims(0)[i + 2] + w.pads[i], w.strides[i]));
 }
 
-void write_window(Site& site, const Window& w) {
-  site.node.attributes["kernel_shape"] = w.kernel;
-  site.node.attributes["strides"] = w.strides;
-  site.node.attributes["dilations"] = w.dilations;
-  site.node.attributes["pads"] = w.pads;
-  site.erase({"auto_pad"});
+void write_window(NodeContext& context, const Window& w) {
+  context.node.attributes["kernel_shape"] = w.kernel;
+  context.node.attributes["strides"] = w.strides;
+  context.node.attributes["dilations"] = w.dilations;
+  context.node.attributes["pads"] = w.pads;
+  context.erase({"auto_pad"});
 }
 
-void expect_bias(Site& site, const Dim& channels) {
-  if (!site.has(2)) return;
-  if (site.rank(2) != 1 || site.dims(2)[0] != channels)
-    site.corrupt("its bias has shape " + text(site.dims(2)) + ", expected [" + channels.text() +
-                 "]");
+void expect_bias(NodeContext& context, const Dim& channels) {
+  if (!context.has(2)) return;
+  if (context.rank(2) != 1 || context.dims(2)[0] != channels)
+    context.corrupt("its bias has shape " + text(context.dims(2)) + ", expected [" +
+                    channels.text() + "]");
 }
-int64_t channels_of(Site& site, const Dim& d) {
+int64_t channels_of(NodeContext& context, const Dim& d) {
   if (!d.is_static())
-    site.refuse("", "its number of channels is symbolic (" + d.text() + ")",
-                "bind it with --dim or --input-shape");
+    context.refuse("", "its number of channels is symbolic (" + d.text() + ")",
+                   "bind it with --dim or --input-shape");
   return *d.value();
 }
-int64_t group_of(Site& site) {
-  const int64_t group = site.node.integer("group", 1);
-  if (group < 1) site.corrupt("group is " + std::to_string(group) + ", expected at least 1");
-  site.node.attributes["group"] = group;
+int64_t group_of(NodeContext& context) {
+  const int64_t group = context.node.integer("group", 1);
+  if (group < 1) context.corrupt("group is " + std::to_string(group) + ", expected at least 1");
+  context.node.attributes["group"] = group;
   return group;
 }
 
-void conv(Site& site) {
-  if (site.dtype(0) != site.dtype(1))
-    site.corrupt(std::string("its input is ") + dtype_text(site.dtype(0)) + ", its weight " +
-                 dtype_text(site.dtype(1)));
-  const Dims weight = site.dims(1);
-  Window w = read_window(site, &weight);
-  resolve_pads(site, w);
-  const int64_t group = group_of(site), in = channels_of(site, site.dims(0)[1]);
-  const int64_t per_group = channels_of(site, weight[1]), out = channels_of(site, weight[0]);
+void conv(NodeContext& context) {
+  if (context.dtype(0) != context.dtype(1))
+    context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) + ", its weight " +
+                    dtype_text(context.dtype(1)));
+  const Dims weight = context.dims(1);
+  Window w = read_window(context, &weight);
+  resolve_pads(context, w);
+  const int64_t group = group_of(context), in = channels_of(context, context.dims(0)[1]);
+  const int64_t per_group = channels_of(context, weight[1]), out = channels_of(context, weight[0]);
   if (in % group != 0 || in / group != per_group || out % group != 0) {
-    site.corrupt("its input has " + std::to_string(in) + " channels in " + std::to_string(group) +
-                 " groups, its weight " + text(weight) + " takes " + std::to_string(per_group) +
-                 " per group");
+    context.corrupt("its input has " + std::to_string(in) + " channels in " +
+                    std::to_string(group) + " groups, its weight " + text(weight) + " takes " +
+                    std::to_string(per_group) + " per group");
   }
-  expect_bias(site, weight[0]);
-  Dims dims = {site.dims(0)[0], weight[0]};
-  for (size_t i = 0; i < w.rank; i++) dims.push_back(output_extent(site, w, i, false));
+  expect_bias(context, weight[0]);
+  Dims dims = {context.dims(0)[0], weight[0]};
+  for (size_t i = 0; i < w.rank; i++) dims.push_back(output_extent(context, w, i, false));
   if (w.rank == 3)
-    return convolve_volume(site, {w.kernel, w.strides, w.dilations, w.pads}, dims, group);
-  write_window(site, w);
-  site.set(0, site.dtype(0), std::move(dims));
+    return convolve_volume(context, {w.kernel, w.strides, w.dilations, w.pads}, dims, group);
+  write_window(context, w);
+  context.set(0, context.dtype(0), std::move(dims));
 }
 
-void conv_transpose(Site& site) {
-  if (site.dtype(0) != site.dtype(1))
-    site.corrupt(std::string("its input is ") + dtype_text(site.dtype(0)) + ", its weight " +
-                 dtype_text(site.dtype(1)));
-  const Dims weight = site.dims(1);
-  Window w = read_window(site, &weight);
-  const int64_t group = group_of(site), in = channels_of(site, site.dims(0)[1]);
-  if (channels_of(site, weight[0]) != in || in % group != 0) {
-    site.corrupt("its input has " + std::to_string(in) + " channels in " + std::to_string(group) +
-                 " groups, its weight is " + text(weight));
+void conv_transpose(NodeContext& context) {
+  if (context.dtype(0) != context.dtype(1))
+    context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) + ", its weight " +
+                    dtype_text(context.dtype(1)));
+  const Dims weight = context.dims(1);
+  Window w = read_window(context, &weight);
+  const int64_t group = group_of(context), in = channels_of(context, context.dims(0)[1]);
+  if (channels_of(context, weight[0]) != in || in % group != 0) {
+    context.corrupt("its input has " + std::to_string(in) + " channels in " +
+                    std::to_string(group) + " groups, its weight is " + text(weight));
   }
-  const std::vector<int64_t> extra = per_axis(site, "output_padding", w.rank, 1, 0);
-  std::vector<int64_t> shape = site.node.integers("output_shape");
+  const std::vector<int64_t> extra = per_axis(context, "output_padding", w.rank, 1, 0);
+  std::vector<int64_t> shape = context.node.integers("output_shape");
   if (shape.size() == w.rank + 2)
     shape.erase(shape.begin(), shape.begin() + 2);  // some exporters count batch and channels
   const Dim channels = weight[1] * group;
-  expect_bias(site, channels);
-  Dims dims = {site.dims(0)[0], channels};
+  expect_bias(context, channels);
+  Dims dims = {context.dims(0)[0], channels};
   const bool same = w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER";
   for (size_t i = 0; i < w.rank; i++) {
     if (extra[i] < 0 || (extra[i] >= w.strides[i] && extra[i] >= w.dilations[i]))
-      site.corrupt("output_padding must be smaller than stride or dilation");
-    const Dim full = (site.dims(0)[i + 2] - 1) * w.strides[i] + extra[i] + w.extent(i);
+      context.corrupt("output_padding must be smaller than stride or dilation");
+    const Dim full = (context.dims(0)[i + 2] - 1) * w.strides[i] + extra[i] + w.extent(i);
     if (shape.empty() && !same) {
       dims.push_back(full - w.pads[i] - w.pads[i + w.rank]);
       continue;
     }
     if (!shape.empty() && shape.size() != w.rank)
-      site.corrupt("output_shape has " + std::to_string(shape.size()) + " entries, expected " +
-                   std::to_string(w.rank));
-    const Dim wanted = shape.empty() ? site.dims(0)[i + 2] * w.strides[i] : Dim(shape[i]);
+      context.corrupt("output_shape has " + std::to_string(shape.size()) + " entries, expected " +
+                      std::to_string(w.rank));
+    const Dim wanted = shape.empty() ? context.dims(0)[i + 2] * w.strides[i] : Dim(shape[i]);
     const Dim total = full - wanted;
     if (!total.is_static())
-      site.refuse("output_shape", "needs the extent of a symbolic dimension",
-                  "bind it with --dim or --input-shape");
+      context.refuse("output_shape", "needs the extent of a symbolic dimension",
+                     "bind it with --dim or --input-shape");
     if (*total.value() < 0 && -*total.value() < w.strides[i]) {  // what output_padding would add
       dims.push_back(wanted);
       continue;
     }
     if (*total.value() < 0)
-      site.refuse("output_shape",
-                  wanted.text() + " is larger than what the input gives, " + full.text());
+      context.refuse("output_shape",
+                     wanted.text() + " is larger than what the input gives, " + full.text());
     // ONNX puts the odd one at the end for SAME_UPPER alone.
     const int64_t half = *total.value() / 2;
     w.pads[i] = w.auto_pad == "SAME_UPPER" ? half : *total.value() - half;
     w.pads[i + w.rank] = *total.value() - w.pads[i];
     dims.push_back(wanted);
   }
-  write_window(site, w);
-  site.erase({"output_padding", "output_shape"});
-  site.set(0, site.dtype(0), std::move(dims));
+  write_window(context, w);
+  context.erase({"output_padding", "output_shape"});
+  context.set(0, context.dtype(0), std::move(dims));
 }
 
 /// Pools are of f32: small integers go there and come back unchanged.
-bool pooled_as_float(Site& site) {
-  const DType dtype = site.dtype(0);
+bool pooled_as_float(NodeContext& context) {
+  const DType dtype = context.dtype(0);
   if (is_floating(dtype)) return false;
   if (dtype != DType::kI8 && dtype != DType::kU8 && dtype != DType::kI16 && dtype != DType::kU16) {
-    site.refuse("", std::string("pooling of ") + dtype_text(dtype) + " is not supported");
+    context.refuse("", std::string("pooling of ") + dtype_text(dtype) + " is not supported");
   }
-  const ValueId x = site.make("Cast", {site.in(0)}, {{"to", int64_t(DType::kF32)}});
-  const ValueId y = site.make(site.node.op, {x}, site.node.attributes);
-  site.finish("Cast", {y}, {{"to", int64_t(dtype)}});
+  const ValueId x = context.make("Cast", {context.in(0)}, {{"to", int64_t(DType::kF32)}});
+  const ValueId y = context.make(context.node.op, {x}, context.node.attributes);
+  context.finish("Cast", {y}, {{"to", int64_t(dtype)}});
   return true;
 }
 
 /// (sum of |x|^p)^(1/p) for p beyond 2: the sum is an average that counts the border, times the
 /// size of the window.
-void lp_by_powers(Site& site, const Window& w, int64_t p) {
-  const DType dtype = site.dtype(0);
+void lp_by_powers(NodeContext& context, const Window& w, int64_t p) {
+  const DType dtype = context.dtype(0);
   double size = 1;
   for (const int64_t k : w.kernel) size *= double(k);
   const ValueId powers =
-      site.make("Pow", {site.make("Abs", {site.in(0)}), site.scalar(dtype, double(p))});
-  Site::Attributes attributes = site.node.attributes;
+      context.make("Pow", {context.make("Abs", {context.in(0)}), context.scalar(dtype, double(p))});
+  NodeContext::Attributes attributes = context.node.attributes;
   attributes.erase("p");
   attributes["count_include_pad"] = int64_t(1);
-  const ValueId mean = site.make("AveragePool", {powers}, std::move(attributes));
-  const ValueId sum = site.make("Mul", {mean, site.scalar(dtype, size)});
-  site.finish("Pow", {sum, site.scalar(dtype, 1.0 / double(p))});
+  const ValueId mean = context.make("AveragePool", {powers}, std::move(attributes));
+  const ValueId sum = context.make("Mul", {mean, context.scalar(dtype, size)});
+  context.finish("Pow", {sum, context.scalar(dtype, 1.0 / double(p))});
 }
 
-void pool(Site& site) {
-  const bool plain = site.node.outputs.size() < 2 || site.node.outputs[1] == kAbsent;
-  if (plain && pooled_as_float(site)) return;
-  Window w = read_window(site, nullptr);
-  if (const int64_t p = site.node.integer("p", 2); site.node.op == "LpPool" && p != 1 && p != 2) {
-    if (p < 1 || site.node.integer("ceil_mode", 0) != 0)
-      site.refuse("p", std::to_string(p) + " is not supported here");
-    return lp_by_powers(site, w, p);
+void pool(NodeContext& context) {
+  const bool plain = context.node.outputs.size() < 2 || context.node.outputs[1] == kAbsent;
+  if (plain && pooled_as_float(context)) return;
+  Window w = read_window(context, nullptr);
+  if (const int64_t p = context.node.integer("p", 2);
+      context.node.op == "LpPool" && p != 1 && p != 2) {
+    if (p < 1 || context.node.integer("ceil_mode", 0) != 0)
+      context.refuse("p", std::to_string(p) + " is not supported here");
+    return lp_by_powers(context, w, p);
   }
-  resolve_pads(site, w);
-  const bool ceil_mode = site.node.integer("ceil_mode", 0) != 0;
-  Dims dims = {site.dims(0)[0], site.dims(0)[1]};
+  resolve_pads(context, w);
+  const bool ceil_mode = context.node.integer("ceil_mode", 0) != 0;
+  Dims dims = {context.dims(0)[0], context.dims(0)[1]};
   for (size_t i = 0; i < w.rank; i++) {
     if (w.pads[i] >= w.extent(i) || w.pads[i + w.rank] >= w.extent(i))
-      site.corrupt("its pads are as large as its window");
-    dims.push_back(output_extent(site, w, i, ceil_mode));
+      context.corrupt("its pads are as large as its window");
+    dims.push_back(output_extent(context, w, i, ceil_mode));
     // Of a window that is larger than its input the part inside is left: averages are of what is
     // there.
-    const auto padded = (site.dims(0)[i + 2] + w.pads[i] + w.pads[i + w.rank]).value();
+    const auto padded = (context.dims(0)[i + 2] + w.pads[i] + w.pads[i + w.rank]).value();
     if (ceil_mode && padded && w.extent(i) > *padded)
       w.kernel[i] = (*padded - 1) / w.dilations[i] + 1;
   }
-  if (!plain) return pool_with_positions(site, {w.kernel, w.strides, w.dilations, w.pads}, dims);
-  if (w.rank == 3) return pool_volume(site, {w.kernel, w.strides, w.dilations, w.pads}, dims);
-  write_window(site, w);
-  site.erase({"ceil_mode"});
-  site.set(0, site.dtype(0), std::move(dims));
+  if (!plain) return pool_with_positions(context, {w.kernel, w.strides, w.dilations, w.pads}, dims);
+  if (w.rank == 3) return pool_volume(context, {w.kernel, w.strides, w.dilations, w.pads}, dims);
+  write_window(context, w);
+  context.erase({"ceil_mode"});
+  context.set(0, context.dtype(0), std::move(dims));
 }
 
-void global_pool(Site& site) {
-  if (site.rank(0) < 3)
-    site.corrupt("its input has shape " + text(site.dims(0)) + ", expected at least 3 dimensions");
+void global_pool(NodeContext& context) {
+  if (context.rank(0) < 3)
+    context.corrupt("its input has shape " + text(context.dims(0)) +
+                    ", expected at least 3 dimensions");
   std::vector<int64_t> axes;
-  for (int64_t i = 2; i < site.rank(0); i++) axes.push_back(i);
-  std::string op = site.node.op == "GlobalAveragePool" ? "ReduceMean" : "ReduceMax";
-  if (site.node.op == "GlobalLpPool") {
-    const int64_t p = site.node.integer("p", 2);
-    if (p != 1 && p != 2) site.refuse("p", std::to_string(p) + ", supported are 1 and 2");
+  for (int64_t i = 2; i < context.rank(0); i++) axes.push_back(i);
+  std::string op = context.node.op == "GlobalAveragePool" ? "ReduceMean" : "ReduceMax";
+  if (context.node.op == "GlobalLpPool") {
+    const int64_t p = context.node.integer("p", 2);
+    if (p != 1 && p != 2) context.refuse("p", std::to_string(p) + ", supported are 1 and 2");
     op = p == 1 ? "ReduceL1" : "ReduceL2";
   }
-  site.finish(op, {site.in(0)}, {{"axes", axes}, {"keepdims", int64_t(1)}});
+  context.finish(op, {context.in(0)}, {{"axes", axes}, {"keepdims", int64_t(1)}});
 }
 
 }  // namespace

@@ -158,9 +158,9 @@ void Inference::visit(Node node) {
     if (node.op == "Loop" || node.op == "Scan") return infer_loop(node);
     const auto rule = infer_table().find(node.op);
     if (rule == infer_table().end()) throw Refusal{"", "the operator is not supported", ""};
-    Site site(*this, node);
-    rule->second(site);
-    if (site.finished()) return;
+    NodeContext context(*this, node);
+    rule->second(context);
+    if (context.finished()) return;
     commit(node);
   } catch (const Refusal& refusal) {
     refuse(node, refusal);

@@ -82,9 +82,9 @@ class Inference {
 };
 
 /// One node in the hands of its operator's function.
-class Site {
+class NodeContext {
  public:
-  Site(Inference& run, Node& n) : node(n), run_(run) {}
+  NodeContext(Inference& run, Node& n) : node(n), run_(run) {}
   Node& node;
 
   Model& model() { return run_.model; }
@@ -148,11 +148,11 @@ class Site {
 };
 
 /// ONNX's broadcasting. `who` names the operator in the error.
-Dims broadcast(Site& site, const Dims& a, const Dims& b);
+Dims broadcast(NodeContext& context, const Dims& a, const Dims& b);
 std::string describe(const Node& node);
 const char* dtype_text(DType dtype);
 
-using Infer = void (*)(Site&);
+using Infer = void (*)(NodeContext&);
 using InferTable = std::map<std::string, Infer>;
 void add_elementwise_rules(InferTable& table);
 void add_window_rules(InferTable& table);

@@ -175,7 +175,7 @@ void Builder::add(graph::Node node) {
     if (node.name.empty()) node.name = model.source_nodes.back().name;
   }
   const std::vector<ValueId> outputs = node.outputs;
-  growth_.add(std::move(node));
+  inference_.add(std::move(node));
   for (const ValueId id : outputs)
     if (!known(resolve(id))) throw Reported{};
 }
@@ -192,7 +192,7 @@ ValueId Builder::extent(const Dim& d) {
   if (const auto n = d.value()) return constant(graph::make_constant(DType::kI64, {}, &*n));
   const ValueId ones = emit("Expand", {scalar(DType::kI64, 1)}, {{"shape", Dims{d}}});
   const ValueId count = reduce("ReduceSum", ones, {0}, false);
-  growth_.state(count, {graph::Scalar::of(d)});
+  inference_.state(count, {graph::Scalar::of(d)});
   return count;
 }
 ValueId Builder::counting(const Dim& count) {

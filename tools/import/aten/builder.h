@@ -1,6 +1,7 @@
 // tools/import/aten/builder.h - the graph while a PyTorch program is translated into it: nodes,
 // types, and tensors that are written in place. Shapes and types of every value are known as soon
-// as it is made (tools/graph/infer/growth.h), because PyTorch's operators decide by them.
+// as it is made (tools/graph/infer/incremental_inference.h), because PyTorch's operators decide by
+// them.
 #pragma once
 #include <functional>
 #include <map>
@@ -9,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/graph/infer/growth.h"
+#include "tools/graph/infer/incremental_inference.h"
 #include "tools/import/aten/memory_order.h"
 #include "tools/import/aten/value.h"
 
@@ -26,7 +27,7 @@ struct Reported {};
 
 class Builder {
  public:
-  explicit Builder(graph::Model& model) : model(model), growth_(model, &unsupported) {}
+  explicit Builder(graph::Model& model) : model(model), inference_(model, &unsupported) {}
   graph::Model& model;
   std::vector<graph::Unsupported> unsupported;  // everything that stands in the way so far
   std::function<void(const Tensor& owner)>
@@ -86,9 +87,9 @@ class Builder {
   /// A node with subgraphs, say, whose outputs the caller has made. @throws Reported.
   void add(graph::Node node);
   /// What `id`, an output of a node that was added, is now.
-  ValueId resolve(ValueId id) const { return growth_.resolve(id); }
-  bool known(ValueId id) const { return growth_.known(id); }
-  graph::Growth& growth() { return growth_; }
+  ValueId resolve(ValueId id) const { return inference_.resolve(id); }
+  bool known(ValueId id) const { return inference_.known(id); }
+  graph::IncrementalInference& inference() { return inference_; }
   ValueId constant(graph::Constant constant);
   ValueId scalar(DType dtype, double value);             // rank 0
   ValueId integers(const std::vector<int64_t>& values);  // i64 [n]
@@ -105,7 +106,7 @@ class Builder {
   Dims dims(ValueId id) const { return model.values[size_t(id)].dims; }
   int64_t rank(ValueId id) const { return int64_t(dims(id).size()); }
   DType dtype(ValueId id) const { return model.values[size_t(id)].dtype; }
-  std::optional<graph::Contents> contents(ValueId id) const { return growth_.contents(id); }
+  std::optional<graph::Contents> contents(ValueId id) const { return inference_.contents(id); }
   /// The one number that it holds, where that is known while casting.
   std::optional<graph::Scalar> content(ValueId id) const;
 
@@ -119,7 +120,7 @@ class Builder {
   std::string unique(const std::string& name);
   void check_shared(const Tensor& tensor) const;
   static void attach(const Tensor& tensor);
-  graph::Growth growth_;
+  graph::IncrementalInference inference_;
   uint64_t tensors_ = 0;
   std::set<ValueId> unnamed_;
   std::map<std::string, int> names_;  // and how many were taken for it: name, name_2, ...

@@ -90,7 +90,7 @@ Results pairwise_distance(Operands& o) {
 /// Euclidean distances of very many points come from products, which lose the small ones; the
 /// others from differences.
 Results distances(Operands& o) {
-  constexpr int64_t kMostDifferences = 1 << 22;
+  constexpr int64_t kMaxDifferences = 1 << 22;
   Builder& b = o.b;
   const ValueId x = floating(o, "x1"), y = floating(o, "x2");
   const double p = o.number("p");
@@ -99,7 +99,7 @@ Results distances(Operands& o) {
   if (one.size() < 2 || other.size() < 2 || one.back() != other.back())
     o.corrupt("measures " + graph::text(one) + " against " + graph::text(other));
   const Dim differences = graph::product(one) * other[other.size() - 2];
-  if (p == 2 && !graph::proven_at_least(Dim(kMostDifferences), differences)) {
+  if (p == 2 && !graph::proven_at_least(Dim(kMaxDifferences), differences)) {
     const auto squares = [&](ValueId id) {
       return b.reduce("ReduceSum", b.emit("Mul", {id, id}), {b.rank(id) - 1}, true);
     };

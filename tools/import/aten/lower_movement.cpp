@@ -93,10 +93,10 @@ Results repeat_interleave(Operands& o) {
     if (dims[size_t(axis)] != Dim(int64_t(counts.size())))
       o.refuse("repeats", "has " + std::to_string(counts.size()) + " numbers for " +
                               dims[size_t(axis)].text());
-    constexpr size_t kMost = 1 << 24;
+    constexpr size_t kMax = 1 << 24;
     std::vector<int64_t> from;
     for (size_t i = 0; i < counts.size(); i++) {
-      if (from.size() + size_t(counts[i]) > kMost)
+      if (from.size() + size_t(counts[i]) > kMax)
         o.refuse("repeats", "asks for more than 16 million rows");
       from.insert(from.end(), size_t(counts[i]), int64_t(i));
     }

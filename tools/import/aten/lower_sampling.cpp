@@ -13,9 +13,9 @@ struct Windows {
 Windows windows(Operands& o, size_t axis, const Dim& extent) {
   const auto at = [&](const char* name) { return o.integers(name, 2)[axis]; };
   Windows w = {at("kernel_size"), at("dilation"), at("padding"), at("stride"), extent, Dim()};
-  constexpr int64_t kMost = 1 << 16;
-  if (w.size < 1 || w.dilation < 1 || w.stride < 1 || w.padding < 0 || w.size > kMost ||
-      w.dilation > kMost || w.stride > kMost || w.padding > kMost)
+  constexpr int64_t kMax = 1 << 16;
+  if (w.size < 1 || w.dilation < 1 || w.stride < 1 || w.padding < 0 || w.size > kMax ||
+      w.dilation > kMax || w.stride > kMax || w.padding > kMax)
     o.corrupt("has windows of " + std::to_string(w.size) + " places, " + std::to_string(w.stride) +
               " apart");
   const Dim room = extent + Dim(2 * w.padding - w.dilation * (w.size - 1) - 1);
@@ -25,11 +25,11 @@ Windows windows(Operands& o, size_t axis, const Dim& extent) {
   return w;
 }
 /// Each place of a window is one slice, so that no number is touched.
-constexpr int64_t kMostPlaces = 1024;
+constexpr int64_t kMaxPlaces = 1024;
 void few_places(Operands& o, const Windows& y, const Windows& x) {
-  if (y.size * x.size > kMostPlaces)
+  if (y.size * x.size > kMaxPlaces)
     o.refuse("kernel_size",
-             "windows of more than " + std::to_string(kMostPlaces) + " places are not supported");
+             "windows of more than " + std::to_string(kMaxPlaces) + " places are not supported");
 }
 ValueId padded(Builder& b, ValueId x, const Dims& pads) {
   for (const Dim& pad : pads)

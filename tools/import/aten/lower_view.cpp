@@ -362,7 +362,7 @@ int64_t fixed_extent(Operands& o, const Dims& in, int64_t axis) {
              "bind it with --dim");
   return *n;
 }
-constexpr int64_t kMostParts = 1 << 16;
+constexpr int64_t kMaxParts = 1 << 16;
 Results split(Operands& o) {
   const Tensor x = o.tensor("self");
   const Dims in = o.b.dims(o.b.read(x));
@@ -371,7 +371,7 @@ Results split(Operands& o) {
   const char* const name = o.has("split_sizes") ? "split_sizes" : "split_size";
   if (o.value(name).items) return parts_of(o, x, axis, o.dims(name));
   const int64_t each = o.integer(name), n = fixed_extent(o, in, axis);
-  if (each < 1 || n / each > kMostParts)
+  if (each < 1 || n / each > kMaxParts)
     o.corrupt(std::string(name) + " is " + std::to_string(each));
   Dims sizes;
   for (int64_t at = 0; at < n; at += each) sizes.push_back(Dim(std::min(each, n - at)));
@@ -383,7 +383,7 @@ Results chunk(Operands& o) {
   if (in.empty()) o.corrupt("splits a scalar");
   const int64_t axis = o.axis("dim", int64_t(in.size())),
                 count = o.integer(o.has("chunks") ? "chunks" : "sections");
-  if (count < 1 || count > kMostParts) o.corrupt("makes " + std::to_string(count) + " chunks");
+  if (count < 1 || count > kMaxParts) o.corrupt("makes " + std::to_string(count) + " chunks");
   const Dim extent = in[size_t(axis)];
   Dims sizes;
   if (!extent.is_static()) {
@@ -405,7 +405,7 @@ Results unbind(Operands& o) {
   const Dims in = o.b.dims(o.b.read(x));
   if (in.empty()) o.corrupt("takes a scalar apart");
   const int64_t axis = o.axis("dim", int64_t(in.size())), n = fixed_extent(o, in, axis);
-  if (n > kMostParts) o.corrupt("makes " + std::to_string(n) + " tensors");
+  if (n > kMaxParts) o.corrupt("makes " + std::to_string(n) + " tensors");
   std::vector<Tensor> parts;
   for (int64_t i = 0; i < n; i++) parts.push_back(selected(o, x, axis, Dim(i)));
   return {Value::tensors(parts)};

@@ -23,7 +23,7 @@ Value of_items(Value::Kind kind, std::vector<Value> items) {
   return value;
 }
 
-constexpr int kMostNesting = 200;
+constexpr int kMaxNesting = 200;
 thread_local int nesting = 0;
 // Plain pointers, because what is dropped when the thread ends may come after a vector of the
 // thread's own.
@@ -33,9 +33,9 @@ thread_local std::vector<std::vector<Value>>* dropping = nullptr;
 
 Nesting::Nesting() {
   host::charge_work(1);
-  if (nesting >= kMostNesting)
+  if (nesting >= kMaxNesting)
     graph::throw_cast_error(
-        4, "a list nests more than " + std::to_string(kMostNesting) + " levels, or holds itself");
+        4, "a list nests more than " + std::to_string(kMaxNesting) + " levels, or holds itself");
   nesting++;
 }
 Nesting::~Nesting() { nesting--; }

@@ -19,8 +19,8 @@ struct ImportOptions {
   /// By name of a symbol. low == high binds it; otherwise its bounds, both included (high 0: none).
   std::map<std::string, graph::SymbolBounds> dims;
   /// By name of an input: the extents of tensors that will be fed to it, axes in front (steps of a
-  /// stream) not counted. They bind nothing; where an If can be cast for some extents only, bounds
-  /// that hold these are preferred.
+  /// stream) not counted. They bind nothing; where an If can be converted for some extents only,
+  /// bounds that hold these are preferred.
   std::map<std::string, std::vector<int64_t>> expected_inputs;
   /// Called with the initialisers of the main graph and their readers before anything reads them,
   /// each time the file is translated. May be empty.

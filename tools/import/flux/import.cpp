@@ -25,7 +25,7 @@ using layers::Network;
 using layers::Refused;
 using layers::Weight;
 
-constexpr int kMostDepth = 64;
+constexpr int kMaxDepth = 64;
 
 bool is_layer(const std::string& type) {
   static const char* const kKinds[] = {"Chain", "Dense", "Conv", "SkipConnection", "Parallel",
@@ -108,7 +108,7 @@ class Importer {
   const importer::ImportOptions& options() const { return net_.options(); }
 
   JuliaId first_layer(JuliaId id, int depth) const {
-    if (id == kNoJulia || depth > kMostDepth) return kNoJulia;
+    if (id == kNoJulia || depth > kMaxDepth) return kNoJulia;
     const std::string type = tree_.short_type(id);
     if (type == "Chain") {
       const JuliaId all = tree_.field(id, "layers", 0);
@@ -240,9 +240,9 @@ class Importer {
   }
 
   ValueId layer(JuliaId id, ValueId x, const std::string& name, int depth) {
-    if (depth > kMostDepth)
+    if (depth > kMaxDepth)
       graph::throw_cast_error(
-          2, tree_.file + ": layers nest more than " + std::to_string(kMostDepth) + " deep");
+          2, tree_.file + ": layers nest more than " + std::to_string(kMaxDepth) + " deep");
     const std::string kind = tree_.short_type(id);
     if (kind == "Chain" || kind == "SkipConnection" || kind == "Parallel")
       return container(id, kind, x, name, depth);

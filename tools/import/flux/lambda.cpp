@@ -13,7 +13,7 @@ using checkpoint::JuliaNode;
 using checkpoint::JuliaTree;
 using checkpoint::kNoJulia;
 
-constexpr size_t kMostStatements = 64;
+constexpr size_t kMaxStatements = 64;
 
 class Reader {
  public:
@@ -29,7 +29,7 @@ class Reader {
     const JuliaId code = code_info(typename_node);
     if (code == kNoJulia) return unknown("the file has no code of it");
     const JuliaNode& statements = tree_.at(tree_.at(code).items[0]);
-    if (statements.kind != JuliaKind::kList || statements.items.size() > kMostStatements)
+    if (statements.kind != JuliaKind::kList || statements.items.size() > kMaxStatements)
       return unknown("its code is long");
     for (size_t i = 0; i < statements.items.size(); i++)
       if (!statement(statements.items[i], int(i) + 1)) return std::move(out_);

@@ -21,8 +21,8 @@ namespace {
 
 using graph::throw_cast_error;
 
-constexpr size_t kMostCalls = 1u << 16;
-constexpr int kMostDepth = 16;  // of models inside of models
+constexpr size_t kMaxCalls = 1u << 16;
+constexpr int kMaxDepth = 16;  // of models inside of models
 constexpr const char* kNoHint = "";
 
 /// Outputs of one call; empty where it was refused or reads what was.
@@ -61,9 +61,8 @@ class Importer {
   /// another is called with; the outermost makes its inputs itself.
   std::vector<std::pair<std::string, Outputs>> model(const Config& config, const std::string& place,
                                                      const Outputs& given, int depth) {
-    if (depth > kMostDepth)
-      throw_cast_error(2,
-                       name_ + ": models nest more than " + std::to_string(kMostDepth) + " deep");
+    if (depth > kMaxDepth)
+      throw_cast_error(2, name_ + ": models nest more than " + std::to_string(kMaxDepth) + " deep");
     return config.is_sequential ? sequential(config, place, given, depth)
                                 : functional(config, place, given, depth);
   }
@@ -287,8 +286,8 @@ class Importer {
 
   Outputs call(const Layer& layer, const Call& how, const Outputs& inputs, const std::string& place,
                int depth) {
-    if (++calls_ > kMostCalls)
-      throw_cast_error(2, name_ + ": more than " + std::to_string(kMostCalls) + " calls of layers");
+    if (++calls_ > kMaxCalls)
+      throw_cast_error(2, name_ + ": more than " + std::to_string(kMaxCalls) + " calls of layers");
     for (const auto& [name, value] : how.arguments) {
       refused(layer, name, "is " + value.substr(0, 60) + " in a call, which is not supported",
               name == "training" ? "call it without, or with training=False" : kNoHint);

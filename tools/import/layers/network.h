@@ -71,7 +71,7 @@ class Network {
   /// x [steps, batch, in] to {Y [steps, directions, batch, hidden], Y_h [directions, batch,
   /// hidden], Y_c (LSTM alone)}.
   std::vector<ValueId> recurrent(const Recurrent& cell, ValueId x);
-  /// A layer that is cast in its inference form: said once for each kind.
+  /// A layer that is converted in its inference form: said once for each kind.
   void said_inference(const std::string& kind) { inference_.insert(kind); }
 
   /// Folds, gives the outputs their names and refuses what was gathered, all of it.

@@ -171,7 +171,7 @@ void Translator::check_dims(graph::Model& inferred) const {
 namespace {
 
 /// What the file declares of its outputs against what its nodes make: another type is an error,
-/// another shape is said aloud.
+/// another shape is reported.
 void compare_outputs(graph::Model& model, const Graph& source, const std::string& name) {
   for (size_t i = 0; i < source.outputs.size(); i++) {
     const ValueInfo& declared = source.outputs[i];
@@ -258,7 +258,7 @@ class BoundsSearch {
   }
 
  private:
-  static constexpr int kMostAttempts = 24;
+  static constexpr int kMaxAttempts = 24;
 
   static std::map<std::string, int64_t> expected_extents(const graph::Model& model,
                                                          const ImportOptions& options) {
@@ -289,7 +289,7 @@ class BoundsSearch {
     });
     std::optional<graph::CastError> first;
     for (const graph::DecidingBounds& each : all) {
-      if (attempts_ >= kMostAttempts) break;
+      if (attempts_ >= kMaxAttempts) break;
       if (kills_branch(guards, each.symbol, each.bounds.low)) continue;
       ImportOptions bounded = options;
       bounded.dims[each.symbol] = each.bounds;
@@ -318,7 +318,7 @@ class BoundsSearch {
                                     const std::map<std::string, int64_t>& expected,
                                     const graph::Undecided& undecided,
                                     const graph::DecidingBounds& each) {
-    if (!undecided.inside || each.bounds.high == 0 || attempts_ >= kMostAttempts)
+    if (!undecided.inside || each.bounds.high == 0 || attempts_ >= kMaxAttempts)
       return std::nullopt;
     const auto is_here = [&](const graph::BranchGuard& other, bool of_then) {
       return other.place.source == undecided.inside->source && other.place.of_then == of_then;

@@ -6,7 +6,7 @@
 namespace ingot::pt2 {
 namespace {
 
-constexpr uint64_t kMostProgram = 256u << 20;
+constexpr uint64_t kMaxProgram = 256u << 20;
 constexpr const char* kFlat = "serialized_exported_program.json";  // until torch 2.7
 
 /// NAME/models/MODEL.json, since torch 2.8.
@@ -44,7 +44,7 @@ std::vector<uint8_t> read_program(const std::string& path) {
     host::fail(host::Exit::kUnsupported, path + ": holds " + std::to_string(programs.size()) +
                                              " programs ('" + programs[0] + "', '" + programs[1] +
                                              "'), expected one; save each in a file of its own");
-  return archive->read(programs[0], kMostProgram);
+  return archive->read(programs[0], kMaxProgram);
 }
 
 }  // namespace ingot::pt2

@@ -14,7 +14,7 @@ namespace {
 using aten::Value;
 using graph::Dim;
 
-constexpr size_t kMostNodes = 1u << 18;
+constexpr size_t kMaxNodes = 1u << 18;
 constexpr int kDeepestGraph = 16;
 
 double number_of(const Json& value) {
@@ -211,8 +211,8 @@ void Translator::gather(const std::string& op, const std::string& node,
 
 void Translator::run_nodes(const Json& graph, Names* names, int depth) {
   for (const Json& node : array(graph, "nodes")) {
-    if (++nodes_ > kMostNodes)
-      corrupt(file_ + ": has more than " + std::to_string(kMostNodes) + " nodes");
+    if (++nodes_ > kMaxNodes)
+      corrupt(file_ + ": has more than " + std::to_string(kMaxNodes) + " nodes");
     bool done = false;
     gather(text(node, "target"), place_of(node), [&] {
       run_node(node, names, depth);
@@ -506,7 +506,7 @@ void Translator::declare_output(const Json& spec) {
     if (is_batch_statistic(name)) return;
     builder_->unsupported.push_back(
         {"buffer", "", name, "", "is written by the program",
-         "make it an input and an output of the module, then cast with --state IN=OUT"});
+         "make it an input and an output of the module, then convert with --state IN=OUT"});
     return;
   }
   if (kind == "user_input_mutation") {
@@ -549,7 +549,7 @@ void Translator::report_written_state() {
     if (is_batch_statistic(held.name) || !written) continue;
     builder_->unsupported.push_back(
         {"buffer", "", held.name, "", "is written by the program",
-         "make it an input and an output of the module, then cast with --state IN=OUT"});
+         "make it an input and an output of the module, then convert with --state IN=OUT"});
   }
 }
 

@@ -13,11 +13,11 @@ using checkpoint::kNoNode;
 using checkpoint::NodeId;
 using checkpoint::NodeKind;
 
-constexpr uint64_t kMostPickle = uint64_t{256} << 20;
+constexpr uint64_t kMaxPickle = uint64_t{256} << 20;
 
 checkpoint::ValueTree read_tree(const checkpoint::Archive& archive, const std::string& path,
                                 const std::string& member) {
-  const std::vector<uint8_t> pickle = archive.read(member, kMostPickle);
+  const std::vector<uint8_t> pickle = archive.read(member, kMaxPickle);
   return checkpoint::read_pickle({reinterpret_cast<const char*>(pickle.data()), pickle.size()},
                                  path + ": " + member);
 }
@@ -162,7 +162,7 @@ Archive::Archive(const std::string& path) : path_(path), archive_(checkpoint::Ar
 std::optional<std::string> Archive::code(const std::string& member) const {
   const std::string name = root_ + "code/" + member;
   if (!archive_->has(name)) return std::nullopt;
-  const std::vector<uint8_t> bytes = archive_->read(name, kMostCode);
+  const std::vector<uint8_t> bytes = archive_->read(name, kMaxCode);
   return std::string(bytes.begin(), bytes.end());
 }
 

@@ -121,7 +121,7 @@ Interpreter::Branch Interpreter::run_branch(const Frame& around, const Block& bl
   const size_t level = journals_.size();
   branch.journal.tensors = builder_.tensors();
   journals_.push_back(&branch.journal);
-  builder_.growth().enter(&branch.graph->nodes);
+  builder_.inference().enter(&branch.graph->nodes);
   try {
     run_block(frame, block);
     if (frame.returned)
@@ -146,7 +146,7 @@ Interpreter::Branch Interpreter::run_branch(const Frame& around, const Block& bl
     branch.raised = true;
     branch.why = error.message;
   }
-  builder_.growth().leave();
+  builder_.inference().leave();
   journals_.resize(level);
   // All as it was.
   quiet_ = true;

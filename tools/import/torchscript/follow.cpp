@@ -224,9 +224,9 @@ class Outputs {
     throw_cast_error(4, "forward() gives " + describe(value) + ", expected tensors");
   }
   void add(ValueId id, const std::string& name) {
-    constexpr size_t kMost = 65535;  // more than any file holds
-    if (builder_.model.graph.outputs.size() >= kMost)
-      throw_cast_error(4, "forward() gives more than " + std::to_string(kMost) + " tensors");
+    constexpr size_t kMax = 65535;  // more than any file holds
+    if (builder_.model.graph.outputs.size() >= kMax)
+      throw_cast_error(4, "forward() gives more than " + std::to_string(kMax) + " tensors");
     builder_.model.graph.outputs.push_back(expose(builder_.model, id, name));
   }
 

@@ -11,7 +11,7 @@ namespace {
 
 using graph::throw_cast_error;
 
-constexpr int kMostPasses = 4;
+constexpr int kMaxPasses = 4;
 
 class Import {
  public:
@@ -27,7 +27,7 @@ class Import {
     if (first.changed.empty()) return finished(std::move(first), {}, {});
     // From what one run leaves behind to what every later run finds.
     Attributes attributes = first.changed;
-    for (int i = 1; i < kMostPasses; i++) {
+    for (int i = 1; i < kMaxPasses; i++) {
       Pass later = pass(attributes, StateForm::kInputs);
       if (!settled(later, &attributes)) continue;
       return finished(std::move(later), attributes, initial(first, attributes));

@@ -8,7 +8,7 @@
 namespace ingot::torchscript {
 namespace {
 
-constexpr size_t kMostBytes = 2 * kMostCode;  // of all files together
+constexpr size_t kMaxBytes = 2 * kMaxCode;  // of all files together
 
 }  // namespace
 
@@ -18,9 +18,9 @@ const File* Library::file(const std::string& member) {
   std::unique_ptr<File> made;
   if (const std::optional<std::string> source = read_(member)) {
     bytes_ += source->size();
-    if (bytes_ > kMostBytes)
+    if (bytes_ > kMaxBytes)
       graph::throw_cast_error(
-          2, name_ + ": has more than " + std::to_string(kMostBytes) + " bytes of code");
+          2, name_ + ": has more than " + std::to_string(kMaxBytes) + " bytes of code");
     made = std::make_unique<File>(parse_file(*source, name_ + ": code/" + member));
   }
   return (files_[member] = std::move(made)).get();

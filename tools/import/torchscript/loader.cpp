@@ -8,7 +8,7 @@ using checkpoint::Node;
 using checkpoint::NodeId;
 using checkpoint::NodeKind;
 
-constexpr int kMostLevels = 200;
+constexpr int kMaxLevels = 200;
 
 std::string below(const std::string& path, const std::string& name) {
   return path.empty() ? name : path + "." + name;
@@ -20,9 +20,9 @@ Value Loader::load(const std::string& name) { return value(pickled_.tree().root,
 
 Value Loader::value(NodeId id, const std::string& path, int depth) {
   if (id == kNoNode) return Value::none();
-  if (depth > kMostLevels)
+  if (depth > kMaxLevels)
     graph::throw_cast_error(
-        2, "'" + path + "': objects nest deeper than " + std::to_string(kMostLevels) + " levels");
+        2, "'" + path + "': objects nest deeper than " + std::to_string(kMaxLevels) + " levels");
   const Node& node = pickled_.tree().at(id);
   switch (node.kind) {
     case NodeKind::kNone: return Value::none();

@@ -13,15 +13,15 @@ using graph::ValueId;
 
 namespace {
 
-constexpr int64_t kMostRounds = 1 << 16;         // that are unrolled
-constexpr size_t kMostValues = size_t{4} << 20;  // of the graph
+constexpr int64_t kMaxRounds = 1 << 16;         // that are unrolled
+constexpr size_t kMaxValues = size_t{4} << 20;  // of the graph
 
 }  // namespace
 
 void Interpreter::check_growth(const std::string& place) {
-  if (builder_.model.values.size() > kMostValues)
-    graph::throw_cast_error(4, place + ": the unrolled loop makes more than " +
-                                   std::to_string(kMostValues) + " values");
+  if (builder_.model.values.size() > kMaxValues)
+    graph::throw_cast_error(
+        4, place + ": the unrolled loop makes more than " + std::to_string(kMaxValues) + " values");
 }
 
 void Interpreter::run_for(Frame& frame, const Statement& s) {
@@ -49,9 +49,9 @@ void Interpreter::run_for(Frame& frame, const Statement& s) {
             : builder_.read(tensor_of(count, place));
     return run_loop(frame, s, rounds, place);
   }
-  if (*known > kMostRounds)
+  if (*known > kMaxRounds)
     graph::throw_cast_error(4, place + ": a loop of " + std::to_string(*known) +
-                                   " rounds, at most " + std::to_string(kMostRounds) +
+                                   " rounds, at most " + std::to_string(kMaxRounds) +
                                    " are unrolled");
   for (int64_t i = 0; i < *known && !frame.returned; i++) {
     frame.names[name] = Value::of(Dim(i));
@@ -67,9 +67,9 @@ void Interpreter::run_while(Frame& frame, const Statement& s) {
     const std::optional<bool> known = truth(evaluate(frame, s.value), place, &asked);
     if (!known) return run_loop(frame, s, kAbsent, place);
     if (!*known) return;
-    if (i >= kMostRounds)
+    if (i >= kMaxRounds)
       graph::throw_cast_error(
-          4, place + ": a loop of more than " + std::to_string(kMostRounds) + " rounds");
+          4, place + ": a loop of more than " + std::to_string(kMaxRounds) + " rounds");
     run_block(frame, s.body);
     check_growth(place);
   }

@@ -87,8 +87,8 @@ class Parser {
   // Pools.
   struct Deeper {
     explicit Deeper(Parser* p) : parser(p) {
-      if (++parser->depth_ > kMostHeight)
-        parser->refuse("nests deeper than " + std::to_string(kMostHeight) + " levels");
+      if (++parser->depth_ > kMaxHeight)
+        parser->refuse("nests deeper than " + std::to_string(kMaxHeight) + " levels");
     }
     ~Deeper() { parser->depth_--; }
     Parser* parser;
@@ -102,8 +102,8 @@ class Parser {
     e.count = uint32_t(items.size());
     for (const ExpressionId item : items)
       e.height = std::max<uint16_t>(e.height, uint16_t(file_.at(item).height + 1));
-    if (e.height > kMostHeight)
-      refuse("an expression nests deeper than " + std::to_string(kMostHeight) + " levels");
+    if (e.height > kMaxHeight)
+      refuse("an expression nests deeper than " + std::to_string(kMaxHeight) + " levels");
     file_.items.insert(file_.items.end(), items.begin(), items.end());
     file_.expressions.push_back(e);
     return ExpressionId(file_.expressions.size() - 1);
@@ -539,9 +539,9 @@ std::string type_text(const File& file, ExpressionId id) {
 }
 
 File parse_file(std::string_view source, const std::string& name) {
-  if (source.size() > kMostCode)
+  if (source.size() > kMaxCode)
     graph::throw_cast_error(2, name + ": has " + std::to_string(source.size()) +
-                                   " bytes, at most " + std::to_string(kMostCode) + " are read");
+                                   " bytes, at most " + std::to_string(kMaxCode) + " are read");
   return Parser(source, name).run();
 }
 

@@ -8,8 +8,8 @@
 
 namespace ingot::torchscript {
 
-constexpr size_t kMostCode = size_t{16} << 20;  // bytes of one file
-constexpr int kMostHeight = 250;                // of an expression's tree, and of blocks in blocks
+constexpr size_t kMaxCode = size_t{16} << 20;  // bytes of one file
+constexpr int kMaxHeight = 250;                // of an expression's tree, and of blocks in blocks
 
 /// `name` begins every message: "net.pt: code/__torch__.py".
 /// @throws graph::CastError 2 with name:line for what is not the language; 4 for a complex number.

@@ -12,16 +12,16 @@ namespace {
 
 // Expressions in calls in blocks. What one takes of the machine's stack differs tenfold between
 // builds, so both are bounded.
-constexpr int kMostDepth = 2500;
+constexpr int kMaxDepth = 2500;
 constexpr uint64_t kStepWork = 32;  // of a statement or a call, beside what it computes
-constexpr uintptr_t kMostStack = uintptr_t{4} << 20;
+constexpr uintptr_t kMaxStack = uintptr_t{4} << 20;
 
 /// Half of the stack that this process has, where that is less: a program is followed from far
 /// within it.
 uintptr_t most_stack() {
   rlimit limit;
-  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMostStack;
-  return std::min(kMostStack, uintptr_t(limit.rlim_cur) / 2);
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMaxStack;
+  return std::min(kMaxStack, uintptr_t(limit.rlim_cur) / 2);
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ Interpreter::Deeper::Deeper(Interpreter* i, const std::string& place) : interpre
   // stacks grow downward
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   if (i->depth_ == 0) i->stack_ = here, i->most_stack_ = most_stack();
-  if (++i->depth_ > kMostDepth || (here < i->stack_ && i->stack_ - here > i->most_stack_)) {
+  if (++i->depth_ > kMaxDepth || (here < i->stack_ && i->stack_ - here > i->most_stack_)) {
     i->depth_--;
     graph::throw_cast_error(
         2, place + ": functions call each other deeper than a program can be followed");

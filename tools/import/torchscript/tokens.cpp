@@ -5,7 +5,7 @@
 namespace ingot::torchscript {
 namespace {
 
-constexpr size_t kMostIndents = 256;
+constexpr size_t kMaxIndents = 256;
 
 bool is_name_start(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || uint8_t(c) >= 0x80;
@@ -42,8 +42,8 @@ bool Tokens::line_start(Token* out) {
   fresh_line_ = false;
   *out = {TokenKind::kIndent, line_, {}};
   if (indent > indents_.back()) {
-    if (indents_.size() >= kMostIndents)
-      refuse("nests more than " + std::to_string(kMostIndents) + " blocks");
+    if (indents_.size() >= kMaxIndents)
+      refuse("nests more than " + std::to_string(kMaxIndents) + " blocks");
     indents_.push_back(indent);
     return true;
   }

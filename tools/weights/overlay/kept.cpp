@@ -125,11 +125,11 @@ bool is_geometric(const Numbers& x, int64_t count) {
 
 /// Tables of positions: regular along one dimension, whatever stands in the others.
 bool is_formula(const Numbers& x, const std::vector<int64_t>& dims) {
-  constexpr int64_t kFew = 8;  // fewer numbers may follow any rule
+  constexpr int64_t kSmall = 8;  // fewer numbers may follow any rule
   const Varying v = varying_of(x, dims);
   if (v.dims.size() == 1 && v.strides[0] == 1 && is_geometric(x, v.dims[0])) return true;
   for (size_t axis = 0; axis < v.dims.size(); axis++) {
-    if (v.dims[axis] < kFew) continue;
+    if (v.dims[axis] < kSmall) continue;
     std::vector<int64_t> index(v.dims.size(), 0);
     bool regular = true;
     for (bool more = true; more && regular;) {

@@ -8,7 +8,7 @@
 namespace ingot::overlay {
 namespace {
 
-constexpr size_t kMostRows = 24;  // of each kind
+constexpr size_t kMaxRows = 24;  // of each kind
 
 std::string counted(size_t count, const std::string& one, const std::string& many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
@@ -36,7 +36,7 @@ class Table {
  public:
   explicit Table(std::vector<graph::Unsupported>* rows) : rows_(rows) {}
   void add(const std::string& kind, const std::string& name, std::string why, std::string hint) {
-    if (++counts_[kind] > kMostRows) return;
+    if (++counts_[kind] > kMaxRows) return;
     graph::Unsupported row;
     row.op = kind + " '" + name + "'";
     row.why = std::move(why);
@@ -46,10 +46,10 @@ class Table {
   size_t count(const std::string& kind) { return counts_[kind]; }
   void close() {
     for (const auto& [kind, count] : counts_)
-      if (count > kMostRows) {
+      if (count > kMaxRows) {
         graph::Unsupported row;
         row.op = kind;
-        row.why = "and " + std::to_string(count - kMostRows) + " more";
+        row.why = "and " + std::to_string(count - kMaxRows) + " more";
         rows_->push_back(std::move(row));
       }
   }

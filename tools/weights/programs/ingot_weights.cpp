@@ -111,7 +111,7 @@ class Reader {
       out_.notes.push_back(std::to_string(lost_) + " of " +
                            std::to_string(lost_ + out_.tensors.size()) +
                            " weights cannot be given back: " + lost_names_ +
-                           (lost_ > 3 ? ", ..." : "") + "; cast again with --keep-weights");
+                           (lost_ > 3 ? ", ..." : "") + "; convert again with --keep-weights");
     return std::move(out_);
   }
 

@@ -14,7 +14,7 @@ using checkpoint::Bytes;
 using checkpoint::ElementType;
 using checkpoint::Path;
 
-constexpr int kMostDepth = 64;
+constexpr int kMaxDepth = 64;
 
 struct Spelling {
   int32_t onnx;
@@ -89,7 +89,7 @@ class OnnxWeightReader {
   }
 
   void add_graph(const onnx::Graph& graph, const Path& below, int depth) {
-    if (depth > kMostDepth) host::fail(host::Exit::kCorrupt, path_ + ": graphs nest too deep");
+    if (depth > kMaxDepth) host::fail(host::Exit::kCorrupt, path_ + ": graphs nest too deep");
     for (const onnx::Tensor& tensor : graph.initializers) add(tensor, joined(below, tensor.name));
     for (const onnx::SparseTensor& sparse : graph.sparse_initializers)
       add_sparse(sparse, joined(below, sparse.values.name));

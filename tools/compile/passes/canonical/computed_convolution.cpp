@@ -10,7 +10,7 @@
 namespace ingot::passes {
 namespace {
 
-constexpr int64_t kMostTaps = 4096;  // each is a slice
+constexpr int64_t kMaxTaps = 4096;  // each is a slice
 
 struct Taps {
   Integers kernel, strides, dilations, pads;
@@ -73,11 +73,11 @@ void computed_convolution(Canonical& c, Node& node) {
   const Dims out = e.dims(y), weight = e.dims(w);
   int64_t taps = 1;
   for (const int64_t k : t.kernel)
-    taps = k > kMostTaps ? kMostTaps + 1 : std::min(kMostTaps + 1, taps * k);
-  if (taps > kMostTaps)
+    taps = k > kMaxTaps ? kMaxTaps + 1 : std::min(kMaxTaps + 1, taps * k);
+  if (taps > kMaxTaps)
     return c.refuse(
         node, "W",
-        "computed weights of more than " + std::to_string(kMostTaps) + " taps are not built");
+        "computed weights of more than " + std::to_string(kMaxTaps) + " taps are not built");
   e.kill(node);
   const ValueId x = unfolded(e, node, t, groups, out);
   // [O, C, k...] to [groups, O / groups, k... * C].

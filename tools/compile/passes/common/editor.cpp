@@ -118,13 +118,13 @@ void Editor::drop_unread_constants() {
 }
 
 void Editor::Readers::remove(const Node* node) {
-  constexpr size_t kFew = 32;
-  if (list.size() <= kFew && gone_count == 0) {
+  constexpr size_t kSmall = 32;
+  if (list.size() <= kSmall && gone_count == 0) {
     if (const auto at = std::find(list.begin(), list.end(), node); at != list.end()) list.erase(at);
     return;
   }
   gone[node]++;
-  if (++gone_count > list.size() / 2 + kFew) sweep();
+  if (++gone_count > list.size() / 2 + kSmall) sweep();
 }
 
 void Editor::Readers::sweep() {
@@ -389,15 +389,15 @@ std::unordered_set<uint32_t>& Editor::sources_of(const Node& node) {
 }
 
 void Editor::merge_sources(Node& into, const Node& from) {
-  constexpr size_t kFew = 16, kMostLent = 1024;
+  constexpr size_t kSmall = 16, kMaxLent = 1024;
   size_t readers = 0;
   for (ValueId id : from.outputs)
     readers += from.dead || id < 0 ? 0 : reader_count(id) + is_output(id);
-  size_t left = readers <= 1 ? from.sources.size() : kMostLent;
+  size_t left = readers <= 1 ? from.sources.size() : kMaxLent;
   for (uint32_t source : from.sources) {
     if (left-- == 0) return;
     host::charge_work(1);
-    if (into.sources.size() < kFew) {
+    if (into.sources.size() < kSmall) {
       if (std::find(into.sources.begin(), into.sources.end(), source) == into.sources.end())
         into.sources.push_back(source);
     } else if (sources_of(into).insert(source).second) {

@@ -42,9 +42,9 @@ uint32_t fuse_elementwise(Editor& editor, Remarks& remarks);
 uint32_t lay_columns_down(Editor& editor, Remarks& remarks);
 // rank-3 convolutions and pools between two Reshapes
 uint32_t lift_one_dimension(Editor& editor, Remarks& remarks);
-uint32_t fold_picture_layout(Editor& editor,
-                             // a Picture writes the order that its only reader turns it to
-                             Remarks& remarks);
+uint32_t fold_nhwc_layout(Editor& editor,
+                          // a Picture writes the order that its only reader turns it to
+                          Remarks& remarks);
 uint32_t fold_input_layout(Editor& editor,
                            // the Transpose of a port into the convolution that reads it
                            Remarks& remarks);

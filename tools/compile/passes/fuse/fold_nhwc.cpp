@@ -4,7 +4,7 @@
 
 namespace ingot::passes {
 
-uint32_t fold_picture_layout(Editor& e, Remarks&) {
+uint32_t fold_nhwc_layout(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* turned : e.nodes()) {
     if (turned->dead || turned->op != "Transpose" ||

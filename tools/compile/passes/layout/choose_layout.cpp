@@ -15,7 +15,7 @@ namespace ingot::passes {
 namespace {
 
 constexpr double kPerTranspose = 4096;  // elements that one Transpose is worth whatever its size
-constexpr int kMostSweeps = 64, kMostRounds = 12;
+constexpr int kMaxSweeps = 64, kMaxRounds = 12;
 // Every flip is a gain, but where permutations do not cancel in pairs a flip may gain one Transpose
 // alone. So many times the whole graph is looked at, and more often where it is small.
 constexpr uint64_t kLeastLooks = 128, kLookedNodes = uint64_t{1} << 19;
@@ -287,7 +287,7 @@ class Looks {
 uint32_t cut_until_stable(Editor& e, Looks& looks, Remarks& remarks) {
   uint32_t changed = 0;
   bool again = true;
-  for (int sweep = 0; again && sweep < kMostSweeps; sweep++) {
+  for (int sweep = 0; again && sweep < kMaxSweeps; sweep++) {
     again = false;
     for (const Integers& perm : permutations(e)) {
       if (!looks.take()) return changed;
@@ -320,7 +320,7 @@ uint32_t choose_layout(Editor& e, Remarks& remarks) {
   // cut can take them away: from below and from above in turn, as long as that helps.
   double best = total_cost(e);
   Looks looks(e);
-  for (int round = 0, idle = 0; round < kMostRounds && idle < 2; round++) {
+  for (int round = 0, idle = 0; round < kMaxRounds && idle < 2; round++) {
     if (round % 2 == 0)
       while (looks.take() && push_transposes_down(e)) simplify(e, remarks);
     else

@@ -6,7 +6,7 @@
 namespace ingot::passes {
 namespace {
 
-constexpr int64_t kMostChannelsRead = 64;
+constexpr int64_t kMaxChannelsRead = 64;
 
 Dims with_row(const Dims& dims) { return {dims[0], Dim(1), dims[1], dims[2]}; }
 
@@ -107,7 +107,7 @@ uint32_t fold_input_layout(Editor& e, Remarks&) {
     // A wide input is better transposed once: the convolution may then become Winograd, which reads
     // channels last only.
     std::optional<int64_t> channels = e.dims(port)[1].value();
-    if (!channels || *channels > kMostChannelsRead) continue;
+    if (!channels || *channels > kMaxChannelsRead) continue;
     if (!e.is_input(port) || !e.read_once(port) || !e.read_once(node->inputs[0])) continue;
     node->attributes["input_layout"] = std::string("nchw");
     e.merge_sources(*node, *turned);

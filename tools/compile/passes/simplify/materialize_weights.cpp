@@ -9,7 +9,7 @@ namespace ingot::passes {
 namespace {
 
 // 1 GiB of f32: no sensible network repeats one number more often
-constexpr double kMostElements = 1 << 28;
+constexpr double kMaxElements = 1 << 28;
 
 bool reads_weights(const Node& node, size_t operand) {
   if (node.op == "MatMul") return true;
@@ -30,7 +30,7 @@ uint32_t materialise_weights(Editor& e, Remarks&) {
       const Constant* one = spread ? e.constant(spread->inputs[0]) : nullptr;
       auto dims = spread ? static_dims(e.dims(spread->outputs[0])) : std::nullopt;
       if (!one || !one->bytes || !dims ||
-          estimated_elements(e.dims(spread->outputs[0])) > kMostElements)
+          estimated_elements(e.dims(spread->outputs[0])) > kMaxElements)
         continue;
       e.merge_sources(*node, *spread);
       e.set_input(*node, i, e.new_constant(e.value(node->inputs[i]).name, broadcast(*one, *dims)));

@@ -77,7 +77,7 @@ bool simplify_reshaped_transpose(Editor& e, Node& node) {
 }
 
 bool simplify_concat(Editor& e, Node& node) {
-  constexpr size_t kMostParts = 1024;  // of one Concat; runtime/op/concat.h
+  constexpr size_t kMaxParts = 1024;  // of one Concat; runtime/op/concat.h
   size_t axis = size_t(node.integer("axis", 0)), parts = node.inputs.size();
   std::vector<ValueId> inputs;
   bool changed = false;
@@ -87,7 +87,7 @@ bool simplify_concat(Editor& e, Node& node) {
     if (extent && *extent == 0) {
       changed = true;
     } else if (inner && e.read_once(id) && size_t(inner->integer("axis", 0)) == axis &&
-               parts + inner->inputs.size() <= kMostParts + 1) {
+               parts + inner->inputs.size() <= kMaxParts + 1) {
       parts += inner->inputs.size() - 1;
       inputs.insert(inputs.end(), inner->inputs.begin(), inner->inputs.end());
       e.merge_sources(node, *inner);

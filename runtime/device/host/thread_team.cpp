@@ -1,24 +1,24 @@
-// runtime/device/host/crew.cpp - joining, steps, and bounded waiting.
-#include "runtime/device/host/crew.h"
+// runtime/device/host/thread_team.cpp - joining, steps, and bounded waiting.
+#include "runtime/device/host/thread_team.h"
 
 namespace ingot {
 namespace {
 
-constexpr int kBits = int(sizeof(CrewWord)) * 8;
-constexpr CrewWord kSense = CrewWord{1} << (kBits - 1);
-constexpr CrewWord kOpen = CrewWord{1} << (kBits - 2);
+constexpr int kBits = int(sizeof(TeamWord)) * 8;
+constexpr TeamWord kSense = TeamWord{1} << (kBits - 1);
+constexpr TeamWord kOpen = TeamWord{1} << (kBits - 2);
 constexpr int kLimitShift = kBits - 8;
-constexpr CrewWord kHelpers = (CrewWord{1} << kLimitShift) - 1;
+constexpr TeamWord kHelpers = (TeamWord{1} << kLimitShift) - 1;
 
-// Bounds of spinning, in pauses of 5 to 50 ns. A helper that loses its processor is back within a
-// scheduler's slice, which the leader sits out; a helper gives way earlier, since nobody waits for
+// Bounds of spinning, in pauses of 5 to 50 ns. A worker that loses its processor is back within a
+// scheduler's slice, which the leader sits out; a worker gives way earlier, since nobody waits for
 // one that has left.
 constexpr uint32_t kLeaderSpins = 1u << 18;
 constexpr uint32_t kHelperSpins = 1u << 14;
 constexpr uint64_t kNapNs = 100000;
 
-int limit_of(CrewWord word) { return int((word >> kLimitShift) & 63); }
-uint32_t count(CrewWord bits) { return uint32_t(__builtin_popcountll(uint64_t{bits})); }
+int limit_of(TeamWord word) { return int((word >> kLimitShift) & 63); }
+uint32_t count(TeamWord bits) { return uint32_t(__builtin_popcountll(uint64_t{bits})); }
 
 /// Sleeps for a moment; nobody wakes it.
 void nap() {
@@ -28,32 +28,32 @@ void nap() {
 
 }  // namespace
 
-struct Crew::Member {
-  Crew* crew;
+struct ThreadTeam::Member {
+  ThreadTeam* thread_team;
   uint32_t size;
   bool leads;
 };
 
-bool Crew::try_open(int limit) {
+bool ThreadTeam::try_open(int limit) {
   if (busy_.exchange(1, std::memory_order_acquire)) return false;
   waited_.store(false, std::memory_order_relaxed);
   if (limit > kMaxTeam) limit = kMaxTeam;
-  word_.store(kOpen | CrewWord(limit) << kLimitShift, std::memory_order_release);
+  word_.store(kOpen | TeamWord(limit) << kLimitShift, std::memory_order_release);
   return true;
 }
 
-void Crew::close() {
+void ThreadTeam::close() {
   word_.store(0, std::memory_order_release);
   busy_.store(0, std::memory_order_release);
 }
 
-void Crew::await_helpers(int limit, uint32_t spins) const {
+void ThreadTeam::await_helpers(int limit, uint32_t spins) const {
   while (spins-- && int(count(word_.load(std::memory_order_relaxed) & kHelpers)) + 1 < limit)
     os::pause_processor();
 }
 
-int Crew::step(Job job, void* argument) {
-  CrewWord seen = word_.load(std::memory_order_acquire);
+int ThreadTeam::step(Job job, void* argument) {
+  TeamWord seen = word_.load(std::memory_order_acquire);
   if (!(seen & kHelpers)) {
     job(argument, Team{});
     return 1;
@@ -64,17 +64,17 @@ int Crew::step(Job job, void* argument) {
   do team_ = seen & kHelpers;
   while (!word_.compare_exchange_weak(seen, seen ^ kSense, std::memory_order_acq_rel,
                                       std::memory_order_acquire));
-  const uint32_t helpers = count(team_);
-  Member self{this, helpers + 1, true};
+  const uint32_t workers = count(team_);
+  Member self{this, workers + 1, true};
   job(argument, Team{0, int(self.size), join, &self, nullptr, nullptr});
-  lead_wait(&arrived_, helpers, true);
+  lead_wait(&arrived_, workers, true);
   // Whoever stayed away once may do so again, and the one wait of this run is spent: go on alone.
   if (waits()) word_.store(0, std::memory_order_release);
   return int(self.size);
 }
 
 /// Waits until *word == target (or until it differs): spins, then sleeps once in a run, then spins.
-void Crew::lead_wait(std::atomic<uint32_t>* word, uint32_t target, bool until_equal) {
+void ThreadTeam::lead_wait(std::atomic<uint32_t>* word, uint32_t target, bool until_equal) {
   const auto done = [&] {
     return (word->load(std::memory_order_seq_cst) == target) == until_equal;
   };
@@ -90,18 +90,18 @@ void Crew::lead_wait(std::atomic<uint32_t>* word, uint32_t target, bool until_eq
   while (!done()) os::pause_processor();
 }
 
-void Crew::wake_leader() {
+void ThreadTeam::wake_leader() {
   if (leader_asleep_.load(std::memory_order_seq_cst) && leader_asleep_.exchange(0))
     os::wake_sleepers(&leader_asleep_, 1);
 }
 
-void Crew::join(void* member) {
+void ThreadTeam::join(void* member) {
   const Member& self = *static_cast<const Member*>(member);
-  self.crew->join_team(self);
+  self.thread_team->join_team(self);
 }
 
 /// Sense-reversing barrier of the team within a step.
-void Crew::join_team(const Member& member) {
+void ThreadTeam::join_team(const Member& member) {
   const uint32_t phase = phase_.load(std::memory_order_relaxed);
   if (joined_.fetch_add(1, std::memory_order_acq_rel) + 1 == member.size) {
     joined_.store(0, std::memory_order_relaxed);
@@ -118,11 +118,11 @@ void Crew::join_team(const Member& member) {
   }
 }
 
-/// True when a step with this helper in it begins; false when it is out, by dismissal or because it
+/// True when a step with this worker in it begins; false when it is out, by dismissal or because it
 /// left to nap.
-bool Crew::wait_for_step(CrewWord bit, CrewWord sense) {
+bool ThreadTeam::wait_for_step(TeamWord bit, TeamWord sense) {
   for (uint32_t spins = 0;; spins++) {
-    CrewWord now = word_.load(std::memory_order_acquire);
+    TeamWord now = word_.load(std::memory_order_acquire);
     if (!(now & bit)) return false;
     if ((now & kSense) != sense) return true;
     if (spins < kHelperSpins) {
@@ -134,15 +134,15 @@ bool Crew::wait_for_step(CrewWord bit, CrewWord sense) {
   }
 }
 
-void Crew::serve(int id) {
-  const CrewWord bit = CrewWord{1} << (id - 1);
+void ThreadTeam::serve(int id) {
+  const TeamWord bit = TeamWord{1} << (id - 1);
   for (;;) {
-    CrewWord seen = word_.load(std::memory_order_acquire);
+    TeamWord seen = word_.load(std::memory_order_acquire);
     do {
       if (!(seen & kOpen) || int(count(seen & kHelpers)) + 1 >= limit_of(seen)) return;
     } while (!word_.compare_exchange_weak(seen, seen | bit, std::memory_order_acq_rel,
                                           std::memory_order_acquire));
-    for (CrewWord sense = seen & kSense; wait_for_step(bit, sense); sense ^= kSense) {
+    for (TeamWord sense = seen & kSense; wait_for_step(bit, sense); sense ^= kSense) {
       Member self{this, count(team_) + 1, false};
       job_(argument_,
            Team{int(count(team_ & (bit - 1))) + 1, int(self.size), join, &self, nullptr, nullptr});

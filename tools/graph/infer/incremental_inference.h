@@ -1,5 +1,6 @@
-// tools/graph/infer/growth.h - a graph that grows node by node, each in normal form as soon as it
-// is added: for importers of sources that decide by types and shapes while they are read.
+// tools/graph/infer/incremental_inference.h - a graph that grows node by node, each in normal form
+// as soon as it is added: for importers of sources that decide by types and shapes while they are
+// read.
 #pragma once
 #include <memory>
 #include <optional>
@@ -13,13 +14,13 @@ namespace ingot::graph {
 class Inference;
 
 /// Adds to model.graph, or to the branch that is open.
-class Growth {
+class IncrementalInference {
  public:
   /// What is refused is added to `unsupported`; both must outlive this.
-  Growth(Model& model, std::vector<Unsupported>* unsupported);
-  ~Growth();
-  Growth(const Growth&) = delete;
-  Growth& operator=(const Growth&) = delete;
+  IncrementalInference(Model& model, std::vector<Unsupported>* unsupported);
+  ~IncrementalInference();
+  IncrementalInference(const IncrementalInference&) = delete;
+  IncrementalInference& operator=(const IncrementalInference&) = delete;
 
   /// ONNX semantics; attributes and shape-like inputs as infer_shapes() takes them. The outputs
   /// have dtype and dims afterwards, unless the node was refused or reads something that was.

@@ -1,5 +1,5 @@
-// runtime/op/weight_pairs.cpp - rounds and interleaves, from front to back.
-#include "runtime/op/weight_pairs.h"
+// runtime/op/f16_weights.cpp - rounds and interleaves, from front to back.
+#include "runtime/op/f16_weights.h"
 
 #include <cstring>
 
@@ -29,7 +29,7 @@ uint32_t round_f16(uint32_t bits) {
 
 }  // namespace
 
-bool takes_pairs(OpCode op, const void* attributes, Packing weights, Packing bias) {
+bool takes_f16_weights(OpCode op, const void* attributes, Packing weights, Packing bias) {
   const bool is_product =
       op == OpCode::kLinear ||
       (op == OpCode::kConv2d &&
@@ -37,7 +37,7 @@ bool takes_pairs(OpCode op, const void* attributes, Packing weights, Packing bia
   return is_product && weights == Packing::kPanels16 && bias == Packing::kVector16;
 }
 
-uint64_t pairs_bytes(const int64_t* dims, int rank) {
+uint64_t f16_weight_bytes(const int64_t* dims, int rank) {
   int64_t k = 1, bytes;
   for (int i = 1; i < rank; i++)
     if (!checked_mul(k, dims[i], &k)) return 0;
@@ -47,7 +47,7 @@ uint64_t pairs_bytes(const int64_t* dims, int rank) {
   return uint64_t(bytes);
 }
 
-void make_pairs(const uint8_t* from, size_t rows, uint8_t* to) {
+void make_f16_weights(const uint8_t* from, size_t rows, uint8_t* to) {
   for (size_t r = 0; r < rows; r += 2, to += kRowBytes) {
     uint32_t words[2][kColumns] = {};
     std::memcpy(words, from + r * kRowBytes, rows - r > 1 ? 2 * kRowBytes : kRowBytes);

@@ -1,29 +1,29 @@
-// tests/cast/draft_maker.h - drafts in a few lines, for tests of single stages.
+// tests/cast/lowered_maker.h - programs in a few lines, for tests of single stages.
 #pragma once
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "tools/compile/program/draft.h"
+#include "tools/compile/program/lowered_program.h"
 
 namespace ingot::cast {
 
-struct DraftMaker {
-  Draft draft;
-  DraftMaker() { draft.subprograms.push_back({"main", {}}); }
+struct LoweredMaker {
+  LoweredProgram lowered;
+  LoweredMaker() { lowered.subprograms.push_back({"main", {}}); }
 
   int32_t value(const std::string& name, Dims dims, ValueKind kind = ValueKind::kActivation) {
-    DraftValue v;
+    LoweredValue v;
     v.name = name;
     v.dtype = DType::kF32;
     v.dims = std::move(dims);
     v.kind = kind;
-    const int32_t id = draft.add(std::move(v));
+    const int32_t id = lowered.add(std::move(v));
     PortSpec port;
     port.name = name;
     port.value = id;
-    if (kind == ValueKind::kInput) draft.inputs.push_back(port);
-    if (kind == ValueKind::kOutput) draft.outputs.push_back(port);
+    if (kind == ValueKind::kInput) lowered.inputs.push_back(port);
+    if (kind == ValueKind::kOutput) lowered.outputs.push_back(port);
     return id;
   }
   int32_t input(const std::string& name, Dims dims) {
@@ -33,16 +33,16 @@ struct DraftMaker {
     return value(name, std::move(dims), ValueKind::kOutput);
   }
 
-  DraftInstruction& add(Attributes attributes, std::vector<int32_t> inputs,
-                        std::vector<int32_t> outputs, Dims extents = {}) {
-    DraftInstruction i;
+  LoweredInstruction& add(Attributes attributes, std::vector<int32_t> inputs,
+                          std::vector<int32_t> outputs, Dims extents = {}) {
+    LoweredInstruction i;
     i.attributes = std::move(attributes);
     i.inputs = std::move(inputs);
     i.outputs = std::move(outputs);
     i.extents = std::move(extents);
-    i.node = "n" + std::to_string(draft.subprograms[0].instructions.size());
-    draft.subprograms[0].instructions.push_back(std::move(i));
-    return draft.subprograms[0].instructions.back();
+    i.node = "n" + std::to_string(lowered.subprograms[0].instructions.size());
+    lowered.subprograms[0].instructions.push_back(std::move(i));
+    return lowered.subprograms[0].instructions.back();
   }
   /// relu(x), or relu(x + other).
   void relu(int32_t x, int32_t y, int32_t other = -1) {
@@ -66,9 +66,9 @@ struct DraftMaker {
     add(ReduceAttributes{ReduceKind::kSum, axes}, {x}, {y});
   }
 
-  size_t count() const { return draft.subprograms[0].instructions.size(); }
-  OpCode op(size_t i) const { return draft.subprograms[0].instructions[i].op(); }
-  const DraftValue& at(int32_t id) const { return draft.at(id); }
+  size_t count() const { return lowered.subprograms[0].instructions.size(); }
+  OpCode op(size_t i) const { return lowered.subprograms[0].instructions[i].op(); }
+  const LoweredValue& at(int32_t id) const { return lowered.at(id); }
 };
 
 }  // namespace ingot::cast

@@ -1,7 +1,7 @@
-// runtime/device/stretches.h - a program with control flow for a device that launches: stretches of
+// runtime/device/segments.h - a program with control flow for a device that launches: segments of
 // instructions, each one launch, and between them the host goes where an If or a Loop says. What
-// decides is brought to the host at the end of the stretch before it, and the host waits for that;
-// a constant needs neither. What the device decides by itself is inside a stretch, as if it were
+// decides is brought to the host at the end of the segment before it, and the host waits for that;
+// a constant needs neither. What the device decides by itself is inside a segment, as if it were
 // one instruction.
 //   step  0 run a      1 if c, else go to 4      2 run then      3 jump to 5      4 run else      5
 //         run b
@@ -14,7 +14,7 @@
 
 namespace ingot {
 
-/// What a control step needs of the device, once the stretch before it has run.
+/// What a control step needs of the device, once the segment before it has run.
 struct ControlNeeds {
   bool condition = false;  // read by the host
   bool count = false;      // read by the host
@@ -23,7 +23,7 @@ struct ControlNeeds {
   bool any() const { return reads() || iteration; }
 };
 
-struct Stretch {
+struct GraphSegment {
   uint32_t first_step = 0, end_step = 0;  // instructions, and Ifs and Loops that the device decides
   uint32_t subprogram = 0;                // that they are in
   bool ends_at_control = false;           // which is step end_step
@@ -31,16 +31,16 @@ struct Stretch {
   ControlNeeds needs;
 };
 
-/// The stretches of a program, or of a part of it that is cut where no If and no Loop is open, in
+/// The segments of a program, or of a part of it that is cut where no If and no Loop is open, in
 /// the order of the steps: each begins behind the one before. Nothing depends on what steps
 /// compute.
-class StretchScan {
+class SegmentScan {
  public:
-  /// `moves_ports`: the first stretch brings inputs, the last one takes outputs, if they do nothing
+  /// `moves_ports`: the first segment brings inputs, the last one takes outputs, if they do nothing
   /// else.
-  StretchScan(const StepProgram& program, bool moves_ports);
+  SegmentScan(const StepProgram& program, bool moves_ports);
   /// False: that was the last.
-  bool next(Stretch* out);
+  bool next(GraphSegment* out);
 
  private:
   struct Open {
@@ -59,7 +59,7 @@ class StretchScan {
 /// No graph is cancelled once it is launched, so the device takes no loop that may go round more
 /// often than this (those inside each other multiplied). Bounds that are expressions are extents of
 /// the program's tensors, and are taken.
-constexpr int64_t kMostDecided = int64_t{1} << 20;
+constexpr int64_t kMaxDecided = int64_t{1} << 20;
 
 /// Why the host decides the If or the Loop that begins at `step`, with all in it: a static
 /// sentence; null: the device does.
@@ -72,11 +72,11 @@ bool is_known(const StepProgram& program, uint32_t instruction);
 
 /// Launches and waits of a subprogram each time that it runs, without those inside it. The main
 /// program (0) waits for its end as well.
-struct Course {
+struct LaunchCounts {
   uint32_t launches = 0, waits = 0;
 };
-Course course_of(const StepProgram& program, bool moves_ports, uint32_t subprogram);
+LaunchCounts launch_counts_of(const StepProgram& program, bool moves_ports, uint32_t subprogram);
 /// Of a program that moves its ports: nothing is left to the host.
-bool is_one_stretch(const StepProgram& program);
+bool is_one_segment(const StepProgram& program);
 
 }  // namespace ingot

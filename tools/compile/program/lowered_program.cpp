@@ -1,19 +1,20 @@
-// tools/compile/program/draft.cpp - evaluating a draft under a binding, and asking the contracts.
-#include "tools/compile/program/draft.h"
+// tools/compile/program/lowered_program.cpp - evaluating a program under a binding, and asking the
+// contracts.
+#include "tools/compile/program/lowered_program.h"
 
 namespace ingot::cast {
 
-int32_t Draft::add(DraftValue value) {
+int32_t LoweredProgram::add(LoweredValue value) {
   values.push_back(std::move(value));
   return int32_t(values.size()) - 1;
 }
 
-int32_t Draft::root(int32_t id) const {
+int32_t LoweredProgram::root(int32_t id) const {
   while (at(id).alias != AliasKind::kNone) id = at(id).alias_of;
   return id;
 }
 
-std::vector<uint32_t> callees_of(const DraftInstruction& instruction) {
+std::vector<uint32_t> callees_of(const LoweredInstruction& instruction) {
   if (const auto* loop = std::get_if<LoopAttributes>(&instruction.attributes)) return {loop->body};
   const auto* branch = std::get_if<IfAttributes>(&instruction.attributes);
   if (!branch) return {};
@@ -29,7 +30,7 @@ std::string dims_text(const Dims& dims) {
   return text + "]";
 }
 
-TensorType evaluate_type(const DraftValue& value, const Bindings& bindings) {
+TensorType evaluate_type(const LoweredValue& value, const Bindings& bindings) {
   TensorType type;
   type.dtype = value.dtype;
   type.packing = value.packing;
@@ -50,7 +51,7 @@ TensorType evaluate_type(const DraftValue& value, const Bindings& bindings) {
   return type;
 }
 
-Attributes evaluate_attributes(const DraftInstruction& instruction, const Bindings& bindings) {
+Attributes evaluate_attributes(const LoweredInstruction& instruction, const Bindings& bindings) {
   Attributes attributes = instruction.attributes;
   int64_t* numbers = nullptr;
   if (auto* slice = std::get_if<SliceAttributes>(&attributes)) numbers = slice->starts;
@@ -66,12 +67,12 @@ const void* attribute_pointer(const Attributes& attributes) {
   return std::visit([](const auto& a) -> const void* { return &a; }, attributes);
 }
 
-Arguments::Arguments(const Draft& draft, const DraftInstruction& instruction,
+Arguments::Arguments(const LoweredProgram& lowered, const LoweredInstruction& instruction,
                      const Bindings& bindings)
     : attributes_(evaluate_attributes(instruction, bindings)) {
   const auto view = [&](int32_t id) {
     TensorView v;
-    if (id >= 0) static_cast<TensorType&>(v) = evaluate_type(draft.at(id), bindings);
+    if (id >= 0) static_cast<TensorType&>(v) = evaluate_type(lowered.at(id), bindings);
     return v;
   };
   for (int32_t id : instruction.inputs) inputs_.push_back(view(id));
@@ -94,29 +95,30 @@ const OpContract* contract_of(OpCode op) {
 
 namespace {
 
-std::string operand_text(const Draft& draft, const DraftInstruction& instruction, int operand) {
+std::string operand_text(const LoweredProgram& lowered, const LoweredInstruction& instruction,
+                         int operand) {
   if (operand == Violation::kAttribute) return "attributes";
   const bool output = operand < 0;
   const size_t index = size_t(output ? -1 - operand : operand);
   const std::vector<int32_t>& ids = output ? instruction.outputs : instruction.inputs;
   std::string text = (output ? "output " : "operand ") + std::to_string(index);
   if (index < ids.size() && ids[index] >= 0) {
-    const DraftValue& value = draft.at(ids[index]);
+    const LoweredValue& value = lowered.at(ids[index]);
     text += " '" + value.name + "' " + dtype_name(value.dtype) + dims_text(value.dims);
   }
   return text;
 }
 
 /// "" when the contract agrees, else its words.
-std::string why_refused(const Draft& draft, const DraftInstruction& instruction,
+std::string why_refused(const LoweredProgram& lowered, const LoweredInstruction& instruction,
                         const Bindings& bindings) try {
-  const Arguments arguments(draft, instruction, bindings);
+  const Arguments arguments(lowered, instruction, bindings);
   Violation violation;
   if (contract_of(instruction.op())->check(arguments.get(), &violation)) return "";
   std::string where;
   for (const auto& [name, extent] : bindings)
     where += (where.empty() ? " (with " : ", ") + name + "=" + std::to_string(extent);
-  return operand_text(draft, instruction, violation.operand) + ": " + violation.rule +
+  return operand_text(lowered, instruction, violation.operand) + ": " + violation.rule +
          ", expected " + std::to_string(violation.expected) + ", found " +
          std::to_string(violation.found) + (where.empty() ? "" : where + ")");
 } catch (const graph::DimError& error) {  // a division by nothing, or too large
@@ -125,33 +127,34 @@ std::string why_refused(const Draft& draft, const DraftInstruction& instruction,
 
 }  // namespace
 
-bool contracts_hold(const Draft& draft, const Bindings& bindings, Place* refuses, uint64_t* asked) {
-  const auto holds = [&](const DraftInstruction& instruction) {
+bool contracts_hold(const LoweredProgram& lowered, const Bindings& bindings, Place* refuses,
+                    uint64_t* asked) {
+  const auto holds = [&](const LoweredInstruction& instruction) {
     Violation violation;
     if (asked) ++*asked;
     return contract_of(instruction.op())
-        ->check(Arguments(draft, instruction, bindings).get(), &violation);
+        ->check(Arguments(lowered, instruction, bindings).get(), &violation);
   };
-  const auto all_positive = [&](const DraftInstruction& instruction) {
+  const auto all_positive = [&](const LoweredInstruction& instruction) {
     for (const auto* ids : {&instruction.inputs, &instruction.outputs})
       for (const int32_t id : *ids)
-        for (size_t i = 0; id >= 0 && i < draft.at(id).dims.size(); i++)
-          if (draft.at(id).dims[i].evaluate(bindings) < 0) return false;
+        for (size_t i = 0; id >= 0 && i < lowered.at(id).dims.size(); i++)
+          if (lowered.at(id).dims[i].evaluate(bindings) < 0) return false;
     return true;
   };
   try {
-    if (refuses && refuses->subprogram < draft.subprograms.size() &&
-        refuses->index < draft.subprograms[refuses->subprogram].instructions.size()) {
-      const DraftInstruction& before =
-          draft.subprograms[refuses->subprogram].instructions[refuses->index];
+    if (refuses && refuses->subprogram < lowered.subprograms.size() &&
+        refuses->index < lowered.subprograms[refuses->subprogram].instructions.size()) {
+      const LoweredInstruction& before =
+          lowered.subprograms[refuses->subprogram].instructions[refuses->index];
       if (!all_positive(before) || !holds(before)) return false;
     }
-    for (const DraftValue& value : draft.values)
+    for (const LoweredValue& value : lowered.values)
       for (const SymbolicDim& dim : value.dims)
         if (dim.evaluate(bindings) < 0) return false;
-    for (uint32_t s = 0; s < draft.subprograms.size(); s++)
-      for (uint32_t i = 0; i < draft.subprograms[s].instructions.size(); i++) {
-        if (holds(draft.subprograms[s].instructions[i])) continue;
+    for (uint32_t s = 0; s < lowered.subprograms.size(); s++)
+      for (uint32_t i = 0; i < lowered.subprograms[s].instructions.size(); i++) {
+        if (holds(lowered.subprograms[s].instructions[i])) continue;
         if (refuses) *refuses = {s, i};
         return false;
       }
@@ -161,15 +164,15 @@ bool contracts_hold(const Draft& draft, const Bindings& bindings, Place* refuses
   return true;
 }
 
-void check_draft(const Draft& draft, bool is_fresh) {
+void check_lowered(const LoweredProgram& lowered, bool is_fresh) {
   graph::CastError error;
   error.exit_code = 4;
-  const std::vector<Bindings> trials = trial_bindings(draft);
-  for (const DraftSubprogram& subprogram : draft.subprograms) {
-    for (const DraftInstruction& instruction : subprogram.instructions) {
+  const std::vector<Bindings> trials = trial_bindings(lowered);
+  for (const LoweredSubprogram& subprogram : lowered.subprograms) {
+    for (const LoweredInstruction& instruction : subprogram.instructions) {
       std::string why;
       for (const Bindings& bindings : trials)
-        if (why.empty()) why = why_refused(draft, instruction, bindings);
+        if (why.empty()) why = why_refused(lowered, instruction, bindings);
       if (why.empty()) continue;
       const std::string op = op_name(instruction.op());
       if (!is_fresh)
@@ -178,14 +181,14 @@ void check_draft(const Draft& draft, bool is_fresh) {
                    "; a fault of ingot's converter, please report it with the model");
       const int32_t output = instruction.outputs.empty() ? -1 : instruction.outputs[0];
       error.unsupported.push_back(
-          {op, "", instruction.node, output < 0 ? "" : draft.at(output).name, why, ""});
+          {op, "", instruction.node, output < 0 ? "" : lowered.at(output).name, why, ""});
     }
   }
-  if (!draft.has_sound_extents) {
+  if (!lowered.has_sound_extents) {
     std::string names;
-    const Bindings tried = typical_binding(draft);
+    const Bindings tried = typical_binding(lowered);
     for (const auto& [name, extent] : tried)
-      if (!draft.measured.count(name)) names += (names.empty() ? "" : ", ") + name;
+      if (!lowered.measured.count(name)) names += (names.empty() ? "" : ", ") + name;
     error.message = "no extents of " + names +
                     " were found under which every operation takes its operands, so no session "
                     "could run the file; " +

@@ -1,6 +1,8 @@
-// Weights as pairs of f16 in the memory of a GPU, over the fake driver: what the file stores and in
-// which precision decides how many bytes; results are those of the CPU as far as f16 goes, and the
-// same however the file stores the same numbers.
+// Weights as packed f16 weights in the memory of a GPU, over the fake driver: what the file stores
+// and in which precision decides how many bytes; results are those of the CPU as far as f16 goes,
+// and the same however the file stores the same numbers.
+#include "runtime/op/f16_weights.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include <cstdlib>
 
 #include "runtime/op/linear.h"
-#include "runtime/op/weight_pairs.h"
 #include "tests/cuda/session_answers.h"
 #include "tools/compile/lower/packing.h"
 
@@ -237,7 +238,7 @@ TEST_CASE("pairs: rounding and interleaving, an odd row at the end, in place") {
     std::vector<uint32_t> to(2 * 16, 0xa5a5a5a5u);
     auto* out =
         in_place ? reinterpret_cast<uint8_t*>(from.data()) : reinterpret_cast<uint8_t*>(to.data());
-    make_pairs(reinterpret_cast<const uint8_t*>(from.data()), 3, out);
+    make_f16_weights(reinterpret_cast<const uint8_t*>(from.data()), 3, out);
     if (in_place) std::memcpy(to.data(), out, to.size() * 4);
     for (size_t i = 0; i < 16; i++) {
       CAPTURE(i);

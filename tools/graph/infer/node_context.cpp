@@ -1,5 +1,5 @@
-// tools/graph/infer/site.cpp - what rules are written with: numbers from attributes or inputs,
-// outputs, rewriting, refusal.
+// tools/graph/infer/node_context.cpp - what rules are written with: numbers from attributes or
+// inputs, outputs, rewriting, refusal.
 #include <algorithm>
 
 #include "tools/graph/infer/inference.h"
@@ -16,7 +16,7 @@ const char* dtype_text(DType dtype) {
   return size_t(dtype) < std::size(kNames) ? kNames[size_t(dtype)] : "invalid";
 }
 
-std::optional<Dims> Site::find_dims(const std::string& key, size_t input) const {
+std::optional<Dims> NodeContext::find_dims(const std::string& key, size_t input) const {
   if (node.has(key)) {
     const Dims given = node.dims(key);
     if (!given.empty()) return given;
@@ -41,7 +41,7 @@ std::optional<Dims> Site::find_dims(const std::string& key, size_t input) const 
 static std::string element_name(const Value& value, int64_t element) {
   return product(value.dims) == Dim(1) ? value.name : value.name + "." + std::to_string(element);
 }
-std::optional<Dims> Site::find_or_stated(const std::string& key, size_t input) {
+std::optional<Dims> NodeContext::find_or_stated(const std::string& key, size_t input) {
   if (auto found = find_dims(key, input)) return found;
   const auto count = has(input) ? product(dims(input)).value() : std::nullopt;
   if (!count || *count > kMaxRank || (dtype(input) != DType::kI64 && dtype(input) != DType::kI32))
@@ -56,7 +56,7 @@ std::optional<Dims> Site::find_or_stated(const std::string& key, size_t input) {
   }
   return out;
 }
-Dims Site::need_dims(const std::string& key, size_t input) {
+Dims NodeContext::need_dims(const std::string& key, size_t input) {
   if (const auto found = find_dims(key, input)) return *found;
   const auto count = has(input) ? product(dims(input)).value() : std::nullopt;
   std::string hint = "export with fixed shapes";
@@ -81,7 +81,7 @@ Dims Site::need_dims(const std::string& key, size_t input) {
              "' depends on data",
          hint);
 }
-std::optional<std::vector<int64_t>> Site::integers(const std::string& key, size_t input) {
+std::optional<std::vector<int64_t>> NodeContext::integers(const std::string& key, size_t input) {
   if (!node.has(key) && !has(input)) return std::nullopt;
   std::vector<int64_t> out;
   for (const Dim& d : need_dims(key, input)) {
@@ -91,14 +91,14 @@ std::optional<std::vector<int64_t>> Site::integers(const std::string& key, size_
   }
   return out;
 }
-int64_t Site::axis(int64_t value, int64_t rank, const char* name) const {
+int64_t NodeContext::axis(int64_t value, int64_t rank, const char* name) const {
   if (value < -rank || value >= rank) {
     corrupt(std::string(name) + " " + std::to_string(value) + " is out of range for rank " +
             std::to_string(rank));
   }
   return value < 0 ? value + rank : value;
 }
-std::vector<int64_t> Site::axes(std::vector<int64_t> values, int64_t rank) const {
+std::vector<int64_t> NodeContext::axes(std::vector<int64_t> values, int64_t rank) const {
   for (int64_t& v : values) v = axis(v, rank, "axes:");
   std::sort(values.begin(), values.end());
   if (std::adjacent_find(values.begin(), values.end()) != values.end())
@@ -106,11 +106,11 @@ std::vector<int64_t> Site::axes(std::vector<int64_t> values, int64_t rank) const
   return values;
 }
 
-bool Site::settled() const {
+bool NodeContext::settled() const {
   return std::all_of(node.outputs.begin(), node.outputs.end(),
                      [&](ValueId id) { return run_.known(id); });
 }
-void Site::set(size_t output, DType dtype, Dims dims) {
+void NodeContext::set(size_t output, DType dtype, Dims dims) {
   if (output >= node.outputs.size() || node.outputs[output] == kAbsent) return;
   if (dims.size() > size_t(kMaxRank))
     refuse("", "its output has " + std::to_string(dims.size()) + " dimensions, at most " +
@@ -125,14 +125,15 @@ void Site::set(size_t output, DType dtype, Dims dims) {
   value.dims = std::move(dims);
   value.shape_known = true;
 }
-void Site::drop_inputs_from(size_t first) {
+void NodeContext::drop_inputs_from(size_t first) {
   if (node.inputs.size() > first) node.inputs.resize(first);
 }
-void Site::erase(std::initializer_list<const char*> attributes) {
+void NodeContext::erase(std::initializer_list<const char*> attributes) {
   for (const char* key : attributes) node.attributes.erase(key);
 }
 
-ValueId Site::make(const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {
+ValueId NodeContext::make(const std::string& op, std::vector<ValueId> inputs,
+                          Attributes attributes) {
   Node made;
   made.op = op;
   made.name = node.name;
@@ -147,19 +148,19 @@ ValueId Site::make(const std::string& op, std::vector<ValueId> inputs, Attribute
   run_.visit(std::move(made));
   return run_.resolve(out);
 }
-ValueId Site::reshape(ValueId data, Dims dims) {
+ValueId NodeContext::reshape(ValueId data, Dims dims) {
   if (run_.value(data).dims == dims) return data;
   return make("Reshape", {data}, {{"shape", std::move(dims)}});
 }
-ValueId Site::expand(ValueId data, Dims dims) {
+ValueId NodeContext::expand(ValueId data, Dims dims) {
   if (run_.value(data).dims == dims) return data;
   return make("Expand", {data}, {{"shape", std::move(dims)}});
 }
-ValueId Site::constant(Constant constant) {
+ValueId NodeContext::constant(Constant constant) {
   return run_.model.add_constant("constant" + std::to_string(run_.model.values.size()),
                                  std::move(constant));
 }
-ValueId Site::counting(const Dim& count) {
+ValueId NodeContext::counting(const Dim& count) {
   if (const auto n = count.value(); n && *n >= 0 && *n <= (1 << 20)) {
     std::vector<int64_t> values(static_cast<size_t>(*n));
     for (size_t i = 0; i < values.size(); i++) values[i] = int64_t(i);
@@ -169,20 +170,23 @@ ValueId Site::counting(const Dim& count) {
   return make("CumSum", {ones},
               {{"axis", int64_t(0)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(0)}});
 }
-ValueId Site::extent(const Dim& d) {
+ValueId NodeContext::extent(const Dim& d) {
   if (const auto n = d.value()) return scalar(DType::kI64, double(*n));
   const ValueId ones = expand(scalar(DType::kI64, 1), {d});
   return make("ReduceSum", {ones}, {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}});
 }
-ValueId Site::element(size_t input, int64_t at) {
+ValueId NodeContext::element(size_t input, int64_t at) {
   ValueId one = in(input);
   if (product(dims(input)) != Dim(1))
     one = make("Gather", {one, scalar(DType::kI64, double(at))}, {{"axis", int64_t(0)}});
   if (run_.value(one).dtype != DType::kI64) one = cast(one, DType::kI64);
   return run_.value(one).dims.empty() ? one : reshape(one, {});
 }
-ValueId Site::scalar(DType dtype, double value) { return constant(make_scalar(dtype, value)); }
-void Site::finish(const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {
+ValueId NodeContext::scalar(DType dtype, double value) {
+  return constant(make_scalar(dtype, value));
+}
+void NodeContext::finish(const std::string& op, std::vector<ValueId> inputs,
+                         Attributes attributes) {
   Node made;
   made.op = op;
   made.name = node.name;
@@ -193,10 +197,10 @@ void Site::finish(const std::string& op, std::vector<ValueId> inputs, Attributes
   finished_ = true;
   run_.visit(std::move(made));
 }
-void Site::finish_shaped(const std::string& op, ValueId data, Dims dims) {
+void NodeContext::finish_shaped(const std::string& op, ValueId data, Dims dims) {
   finish(op, {data}, {{"shape", std::move(dims)}});
 }
-std::optional<Dim> Site::stated(size_t input, int64_t element) {
+std::optional<Dim> NodeContext::stated(size_t input, int64_t element) {
   const Value from = value(input);  // a copy: what is made below moves the values
   const std::string name = element_name(from, element);
   if (const auto known = run_.model.measured.find(name); known != run_.model.measured.end())
@@ -212,7 +216,7 @@ std::optional<Dim> Site::stated(size_t input, int64_t element) {
   run_.model.measured[name] = {count, Dim(high)};
   return Dim::symbol(name, 0, high);
 }
-Dim Site::measure(ValueId count, const Dim& bound) {
+Dim NodeContext::measure(ValueId count, const Dim& bound) {
   if (bound == Dim(0)) return bound;
   Model& model = run_.model;
   const std::string base = run_.value(count).name;
@@ -222,25 +226,25 @@ Dim Site::measure(ValueId count, const Dim& bound) {
   model.measured[name] = {count, bound};
   return Dim::symbol(name, 0, bound.value().value_or(0));
 }
-void Site::same(size_t output, ValueId value) {
+void NodeContext::same(size_t output, ValueId value) {
   finished_ = true;
   if (output < node.outputs.size() && node.outputs[output] != kAbsent)
     run_.replace(node.outputs[output], value);
 }
 
-void Site::refuse(const std::string& attribute, const std::string& why,
-                  const std::string& hint) const {
+void NodeContext::refuse(const std::string& attribute, const std::string& why,
+                         const std::string& hint) const {
   throw Refusal{attribute, why, hint};
 }
-void Site::corrupt(const std::string& what) const {
+void NodeContext::corrupt(const std::string& what) const {
   throw_cast_error(2, describe(node) + ": " + what);
 }
-void Site::note(const std::string& sentence) {
+void NodeContext::note(const std::string& sentence) {
   std::vector<std::string>& notes = run_.model.notes;
   if (std::find(notes.begin(), notes.end(), sentence) == notes.end()) notes.push_back(sentence);
 }
 
-Dims broadcast(Site& site, const Dims& a, const Dims& b) {
+Dims broadcast(NodeContext& context, const Dims& a, const Dims& b) {
   Dims out(std::max(a.size(), b.size()), Dim(1));
   for (size_t i = 0; i < out.size(); i++) {
     const Dim one(1);
@@ -252,7 +256,7 @@ Dims broadcast(Site& site, const Dims& a, const Dims& b) {
     else if (x == one)
       result = y;
     else if (x.is_static() && y.is_static()) {
-      site.corrupt("shapes " + text(a) + " and " + text(b) + " do not broadcast");
+      context.corrupt("shapes " + text(a) + " and " + text(b) + " do not broadcast");
     } else if (x.is_static() || y.is_static()) {
       // the other is that or 1, which the contract checks when it is bound
       result = x.is_static() ? x : y;

@@ -1,4 +1,4 @@
-// runtime/op/weight_pairs.h - weights as a GPU holds them that multiplies in f16: of panels16
+// runtime/op/f16_weights.h - weights as a GPU holds them that multiplies in f16: of panels16
 // [O/16][K][16] in f32 become [O/16][ceil(K/2)][16] words of two f16, the even k in the low half,
 // zero behind an odd K. Half the bytes, and a fragment of a product is words as they lie. Rounding
 // is that of the product (to nearest, ties to even), so it has the same bits as with f32 panels. A
@@ -12,12 +12,12 @@ namespace ingot {
 
 /// Whether operand 1 of such an instruction may be pairs: direct convolutions and Linear. `bias`:
 /// kVector16 where there is none.
-bool takes_pairs(OpCode op, const void* attributes, Packing weights, Packing bias);
+bool takes_f16_weights(OpCode op, const void* attributes, Packing weights, Packing bias);
 
 /// Of weights with these dims; 0 where that overflows. @pre panels16, dims are numbers
-uint64_t pairs_bytes(const int64_t* dims, int rank);
+uint64_t f16_weight_bytes(const int64_t* dims, int rank);
 
 /// `rows` of 16 f32 to ceil(rows / 2) rows of 16 words; `to` may be `from`.
-void make_pairs(const uint8_t* from, size_t rows, uint8_t* to);
+void make_f16_weights(const uint8_t* from, size_t rows, uint8_t* to);
 
 }  // namespace ingot

@@ -1,14 +1,14 @@
-// runtime/device/host/crew.h - the members of a run: one leader, and helpers that come and go
-// between steps.
+// runtime/device/host/thread_team.h - the members of a run: one leader, and workers that come and
+// go between steps.
 //
 // One word holds everything that must change together:
 //
-//   | sense 1 | open 1 | limit 6 | ...one bit for each helper that is in |
+//   | sense 1 | open 1 | limit 6 | ...one bit for each worker that is in |
 //
-// A helper that finds the word open sets its bit and takes part from the next step on, so that a
+// A worker that finds the word open sets its bit and takes part from the next step on, so that a
 // late one delays nobody. The leader begins a step by flipping sense: the bits set at that moment
 // are the team, numbered densely. Team members arrive on a counter; the leader goes on when all
-// have. A helper that waits too long takes its bit back, naps, and returns. The leader ends the run
+// have. A worker that waits too long takes its bit back, naps, and returns. The leader ends the run
 // by clearing the word, which dismisses whoever is in.
 //
 // Owns     nothing.
@@ -16,9 +16,9 @@
 // Allocates nothing.
 // Threads  open, step, close: the leader's, one run at a time (try_open says so). serve: any
 //          number, each with its own id.
-// Calls    The leader makes at most one system call in a run, a wait: when helpers stay away for
+// Calls    The leader makes at most one system call in a run, a wait: when workers stay away for
 //          longer than the spin bound. From then on it runs alone, with equal results. Waking
-//          helpers is the pool's.
+//          workers is the pool's.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -29,30 +29,30 @@
 
 namespace ingot {
 
-using CrewWord = std::conditional_t<os::kHasThreads, uint64_t, uint32_t>;
-constexpr int kMaxHelpers = int(sizeof(CrewWord)) * 8 - 8;
+using TeamWord = std::conditional_t<os::kHasThreads, uint64_t, uint32_t>;
+constexpr int kMaxHelpers = int(sizeof(TeamWord)) * 8 - 8;
 constexpr int kMaxTeam = kMaxHelpers + 1;
 static_assert(kMaxTeam <= kMaxThreads, "scratch formulas and tables know no more");
 
-class Crew {
+class ThreadTeam {
  public:
   /// A member's share of a step.
   using Job = void (*)(void* argument, const Team& team);
 
   /// Begins a run with up to `limit` members; false when a run is in progress.
   bool try_open(int limit);
-  /// Before the first step: spins until `limit` members are in, or for `spins` pauses. A helper
+  /// Before the first step: spins until `limit` members are in, or for `spins` pauses. A worker
   /// takes some 5 to 50 us to wake, which a long first step would otherwise go without.
   void await_helpers(int limit, uint32_t spins) const;
-  /// Runs job(argument, team) on the leader and on every helper that is in, and returns when all
+  /// Runs job(argument, team) on the leader and on every worker that is in, and returns when all
   /// are done. Gives the team's size.
   int step(Job job, void* argument);
-  /// Ends the run. Helpers touch nothing of it any more.
+  /// Ends the run. Workers touch nothing of it any more.
   void close();
   /// Waits of the leader in this run, or in the one that was closed last: 0 or 1. Any thread.
   uint32_t waits() const { return waited_.load(std::memory_order_relaxed) ? 1 : 0; }
 
-  /// Takes part as helper `id` (1..kMaxHelpers) until the run ends; returns at once when none is
+  /// Takes part as worker `id` (1..kMaxHelpers) until the run ends; returns at once when none is
   /// open or the team is full. Ids of a team are dense and change from step to step.
   void serve(int id);
 
@@ -62,14 +62,14 @@ class Crew {
   void join_team(const Member& member);
   void lead_wait(std::atomic<uint32_t>* word, uint32_t target, bool until_equal);
   void wake_leader();
-  bool wait_for_step(CrewWord bit, CrewWord sense);
+  bool wait_for_step(TeamWord bit, TeamWord sense);
 
   // What a step begins with lies in one cache line, and what it ends with in another: two transfers
   // between cores a step.
-  alignas(64) std::atomic<CrewWord> word_{0};
+  alignas(64) std::atomic<TeamWord> word_{0};
   Job job_ = nullptr;  // these three are written by the leader between steps
   void* argument_ = nullptr;
-  CrewWord team_ = 0;
+  TeamWord team_ = 0;
   alignas(64) std::atomic<uint32_t> arrived_{0};
   std::atomic<uint32_t> leader_asleep_{0};
   alignas(64) std::atomic<uint32_t> joined_{0};  // of the barrier inside a step

@@ -1,5 +1,5 @@
-// runtime/device/stretches.cpp - see stretches.h.
-#include "runtime/device/stretches.h"
+// runtime/device/segments.cpp - see segments.h.
+#include "runtime/device/segments.h"
 
 #include "runtime/op/control.h"
 
@@ -31,7 +31,7 @@ ControlNeeds needs_of(const StepProgram& program, const StepDef& step) {
   return needs;
 }
 
-/// No loop of those steps may go round more often than kMostDecided.
+/// No loop of those steps may go round more often than kMaxDecided.
 bool is_bounded(const StepProgram& program, uint32_t step, uint32_t end) {
   struct Open {
     int64_t most;  // with the loops around it
@@ -44,10 +44,10 @@ bool is_bounded(const StepProgram& program, uint32_t step, uint32_t end) {
     while (depth && open[depth - 1].end <= step) depth--;
     const int64_t own =
         static_cast<const LoopAttributes*>(program.instructions[s.index].attributes)->most;
-    if (own > kMostDecided) return false;
+    if (own > kMaxDecided) return false;
     // below 0: an expression
     const int64_t most = (depth ? open[depth - 1].most : 1) * (own > 1 ? own : 1);
-    if (most > kMostDecided) return false;
+    if (most > kMaxDecided) return false;
     open[depth++] = {most, s.target};
   }
   return true;
@@ -74,11 +74,11 @@ bool is_known(const StepProgram& program, uint32_t instruction) {
          program.values[size_t(v)].root == v;
 }
 
-StretchScan::StretchScan(const StepProgram& program, bool moves_ports)
+SegmentScan::SegmentScan(const StepProgram& program, bool moves_ports)
     : program_(program), moves_ports_(moves_ports), at_(program.first_step) {}
 
 /// Steps that belong to a branch or a body, from the one behind `step`.
-void StretchScan::enter(const StepDef& step) {
+void SegmentScan::enter(const StepDef& step) {
   const void* attributes = program_.instructions[step.index].attributes;
   const auto open = [&](uint32_t subprogram, uint32_t end_step) {
     open_[depth_++] = {subprogram, end_step};
@@ -101,19 +101,19 @@ void StretchScan::enter(const StepDef& step) {
 }
 
 /// The step behind what the device goes through at `step`; `step` itself where the host decides.
-uint32_t StretchScan::behind_of(uint32_t step) const {
+uint32_t SegmentScan::behind_of(uint32_t step) const {
   const StepKind kind = program_.steps[step].kind;
   if (kind == StepKind::kRun) return step + 1;
   const bool begins = kind == StepKind::kIf || kind == StepKind::kLoop;
   return begins && !why_host_decides(program_, step) ? end_of_control(program_, step) : step;
 }
 
-bool StretchScan::next(Stretch* out) {
+bool SegmentScan::next(GraphSegment* out) {
   const uint32_t end = uint32_t(program_.steps.size);
   while (!has_ended_) {
     while (depth_ && open_[depth_ - 1].end_step <= at_) depth_--;
     const uint32_t until = depth_ ? open_[depth_ - 1].end_step : end;
-    Stretch s;
+    GraphSegment s;
     s.first_step = at_;
     s.subprogram = depth_ ? open_[depth_ - 1].subprogram : 0;
     s.brings_inputs = moves_ports_ && is_first_;
@@ -136,21 +136,21 @@ bool StretchScan::next(Stretch* out) {
   return false;
 }
 
-Course course_of(const StepProgram& program, bool moves_ports, uint32_t subprogram) {
-  Course course;
-  StretchScan scan(program, moves_ports);
-  for (Stretch s; scan.next(&s);) {
+LaunchCounts launch_counts_of(const StepProgram& program, bool moves_ports, uint32_t subprogram) {
+  LaunchCounts launch_counts;
+  SegmentScan scan(program, moves_ports);
+  for (GraphSegment s; scan.next(&s);) {
     if (s.subprogram != subprogram) continue;
-    course.launches++;
-    course.waits += s.needs.reads();
+    launch_counts.launches++;
+    launch_counts.waits += s.needs.reads();
   }
-  course.waits += subprogram == 0;
-  return course;
+  launch_counts.waits += subprogram == 0;
+  return launch_counts;
 }
 
-bool is_one_stretch(const StepProgram& program) {
-  Stretch only;
-  return StretchScan(program, true).next(&only) && only.first_step == program.first_step &&
+bool is_one_segment(const StepProgram& program) {
+  GraphSegment only;
+  return SegmentScan(program, true).next(&only) && only.first_step == program.first_step &&
          only.end_step == program.steps.size && !only.ends_at_control;
 }
 

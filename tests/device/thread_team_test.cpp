@@ -1,5 +1,5 @@
-// The crew: every step by every member once, barriers inside steps, late and lost helpers, busy
-// pools, forks.
+// The thread team: every step by every member once, barriers inside steps, late and lost workers,
+// busy pools, forks.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,18 +48,18 @@ struct Relay {
     team.join();
     relay.cells[team.id] = 0;
   }
-  static void lead(void* argument, Crew* crew) {
+  static void lead(void* argument, ThreadTeam* thread_team) {
     Relay& relay = *static_cast<Relay*>(argument);
     for (int step = 0; step < kSteps; step++) {
       int size = 1;
-      if (crew)
-        size = crew->step(share, &relay);
+      if (thread_team)
+        size = thread_team->step(share, &relay);
       else
         share(&relay, Team{});
       relay.check(size);
     }
   }
-  /// On the leader, after a step, while no helper may touch anything.
+  /// On the leader, after a step, while no worker may touch anything.
   void check(int size) {
     sizes.push_back(size);
     wrong += members != size;
@@ -74,7 +74,8 @@ struct Relay {
 }  // namespace
 
 TEST_CASE(
-    "crew: every member takes each step once, barriers part its halves, helpers join as they "
+    "thread team: every member takes each step once, barriers part its halves, workers join as "
+    "they "
     "come") {
   for (int threads : {1, 2, 3, 4, 8}) {
     CAPTURE(threads);
@@ -94,7 +95,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("crew: a limit below the pool's size holds, whoever is woken") {
+TEST_CASE("thread team: a limit below the pool's size holds, whoever is woken") {
   ThreadPool pool;
   REQUIRE(pool.start(4, nullptr).ok());
   for (int run = 0; run < 30; run++) {
@@ -107,23 +108,23 @@ TEST_CASE("crew: a limit below the pool's size holds, whoever is woken") {
 }
 
 // In the next three nothing is measured in time, so that no load of the machine changes them: a
-// helper is late until the leader has begun to wait for it. What they wait for themselves has no
-// bound but that of the whole program: a crew without helpers would not end.
+// worker is late until the leader has begun to wait for it. What they wait for themselves has no
+// bound but that of the whole program: a thread team without workers would not end.
 
-TEST_CASE("crew: helpers do come, and a step waits for all of them") {
+TEST_CASE("thread team: workers do come, and a step waits for all of them") {
   ThreadPool pool;
   REQUIRE(pool.start(3, nullptr).ok());
   struct Gather {
     std::atomic<int> arrived{0};
     int most = 1, wrong = 0;
   } gather;
-  const auto gather_all = [](void* argument, Crew* crew) {
+  const auto gather_all = [](void* argument, ThreadTeam* thread_team) {
     Gather& g = *static_cast<Gather*>(argument);
-    // A run whose leader had to wait goes on alone: only the next one has helpers.
-    while (g.most < 3 && crew->waits() == 0) {
+    // A run whose leader had to wait goes on alone: only the next one has workers.
+    while (g.most < 3 && thread_team->waits() == 0) {
       g.arrived = 0;
       const int size =
-          crew->step([](void* p, const Team&) { static_cast<Gather*>(p)->arrived++; }, &g);
+          thread_team->step([](void* p, const Team&) { static_cast<Gather*>(p)->arrived++; }, &g);
       g.wrong += g.arrived != size;
       g.most = std::max(g.most, size);
       std::this_thread::yield();
@@ -134,28 +135,28 @@ TEST_CASE("crew: helpers do come, and a step waits for all of them") {
   pool.stop();
 }
 
-TEST_CASE("crew: a helper that stays away costs one wait, then the leader goes on alone") {
+TEST_CASE("thread team: a worker that stays away costs one wait, then the leader goes on alone") {
   ThreadPool pool;
   REQUIRE(pool.start(2, nullptr).ok());
   struct Slow {
-    Crew* crew = nullptr;
+    ThreadTeam* thread_team = nullptr;
     std::atomic<int> absences{0};
     int steps_after = 0, alone_after = 0;
   } slow;
   const ThreadPool::Tally tally = pool.run(
       2,
-      [](void* argument, Crew* crew) {
+      [](void* argument, ThreadTeam* thread_team) {
         Slow& s = *static_cast<Slow*>(argument);
-        s.crew = crew;
+        s.thread_team = thread_team;
         const auto stay_away = [](void* p, const Team& team) {
           if (team.id == 0) return;
           static_cast<Slow*>(p)->absences++;
-          while (static_cast<Slow*>(p)->crew->waits() == 0) std::this_thread::yield();
+          while (static_cast<Slow*>(p)->thread_team->waits() == 0) std::this_thread::yield();
         };
-        while (s.absences == 0) crew->step(stay_away, &s);
+        while (s.absences == 0) thread_team->step(stay_away, &s);
         for (int i = 0; i < 50; i++) {
           s.steps_after++;
-          s.alone_after += crew->step([](void*, const Team&) {}, &s) == 1;
+          s.alone_after += thread_team->step([](void*, const Team&) {}, &s) == 1;
         }
       },
       &slow);
@@ -164,7 +165,7 @@ TEST_CASE("crew: a helper that stays away costs one wait, then the leader goes o
   CHECK(tally.waits == 1);
   CHECK(slow.alone_after == slow.steps_after);
   Relay relay;
-  do {  // later runs have helpers again
+  do {  // later runs have workers again
     relay.sizes.clear();
     CHECK(pool.run(2, Relay::lead, &relay).waits <= 1);
     CHECK(relay.wrong == 0);
@@ -172,24 +173,25 @@ TEST_CASE("crew: a helper that stays away costs one wait, then the leader goes o
   pool.stop();
 }
 
-TEST_CASE("crew: a barrier inside a step that a helper is late for costs the same one wait") {
+TEST_CASE(
+    "thread team: a barrier inside a step that a worker is late for costs the same one wait") {
   ThreadPool pool;
   REQUIRE(pool.start(2, nullptr).ok());
   struct Late {
-    Crew* crew = nullptr;
+    ThreadTeam* thread_team = nullptr;
     std::atomic<int> times{0};
   } late;
   const ThreadPool::Tally tally = pool.run(
       2,
-      [](void* argument, Crew* crew) {
+      [](void* argument, ThreadTeam* thread_team) {
         Late& l = *static_cast<Late*>(argument);
-        l.crew = crew;
+        l.thread_team = thread_team;
         while (l.times == 0)
-          crew->step(
+          thread_team->step(
               [](void* p, const Team& team) {
                 Late& seen = *static_cast<Late*>(p);
                 if (team.id) {
-                  while (seen.crew->waits() == 0) std::this_thread::yield();
+                  while (seen.thread_team->waits() == 0) std::this_thread::yield();
                   seen.times++;
                 }
                 for (int i = 0; i < 10; i++) team.join();
@@ -202,7 +204,7 @@ TEST_CASE("crew: a barrier inside a step that a helper is late for costs the sam
   pool.stop();
 }
 
-TEST_CASE("crew: of two runs at once on one pool one goes alone, with right results") {
+TEST_CASE("thread team: of two runs at once on one pool one goes alone, with right results") {
   ThreadPool pool;
   REQUIRE(pool.start(3, nullptr).ok());
   std::atomic<int> wrong{0}, alone{0};
@@ -221,7 +223,7 @@ TEST_CASE("crew: of two runs at once on one pool one goes alone, with right resu
   pool.stop();
 }
 
-TEST_CASE("crew: the child of a fork runs alone, says so, and can be destroyed") {
+TEST_CASE("thread team: the child of a fork runs alone, says so, and can be destroyed") {
   if (kTsan) return;  // TSan does not follow a fork with threads
   ThreadPool pool;
   REQUIRE(pool.start(3, nullptr).ok());
@@ -249,7 +251,7 @@ TEST_CASE("crew: the child of a fork runs alone, says so, and can be destroyed")
   pool.stop();
 }
 
-TEST_CASE("crew: workers sleep between runs: an idle pool uses no processor time") {
+TEST_CASE("thread team: workers sleep between runs: an idle pool uses no processor time") {
   ThreadPool pool;
   REQUIRE(pool.start(3, nullptr).ok());
   Relay relay;

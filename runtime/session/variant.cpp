@@ -1,5 +1,5 @@
-// runtime/session/choice.cpp - which of several ways computes an instruction, before a session is
-// made.
+// runtime/session/variant.cpp - which of several kernel variants computes an instruction, before a
+// session is made.
 #include "runtime/op/control.h"
 #include "runtime/session/fallback.h"
 #include "runtime/session/split.h"
@@ -7,8 +7,8 @@
 
 namespace ingot {
 
-Status model_choice(const OpenModel& model, const SessionRequest& asked, uint32_t index,
-                    NamedChoice* out, ErrorDetail* detail) {
+Status model_variant(const OpenModel& model, const SessionRequest& asked, uint32_t index,
+                     NamedVariant* out, ErrorDetail* detail) {
   *out = {};
   const Fallback fallback(model, asked);
   INGOT_TRY(fallback.status(detail));
@@ -21,10 +21,10 @@ Status model_choice(const OpenModel& model, const SessionRequest& asked, uint32_
   const Device& device = a ? a->devices[a->of_instruction[index]] : p.device;
   out->device = device.name;
   const OpCode op = model.program.instructions[index].op;
-  if (!device.interface->choice || is_control(op)) return {};
+  if (!device.interface->variant || is_control(op)) return {};
   const OpArguments arguments =
       operand_types(model.program, p.planned.bound, index, model.workspace.operands);
-  device.interface->choice(device, op, arguments, model.program.precision, p.tunings, index, out);
+  device.interface->variant(device, op, arguments, model.program.precision, p.tunings, index, out);
   return {};
 }
 

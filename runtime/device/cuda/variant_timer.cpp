@@ -1,9 +1,9 @@
-// runtime/device/cuda/way_timer.cpp - graphs of one instruction, between two events.
-#include "runtime/device/cuda/way_timer.h"
+// runtime/device/cuda/variant_timer.cpp - graphs of one instruction, between two events.
+#include "runtime/device/cuda/variant_timer.h"
 
 namespace ingot::cuda {
 
-WayClock::~WayClock() {
+VariantClock::~VariantClock() {
   if (is_forked()) return;
   const Current current(state_of(device_).gpu.context);
   if (begin_) driver().cuEventDestroy_v2(begin_);
@@ -11,7 +11,7 @@ WayClock::~WayClock() {
   if (scratch_) driver().cuMemFree_v2(scratch_);
 }
 
-Status WayClock::open(uint64_t scratch_bytes, ErrorDetail* detail) {
+Status VariantClock::open(uint64_t scratch_bytes, ErrorDetail* detail) {
   INGOT_TRY(check_usable(device_, detail));
   const Current current(state_of(device_).gpu.context);
   Result result = current.refused();
@@ -22,20 +22,20 @@ Status WayClock::open(uint64_t scratch_bytes, ErrorDetail* detail) {
     result = driver().cuMemAlloc_v2(&scratch_, size_t(scratch_bytes));
     if (result) scratch_ = 0;
     if (result == kResultOutOfMemory)
-      return fail_on(device_, detail, Code::kOutOfMemory, "device memory: scratch for all ways",
+      return fail_on(device_, detail, Code::kOutOfMemory, "device memory: scratch for all variants",
                      scratch_bytes, free_bytes(state_of(device_).gpu));
   }
   scratch_bytes_ = scratch_bytes;
   return result ? fail_with(device_, detail, result, Code::kDeviceLost) : Status();
 }
 
-Status WayClock::wait_for(Result launched, ErrorDetail* detail) {
+Status VariantClock::wait_for(Result launched, ErrorDetail* detail) {
   if (!launched) launched = driver().cuStreamSynchronize(state_of(device_).stream);
   return launched ? lose(device_, detail, launched) : Status();
 }
 
-Status WayClock::prepare(const TimedWork& timed, uint32_t repeats, GraphExec* out,
-                         ErrorDetail* detail) {
+Status VariantClock::prepare(const TimedWork& timed, uint32_t repeats, GraphExec* out,
+                             ErrorDetail* detail) {
   SessionState& s = state_of(device_);
   INGOT_TRY(check_usable(device_, detail));
   const Current current(s.gpu.context);
@@ -44,12 +44,12 @@ Status WayClock::prepare(const TimedWork& timed, uint32_t repeats, GraphExec* ou
   work.arguments = timed.arguments;
   work.scratch = reinterpret_cast<uint8_t*>(uintptr_t(scratch_));
   work.scratch_bytes = scratch_bytes_;
-  work.fault = &s.told->fault;
+  work.fault = &s.mailbox->fault;
   work.fault_value = 1;
   work.traits = traits_of(gpu_facts(device_.ordinal));
   work.precision = timed.precision;
-  work.choice = timed.choice;
-  const GpuRow* row =
+  work.variant = timed.variant;
+  const GpuKernelEntry* row =
       find_gpu_row(ingot_cuda_kernel_set, timed.op, *work.arguments, work.traits, work.precision);
   if (!row) return fail_on(device_, detail, Code::kNoKernel, "device: no kernel for these types");
   INGOT_TRY(build_repeats(device_, work, *row, repeats, out, detail));
@@ -58,7 +58,7 @@ Status WayClock::prepare(const TimedWork& timed, uint32_t repeats, GraphExec* ou
   return status;
 }
 
-Status WayClock::time(GraphExec graph, double* nanoseconds, ErrorDetail* detail) {
+Status VariantClock::time(GraphExec graph, double* nanoseconds, ErrorDetail* detail) {
   SessionState& s = state_of(device_);
   INGOT_TRY(check_usable(device_, detail));
   const Current current(s.gpu.context);
@@ -73,7 +73,7 @@ Status WayClock::time(GraphExec graph, double* nanoseconds, ErrorDetail* detail)
   return result ? lose(device_, detail, result) : Status();
 }
 
-void WayClock::drop(GraphExec graph) {
+void VariantClock::drop(GraphExec graph) {
   if (is_forked()) return;
   const Current current(state_of(device_).gpu.context);
   driver().cuGraphExecDestroy(graph);

@@ -1,5 +1,5 @@
-// runtime/base/carver.h - cuts one block into arrays, or measures the block that it would take: one
-// code path for both.
+// runtime/base/bump_allocator.h - cuts one block into arrays, or measures the block that it would
+// take: one code path for both.
 #pragma once
 #include <cstdint>
 
@@ -8,9 +8,9 @@ namespace ingot {
 /// Takes come out at rising addresses of `base`, each aligned for its type. Without a base only
 /// used() counts and every pointer is null. The caller checks used() against the block before it
 /// writes.
-class Carver {
+class BumpAllocator {
  public:
-  explicit Carver(uint8_t* base) : base_(base) {}
+  explicit BumpAllocator(uint8_t* base) : base_(base) {}
 
   template <class T>
   T* take(uint64_t count, uint64_t alignment = alignof(T)) {

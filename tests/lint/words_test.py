@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Plants each forbidden word of tools/lint/words.py in code and in a document: each must be found
+there, and not in the files where it may stand.
+
+words_test.py ROOT        the last line counts"""
+
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(ROOT / "tools/lint"))
+import words  # noqa: E402
+
+PLANTED = [
+    "Crew* crew;",
+    "struct Stretch {",
+    "find_departure(); Culprit culprit;",
+    "enum class WhyThere",
+    "Lack lack;",
+    "extern const PairsCode kPairsCode;",
+    "Carver carver(block);",
+    "void lower(Draft* draft);",
+    "constexpr GpuRow kRows[]",
+    "constexpr int kMostDepth = 8;",
+    "volatile ControlTold* told;",
+    "WayTimer timer;",
+    "GpuChoice choices[24];",
+    "ingot_model_choice(model)",
+    "flags | INGOT_UNTUNED",
+    "GraphJudge judge;",
+    "CastOptions options;",
+    "ingot convert net.onnx --picture x=rgb:4x4",
+    "a note, and it is said aloud",
+    "the cast file",
+    "Proved by tests/x.",
+    '#include "kernels/cpu/picture/color.inl"',
+]
+
+
+def main():
+    failed = []
+    for index, text in enumerate(PLANTED):
+        for name in ("runtime/base/x.h", "docs/x.md"):
+            if not list(words.findings(name, text)):
+                failed.append(f"FAILED {name}: {text!r} was not found")
+        rules = [rule for rule in words.FORBIDDEN if words.re.search(rule[0], text)]
+        if words.FORBIDDEN[index] not in rules:
+            failed.append(f"FAILED {text!r} does not break rule {index}")
+        for allowed in rules[0][2]:
+            if list(words.findings(allowed, text)):
+                failed.append(f"FAILED {allowed}: {text!r} was found where it may stand")
+    if len(PLANTED) != len(words.FORBIDDEN):
+        failed.append(f"FAILED {len(words.FORBIDDEN)} rules, {len(PLANTED)} planted")
+    if list(words.findings("docs/decisions.md", "INGOT_UNTUNED")):
+        failed.append("FAILED docs/decisions.md is a record and was refused")
+    tree = subprocess.run([sys.executable, str(ROOT / "tools/lint/words.py")], capture_output=True)
+    if tree.returncode:
+        failed.append("FAILED the tree itself:\n" + tree.stdout.decode())
+    print("\n".join(failed + [f"words_lint: {len(PLANTED)} passed, {len(failed)} failed"]))
+    sys.exit(len(failed) > 0)
+
+
+main()

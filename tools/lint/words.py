@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Refuses words of our own where the field has one: names in code, and phrases in documents and in
+what users read. ARCHITECTURE.md has the glossary of those that stay.
+
+FORBIDDEN is data: a pattern, what to write instead, and the files where it may stand (beginnings of
+paths). tests/lint/words_test.py plants one of each."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Records of their day, and what lists the words themselves.
+LEFT_OUT = (
+    "docs/decisions.md",
+    "CHANGELOG.md",
+    "tools/lint/words.py",
+    "tests/lint/words_test.py",
+    "tests/golden/",
+    "tests/fuzz/seeds/",
+)
+ENDINGS = (".h", ".hpp", ".cpp", ".c", ".inl", ".cu", ".cuh", ".def", ".fbs", ".md", ".py", ".sh")
+FORBIDDEN = [
+    (r"\b[Cc]rew\b", "thread team", ()),
+    (r"\bStretch(Pieces|Scan)?\b", "GraphSegment", ("docs/images.md",)),
+    (r"\b([Cc]ulprit|[Dd]epartures?|find_departure)\b", "divergence, DivergenceCause", ()),
+    (r"\b(Residence|WhyThere)\b", "WeightPlacement, PlacementReason", ()),
+    (r"\b(NamedShare|Lack)\b", "DeviceShareReport, MissingKernel", ()),
+    (r"\bk?Pairs(Code|Place)\b", "F16WeightPacker, F16WeightPlace", ()),
+    (r"\b[Cc]arver\b", "BumpAllocator", ()),
+    (r"\bDraft(\w*)?\b", "LoweredProgram", ()),
+    (r"\b(GpuRow|ArenaWishes)\b", "GpuKernelEntry, ArenaOptions", ()),
+    (r"\bkMost\w*", "kMax...", ()),
+    (r"\b(ControlTold|tell_control)\b", "ControlMailbox, publish_condition", ()),
+    (r"\b(WayTimer|WayClock|WayTimes|list_ways|GpuWay|TunedWay)\b", "VariantTimer and so on", ()),
+    (r"\b(Gpu|Device|Named)Choices?\b|\bChoice(List|Source|Query)\b", "GpuVariant and so on", ()),
+    (r"\b(ingot_(model_)?choice\w*|INGOT_CHOICE_\w+)\b", "ingot_variant, INGOT_VARIANT_...", ()),
+    (r"\bINGOT_UNTUNED\b", "INGOT_IGNORE_TUNINGS", ()),
+    (r"\b(Graph)?Judge[ds]?\b|\bjudge_\w+", "GraphChecker, check_...", ()),
+    (r"\bCast(Options|Report|Result)\b|\bcast_(model|source)\b", "ConvertOptions and so on", ()),
+    (r"--picture\b", "--image", ("tools/cli/main.cpp", "tests/cli/picture_test.cpp")),
+    (r"\b(said|says?|saying|counted) aloud\b", "reported, counted", ()),
+    (r"\bcast files?\b", "converted file", ()),
+    (r"\bProved by\b", "Tested by", ()),
+    (r"\bmeasured/|\bcuda/(picture|products)/|\bcpu/picture/", "the folders of kernels/", ()),
+]
+
+
+def findings(name, text):
+    if name.startswith(LEFT_OUT) or not name.endswith(ENDINGS):
+        return
+    for pattern, instead, allowed in FORBIDDEN:
+        if name.startswith(allowed or "\0"):
+            continue
+        for found in re.finditer(pattern, text):
+            line = text.count("\n", 0, found.start()) + 1
+            yield f"{name}:{line}: '{found.group(0)}': write {instead} (tools/lint/words.py)"
+
+
+def main():
+    tree = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\n")
+    names = [name for name in tree if name.endswith(ENDINGS) and (ROOT / name).exists()]
+    wrong = [
+        line
+        for name in names
+        for line in findings(name, (ROOT / name).read_text(errors="replace"))
+    ]
+    print("\n".join(wrong + [f"words: {len(names)} files, {len(wrong)} wrong"]))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
