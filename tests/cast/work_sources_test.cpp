@@ -1,6 +1,6 @@
-// Sources out of proportion: programs of TorchScript, torch.export and Keras that are long, or short
-// and ask for much. Work is counted in steps and memory in bytes (tools/files/work_budget.h): long
-// sources are read at n and at 2 n, bombs are refused with one line. No clock is read.
+// Sources out of proportion: programs of TorchScript, torch.export and Keras that are long, or
+// short and ask for much. Work is counted in steps and memory in bytes (tools/files/work_budget.h):
+// long sources are read at n and at 2 n, bombs are refused with one line. No clock is read.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

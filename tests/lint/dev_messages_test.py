@@ -14,8 +14,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
-TOOLS = """bash env cmake ninja python3 git sed grep awk dirname nproc cat mkdir sort tail head tr uname
-date timeout sleep rm ls tee wc cut touch dpkg-query""".split()
+TOOLS = """bash env cmake ninja python3 git sed grep awk dirname nproc cat mkdir sort tail
+head tr uname date timeout sleep rm ls tee wc cut touch dpkg-query""".split()
 passed = failed = 0
 
 

@@ -64,7 +64,7 @@ def compare(row, args, tally):
         for build in files
         for by, binary in (("before", args.before), ("now", args.ingot))
     }
-    failed = [f"{build}'s file run by {by}: {r[1]}" for (build, by), r in results.items() if not r[0]]
+    failed = [f"{file}'s file, {by}: {r[1]}" for (file, by), r in results.items() if not r[0]]
     if not tally.check(not failed, f"{name}: each build runs the other's file", "\n".join(failed)):
         return
     if name not in args.other:

@@ -5,7 +5,8 @@
 //   OUT=IN] [NAME=1x512 ...]
 //   --save    keeps the state after step K (1 is the first)
 //   --load    begins behind step K with what was kept there
-//   --feed    a model that was converted without --state: the output goes to the input of the next step
+//   --feed    a model that was converted without --state: the output goes to the input of the next
+//             step
 //             (zeros at first)
 //   prints    step K HASH, over all outputs that are not fed back
 #include <cinttypes>

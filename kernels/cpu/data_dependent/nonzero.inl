@@ -1,6 +1,6 @@
-// kernels/cpu/data_dependent/nonzero.inl - counts, then writes coordinates as dense rows of that many.
-// Contract: runtime/op/measured.h. One member works: what is written where depends on all that came
-// before.
+// kernels/cpu/data_dependent/nonzero.inl - counts, then writes coordinates as dense rows of that
+// many. Contract: runtime/op/measured.h. One member works: what is written where depends on all
+// that came before.
 #pragma once
 #include "kernels/cpu/copy/move.inl"
 #include "runtime/op/measured.h"

@@ -1,5 +1,5 @@
-// kernels/cpu/data_dependent/unique.inl - items sorted by a heap of their indices; equal ones then lie
-// together, the first of a kind first. Contract: runtime/op/measured.h. One member works.
+// kernels/cpu/data_dependent/unique.inl - items sorted by a heap of their indices; equal ones then
+// lie together, the first of a kind first. Contract: runtime/op/measured.h. One member works.
 #pragma once
 #include "kernels/cpu/copy/move.inl"
 #include "kernels/cpu/elementwise/convert.inl"

@@ -1,6 +1,8 @@
-// kernels/cuda/attention/attention.cuh - exact attention. Contract and order: runtime/op/attention.h; the twin on the CPU is
-// kernels/cpu/attention. A block has 14 queries of one head of keys and goes through the keys 256 at a time:
-//   scores   a thread makes those of two keys with every query: keys come through shared memory, 16 of the head's numbers at a time
+// kernels/cuda/attention/attention.cuh - exact attention. Contract and order:
+// runtime/op/attention.h; the twin on the CPU is kernels/cpu/attention. A block has 14 queries of
+// one head of keys and goes through the keys 256 at a time:
+//   scores   a thread makes those of two keys with every query: keys come through shared memory, 16
+//            of the head's numbers at a time
 //   weights  half a warp has a query, and its 16 lanes are the 16 virtual lanes of the contract
 //   values   a thread has a column of y for all queries, or where heads are narrow for some of them
 #pragma once
@@ -10,7 +12,8 @@
 
 namespace ingot::cuda {
 
-constexpr int kAttentionBlock = int(attention::kKeyBlock), kScorePitch = kAttentionBlock + 4, kDepth = 16;
+constexpr int kAttentionBlock = int(attention::kKeyBlock), kScorePitch = kAttentionBlock + 4,
+              kDepth = 16;
 constexpr float kNever = -__builtin_inff(), kLowestScore = -3.40282347e38f;
 
 struct AttentionShared {
@@ -29,11 +32,12 @@ GPU_FN void find_queries(const AttentionParams& p, const AttentionTile& t, Atten
   const int r = int(threadIdx.x);
   if (r >= t.rows) return;
   const AttentionRow row = make_row<int64_t>(p, t, r);
-  s.q[r] = p.q.data + row.q, s.y[r] = p.y.data + row.y, s.mask[r] = row.mask, s.visible[r] = row.visible;
+  s.q[r] = p.q.data + row.q, s.y[r] = p.y.data + row.y, s.mask[r] = row.mask,
+  s.visible[r] = row.visible;
 }
 
-GPU_FN void attention_scores(const AttentionParams& p, const AttentionTile& t, int64_t first, int keys,
-                             AttentionShared& s) {
+GPU_FN void attention_scores(const AttentionParams& p, const AttentionTile& t, int64_t first,
+                             int keys, AttentionShared& s) {
   const int me = int(threadIdx.x);
   const float* from = p.k.data + place_of(p.k, t.b, t.kv_head, first);
   float sums[kAttentionQueries][2] = {};
@@ -67,24 +71,26 @@ GPU_FN void attention_scores(const AttentionParams& p, const AttentionTile& t, i
 GPU_FN float masked_score(const AttentionParams& p, float x, int64_t mask_at) {
   if (p.softcap > 0) x = p.softcap * cpu::Math<V>::tanh(x / p.softcap);
   if (!p.mask) return x;
-  const float m = !p.mask_is_bool                                     ? static_cast<const float*>(p.mask)[mask_at]
+  const float m = !p.mask_is_bool ? static_cast<const float*>(p.mask)[mask_at]
                   : static_cast<const uint8_t*>(p.mask)[mask_at] != 0 ? 0.0f
                                                                       : p.hidden;
   return m == p.hidden ? m : x + m;
 }
 
 /// Scores become weights; maxima, lanes and corrections go on by a block.
-GPU_FN void attention_weights(const AttentionParams& p, const AttentionTile& t, int64_t first, int keys, bool is_last,
-                              AttentionShared& s) {
+GPU_FN void attention_weights(const AttentionParams& p, const AttentionTile& t, int64_t first,
+                              int keys, bool is_last, AttentionShared& s) {
   const int lane = int(threadIdx.x) % 16, padded = (keys + 15) / 16 * 16;
   for (int pass = 0; pass < (kAttentionQueries + 7) / 8; pass++) {
     const int r = pass * 8 + int(threadIdx.x) / 16, own = r < t.rows ? r : 0;
     const bool exists = r < t.rows;
-    const int64_t visible = s.visible[own] - first, mask_at = s.mask[own] + first * p.mask_strides[3];
+    const int64_t visible = s.visible[own] - first,
+                  mask_at = s.mask[own] + first * p.mask_strides[3];
     float top = kLowestScore;
     for (int j = lane; exists && j < padded; j += 16) {
-      const float x =
-          j < visible && j < keys ? masked_score(p, s.scores[own][j], mask_at + j * p.mask_strides[3]) : kNever;
+      const float x = j < visible && j < keys
+                          ? masked_score(p, s.scores[own][j], mask_at + j * p.mask_strides[3])
+                          : kNever;
       s.scores[own][j] = x;
       top = V::max(top, x);
     }
@@ -102,14 +108,16 @@ GPU_FN void attention_weights(const AttentionParams& p, const AttentionTile& t, 
     if (is_last)
       for (int half = 8; half > 0; half /= 2) sum += __shfl_down_sync(~0u, sum, half, 16);
     __syncwarp();
-    if (exists && lane == 0) s.maxima[own] = now, s.corrections[own] = correction, s.totals[own] = sum;
+    if (exists && lane == 0)
+      s.maxima[own] = now, s.corrections[own] = correction, s.totals[own] = sum;
   }
 }
 
 /// Columns of y for kRows of the queries from `begin` on.
 template <int kRows>
-GPU_FN void attention_values(const AttentionParams& p, const AttentionTile& t, int64_t first, int keys, bool is_last,
-                             int column, int apart, int begin, AttentionShared& s) {
+GPU_FN void attention_values(const AttentionParams& p, const AttentionTile& t, int64_t first,
+                             int keys, bool is_last, int column, int apart, int begin,
+                             AttentionShared& s) {
   for (int d = column; d < p.value_dim; d += apart) {
     const float* from = p.v.data + place_of(p.v, t.b, t.kv_head, first) + d;
     float sums[kRows] = {};

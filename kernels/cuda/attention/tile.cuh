@@ -1,5 +1,5 @@
-// kernels/cuda/attention/tile.cuh - which queries and keys a block works on. Queries of all query heads that read one head of keys are
-// one row of rows, [group][queries], cut into tiles.
+// kernels/cuda/attention/tile.cuh - which queries and keys a block works on. Queries of all query
+// heads that read one head of keys are one row of rows, [group][queries], cut into tiles.
 #pragma once
 #include "kernels/cuda/attention/attention_params.h"
 #include "kernels/cuda/device/gpu.h"
@@ -27,8 +27,8 @@ GPU_FN int64_t seen_by(const AttentionParams& p, int64_t count, int64_t query) {
   return n < 0 ? 0 : n < count ? n : count;
 }
 
-/// Tile `at` of tiles of kRows; kGroup rows share the last key that is read. False where the file's number of keys is none. Count has
-/// every row and every tile: 64 bits divide slowly.
+/// Tile `at` of tiles of kRows; kGroup rows share the last key that is read. False where the file's
+/// number of keys is none. Count has every row and every tile: 64 bits divide slowly.
 template <class Count, int kRows, int kGroup>
 GPU_FN bool make_tile(const AttentionParams& p, int64_t at, AttentionTile* t) {
   const Count unit = Count(at) / Count(p.tiles_of_unit), b = unit / Count(p.kv_heads);
@@ -39,7 +39,8 @@ GPU_FN bool make_tile(const AttentionParams& p, int64_t at, AttentionTile* t) {
   t->count = p.keys;
   if (p.counts) {
     const int64_t i = p.one_count ? 0 : t->b;
-    t->count = p.counts_are_i64 ? static_cast<const int64_t*>(p.counts)[i] : static_cast<const int32_t*>(p.counts)[i];
+    t->count = p.counts_are_i64 ? static_cast<const int64_t*>(p.counts)[i]
+                                : static_cast<const int32_t*>(p.counts)[i];
     if (t->count < 0 || t->count > p.keys) return false;
   }
   t->limit = t->count;
@@ -47,17 +48,19 @@ GPU_FN bool make_tile(const AttentionParams& p, int64_t at, AttentionTile* t) {
     const int64_t first = t->row / kGroup * kGroup, next = first + kGroup;
     const int64_t end = next < all ? next : all;
     const bool wraps = int64_t(Count(first) % Count(p.queries)) + (end - first) > p.queries;
-    t->limit = seen_by(p, t->count, wraps ? p.queries - 1 : int64_t(Count(end - 1) % Count(p.queries)));
+    t->limit =
+        seen_by(p, t->count, wraps ? p.queries - 1 : int64_t(Count(end - 1) % Count(p.queries)));
   }
   return true;
 }
 
 template <class Count>
 GPU_FN AttentionRow make_row(const AttentionParams& p, const AttentionTile& t, int row) {
-  const int64_t within = int64_t(Count(t.row + row) / Count(p.queries)), head = t.kv_head * p.group + within,
-                query = t.row + row - within * p.queries;
+  const int64_t within = int64_t(Count(t.row + row) / Count(p.queries)),
+                head = t.kv_head * p.group + within, query = t.row + row - within * p.queries;
   return {place_of(p.q, t.b, head, query), place_of(p.y, t.b, head, query),
-          t.b * p.mask_strides[0] + head * p.mask_strides[1] + query * p.mask_strides[2], seen_by(p, t.count, query)};
+          t.b * p.mask_strides[0] + head * p.mask_strides[1] + query * p.mask_strides[2],
+          seen_by(p, t.count, query)};
 }
 
 }  // namespace ingot::cuda

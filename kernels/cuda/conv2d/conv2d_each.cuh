@@ -1,4 +1,5 @@
-// kernels/cuda/conv2d/conv2d_each.cuh - convolutions that tiles do not suit, one output a thread; and panels made on the device.
+// kernels/cuda/conv2d/conv2d_each.cuh - convolutions that tiles do not suit, one output a thread;
+// and panels made on the device.
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_rows.cuh"
 
@@ -24,7 +25,8 @@ INGOT_GPU_KERNEL_BLOCKS(conv2d_each, ConvEachParams, 128, 6) {
         for (int64_t c = 0; c < p.c; c++, w += p.step)
           sum = V::fma(inside ? from[c * p.channel_stride] : 0.0f, *w, sum);
       }
-    finish_quad(p.epilogue, {{sum}}, p.residual ? p.residual + pixel * p.residual_stride + channel : nullptr,
+    finish_quad(p.epilogue, {{sum}},
+                p.residual ? p.residual + pixel * p.residual_stride + channel : nullptr,
                 p.y + pixel * p.y_stride + channel, 1, false);
   }
 }
@@ -32,7 +34,8 @@ INGOT_GPU_KERNEL_BLOCKS(conv2d_each, ConvEachParams, 128, 6) {
 INGOT_GPU_KERNEL(pack_panels, PackPanelsParams, 256) {
   const int64_t panels = (p.outputs + 15) / 16, rows = p.groups * panels * p.k;
   for (int64_t i = grid_thread(); i < rows * 16; i += grid_threads()) {
-    const int64_t lane = i % 16, row = i / 16, panel = quotient(row, p.k), group = quotient(panel, panels);
+    const int64_t lane = i % 16, row = i / 16, panel = quotient(row, p.k),
+                  group = quotient(panel, panels);
     const int64_t o = (panel - group * panels) * 16 + lane;
     p.to[i] = o < p.outputs ? p.from[(group * p.outputs + o) * p.k + (row - panel * p.k)] : 0.0f;
   }

@@ -1,5 +1,7 @@
-// kernels/cuda/conv2d/depthwise.cuh - one filter a channel: a thread has four channels of a few neighbouring pixels of a row.
-// Order  as kernels/cpu/conv2d/depthwise.inl: from the bias, rows inside the picture only, all columns of the window, zero outside.
+// kernels/cuda/conv2d/depthwise.cuh - one filter a channel: a thread has four channels of a few
+// neighbouring pixels of a row.
+// Order  as kernels/cpu/conv2d/depthwise.inl: from the bias, rows inside the picture only, all
+//        columns of the window, zero outside.
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_rows.cuh"
 #include "kernels/cuda/conv2d/depthwise_params.h"
@@ -22,14 +24,16 @@ GPU_FN Quad fma_quads(const Quad& a, const Quad& b, Quad c) {
   return c;
 }
 
-GPU_FN void finish_pixel(const DepthwiseParams& p, const DepthwiseItem& item, int64_t x, const Quad& sum) {
+GPU_FN void finish_pixel(const DepthwiseParams& p, const DepthwiseItem& item, int64_t x,
+                         const Quad& sum) {
   const int64_t pixel = (item.n * p.oh + item.oy) * p.ow + x;
-  finish_quad(p.epilogue, sum, p.residual ? p.residual + pixel * p.residual_stride + item.c : nullptr,
+  finish_quad(p.epilogue, sum,
+              p.residual ? p.residual + pixel * p.residual_stride + item.c : nullptr,
               p.y + pixel * p.y_stride + item.c, item.lanes, p.vector_y);
 }
 
-/// K x K windows without horizontal dilation, horizontal stride S: sums of R pixels of a row from x on, channels c .. + 3. A column
-/// is loaded once for all of them.
+/// K x K windows without horizontal dilation, horizontal stride S: sums of R pixels of a row from x
+/// on, channels c .. + 3. A column is loaded once for all of them.
 template <int K, int S, int R>
 GPU_FN void depthwise_sums(const DepthwiseParams& p, const DepthwiseItem& item, Quad (&sums)[R]) {
   const Quad bias = p.bias ? *reinterpret_cast<const Quad*>(p.bias + item.c) : Quad{};
@@ -48,7 +52,8 @@ GPU_FN void depthwise_sums(const DepthwiseParams& p, const DepthwiseItem& item, 
       const int64_t ix = left + column;
       const bool inside = ix >= 0 && ix < p.width;
       const Quad v = inside ? load_quad(row + ix * p.x_stride, item.lanes, p.vector_x) : Quad{};
-      INGOT_UNROLL for (int k = 0; k < K; k++) if (column >= k && (column - k) % S == 0 && (column - k) / S < R)
+      INGOT_UNROLL for (int k = 0; k < K;
+                        k++) if (column >= k && (column - k) % S == 0 && (column - k) / S < R)
           sums[(column - k) / S] = fma_quads(v, taps[k], sums[(column - k) / S]);
     }
   }
@@ -87,8 +92,11 @@ INGOT_GPU_KERNEL(depthwise_any, DepthwiseParams, 128) {
       for (int64_t kx = 0; kx < p.kernel_w; kx++) {
         const int64_t ix = item.x * p.stride_w - p.pad_left + kx * p.dilation_w;
         const bool inside = ix >= 0 && ix < p.width;
-        const Quad v = inside ? load_quad(image + (iy * p.width + ix) * p.x_stride, item.lanes, p.vector_x) : Quad{};
-        sum = fma_quads(v, load_quad(p.w + (ky * p.kernel_w + kx) * p.tap_stride + item.c, 4, false), sum);
+        const Quad v =
+            inside ? load_quad(image + (iy * p.width + ix) * p.x_stride, item.lanes, p.vector_x)
+                   : Quad{};
+        sum = fma_quads(
+            v, load_quad(p.w + (ky * p.kernel_w + kx) * p.tap_stride + item.c, 4, false), sum);
       }
     }
     finish_pixel(p, item, item.x, sum);

@@ -1,11 +1,12 @@
-// kernels/cuda/conv2d/depthwise_rows.cuh - k-tiles of a product whose rows are what a depthwise convolution gives: computed where
-// they are needed, straight into shared memory.
+// kernels/cuda/conv2d/depthwise_rows.cuh - k-tiles of a product whose rows are what a depthwise
+// convolution gives: computed where they are needed, straight into shared memory.
 #pragma once
 #include "kernels/cuda/conv2d/depthwise.cuh"
 
 namespace ingot::cuda {
 
-/// A thread has a quad of channels of four neighbouring pixels, in each k-tile. See DepthwisePointwiseParams.
+/// A thread has a quad of channels of four neighbouring pixels, in each k-tile. See
+/// DepthwisePointwiseParams.
 template <class T>
 struct DepthwiseRows {
   static constexpr int kQuads = T::kDepth / 4, kGroup = 4;
@@ -14,7 +15,8 @@ struct DepthwiseRows {
   DepthwiseItem item;
   bool is_live;
 
-  INGOT_INLINE DepthwiseRows(const DepthwiseParams& params, int64_t first_pixel, int64_t pixels) : p(params) {
+  INGOT_INLINE DepthwiseRows(const DepthwiseParams& params, int64_t first_pixel, int64_t pixels)
+      : p(params) {
     const int64_t pixel = first_pixel + int(threadIdx.x) / kQuads * kGroup;
     const int64_t row = quotient(pixel, p.ow), n = quotient(row, p.oh);
     item = {n, row - n * p.oh, pixel - row * p.ow, int(threadIdx.x) % kQuads * 4, 4};

@@ -1,4 +1,5 @@
-// kernels/cuda/device/approximate.cuh - functions in an instruction or two, for kernels that owe nobody the bits of the CPU.
+// kernels/cuda/device/approximate.cuh - functions in an instruction or two, for kernels that owe
+// nobody the bits of the CPU.
 #pragma once
 #include "kernels/cuda/device/gpu.h"
 
@@ -25,6 +26,8 @@ GPU_FN float quick_reciprocal(float x) { return 1.0f / x; }
 constexpr float kLog2E = 1.44269504f;
 
 /// To an absolute error of 2^-22.
-GPU_FN float quick_tanh(float x) { return 1.0f - 2.0f * quick_reciprocal(quick_exp2(x * (2 * kLog2E)) + 1.0f); }
+GPU_FN float quick_tanh(float x) {
+  return 1.0f - 2.0f * quick_reciprocal(quick_exp2(x * (2 * kLog2E)) + 1.0f);
+}
 
 }  // namespace ingot::cuda

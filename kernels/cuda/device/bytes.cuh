@@ -31,14 +31,23 @@ template <>
 struct UnitOf<16> {
   using Type = Bytes16;
 };
-/// Unit number `from_at` to place `to_at`, in units of 1, 2, 4, 8 or 16 bytes. The branch is the same for a whole launch.
+/// Unit number `from_at` to place `to_at`, in units of 1, 2, 4, 8 or 16 bytes. The branch is the
+/// same for a whole launch.
 GPU_FN void copy_unit(const char* from, int64_t from_at, char* to, int64_t to_at, int bytes) {
   switch (bytes) {
     case 1: to[to_at] = from[from_at]; break;
-    case 2: reinterpret_cast<uint16_t*>(to)[to_at] = reinterpret_cast<const uint16_t*>(from)[from_at]; break;
-    case 4: reinterpret_cast<uint32_t*>(to)[to_at] = reinterpret_cast<const uint32_t*>(from)[from_at]; break;
-    case 8: reinterpret_cast<uint64_t*>(to)[to_at] = reinterpret_cast<const uint64_t*>(from)[from_at]; break;
-    default: reinterpret_cast<Bytes16*>(to)[to_at] = reinterpret_cast<const Bytes16*>(from)[from_at]; break;
+    case 2:
+      reinterpret_cast<uint16_t*>(to)[to_at] = reinterpret_cast<const uint16_t*>(from)[from_at];
+      break;
+    case 4:
+      reinterpret_cast<uint32_t*>(to)[to_at] = reinterpret_cast<const uint32_t*>(from)[from_at];
+      break;
+    case 8:
+      reinterpret_cast<uint64_t*>(to)[to_at] = reinterpret_cast<const uint64_t*>(from)[from_at];
+      break;
+    default:
+      reinterpret_cast<Bytes16*>(to)[to_at] = reinterpret_cast<const Bytes16*>(from)[from_at];
+      break;
   }
 }
 

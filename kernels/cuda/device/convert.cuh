@@ -1,5 +1,6 @@
-// kernels/cuda/device/convert.cuh - elements of any type to and from the type that is computed with; rules of
-// kernels/cpu/elementwise/convert.inl: truncation toward zero, what lies outside int64 becomes its smallest value, then the low bits.
+// kernels/cuda/device/convert.cuh - elements of any type to and from the type that is computed
+// with; rules of kernels/cpu/elementwise/convert.inl: truncation toward zero, what lies outside
+// int64 becomes its smallest value, then the low bits.
 #pragma once
 #include "kernels/cuda/device/lane.h"
 // Below lane.h.
@@ -30,7 +31,8 @@ GPU_FN T load_as(DType dtype, const void* data, int64_t at) {
     case DType::kF32: return from_real<T>(static_cast<const float*>(data)[at]);
     case DType::kF64: return from_real<T>(static_cast<const double*>(data)[at]);
     case DType::kF16: return from_real<T>(cpu::f16_to_f32(static_cast<const uint16_t*>(data)[at]));
-    case DType::kBF16: return from_real<T>(cpu::bf16_to_f32(static_cast<const uint16_t*>(data)[at]));
+    case DType::kBF16:
+      return from_real<T>(cpu::bf16_to_f32(static_cast<const uint16_t*>(data)[at]));
     case DType::kI8: return T(static_cast<const int8_t*>(data)[at]);
     case DType::kU8:
     case DType::kBool: return T(static_cast<const uint8_t*>(data)[at]);

@@ -1,6 +1,7 @@
-// kernels/cuda/device/rows.cuh - folding a row in the contract's order: element i goes to virtual lane i % 16, then the fixed tree
-// 8, 4, 2, 1. The virtual lanes are half a warp, so a warp folds two rows; a long row is folded by a block, whose threads make the
-// terms in any order while half a warp adds them up in theirs.
+// kernels/cuda/device/rows.cuh - folding a row in the contract's order: element i goes to virtual
+// lane i % 16, then the fixed tree 8, 4, 2, 1. The virtual lanes are half a warp, so a warp folds
+// two rows; a long row is folded by a block, whose threads make the terms in any order while half a
+// warp adds them up in theirs.
 #pragma once
 #include "kernels/cuda/device/convert.cuh"
 #include "kernels/cuda/device/loops.h"
@@ -11,7 +12,8 @@ constexpr int kRowLanes = 16;
 static_assert(kRowLanes == kPanel, "");
 
 GPU_FN int row_lane() { return int(threadIdx.x % kRowLanes); }
-/// Number of the row that this thread's half of a warp works on, and how many are worked on at once.
+/// Number of the row that this thread's half of a warp works on, and how many are worked on at
+/// once.
 GPU_FN int64_t grid_row() { return grid_thread() / kRowLanes; }
 GPU_FN int64_t grid_rows() { return grid_threads() / kRowLanes; }
 
@@ -41,7 +43,8 @@ GPU_FN T fold_lane(int64_t n, T acc, Get get, Step step) {
   return acc;
 }
 
-constexpr int kChunk = 2048, kLongThreads = 256;  // terms made at a time; threads of a block that folds a long row
+// terms made at a time; threads of a block that folds a long row
+constexpr int kChunk = 2048, kLongThreads = 256;
 
 /// Two chunks, so that one is folded while the other is made.
 struct RowChunks {
@@ -49,9 +52,11 @@ struct RowChunks {
   float result;
 };
 
-/// Tree over lanes that folded term(i) for i in [0, n) from `start`; by a block of kLongThreads, all of which get it.
+/// Tree over lanes that folded term(i) for i in [0, n) from `start`; by a block of kLongThreads,
+/// all of which get it.
 template <class Term, class Step, class Join>
-GPU_FN float fold_block(RowChunks* chunks, int64_t n, float start, Term term, Step step, Join join) {
+GPU_FN float fold_block(RowChunks* chunks, int64_t n, float start, Term term, Step step,
+                        Join join) {
   const int thread = int(threadIdx.x);
   float acc = start;
   for (int i = thread; i < kChunk && i < n; i += kLongThreads) chunks->terms[0][i] = term(i);
@@ -64,7 +69,8 @@ GPU_FN float fold_block(RowChunks* chunks, int64_t n, float start, Term term, St
     } else {
       float* terms = chunks->terms[1 - which];
       const int64_t begin = first + kChunk;
-      for (int i = thread - 32; i < kChunk && begin + i < n; i += kLongThreads - 32) terms[i] = term(begin + i);
+      for (int i = thread - 32; i < kChunk && begin + i < n; i += kLongThreads - 32)
+        terms[i] = term(begin + i);
     }
     __syncthreads();
   }
@@ -93,7 +99,8 @@ GPU_FN void store_real(DType dtype, char* data, int64_t at, float x) {
   if (dtype == DType::kF32)
     reinterpret_cast<float*>(data)[at] = x;
   else
-    reinterpret_cast<uint16_t*>(data)[at] = dtype == DType::kF16 ? cpu::f32_to_f16(x) : cpu::f32_to_bf16(x);
+    reinterpret_cast<uint16_t*>(data)[at] =
+        dtype == DType::kF16 ? cpu::f32_to_f16(x) : cpu::f32_to_bf16(x);
 }
 
 /// An element of a whole type, by its low bits.
@@ -110,7 +117,8 @@ GPU_FN int64_t load_whole(DType dtype, const char* data, int64_t at) {
   }
 }
 
-/// An element in the type that it is computed in: float for f32, f16 and bf16, double, uint64_t for u64, int64_t for the rest.
+/// An element in the type that it is computed in: float for f32, f16 and bf16, double, uint64_t for
+/// u64, int64_t for the rest.
 template <class T>
 GPU_FN T load_number(DType dtype, const char* data, int64_t at) {
   if constexpr (sizeof(T) == 4)

@@ -1,7 +1,9 @@
-// kernels/cuda/device/tensor_core.cuh - tensor cores: each function is one instruction (two where an older chip has only the half),
-// or the emulator. The only place that names them.
-//   fragments  see kernels/cuda/emulate/tensor_core.h; tests/cuda/fragments_test.cpp states them element by element
-//   chips      f16 and s8: sm_75; bf16 and tf32: sm_80. On a chip without it a product traps, and plans do not choose it.
+// kernels/cuda/device/tensor_core.cuh - tensor cores: each function is one instruction (two where
+// an older chip has only the half), or the emulator. The only place that names them.
+//   fragments  see kernels/cuda/emulate/tensor_core.h; tests/cuda/fragments_test.cpp states them
+//              element by element
+//   chips      f16 and s8: sm_75; bf16 and tf32: sm_80. On a chip without it a product traps, and
+//              plans do not choose it.
 #pragma once
 #include "kernels/cuda/device/gpu.h"
 #if !defined(__CUDACC__)
@@ -44,7 +46,9 @@ struct S8 {
 
 GPU_FN uint32_t word_of(float x) { return __float_as_uint(x); }
 GPU_FN float float_of(uint32_t w) { return __uint_as_float(w); }
-GPU_FN uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+GPU_FN uint32_t shared_address(const void* p) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+}
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define INGOT_MMA_F32(Type, shape)                                                               \
@@ -58,9 +62,11 @@ INGOT_MMA_F32(Bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 INGOT_MMA_F32(Tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
 #undef INGOT_MMA_F32
 GPU_FN void multiply_add(S8, int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-               : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+      "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 /// Two numbers to one word, the first in the low half, to nearest, ties to even.
 GPU_FN uint32_t pack(F16, float low, float high) {
@@ -81,9 +87,10 @@ GPU_FN uint32_t round_tf32(float x) {
 }
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 750
 GPU_FN void multiply_add_half(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t b) {
-  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-               : "r"(a0), "r"(a1), "r"(b));
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a0), "r"(a1), "r"(b));
 }
 GPU_FN void multiply_add(F16, float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   multiply_add_half(d, a[0], a[1], b[0]);
@@ -106,8 +113,12 @@ GPU_FN uint32_t pack(F16, float low, float high) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(high));
   return l | uint32_t(h) << 16;
 }
-GPU_FN void multiply_add(Bf16, float (&)[4], const uint32_t (&)[4], const uint32_t (&)[2]) { asm volatile("trap;"); }
-GPU_FN void multiply_add(Tf32, float (&)[4], const uint32_t (&)[4], const uint32_t (&)[2]) { asm volatile("trap;"); }
+GPU_FN void multiply_add(Bf16, float (&)[4], const uint32_t (&)[4], const uint32_t (&)[2]) {
+  asm volatile("trap;");
+}
+GPU_FN void multiply_add(Tf32, float (&)[4], const uint32_t (&)[4], const uint32_t (&)[2]) {
+  asm volatile("trap;");
+}
 GPU_FN uint32_t pack(Bf16, float, float) { return 0; }
 GPU_FN uint32_t round_tf32(float x) { return word_of(x); }
 #else
@@ -127,13 +138,16 @@ GPU_FN uint32_t round_tf32(float x) { return word_of(x); }
   asm volatile("ldmatrix.sync.aligned.m8n8." count trans ".shared.b16 " __VA_ARGS__ \
                : "r"(shared_address(row))                                           \
                : "memory")
-/// N matrices of 8x8 elements of 16 bits; lane 8 m + r passes the address of row r of matrix m, 16-byte aligned.
+/// N matrices of 8x8 elements of 16 bits; lane 8 m + r passes the address of row r of matrix m,
+/// 16-byte aligned.
 template <bool kTransposed>
 GPU_FN void load_matrices(uint32_t (&to)[4], const void* row) {
   if constexpr (kTransposed)
-    INGOT_LDMATRIX(".trans", "x4", "{%0,%1,%2,%3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]));
+    INGOT_LDMATRIX(".trans", "x4", "{%0,%1,%2,%3}, [%4];"
+                   : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]));
   else
-    INGOT_LDMATRIX("", "x4", "{%0,%1,%2,%3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]));
+    INGOT_LDMATRIX("", "x4", "{%0,%1,%2,%3}, [%4];"
+                   : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]));
 }
 template <bool kTransposed>
 GPU_FN void load_matrices(uint32_t (&to)[2], const void* row) {
@@ -153,7 +167,10 @@ GPU_FN void load_shared(uint32_t (&to)[4], const void* from) {
                : "memory");
 }
 GPU_FN void load_shared(uint32_t (&to)[2], const void* from) {
-  asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(to[0]), "=r"(to[1]) : "r"(shared_address(from)) : "memory");
+  asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];"
+               : "=r"(to[0]), "=r"(to[1])
+               : "r"(shared_address(from))
+               : "memory");
 }
 /// The first or the second number of a word, exact.
 GPU_FN float unpack(F16, uint32_t word, int i) {

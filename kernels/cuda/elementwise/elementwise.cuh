@@ -1,5 +1,7 @@
-// kernels/cuda/elementwise/elementwise.cuh - a chain of steps on one element a thread, in registers.
-// Contract  runtime/op/elementwise.h. Order and special values are those of kernels/cpu/elementwise; whole numbers wrap.
+// kernels/cuda/elementwise/elementwise.cuh - a chain of steps on one element a thread, in
+// registers.
+// Contract  runtime/op/elementwise.h. Order and special values are those of
+//           kernels/cpu/elementwise; whole numbers wrap.
 #pragma once
 #include "kernels/cuda/device/convert.cuh"
 #include "kernels/cuda/device/loops.h"
@@ -14,7 +16,8 @@ GPU_FN int64_t operand_offset(const ElementwiseParams& p, const GridOperand& o, 
   if (o.is_linear) return i;
   uint64_t rest = uint64_t(i);
   int64_t at = 0;
-  GPU_ROLLED for (int d = p.rank - 1; d > 0; d--) at += int64_t(take_remainder(&rest, p.by_dims[d])) * o.strides[d];
+  GPU_ROLLED for (int d = p.rank - 1; d > 0; d--) at +=
+      int64_t(take_remainder(&rest, p.by_dims[d])) * o.strides[d];
   return at + int64_t(rest) * o.strides[0];
 }
 
@@ -30,7 +33,9 @@ GPU_FN void run_chain(const ElementwiseParams& p) {
     T result = registers[0];
     GPU_ROLLED for (int s = 0; s < p.step_count; s++) {
       const ElementwiseStep& step = p.steps[s];
-      const auto get = [&](uint8_t r) { return r == kConstantRegister ? from_float<T>(step.alpha) : registers[r]; };
+      const auto get = [&](uint8_t r) {
+        return r == kConstantRegister ? from_float<T>(step.alpha) : registers[r];
+      };
       const int arity = elementwise_arity(step.op);
       const T a = get(step.a), b = arity > 1 ? get(step.b) : a, c = arity > 2 ? get(step.c) : a;
       registers[p.inputs + s] = result = run_step(step, a, b, c);

@@ -1,6 +1,7 @@
-// kernels/cuda/elementwise/quick.cuh - the chains that networks are full of: f32, f16 and bf16, usual steps, four neighbours a thread, every
-// value in a register. A step is looked up once for four elements. Formulas are those of kernels/cpu/elementwise/steps_f32.inl; the plan
-// sends here only what quick_step() knows.
+// kernels/cuda/elementwise/quick.cuh - the chains that networks are full of: f32, f16 and bf16,
+// usual steps, four neighbours a thread, every value in a register. A step is looked up once for
+// four elements. Formulas are those of kernels/cpu/elementwise/steps_f32.inl; the plan sends here
+// only what quick_step() knows.
 #pragma once
 #include "kernels/cuda/device/lane.h"
 #include "kernels/cuda/device/loops.h"
@@ -30,7 +31,8 @@ GPU_FN Quad load_quad(const QuickOperand& o, int64_t at) {
   else
     half.v[0] = half.v[1] = half.v[2] = half.v[3] = *from;
   const bool is_f16 = o.dtype == DType::kF16;
-  INGOT_UNROLL for (int i = 0; i < 4; i++) x.v[i] = is_f16 ? cpu::f16_to_f32(half.v[i]) : cpu::bf16_to_f32(half.v[i]);
+  INGOT_UNROLL for (int i = 0; i < 4; i++) x.v[i] =
+      is_f16 ? cpu::f16_to_f32(half.v[i]) : cpu::bf16_to_f32(half.v[i]);
   return x;
 }
 GPU_FN void store_quad(const QuickOperand& o, int64_t at, const Quad& y) {
@@ -40,7 +42,8 @@ GPU_FN void store_quad(const QuickOperand& o, int64_t at, const Quad& y) {
   }
   HalfQuad half;
   const bool is_f16 = o.dtype == DType::kF16;
-  INGOT_UNROLL for (int i = 0; i < 4; i++) half.v[i] = is_f16 ? cpu::f32_to_f16(y.v[i]) : cpu::f32_to_bf16(y.v[i]);
+  INGOT_UNROLL for (int i = 0; i < 4; i++) half.v[i] =
+      is_f16 ? cpu::f32_to_f16(y.v[i]) : cpu::f32_to_bf16(y.v[i]);
   *reinterpret_cast<HalfQuad*>(reinterpret_cast<uint16_t*>(o.data) + at) = half;
 }
 
@@ -91,8 +94,8 @@ GPU_FN Quad quick_step(const ElementwiseStep& s, const Quad& a, const Quad& b, c
 INGOT_GPU_KERNEL(elementwise_quick, QuickParams, 256) {
   GPU_ROLLED for (int64_t g = grid_thread(); g < p.groups; g += grid_threads()) {
     uint32_t rest = uint32_t(g);
-    const int64_t column = int64_t(take_remainder(&rest, p.last)) * 4, row = int64_t(take_remainder(&rest, p.middle)),
-                  outer = int64_t(rest);
+    const int64_t column = int64_t(take_remainder(&rest, p.last)) * 4,
+                  row = int64_t(take_remainder(&rest, p.middle)), outer = int64_t(rest);
     const auto place = [&](const QuickOperand& o) {
       return outer * o.strides[0] + row * o.strides[1] + (o.is_row ? column : 0);
     };

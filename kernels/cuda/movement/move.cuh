@@ -1,4 +1,5 @@
-// kernels/cuda/movement/move.cuh - units from strides to strides, matrices turned through shared memory, rows side by side, borders.
+// kernels/cuda/movement/move.cuh - units from strides to strides, matrices turned through shared
+// memory, rows side by side, borders.
 #pragma once
 #include "kernels/cuda/device/bytes.cuh"
 #include "kernels/cuda/movement/movement_params.h"
@@ -50,7 +51,8 @@ GPU_FN TurnPlace turn_place(const TurnParams& p, uint64_t rest) {
   return at;
 }
 
-/// A tile at a time: both sides are walked along their contiguous dimension. The odd row length keeps columns in different banks.
+/// A tile at a time: both sides are walked along their contiguous dimension. The odd row length
+/// keeps columns in different banks.
 template <int bytes>
 GPU_FN void turn_tiles(const TurnParams& p) {
   using T = Unit<bytes>;
@@ -59,7 +61,8 @@ GPU_FN void turn_tiles(const TurnParams& p) {
   const int x = int(threadIdx.x % kTurnSide), y = int(threadIdx.x / kTurnSide);
   for (int64_t t = blockIdx.x; t < p.tiles; t += gridDim.x) {
     const TurnPlace at = turn_place(p, uint64_t(t));
-    const T* from = reinterpret_cast<const T*>(p.from) + at.from + at.column * p.column_from + at.row;
+    const T* from =
+        reinterpret_cast<const T*>(p.from) + at.from + at.column * p.column_from + at.row;
     T* to = reinterpret_cast<T*>(p.to) + at.to + at.row * p.row_to + at.column;
     const int64_t rows = p.rows - at.row, columns = p.columns - at.column;
     for (int c = y; c < kTurnSide; c += kRows)
@@ -123,7 +126,8 @@ INGOT_GPU_KERNEL(pad_units, PadParams, 256) {
   uint64_t element = p.fill;
   if (p.value) {
     element = 0;
-    GPU_ROLLED for (int i = 0; i < p.value_bytes; i++) element |= uint64_t(uint8_t(p.value[i])) << 8 * i;
+    GPU_ROLLED for (int i = 0; i < p.value_bytes; i++) element |= uint64_t(uint8_t(p.value[i]))
+                                                                  << 8 * i;
   }
   element = repeat_element(element, p.value_bytes);
   GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {

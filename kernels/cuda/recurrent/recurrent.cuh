@@ -1,8 +1,12 @@
-// kernels/cuda/recurrent/recurrent.cuh - LSTM, GRU, RNN. Contract and order: runtime/op/recurrent.h; the cells are the CPU's own.
-//   recurrent_inputs  products of the inputs of many steps: a tile of 32 rows and 64 gate columns a block
-//   recurrent_step    one step: a block makes 16 units of a few sequences, their gates' products and then their cell. Steps are separate
+// kernels/cuda/recurrent/recurrent.cuh - LSTM, GRU, RNN. Contract and order:
+// runtime/op/recurrent.h; the cells are the CPU's own.
+//   recurrent_inputs  products of the inputs of many steps: a tile of 32 rows and 64 gate columns a
+//                     block
+//   recurrent_step    one step: a block makes 16 units of a few sequences, their gates' products
+//                     and then their cell. Steps are separate
 //                     launches, because every unit reads all of the state before
-//   recurrent_steps   all steps of a chunk by one block for each few sequences and direction: where the weights are small, a barrier is
+//   recurrent_steps   all steps of a chunk by one block for each few sequences and direction: where
+//                     the weights are small, a barrier is
 //                     cheaper than a launch
 #pragma once
 #include "kernels/cpu/recurrent/cell.inl"
@@ -30,7 +34,8 @@ INGOT_GPU_KERNEL(recurrent_start, RecurrentParams, 128) {
   }
   if (p.lengths)
     GPU_ROLLED for (int64_t b = grid_thread(); b < p.batch;
-                    b += grid_threads()) if (p.lengths[b] < 0 || p.lengths[b] > p.steps)* p.fault = p.fault_value;
+                    b += grid_threads()) if (p.lengths[b] < 0 || p.lengths[b] > p.steps)* p.fault =
+        p.fault_value;
 }
 
 INGOT_GPU_KERNEL(recurrent_finish, RecurrentParams, 128) {
@@ -47,14 +52,17 @@ INGOT_GPU_KERNEL(recurrent_inputs, RecurrentParams, 128) {
   constexpr int kRows = 32, kDepth = 32, kPanels = 4;
   GPU_SHARED_ARRAY(float, xs, [kRows][kDepth + 1]);
   const int d = int(blockIdx.z), lane = int(threadIdx.x % 16), group = int(threadIdx.x / 16);
-  const int64_t columns = gate_columns(p), panels = columns / 16, rows = p.count * p.batch, begin = chunk_begin(p, d);
-  const int64_t panel_tiles = (panels + kPanels - 1) / kPanels, tiles = panel_tiles * ((rows + kRows - 1) / kRows);
+  const int64_t columns = gate_columns(p), panels = columns / 16, rows = p.count * p.batch,
+                begin = chunk_begin(p, d);
+  const int64_t panel_tiles = (panels + kPanels - 1) / kPanels,
+                tiles = panel_tiles * ((rows + kRows - 1) / kRows);
   GPU_ROLLED for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
     const int64_t panel = t % panel_tiles * kPanels, row = t / panel_tiles * kRows;
     float acc[4][kPanels];
     INGOT_UNROLL for (int j = 0; j < kPanels; j++) {
       const int64_t column = (panel + j) * 16 + lane;
-      const float start = p.bias && panel + j < panels ? p.bias[d * p.biases * columns + column] : 0.0f;
+      const float start =
+          p.bias && panel + j < panels ? p.bias[d * p.biases * columns + column] : 0.0f;
       INGOT_UNROLL for (int i = 0; i < 4; i++) acc[i][j] = start;
     }
     GPU_ROLLED for (int64_t k0 = 0; k0 < p.input; k0 += kDepth) {
@@ -75,7 +83,8 @@ INGOT_GPU_KERNEL(recurrent_inputs, RecurrentParams, 128) {
         INGOT_UNROLL for (int j = 0; j < kPanels; j++) {
           if (panel + j >= panels) continue;
           const float weight = w[j * 16 * p.input + k * 16];
-          INGOT_UNROLL for (int i = 0; i < 4; i++) acc[i][j] = V::fma(xs[group * 4 + i][k], weight, acc[i][j]);
+          INGOT_UNROLL for (int i = 0; i < 4; i++) acc[i][j] =
+              V::fma(xs[group * 4 + i][k], weight, acc[i][j]);
         }
       }
     }
@@ -108,10 +117,13 @@ GPU_FN cpu::tensors::CellPlan cell_plan(const RecurrentParams& p, int d) {
 GPU_FN int rows_of_block(const RecurrentParams& p) { return kRecurrentThreads / (16 * p.gates); }
 constexpr int kStateDepth = 128, kMaxStateRows = kRecurrentThreads / 16;
 
-/// Products of the state (or of r * h) with gates [first, last) of 16 units from `unit`, for sequences [row, row + rows).
-GPU_FN void multiply_state(const RecurrentParams& p, int d, const float* from, int64_t row, int rows, int64_t unit,
-                           int first, int last, float (*state)[kStateDepth]) {
-  const int own = int(threadIdx.x) / 16, lane = int(threadIdx.x % 16), r = own % rows, gate = first + own / rows;
+/// Products of the state (or of r * h) with gates [first, last) of 16 units from `unit`, for
+/// sequences [row, row + rows).
+GPU_FN void multiply_state(const RecurrentParams& p, int d, const float* from, int64_t row,
+                           int rows, int64_t unit, int first, int last,
+                           float (*state)[kStateDepth]) {
+  const int own = int(threadIdx.x) / 16, lane = int(threadIdx.x % 16), r = own % rows,
+            gate = first + own / rows;
   const int64_t columns = gate_columns(p), column = gate * p.padded + unit + lane;
   const bool is_live = gate < last && row + r < p.batch;
   float acc = 0;
@@ -122,7 +134,8 @@ GPU_FN void multiply_state(const RecurrentParams& p, int d, const float* from, i
     __syncthreads();
     GPU_ROLLED for (int i = int(threadIdx.x); i < rows * kStateDepth; i += kRecurrentThreads) {
       const int of = i / kStateDepth, k = i % kStateDepth;
-      if (k < depth && row + of < p.batch) state[of][k] = from[(d * p.batch + row + of) * p.padded + k0 + k];
+      if (k < depth && row + of < p.batch)
+        state[of][k] = from[(d * p.batch + row + of) * p.padded + k0 + k];
     }
     __syncthreads();
     if (!is_live) continue;
@@ -138,15 +151,17 @@ GPU_FN void multiply_state(const RecurrentParams& p, int d, const float* from, i
   __syncthreads();
 }
 
-/// Gates [first, last) of 16 units at one step, and what can be made of them: reset gates once theirs are known, cells after the last.
-GPU_FN void make_units(const RecurrentParams& p, int d, int64_t step, int64_t row, int64_t unit, int first, int last,
-                       float (*state)[kStateDepth]) {
+/// Gates [first, last) of 16 units at one step, and what can be made of them: reset gates once
+/// theirs are known, cells after the last.
+GPU_FN void make_units(const RecurrentParams& p, int d, int64_t step, int64_t row, int64_t unit,
+                       int first, int last, float (*state)[kStateDepth]) {
   const int rows = rows_of_block(p);
   const bool by_reset = first > 0;  // the third gate of a gru reads r * h
   const float* current = p.h[step & 1];
   multiply_state(p, d, by_reset ? p.reset : current, row, rows, unit, first, last, state);
   if (int(threadIdx.x) < rows * 16 && row + threadIdx.x / 16 < p.batch) {
-    const int64_t b = row + threadIdx.x / 16, u = unit + threadIdx.x % 16, at = (d * p.batch + b) * p.padded;
+    const int64_t b = row + threadIdx.x / 16, u = unit + threadIdx.x % 16,
+                  at = (d * p.batch + b) * p.padded;
     const int64_t time = is_backwards(p, d) ? p.steps - 1 - step : step;
     const int64_t input_row = (time - chunk_begin(p, d)) * p.batch + b, columns = gate_columns(p);
     const cpu::tensors::CellPlan plan = cell_plan(p, d);
@@ -158,10 +173,11 @@ GPU_FN void make_units(const RecurrentParams& p, int d, int64_t step, int64_t ro
                                   p.reset + at,
                                   nullptr};
     if (p.y)
-      cell.y =
-          p.y + (p.batch_first ? (b * p.steps + time) * p.directions + d : (time * p.directions + d) * p.batch + b) *
-                    p.hidden;
-    if (p.kind == RecurrentKind::kGru && !by_reset) cpu::tensors::gru_reset<V>(plan, cell, u, u + 1);
+      cell.y = p.y + (p.batch_first ? (b * p.steps + time) * p.directions + d
+                                    : (time * p.directions + d) * p.batch + b) *
+                         p.hidden;
+    if (p.kind == RecurrentKind::kGru && !by_reset)
+      cpu::tensors::gru_reset<V>(plan, cell, u, u + 1);
     if (last == p.gates) {
       if (p.lengths && time >= p.lengths[b])
         cpu::tensors::idle_cell<V>(plan, cell, u, u + 1);
@@ -178,8 +194,10 @@ GPU_FN void make_units(const RecurrentParams& p, int d, int64_t step, int64_t ro
 INGOT_GPU_KERNEL(recurrent_step, RecurrentParams, 256) {
   GPU_SHARED_ARRAY(float, state, [kMaxStateRows][kStateDepth]);
   const int rows = rows_of_block(p);
-  GPU_ROLLED for (int64_t row = int64_t(blockIdx.y) * rows; row < p.batch; row += int64_t(gridDim.y) * rows)
-      GPU_ROLLED for (int64_t unit = int64_t(blockIdx.x) * 16; unit < p.padded; unit += int64_t(gridDim.x) * 16)
+  GPU_ROLLED for (int64_t row = int64_t(blockIdx.y) * rows; row < p.batch;
+                  row += int64_t(gridDim.y) * rows)
+      GPU_ROLLED for (int64_t unit = int64_t(blockIdx.x) * 16; unit < p.padded;
+                      unit += int64_t(gridDim.x) * 16)
           make_units(p, int(blockIdx.z), p.step, row, unit, p.first_gate, p.last_gate, state);
 }
 
@@ -188,7 +206,8 @@ INGOT_GPU_KERNEL_BLOCKS(recurrent_steps, RecurrentParams, 256, 1) {
   GPU_SHARED_ARRAY(float, state, [kMaxStateRows][kStateDepth]);
   const int rows = rows_of_block(p), d = int(blockIdx.z);
   const bool in_two = p.kind == RecurrentKind::kGru && !p.linear_before_reset;
-  GPU_ROLLED for (int64_t row = int64_t(blockIdx.y) * rows; row < p.batch; row += int64_t(gridDim.y) * rows)
+  GPU_ROLLED for (int64_t row = int64_t(blockIdx.y) * rows; row < p.batch;
+                  row += int64_t(gridDim.y) * rows)
       GPU_ROLLED for (int64_t step = p.done; step < p.done + p.count; step++)
           GPU_ROLLED for (int part = 0; part <= int(in_two); part++) {
     const int first = part == 0 ? 0 : 2, last = in_two && part == 0 ? 2 : p.gates;

@@ -1,5 +1,6 @@
-// kernels/cuda/reduce/arg.cuh - ArgReduce: position of the largest or smallest, the first or the last of equals. A NaN is never better
-// than anything, and nothing is better than a NaN at the start.
+// kernels/cuda/reduce/arg.cuh - ArgReduce: position of the largest or smallest, the first or the
+// last of equals. A NaN is never better than anything, and nothing is better than a NaN at the
+// start.
 #pragma once
 #include "kernels/cuda/reduce/fold.cuh"
 
@@ -23,7 +24,8 @@ GPU_FN void store_index(const ArgReduceParams& p, int64_t o, int64_t index) {
     reinterpret_cast<int32_t*>(p.y)[o] = int32_t(index);
 }
 
-/// A warp an output where elements are neighbours, else a thread, so that neighbours read neighbouring elements.
+/// A warp an output where elements are neighbours, else a thread, so that neighbours read
+/// neighbouring elements.
 template <class T>
 GPU_FN void arg_reduce_of(const ArgReduceParams& p) {
   const int log = p.by_warp ? 5 : 0, lanes = 1 << log, lane = int(threadIdx.x) & (lanes - 1);
@@ -37,7 +39,8 @@ GPU_FN void arg_reduce_of(const ArgReduceParams& p) {
       if (beats(p, other, best)) best = other;
     }
     if (p.by_warp) GPU_ROLLED for (int half = 16; half > 0; half /= 2) {
-        const Best<T> other = {__shfl_xor_sync(~0u, best.value, half), __shfl_xor_sync(~0u, best.index, half)};
+        const Best<T> other = {__shfl_xor_sync(~0u, best.value, half),
+                               __shfl_xor_sync(~0u, best.index, half)};
         if (beats(p, other, best)) best = other;
       }
     if (lane == 0) store_index(p, o, is_nan ? 0 : best.index);

@@ -1,5 +1,6 @@
 // kernels/cuda/reduce/fold.cuh - Reduce. Orders: runtime/op/reduce.h.
-//   columns   neighbouring outputs are neighbouring threads, one chain each down the reduced positions
+//   columns   neighbouring outputs are neighbouring threads, one chain each down the reduced
+//             positions
 //   rows      half a warp an output; rows of up to 8 elements a thread; few long rows a block
 #pragma once
 #include "kernels/cpu/reduce/folds.inl"
@@ -13,7 +14,8 @@ namespace ingot::cuda {
 /// Offset of position i.
 GPU_FN int64_t walk_offset(const Walk& w, uint64_t i) {
   int64_t at = 0;
-  GPU_ROLLED for (int d = w.rank - 1; d > 0; d--) at += int64_t(take_remainder(&i, w.dims[d])) * w.strides[d];
+  GPU_ROLLED for (int d = w.rank - 1; d > 0; d--) at +=
+      int64_t(take_remainder(&i, w.dims[d])) * w.strides[d];
   return at + int64_t(i) * w.strides[0];
 }
 /// First element of output o.
@@ -33,7 +35,8 @@ constexpr int kLoadsAhead<cpu::tensors::FoldSquare<V>> = 4;
 template <>
 constexpr int kLoadsAhead<cpu::tensors::FoldMax<V>> = 4;
 
-/// acc = step(acc, get(offset)) over the reduced positions in row-major order, `kAhead` loads ahead.
+/// acc = step(acc, get(offset)) over the reduced positions in row-major order, `kAhead` loads
+/// ahead.
 template <int kAhead, class T, class Get, class Step>
 GPU_FN T fold_positions(const ReduceParams& p, int64_t base, T acc, Get get, Step step) {
   GPU_ROLLED for (int64_t done = 0, o = 0; done < p.positions; done += p.inner, o++) {
@@ -49,7 +52,8 @@ GPU_FN T fold_positions(const ReduceParams& p, int64_t base, T acc, Get get, Ste
   return acc;
 }
 
-/// body(fold) for the fold that a kind starts with; `all`: of every kind, else sums, maxima and minima.
+/// body(fold) for the fold that a kind starts with; `all`: of every kind, else sums, maxima and
+/// minima.
 template <bool all, class Body>
 GPU_FN float with_fold(ReduceKind kind, Body body) {
   using namespace cpu::tensors;
@@ -84,12 +88,14 @@ GPU_FN float finish_f32(ReduceKind kind, float x, float count, float shift) {
     default: return x;
   }
 }
-/// fold_all(a fold, its shift) gives all of an output's elements folded; of a logarithm of exponentials first the largest.
+/// fold_all(a fold, its shift) gives all of an output's elements folded; of a logarithm of
+/// exponentials first the largest.
 template <bool all, class FoldAll>
 GPU_FN float reduce_f32(const ReduceParams& p, FoldAll fold_all) {
   float shift = 0, result = 0;
   GPU_ROLLED for (int pass = all && p.kind == ReduceKind::kLogSumExp ? 0 : 1; pass < 2; pass++) {
-    result = with_fold<all>(pass == 0 ? ReduceKind::kMax : p.kind, [&](auto fold) { return fold_all(fold, shift); });
+    result = with_fold<all>(pass == 0 ? ReduceKind::kMax : p.kind,
+                            [&](auto fold) { return fold_all(fold, shift); });
     if (all && pass == 0) shift = finite_or_zero(result);
   }
   const float count = float(p.positions * p.length);
@@ -119,7 +125,8 @@ INGOT_GPU_KERNEL_BLOCKS(reduce_rows_f32, ReduceParams, 128, 8) {
     const float result = reduce_f32<true>(p, [&](auto fold, float shift) {
       using Fold = decltype(fold);
       float acc = Fold::kStart;
-      GPU_ROLLED for (int64_t done = 0, k = 0; is_live && done < p.positions; done += p.inner, k++) {
+      GPU_ROLLED for (int64_t done = 0, k = 0; is_live && done < p.positions;
+                      done += p.inner, k++) {
         const float* outer = x + base + walk_offset(p.outer, uint64_t(k));
         GPU_ROLLED for (int64_t i = 0; i < p.inner; i++, outer += p.inner_stride) acc =
             fold_lane<2 * kLoadsAhead<Fold>>(
@@ -146,8 +153,9 @@ INGOT_GPU_KERNEL(reduce_short_f32, ReduceParams, 128) {
       float lanes[8];
       INGOT_UNROLL for (int e = 0; e < 8; e++) lanes[e] =
           e < p.length ? Fold::step(Fold::kStart, elements[e], shift) : Fold::kStart;
-      INGOT_UNROLL for (int half = 4; half > 0; half /= 2) INGOT_UNROLL for (int e = 0; e < half; e++) lanes[e] =
-          Fold::join(lanes[e], lanes[e + half]);
+      INGOT_UNROLL for (int half = 4; half > 0; half /= 2)
+          INGOT_UNROLL for (int e = 0; e < half; e++) lanes[e] =
+              Fold::join(lanes[e], lanes[e + half]);
       return lanes[0];
     });
   }
@@ -162,7 +170,8 @@ INGOT_GPU_KERNEL(reduce_long_f32, ReduceParams, 256) {
       using Fold = decltype(fold);
       return fold_block(
           &chunks, p.length, Fold::kStart, [&](int64_t i) { return row[i]; },
-          [&](float a, float b) { return Fold::step(a, b, shift); }, [](float a, float b) { return Fold::join(a, b); });
+          [&](float a, float b) { return Fold::step(a, b, shift); },
+          [](float a, float b) { return Fold::join(a, b); });
     });
     if (threadIdx.x == 0) reinterpret_cast<float*>(p.y)[o] = result;
   }
@@ -176,7 +185,8 @@ GPU_FN void reduce_wide(const ReduceParams& p) {
   static_assert(kRowLanes == 1 << 4, "");
   const int64_t step = grid_threads() >> log;
   // Both halves of a warp go round equally often.
-  GPU_ROLLED for (int64_t o = grid_thread() >> log; p.in_rows ? o - o % 2 < p.outputs : o < p.outputs; o += step) {
+  GPU_ROLLED for (int64_t o = grid_thread() >> log;
+                  p.in_rows ? o - o % 2 < p.outputs : o < p.outputs; o += step) {
     const bool is_live = o < p.outputs;
     const int64_t base = is_live ? output_offset(p, o) : 0;
     T acc = fold.start;
@@ -187,7 +197,8 @@ GPU_FN void reduce_wide(const ReduceParams& p) {
               fold.step(acc, load_number<T>(p.dtype, p.x, at + j));
     }
     if (p.in_rows) acc = join_lanes(acc, [&](T a, T b) { return fold.join(a, b); });
-    if (is_live && lane == 0) store_number(p.dtype, p.y, o, fold.finish(acc, p.positions * p.length));
+    if (is_live && lane == 0)
+      store_number(p.dtype, p.y, o, fold.finish(acc, p.positions * p.length));
   }
 }
 INGOT_GPU_KERNEL_BLOCKS(reduce_any, ReduceParams, 128, 4) {

@@ -1,9 +1,13 @@
-// kernels/cuda/tensorcore/attention.cuh - attention on tensor cores; contract: runtime/op/attention.h, but for the order of sums and the
-// precision of products. Scores never leave registers.
-//   block   64 queries of one head of keys, 16 a warp; keys go by 64 (heads up to 64 wide) or 32 (up to 128)
+// kernels/cuda/tensorcore/attention.cuh - attention on tensor cores; contract:
+// runtime/op/attention.h, but for the order of sums and the precision of products. Scores never
+// leave registers.
+//   block   64 queries of one head of keys, 16 a warp; keys go by 64 (heads up to 64 wide) or 32
+//           (up to 128)
 //   scores  queries are the rows of a fragment (A, in registers throughout), keys its columns (B)
-//   values  what a lane has of the scores of 16 keys is just what it multiplies as A: weights need no exchange
-//   copies  values come while scores are made, the next keys while values are added up; two barriers a tile of keys
+//   values  what a lane has of the scores of 16 keys is just what it multiplies as A: weights need
+//           no exchange
+//   copies  values come while scores are made, the next keys while values are added up; two
+//           barriers a tile of keys
 // Maxima and sums are f32, keys go in their order: the same bits in every run.
 #pragma once
 #include "kernels/cuda/attention/tile.cuh"
@@ -13,8 +17,9 @@
 
 namespace ingot::cuda {
 
-/// Keys or values: rows of kDim words. Piece c (16 bytes) of row r lies at c ^ f(r): a lane (g, t) reads piece 4 i + t of row g as a key and
-/// piece g of rows 2 t and 2 t + 1 as a value, and eight lanes of either find eight different places.
+/// Keys or values: rows of kDim words. Piece c (16 bytes) of row r lies at c ^ f(r): a lane (g, t)
+/// reads piece 4 i + t of row g as a key and piece g of rows 2 t and 2 t + 1 as a value, and eight
+/// lanes of either find eight different places.
 template <int kDim>
 GPU_FN char* token_piece(char* tile, int row, int piece) {
   return tile + row * kDim * 4 + ((piece ^ (row & 6) ^ (row & 1) << 2) << 4);
@@ -37,7 +42,8 @@ struct Tokens {
     GPU_UNROLL_BY(2)
     for (int i = 0; i < kTokens / kApart; i++, at += apart) {
       const bool valid = i * kApart < left;
-      copy_async16(token_piece<kDim>(tile, int(threadIdx.x) / kPieces + i * kApart, int(threadIdx.x) % kPieces),
+      copy_async16(token_piece<kDim>(tile, int(threadIdx.x) / kPieces + i * kApart,
+                                     int(threadIdx.x) % kPieces),
                    valid ? at : from, valid);
     }
     if (left > kTokens) from = at;
@@ -50,8 +56,10 @@ struct SeenKeys {
   int64_t mask[2];
   int count[2];
 };
-/// Four scores as the softmax takes them: of two neighbouring keys, for both rows. One copy for all kernels.
-GPU_CALLED Four finish_scores(const void* mask, bool is_bool, float hidden, float softcap, SeenKeys seen, Four s) {
+/// Four scores as the softmax takes them: of two neighbouring keys, for both rows. One copy for all
+/// kernels.
+GPU_CALLED Four finish_scores(const void* mask, bool is_bool, float hidden, float softcap,
+                              SeenKeys seen, Four s) {
   constexpr float kNotSeen = -__builtin_inff();
   INGOT_UNROLL for (int e = 0; e < 4; e++) {
     const int key = e % 2;
@@ -71,7 +79,8 @@ GPU_CALLED Four finish_scores(const void* mask, bool is_bool, float hidden, floa
   return s;
 }
 
-/// What a lane carries from keys to keys, of its rows g and g + 8: outputs 32 b + 4 c + j are column c of o[b][j].
+/// What a lane carries from keys to keys, of its rows g and g + 8: outputs 32 b + 4 c + j are
+/// column c of o[b][j].
 template <int kDim>
 struct AttentionSums {
   float o[kDim / 32][4][4] = {}, top[2] = {-3.40282347e38f, -3.40282347e38f}, total[2] = {};
@@ -81,16 +90,16 @@ struct AttentionSums {
   GPU_MEMBER void add(float (&s)[kN][4]) {
     INGOT_UNROLL for (int h = 0; h < 2; h++) {
       float now = top[h];
-      INGOT_UNROLL for (int n = 0; n < kN; n++) INGOT_UNROLL for (int e = 2 * h; e < 2 * h + 2; e++) now =
-          s[n][e] > now ? s[n][e] : now;
+      INGOT_UNROLL for (int n = 0; n < kN; n++) INGOT_UNROLL for (int e = 2 * h; e < 2 * h + 2; e++)
+          now = s[n][e] > now ? s[n][e] : now;
       INGOT_UNROLL for (int apart = 1; apart < 4; apart *= 2) {
         const float other = __shfl_xor_sync(~0u, now, apart);
         now = other > now ? other : now;
       }
       const float correction = quick_exp2((top[h] - now) * kLog2E);
       top[h] = now, total[h] *= correction;
-      INGOT_UNROLL for (int n = 0; n < kN; n++) INGOT_UNROLL for (int e = 2 * h; e < 2 * h + 2; e++) total[h] +=
-          s[n][e] = quick_exp2((s[n][e] - now) * kLog2E);
+      INGOT_UNROLL for (int n = 0; n < kN; n++) INGOT_UNROLL for (int e = 2 * h; e < 2 * h + 2; e++)
+          total[h] += s[n][e] = quick_exp2((s[n][e] - now) * kLog2E);
       INGOT_UNROLL for (int b = 0; b < kDim / 32; b++) INGOT_UNROLL for (int j = 0; j < 4; j++)
           INGOT_UNROLL for (int e = 2 * h; e < 2 * h + 2; e++) o[b][j][e] *= correction;
     }
@@ -101,7 +110,8 @@ struct AttentionSums {
 GPU_CALLED bool make_attention_tile(const AttentionParams& p, uint32_t at, AttentionTile* tile) {
   return make_tile<uint32_t, kTensorQueries, kTensorQueries>(p, at, tile);
 }
-GPU_CALLED AttentionRow make_attention_row(const AttentionParams& p, const AttentionTile& tile, int row) {
+GPU_CALLED AttentionRow make_attention_row(const AttentionParams& p, const AttentionTile& tile,
+                                           int row) {
   return make_row<uint32_t>(p, tile, row);
 }
 
@@ -127,23 +137,27 @@ GPU_FN void attention_on_tensor_cores(const AttentionParams& p) {
         const bool exists = r < tile.rows;
         const AttentionRow row = make_attention_row(p, tile, exists ? r : 0);
         if (exists) from[h] = p.q.data + row.q + t * 4;
-        y_at[h] = exists ? row.y : -1, mask_at[h] = row.mask, visible[h] = exists ? int(row.visible) : 0;
+        y_at[h] = exists ? row.y : -1, mask_at[h] = row.mask,
+        visible[h] = exists ? int(row.visible) : 0;
       }
       INGOT_UNROLL for (int i = 0; i < kSteps; i++) {
         uint32_t words[4][4];
         INGOT_UNROLL for (int h = 0; h < 2; h++) {
           Four x = {};
-          if (from[h] && i * 16 + t * 4 < p.dim) x = *reinterpret_cast<const Four*>(from[h] + i * 16);
+          if (from[h] && i * 16 + t * 4 < p.dim)
+            x = *reinterpret_cast<const Four*>(from[h] + i * 16);
           INGOT_UNROLL for (int w = 0; w < 4; w++) words[w][h] = word_of(x.x[w] * p.scale);
         }
-        INGOT_UNROLL for (int part = 0; part < Part::kCount; part++) Part::of_weights(words, 0, part, q[i][part]);
+        INGOT_UNROLL for (int part = 0; part < Part::kCount; part++)
+            Part::of_weights(words, 0, part, q[i][part]);
       }
     }
     Tokens<kDim> next_keys = Tokens<kDim>::make(p.k, tile, p.dim),
                  next_values = Tokens<kDim>::make(p.v, tile, p.value_dim);
     // What a lane reads is a few places and constants beyond them.
     char* const my_keys[2] = {token_piece<kDim>(keys, g, t), token_piece<kDim>(keys, g, 4 + t)};
-    char* const my_values[2] = {token_piece<kDim>(values, 2 * t, g), token_piece<kDim>(values, 2 * t + 1, g)};
+    char* const my_values[2] = {token_piece<kDim>(values, 2 * t, g),
+                                token_piece<kDim>(values, 2 * t + 1, g)};
     AttentionSums<kDim> sums;
     const int limit = int(tile.limit);
     if (limit > 0) next_keys.load(keys);
@@ -168,14 +182,16 @@ GPU_FN void attention_on_tensor_cores(const AttentionParams& p) {
       if (p.mask || p.softcap > 0) {
         INGOT_UNROLL for (int n = 0; n < kN; n++) {
           const int key = first + n * 8 + 2 * t;
-          const Four x = finish_scores(p.mask, p.mask_is_bool, p.hidden, p.softcap,
-                                       {{mask_at[0] + key, mask_at[1] + key}, {visible[0] - key, visible[1] - key}},
-                                       {{s[n][0], s[n][1], s[n][2], s[n][3]}});
+          const Four x = finish_scores(
+              p.mask, p.mask_is_bool, p.hidden, p.softcap,
+              {{mask_at[0] + key, mask_at[1] + key}, {visible[0] - key, visible[1] - key}},
+              {{s[n][0], s[n][1], s[n][2], s[n][3]}});
           INGOT_UNROLL for (int e = 0; e < 4; e++) s[n][e] = x.x[e];
         }
       } else if (first + kKeys > visible[0] || first + kKeys > visible[1]) {
         INGOT_UNROLL for (int n = 0; n < kN; n++)
-            INGOT_UNROLL for (int e = 0; e < 4; e++) if (first + n * 8 + 2 * t + e % 2 >= visible[e / 2]) s[n][e] =
+            INGOT_UNROLL for (int e = 0; e < 4;
+                              e++) if (first + n * 8 + 2 * t + e % 2 >= visible[e / 2]) s[n][e] =
                 -__builtin_inff();
       }
       sums.add(s);
@@ -185,9 +201,10 @@ GPU_FN void attention_on_tensor_cores(const AttentionParams& p) {
       commit_copies();
       INGOT_UNROLL for (int i = 0; i < kKeys / 16; i++) {
         uint32_t a[Part::kCount][4], weights[4][4];
-        INGOT_UNROLL for (int w = 0; w < 4; w++) INGOT_UNROLL for (int h = 0; h < 2; h++) weights[w][h] =
-            word_of(s[2 * i + w / 2][2 * h + w % 2]);
-        INGOT_UNROLL for (int part = 0; part < Part::kCount; part++) Part::of_weights(weights, 0, part, a[part]);
+        INGOT_UNROLL for (int w = 0; w < 4; w++) INGOT_UNROLL for (int h = 0; h < 2; h++)
+            weights[w][h] = word_of(s[2 * i + w / 2][2 * h + w % 2]);
+        INGOT_UNROLL for (int part = 0; part < Part::kCount; part++)
+            Part::of_weights(weights, 0, part, a[part]);
         INGOT_UNROLL for (int b = 0; b < kDim / 32; b++) {
           if (b * 32 >= p.value_dim) break;
           uint32_t rows[4][4];
@@ -206,13 +223,15 @@ GPU_FN void attention_on_tensor_cores(const AttentionParams& p) {
     }
     INGOT_UNROLL for (int h = 0; h < 2; h++) {
       float total = sums.total[h];
-      INGOT_UNROLL for (int apart = 1; apart < 4; apart *= 2) total += __shfl_xor_sync(~0u, total, apart);
+      INGOT_UNROLL for (int apart = 1; apart < 4; apart *= 2) total +=
+          __shfl_xor_sync(~0u, total, apart);
       const bool nothing = total == 0;
       const float factor = quick_reciprocal(total);
       INGOT_UNROLL for (int b = 0; b < kDim / 32; b++) INGOT_UNROLL for (int e = 0; e < 2; e++) {
         const int d = b * 32 + 8 * t + 4 * e;
         Four y;
-        INGOT_UNROLL for (int j = 0; j < 4; j++) y.x[j] = nothing ? p.empty : sums.o[b][j][2 * h + e] * factor;
+        INGOT_UNROLL for (int j = 0; j < 4; j++) y.x[j] =
+            nothing ? p.empty : sums.o[b][j][2 * h + e] * factor;
         if (y_at[h] >= 0 && d < p.value_dim) *reinterpret_cast<Four*>(p.y.data + y_at[h] + d) = y;
       }
     }

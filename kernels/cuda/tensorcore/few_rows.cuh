@@ -1,5 +1,6 @@
-// kernels/cuda/tensorcore/few_rows.cuh - a few rows of x times w: every word of w is read once and multiplied in f32, so that nothing but
-// reading w takes time. A block has 16 outputs and one part of k; eight neighbouring rows of k are 512 bytes of a panel, one load of a warp.
+// kernels/cuda/tensorcore/few_rows.cuh - a few rows of x times w: every word of w is read once and
+// multiplied in f32, so that nothing but reading w takes time. A block has 16 outputs and one part
+// of k; eight neighbouring rows of k are 512 bytes of a panel, one load of a warp.
 #pragma once
 #include "kernels/cuda/tensorcore/finish.cuh"
 #include "kernels/cuda/tensorcore/product.cuh"
@@ -22,13 +23,16 @@ struct S8Weights {
 
 template <class Words, int kRows>
 GPU_FN void few_rows(const ProductParams& p) {
-  constexpr int kE = Words::kEach, kApart = kProductThreads / 4;  // rows of k that a block takes at a time
-  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, o = int(blockIdx.x) * 16 + lane % 4 * 4;
+  // rows of k that a block takes at a time
+  constexpr int kE = Words::kEach, kApart = kProductThreads / 4;
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32,
+            o = int(blockIdx.x) * 16 + lane % 4 * 4;
   const int64_t batch = int64_t(p.batch_first) + blockIdx.z;
   const int begin = int(blockIdx.y) * p.split_steps * 16, wanted = begin + p.split_steps * 16,
             end = wanted < p.k ? wanted : p.k;
   const float* x = p.x + batch_offset(p, batch, p.x_batch);
-  const float* w = p.w + batch_offset(p, batch, p.w_batch) + int64_t(blockIdx.x) * p.panel_stride + lane % 4 * 4;
+  const float* w =
+      p.w + batch_offset(p, batch, p.w_batch) + int64_t(blockIdx.x) * p.panel_stride + lane % 4 * 4;
   float sums[kRows][4] = {};
   if (o < p.readable) {
     GPU_UNROLL_BY(4)
@@ -52,9 +56,11 @@ GPU_FN void few_rows(const ProductParams& p) {
   }
   __syncthreads();
   if (int(threadIdx.x) < kRows * 4) {
-    const int r = int(threadIdx.x) / 4, i = int(threadIdx.x) % 4 * 4, first = int(blockIdx.x) * 16 + i;
+    const int r = int(threadIdx.x) / 4, i = int(threadIdx.x) % 4 * 4,
+              first = int(blockIdx.x) * 16 + i;
     Four v;
-    for (int n = 0; n < 4; n++) v.x[n] = (all[0][r][i + n] + all[1][r][i + n]) + (all[2][r][i + n] + all[3][r][i + n]);
+    for (int n = 0; n < 4; n++)
+      v.x[n] = (all[0][r][i + n] + all[1][r][i + n]) + (all[2][r][i + n] + all[3][r][i + n]);
     if (r < p.m && first < p.o) store_four(p, batch, int(blockIdx.y), r, first, v);
   }
 }

@@ -1,4 +1,5 @@
-// kernels/cuda/tensorcore/finish.cuh - from sums to y: alpha or scale, bias, residual, activation, by the CPU's own functions.
+// kernels/cuda/tensorcore/finish.cuh - from sums to y: alpha or scale, bias, residual, activation,
+// by the CPU's own functions.
 #pragma once
 #include "kernels/cuda/device/lane.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
@@ -9,7 +10,8 @@ struct alignas(16) Four {
   float x[4];
 };
 
-/// Kinds that are more than a few instructions: one copy of them for all kernels, since every other copy would be in each.
+/// Kinds that are more than a few instructions: one copy of them for all kernels, since every other
+/// copy would be in each.
 GPU_CALLED Four activate_long(ActivationSpec spec, Four v) {
   switch (spec.kind) {
 #define INGOT_LONG_ACTIVATION(kind)                                                        \
@@ -48,13 +50,15 @@ GPU_FN Four activate_four(const ActivationSpec& spec, Four v) {
   }
 }
 
-/// Four neighbouring outputs from `o` on, a multiple of 4, of row m of matrix `batch`; those from p.o on are not stored.
+/// Four neighbouring outputs from `o` on, a multiple of 4, of row m of matrix `batch`; those from
+/// p.o on are not stored.
 GPU_FN void finish_four(const ProductParams& p, int64_t batch, int64_t m, int o, Four v) {
   if (p.scale)
     for (int i = 0; i < 4; i++) v.x[i] *= o + i < p.o ? p.scale[o + i] : 0.0f;
   for (float& x : v.x) x *= p.alpha;
   float* y = p.y + batch * p.y_batch + m * p.y_stride + o;
-  const float* from = p.residual ? p.residual + batch * p.bias_batch + m * p.residual_stride + o : nullptr;
+  const float* from =
+      p.residual ? p.residual + batch * p.bias_batch + m * p.residual_stride + o : nullptr;
   const float* bias = p.bias ? p.bias + batch * p.bias_batch + o : nullptr;
   Four residual = {};
   if (p.is_vector && o + 4 <= p.o) {
@@ -84,7 +88,8 @@ GPU_FN void finish_four(const ProductParams& p, int64_t batch, int64_t m, int o,
 }
 
 GPU_FN Four* partial_of(const ProductParams& p, int64_t batch, int split, int64_t m, int o) {
-  return reinterpret_cast<Four*>(p.partial + ((batch * p.splits + split) * p.m + m) * p.columns + o);
+  return reinterpret_cast<Four*>(p.partial + ((batch * p.splits + split) * p.m + m) * p.columns +
+                                 o);
 }
 
 /// The sums of a block that has the whole of k, or a part of it: y, or the partial sums.

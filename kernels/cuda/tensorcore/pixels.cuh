@@ -1,6 +1,7 @@
-// kernels/cuda/tensorcore/pixels.cuh - from x into shared memory: a tile of kRows pixels x 16 words of k, a row 64 bytes.
-// The 16-byte piece c of row r lies at c ^ (r >> 1 & 3): reads of fragments (two neighbouring rows, four pieces) and writes of single
-// words (many rows, one piece) both spread over the banks.
+// kernels/cuda/tensorcore/pixels.cuh - from x into shared memory: a tile of kRows pixels x 16 words
+// of k, a row 64 bytes. The 16-byte piece c of row r lies at c ^ (r >> 1 & 3): reads of fragments
+// (two neighbouring rows, four pieces) and writes of single words (many rows, one piece) both
+// spread over the banks.
 #pragma once
 #include "kernels/cpu/simd/inline.h"
 #include "kernels/cuda/device/async_copy.cuh"
@@ -10,9 +11,12 @@ namespace ingot::cuda {
 
 constexpr int kProductThreads = 128;
 
-GPU_FN char* pixel_piece(char* tile, int row, int piece) { return tile + row * 64 + ((piece ^ (row >> 1 & 3)) << 4); }
+GPU_FN char* pixel_piece(char* tile, int row, int piece) {
+  return tile + row * 64 + ((piece ^ (row >> 1 & 3)) << 4);
+}
 
-/// Rows of k neighbouring words: Linear, MatMul, 1x1 convolutions. k and the strides are multiples of 4, x is 16-byte aligned.
+/// Rows of k neighbouring words: Linear, MatMul, 1x1 convolutions. k and the strides are multiples
+/// of 4, x is 16-byte aligned.
 template <int kRows>
 struct RowPixels {
   static constexpr int kPieces = kRows * 4 / kProductThreads, kApart = kProductThreads / 4;
@@ -38,8 +42,9 @@ struct RowPixels {
   }
 };
 
-/// Windows of pictures with neighbouring channels, four at a time: c and the strides are multiples of 4, x is 16-byte aligned, kernels
-/// are at most 16 x 16. Which taps of a pixel lie inside the picture are bits that are found once.
+/// Windows of pictures with neighbouring channels, four at a time: c and the strides are multiples
+/// of 4, x is 16-byte aligned, kernels are at most 16 x 16. Which taps of a pixel lie inside the
+/// picture are bits that are found once.
 template <int kRows>
 struct WindowPixels {
   static constexpr int kPieces = kRows * 4 / kProductThreads, kApart = kProductThreads / 4;
@@ -56,7 +61,8 @@ struct WindowPixels {
       const int y0 = oy * p.stride_h - p.pad_top, x0 = ox * p.stride_w - p.pad_left;
       s.pixel[i] = (n * p.h + y0) * p.width + x0;
       uint32_t bits = 0;
-      for (int t = 0; t < p.kernel_h; t++) bits |= uint32_t(unsigned(y0 + t * p.dilation_h) < unsigned(p.h)) << t;
+      for (int t = 0; t < p.kernel_h; t++)
+        bits |= uint32_t(unsigned(y0 + t * p.dilation_h) < unsigned(p.h)) << t;
       for (int t = 0; t < p.kernel_w; t++)
         bits |= uint32_t(unsigned(x0 + t * p.dilation_w) < unsigned(p.width)) << (16 + t);
       s.inside[i] = wanted < p.m ? bits : 0;
@@ -82,8 +88,9 @@ struct WindowPixels {
   }
 };
 
-/// Anything, a word at a time: few channels (the first layer of a network), planes, a transposed matrix, unaligned rows. Neighbouring
-/// threads take neighbouring pixels, so which tap it is does not differ within a warp.
+/// Anything, a word at a time: few channels (the first layer of a network), planes, a transposed
+/// matrix, unaligned rows. Neighbouring threads take neighbouring pixels, so which tap it is does
+/// not differ within a warp.
 template <int kRows>
 struct SinglePixels {
   static constexpr int kEach = kRows * 16 / kProductThreads;  // words of a thread, neighbours in k
@@ -114,9 +121,13 @@ struct SinglePixels {
     GPU_UNROLL_BY(4)
     for (int i = 0; i < kEach; i++) {
       const int k = first + i, dy = ky * p.dilation_h, dx = kx * p.dilation_w;
-      const bool valid = ky < p.kernel_h && unsigned(y0 + dy) < unsigned(p.h) && unsigned(x0 + dx) < unsigned(p.width);
-      copy_async4(pixel_piece(tile, row, k >> 2) + (k & 3) * 4,
-                  x + (valid ? at + dy * p.row_stride + dx * p.pixel_stride + channel * p.channel_stride : 0), valid);
+      const bool valid = ky < p.kernel_h && unsigned(y0 + dy) < unsigned(p.h) &&
+                         unsigned(x0 + dx) < unsigned(p.width);
+      copy_async4(
+          pixel_piece(tile, row, k >> 2) + (k & 3) * 4,
+          x + (valid ? at + dy * p.row_stride + dx * p.pixel_stride + channel * p.channel_stride
+                     : 0),
+          valid);
       skip(p, 1);
     }
     if (kEach < 16) skip(p, 16 - kEach);

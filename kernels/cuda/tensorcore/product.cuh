@@ -1,9 +1,12 @@
-// kernels/cuda/tensorcore/product.cuh - one product for all: convolutions as products of windows (nothing is laid out beforehand), Linear,
-// MatMul. f32 words go into shared memory as they lie and become f16, bf16 or tf32 on their way into registers; words of s8 stay.
+// kernels/cuda/tensorcore/product.cuh - one product for all: convolutions as products of windows
+// (nothing is laid out beforehand), Linear, MatMul. f32 words go into shared memory as they lie and
+// become f16, bf16 or tf32 on their way into registers; words of s8 stay.
 //   block   128 threads: a tile of pixels x outputs, and of one part of k (a split)
-//   warp    kWarpM pixels x 32 outputs; outputs are the rows of a fragment (A), pixels its columns (B)
+//   warp    kWarpM pixels x 32 outputs; outputs are the rows of a fragment (A), pixels its columns
+//           (B)
 //   k       steps of 16 words; four are in flight
-//   end     sums pass through shared memory, so that rows of y are written whole and the epilogue is one loop
+//   end     sums pass through shared memory, so that rows of y are written whole and the epilogue
+//           is one loop
 #pragma once
 #include "kernels/cuda/tensorcore/finish.cuh"
 #include "kernels/cuda/tensorcore/pixels.cuh"
@@ -11,14 +14,16 @@
 
 namespace ingot::cuda {
 
-/// Words 4 t .. 4 t + 3 of a step for four outputs (w[q][i]) or a pixel (x[q]) -> the fragments of its kCount products. Output 2 i is row g
-/// and 2 i + 1 row g + 8 of product i, so that a lane ends with four neighbours.
+/// Words 4 t .. 4 t + 3 of a step for four outputs (w[q][i]) or a pixel (x[q]) -> the fragments of
+/// its kCount products. Output 2 i is row g and 2 i + 1 row g + 8 of product i, so that a lane ends
+/// with four neighbours.
 template <class Type>
 struct Fragments {  // f16, bf16: one product has all 16 words
   static constexpr int kCount = 1;
   GPU_FN void of_weights(const uint32_t (&w)[4][4], int i, int, uint32_t (&a)[4]) {
     for (int r = 0; r < 4; r++)
-      a[r] = pack(Type{}, float_of(w[r / 2 * 2][2 * i + r % 2]), float_of(w[r / 2 * 2 + 1][2 * i + r % 2]));
+      a[r] = pack(Type{}, float_of(w[r / 2 * 2][2 * i + r % 2]),
+                  float_of(w[r / 2 * 2 + 1][2 * i + r % 2]));
   }
   GPU_FN void of_pixels(const uint32_t (&x)[4], int, uint32_t (&b)[2]) {
     for (int r = 0; r < 2; r++) b[r] = pack(Type{}, float_of(x[2 * r]), float_of(x[2 * r + 1]));
@@ -42,7 +47,8 @@ template <>
 struct Fragments<S8> : WordFragments<S8> {};
 
 /// Where the matrix of this block begins in an operand.
-GPU_FN int64_t batch_offset(const ProductParams& p, int64_t batch, const int64_t (&strides)[kMaxRank]) {
+GPU_FN int64_t batch_offset(const ProductParams& p, int64_t batch,
+                            const int64_t (&strides)[kMaxRank]) {
   int64_t at = 0;
   for (int i = p.batch_rank - 1; i >= 0; i--) {
     const int64_t outer = batch / p.batch_dims[i];
@@ -52,11 +58,13 @@ GPU_FN int64_t batch_offset(const ProductParams& p, int64_t batch, const int64_t
   return at;
 }
 
-template <class Type, template <int> class Pixels, template <int> class Weights, int kM, int kO, int kWarpM>
+template <class Type, template <int> class Pixels, template <int> class Weights, int kM, int kO,
+          int kWarpM>
 GPU_FN void product(const ProductParams& p) {
   using Sum = typename Type::Sum;
   using Part = Fragments<Type>;
-  constexpr int kStages = 4, kStage = kM * 64 + kO * Weights<kO>::kRow, kJ = kWarpM / 8, kPitch = kO + 4;
+  constexpr int kStages = 4, kStage = kM * 64 + kO * Weights<kO>::kRow, kJ = kWarpM / 8,
+                kPitch = kO + 4;
   static_assert(kM / kWarpM * (kO / 32) * 32 == kProductThreads, "four warps");
   char* shared = gpu_shared<char>();
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;
@@ -65,8 +73,10 @@ GPU_FN void product(const ProductParams& p) {
   const int64_t batch = int64_t(p.batch_first) + blockIdx.z;
   const int begin = int(blockIdx.y) * p.split_steps,
             steps = p.steps - begin < p.split_steps ? p.steps - begin : p.split_steps;
-  Pixels<kM> pixels = Pixels<kM>::make(p, p.x + batch_offset(p, batch, p.x_batch), first_m, begin * 16);
-  Weights<kO> weights = Weights<kO>::make(p, p.w + batch_offset(p, batch, p.w_batch), first_o, begin * 16);
+  Pixels<kM> pixels =
+      Pixels<kM>::make(p, p.x + batch_offset(p, batch, p.x_batch), first_m, begin * 16);
+  Weights<kO> weights =
+      Weights<kO>::make(p, p.w + batch_offset(p, batch, p.w_batch), first_o, begin * 16);
   const auto load = [&](int stage) {
     pixels.load(p, shared + stage * kStage);
     weights.load(p, shared + stage * kStage + kM * 64);
@@ -91,8 +101,8 @@ GPU_FN void product(const ProductParams& p) {
     } else {
       uint32_t words[4][4];
       weights.read(stage + kM * 64, warp_o, words);
-      INGOT_UNROLL for (int part = 0; part < Part::kCount; part++) INGOT_UNROLL for (int i = 0; i < 2; i++)
-          Part::of_weights(words, i, part, a[part][i]);
+      INGOT_UNROLL for (int part = 0; part < Part::kCount; part++)
+          INGOT_UNROLL for (int i = 0; i < 2; i++) Part::of_weights(words, i, part, a[part][i]);
     }
     INGOT_UNROLL for (int j = 0; j < kJ; j++) {
       uint32_t words[4];
@@ -108,8 +118,9 @@ GPU_FN void product(const ProductParams& p) {
   __syncthreads();
   float* rows = reinterpret_cast<float*>(shared);
   INGOT_UNROLL for (int j = 0; j < kJ; j++) INGOT_UNROLL for (int h = 0; h < 2; h++) *
-      reinterpret_cast<Four*>(rows + (warp_m + j * 8 + 2 * t + h) * kPitch + warp_o + 4 * g) = {
-      {float(sums[0][j][h]), float(sums[0][j][2 + h]), float(sums[1][j][h]), float(sums[1][j][2 + h])}};
+      reinterpret_cast<Four*>(rows + (warp_m + j * 8 + 2 * t + h) * kPitch + warp_o +
+                              4 * g) = {{float(sums[0][j][h]), float(sums[0][j][2 + h]),
+                                         float(sums[1][j][h]), float(sums[1][j][2 + h])}};
   __syncthreads();
   GPU_UNROLL_BY(1)
   for (int i = int(threadIdx.x); i < kM * kO / 4; i += kProductThreads) {

@@ -1,6 +1,7 @@
-// kernels/cuda/tensorcore/weights.cuh - from w into shared memory, and out of it as what a lane multiplies.
-// A lane (g, t) = (lane / 4, lane % 4) multiplies words 4 t .. 4 t + 3 of a step by outputs 4 g .. 4 g + 3 of every 32: any order of k will
-// do as long as both operands have it, and this one lets a lane read 16 bytes of either.
+// kernels/cuda/tensorcore/weights.cuh - from w into shared memory, and out of it as what a lane
+// multiplies. A lane (g, t) = (lane / 4, lane % 4) multiplies words 4 t .. 4 t + 3 of a step by
+// outputs 4 g .. 4 g + 3 of every 32: any order of k will do as long as both operands have it, and
+// this one lets a lane read 16 bytes of either.
 #pragma once
 #include "kernels/cpu/simd/inline.h"
 #include "kernels/cuda/device/async_copy.cuh"
@@ -9,9 +10,12 @@
 
 namespace ingot::cuda {
 
-/// Panels of 16 outputs as the CPU has them, [k][16], 64 bytes a row of k. Eight lanes read rows r, r + 4, r + 8, r + 12 of two pieces: rows
-/// of odd r >> 2 change places with their neighbours, and rows from 8 on have their pieces two further.
-GPU_FN int panel_offset(int row, int piece) { return ((row ^ (row >> 2 & 1)) << 6) + ((piece ^ (row >> 2 & 2)) << 4); }
+/// Panels of 16 outputs as the CPU has them, [k][16], 64 bytes a row of k. Eight lanes read rows r,
+/// r + 4, r + 8, r + 12 of two pieces: rows of odd r >> 2 change places with their neighbours, and
+/// rows from 8 on have their pieces two further.
+GPU_FN int panel_offset(int row, int piece) {
+  return ((row ^ (row >> 2 & 1)) << 6) + ((piece ^ (row >> 2 & 2)) << 4);
+}
 
 template <int kOutputs>
 struct PanelTile {
@@ -20,11 +24,13 @@ struct PanelTile {
   GPU_FN void read(const char* tile, int outputs, uint32_t (&to)[4][4]) {
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
     const char* panel = tile + (outputs / 16 + g / 4) * 1024;
-    INGOT_UNROLL for (int q = 0; q < 4; q++) load_shared(to[q], panel + panel_offset(4 * t + q, g % 4));
+    INGOT_UNROLL for (int q = 0; q < 4; q++)
+        load_shared(to[q], panel + panel_offset(4 * t + q, g % 4));
   }
 };
 
-/// Four neighbouring outputs at a time: panels, or rows of a matrix [k][n]. Strides and `readable` are multiples of 4, w is 16-byte aligned.
+/// Four neighbouring outputs at a time: panels, or rows of a matrix [k][n]. Strides and `readable`
+/// are multiples of 4, w is 16-byte aligned.
 template <int kOutputs>
 struct PanelWeights : PanelTile<kOutputs> {
   static constexpr int kPieces = kOutputs * 4 / 128;
@@ -35,29 +41,35 @@ struct PanelWeights : PanelTile<kOutputs> {
     PanelWeights s;
     s.row = int(threadIdx.x) / 4 % 16, s.left = p.k - k - s.row;
     s.first = first + int(threadIdx.x) / 64 * 16 + int(threadIdx.x) % 4 * 4;
-    s.from = w + (s.first >> 4) * p.panel_stride + (s.first & 15) + (int64_t(k) + s.row) * p.k_stride;
+    s.from =
+        w + (s.first >> 4) * p.panel_stride + (s.first & 15) + (int64_t(k) + s.row) * p.k_stride;
     s.next = 16 * p.k_stride;
     return s;
   }
   GPU_MEMBER void load(const ProductParams& p, char* tile) {
     const float* at = from;
-    INGOT_UNROLL for (int i = 0; i < kPieces; i++, at += 2 * p.panel_stride) {  // 128 threads: two panels at a time
+    // 128 threads: two panels at a time
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++, at += 2 * p.panel_stride) {
       const bool valid = left > 0 && first + i * 32 < p.readable;
-      copy_async16(tile + (int(threadIdx.x) / 64 + i * 2) * 1024 + panel_offset(row, int(threadIdx.x) % 4),
-                   valid ? at : from, valid);
+      copy_async16(
+          tile + (int(threadIdx.x) / 64 + i * 2) * 1024 + panel_offset(row, int(threadIdx.x) % 4),
+          valid ? at : from, valid);
     }
     from += left > 16 ? next : 0, left -= 16;
   }
 };
 
-/// Panels that hold words of two neighbouring f16 of k, [k/2][16], as GpuKernelSet::halves says: half the bytes, and fragments as they lie.
-/// Eight lanes read rows r, r + 2, r + 4, r + 6 of two pieces: two rows are 128 bytes, in which pieces move by twice the pair's number.
+/// Panels that hold words of two neighbouring f16 of k, [k/2][16], as GpuKernelSet::halves says:
+/// half the bytes, and fragments as they lie. Eight lanes read rows r, r + 2, r + 4, r + 6 of two
+/// pieces: two rows are 128 bytes, in which pieces move by twice the pair's number.
 template <int kOutputs>
 struct PairWeights {
   static constexpr int kRow = 32, kPieces = kOutputs / 64;
   const float* from;
   int first, row, left;  // left: rows of pairs from this thread's on
-  GPU_FN int offset(int row, int piece) { return (row >> 1 << 7) + ((((row & 1) << 2 | piece) ^ (row & 6)) << 4); }
+  GPU_FN int offset(int row, int piece) {
+    return (row >> 1 << 7) + ((((row & 1) << 2 | piece) ^ (row & 6)) << 4);
+  }
   GPU_FN PairWeights make(const ProductParams& p, const float* w, int first, int k) {
     PairWeights s;
     s.row = int(threadIdx.x) / 4 % 8, s.left = (p.k + 1 - k) / 2 - s.row;
@@ -67,10 +79,11 @@ struct PairWeights {
   }
   GPU_MEMBER void load(const ProductParams& p, char* tile) {
     const float* at = from;
-    INGOT_UNROLL for (int i = 0; i < kPieces; i++, at += 4 * p.panel_stride) {  // 128 threads: four panels at a time
+    // 128 threads: four panels at a time
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++, at += 4 * p.panel_stride) {
       const bool valid = left > 0 && first + i * 64 < p.readable;
-      copy_async16(tile + (int(threadIdx.x) / 32 + i * 4) * 512 + offset(row, int(threadIdx.x) % 4), valid ? at : from,
-                   valid);
+      copy_async16(tile + (int(threadIdx.x) / 32 + i * 4) * 512 + offset(row, int(threadIdx.x) % 4),
+                   valid ? at : from, valid);
     }
     from += left > 8 ? 128 : 0, left -= 8;
   }
@@ -85,7 +98,8 @@ struct PairWeights {
 /// Any strides, a word at a time.
 template <int kOutputs>
 struct SingleWeights : PanelTile<kOutputs> {
-  static constexpr int kEach = kOutputs * 16 / 128, kApart = 128 / kOutputs;  // rows of k between words of a thread
+  // rows of k between words of a thread
+  static constexpr int kEach = kOutputs * 16 / 128, kApart = 128 / kOutputs;
   const float* from;
   int output, row, left;
   bool exists;
@@ -94,7 +108,8 @@ struct SingleWeights : PanelTile<kOutputs> {
     s.output = int(threadIdx.x) % kOutputs, s.row = int(threadIdx.x) / kOutputs;
     const int o = first + s.output;
     s.left = p.k - k - s.row, s.exists = o < p.readable;
-    s.from = w + (o >> 4) * p.panel_stride + (o & 15) * p.n_stride + (int64_t(k) + s.row) * p.k_stride;
+    s.from =
+        w + (o >> 4) * p.panel_stride + (o & 15) * p.n_stride + (int64_t(k) + s.row) * p.k_stride;
     return s;
   }
   GPU_MEMBER void load(const ProductParams& p, char* tile) {
@@ -109,7 +124,8 @@ struct SingleWeights : PanelTile<kOutputs> {
   }
 };
 
-/// Rows of a matrix [n][k], four neighbouring words of k at a time. Eight lanes read rows r and r + 4: they change places by r >> 2.
+/// Rows of a matrix [n][k], four neighbouring words of k at a time. Eight lanes read rows r and r +
+/// 4: they change places by r >> 2.
 template <int kOutputs>
 struct RowWeights {
   static constexpr int kRow = 64;

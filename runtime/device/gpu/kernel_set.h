@@ -10,7 +10,8 @@
 //   row.scratch()    bytes beside what the contract says, for these extents
 //   row.plan()       the launches, with addresses fixed; nothing is launched here: the sink records
 //                    (a graph) or runs (a test)
-//   row.variants      where an instruction can be computed in several kernel variants: which, the one that
+//   row.variants      where an instruction can be computed in several kernel variants: which, the
+//                     one that
 //                    plan() takes unasked first
 //
 // Exactness  under GpuPrecision::kExact a row gives the bits of the CPU's kernels; see

@@ -1,5 +1,6 @@
 // tools/compile/convert/convert.h - the front door: a trained network in, an .ingot file out.
-//   ConversionResult cast = convert_source("model.onnx", options);   // import, infer, fold, passes, lower,
+//   ConversionResult cast = convert_source("model.onnx", options);   // import, infer, fold,
+//   passes, lower,
 //   plan
 //   write_file(cast.file, "model.ingot");                    // whole or not at all
 // Deterministic: the same source and options give the same bytes.
