@@ -29,8 +29,6 @@ namespace {
 
 using host::Exit;
 
-constexpr const char* kEmptyName = "the name of a file is empty";
-
 int complain(Exit exit, const std::string& message) {
   fprintf(stderr, "ingot: %s\n", one_line(host::with_stream_names(message)).c_str());
   return int(exit);
@@ -220,36 +218,6 @@ int parse_and_act(int argc, char** argv) {
 }
 
 }  // namespace
-
-CLI::App* add_command(CLI::App& app, Action* chosen, const std::string& name,
-                      const std::string& summary, const std::string& examples, Action action) {
-  CLI::App* command = app.add_subcommand(name, summary);
-  command->allow_extras();
-  command->footer("Examples:\n" + examples);
-  command->parse_complete_callback([chosen, action] { *chosen = action; });
-  return command;
-}
-
-CLI::Option* reads_file(CLI::Option* option) {
-  return option->transform(CLI::Validator(
-      [](std::string& value) {
-        if (value.empty()) return std::string(kEmptyName);
-        if (value == "-") value = host::spool_standard_input();
-        return std::string();
-      },
-      ""));
-}
-
-CLI::Option* writes_file(CLI::Option* option) {
-  return option->each([option](const std::string& value) {
-    if (value.empty()) host::fail(host::Exit::kUsage, option->get_name() + ": " + kEmptyName);
-    if (value != "-") return;
-    if (isatty(STDOUT_FILENO))
-      host::fail(host::Exit::kUsage,
-                 "'-' writes to standard output, which is a terminal; redirect it, or name a file");
-    send_reports_to_standard_error();
-  });
-}
 
 std::string version_text() {
   std::string text = "ingot " INGOT_VERSION_TEXT "\ninstruction sets:";
