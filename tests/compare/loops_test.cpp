@@ -148,5 +148,5 @@ TEST_CASE("compare: weights that were packed wrongly are found in the body that 
   REQUIRE(write_with_wrong_weights(q.source, "wl", 17, 0.5f, q.file));
   const cli::DivergenceAnswer a = cli::find_divergence(q);
   CHECK(!a.is_fresh_cast);
-  check_blamed(a, DivergenceCause::kCast, "linear", {"hw", "mixed", "bent"}, {0});
+  check_blamed(a, DivergenceCause::kConversion, "linear", {"hw", "mixed", "bent"}, {0});
 }
