@@ -22,12 +22,12 @@ def contents():
     yield "one", b"x"
     yield "zeros", bytes(100_000)
     yield "random", r.randbytes(30_000)
-    yield "code", b"".join(r.variant(instructions) for _ in range(8000))
+    yield "code", b"".join(r.choice(instructions) for _ in range(8000))
     yield (
         "registers",
         b"".join(
             bytes([r.randrange(8), *i[1:15], r.randrange(256)])
-            for i in r.variants(instructions, k=8000)
+            for i in r.choices(instructions, k=8000)
         ),
     )
     yield "far", (block := r.randbytes(5000)) + bytes(1 << 20) + block
@@ -38,8 +38,8 @@ def contents():
                 out += r.randbytes(r.randrange(1, 1 + 2 ** r.randrange(6)))
             else:
                 distance, length = (
-                    r.variant([1, 2, 3, 16, 32, r.randrange(1, len(out) + 1)]),
-                    r.variant([1, 2, 3, 9, 17, r.randrange(1, 600)]),
+                    r.choice([1, 2, 3, 16, 32, r.randrange(1, len(out) + 1)]),
+                    r.choice([1, 2, 3, 9, 17, r.randrange(1, 600)]),
                 )
                 for _ in range(length):
                     out.append(out[-min(distance, len(out))])

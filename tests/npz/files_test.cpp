@@ -193,7 +193,7 @@ TEST_CASE("file_kind: content decides, and common mistakes have their own line")
     CHECK(file_kind(scratch / "thing.onnx") == k.kind);
     CHECK(!kind_text(scratch / "thing.onnx", k.kind).empty());
   }
-  CHECK(kind_text(scratch / "thing.onnx", FileKind::kOther) == "a PNG picture");
+  CHECK(kind_text(scratch / "thing.onnx", FileKind::kOther) == "a PNG image");
 }
 
 TEST_CASE("nearest: small slips are found, strangers are not") {

@@ -106,7 +106,7 @@ void add_compare(CLI::App& app, Action* chosen) {
                  ->type_name(""));
   command
       ->add_option("FILE", a->file,
-                   "the .ingot file; without it the source is cast to a temporary one")
+                   "the .ingot file; without it the source is converted to a temporary one")
       ->type_name("");
   command
       ->add_option("--golden", a->golden,

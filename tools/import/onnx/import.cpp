@@ -352,7 +352,7 @@ class BoundsSearch {
         model.notes.push_back(note(undecided, {each.symbol, made, each.holds}));
       else
         model.notes.push_back(
-            "dimension '" + each.symbol + "' is cast from " + std::to_string(made.low) +
+            "dimension '" + each.symbol + "' is converted from " + std::to_string(made.low) +
             " on; above " + each.symbol + " = " + std::to_string(each.bounds.high) +
             " a run that takes the branch with " + undecided.node + " ends with an error");
       return model;
@@ -374,7 +374,7 @@ class BoundsSearch {
   }
   static std::string note(const graph::Undecided& undecided, const graph::DecidingBounds& chosen) {
     const std::string high = chosen.bounds.high ? std::to_string(chosen.bounds.high) : "";
-    return "dimension '" + chosen.symbol + "' is cast for " + std::to_string(chosen.bounds.low) +
+    return "dimension '" + chosen.symbol + "' is converted for " + std::to_string(chosen.bounds.low) +
            ".." + high + ": " + undecided.node + " takes its " + (chosen.holds ? "then" : "else") +
            "-branch only there; others: --dim " + chosen.symbol + "=VALUE";
   }

@@ -51,7 +51,7 @@ void Interpreter::count_step(const std::string& place) {
   if (++steps_ > most_steps)
     graph::throw_cast_error(
         4, place + ": the program takes more than " + std::to_string(most_steps) +
-               " steps while it is cast; does a loop run over the elements of a tensor?");
+               " steps while it is converted; does a loop run over the elements of a tensor?");
 }
 
 Value Interpreter::report(const std::string& op, const std::string& place, const std::string& why,
