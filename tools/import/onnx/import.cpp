@@ -374,9 +374,10 @@ class BoundsSearch {
   }
   static std::string note(const graph::Undecided& undecided, const graph::DecidingBounds& chosen) {
     const std::string high = chosen.bounds.high ? std::to_string(chosen.bounds.high) : "";
-    return "dimension '" + chosen.symbol + "' is converted for " + std::to_string(chosen.bounds.low) +
-           ".." + high + ": " + undecided.node + " takes its " + (chosen.holds ? "then" : "else") +
-           "-branch only there; others: --dim " + chosen.symbol + "=VALUE";
+    return "dimension '" + chosen.symbol + "' is converted for " +
+           std::to_string(chosen.bounds.low) + ".." + high + ": " + undecided.node + " takes its " +
+           (chosen.holds ? "then" : "else") + "-branch only there; others: --dim " + chosen.symbol +
+           "=VALUE";
   }
 
   const Model& source_;
