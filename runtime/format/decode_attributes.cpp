@@ -23,6 +23,7 @@ constexpr uint16_t kBytes[kOpCodeCount] = {
 /// Of the family `plain`: fields as they are, enums checked.
 const char* decode_plain_attributes(const fb::Instruction& instruction, void* room) {
   switch (instruction.attributes_type()) {
+// NOLINTBEGIN(bugprone-macro-parentheses): names of types and fields
 #define FIELD(name) to->name = from.name();
 #define CHOICE(op, name, Enum)                                             \
   if (uint8_t(from.name()) > uint8_t(fb::Enum::MAX)) return #op "." #name; \
@@ -34,6 +35,7 @@ const char* decode_plain_attributes(const fb::Instruction& instruction, void* ro
     (void)from, (void)to;                                   \
     fields return nullptr;                                  \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 #include "runtime/op/attributes.def"
     default: return "instructions[].attributes";
   }
