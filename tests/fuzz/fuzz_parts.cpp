@@ -35,7 +35,7 @@ size_t look_at_tunings(Span<const uint8_t> part) {
   for (uint32_t t = 0; t < tuning_count(part); t++)
     for (const uint32_t instruction : {0u, 1u, 7u, 0xffffffffu}) {
       TunedInstruction tuned;
-      if (find_tuned(part, t, instruction, &tuned)) sum += strlen(tuned.choice) + tuned.parts;
+      if (find_tuned(part, t, instruction, &tuned)) sum += strlen(tuned.variant) + tuned.parts;
     }
   return sum;
 }
