@@ -6,8 +6,8 @@ export every_model=${every_model:-}  # 1: the emulated machine runs the large ne
 stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
 stages_test=(lint gcc package firmware models sizes demo parsers)
-stages_full=(slow overlay tidy tsan cuda aarch64 nodes fuzz asan)               # what ./.ci/run adds
-stages_long=(asan_slow fuzz_long mutants peers abi browser torch trial keras board)
+stages_full=(overlay tidy tsan cuda aarch64 nodes fuzz asan)               # what ./.ci/run adds
+stages_long=(slow asan_slow fuzz_long mutants peers abi browser torch trial keras board)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -129,12 +129,14 @@ stage_overlay() {
 
 stage_asan() {
   configure_and_build asan all -- "${asan_options[@]}"
-  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan -LE 'no_asan|slow'
+  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan -LE 'no_asan|slow' -E '^(conformance|cuda)_'
 }
-# What takes minutes without a sanitizer.
+# The kernels' own suites, and what takes minutes without a sanitizer.
 stage_asan_slow() {
   configure_and_build asan all -- "${asan_options[@]}"
   ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan -L slow
+  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+    run_ctest asan -LE no_asan -R '^(conformance|cuda)_'
 }
 
 # Whole sessions on many threads under ThreadSanitizer; one instruction set, since threads meet in
