@@ -10,7 +10,7 @@ namespace ingot::test {
 
 inline std::string little(uint64_t value, int bytes) {
   std::string out;
-  for (int i = 0; i < bytes; i++) out += char(value >> (8 * i));
+  for (int i = 0; i < bytes; i++) out += i < 8 ? char(value >> (8 * i)) : char(0);
   return out;
 }
 

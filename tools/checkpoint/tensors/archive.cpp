@@ -168,6 +168,14 @@ uint64_t Archive::size(const std::string& name) const {
   return found == handle_->members.end() ? 0 : found->second.size;
 }
 
+namespace {
+
+struct CloseMember {
+  void operator()(zip_file_t* file) const { zip_fclose(file); }
+};
+
+}  // namespace
+
 std::vector<uint8_t> Archive::read(const std::string& name, uint64_t limit) const {
   const std::string where = path_ + ": member '" + name + "'";
   const auto found = handle_->members.find(name);
@@ -176,7 +184,9 @@ std::vector<uint8_t> Archive::read(const std::string& name, uint64_t limit) cons
   if (found->second.size > limit)
     host::fail(host::Exit::kCorrupt, where + " has " + std::to_string(found->second.size) +
                                          " bytes, expected at most " + std::to_string(limit));
-  zip_file_t* file = zip_fopen_index(handle_->zip, found->second.index, 0);
+  const std::unique_ptr<zip_file_t, CloseMember> open_member(
+      zip_fopen_index(handle_->zip, found->second.index, 0));
+  zip_file_t* const file = open_member.get();
   if (!file)
     host::fail(host::Exit::kCorrupt, where + " cannot be unpacked: " + zip_strerror(handle_->zip));
   std::vector<uint8_t> bytes;
@@ -211,7 +221,6 @@ std::vector<uint8_t> Archive::read(const std::string& name, uint64_t limit) cons
     if (got < 0) damage = zip_file_strerror(file);
     if (got > 0) damage = "it is longer than the directory says";
   }
-  zip_fclose(file);
   if (!damage.empty())
     host::fail(host::Exit::kCorrupt, where + " is damaged: " + damage + "; get the file anew");
   return bytes;
@@ -222,7 +231,9 @@ std::vector<uint8_t> Archive::read_start(const std::string& name, uint64_t count
   const auto found = handle_->members.find(name);
   if (found == handle_->members.end())
     host::fail(host::Exit::kCorrupt, where + " is missing; the archive is damaged");
-  zip_file_t* file = zip_fopen_index(handle_->zip, found->second.index, 0);
+  const std::unique_ptr<zip_file_t, CloseMember> open_member(
+      zip_fopen_index(handle_->zip, found->second.index, 0));
+  zip_file_t* const file = open_member.get();
   if (!file)
     host::fail(host::Exit::kCorrupt, where + " cannot be unpacked: " + zip_strerror(handle_->zip));
   std::vector<uint8_t> bytes(size_t(std::min(count, found->second.size)));
@@ -232,7 +243,6 @@ std::vector<uint8_t> Archive::read_start(const std::string& name, uint64_t count
   while (filled < bytes.size() &&
          (got = zip_fread(file, bytes.data() + filled, bytes.size() - filled)) > 0)
     filled += size_t(got);
-  zip_fclose(file);
   if (filled < bytes.size())
     host::fail(host::Exit::kCorrupt, where + " is damaged: it ends after " +
                                          std::to_string(filled) + " bytes; get the file anew");
