@@ -19,7 +19,8 @@ std::string spooled;  // the path that reads what standard input gave
 
 /// Paths and what messages call them.
 std::vector<std::pair<std::string, std::string>>& shown_names() {
-  static std::vector<std::pair<std::string, std::string>> names;
+  // Never destroyed: what the C library flushes at exit still passes through with_stream_names().
+  static auto& names = *new std::vector<std::pair<std::string, std::string>>;
   return names;
 }
 
