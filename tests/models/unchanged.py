@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Two builds of the command line convert every model of models.tsv to the same program, weights and
 golden, byte for byte, and each runs what the other converted with the same result. The metadata
-(versions, names of passes) is compared too; where it alone differs, that is counted in the end. For changes that must not change behavior.
+(versions, names of passes) is compared too; where it alone differs, that is counted in the end.
+For changes that must not change behavior.
 
   unchanged.py --ingot NEW --before OLD --work DIR [--except NAME ...] [name ...]
 
@@ -31,7 +32,7 @@ def arrays_of(path):
 
 
 def parts_of(data):
-    """The parts of an .ingot file but its header (schema/README.md): kind to bytes, metadata apart."""
+    """The parts of an .ingot file (schema/README.md): kind and bytes, the metadata apart."""
     header_bytes = struct.unpack_from("<I", data, 12)[0]
     parts, metadata = [], b""
     for at in range(64, header_bytes, 64):
