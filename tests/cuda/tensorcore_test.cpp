@@ -368,7 +368,7 @@ TEST_CASE("tensor cores: a sum of nothing is zero, however the operands lie") {
 }
 
 TEST_CASE(
-    "tensor cores: parts of k that the scratch at hand has no room for are fewer, and nothing is "
+    "tensor cores: split-K has fewer parts where scratch has no room for all, and nothing is "
     "written behind it") {
   LinearAttributes t;
   Work w{OpCode::kLinear, &t, {}, Tensor(DType::kF32, {2, 40})};
