@@ -242,6 +242,19 @@ std::vector<Bomb> bombs() {
       7);
   add("a list that holds itself",
       line(0, "y = [x]") + line(0, "_1 = torch.append(y, y)") + line(0, "return y"), 4);
+  add("a list that is set into itself, dropped",
+      line(0, "y = [[x]]") + line(0, "y[0] = y") + line(0, "return x"), 0);
+  add("a list that is put into itself, dropped",
+      line(0, "y = [[x]]") + line(0, "_1 = torch.insert(y, 0, y)") + line(0, "return x"), 0);
+  add("a list that is extended by itself, dropped",
+      line(0, "y = [[x]]") + line(0, "_1 = torch.append(y[0], y)") +
+          line(0, "_2 = torch.extend(y, y)") + line(0, "return x"),
+      0);
+  add("an object that holds itself, dropped",
+      line(0, std::string("y = __torch__.M") + kTwice) + line(0, "y.a = [y]") + line(0, "return x"),
+      0);
+  add("a dictionary that holds itself, dropped",
+      line(0, "y = {\"a\": x}") + line(0, "y[\"b\"] = y") + line(0, "return x"), 0);
   add("lists in lists, returned",
       line(0, "y = [x]") + kManyTimes + line(1, "y = [y]") + line(0, "return y"), 4);
   add("lists in lists, dropped",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <optional>
 
 #include "tools/graph/fold/fold_constants.h"
 #include "tools/graph/infer/infer_shapes.h"
@@ -264,10 +265,11 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options,
                      archive.path() + ": data.pkl holds " + describe(root) + ", expected a module");
   Value constants = Value::tuple({});
   std::vector<ValueId> weights = data.constants();
+  std::optional<Loader> loader;  // as long as what it loaded
   if (archive.constants()) {
-    Loader loader(*archive.constants(), builder);
-    constants = loader.load("CONSTANTS");
-    weights.insert(weights.end(), loader.constants().begin(), loader.constants().end());
+    loader.emplace(*archive.constants(), builder);
+    constants = loader->load("CONSTANTS");
+    weights.insert(weights.end(), loader->constants().begin(), loader->constants().end());
   }
   if (options.replace_weights)
     // no state_dict has the others

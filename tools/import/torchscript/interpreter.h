@@ -144,6 +144,7 @@ class Interpreter {
   aten::Builder& builder_;
   Library& library_;
   Value constants_;
+  Containers containers_;
   std::vector<Journal*> journals_;
   std::map<aten::Tensor, std::string> frozen_;  // owners that must not be written any more, and why
   bool quiet_ = false;                          // what is written now is only put back

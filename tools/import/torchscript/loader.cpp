@@ -119,6 +119,7 @@ Value Loader::object(NodeId id, const std::string& type, const std::string& path
       loaded = Value::of(false);
       builder_.note("was saved in training mode; cast in inference form");
     }
+    containers_.note(result, loaded);
     made->attributes[key.text] = std::move(loaded);
   }
   return result;

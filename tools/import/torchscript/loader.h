@@ -34,6 +34,7 @@ class Loader {
   std::map<checkpoint::NodeId, Value> known_;
   std::map<int64_t, Value> tensors_;  // by identity
   std::vector<std::shared_ptr<Object>> objects_;
+  Containers containers_;
   std::vector<graph::ValueId> constants_;
 };
 

@@ -1,5 +1,7 @@
 #include "tools/import/torchscript/objects.h"
 
+#include <utility>
+
 #include "tools/files/work_budget.h"
 
 namespace ingot::torchscript {
@@ -20,6 +22,29 @@ Dictionary::~Dictionary() {
   for (auto& [key, value] : items) {
     held.push_back(std::move(key));
     held.push_back(std::move(value));
+  }
+  aten::drop_values(std::move(held));
+}
+
+void Containers::note(const Value& container, const Value& item) {
+  if (!item.items && !item.foreign) return;  // ends here: it cannot lead back
+  if (container.items) lists_[container.items.get()] = container.items;
+  if (container.foreign) others_[container.foreign.get()] = container.foreign;
+}
+
+void Containers::empty() {
+  std::vector<Value> held;
+  for (auto& [address, list] : lists_)
+    if (const auto items = list.lock())
+      for (Value& item : *items) held.push_back(std::exchange(item, Value::none()));
+  for (auto& [address, other] : others_) {
+    const auto shared = other.lock();
+    if (auto* const object = dynamic_cast<Object*>(shared.get()))
+      for (auto& [name, value] : object->attributes)
+        held.push_back(std::exchange(value, Value::none()));
+    if (auto* const dictionary = dynamic_cast<Dictionary*>(shared.get()))
+      for (auto& [key, value] : dictionary->items)
+        held.push_back(std::exchange(value, Value::none()));
   }
   aten::drop_values(std::move(held));
 }

@@ -40,6 +40,24 @@ struct Unreadable : aten::Foreign {
   std::string why;
 };
 
+/// Containers that were given another one: such a one may hold itself, and what holds itself is
+/// never given back by counting references. Whoever is done with a program empties them.
+class Containers {
+ public:
+  Containers() = default;
+  ~Containers() { empty(); }
+  Containers(const Containers&) = delete;
+  Containers& operator=(const Containers&) = delete;
+  /// `container`, a list, a dictionary or an object, now holds `item`.
+  void note(const Value& container, const Value& item);
+
+ private:
+  void empty();
+  // by address: a container is noted once, however often it is changed
+  std::map<const void*, std::weak_ptr<std::vector<Value>>> lists_;
+  std::map<const void*, std::weak_ptr<aten::Foreign>> others_;
+};
+
 template <class T>
 T* as(const Value& value) {
   return dynamic_cast<T*>(value.foreign.get());

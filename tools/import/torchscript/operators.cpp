@@ -331,16 +331,19 @@ Value Interpreter::list_operator(const std::string& name, Arguments& given,
   if (name == "append" && v.size() == 2) {
     note_change(v[0].items.get(), place);
     aten::charge_items(1);
+    containers_.note(v[0], v[1]);
     items.push_back(v[1]);
     return v[0];
   }
   if (name == "_set_item" && v.size() == 3) {
     note_change(v[0].items.get(), place);
+    containers_.note(v[0], v[2]);
     items[position(v[1], false)] = v[2];
     return v[0];
   }
   if (name == "insert" && v.size() == 3) {
     note_change(v[0].items.get(), place);
+    containers_.note(v[0], v[2]);
     items.insert(items.begin() + int64_t(position(v[1], true)), v[2]);
     return Value::none();
   }
@@ -355,6 +358,7 @@ Value Interpreter::list_operator(const std::string& name, Arguments& given,
     note_change(v[0].items.get(), place);
     const std::vector<Value> more = *v[1].items;
     aten::charge_items(items.size() + more.size());
+    for (const Value& item : more) containers_.note(v[0], item);
     items.insert(items.end(), more.begin(), more.end());
     return Value::none();
   }
@@ -450,6 +454,7 @@ Value Interpreter::dictionary_operator(const std::string& name, Arguments& given
   if (name == "__contains__" && v.size() == 2) return Value::of(find(v[1]) != d.items.end());
   if (name == "_set_item" && v.size() == 3) {
     note_change(&d, place);
+    containers_.note(v[0], v[2]);
     const auto at = find(v[1]);
     if (at == d.items.end())
       d.items.emplace_back(v[1], v[2]);

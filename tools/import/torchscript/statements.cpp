@@ -163,6 +163,7 @@ void Interpreter::set_attribute(const Value& owner, const std::string& name, Val
   if (owner.is(Value::Kind::kUnknown)) return;
   if (!object) graph::throw_cast_error(2, place + ": sets '" + name + "' of " + describe(owner));
   note_setting(std::static_pointer_cast<Object>(owner.foreign), name);
+  containers_.note(owner, value);
   object->attributes[name] = std::move(value);
 }
 
