@@ -3,6 +3,7 @@
 what its name says.
 
   ptxas_gate.py --tree TREE [--update [--why TEXT]] [--show]
+  ptxas_gate.py --rows
 
 TREE/kernels/cuda has device_images.bin.tsv, cubin/UNIT.smNN.cudaV.cubin and beside each what ptxas
 said (.ptxas). For every module of the table: the ELF header names the architecture and the ABI of
@@ -11,10 +12,12 @@ kernels/cuda/kernel_list.h for its unit and no other. For every kernel: nothing 
 threads fit a multiprocessor; registers (in the steps of 8 in which they are given out), static
 shared memory and stack at most those of tests/cuda/budget.tsv. --update writes today's figures
 there; a rise needs --why, which is written with it. --show prints the table of registers. Compilers
-without a column (13.2) are held to the hard limits alone.
+without a column (13.2) are held to the hard limits alone. --rows needs no device code: budget.tsv
+has a row for each kernel of the list, with the same threads, and no other.
 """
 
 import argparse
+import os
 import pathlib
 import re
 import struct
@@ -41,7 +44,16 @@ def kernel_list():
     found = {unit.lower(): {} for unit in units}
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
-            ["g++", "-std=c++17", f"-I{ROOT}", "-x", "c++", "-", "-o", f"{folder}/list"],
+            [
+                os.environ.get("CXX", "g++"),
+                "-std=c++17",
+                f"-I{ROOT}",
+                "-x",
+                "c++",
+                "-",
+                "-o",
+                f"{folder}/list",
+            ],
             input=source + "}\n",
             text=True,
             check=True,
@@ -130,6 +142,23 @@ def write_budget(rows, whys, threads):
     BUDGET.write_text("\n".join(lines) + "\n")
 
 
+def check_rows(threads):
+    """1 where the rows of budget.tsv are not those of the list of kernels."""
+    rows = [line.split("\t") for line in BUDGET.read_text().splitlines() if line[:1] != "#"]
+    given = {name: int(count) for name, count, *_ in rows[1:]}
+    faults = [f"{name} has no row" for name in sorted(threads.keys() - given.keys())]
+    faults += [f"{name} is not in the list" for name in sorted(given.keys() - threads.keys())]
+    faults += [
+        f"{name} has {threads[name]} threads, its row says {given[name]}"
+        for name in sorted(threads.keys() & given.keys())
+        if threads[name] != given[name]
+    ]
+    for fault in faults:
+        print(f"ERROR {BUDGET.name}: {fault}: write it with --tree TREE --update, or rename it")
+    print(f"rows: {len(threads) - len(faults)} passed, {len(faults)} failed")
+    return 1 if faults else 0
+
+
 def cell(registers, shared, stack):
     values = [(registers + 7) // 8 * 8, shared, stack]
     while len(values) > 1 and values[-1] == 0:
@@ -141,13 +170,17 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--tree", type=pathlib.Path, required=True)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--tree", type=pathlib.Path)
+    what.add_argument("--rows", action="store_true")
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--why", default="")
     parser.add_argument("--show", action="store_true")
     args = parser.parse_args()
     units, (budget, whys) = kernel_list(), read_budget()
     threads = {name: n for kernels in units.values() for name, n in kernels.items()}
+    if args.rows:
+        sys.exit(check_rows(threads))
     folder = args.tree / "kernels/cuda"
     table = [
         line.split("\t") for line in (folder / "device_images.bin.tsv").read_text().splitlines()[1:]
