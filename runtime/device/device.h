@@ -22,9 +22,9 @@ struct Call {
   OpArguments arguments;
 };
 
-/// Called by the leader around instructions that measure a symbol or whose types depend on one that
-/// is measured.
-struct MeasureHook {
+/// Called by the leader around instructions that resolve a data-dependent symbol or whose types
+/// depend on one.
+struct ResolveHook {
   void* user = nullptr;
   Status (*before)(void* user, uint32_t instruction, ErrorDetail* detail) = nullptr;
   Status (*after)(void* user, uint32_t instruction, ErrorDetail* detail) = nullptr;
@@ -35,7 +35,7 @@ struct PortRoute {
   uint8_t* home = nullptr;                            // in the device's memory
   uint64_t home_stride = 0, row_bytes = 0, rows = 0;  // bytes, bytes, rows
   bool is_input = false;
-  // leaves as soon as this one has run: the number that it measured
+  // leaves as soon as this one has run: the number that it found
   uint32_t after = kNoInstruction;
 };
 struct PortDescriptor;  // runtime/device/gpu/service_kernels.h
@@ -67,7 +67,7 @@ struct StepProgram {
   uint8_t* scratch = nullptr;  // threads * scratch_stride bytes, then what is shared
   uint64_t scratch_stride = 0;
   uint8_t* shared_scratch = nullptr;
-  MeasureHook measure;                    // null functions where the program measures nothing
+  ResolveHook resolve;                    // null functions where no size depends on data
   Span<const PortRoute> ports;            // that the device moves
   PortDescriptor* descriptors = nullptr;  // by port, in its memory of the host
   uint32_t precision = 0;                 // of the file: GpuPrecision

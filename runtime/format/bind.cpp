@@ -216,7 +216,7 @@ Status prove_state_sizes(const ProgramDef& p, const BoundProgram& bound, ErrorDe
 
 }  // namespace
 
-Status evaluate_dims(const ProgramDef& p, Span<const int64_t> symbols, const int64_t* measured,
+Status evaluate_dims(const ProgramDef& p, Span<const int64_t> symbols, const int64_t* resolved,
                      int64_t* values, ErrorDetail* d) {
   const auto value = [&](Dim dim) { return dim >= 0 ? dim : values[-1 - dim]; };
   for (size_t i = 0; i < p.dim_exprs.size; i++) {
@@ -225,8 +225,8 @@ Status evaluate_dims(const ProgramDef& p, Span<const int64_t> symbols, const int
       const size_t s = size_t(e.a);
       if (s < p.free_symbols)
         values[i] = symbols.data ? symbols[s] : values[i];
-      else if (measured && measured[s - p.free_symbols] >= 0)
-        values[i] = measured[s - p.free_symbols];
+      else if (resolved && resolved[s - p.free_symbols] >= 0)
+        values[i] = resolved[s - p.free_symbols];
       else
         values[i] = value(p.symbols[s].bound);
     } else if (!evaluate(e.op, value(e.a), value(e.b), &values[i])) {

@@ -89,7 +89,7 @@ Status decode_value(const FileView& file, const fb::Value* from, int32_t index, 
   to->kind = ValueKind(from->kind());
   to->alias = AliasKind(from->alias());
   to->rank = uint8_t(rank);
-  to->is_measured = false;
+  to->is_data_dependent = false;
   to->stored = DType(from->stored());
   to->alias_of = from->alias_of();
   to->root = index;
@@ -160,7 +160,7 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
   to->sources =
       to->source_count ? reinterpret_cast<const uint32_t*>(from->source()->Data()) : nullptr;
   to->symbolic_slot = -1;
-  to->measures = to->is_measured = to->reads_measured = to->may_exceed_bound = false;
+  to->resolves = to->is_data_dependent = to->reads_data_dependent = to->may_exceed_bound = false;
   const uint32_t operands = uint32_t(to->input_count) + to->output_count;
   if (operands > walk->max_operands) walk->max_operands = operands;
   walk->index++;
@@ -190,7 +190,7 @@ Status decode_symbols(const FileView& file, const fb::Program& program, const Pr
     if (name->size() == 0 || name->size() > kMaxNameBytes || memchr(name->c_str(), 0, name->size()))
       return fail_entry(d, Code::kMeaningInvalid, "symbols[].name", int32_t(i), kMaxNameBytes,
                         name->size(), file_offset_of(file, symbol));
-    a.symbols[i] = {name->c_str(), symbol->low(), symbol->high(), symbol->measured_by(),
+    a.symbols[i] = {name->c_str(), symbol->low(), symbol->high(), symbol->resolved_by(),
                     symbol->bound()};
   }
   for (uint32_t i = 0; i < vector_size(program.dim_exprs()); i++) {
@@ -290,7 +290,7 @@ Status decode_program(const FileView& file, const fb::Program& program, const Ke
     return fail(d, Code::kMeaningInvalid, "program.precision is known", uint8_t(fb::Precision::MAX),
                 out->precision);
   out->symbols = {a.symbols, vector_size(program.symbols())};
-  while (out->free_symbols < out->symbols.size && out->symbols[out->free_symbols].measured_by < 0)
+  while (out->free_symbols < out->symbols.size && out->symbols[out->free_symbols].resolved_by < 0)
     out->free_symbols++;
   out->dim_exprs = {a.dim_exprs, vector_size(program.dim_exprs())};
   out->values = {a.values, vector_size(program.values())};

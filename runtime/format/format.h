@@ -86,8 +86,8 @@ struct BoundProgram {
 /// included.
 uint64_t binding_bytes(const ProgramDef& program);
 /// `symbol_values` of the free symbols; a value below 0 means not bound: kUnboundDimension.
-/// Measured ones are at their bound. Proves every instruction against its contract, aliases inside
-/// their roots, and that all is written before it is read.
+/// Data-dependent ones are at their bound. Proves every instruction against its contract, aliases
+/// inside their roots, and that all is written before it is read.
 Status bind_program(const ProgramDef& program, Span<const int64_t> symbol_values,
                     Span<uint8_t> memory, BoundProgram* out, ErrorDetail* detail);
 
@@ -97,10 +97,10 @@ Status bind_program(const ProgramDef& program, Span<const int64_t> symbol_values
 void raise_value_bytes(const ProgramDef& program, Span<const int64_t> symbol_values,
                        Span<uint8_t> memory, uint64_t* largest);
 
-/// Values of all expressions. `measured` by measured symbol: below 0, or null, takes the bound.
-/// Without free_symbols those keep the values that they have.
+/// Values of all expressions. `resolved` by data-dependent symbol: below 0, or null, takes the
+/// bound. Without free_symbols those keep the values that they have.
 Status evaluate_dims(const ProgramDef& program, Span<const int64_t> free_symbols,
-                     const int64_t* measured, int64_t* dim_values, ErrorDetail* detail);
+                     const int64_t* resolved, int64_t* dim_values, ErrorDetail* detail);
 /// Attributes of Slice or Pad with their Dims as numbers, into `slot`, which has room for either.
 /// False where one cannot be: *wrong. @pre symbolic_slot >= 0
 bool resolve_attributes(const InstructionDef& instruction, const BoundProgram& bound, void* slot,

@@ -13,8 +13,8 @@ struct OpenScratch {
   uint8_t* value_seen;
   uint8_t* state_seen;
   uint8_t* subprogram_seen;
-  uint8_t* dim_measured;
-  uint8_t* value_measuring;
+  uint8_t* dim_dependence;
+  uint8_t* value_resolving;
 };
 
 OpenScratch take_scratch(Block* block, const fb::Program& program) {
@@ -29,8 +29,8 @@ OpenScratch take_scratch(Block* block, const fb::Program& program) {
   s.value_seen = block->take<uint8_t>(values);
   s.state_seen = block->take<uint8_t>(values);
   s.subprogram_seen = block->take<uint8_t>(program.subprograms()->size());
-  s.dim_measured = block->take<uint8_t>(vector_size(program.dim_exprs()));
-  s.value_measuring = block->take<uint8_t>(values);
+  s.dim_dependence = block->take<uint8_t>(vector_size(program.dim_exprs()));
+  s.value_resolving = block->take<uint8_t>(values);
   return s;
 }
 
@@ -83,8 +83,8 @@ Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t
   INGOT_TRY(prove_instructions(&p, a.instructions, detail));
   INGOT_TRY(lay_out_steps(&p, a.steps, s.subprogram_seen, detail));
   INGOT_TRY(prove_writers(p, s.written_in, detail));
-  INGOT_TRY(prove_measured(p, a.values, a.instructions, s.written_in, s.dim_measured,
-                           s.value_measuring, detail));
+  INGOT_TRY(prove_data_dependent(p, a.values, a.instructions, s.written_in, s.dim_dependence,
+                                 s.value_resolving, detail));
   INGOT_TRY(prove_plan_shape(p, detail));
   *out = p;
   return {};

@@ -30,8 +30,8 @@ struct SymbolDef {
   const char* name;
   int64_t low;
   int64_t high;  // 0: unbounded
-  int32_t measured_by;  // value whose number it is once that is written; -1: bound from outside
-  Dim bound;            // measured: what it is until then, and at most
+  int32_t resolved_by;  // value whose number it is once that is written; -1: bound from outside
+  Dim bound;            // data-dependent: what it is until then, and at most
 };
 
 enum class ValueKind : uint8_t {
@@ -50,7 +50,7 @@ struct ValueDef {
   ValueKind kind;
   AliasKind alias;
   uint8_t rank;
-  bool is_measured;        // its extents depend on a measured symbol
+  bool is_data_dependent;  // its extents depend on a data-dependent symbol
   // constants: kF16 or kBF16 where the file has that and the kernels see f32; else kInvalid
   DType stored;
   int32_t alias_of;
@@ -89,10 +89,13 @@ struct InstructionDef {
   uint32_t source_count;
   // Slice and Pad with Dims that are expressions: which of symbolic_attribute_count; else -1
   int32_t symbolic_slot;
-  bool measures;           // a symbol is measured by one of its outputs
-  bool is_measured;        // the type of an operand, or an attribute, depends on a measured symbol
-  bool reads_measured;     // that of an input, or an attribute: one that it does not measure itself
-  bool may_exceed_bound;   // Loop: measured symbols below their bounds may give it more iterations
+  bool resolves;  // one of its outputs is the number of a data-dependent symbol
+  // the type of an operand, or an attribute, depends on a data-dependent symbol
+  bool is_data_dependent;
+  // that of an input, or an attribute: a symbol that it does not resolve itself
+  bool reads_data_dependent;
+  // Loop: data-dependent symbols below their bounds may give it more iterations
+  bool may_exceed_bound;
 };
 
 struct SubprogramDef {

@@ -45,13 +45,13 @@ Status lay_out_steps(ProgramDef* program, StepDef* steps, uint8_t* seen, ErrorDe
 /// zero and has one entry a value.
 Status prove_writers(const ProgramDef& program, uint32_t* written_in, ErrorDetail* detail);
 
-/// Symbols that instructions measure: an i64 scalar that is written, and nothing whose place a
-/// measure could move; what an operator finds has the extent that it finds. Sets
-/// InstructionDef::measures and is_measured, ValueDef::is_measured. `dims` has one entry an
-/// expression, `measuring` is zero and has one a value.
-Status prove_measured(const ProgramDef& program, ValueDef* values, InstructionDef* instructions,
-                      const uint32_t* written_in, uint8_t* dims, uint8_t* measuring,
-                      ErrorDetail* detail);
+/// Data-dependent symbols: an i64 scalar that is written, and nothing whose place their numbers
+/// could move; what an operator finds has the extent that it finds. Sets InstructionDef::resolves
+/// and is_data_dependent, ValueDef::is_data_dependent. `dims` has one entry an expression,
+/// `resolving` is zero and has one a value.
+Status prove_data_dependent(const ProgramDef& program, ValueDef* values,
+                            InstructionDef* instructions, const uint32_t* written_in, uint8_t* dims,
+                            uint8_t* resolving, ErrorDetail* detail);
 
 /// After binding: reads only of what was written, overlaps only where a contract allows. `block`
 /// gives working memory.

@@ -8,9 +8,9 @@ Status prove_dims(const ProgramDef& program, ErrorDetail* detail) {
   for (size_t i = 0; i < program.symbols.size; i++) {
     const SymbolDef& s = program.symbols[i];
     const bool bounded = s.high != 0;
-    if (s.measured_by >= 0 ? i < program.free_symbols : i >= program.free_symbols)
+    if (s.resolved_by >= 0 ? i < program.free_symbols : i >= program.free_symbols)
       return fail_entry(detail, Code::kMeaningInvalid,
-                        "symbols[]: a free one behind a measured one", int32_t(i),
+                        "symbols[]: a free one behind a data-dependent one", int32_t(i),
                         program.free_symbols, i, program.program_offset);
     if (s.low < 0 || s.low > kMaxExtent || s.high < 0 || s.high > kMaxExtent ||
         (bounded && s.high < s.low)) {
@@ -30,7 +30,7 @@ Status prove_dims(const ProgramDef& program, ErrorDetail* detail) {
     if (e.op == DimOp::kSymbol) {
       if (e.a < 0 || uint64_t(e.a) >= program.symbols.size || e.b != 0)
         rule = "dim_exprs[]: symbol";
-      else if (program.symbols[size_t(e.a)].measured_by >= 0 &&
+      else if (program.symbols[size_t(e.a)].resolved_by >= 0 &&
                !backwards(program.symbols[size_t(e.a)].bound))
         rule = "symbols[].bound: refers to an expression behind the symbol's";
     } else if (!backwards(e.a) || !backwards(e.b)) {

@@ -70,7 +70,7 @@ class Records {
   uint64_t bytes_ = 0;
 };
 
-/// The arrays behind an assignment, cut from one block, or measured.
+/// The arrays behind an assignment, cut from one block, or counted.
 struct Arrays {
   DeviceAssignment* assignment;
   AssignedWeight* weights;
@@ -319,10 +319,10 @@ class Decision {
   void decide(uint32_t step, uint32_t end) {
     uint32_t device = to_.default_device;
     uint64_t largest = 0;
-    bool measures = false, has_weights = false, follows = false;
+    bool resolves = false, has_weights = false, follows = false;
     for (uint32_t s = step; s < end; s++) {
       const InstructionDef& instruction = program_.instructions[program_.steps[s].index];
-      measures = measures || instruction.measures;
+      resolves = resolves || instruction.resolves;
       for (uint32_t k = 0; k < instruction.input_count; k++) {
         if (instruction.inputs[k] < 0) continue;
         const int32_t r = root(instruction.inputs[k]);
@@ -342,17 +342,17 @@ class Decision {
     }
     // The run waits for what it finds: alone on a device with kernels of its own, a segment ends
     // with it (split.cpp).
-    measures = measures && (end != step + 1 || !to_.devices[device].interface->supports);
+    resolves = resolves && (end != step + 1 || !to_.devices[device].interface->supports);
     const bool stays = follows && !largest && !has_weights && device != to_.default_device;
     note_reasons(step, end,
-                 measures  ? WhyRuns::kTogether
+                 resolves  ? WhyRuns::kTogether
                  : largest ? WhyRuns::kAsked
                  : stays   ? WhyRuns::kFollows
                            : WhyRuns::kDefault);
-    if (measures) note_measuring(step, end);
+    if (resolves) note_resolving(step, end);
     const bool lacks_kernel = device && find_missing_kernels(step, end, device);
     if (lacks_kernel && to_.lacking == kNoInstruction) note_lacking(step, end);
-    if (lacks_kernel || measures) device = 0;
+    if (lacks_kernel || resolves) device = 0;
     if (!device && stays) (void)find_missing_kernels(step, end, to_.default_device);
     for (uint32_t s = step; s < end; s++) {
       const uint32_t index = program_.steps[s].index;
@@ -365,7 +365,7 @@ class Decision {
         const int32_t r = root(instruction.inputs[k]);
         if (program_.values[size_t(r)].kind != ValueKind::kConstant) continue;
         a_.lies_on[r] = uint8_t(a_.lies_on[r] | 1u << device);
-        a_.why[r] = measures       ? PlacementReason::kOnCpu
+        a_.why[r] = resolves       ? PlacementReason::kOnCpu
                     : lacks_kernel ? PlacementReason::kNoKernel
                                    : PlacementReason::kWithAsked;
       }
@@ -375,10 +375,10 @@ class Decision {
   void note_reasons(uint32_t step, uint32_t end, WhyRuns why) {
     for (uint32_t s = step; s < end; s++) a_.reasons[program_.steps[s].index] = uint8_t(why);
   }
-  void note_measuring(uint32_t step, uint32_t end) {
+  void note_resolving(uint32_t step, uint32_t end) {
     for (uint32_t s = step; s < end; s++)
-      if (const uint32_t index = program_.steps[s].index; program_.instructions[index].measures)
-        a_.reasons[index] = reason_of(MissingKernel::kMeasures);
+      if (const uint32_t index = program_.steps[s].index; program_.instructions[index].resolves)
+        a_.reasons[index] = reason_of(MissingKernel::kResolves);
   }
   static uint8_t reason_of(MissingKernel lack) {
     return uint8_t(uint8_t(WhyRuns::kLacks) + uint8_t(lack));

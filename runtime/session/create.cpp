@@ -6,7 +6,7 @@
 #include "runtime/base/os/memory.h"
 #include "runtime/session/backend_services.h"
 #include "runtime/session/fallback.h"
-#include "runtime/session/measure.h"
+#include "runtime/session/resolve_sizes.h"
 #include "runtime/session/split.h"
 #include "runtime/session/weights.h"
 
@@ -127,7 +127,7 @@ void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
   s->program.scratch = base + s->layout.scratch;
   s->program.scratch_stride = p.scratch.per_thread;
   s->program.shared_scratch = s->program.scratch + p.scratch.per_thread * uint64_t(p.threads);
-  s->program.measure = measure_hook(s);
+  s->program.resolve = resolve_hook(s);
   s->program.precision = program.precision;
   if (s->tables.routes)
     s->program.ports = {s->tables.routes, program.inputs.size + program.outputs.size +

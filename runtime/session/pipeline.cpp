@@ -50,7 +50,7 @@ Status bind_slot(RunSession* s, Slot& slot, ErrorDetail* detail) {
 Status run_slot(RunSession* s, Slot& slot, ErrorDetail* detail) {
   INGOT_TRY(bind_slot(s, slot, detail));
   INGOT_TRY(run_session(s, 0, detail));
-  for (size_t i = 0; i < s->model->program.outputs.size; i++)  // what was measured
+  for (size_t i = 0; i < s->model->program.outputs.size; i++)  // what the data decided
     static_cast<TensorType&>(slot.outputs[i]) = s->tables.outputs[i].view;
   return {};
 }

@@ -32,9 +32,9 @@ Status measure_slot(const OpenModel& model, const Preparation& p, SlotShape* out
     fits &= add_port(value_type(program, p.planned.bound, port.value), &out->output_bytes);
   if (!fits || out->input_bytes + out->output_bytes > uint64_t{1} << 58)
     return fail(detail, Code::kLimitExceeded, "pipeline: bytes of a slot", uint64_t{1} << 58);
-  // Where sizes are measured each item is a run of the session, which reads them before the next.
-  const bool measures = program.symbols.size > program.free_symbols;
-  const QueueInterface* queue = measures ? nullptr : p.queue;
+  // Where sizes depend on data each item is a run of the session, which reads them before the next.
+  const bool resolves = program.symbols.size > program.free_symbols;
+  const QueueInterface* queue = resolves ? nullptr : p.queue;
   out->is_queued = queue != nullptr;
   out->is_staged = queue && queue->stages(p.device);
   if (queue)

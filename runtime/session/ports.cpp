@@ -1,7 +1,7 @@
 // runtime/session/ports.cpp - the caller's memory in place of the arena's, and values looked at
 // from outside.
 #include "runtime/device/gpu/service_kernels.h"
-#include "runtime/session/measure.h"
+#include "runtime/session/resolve_sizes.h"
 #include "runtime/session/split.h"
 
 namespace ingot {
@@ -137,11 +137,11 @@ Status bind_port_on_device(RunSession* s, bool is_input, uint32_t index, const T
   INGOT_TRY(check_bound(defs[index], *port, view, bytes, detail));
   // Rows are as long as the data makes them, so those of another stride would not be where the
   // kernels put them.
-  if (!is_input && s->tables.measuring.measured && view.row_stride != port->most.row_stride &&
+  if (!is_input && s->tables.resolved.sizes && view.row_stride != port->most.row_stride &&
       view.rows() > 1)
     return refuse(defs[index], detail, Code::kShapeMismatch,
-                  "tensor.row_stride, where extents are measured", uint64_t(port->most.row_stride),
-                  uint64_t(view.row_stride));
+                  "tensor.row_stride, where extents depend on data",
+                  uint64_t(port->most.row_stride), uint64_t(view.row_stride));
   const Status status = s->device.interface->check_memory(s->device, view.data, bytes, detail);
   if (!status.ok()) {
     name_error(detail, defs[index].name);
@@ -184,7 +184,7 @@ Status find_value(const RunSession& s, int32_t value, TensorView* out, ErrorDeta
     if (s.split)
       out->data = s.split->assignment->code->home(
           s, uint32_t(&instruction - program.instructions.data), value, out->data);
-    return type_measured(s, value, out, detail);
+    return type_resolved(s, value, out, detail);
   };
   for (const InstructionDef& instruction : program.instructions) {
     for (uint32_t i = 0; i < instruction.input_count; i++, operand++)

@@ -420,13 +420,13 @@ MissingKernel find_missing_kernel(const OpenModel& model, const Device& device, 
   const InstructionDef& instruction = model.program.instructions[index];
   // Sizes that the data decides are read by the CPU while the program runs: what they are sizes of
   // is planned anew for each run. What decides them may be the device's where it runs once.
-  if (instruction.is_measured && !instruction.measures) return MissingKernel::kMeasured;
-  if (is_control(instruction.op) && instruction.measures) return MissingKernel::kMeasures;
+  if (instruction.is_data_dependent && !instruction.resolves) return MissingKernel::kDataDependent;
+  if (is_control(instruction.op) && instruction.resolves) return MissingKernel::kResolves;
   if (is_control(instruction.op))
     return interface.host_branches ? MissingKernel::kNothing : MissingKernel::kControl;
   const bool is_inside = index >= model.program.subprograms[0].instruction_count;
-  if (instruction.measures && (instruction.reads_measured || is_inside))
-    return MissingKernel::kMeasures;
+  if (instruction.resolves && (instruction.reads_data_dependent || is_inside))
+    return MissingKernel::kResolves;
   if (interface.supports(device, instruction.op, operand_kinds(model.program, index, operands)))
     return MissingKernel::kNothing;
   return interface.knows && !interface.knows(instruction.op) ? MissingKernel::kOperator
@@ -440,10 +440,10 @@ const char* missing_kernel_text(MissingKernel lack, bool is_strict) {
     case MissingKernel::kControl:
       text = "strict: control flow: the CPU decides which way the program goes";
       break;
-    case MissingKernel::kMeasures:
+    case MissingKernel::kResolves:
       text = "strict: the run waits for a size that it finds in the data";
       break;
-    case MissingKernel::kMeasured:
+    case MissingKernel::kDataDependent:
       text = "strict: the data decides its size while the program runs";
       break;
     case MissingKernel::kOperator:

@@ -161,7 +161,14 @@ inline bool has_f16_weights(const OpenModel& model, const Device& device, int32_
 /// 0.
 OpArguments operand_kinds(const ProgramDef& program, uint32_t instruction, TensorView* operands);
 /// Why a device cannot run an instruction, so that the CPU does.
-enum class MissingKernel : uint8_t { kNothing, kControl, kMeasures, kMeasured, kOperator, kTypes };
+enum class MissingKernel : uint8_t {
+  kNothing,
+  kControl,
+  kResolves,
+  kDataDependent,
+  kOperator,
+  kTypes
+};
 /// Whether `device` can run an instruction of the program at all; null `supports`: whatever the
 /// CPU's table can.
 MissingKernel find_missing_kernel(const OpenModel& model, const Device& device,

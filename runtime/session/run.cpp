@@ -1,7 +1,7 @@
 // runtime/session/run.cpp - one run, and what surrounds it.
 #include <cstring>
 
-#include "runtime/session/measure.h"
+#include "runtime/session/resolve_sizes.h"
 
 namespace ingot {
 namespace {
@@ -121,7 +121,7 @@ Status begin_run(RunSession* s, uint64_t deadline_ns, ErrorDetail* detail) {
   s->parked_activations = s->parked_scratch = 0;
   s->runs++;
   s->control.deadline_ns = deadline_ns;
-  begin_measuring(s);
+  begin_resolving(s);
   if (s->tables.entered)
     std::memset(s->tables.entered, 0,
                 s->model->program.subprograms.size * sizeof *s->tables.entered);
@@ -129,8 +129,8 @@ Status begin_run(RunSession* s, uint64_t deadline_ns, ErrorDetail* detail) {
 }
 
 Status end_run(RunSession* s, Status status, ErrorDetail* detail) {
-  if (status.ok()) status = read_measured(s, detail);
-  if (status.ok()) status = show_measured(s, detail);
+  if (status.ok()) status = read_resolved(s, detail);
+  if (status.ok()) status = show_resolved(s, detail);
   if (status.ok()) status = fetch_outputs(s, detail);
   s->is_dead = kills(status.code());
   s->is_running = false;

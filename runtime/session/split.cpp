@@ -34,7 +34,7 @@ class Walk {
     for (uint32_t step = 0; step < program_.steps.size;) {
       const uint32_t end = unit_end(program_, step);
       const uint32_t device = plan_.assignment->of_instruction[program_.steps[step].index];
-      if (!plan_.segment_count || device != last_.device || measuring_ != kNoInstruction) {
+      if (!plan_.segment_count || device != last_.device || resolving_ != kNoInstruction) {
         settle();
         open({device, step, end, plan_.transfer_count});
       }
@@ -45,7 +45,7 @@ class Walk {
         const InstructionDef& instruction = program_.instructions[program_.steps[s].index];
         for (uint32_t k = 0; k < instruction.output_count; k++)
           if (instruction.outputs[k] >= 0) hold(instruction.outputs[k], device);
-        if (device && instruction.measures) measuring_ = program_.steps[s].index;
+        if (device && instruction.resolves) resolving_ = program_.steps[s].index;
       }
       step = end;
     }
@@ -65,16 +65,16 @@ class Walk {
     last_ = segment;
     if (segments_) segments_[plan_.segment_count] = segment;
     plan_.segment_count++;
-    bring_measured();
+    bring_resolved();
   }
   /// The numbers that the segment before ended with, before their storage is another value's.
-  void bring_measured() {
-    if (measuring_ == kNoInstruction) return;
-    const InstructionDef& instruction = program_.instructions[measuring_];
-    measuring_ = kNoInstruction;
+  void bring_resolved() {
+    if (resolving_ == kNoInstruction) return;
+    const InstructionDef& instruction = program_.instructions[resolving_];
+    resolving_ = kNoInstruction;
     for (size_t i = program_.free_symbols; i < program_.symbols.size; i++)
       for (uint32_t k = 0; k < instruction.output_count; k++)
-        if (program_.symbols[i].measured_by == instruction.outputs[k])
+        if (program_.symbols[i].resolved_by == instruction.outputs[k])
           bring(instruction.outputs[k], 0);
   }
   /// Counts what a segment that is whole launches and waits for.
@@ -129,7 +129,7 @@ class Walk {
   Segment* segments_ = nullptr;
   Transfer* transfers_ = nullptr;
   Segment last_ = {};
-  uint32_t measuring_ = kNoInstruction;  // that the last segment ends with, on a device
+  uint32_t resolving_ = kNoInstruction;  // that the last segment ends with, on a device
 };
 
 void reset_counts(SplitPlan* plan) {
@@ -343,11 +343,11 @@ Status resolve(Device& device, const StepProgram& program, ErrorDetail* detail) 
   return {};
 }
 
-/// The instruction that measures at the end of a segment of a device.
-uint32_t measuring_of(const StepProgram& program, const Segment& segment) {
+/// The instruction that resolves a size at the end of a segment of a device.
+uint32_t resolving_of(const StepProgram& program, const Segment& segment) {
   if (segment.device == 0 || segment.first_step == segment.end_step) return kNoInstruction;
   const StepDef& last = program.steps[segment.end_step - 1];
-  return last.kind == StepKind::kRun && program.instructions[last.index].measures ? last.index
+  return last.kind == StepKind::kRun && program.instructions[last.index].resolves ? last.index
                                                                                   : kNoInstruction;
 }
 
@@ -363,18 +363,18 @@ Status run(Device& device, const StepProgram& program, const RunControl& control
            ThreadTeam* thread_team, ErrorDetail* detail) {
   Split& split = *static_cast<Split*>(device.state);
   size_t done = 0;
-  uint32_t measuring = kNoInstruction;
+  uint32_t resolving = kNoInstruction;
   for (size_t i = 0; i < split.segments.size; i++) {
     const Segment& segment = split.segments[i];
     const size_t until =
         i + 1 < split.segments.size ? split.segments[i + 1].first_transfer : split.transfers.size;
     for (; done < until; done++) INGOT_TRY(move(split, split.transfers[done], detail));
-    if (measuring != kNoInstruction)
-      INGOT_TRY(program.measure.after(program.measure.user, measuring, detail));
+    if (resolving != kNoInstruction)
+      INGOT_TRY(program.resolve.after(program.resolve.user, resolving, detail));
     if (segment.first_step == segment.end_step) continue;
-    measuring = measuring_of(program, segment);
-    if (measuring != kNoInstruction)
-      INGOT_TRY(program.measure.before(program.measure.user, measuring, detail));
+    resolving = resolving_of(program, segment);
+    if (resolving != kNoInstruction)
+      INGOT_TRY(program.resolve.before(program.resolve.user, resolving, detail));
     Device& on = split.devices[segment.device];
     INGOT_TRY(on.interface->run(on, program_of(split, program, segment), control,
                                 segment.device ? nullptr : thread_team, detail));

@@ -8,7 +8,7 @@
 //   - a value that is read later is live until then, so its place is free of others on every
 //   device: transfers may come early
 //   - between two devices bytes go through the CPU's memory, at the same place
-//   - an instruction that measures a size on a device ends its segment, and the number is the first
+//   - an instruction that resolves a size on a device ends its segment, and the number is the first
 //   thing that is copied after it
 //   - inputs and state are on the CPU before a run; outputs and state (every value that is to be
 //   kept) go back there after it

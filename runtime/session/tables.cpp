@@ -20,7 +20,8 @@ constexpr uint64_t kAttributeAlignment = 16;
 /// the session keeps a copy.
 uint64_t resolved_bytes(const OpenModel& model, const BoundProgram& bound, uint32_t index) {
   const InstructionDef& instruction = model.program.instructions[index];
-  if (instruction.symbolic_slot < 0 || (model.is_static && !instruction.is_measured)) return 0;
+  if (instruction.symbolic_slot < 0 || (model.is_static && !instruction.is_data_dependent))
+    return 0;
   if (!bound.attributes || bound.attributes[index] == instruction.attributes) return 0;
   if (instruction.op == OpCode::kSlice) return sizeof(SliceAttributes);
   if (instruction.op == OpCode::kPad) return sizeof(PadAttributes);
@@ -125,12 +126,12 @@ void fill_port(const OpenModel& model, const Preparation& p, const LifetimeRules
   *host_copies += rounded_up(most_bytes(p, port->value), 64);
 }
 
-size_t measured_count(const ProgramDef& program) {
+size_t data_dependent_count(const ProgramDef& program) {
   return program.symbols.size - program.free_symbols;
 }
-/// Inputs, outputs, numbers that are measured.
+/// Inputs, outputs, sizes that the data decides.
 size_t route_count(const ProgramDef& program) {
-  return program.inputs.size + program.outputs.size + measured_count(program);
+  return program.inputs.size + program.outputs.size + data_dependent_count(program);
 }
 
 /// The port among `others` whose storage `port` lies in.
@@ -164,8 +165,8 @@ void fill_ports(const OpenModel& model, const Preparation& p, const LifetimeRule
   }
 }
 
-/// The variant of each port between the arena and its copy on the host, and of each number that is
-/// measured.
+/// The variant of each port between the arena and its copy on the host, and of each size that the
+/// data decides.
 void fill_routes(const OpenModel& model, const Addresses& addresses, const Tables& t) {
   const size_t inputs = model.program.inputs.size, ports = inputs + model.program.outputs.size;
   for (size_t i = 0; i < ports; i++) {
@@ -180,8 +181,8 @@ void fill_routes(const OpenModel& model, const Addresses& addresses, const Table
     t.descriptors[i] = {uint64_t(reinterpret_cast<uintptr_t>(port.host_copy)), route->home_stride};
   }
   const ProgramDef& program = model.program;
-  for (size_t m = 0; m < measured_count(program); m++) {
-    const int32_t value = program.symbols[program.free_symbols + m].measured_by;
+  for (size_t m = 0; m < data_dependent_count(program); m++) {
+    const int32_t value = program.symbols[program.free_symbols + m].resolved_by;
     PortRoute* route = new (&t.routes[ports + m]) PortRoute;
     route->home = addresses.of(value);
     route->home_stride = route->row_bytes = sizeof(int64_t);
@@ -225,9 +226,9 @@ void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& a
   }
 }
 
-void fill_measuring(const ProgramDef& program, const BoundProgram& bound, const Measuring& to) {
+void fill_resolved(const ProgramDef& program, const BoundProgram& bound, const ResolvedSizes& to) {
   for (size_t i = program.free_symbols; i < program.symbols.size; i++)
-    to.measured[i - program.free_symbols] = -1;
+    to.sizes[i - program.free_symbols] = -1;
   std::memcpy(to.dim_values, bound.dim_values, program.dim_exprs.size * sizeof(int64_t));
   std::memcpy(to.capacities, bound.value_bytes, program.values.size * sizeof(uint64_t));
   std::memset(to.written, 0, program.values.size * sizeof(uint64_t));
@@ -273,11 +274,11 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, BumpAllocator*
   t.states = bump->take<StateSlot>(program.states.size);
   t.attributes = bump->take<uint8_t>(attributes, kAttributeAlignment);
   t.rebinding = carve_rebinding(model, p, bump);
-  if (const size_t measured = measured_count(program)) {
-    t.measuring.measured = bump->take<int64_t>(measured);
-    t.measuring.dim_values = bump->take<int64_t>(program.dim_exprs.size);
-    t.measuring.capacities = bump->take<uint64_t>(program.values.size);
-    t.measuring.written = bump->take<uint64_t>(program.values.size);
+  if (const size_t count = data_dependent_count(program)) {
+    t.resolved.sizes = bump->take<int64_t>(count);
+    t.resolved.dim_values = bump->take<int64_t>(program.dim_exprs.size);
+    t.resolved.capacities = bump->take<uint64_t>(program.values.size);
+    t.resolved.written = bump->take<uint64_t>(program.values.size);
   }
   if (p.starts_threads)
     t.pool = bump->take<ThreadPool>(1);
@@ -300,7 +301,7 @@ uint64_t pinned_bytes(const OpenModel& model, const Preparation& p) {
   if (!p.device.interface->reserve_host) return 0;
   const ProgramDef& program = model.program;
   const uint64_t bytes = rounded_up(route_count(program) * sizeof(PortDescriptor), 64) +
-                         rounded_up(measured_count(program) * sizeof(int64_t), 64) +
+                         rounded_up(data_dependent_count(program) * sizeof(int64_t), 64) +
                          port_bytes(p, program.inputs) + port_bytes(p, program.outputs);
   return bytes ? bytes : 64;
 }
@@ -308,9 +309,9 @@ uint64_t pinned_bytes(const OpenModel& model, const Preparation& p) {
 void use_pinned(const OpenModel& model, uint8_t* pinned, Tables* t) {
   t->descriptors = reinterpret_cast<PortDescriptor*>(pinned);
   t->host_copies = pinned + rounded_up(route_count(model.program) * sizeof(PortDescriptor), 64);
-  const size_t measured = measured_count(model.program);
-  if (measured) t->found = reinterpret_cast<int64_t*>(t->host_copies);
-  t->host_copies += rounded_up(measured * sizeof(int64_t), 64);
+  const size_t count = data_dependent_count(model.program);
+  if (count) t->found = reinterpret_cast<int64_t*>(t->host_copies);
+  t->host_copies += rounded_up(count * sizeof(int64_t), 64);
 }
 
 Status read_known(const OpenModel& model, const Tables& t, ErrorDetail* detail) {
@@ -351,7 +352,7 @@ void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRul
                  uint8_t* base, const Tables& t) {
   const Addresses addresses(model, p, rules, base);
   fill_calls(model, p, addresses, t);
-  if (t.measuring.measured) fill_measuring(model.program, p.planned.bound, t.measuring);
+  if (t.resolved.sizes) fill_resolved(model.program, p.planned.bound, t.resolved);
   fill_ports(model, p, rules, addresses, t);
   if (t.routes) fill_routes(model, addresses, t);
   if (t.entered) std::memset(t.entered, 0, model.program.subprograms.size * sizeof *t.entered);

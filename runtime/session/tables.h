@@ -13,7 +13,7 @@ struct QueuedRun;
 
 /// An input or an output.
 struct Port {
-  // at the bounds of measured symbols; equal to the view's type where nothing is measured
+  // at the bounds of data-dependent symbols; equal to the view's type without such
   TensorType most;
   // type and stride; data is what the user sees: bound memory, a host copy, the arena, or null
   TensorView view;
@@ -54,19 +54,19 @@ struct Rebinding {
   TensorView* operands = nullptr;    // of one instruction
 };
 
-/// What the measured symbols of a program are worth in this run.
-struct Measuring {
-  // by measured symbol; below 0: not measured yet. Null: the program measures nothing
-  int64_t* measured = nullptr;
+/// The numbers of a program's data-dependent symbols in this run.
+struct ResolvedSizes {
+  // by data-dependent symbol; below 0: not resolved yet. Null: no size depends on data
+  int64_t* sizes = nullptr;
   int64_t* dim_values = nullptr;   // by expression
   uint64_t* capacities = nullptr;  // by value: its bytes at the bounds
-  // by root: bytes from its start that this run wrote, of those with measured extents
+  // by root: bytes from its start that this run wrote, of those with data-dependent extents
   uint64_t* written = nullptr;
 };
 
 struct Tables {
   RunSession* session = nullptr;
-  Measuring measuring;
+  ResolvedSizes resolved;
   Rebinding rebinding;
   Call* calls = nullptr;           // by instruction
   TensorView* operands = nullptr;  // inputs, then outputs, of one instruction behind the other
@@ -81,7 +81,7 @@ struct Tables {
   uint8_t* host_copies = nullptr;     // of ports, each 64-byte aligned
   PortRoute* routes = nullptr;        // of a device that moves ports: by input, then by output
   PortDescriptor* descriptors = nullptr;
-  // by measured symbol, where a device moves ports: what it measured in the last run
+  // by data-dependent symbol, where a device moves ports: what it found in the last run
   int64_t* found = nullptr;
   // by instruction, where the host decides for a device: StepProgram::known
   uint64_t* known = nullptr;
@@ -93,8 +93,8 @@ struct Tables {
 /// One code path measures (the bump allocator has no base) and cuts; it writes nothing.
 Tables carve_tables(const OpenModel& model, const Preparation& p, BumpAllocator* bump);
 
-/// Of a device with memory of the host: [descriptors][numbers that are measured][copies of ports];
-/// else 0.
+/// Of a device with memory of the host: [descriptors][sizes that the data decides][copies of
+/// ports]; else 0.
 uint64_t pinned_bytes(const OpenModel& model, const Preparation& p);
 /// Hands that memory to the tables.
 void use_pinned(const OpenModel& model, uint8_t* pinned, Tables* tables);

@@ -71,7 +71,7 @@ TEST_CASE(
   const Folder folder;
   RunOptions gpu;
   gpu.environment = {{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}};
-  for (const char* name : {"slice_measured", "measured_inside"}) {
+  for (const char* name : {"slice_from_data", "sizes_inside_loop"}) {
     CAPTURE(name);
     const std::string model = folder / (std::string(name) + ".ingot");
     REQUIRE(run({"convert", std::string(INGOT_MODELS) + "/control/" + name + ".onnx", "-o", model})

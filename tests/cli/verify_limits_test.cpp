@@ -71,7 +71,7 @@ std::string slow(const Folder& folder, int64_t boxes) {
   const int32_t most = p.add_value(test::constant("most", {1}, Packing::kDense, DType::kI64));
   const int32_t y = p.add_value(test::output("y", {n, 3}, DType::kI64));
   const int32_t count = p.add_value(test::activation("count", {}, DType::kI64));
-  p.symbols[0].measured_by = count, p.symbols[0].bound = boxes;
+  p.symbols[0].resolved_by = count, p.symbols[0].bound = boxes;
   std::vector<uint8_t> large(8, 0x7f);
   p.values[size_t(most)].bytes = {std::make_shared<std::vector<uint8_t>>(large), nullptr};
   p.add_instruction(TileAttributes(), {x}, {some});

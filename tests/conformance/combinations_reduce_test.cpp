@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "runtime/op/measured.h"
+#include "runtime/op/data_dependent.h"
 #include "runtime/op/normalize.h"
 #include "runtime/op/reduce.h"
 #include "runtime/op/softmax.h"

@@ -17,7 +17,7 @@
 
 #include "runtime/api/translate.h"
 #include "runtime/base/sha256.h"
-#include "runtime/op/measured.h"
+#include "runtime/op/data_dependent.h"
 #include "tests/conformance/conformance_gpu.h"
 #include "tests/support/raw_inputs.h"
 
@@ -89,7 +89,7 @@ class Layers {
     for (uint32_t i = 0; i < program.instructions.size; i++) {
       const InstructionDef& instruction = program.instructions[i];
       if (is_control(instruction.op)) continue;
-      if (instruction.measures || instruction.is_measured) {
+      if (instruction.resolves || instruction.is_data_dependent) {
         left_++;
         continue;
       }

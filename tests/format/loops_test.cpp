@@ -176,8 +176,8 @@ uint64_t longest(const Opened& o, uint32_t begin, uint32_t end) {
   return sum;
 }
 
-/// `depth` loops in each other, each of `most` iterations; n is measured, and `most` may depend on
-/// it.
+/// `depth` loops in each other, each of `most` iterations; n depends on data, and `most` may depend
+/// on it.
 cast::FileSpec nest(int depth, const std::function<Dim(cast::ProgramSpec*, Dim n)>& most) {
   cast::FileSpec f;
   f.segment_alignment = 16;
@@ -188,7 +188,7 @@ cast::FileSpec nest(int depth, const std::function<Dim(cast::ProgramSpec*, Dim n
   copy.compute = ComputeType::kI64;
   const int32_t asked = p.add_value(input("asked", {}, DType::kI64));
   const int32_t k = p.add_value(activation("k", {}, DType::kI64));
-  p.symbols[0].measured_by = k, p.symbols[0].bound = 12;
+  p.symbols[0].resolved_by = k, p.symbols[0].bound = 12;
   p.add_instruction(copy, {asked}, {k});
   const int32_t x = p.add_value(input("x", {4})), c = p.add_value(output("y", {4}));
   const Dim trips = most(&p, n);
@@ -230,7 +230,7 @@ TEST_CASE(
   CHECK(steps_of(nest(1, fixed(0))) == 4);
   CHECK(steps_of(nest(2, fixed(3))) == 4 + 3 * (3 + 3));
   CHECK(steps_of(nest(2, fixed(int64_t{1} << 40))) == UINT64_MAX);  // 2^80
-  // A count that falls as more is measured: what the bounds say is not the most.
+  // A count that falls as more is found: what the bounds say is not the most.
   CHECK(steps_of(nest(1, [](cast::ProgramSpec*, Dim n) { return n; })) == 4 + 12);
   CHECK(steps_of(nest(1, [](cast::ProgramSpec* p, Dim n) {
           return p->add_dim_expr(DimOp::kAdd, n, 5);

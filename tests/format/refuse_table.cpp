@@ -141,7 +141,7 @@ const RefuseTable& refuse_table() {
     t.kind("control");
     add_control_cases(&t);
     t.kind("data_dependent");
-    add_measured_cases(&t);
+    add_data_dependent_cases(&t);
     t.kind("images");
     add_picture_cases(&t);
     t.kind("files");

@@ -34,6 +34,7 @@ PLANTED = [
     "a note, and it is said aloud",
     "the cast file",
     "Proved by tests/x.",
+    "if (instruction.is_measured) resolve(measured_by);",
     '#include "kernels/cpu/picture/color.inl"',
 ]
 

@@ -100,7 +100,7 @@ def main():
     row, half = [info("x", FLOAT, [12])], {"half": np.float32(0.5), "one": np.int64(1)}
     scaled = [node("Mul", ["a", "half"], ["a_next"])]
     write(
-        "measured_trips",
+        "trips_from_data",
         count_of("x")
         + [
             node(
@@ -116,11 +116,11 @@ def main():
         row,
         [info("y", FLOAT, [12]), info("rows", FLOAT, ["n", 12])],
         half,
-        measured_trips={"x": x},
-        measured_trips_none={"x": 0 * x},
+        trips_from_data={"x": x},
+        trips_from_data_none={"x": 0 * x},
     )
     write(
-        "measured_inside",
+        "sizes_inside_loop",
         [
             node(
                 "Loop",
@@ -143,10 +143,10 @@ def main():
         row,
         [info("y", FLOAT, [12]), info("sums", FLOAT, [3])],
         {"three": np.int64(3), "tenth": np.float32(0.1)},
-        measured_inside={"x": x},
+        sizes_inside_loop={"x": x},
     )
     write(
-        "slice_measured",
+        "slice_from_data",
         count_of("x")
         + [
             node("Unsqueeze", ["n", "zero"], ["from"]),
@@ -156,7 +156,7 @@ def main():
         row,
         [info("y", FLOAT, ["k"])],
         dict(half, zero=np.array([0]), big=np.array([2**62])),
-        slice_measured={"x": x},
+        slice_from_data={"x": x},
     )
     table = RNG.standard_normal((3, 9)).astype("f4")
     write(

@@ -7,7 +7,7 @@
 
 #include "runtime/device/fake/fake_device.h"
 #include "runtime/op/control.h"
-#include "runtime/op/measured.h"
+#include "runtime/op/data_dependent.h"
 #include "tests/session/session_models.h"
 
 using namespace ingot;
@@ -390,7 +390,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "placement: branches, loops, state, measured sizes and other extents come out as on the CPU "
+    "placement: branches, loops, state, data-dependent sizes and other extents come out as on the "
+    "CPU "
     "alone") {
   SUBCASE("branches in one arena for several extents") {
     FileBytes bytes(branching_network());
@@ -510,7 +511,7 @@ TEST_CASE(
                   number = p.add_value(activation("count", {}, DType::kI64));
     const int32_t where = p.add_value(view_of(activation("where", {n}, DType::kI64), found));
     const int32_t taken = p.add_value(activation("taken", {n})), y = p.add_value(output("y", {n}));
-    p.symbols[0].measured_by = number;
+    p.symbols[0].resolved_by = number;
     p.symbols[0].bound = 12;
     p.add_instruction(step(ElementwiseOp::kMax), {x, a}, {shifted});
     p.add_instruction(NonZeroAttributes(), {shifted}, {found, number});

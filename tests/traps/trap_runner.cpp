@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/op/measured.h"
+#include "runtime/op/data_dependent.h"
 #include "tests/session/session_models.h"
 #include "tests/traps/driver_traps.h"
 #include "tests/traps/tracer.h"
@@ -184,8 +184,8 @@ bool holds(const Job& job) {
   return fine;
 }
 
-/// y [n] = the elements of x that are not zero, n measured.
-cast::FileSpec measuring_network() {
+/// y [n] = the elements of x that are not zero, n data-dependent.
+cast::FileSpec data_dependent_network() {
   cast::FileSpec file;
   file.segment_alignment = 16;
   cast::ProgramSpec& p = file.program;
@@ -196,7 +196,7 @@ cast::FileSpec measuring_network() {
   const int32_t count = p.add_value(activation("count", {}, DType::kI64));
   const int32_t where = p.add_value(view_of(activation("where", {n}, DType::kI64), found));
   const int32_t y = p.add_value(output("y", {n}));
-  p.symbols[0].measured_by = count;
+  p.symbols[0].resolved_by = count;
   p.symbols[0].bound = 12;
   p.add_instruction(NonZeroAttributes(), {x}, {found, count});
   p.add_instruction(GatherAttributes(), {x, where}, {y});
@@ -222,7 +222,7 @@ int own_models(const char* device) {
                              {"branching", branching_network()},
                              {"counting", counting_network(true)},
                              {"lookup", lookup_network()},
-                             {"measuring", measuring_network()}};
+                             {"data_dependent", data_dependent_network()}};
   constexpr size_t kChain = 0, kBranching = 1, kCounting = 2;
   bool all = true;
   for (size_t i = 0; i < networks.size(); i++)

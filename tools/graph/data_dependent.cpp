@@ -1,4 +1,4 @@
-// tools/graph/data_dependent.cpp - see measured.h.
+// tools/graph/data_dependent.cpp - see data_dependent.h.
 #include "tools/graph/data_dependent.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace {
 void gather(const Model& model, const Dim& dim, std::vector<ValueId>* out) {
   if (dim.is_static()) return;
   for (const std::string& name : dim.symbols()) {
-    const auto found = model.measured.find(name);
-    if (found == model.measured.end()) continue;
+    const auto found = model.data_dependent.find(name);
+    if (found == model.data_dependent.end()) continue;
     out->push_back(found->second.by);
     gather(model, found->second.bound, out);
   }
@@ -18,9 +18,9 @@ void gather(const Model& model, const Dim& dim, std::vector<ValueId>* out) {
 
 }  // namespace
 
-std::vector<ValueId> measures_of(const Model& model, const Node& node) {
+std::vector<ValueId> resolvers_of(const Model& model, const Node& node) {
   std::vector<ValueId> all;
-  if (model.measured.empty()) return all;
+  if (model.data_dependent.empty()) return all;
   const auto value = [&](ValueId id) {
     if (id < 0 || model.constant(id)) return;
     for (const Dim& dim : model.values[size_t(id)].dims) gather(model, dim, &all);
@@ -41,14 +41,14 @@ std::vector<ValueId> measures_of(const Model& model, const Node& node) {
   return all;
 }
 
-bool is_measured(const Model& model, const Dim& dim) {
+bool is_data_dependent(const Model& model, const Dim& dim) {
   std::vector<ValueId> all;
   gather(model, dim, &all);
   return !all.empty();
 }
-bool is_measured(const Model& model, const Dims& dims) {
+bool is_data_dependent(const Model& model, const Dims& dims) {
   return std::any_of(dims.begin(), dims.end(),
-                     [&](const Dim& dim) { return is_measured(model, dim); });
+                     [&](const Dim& dim) { return is_data_dependent(model, dim); });
 }
 
 }  // namespace ingot::graph

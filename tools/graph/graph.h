@@ -92,7 +92,7 @@ struct SymbolBounds {
 };  // high 0: unbounded
 
 /// A dim that only the data tells: the number in `by`, an i64 scalar, at most `bound`.
-struct MeasuredSymbol {
+struct DataDependentSymbol {
   ValueId by = kAbsent;
   Dim bound;
 };
@@ -104,7 +104,7 @@ struct Model {
   Graph graph;
   std::vector<SourceNode> source_nodes;
   std::map<std::string, SymbolBounds> symbols;
-  std::map<std::string, MeasuredSymbol> measured;  // symbols that the program measures when it runs
+  std::map<std::string, DataDependentSymbol> data_dependent;
   std::map<std::string, std::string> metadata;
   std::string source_format, source_producer;
   // elements that folding may still make, so that a small file stays a small model

@@ -1,5 +1,6 @@
-// kernels/cpu/data_dependent/nms.inl - non-maximum suppression. Contract: runtime/op/measured.h.
-// One member works: what a class gives lies behind what the ones before gave.
+// kernels/cpu/data_dependent/nms.inl - non-maximum suppression. Contract:
+// runtime/op/data_dependent.h. One member works: what a class gives lies behind what the ones
+// before gave.
 #pragma once
 #include "kernels/cpu/data_dependent/box.inl"
 #include "kernels/cpu/data_dependent/unique.inl"

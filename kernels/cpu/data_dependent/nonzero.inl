@@ -1,9 +1,9 @@
 // kernels/cpu/data_dependent/nonzero.inl - counts, then writes coordinates as dense rows of that
-// many. Contract: runtime/op/measured.h. One member works: what is written where depends on all
-// that came before.
+// many. Contract: runtime/op/data_dependent.h. One member works: what is written where depends on
+// all that came before.
 #pragma once
 #include "kernels/cpu/copy/move.inl"
-#include "runtime/op/measured.h"
+#include "runtime/op/data_dependent.h"
 
 namespace ingot::cpu {
 namespace {

@@ -1,9 +1,9 @@
 // kernels/cpu/data_dependent/unique.inl - items sorted by a heap of their indices; equal ones then
-// lie together, the first of a kind first. Contract: runtime/op/measured.h. One member works.
+// lie together, the first of a kind first. Contract: runtime/op/data_dependent.h. One member works.
 #pragma once
 #include "kernels/cpu/copy/move.inl"
 #include "kernels/cpu/elementwise/convert.inl"
-#include "runtime/op/measured.h"
+#include "runtime/op/data_dependent.h"
 
 namespace ingot::cpu {
 namespace {

@@ -1,7 +1,8 @@
 // kernels/cpu/oracle/data_dependent.cpp - NonZero, Unique, NonMaxSuppression.
+#include "runtime/op/data_dependent.h"
+
 #include "kernels/cpu/oracle/access.h"
 #include "kernels/cpu/oracle/oracle.h"
-#include "runtime/op/measured.h"
 
 namespace ingot::cpu::oracle {
 namespace {

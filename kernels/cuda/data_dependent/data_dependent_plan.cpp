@@ -2,7 +2,7 @@
 // number found lies on the device until the run ends.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/data_dependent/data_dependent_params.h"
-#include "runtime/op/measured.h"
+#include "runtime/op/data_dependent.h"
 
 namespace ingot::cuda {
 namespace {

@@ -71,7 +71,7 @@ Status add_event(Walk& walk) {
   return {};
 }
 
-/// The inputs, or the outputs; or what an instruction measured, whose storage may be another
+/// The inputs, or the outputs; or the sizes that an instruction found, whose storage may be another
 /// value's afterwards.
 Status move_ports(const Walk& walk, const StepProgram& program, bool inputs,
                   uint32_t after = kNoInstruction) {
@@ -206,7 +206,7 @@ Status walk_steps(Walk& walk, const StepProgram& program, uint32_t first_step, u
       continue;
     }
     INGOT_TRY(plan_instruction(walk, program, index));
-    if (program.instructions[index].measures) INGOT_TRY(move_ports(walk, program, false, index));
+    if (program.instructions[index].resolves) INGOT_TRY(move_ports(walk, program, false, index));
     INGOT_TRY(add_event(walk));
   }
   return {};

@@ -93,8 +93,9 @@ Status run_steps(const StepProgram& program, const RunControl& control, ThreadTe
     if (step.kind != StepKind::kJump) INGOT_TRY(poll(control, step.index, detail));
     const InstructionDef& instruction = program.instructions[step.index];
     const bool has_types = step.kind == StepKind::kRun || step.kind == StepKind::kLoop;
-    if (has_types && program.measure.before && (instruction.measures || instruction.is_measured))
-      INGOT_TRY(program.measure.before(program.measure.user, step.index, detail));
+    if (has_types && program.resolve.before &&
+        (instruction.resolves || instruction.is_data_dependent))
+      INGOT_TRY(program.resolve.before(program.resolve.user, step.index, detail));
     if (step.kind != StepKind::kRun) {
       INGOT_TRY(flow.next(step, &i, detail));
       continue;
@@ -110,8 +111,8 @@ Status run_steps(const StepProgram& program, const RunControl& control, ThreadTe
       control.watch(control.watch_user, {step.index, begin, os::monotonic_ns(), team});
     if (const uint32_t code = share.failed.load(std::memory_order_relaxed))
       return kernel_failed(detail, code, step.index);
-    if (program.measure.after && instruction.measures)
-      INGOT_TRY(program.measure.after(program.measure.user, step.index, detail));
+    if (program.resolve.after && instruction.resolves)
+      INGOT_TRY(program.resolve.after(program.resolve.user, step.index, detail));
   }
   return {};
 }

@@ -15,7 +15,7 @@ class DimWriter {
   DimWriter(const LoweredProgram& lowered, ProgramSpec* program)
       : lowered_(lowered), program_(program) {}
 
-  Dim bound_of(const std::string& measured) const { return bounds_.at(measured); }
+  Dim bound_of(const std::string& symbol) const { return bounds_.at(symbol); }
 
   Dim write(const SymbolicDim& dim) {
     if (const auto number = dim.value())
@@ -63,9 +63,9 @@ class DimWriter {
   }
 
   Dim symbol(const graph::DimAtom& atom) {
-    if (const auto measured = lowered_.measured.find(atom.name);
-        measured != lowered_.measured.end()) {
-      const Dim bound = write(measured->second.bound);  // before the symbol's own expression
+    if (const auto found = lowered_.data_dependent.find(atom.name);
+        found != lowered_.data_dependent.end()) {
+      const Dim bound = write(found->second.bound);  // before the symbol's own expression
       const Dim result = program_->add_symbol(atom.name, 0, 0);
       bounds_[atom.name] = bound;
       return result;
@@ -92,7 +92,7 @@ class DimWriter {
   const LoweredProgram& lowered_;
   ProgramSpec* program_;
   std::map<std::string, Dim> written_;
-  std::map<std::string, Dim> bounds_;  // of measured symbols
+  std::map<std::string, Dim> bounds_;  // of data-dependent symbols
 };
 
 class Emitter {
@@ -117,8 +117,8 @@ class Emitter {
     }
     if (has_pictures_) program_.required_features.push_back("picture");
     if (has_empty_rows_) program_.required_features.push_back("empty_rows");
-    emit_measured();
-    if (program_.symbols.empty() || program_.symbols[0].measured_by >= 0) emit_plan();
+    emit_data_dependent();
+    if (program_.symbols.empty() || program_.symbols[0].resolved_by >= 0) emit_plan();
     return std::move(program_);
   }
 
@@ -192,23 +192,23 @@ class Emitter {
     program_.subprograms.push_back(std::move(spec));
   }
 
-  /// Measured symbols follow the free ones.
-  void emit_measured() {
+  /// Data-dependent symbols follow the free ones.
+  void emit_data_dependent() {
     for (SymbolSpec& symbol : program_.symbols) {
-      const auto found = lowered_.measured.find(symbol.name);
-      if (found == lowered_.measured.end()) continue;
-      symbol.measured_by = index_[size_t(found->second.by)];
+      const auto found = lowered_.data_dependent.find(symbol.name);
+      if (found == lowered_.data_dependent.end()) continue;
+      symbol.resolved_by = index_[size_t(found->second.by)];
       symbol.bound = dims_.bound_of(symbol.name);
     }
     std::vector<SymbolSpec> sorted;
     std::vector<int64_t> place(program_.symbols.size());
-    for (const bool measured : {false, true})
+    for (const bool depends : {false, true})
       for (size_t i = 0; i < program_.symbols.size(); i++) {
-        if ((program_.symbols[i].measured_by >= 0) != measured) continue;
+        if ((program_.symbols[i].resolved_by >= 0) != depends) continue;
         place[i] = int64_t(sorted.size());
         sorted.push_back(program_.symbols[i]);
-        if (measured && !std::count(program_.required_features.begin(),
-                                    program_.required_features.end(), "measured"))
+        if (depends && !std::count(program_.required_features.begin(),
+                                   program_.required_features.end(), "measured"))
           program_.required_features.push_back("measured");
       }
     program_.symbols = std::move(sorted);

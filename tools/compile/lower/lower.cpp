@@ -73,7 +73,7 @@ LoweredProgram Lowering::run() {
   const std::vector<Bindings> trials = lowered_.trials;
   const bool has_sound_extents = lowered_.has_sound_extents;
   report_->binding = trials[0];
-  for (const auto& [name, symbol] : lowered_.measured) report_->binding.erase(name);
+  for (const auto& [name, symbol] : lowered_.data_dependent) report_->binding.erase(name);
   methods_ = choose_methods(model_, options_, trials[0]);
   size_t left_out = 0;
   for (const auto& [node, choice] : methods_) {
@@ -96,7 +96,7 @@ void Lowering::lower_all() {
   packed_.clear();
   report_->winograd = 0;
   lowered_.symbols = model_.symbols;
-  lowered_.measured.clear();
+  lowered_.data_dependent.clear();
   lowered_.subprograms.push_back({"main", {}});
   declare_values();
   declare_inputs();
@@ -115,8 +115,8 @@ void Lowering::declare_values() {
     lowered.graph_value = graph::ValueId(i);
     values_[i] = lowered_.add(std::move(lowered));
   }
-  for (const auto& [name, symbol] : model_.measured)
-    lowered_.measured[name] = {value(symbol.by), symbol.bound};
+  for (const auto& [name, symbol] : model_.data_dependent)
+    lowered_.data_dependent[name] = {value(symbol.by), symbol.bound};
 }
 
 void Lowering::declare_inputs() {
@@ -256,7 +256,7 @@ void Lowering::lower_node(const graph::Node& node, Block* block) {
   if (node.op == "Reshape") {
     instruction.attributes = CopyAttributes{};
     instruction.inputs = {value(node.inputs[0])};
-  } else if (node.op == "Measure") {
+  } else if (node.op == "ResolveDim") {
     ElementwiseAttributes same;  // no step: a conversion of i64 to itself
     same.compute = ComputeType::kI64;
     instruction.attributes = same;

@@ -22,7 +22,7 @@ std::map<std::string_view, Operands> make_operators() {
     all[#name] = {k##name##Contract.min_inputs, k##name##Contract.max_inputs};
 #include "runtime/op/operators.def"
   all["Concat"].most = 65535;  // lowering takes it apart
-  all["Reshape"] = all["Measure"] = {1, 1};
+  all["Reshape"] = all["ResolveDim"] = {1, 1};
   return all;
 }
 const std::map<std::string_view, Operands> kOperators = make_operators();

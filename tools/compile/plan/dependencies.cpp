@@ -77,7 +77,7 @@ class Finder {
       if (id >= 0 && lowered_.at(id).kind != ValueKind::kConstant) reads->insert(id);
     for (const int32_t id : instruction.outputs)
       if (id >= 0) writes->insert(id);
-    for (const int32_t id : measures_of(lowered_, instruction)) reads->insert(id);
+    for (const int32_t id : resolvers_of(lowered_, instruction)) reads->insert(id);
     for (const uint32_t s : callees_of(instruction))
       for (const LoweredInstruction& inner : lowered_.subprograms[s].instructions)
         gather(inner, reads, writes);

@@ -81,8 +81,9 @@ class InPlace {
       return false;
     if (last_[size_t(root)] > position) return false;
     if (is_assembled(x)) return false;
-    if (is_measured(*lowered_, x) != is_measured(*lowered_, y)) return false;
-    if (is_measured(*lowered_, x) && lowered_->at(x).dims != lowered_->at(y).dims) return false;
+    if (is_data_dependent(*lowered_, x) != is_data_dependent(*lowered_, y)) return false;
+    if (is_data_dependent(*lowered_, x) && lowered_->at(x).dims != lowered_->at(y).dims)
+      return false;
     if (!is_dense({lowered_->at(x).dims, lowered_->at(x).row_stride})) return false;
     for (size_t k = 0; k < instruction.inputs.size(); k++) {
       const int32_t other = instruction.inputs[k];

@@ -104,20 +104,20 @@ std::string ViewTree::why_refused(int32_t value) {
   return "";
 }
 
-/// What has measured extents lies at the start of its storage, row after row, so that no measure
-/// moves it.
-std::string ViewTree::why_unmeasurable(int32_t value) {
+/// What has data-dependent extents lies at the start of its storage, row after row, so that no
+/// number moves it.
+std::string ViewTree::why_unresolvable(int32_t value) {
   LoweredValue& own = lowered_->at(value);
   if (own.alias != AliasKind::kNone &&
-      (is_measured(*lowered_, value) || is_measured(*lowered_, own.alias_of))) {
+      (is_data_dependent(*lowered_, value) || is_data_dependent(*lowered_, own.alias_of))) {
     const bool starts = own.alias_offset.value() == std::optional<int64_t>(0);
-    if (!is_measured(*lowered_, value) || !is_measured(*lowered_, own.alias_of) || !starts ||
-        !is_dense({own.dims, own.row_stride}))
+    if (!is_data_dependent(*lowered_, value) || !is_data_dependent(*lowered_, own.alias_of) ||
+        !starts || !is_dense({own.dims, own.row_stride}))
       return "its extents are measured when it runs";
     own.row_stride = 0;
   }
   for (const int32_t child : children_[size_t(value)])
-    if (std::string why = why_unmeasurable(child); !why.empty()) return why;
+    if (std::string why = why_unresolvable(child); !why.empty()) return why;
   return "";
 }
 
@@ -199,7 +199,7 @@ std::string ViewTree::attach(int32_t child, int32_t parent, const ViewOf& relati
   std::vector<Saved> saved;
   std::string why;
   if (!place(child, &saved)) why = "its rows would not be evenly spaced";
-  if (why.empty() && !lowered_->measured.empty()) why = why_unmeasurable(child);
+  if (why.empty() && !lowered_->data_dependent.empty()) why = why_unresolvable(child);
   if (why.empty()) why = why_refused(child);
   if (why.empty() && !strides_nest(root, child))
     why = "row strides that do not divide each other cannot be proved";

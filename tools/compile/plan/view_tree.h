@@ -44,7 +44,7 @@ class ViewTree {
   int32_t root_of(int32_t value);
   size_t tree_size(int32_t value, size_t most) const;
   std::string why_refused(int32_t value);
-  std::string why_unmeasurable(int32_t value);
+  std::string why_unresolvable(int32_t value);
   /// Whether the strides below `child` go with those that a tree has; adds them when they do.
   bool strides_nest(int32_t root, int32_t child);
   void gather_strides(int32_t value, const Bindings& bindings, std::set<int64_t>* strides) const;

@@ -32,7 +32,7 @@ int64_t clamp_to(const LoweredProgram& lowered, const std::string& name, int64_t
 
 void add_symbol(const LoweredProgram& lowered, const std::string& name, int64_t usual,
                 std::set<std::string>* known, std::vector<Symbol>* symbols) {
-  if (lowered.measured.count(name)) return;  // bound by bind_measured()
+  if (lowered.data_dependent.count(name)) return;  // bound by bind_data_dependent()
   if (!known->insert(name).second) return;
   Symbol symbol{name, {clamp_to(lowered, name, usual)}};
   for (const int64_t extent : kUsualExtents) {
@@ -67,7 +67,7 @@ std::vector<Symbol> symbols_of(const LoweredProgram& lowered) {
 Bindings first_candidates(const LoweredProgram& lowered, const std::vector<Symbol>& symbols) {
   Bindings bindings;
   for (const Symbol& symbol : symbols) bindings[symbol.name] = symbol.candidates[0];
-  bind_measured(lowered, &bindings);
+  bind_data_dependent(lowered, &bindings);
   return bindings;
 }
 
@@ -80,7 +80,7 @@ bool find_typical(const LoweredProgram& lowered, const std::vector<Symbol>& symb
   for (size_t tries = 0; tries < kMaxCombinations && contracts < kMaxContracts; tries++) {
     for (size_t i = 0; i < symbols.size(); i++)
       (*typical)[symbols[i].name] = symbols[i].candidates[at[i]];
-    bind_measured(lowered, typical);
+    bind_data_dependent(lowered, typical);
     if (contracts_hold(lowered, *typical, &refuses, &contracts)) return true;
     size_t i = symbols.size();
     while (i > 0 && ++at[i - 1] == symbols[i - 1].candidates.size()) at[--i] = 0;
@@ -101,7 +101,7 @@ bool choose_trials(LoweredProgram* lowered) {
   lowered->has_sound_extents = found || symbols.empty();
   if (symbols.empty() || !found) return lowered->has_sound_extents;
   const auto add = [&](Bindings bindings) {
-    bind_measured(*lowered, &bindings);
+    bind_data_dependent(*lowered, &bindings);
     auto& trials = lowered->trials;
     if (std::find(trials.begin(), trials.end(), bindings) == trials.end() &&
         contracts_hold(*lowered, bindings))
@@ -110,7 +110,7 @@ bool choose_trials(LoweredProgram* lowered) {
   Bindings low = typical, high = typical;
   size_t doubled = 0;
   for (const auto& [name, extent] : typical) {
-    if (lowered->measured.count(name)) continue;
+    if (lowered->data_dependent.count(name)) continue;
     if (doubled++ < kMaxDoubled) {
       Bindings twice = typical;
       twice[name] = clamp_to(*lowered, name, extent * 2);

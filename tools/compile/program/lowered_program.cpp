@@ -188,7 +188,7 @@ void check_lowered(const LoweredProgram& lowered, bool is_fresh) {
     std::string names;
     const Bindings tried = typical_binding(lowered);
     for (const auto& [name, extent] : tried)
-      if (!lowered.measured.count(name)) names += (names.empty() ? "" : ", ") + name;
+      if (!lowered.data_dependent.count(name)) names += (names.empty() ? "" : ", ") + name;
     error.message = "no extents of " + names +
                     " were found under which every operation takes its operands, so no session "
                     "could run the file; " +

@@ -58,7 +58,7 @@ struct LoweredSubprogram {
   std::vector<LoweredInstruction> instructions;
 };
 
-/// A symbol that the program measures.
+/// A data-dependent symbol.
 struct LoweredDataDependent {
   int32_t by = -1;  // value: an i64 scalar
   SymbolicDim bound;
@@ -70,7 +70,7 @@ struct LoweredProgram {
   std::vector<PortSpec> inputs, outputs;
   std::vector<StateSpec> states;  // value and init are those of the program
   std::map<std::string, graph::SymbolBounds> symbols;
-  std::map<std::string, LoweredDataDependent> measured;
+  std::map<std::string, LoweredDataDependent> data_dependent;
   uint32_t alignment = 64;
   std::vector<Bindings> trials;   // choose_trials(); empty until then
   bool has_sound_extents = true;  // false: under none of the trials do all contracts hold
@@ -82,14 +82,14 @@ struct LoweredProgram {
   int32_t root(int32_t id) const;
 };
 
-/// The values that measure dims of an instruction's operands, but not those that it writes. Not of
+/// The values that resolve dims of an instruction's operands, but not those that it writes. Not of
 /// its branches.
-std::vector<int32_t> measures_of(const LoweredProgram& lowered,
-                                 const LoweredInstruction& instruction);
-/// True when a measured symbol is in the value's extents.
-bool is_measured(const LoweredProgram& lowered, int32_t value);
-/// Adds the measured symbols to a binding of the free ones, at their bounds.
-void bind_measured(const LoweredProgram& lowered, Bindings* bindings);
+std::vector<int32_t> resolvers_of(const LoweredProgram& lowered,
+                                  const LoweredInstruction& instruction);
+/// True when a data-dependent symbol is in the value's extents.
+bool is_data_dependent(const LoweredProgram& lowered, int32_t value);
+/// Adds the data-dependent symbols to a binding of the free ones, at their bounds.
+void bind_data_dependent(const LoweredProgram& lowered, Bindings* bindings);
 
 /// Type of a value under a binding. @throws CastError when a dimension comes out negative.
 TensorType evaluate_type(const LoweredValue& value, const Bindings& bindings);

@@ -73,7 +73,7 @@ struct SubprogramSpec {
 struct SymbolSpec {
   std::string name;
   int64_t low = 1, high = 0;
-  int32_t measured_by = -1;  // value; such symbols follow the others
+  int32_t resolved_by = -1;  // value; such symbols follow the others
   Dim bound = 0;
 };
 struct PortSpec {

@@ -151,7 +151,7 @@ std::vector<uint8_t> encode_program(const ProgramSpec& spec,
   Offsets<fb::Symbol> symbols;
   for (const SymbolSpec& s : spec.symbols)
     symbols.push_back(
-        fb::CreateSymbol(b, b.CreateString(s.name), s.low, s.high, s.measured_by, s.bound));
+        fb::CreateSymbol(b, b.CreateString(s.name), s.low, s.high, s.resolved_by, s.bound));
   std::vector<fb::DimExpr> dim_exprs;
   for (const DimExpr& e : spec.dim_exprs)
     dim_exprs.emplace_back(fb::DimOp(uint8_t(e.op)), e.a, e.b);

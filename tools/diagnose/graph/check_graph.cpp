@@ -134,10 +134,10 @@ bool GraphChecker::compute(const Model& model, const Node& node, std::map<ValueI
   return true;
 }
 
-/// With the symbols whose measure is known.
+/// With the symbols whose number is known.
 std::map<std::string, int64_t> GraphChecker::bindings_here(const Model& model) const {
   std::map<std::string, int64_t> all = bindings_;
-  for (const auto& [name, symbol] : model.measured)
+  for (const auto& [name, symbol] : model.data_dependent)
     if (const auto by = known(model, symbol.by); by && by->at.size() == 1)
       all[name] = int64_t(by->at[0]);
   return all;

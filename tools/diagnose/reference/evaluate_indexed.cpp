@@ -111,7 +111,7 @@ std::vector<Tensor> non_zero(Evaluator& e, const Node& node) {
 
 std::vector<Tensor> evaluate_indexed(Evaluator& e, const Node& node) {
   if (node.op == "NonZero") return non_zero(e, node);
-  if (node.op == "Measure") return {Tensor{{}, e.in(node, 0).at}};
+  if (node.op == "ResolveDim") return {Tensor{{}, e.in(node, 0).at}};
   const bool has_rows = node.inputs.size() > 1 && !e.in(node, 1).dims.empty();
   if ((node.op == "GatherND" || node.op == "GatherNd") && has_rows) return {gather_nd(e, node)};
   if ((node.op == "ScatterND" || node.op == "ScatterNd") && has_rows) return {scatter_nd(e, node)};

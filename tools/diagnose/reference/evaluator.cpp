@@ -43,7 +43,7 @@ bool Evaluator::declared(const graph::Node& node, size_t i, Dimensions& dims) co
   try {
     dims = numbers(v.dims);
   } catch (const std::exception&) {
-    return false;  // a size that this node, or one before it, measures
+    return false;  // a size that this node, or one before it, resolves
   }
   return true;
 }

@@ -131,7 +131,7 @@ size_t sweep(const Model& model, Graph& graph, std::unordered_set<ValueId>& live
       continue;
     }
     live.insert(node.inputs.begin(), node.inputs.end());
-    for (const ValueId id : measures_of(model, node)) live.insert(id);
+    for (const ValueId id : resolvers_of(model, node)) live.insert(id);
     for (const auto& inner : node.subgraphs()) {
       live.insert(inner->outputs.begin(), inner->outputs.end());
       removed += sweep(model, *inner, live);

@@ -54,7 +54,7 @@ void nonzero(NodeContext& context) {
   const int64_t rank = context.rank(0);
   const Dim most = product(context.dims(0));
   const ValueId count = add_count(context, 1);
-  context.set(0, DType::kI64, {rank, context.measure(count, most)});
+  context.set(0, DType::kI64, {rank, context.data_dependent_dim(count, most)});
 }
 
 /// The elements, or slices along an axis, where the condition holds.
@@ -82,7 +82,7 @@ void unique(NodeContext& context) {
   context.node.attributes["axis"] = axis;
   context.node.attributes["flat"] = int64_t(flat);
   const ValueId count = add_count(context, 4);
-  const Dim n = context.measure(count, most);
+  const Dim n = context.data_dependent_dim(count, most);
   if (flat) dims = {n};
   dims[size_t(axis)] = n;
   context.set(0, context.dtype(0), dims);
@@ -106,20 +106,20 @@ void non_max_suppression(NodeContext& context) {
     each = 0;
   }
   const ValueId count = add_count(context, 1);
-  context.set(0, DType::kI64, {context.measure(count, scores[0] * scores[1] * each), 3});
+  context.set(0, DType::kI64, {context.data_dependent_dim(count, scores[0] * scores[1] * each), 3});
 }
 
-/// The number itself, written by an instruction so that a symbol may be measured by it.
-void measure(NodeContext& context) { context.set(0, DType::kI64, {}); }
+/// The number itself, written by an instruction so that it may resolve a symbol.
+void resolve_dim(NodeContext& context) { context.set(0, DType::kI64, {}); }
 
 }  // namespace
 
-void add_measured_rules(InferTable& table) {
+void add_data_dependent_rules(InferTable& table) {
   table["NonZero"] = nonzero;
   table["Compress"] = compress;
   table["Unique"] = unique;
   table["NonMaxSuppression"] = non_max_suppression;
-  table["Measure"] = measure;
+  table["ResolveDim"] = resolve_dim;
 }
 
 }  // namespace ingot::graph

@@ -72,13 +72,13 @@ void scatter_nd(NodeContext& context) {
 }
 
 /// k is known only at run time: at most the whole dimension.
-void top_k_measured(NodeContext& context, int64_t axis) {
+void top_k_data_dependent(NodeContext& context, int64_t axis) {
   if (context.dtype(1) != DType::kI64 || product(context.dims(1)) != Dim(1))
     context.corrupt("k is " + std::string(dtype_text(context.dtype(1))) + " " +
                     text(context.dims(1)) + ", expected one i64");
-  const ValueId count = context.make("Measure", {context.reshape(context.in(1), {})});
+  const ValueId count = context.make("ResolveDim", {context.reshape(context.in(1), {})});
   Dims out = context.dims(0);
-  out[size_t(axis)] = context.measure(count, out[size_t(axis)]);
+  out[size_t(axis)] = context.data_dependent_dim(count, out[size_t(axis)]);
   context.drop_inputs_from(1);
   context.set(0, context.dtype(0), out);
   context.set(1, DType::kI64, out);
@@ -88,7 +88,7 @@ void top_k(NodeContext& context) {
   const int64_t axis = context.axis(context.node.integer("axis", -1), context.rank(0));
   context.node.attributes["axis"] = axis;
   if (context.node.inputs.size() == 1 && !context.node.has("k")) return;
-  if (context.has(1) && !context.find_dims("k", 1)) return top_k_measured(context, axis);
+  if (context.has(1) && !context.find_dims("k", 1)) return top_k_data_dependent(context, axis);
   const Dims k = context.need_dims("k", 1);
   if (k.size() != 1) context.corrupt("k has " + std::to_string(k.size()) + " elements, expected 1");
   Dims out = context.dims(0);

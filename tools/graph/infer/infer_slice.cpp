@@ -75,7 +75,7 @@ void slice_by_data(NodeContext& context, const std::vector<int64_t>& axes,
   const auto known = [&](size_t input, size_t i) -> std::optional<Dim> {
     const auto contents = context.run().contents(context.in(input));
     const auto dim = contents && i < contents->size() ? (*contents)[i].dim() : std::nullopt;
-    return dim && !is_measured(context.model(), *dim) ? dim : std::nullopt;
+    return dim && !is_data_dependent(context.model(), *dim) ? dim : std::nullopt;
   };
   for (size_t i = 0; i < axes.size(); i++) {
     const int64_t axis = context.axis(axes[i], context.rank(0));
@@ -120,7 +120,8 @@ void slice(NodeContext& context) {
       axes.size() > in.size())
     context.corrupt("starts, ends, axes and steps have different lengths");
   context.axes(axes, context.rank(0));  // in range, distinct
-  const bool is_data = !known_starts || !known_ends || is_measured(context.model(), *known_starts);
+  const bool is_data =
+      !known_starts || !known_ends || is_data_dependent(context.model(), *known_starts);
   if (is_data && !context.node.has("starts") && !context.node.has("ends"))
     return slice_by_data(context, axes, steps);
   const Dims starts = context.need_dims("starts", 1), ends = context.need_dims("ends", 2);

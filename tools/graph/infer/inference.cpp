@@ -29,7 +29,7 @@ const InferTable& infer_table() {
     add_gather_rules(table);
     add_resize_rules(table);
     add_recurrent_rules(table);
-    add_measured_rules(table);
+    add_data_dependent_rules(table);
     add_spectral_rules(table);
     add_attention_rules(table);
     add_sampling_rules(table);

@@ -128,12 +128,12 @@ class NodeContext {
   ValueId cast(ValueId x, DType to) { return make("Cast", {x}, {{"to", int64_t(to)}}); }
   void finish(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
   void finish_shaped(const std::string& op, ValueId data, Dims dims);  // Reshape, Expand, Tile
-  /// An element of an integer input that is known only at run time, as a symbol that is measured,
+  /// An element of an integer input that is known only at run time, as a data-dependent symbol,
   /// where the most that it can be was stated (a bound for "NAME", or "NAME.1" of several).
   std::optional<Dim> stated(size_t input, int64_t element);
   /// A new symbol for the number that `count` (an i64 scalar) will hold, planned at `bound`; the
   /// bound itself when that is 0.
-  Dim measure(ValueId count, const Dim& bound);
+  Dim data_dependent_dim(ValueId count, const Dim& bound);
   void same(size_t output, ValueId value);  // output is that value
   bool finished() const { return finished_; }
 
@@ -165,7 +165,7 @@ void add_slice_rules(InferTable& table);
 void add_gather_rules(InferTable& table);
 void add_resize_rules(InferTable& table);
 void add_recurrent_rules(InferTable& table);
-void add_measured_rules(InferTable& table);
+void add_data_dependent_rules(InferTable& table);
 void add_spectral_rules(InferTable& table);
 void add_attention_rules(InferTable& table);
 void add_sampling_rules(InferTable& table);

@@ -203,7 +203,8 @@ void NodeContext::finish_shaped(const std::string& op, ValueId data, Dims dims) 
 std::optional<Dim> NodeContext::stated(size_t input, int64_t element) {
   const Value from = value(input);  // a copy: what is made below moves the values
   const std::string name = element_name(from, element);
-  if (const auto known = run_.model.measured.find(name); known != run_.model.measured.end())
+  if (const auto known = run_.model.data_dependent.find(name);
+      known != run_.model.data_dependent.end())
     return Dim::symbol(name, 0, known->second.bound.value().value_or(0));
   const auto bounds = run_.model.symbols.find(name);
   if (bounds == run_.model.symbols.end() || bounds->second.high == 0) return std::nullopt;
@@ -212,18 +213,18 @@ std::optional<Dim> NodeContext::stated(size_t input, int64_t element) {
   if (from.dtype != DType::kI64) one = make("Cast", {one}, {{"to", int64_t(DType::kI64)}});
   if (from.dims.size() == 1 && product(from.dims) != Dim(1))
     one = make("Gather", {one, scalar(DType::kI64, double(element))}, {{"axis", int64_t(0)}});
-  const ValueId count = make("Measure", {reshape(one, {})});
-  run_.model.measured[name] = {count, Dim(high)};
+  const ValueId count = make("ResolveDim", {reshape(one, {})});
+  run_.model.data_dependent[name] = {count, Dim(high)};
   return Dim::symbol(name, 0, high);
 }
-Dim NodeContext::measure(ValueId count, const Dim& bound) {
+Dim NodeContext::data_dependent_dim(ValueId count, const Dim& bound) {
   if (bound == Dim(0)) return bound;
   Model& model = run_.model;
   const std::string base = run_.value(count).name;
   std::string name = base;
-  for (int i = 2; model.measured.count(name) || model.symbols.count(name); i++)
+  for (int i = 2; model.data_dependent.count(name) || model.symbols.count(name); i++)
     name = base + "_" + std::to_string(i);
-  model.measured[name] = {count, bound};
+  model.data_dependent[name] = {count, bound};
   return Dim::symbol(name, 0, bound.value().value_or(0));
 }
 void NodeContext::same(size_t output, ValueId value) {

@@ -198,7 +198,7 @@ const TranslateTable& translate_table() {
     add_elementwise(table);
     add_shape(table);
     add_movement(table);
-    add_measured(table);
+    add_data_dependent(table);
     add_conv(table);
     add_matmul(table);
     add_normalize(table);

@@ -88,6 +88,6 @@ void add_recurrent(TranslateTable& table);
 void add_control(TranslateTable& table);
 void add_spectral(TranslateTable& table);
 void add_attention(TranslateTable& table);
-void add_measured(TranslateTable& table);
+void add_data_dependent(TranslateTable& table);
 
 }  // namespace ingot::onnx

@@ -152,14 +152,14 @@ void Translator::check_options() {
   }
   for (const auto& [name, bounds] : options_.dims)
     if (!declared_symbols_.count(name))
-      model.symbols[name] = bounds;  // a size that is measured, or check_dims() refuses
+      model.symbols[name] = bounds;  // a data-dependent size, or check_dims() refuses
 }
 
 void Translator::check_dims(graph::Model& inferred) const {
   for (const auto& [name, bounds] : options_.dims) {
     if (declared_symbols_.count(name)) continue;
     inferred.symbols.erase(name);
-    if (inferred.measured.count(name)) continue;
+    if (inferred.data_dependent.count(name)) continue;
     std::string known;
     for (const std::string& symbol : declared_symbols_)
       known += (known.empty() ? "'" : ", '") + symbol + "'";

@@ -28,7 +28,7 @@ void non_max_suppression(Call& call) {
 
 }  // namespace
 
-void add_measured(TranslateTable& table) {
+void add_data_dependent(TranslateTable& table) {
   table["NonZero"] = nonzero;
   table["Compress"] = compress;
   table["Unique"] = unique;

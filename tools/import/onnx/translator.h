@@ -46,7 +46,7 @@ class Translator {
              const ImportOptions& options)
       : source_(source), name_(std::move(name)), external_(folder), options_(options) {}
   graph::Model run();
-  /// Refuses --dim names that are neither dimensions of inputs nor sizes that the model measures.
+  /// Refuses --dim names that are neither dimensions of inputs nor data-dependent sizes.
   void check_dims(graph::Model& inferred) const;
 
   graph::Model model;

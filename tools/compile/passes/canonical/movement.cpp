@@ -113,7 +113,7 @@ void add_movement_rules(Rules& rules) {
   rules["Resize"] = resize;
   rules["GridSample"] = grid_sample;
   rules["TopK"] = top_k;
-  rules["NonZero"] = rules["Unique"] = rules["NonMaxSuppression"] = rules["Measure"] = as_it_is;
+  rules["NonZero"] = rules["Unique"] = rules["NonMaxSuppression"] = rules["ResolveDim"] = as_it_is;
   rules["CumSum"] = cumulative_sum;
   rules["GatherND"] = rules["ScatterND"] = rules["ScatterElements"] = rules["GatherElements"] =
       renamed;

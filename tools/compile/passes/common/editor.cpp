@@ -29,7 +29,7 @@ void visit_outer_reads(const Model& model, Graph& graph, const std::set<ValueId>
     if (node.dead) continue;
     for (ValueId& id : node.inputs)
       if (id >= 0 && !made.count(id)) visit(id);
-    for (ValueId id : graph::measures_of(model, node))
+    for (ValueId id : graph::resolvers_of(model, node))
       if (!made.count(id)) visit(id);
     for (Graph* inner : branches(node)) visit_outer_reads(model, *inner, made, visit);
   }
@@ -99,7 +99,7 @@ void Editor::index(Node& node, bool add) {
   };
   host::charge_work(1 + node.inputs.size() + node.outputs.size());
   for (ValueId id : node.inputs) note(id);
-  for (ValueId id : graph::measures_of(model, node)) note(id);
+  for (ValueId id : graph::resolvers_of(model, node)) note(id);
   visit_captures(model, node, [&](ValueId& id) { note(id); });
   for (ValueId id : node.outputs) {
     if (id < 0) continue;
@@ -170,7 +170,7 @@ const std::vector<size_t>& Editor::sorted() const {
       missing[i]++;
     };
     for (ValueId id : node.inputs) need(id);
-    for (ValueId id : graph::measures_of(model, node)) need(id);
+    for (ValueId id : graph::resolvers_of(model, node)) need(id);
     visit_captures(model, node, [&](ValueId& id) { need(id); });
     if (!missing[i]) ready.push({entries_[i].place, i});
   }
@@ -338,7 +338,7 @@ void Editor::replace_reads(ValueId from, ValueId to) {
     host::charge_work(1 + node->inputs.size());
     for (ValueId& id : node->inputs)
       if (id == from) id = to, gained.push_back(node);
-    for (ValueId id : graph::measures_of(model, *node))
+    for (ValueId id : graph::resolvers_of(model, *node))
       if (id == from) gained.push_back(node);
     visit_captures(model, *node, [&](ValueId& id) {
       if (id != from) return;
@@ -346,14 +346,14 @@ void Editor::replace_reads(ValueId from, ValueId to) {
       if (!model.constant(to)) gained.push_back(node);
     });
   }
-  if (measured_by_.empty())
-    for (const auto& [name, symbol] : model.measured) measured_by_[symbol.by].push_back(name);
-  if (const auto found = measured_by_.find(from); found != measured_by_.end()) {
+  if (resolved_by_.empty())
+    for (const auto& [name, symbol] : model.data_dependent) resolved_by_[symbol.by].push_back(name);
+  if (const auto found = resolved_by_.find(from); found != resolved_by_.end()) {
     const std::vector<std::string> names = std::move(found->second);
-    measured_by_.erase(found);
+    resolved_by_.erase(found);
     for (const std::string& name : names) {
-      model.measured.at(name).by = to;
-      measured_by_[to].push_back(name);
+      model.data_dependent.at(name).by = to;
+      resolved_by_[to].push_back(name);
     }
   }
 }

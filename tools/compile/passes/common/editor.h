@@ -129,7 +129,7 @@ class Editor {
   // of nodes with many
   std::unordered_map<const Node*, std::unordered_set<uint32_t>> long_sources_;
   // names of the symbols
-  std::unordered_map<ValueId, std::vector<std::string>> measured_by_;
+  std::unordered_map<ValueId, std::vector<std::string>> resolved_by_;
   // in graph.outputs; no entry: none
   std::unordered_map<ValueId, std::vector<size_t>> output_places_;
   std::unordered_set<ValueId> inputs_;

@@ -61,10 +61,10 @@ void share_constants(Editor& e, std::unordered_map<std::string, ValueId>& known,
   if (inputs != node.inputs) e.set_inputs(node, inputs);
 }
 
-/// A dim is measured by what it makes: two such nodes measure two dims, even if they are equal.
-std::unordered_set<ValueId> measures_of(const Editor& e) {
+/// A dim is resolved by what it makes: two such nodes resolve two dims, even if they are equal.
+std::unordered_set<ValueId> resolvers_of(const Editor& e) {
   std::unordered_set<ValueId> all;
-  for (const auto& [name, symbol] : e.model.measured) all.insert(symbol.by);
+  for (const auto& [name, symbol] : e.model.data_dependent) all.insert(symbol.by);
   return all;
 }
 
@@ -73,12 +73,12 @@ std::unordered_set<ValueId> measures_of(const Editor& e) {
 uint32_t merge_equal(Editor& e, Remarks&) {
   std::unordered_map<std::string, Node*> seen;
   std::unordered_map<std::string, ValueId> constants;
-  const std::unordered_set<ValueId> measures = measures_of(e);
+  const std::unordered_set<ValueId> resolvers = resolvers_of(e);
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    const bool is_measure = std::any_of(node->outputs.begin(), node->outputs.end(),
-                                        [&](ValueId id) { return measures.count(id) != 0; });
-    if (node->dead || node->op == "If" || node->op == "Loop" || is_measure) continue;
+    const bool is_resolver = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                         [&](ValueId id) { return resolvers.count(id) != 0; });
+    if (node->dead || node->op == "If" || node->op == "Loop" || is_resolver) continue;
     share_constants(e, constants, *node);
     auto [at, fresh] = seen.emplace(key_of(e, *node), node);
     if (fresh) continue;

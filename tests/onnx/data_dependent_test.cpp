@@ -9,7 +9,7 @@ namespace {
 
 std::string bounds(const graph::Model& model) {
   std::string all;
-  for (const auto& [name, symbol] : model.measured)
+  for (const auto& [name, symbol] : model.data_dependent)
     all += (all.empty() ? "" : ", ") + name + " <= " + symbol.bound.text();
   return all;
 }
@@ -17,7 +17,8 @@ std::string bounds(const graph::Model& model) {
 }  // namespace
 
 TEST_CASE(
-    "measured: NonZero, Compress and TopK have dims that are measured, at most what their inputs "
+    "data-dependent: NonZero, Compress and TopK have data-dependent dims, at most what their "
+    "inputs "
     "allow") {
   OnnxGraph g;
   g.input("x", {2, "W"}).output("y").node("NonZero", {"x"}, {"y"});
@@ -30,19 +31,19 @@ TEST_CASE(
   c.node("Compress", {"x", "keep"}, {"y"}, {attribute("axis", int64_t(0))});
   model = import(c);
   CHECK(operators(model.graph) == "NonZero Reshape Gather");
-  CHECK(model.measured.size() == 1);
-  CHECK(model.measured.begin()->second.bound == graph::Dim(5));
+  CHECK(model.data_dependent.size() == 1);
+  CHECK(model.data_dependent.begin()->second.bound == graph::Dim(5));
 
   OnnxGraph t;
   t.input("x", {4, 9}).input("k", {1}, 7).output("v").output("i");
   t.node("TopK", {"x", "k"}, {"v", "i"}, {attribute("axis", int64_t(1))});
   model = import(t);
-  CHECK(model.measured.size() == 1);
-  CHECK(model.measured.begin()->second.bound == graph::Dim(9));
-  CHECK(operators(model.graph) == "Reshape Measure TopK");
+  CHECK(model.data_dependent.size() == 1);
+  CHECK(model.data_dependent.begin()->second.bound == graph::Dim(9));
+  CHECK(operators(model.graph) == "Reshape ResolveDim TopK");
 }
 
-TEST_CASE("measured: what makes a size stays, even if only extents need it") {
+TEST_CASE("data-dependent: what makes a size stays, even if only extents need it") {
   OnnxGraph g;  // as many ones as x has elements that are not zero: no data flows from NonZero
   g.input("x", {12}).output("y").node("NonZero", {"x"}, {"where"}).node("Shape", {"where"}, {"s"});
   g.shape_input("one", {1})
@@ -52,7 +53,7 @@ TEST_CASE("measured: what makes a size stays, even if only extents need it") {
   CHECK(operators(model.graph).find("NonZero") == 0);
 }
 
-TEST_CASE("measured: NonZero of a constant is a constant") {
+TEST_CASE("data-dependent: NonZero of a constant is a constant") {
   OnnxGraph g;
   g.input("x", {4}).output("y").initializer("c", {2, 2}, std::vector<float>{0, 1, -0.0f, 2});
   g.node("NonZero", {"c"}, {"where"})
@@ -64,7 +65,7 @@ TEST_CASE("measured: NonZero of a constant is a constant") {
   CHECK(output_type(model) == "f32[1, 2]");
 }
 
-TEST_CASE("measured: a size from an input needs a bound, which --dim states") {
+TEST_CASE("data-dependent: a size from an input needs a bound, which --dim states") {
   OnnxGraph g;
   g.input("n", {1}, 7).input("x", {1}).output("y");
   g.node("Expand", {"x", "n"}, {"y"});

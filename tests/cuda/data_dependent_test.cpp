@@ -1,7 +1,7 @@
 // Sizes that only the data tells, on a GPU over the fake driver: alone they are one launch and one
 // wait, and the number comes with the outputs; where the CPU goes on with what was found, the
 // segment ends and the number is the first thing that comes.
-#include "runtime/op/measured.h"
+#include "runtime/op/data_dependent.h"
 
 #include <doctest/doctest.h>
 
@@ -14,15 +14,15 @@ using namespace ingot::test;
 
 namespace {
 
-void measure(cast::ProgramSpec* p, const char* name, int32_t by, Dim bound) {
+void resolve_by(cast::ProgramSpec* p, const char* name, int32_t by, Dim bound) {
   for (cast::SymbolSpec& symbol : p->symbols)
-    if (symbol.name == name) symbol.low = 0, symbol.measured_by = by, symbol.bound = bound;
+    if (symbol.name == name) symbol.low = 0, symbol.resolved_by = by, symbol.bound = bound;
 }
 
 constexpr int64_t kRows = 3;
 
 /// found [2, n] = NonZero(x [3, W]); then z = -(-x), whose storage may be the number's. `packs`: y
-/// [n] = x's column of each, which is of a size that is measured.
+/// [n] = x's column of each, which is of a size that depends on data.
 cast::FileSpec finding_network(bool free_extent, bool packs) {
   cast::FileSpec file;
   file.segment_alignment = 16;
@@ -34,7 +34,7 @@ cast::FileSpec finding_network(bool free_extent, bool packs) {
   const int32_t x = p.add_value(input("x", {Dim{kRows}, w})),
                 found = p.add_value(output("found", {2, n}, DType::kI64));
   const int32_t number = p.add_value(activation("number", {}, DType::kI64));
-  measure(&p, "n", number, most);
+  resolve_by(&p, "n", number, most);
   p.add_instruction(NonZeroAttributes(), {x}, {found, number});
   const int32_t negated = p.add_value(activation("negated", {Dim{kRows}, w})),
                 z = p.add_value(output("z", {Dim{kRows}, w}));
@@ -81,7 +81,8 @@ void run(Session& session, const std::vector<float>& x) {
 }  // namespace
 
 TEST_CASE(
-    "cuda measured: wholly on the GPU it is one launch and one wait, and outputs are as large as "
+    "cuda data-dependent: wholly on the GPU it is one launch and one wait, and outputs are as "
+    "large as "
     "the data makes them") {
   fake_cuda();
   FileBytes bytes(finding_network(false, false));
@@ -109,7 +110,7 @@ TEST_CASE(
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda measured: memory of the caller's, bound before and between runs") {
+TEST_CASE("cuda data-dependent: memory of the caller's, bound before and between runs") {
   fake_cuda();
   FileBytes bytes(finding_network(false, false));
   {
@@ -173,7 +174,7 @@ TEST_CASE("cuda measured: memory of the caller's, bound before and between runs"
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda measured: with a free extent, bound and bound again") {
+TEST_CASE("cuda data-dependent: with a free extent, bound and bound again") {
   fake_cuda();
   FileBytes bytes(finding_network(true, false));
   {
@@ -192,7 +193,8 @@ TEST_CASE("cuda measured: with a free extent, bound and bound again") {
 }
 
 TEST_CASE(
-    "cuda measured: what is of a measured size runs on the CPU, with exactly the stated launches "
+    "cuda data-dependent: what is of a data-dependent size runs on the CPU, with exactly the "
+    "stated launches "
     "and waits") {
   fake_cuda();
   FileBytes bytes(finding_network(false, true));
@@ -203,7 +205,7 @@ TEST_CASE(
     const ingot_share on_gpu = gpu.share(1), on_cpu = gpu.share(0);
     CHECK(on_gpu.instructions == 3);
     CHECK(on_cpu.instructions == 1);
-    CHECK(on_gpu.launches == 2);  // up to what measures, and the rest
+    CHECK(on_gpu.launches == 2);  // up to what resolves the size, and the rest
     const FakeCuda before = fake_cuda();
     uint64_t runs = 0;
     for (uint32_t pattern = 0; pattern < 8192; pattern += 631, runs++) {
@@ -222,7 +224,7 @@ TEST_CASE(
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda measured: items of a pipeline have the extents of their own data") {
+TEST_CASE("cuda data-dependent: items of a pipeline have the extents of their own data") {
   fake_cuda();
   FileBytes bytes(finding_network(false, false));
   {

@@ -1,24 +1,24 @@
-// runtime/format/prove_measured.cpp - symbols whose value an instruction writes: who may write it,
-// and what may depend on it.
+// runtime/format/prove_data_dependent.cpp - symbols whose value an instruction writes: who may
+// write it, and what may depend on it.
 #include "runtime/format/prove.h"
 #include "runtime/op/control.h"
-#include "runtime/op/measured.h"
+#include "runtime/op/data_dependent.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/slice.h"
 
 namespace ingot {
 namespace {
 
-class Measured {
+class DataDependence {
  public:
-  Measured(const ProgramDef& program, uint8_t* dims) : p_(program), dims_(dims) {
+  DataDependence(const ProgramDef& program, uint8_t* dims) : p_(program), dims_(dims) {
     for (size_t i = 0; i < p_.dim_exprs.size; i++) {
       const DimExpr& e = p_.dim_exprs[i];
       dims_[i] = e.op == DimOp::kSymbol ? of_symbol(p_.symbols[size_t(e.a)]) : of_expression(e);
     }
   }
   bool depends(Dim dim) const { return of(dim) & kDepends; }
-  /// No measure makes it larger than the measured symbols' bounds do.
+  /// No number makes it larger than the data-dependent symbols' bounds do.
   bool is_bounded(Dim dim) const { return !(of(dim) & kMayExceed); }
   bool depends(const ValueDef& v) const {
     bool any = depends(v.row_stride) || depends(v.alias_offset);
@@ -31,7 +31,7 @@ class Measured {
 
   uint8_t of(Dim dim) const { return dim < 0 ? dims_[-1 - dim] : uint8_t{0}; }
   uint8_t of_symbol(const SymbolDef& s) const {
-    if (s.measured_by >= 0) return uint8_t(kDepends | (of(s.bound) & kMayExceed));
+    if (s.resolved_by >= 0) return uint8_t(kDepends | (of(s.bound) & kMayExceed));
     return uint8_t(s.low < 0 ? kMayBeNegative : 0);
   }
   uint8_t of_expression(const DimExpr& e) const {
@@ -58,38 +58,39 @@ Status prove_symbol(const ProgramDef& p, size_t index, const uint32_t* written_i
   const SymbolDef& s = p.symbols[index];
   const auto refuse = [&](const char* rule) {
     const Status bad = fail_entry(d, Code::kMeaningInvalid, rule, int32_t(index), p.values.size,
-                                  uint64_t(int64_t{s.measured_by}), p.program_offset);
+                                  uint64_t(int64_t{s.resolved_by}), p.program_offset);
     name_detail(d, s.name);
     return bad;
   };
-  if (size_t(s.measured_by) >= p.values.size) return refuse("symbols[].measured_by: no such value");
-  const ValueDef& v = p.values[size_t(s.measured_by)];
+  if (size_t(s.resolved_by) >= p.values.size) return refuse("symbols[].resolved_by: no such value");
+  const ValueDef& v = p.values[size_t(s.resolved_by)];
   if (v.dtype != DType::kI64 || v.rank != 0)
-    return refuse("symbols[].measured_by: is no i64 scalar");
-  if (!written_in[s.measured_by]) return refuse("symbols[].measured_by: no instruction writes it");
+    return refuse("symbols[].resolved_by: is no i64 scalar");
+  if (!written_in[s.resolved_by]) return refuse("symbols[].resolved_by: no instruction writes it");
   if (!known_dim(p, s.bound) || s.bound > kMaxExtent) return refuse("symbols[].bound");
   return {};
 }
 
-/// Where it may lie is the same for every measure: at the start of its storage, row after row,
+/// Where it may lie is the same for every number: at the start of its storage, row after row,
 /// alone or with others of its kind.
-Status prove_value(const ProgramDef& p, const Measured& measured, size_t index, ErrorDetail* d) {
+Status prove_value(const ProgramDef& p, const DataDependence& dependence, size_t index,
+                   ErrorDetail* d) {
   const ValueDef& v = p.values[index];
-  const bool own = measured.depends(v);
-  if (v.alias != AliasKind::kNone && own != measured.depends(p.values[size_t(v.alias_of)]))
-    return fail_value(d, p, "values[].alias: of measured extents, or alias_of, not both",
+  const bool own = dependence.depends(v);
+  if (v.alias != AliasKind::kNone && own != dependence.depends(p.values[size_t(v.alias_of)]))
+    return fail_value(d, p, "values[].alias: of data-dependent extents, or alias_of, not both",
                       int32_t(index), 0, 1);
   if (!own) return {};
   if (v.kind == ValueKind::kInput || v.kind == ValueKind::kState || v.kind == ValueKind::kConstant)
-    return fail_value(d, p, "values[].dims: an input, a state or a constant is not measured",
+    return fail_value(d, p, "values[].dims: an input, a state or a constant is not data-dependent",
                       int32_t(index), 0, uint64_t(v.kind));
   if (v.row_stride != 0 || v.alias_offset != 0)
-    return fail_value(d, p, "values[].row_stride or alias_offset of measured extents",
+    return fail_value(d, p, "values[].row_stride or alias_offset of data-dependent extents",
                       int32_t(index), 0, uint64_t(v.row_stride));
   return {};
 }
 
-bool attributes_depend(const InstructionDef& i, const Measured& measured) {
+bool attributes_depend(const InstructionDef& i, const DataDependence& dependence) {
   if (i.symbolic_slot < 0) return false;
   const int64_t* dims = nullptr;
   uint32_t rank = 0;
@@ -103,7 +104,7 @@ bool attributes_depend(const InstructionDef& i, const Measured& measured) {
     dims = &static_cast<const LoopAttributes*>(i.attributes)->most, rank = 1;
   }
   for (uint32_t k = 0; k < rank; k++)
-    if (measured.depends(dims[k])) return true;
+    if (dependence.depends(dims[k])) return true;
   return false;
 }
 
@@ -119,11 +120,11 @@ Status prove_found(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
     // the first is the contract's to refuse; none can be found
     if (axis >= v.rank || v.dims[axis] == 0) continue;
     const DimExpr* e = v.dims[axis] < 0 ? &p.dim_exprs[size_t(-1 - v.dims[axis])] : nullptr;
-    if (e && e->op == DimOp::kSymbol && count >= 0 && p.symbols[size_t(e->a)].measured_by == count)
+    if (e && e->op == DimOp::kSymbol && count >= 0 && p.symbols[size_t(e->a)].resolved_by == count)
       continue;
     return fail_operand(
         d, p,
-        "values[].dims: an extent that the data decides is the symbol measured by this operator",
+        "values[].dims: an extent that the data decides is the symbol resolved by this operator",
         index, i.outputs[k], uint64_t(int64_t{count}), uint64_t(v.dims[axis]));
   }
   return {};
@@ -131,35 +132,35 @@ Status prove_found(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
 
 }  // namespace
 
-Status prove_measured(const ProgramDef& p, ValueDef* values, InstructionDef* instructions,
-                      const uint32_t* written_in, uint8_t* dims, uint8_t* measuring,
-                      ErrorDetail* detail) {
+Status prove_data_dependent(const ProgramDef& p, ValueDef* values, InstructionDef* instructions,
+                            const uint32_t* written_in, uint8_t* dims, uint8_t* resolving,
+                            ErrorDetail* detail) {
   for (uint32_t i = 0; i < p.instructions.size; i++) INGOT_TRY(prove_found(p, i, detail));
   if (p.free_symbols == p.symbols.size) return {};
   for (size_t i = p.free_symbols; i < p.symbols.size; i++)
     INGOT_TRY(prove_symbol(p, i, written_in, detail));
-  const Measured measured(p, dims);
+  const DataDependence dependence(p, dims);
   for (size_t i = 0; i < p.values.size; i++) {
-    INGOT_TRY(prove_value(p, measured, i, detail));
-    values[i].is_measured = measured.depends(p.values[i]);
+    INGOT_TRY(prove_value(p, dependence, i, detail));
+    values[i].is_data_dependent = dependence.depends(p.values[i]);
   }
-  for (size_t i = p.free_symbols; i < p.symbols.size; i++) measuring[p.symbols[i].measured_by] = 1;
+  for (size_t i = p.free_symbols; i < p.symbols.size; i++) resolving[p.symbols[i].resolved_by] = 1;
   for (size_t index = 0; index < p.instructions.size; index++) {
     InstructionDef& i = instructions[index];
-    i.reads_measured = attributes_depend(i, measured);
+    i.reads_data_dependent = attributes_depend(i, dependence);
     const uint32_t count = uint32_t{i.input_count} + i.output_count;
     for (uint32_t k = 0; k < count; k++) {
       const int32_t v = k < i.input_count ? i.inputs[k] : i.outputs[k - i.input_count];
       if (v < 0) continue;
-      const bool depends = measured.depends(p.values[size_t(v)]);
-      i.is_measured = i.is_measured || depends;
-      i.reads_measured = i.reads_measured || (depends && k < i.input_count);
-      i.measures = i.measures || (k >= i.input_count && measuring[v]);
+      const bool depends = dependence.depends(p.values[size_t(v)]);
+      i.is_data_dependent = i.is_data_dependent || depends;
+      i.reads_data_dependent = i.reads_data_dependent || (depends && k < i.input_count);
+      i.resolves = i.resolves || (k >= i.input_count && resolving[v]);
     }
-    i.is_measured = i.is_measured || i.reads_measured;
+    i.is_data_dependent = i.is_data_dependent || i.reads_data_dependent;
     if (i.op == OpCode::kLoop)
       i.may_exceed_bound =
-          !measured.is_bounded(static_cast<const LoopAttributes*>(i.attributes)->most);
+          !dependence.is_bounded(static_cast<const LoopAttributes*>(i.attributes)->most);
   }
   return {};
 }

@@ -1,4 +1,4 @@
-#include "runtime/op/measured.h"
+#include "runtime/op/data_dependent.h"
 
 #include "runtime/op/rules.h"
 
@@ -11,7 +11,7 @@ using rules::refuse;
 bool check_count(const OpArguments& a, int at, Violation* v) {
   const TensorType& count = a.outputs[at];
   if (count.dtype != DType::kI64 || count.rank != 0)
-    return refuse(v, "what is measured is an i64 scalar", output(at), int64_t(DType::kI64),
+    return refuse(v, "what is found is an i64 scalar", output(at), int64_t(DType::kI64),
                   int64_t(count.dtype));
   return true;
 }

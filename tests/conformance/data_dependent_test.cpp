@@ -1,5 +1,5 @@
 // NonZero, Unique and NonMaxSuppression: every type, ties, NaN, nothing found and everything found.
-#include "runtime/op/measured.h"
+#include "runtime/op/data_dependent.h"
 
 #include <doctest/doctest.h>
 
@@ -114,7 +114,7 @@ TEST_CASE("nms: batches, classes, limits, both kinds of boxes, ties") {
   run_case(plain);  // without a limit: none
 }
 
-TEST_CASE("measured: more than a block of a GPU has") {
+TEST_CASE("data-dependent: more than a block of a GPU has") {
   const NonZeroAttributes z;
   for (const Dims& dims : {Dims{70001}, Dims{3, 1, 5, 4099}})
     for (const double high : {0.5001, 0.75, 2.0})
@@ -182,7 +182,7 @@ TEST_CASE("nms: many candidates, few and many picked, boxes that are no boxes") 
   }
 }
 
-TEST_CASE("measured: the contracts refuse") {
+TEST_CASE("data-dependent: the contracts refuse") {
   const Tensor x(DType::kF32, {3, 4}), n = count();
   const auto i64 = [](Dims d) { return Tensor(DType::kI64, d); };
   const NonZeroAttributes z;
@@ -192,7 +192,7 @@ TEST_CASE("measured: the contracts refuse") {
   CHECK(refusal({"type", OpCode::kNonZero, &z, {x}, {Tensor(DType::kI32, {2, 12}), n}, {}, {}}) ==
         "indices and counts are i64");
   CHECK(refusal({"count", OpCode::kNonZero, &z, {x}, {i64({2, 12}), i64({1})}, {}, {}}) ==
-        "what is measured is an i64 scalar");
+        "what is found is an i64 scalar");
   const UniqueAttributes u{2, false, true}, flat{};
   CHECK(refusal({"axis", OpCode::kUnique, &u, {x}, {x, Tensor(), Tensor(), Tensor(), n}, {}, {}}) ==
         "unique.axis is below the rank");

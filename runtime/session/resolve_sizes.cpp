@@ -1,5 +1,5 @@
-// runtime/session/measure.cpp - see measure.h.
-#include "runtime/session/measure.h"
+// runtime/session/resolve_sizes.cpp - see resolve_sizes.h.
+#include "runtime/session/resolve_sizes.h"
 
 #include <cstring>
 
@@ -10,7 +10,7 @@ namespace {
 
 BoundProgram now(const RunSession& s) {
   BoundProgram bound;
-  bound.dim_values = s.tables.measuring.dim_values;
+  bound.dim_values = s.tables.resolved.dim_values;
   return bound;
 }
 
@@ -22,22 +22,22 @@ Status stop(ErrorDetail* detail, Code code, const char* field, uint32_t instruct
 }
 
 Status evaluate(const RunSession& s, ErrorDetail* detail) {
-  const Measuring& m = s.tables.measuring;
-  return evaluate_dims(s.model->program, {}, m.measured, m.dim_values, detail);
+  const ResolvedSizes& m = s.tables.resolved;
+  return evaluate_dims(s.model->program, {}, m.sizes, m.dim_values, detail);
 }
 
-/// Bytes of its storage that were written in this run, of a value with measured extents: such
+/// Bytes of its storage that were written in this run, of a value with data-dependent extents: such
 /// values lie at its start.
 uint64_t& written(const RunSession& s, int32_t value) {
-  return s.tables.measuring.written[storage_root(s.model->program, value, s.rules)];
+  return s.tables.resolved.written[storage_root(s.model->program, value, s.rules)];
 }
 
-/// The type now of a value with measured extents; false where it is larger than what was planned or
-/// than what was written.
+/// The type now of a value with data-dependent extents; false where it is larger than what was
+/// planned or than what was written.
 bool type_written(const RunSession& s, int32_t value, uint64_t* bytes, uint64_t* have,
                   TensorType* type) {
   const BoundProgram bound = now(s);
-  const uint64_t planned = s.tables.measuring.capacities[value], filled = written(s, value);
+  const uint64_t planned = s.tables.resolved.capacities[value], filled = written(s, value);
   *have = planned < filled ? planned : filled;
   if (!value_storage(s.model->program, bound, value, bytes) || *bytes > *have) return false;
   *type = value_type(s.model->program, bound, value);
@@ -67,14 +67,14 @@ Status retype(const RunSession& s, uint32_t index, TensorView* operands, ErrorDe
     if (v < 0 || program.values[size_t(v)].kind == ValueKind::kConstant) continue;
     uint64_t bytes = 0;
     const bool sound = value_storage(program, bound, v, &bytes);
-    if (!sound || bytes > s.tables.measuring.capacities[v]) {
+    if (!sound || bytes > s.tables.resolved.capacities[v]) {
       const Status status = stop(detail, Code::kDimensionOutOfBounds,
-                                 "run: measured extents need more than was planned", index,
-                                 s.tables.measuring.capacities[v], bytes);
+                                 "run: data-dependent extents need more than was planned", index,
+                                 s.tables.resolved.capacities[v], bytes);
       name_error(detail, program.values[size_t(v)].name);
       return status;
     }
-    if (program.values[size_t(v)].is_measured) {
+    if (program.values[size_t(v)].is_data_dependent) {
       uint64_t& filled = written(s, v);
       if (k >= instruction.input_count)
         filled = bytes;
@@ -86,7 +86,7 @@ Status retype(const RunSession& s, uint32_t index, TensorView* operands, ErrorDe
   return {};
 }
 
-/// What bind_program() proved of the bounds, for the extents that were measured.
+/// What bind_program() proved of the bounds, for the extents that were found.
 Status prove_call(const RunSession& s, uint32_t index, const OpArguments& arguments,
                   ErrorDetail* detail) {
   const ProgramDef& program = s.model->program;
@@ -105,8 +105,8 @@ Status prove_call(const RunSession& s, uint32_t index, const OpArguments& argume
   for (uint32_t k = 0; k < instruction.input_count && k < 32; k++)
     if (instruction.inputs[k] == program.values[size_t(y)].alias_of && !((allowed >> k) & 1))
       return stop(detail, Code::kDimensionOutOfBounds,
-                  "run: measured extents differ where one value replaces another", index, allowed,
-                  k);
+                  "run: data-dependent extents differ where one value replaces another", index,
+                  allowed, k);
   return {};
 }
 
@@ -135,30 +135,30 @@ Status before(void* user, uint32_t index, ErrorDetail* detail) {
   RunSession* s = static_cast<RunSession*>(user);
   const ProgramDef& program = s->model->program;
   const InstructionDef& instruction = program.instructions[index];
-  if (instruction.measures) {  // again, in a loop: until it has run its sizes are at their bounds
+  if (instruction.resolves) {  // again, in a loop: until it has run its sizes are at their bounds
     for (size_t i = program.free_symbols; i < program.symbols.size; i++)
       for (uint32_t k = 0; k < instruction.output_count; k++)
-        if (program.symbols[i].measured_by == instruction.outputs[k])
-          s->tables.measuring.measured[i - program.free_symbols] = -1;
+        if (program.symbols[i].resolved_by == instruction.outputs[k])
+          s->tables.resolved.sizes[i - program.free_symbols] = -1;
     INGOT_TRY(evaluate(*s, detail));
   }
-  if (!instruction.is_measured) return {};
+  if (!instruction.is_data_dependent) return {};
   Call& call = s->tables.calls[index];
   INGOT_TRY(retype(*s, index, const_cast<TensorView*>(call.arguments.inputs), detail));
   if (instruction.symbolic_slot >= 0) {
     int64_t wrong = 0;
     if (!resolve_attributes(instruction, now(*s), const_cast<void*>(call.arguments.attributes),
                             &wrong))
-      return stop(detail, Code::kDimensionOutOfBounds, "run: a measured start or pad", index, 0,
-                  uint64_t(wrong));
+      return stop(detail, Code::kDimensionOutOfBounds, "run: a data-dependent start or pad", index,
+                  0, uint64_t(wrong));
   }
   INGOT_TRY(prove_call(*s, index, call.arguments, detail));
   return choose_kernel(s, index, detail);
 }
 
 /// Where the CPU finds the number that output k of an instruction is.
-int64_t found_by(const RunSession& s, uint32_t index, uint32_t k, size_t measured) {
-  if (s.tables.found) return *static_cast<const volatile int64_t*>(&s.tables.found[measured]);
+int64_t found_by(const RunSession& s, uint32_t index, uint32_t k, size_t symbol) {
+  if (s.tables.found) return *static_cast<const volatile int64_t*>(&s.tables.found[symbol]);
   void* at = s.tables.calls[index].arguments.outputs[k].data;
   if (s.split)
     at = s.split->assignment->code->home(s, index, s.model->program.instructions[index].outputs[k],
@@ -170,21 +170,21 @@ Status after(void* user, uint32_t index, ErrorDetail* detail) {
   RunSession* s = static_cast<RunSession*>(user);
   const ProgramDef& program = s->model->program;
   const InstructionDef& instruction = program.instructions[index];
-  const Measuring& m = s->tables.measuring;
+  const ResolvedSizes& m = s->tables.resolved;
   for (size_t i = program.free_symbols; i < program.symbols.size; i++) {
     const SymbolDef& symbol = program.symbols[i];
     for (uint32_t k = 0; k < instruction.output_count; k++) {
-      if (symbol.measured_by != instruction.outputs[k]) continue;
+      if (symbol.resolved_by != instruction.outputs[k]) continue;
       const int64_t found = found_by(*s, index, k, i - program.free_symbols);
       const int64_t most = symbol.bound >= 0 ? symbol.bound : m.dim_values[-1 - symbol.bound];
       if (found < 0 || found > most) {
-        const Status status =
-            stop(detail, Code::kDimensionOutOfBounds, "run: a measured size is beyond its bound",
-                 index, uint64_t(most), uint64_t(found));
+        const Status status = stop(detail, Code::kDimensionOutOfBounds,
+                                   "run: a data-dependent size is beyond its bound", index,
+                                   uint64_t(most), uint64_t(found));
         name_error(detail, symbol.name);
         return status;
       }
-      m.measured[i - program.free_symbols] = found;
+      m.sizes[i - program.free_symbols] = found;
     }
   }
   INGOT_TRY(evaluate(*s, detail));
@@ -192,7 +192,7 @@ Status after(void* user, uint32_t index, ErrorDetail* detail) {
   for (uint32_t k = 0; k < instruction.output_count; k++) {  // as many as were found
     const int32_t v = instruction.outputs[k];
     uint64_t bytes = 0;
-    if (v < 0 || !program.values[size_t(v)].is_measured) continue;
+    if (v < 0 || !program.values[size_t(v)].is_data_dependent) continue;
     written(*s, v) = value_storage(program, bound, v, &bytes) ? bytes : 0;
   }
   return {};
@@ -200,33 +200,33 @@ Status after(void* user, uint32_t index, ErrorDetail* detail) {
 
 }  // namespace
 
-MeasureHook measure_hook(RunSession* session) {
-  if (!session->tables.measuring.measured) return {};
+ResolveHook resolve_hook(RunSession* session) {
+  if (!session->tables.resolved.sizes) return {};
   return {session, before, after};
 }
 
-void begin_measuring(RunSession* s) {
-  if (!s->tables.measuring.measured) return;
+void begin_resolving(RunSession* s) {
+  if (!s->tables.resolved.sizes) return;
   const ProgramDef& program = s->model->program;
   for (size_t i = program.free_symbols; i < program.symbols.size; i++)
-    s->tables.measuring.measured[i - program.free_symbols] = -1;
-  std::memset(s->tables.measuring.written, 0, program.values.size * sizeof(uint64_t));
+    s->tables.resolved.sizes[i - program.free_symbols] = -1;
+  std::memset(s->tables.resolved.written, 0, program.values.size * sizeof(uint64_t));
   (void)evaluate(*s, nullptr);  // as when it was bound
 }
 
-Status read_measured(RunSession* s, ErrorDetail* detail) {
+Status read_resolved(RunSession* s, ErrorDetail* detail) {
   if (!s->tables.found) return {};
   const Span<const InstructionDef> instructions = s->model->program.instructions;
   for (uint32_t i = 0; i < instructions.size; i++)
-    if (instructions[i].measures) INGOT_TRY(after(s, i, detail));
+    if (instructions[i].resolves) INGOT_TRY(after(s, i, detail));
   return {};
 }
 
-Status show_measured(RunSession* s, ErrorDetail* detail) {
-  if (!s->tables.measuring.measured) return {};
+Status show_resolved(RunSession* s, ErrorDetail* detail) {
+  if (!s->tables.resolved.sizes) return {};
   for (size_t i = 0; i < s->model->program.outputs.size; i++) {
     Port& port = s->tables.outputs[i];
-    if (!s->model->program.values[size_t(port.value)].is_measured) continue;
+    if (!s->model->program.values[size_t(port.value)].is_data_dependent) continue;
     uint64_t bytes, have;
     TensorType type;
     if (!type_written(*s, port.value, &bytes, &have, &type))
@@ -242,8 +242,8 @@ Status show_measured(RunSession* s, ErrorDetail* detail) {
   return {};
 }
 
-Status type_measured(const RunSession& s, int32_t value, TensorType* type, ErrorDetail* detail) {
-  if (!s.model->program.values[size_t(value)].is_measured) return {};
+Status type_resolved(const RunSession& s, int32_t value, TensorType* type, ErrorDetail* detail) {
+  if (!s.model->program.values[size_t(value)].is_data_dependent) return {};
   uint64_t bytes, have;
   if (type_written(s, value, &bytes, &have, type)) return {};
   return refuse_growth(s, Code::kWrongState, value, kNoInstruction, bytes, have, detail);

@@ -1,6 +1,6 @@
-// Sizes that only the data tells: every operator behind them sees what was measured, outputs show
+// Sizes that only the data tells: every operator behind them sees what was found, outputs show
 // it, nothing moves; what a file or the data gets wrong is a named error and the session goes on.
-#include "runtime/op/measured.h"
+#include "runtime/op/data_dependent.h"
 
 #include <doctest/doctest.h>
 
@@ -17,9 +17,9 @@ struct Network {
   int32_t x = -1, found = -1, count = -1;
 };
 
-void measure(cast::ProgramSpec* p, const char* name, int32_t by, Dim bound) {
+void resolve_by(cast::ProgramSpec* p, const char* name, int32_t by, Dim bound) {
   for (cast::SymbolSpec& symbol : p->symbols)
-    if (symbol.name == name) symbol.low = 0, symbol.measured_by = by, symbol.bound = bound;
+    if (symbol.name == name) symbol.low = 0, symbol.resolved_by = by, symbol.bound = bound;
 }
 
 /// found [1, n] = NonZero(x [extent]); the extent is 12, or a free symbol.
@@ -33,7 +33,7 @@ Network finding(bool free_extent = false) {
   net.x = p.add_value(input("x", {net.x_extent}));
   net.found = p.add_value(activation("found", {1, net.n}, DType::kI64));
   net.count = p.add_value(activation("count", {}, DType::kI64));
-  measure(&p, "n", net.count, net.x_extent);
+  resolve_by(&p, "n", net.count, net.x_extent);
   p.add_instruction(NonZeroAttributes(), {net.x}, {net.found, net.count});
   return net;
 }
@@ -91,7 +91,8 @@ Code open_code(const cast::FileSpec& file) {
 
 }  // namespace
 
-TEST_CASE("measured: every number of elements, on every device, with values kept and ports bound") {
+TEST_CASE(
+    "data-dependent: every number of elements, on every device, with values kept and ports bound") {
   FileBytes bytes(packing_network());
   const Model model = open_bytes_or_fail(bytes);
   CHECK(model.summary().symbol_count == 0);  // nothing to bind
@@ -102,7 +103,7 @@ TEST_CASE("measured: every number of elements, on every device, with values kept
       options.flags = flags;
       auto session = model.session(options);
       REQUIRE_MESSAGE(session.ok(), session.error().text());
-      CHECK(session->output("y")->dims[0] == 12);  // the bound, before anything was measured
+      CHECK(session->output("y")->dims[0] == 12);  // the bound, before anything was found
       for (uint32_t pattern = 0; pattern < 4096; pattern += 7)
         check_packed(*session, sparse(12, pattern));
       check_packed(*session, sparse(12, 0));
@@ -129,7 +130,7 @@ TEST_CASE("measured: every number of elements, on every device, with values kept
   CHECK(session->bind_output(0, small).error().code == INGOT_SHAPE_MISMATCH);
 }
 
-TEST_CASE("measured: with a free extent, bound and bound again") {
+TEST_CASE("data-dependent: with a free extent, bound and bound again") {
   FileBytes bytes(packing_network(true));
   const Model model = open_bytes_or_fail(bytes);
   CHECK(model.summary().symbol_count == 1);
@@ -146,19 +147,19 @@ TEST_CASE("measured: with a free extent, bound and bound again") {
   const ingot_binding n = {"n", 4};
   options.bindings = &n;
   options.binding_count = 1;
-  CHECK(model.session(options).error().code == INGOT_NOT_FOUND);  // is measured, not bound
+  CHECK(model.session(options).error().code == INGOT_NOT_FOUND);  // is found, not bound
 }
 
-TEST_CASE("measured: what the data gets wrong is named, and the session goes on") {
+TEST_CASE("data-dependent: what the data gets wrong is named, and the session goes on") {
   Network net = finding();
   cast::ProgramSpec& p = net.file.program;
   const Dim m = p.add_symbol("m", 0, 0);
   const int32_t other = p.add_value(input("k", {}, DType::kI64));
-  const int32_t k = p.add_value(activation("k measured", {}, DType::kI64));
+  const int32_t k = p.add_value(activation("k found", {}, DType::kI64));
   ElementwiseAttributes same;
   same.compute = ComputeType::kI64;
   p.add_instruction(same, {other}, {k});
-  measure(&p, "m", k, 12);
+  resolve_by(&p, "m", k, 12);
   const int32_t where = p.add_value(view_of(activation("where", {net.n}, DType::kI64), net.found));
   const int32_t picked = p.add_value(activation("picked", {net.n}));
   const int32_t top = p.add_value(activation("top", {m}));
@@ -193,7 +194,7 @@ TEST_CASE("measured: what the data gets wrong is named, and the session goes on"
   CHECK(session->output("y")->dims[0] == 3);
 }
 
-TEST_CASE("measured: an extent that grows as less is measured never leaves what was planned") {
+TEST_CASE("data-dependent: an extent that grows as less is found never leaves what was planned") {
   Network net = finding();
   cast::ProgramSpec& p = net.file.program;
   // 8 at the bound, 20 when nothing is found
@@ -257,7 +258,7 @@ cast::FileSpec longer_view(Reader reader) {
   same.compute = ComputeType::kI64;
   const int32_t k = p.add_value(activation("k", {}, DType::kI64));
   p.add_instruction(same, {p.add_value(input("asked", {}, DType::kI64))}, {k});
-  measure(&p, "m", k, 12);
+  resolve_by(&p, "m", k, 12);
   const bool is_output = reader != Reader::kView;
   const cast::ValueSpec part =
       is_output ? output("part", {m}, DType::kI64) : activation("part", {m}, DType::kI64);
@@ -270,7 +271,7 @@ cast::FileSpec longer_view(Reader reader) {
 
 }  // namespace
 
-TEST_CASE("measured: memory that nobody wrote reaches no output, whatever the arena held") {
+TEST_CASE("data-dependent: memory that nobody wrote reaches no output, whatever the arena held") {
   for (const Reader reader : {Reader::kView, Reader::kOutput}) {
     FileBytes bytes(longer_view(reader));
     const Model model = open_bytes_or_fail(bytes);
@@ -292,7 +293,7 @@ TEST_CASE("measured: memory that nobody wrote reaches no output, whatever the ar
   }
 }
 
-TEST_CASE("measured: a kept value has the extents that were found, not those of its bound") {
+TEST_CASE("data-dependent: a kept value has the extents that were found, not those of its bound") {
   FileBytes bytes(packing_network());
   const Model model = open_bytes_or_fail(bytes);
   ingot_session_options options = session_options();
@@ -308,7 +309,7 @@ TEST_CASE("measured: a kept value has the extents that were found, not those of 
   CHECK(tensor.dims[1] == 2);
 }
 
-TEST_CASE("measured: an older reader, or a file without the feature's name, is told so") {
+TEST_CASE("data-dependent: an older reader, or a file without the feature's name, is told so") {
   cast::FileSpec file = packing_network();
   file.program.required_features = {"measured", "tomorrow"};
   CHECK(open_code(file) == Code::kUnsupportedFeature);

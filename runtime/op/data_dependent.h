@@ -1,6 +1,6 @@
-// runtime/op/measured.h - operators whose results are as large as the data makes them. Memory is
-// planned for the most; the last output is the number found, an i64 scalar that a symbol is
-// measured by. Results are written as if the extent that it measures were that number: dense, with
+// runtime/op/data_dependent.h - operators whose results are as large as the data makes them. Memory
+// is planned for the most; the last output is the number found, an i64 scalar that a symbol is
+// resolved by. Results are written as if that symbol's extent were that number: dense, with
 // nothing between rows. What lies behind them is left as it was.
 //
 // NonZero   x [...] -> 0 y i64 [rank, n], 1 n. Coordinates of the elements that are not zero (NaN

@@ -1,11 +1,11 @@
-#include "runtime/op/measured.h"
+#include "runtime/op/data_dependent.h"
 #include "tests/format/refuse_table.h"
 
 namespace ingot::test {
 namespace {
 
 /// found [1, n], n <- NonZero(x [6]); where [n] views it; y [n] = x[where].
-cast::FileSpec measuring() {
+cast::FileSpec data_dependent() {
   cast::FileSpec f;
   f.segment_alignment = 16;
   ProgramSpec& p = f.program;
@@ -17,7 +17,7 @@ cast::FileSpec measuring() {
   p.add_value(view_of(activation("where", {n}, DType::kI64), 1));  // 3
   p.add_value(output("y", {n}));                                   // 4
   p.add_value(activation("tiled", {n}));                           // 5
-  p.symbols[0].measured_by = 2;
+  p.symbols[0].resolved_by = 2;
   p.symbols[0].bound = 6;
   p.add_instruction(NonZeroAttributes(), {0}, {1, 2});
   p.add_instruction(GatherAttributes(), {0, 3}, {4});
@@ -27,14 +27,14 @@ cast::FileSpec measuring() {
 }
 
 /// One operator, its last output the number found; -1 in the outputs' dims is the symbol that it
-/// measures.
+/// resolves.
 cast::FileSpec finding(cast::Attributes attributes, std::vector<cast::ValueSpec> inputs,
                        std::vector<cast::ValueSpec> outputs, Dim bound) {
   cast::FileSpec f = one_instruction(std::move(attributes), std::move(inputs), std::move(outputs));
   ProgramSpec& p = f.program;
   p.required_features = {"measured"};
   p.add_symbol("found", 0, 0);
-  p.symbols[0].measured_by = int32_t(p.values.size() - 1);
+  p.symbols[0].resolved_by = int32_t(p.values.size() - 1);
   p.symbols[0].bound = bound;
   return f;
 }
@@ -43,7 +43,7 @@ void set_bound(RefuseTable* t, const char* name, Dim bound) {
   t->spec(name, [bound](ProgramSpec& p) { p.symbols[0].bound = bound; });
 }
 
-/// A symbol of the same bound that another value measures, in place of the operator's own.
+/// A symbol of the same bound that another value resolves, in place of the operator's own.
 void other_symbol(ProgramSpec* p, size_t value, size_t dim) {
   ElementwiseAttributes copy;
   copy.compute = ComputeType::kI64;
@@ -51,7 +51,7 @@ void other_symbol(ProgramSpec* p, size_t value, size_t dim) {
   const int32_t other = p->add_value(activation("other", {}, DType::kI64));
   p->add_instruction(copy, {asked}, {other});
   p->values[value].dims[dim] = p->add_symbol("other", 0, 0);
-  p->symbols[1].measured_by = other;
+  p->symbols[1].resolved_by = other;
   p->symbols[1].bound = p->symbols[0].bound;
 }
 
@@ -111,25 +111,26 @@ void add_operators(RefuseTable* t) {
 
 }  // namespace
 
-void add_measured_cases(RefuseTable* t) {
-  t->base("measured", measuring);
-  t->spec("by_no_value", [](ProgramSpec& p) { p.symbols[0].measured_by = 6; });
-  t->spec("by_a_vector", [](ProgramSpec& p) { p.symbols[0].measured_by = 3; });
+void add_data_dependent_cases(RefuseTable* t) {
+  t->base("data_dependent", data_dependent);
+  t->spec("by_no_value", [](ProgramSpec& p) { p.symbols[0].resolved_by = 6; });
+  t->spec("by_a_vector", [](ProgramSpec& p) { p.symbols[0].resolved_by = 3; });
   t->spec("by_an_input", [](ProgramSpec& p) {
-    p.values[0].dims = {}, p.values[0].dtype = DType::kI64, p.symbols[0].measured_by = 0;
+    p.values[0].dims = {}, p.values[0].dtype = DType::kI64, p.symbols[0].resolved_by = 0;
   });
   t->spec("by_what_nobody_writes", [](ProgramSpec& p) {
     p.values.push_back(activation("silent", {}, DType::kI64));
-    p.symbols[0].measured_by = 6;
+    p.symbols[0].resolved_by = 6;
   });
   t->spec("before_a_free_symbol", [](ProgramSpec& p) { p.symbols.push_back({"free", 1, 8}); });
   t->spec("bound_of_itself", [](ProgramSpec& p) { p.symbols[0].bound = -1; });
   t->spec("bound_beyond", [](ProgramSpec& p) { p.symbols[0].bound = -9; });
   t->spec("bound_huge", [](ProgramSpec& p) { p.symbols[0].bound = INT64_MAX; });
   t->spec("bound_too_small", [](ProgramSpec& p) { p.symbols[0].bound = 5; });
-  t->spec("input_of_measured_extents", [](ProgramSpec& p) { p.values[0].dims = {-1}; });
-  t->spec("row_stride_of_measured_extents", [](ProgramSpec& p) { p.values[5].row_stride = 7; });
-  t->spec("view_that_is_not_measured", [](ProgramSpec& p) { p.values[3].dims = {6}; });
+  t->spec("input_of_data_dependent_extents", [](ProgramSpec& p) { p.values[0].dims = {-1}; });
+  t->spec("row_stride_of_data_dependent_extents",
+          [](ProgramSpec& p) { p.values[5].row_stride = 7; });
+  t->spec("view_that_is_static", [](ProgramSpec& p) { p.values[3].dims = {6}; });
   t->spec("view_at_an_offset", [](ProgramSpec& p) { p.values[3].alias_offset = 1; });
   add_operators(t);
 }
