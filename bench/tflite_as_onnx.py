@@ -72,7 +72,7 @@ class Writer:
         self.nodes.append(helper.make_node(kind, inputs, [output], name=output, **attributes))
         return output
 
-    def picture(self, index):
+    def image(self, index):
         """The NCHW form of a tensor; the first time, behind a transposition."""
         if index not in self.nchw:
             self.nchw[index] = self.add(
@@ -91,12 +91,12 @@ class Writer:
             self.add("Transpose", [self.nchw[index]], f"t{index}", perm=[0, 2, 3, 1])
         return f"t{index}"
 
-    def finish(self, name, output, activation, is_picture):
+    def finish(self, name, output, activation, is_image):
         """The fused activation, and the name of the result."""
         kind = ACTIVATIONS.get(activation, "?")
         if kind == "?":
             raise NotTaken(f"fused activation {activation}")
-        final = f"t{output}_nchw" if is_picture else f"t{output}"
+        final = f"t{output}_nchw" if is_image else f"t{output}"
         last = self.nodes[-1]
         if kind:
             last.output[0] = name
@@ -107,7 +107,7 @@ class Writer:
                 self.add(kind, [name], final)
         else:
             last.output[0] = final
-        if is_picture:
+        if is_image:
             self.nchw[output] = final
 
     def convolution(self, op, depthwise):
@@ -118,7 +118,7 @@ class Writer:
         )  # [1,kh,kw,C] or [O,kh,kw,C]
         extents, kernel = self.shape(x)[1:3], list(weights.shape[2:])
         strides, dilations = [o.strideH, o.strideW], [o.dilationHFactor, o.dilationWFactor]
-        inputs = [self.picture(x), self.weight(weights, f"w{w}")] + [
+        inputs = [self.image(x), self.weight(weights, f"w{w}")] + [
             self.weight(self.constant(b), f"w{b}") for b in bias
         ]
         out = int(op.outputs[0])
@@ -144,7 +144,7 @@ class Writer:
             kernel, strides = [o.filterHeight, o.filterWidth], [o.strideH, o.strideW]
             self.add(
                 "AveragePool",
-                [self.picture(x)],
+                [self.image(x)],
                 f"c{out}",
                 kernel_shape=kernel,
                 strides=strides,
@@ -152,13 +152,13 @@ class Writer:
             )
             self.finish(f"c{out}", out, o.fusedActivationFunction, True)
         elif kind == b.ADD:
-            pictures = len(self.shape(out)) == 4
+            images = len(self.shape(out)) == 4
             self.add(
                 "Add",
-                [self.picture(int(i)) if pictures else self.rows(int(i)) for i in op.inputs],
+                [self.image(int(i)) if images else self.rows(int(i)) for i in op.inputs],
                 f"c{out}",
             )
-            self.finish(f"c{out}", out, o.fusedActivationFunction, pictures)
+            self.finish(f"c{out}", out, o.fusedActivationFunction, images)
         elif kind == b.FULLY_CONNECTED:
             w, bias = int(op.inputs[1]), int(op.inputs[2])
             self.add(

@@ -57,7 +57,7 @@ dev_demo() {
   local cuda=-DINGOT_TESTS=ON
   [ "$check" = --check ] || cuda=$(demo_cuda_options)
   # shellcheck disable=SC2086
-  configure_and_build gcc ingot_cli find_speech read_picture read_digits -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc $cuda
+  configure_and_build gcc ingot_cli find_speech read_image read_digits -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc $cuda
   local ingot=build/gcc/bin/ingot
   demo_say "2. Taking silero-vad and the PP-OCR models out of their packages"
   if ! demo_models silero-vad==6.2.3 || ! demo_models rapidocr-onnxruntime==1.4.4; then
@@ -89,8 +89,8 @@ with wave.open(f"{work}/recording.wav", "wb") as w:
     w.writeframes(silence + parts[0] + silence + parts[1] + silence)
 PY
   build/gcc/bin/find_speech $demo_work/vad.ingot $demo_work/recording.wav | tee $demo_work/speech.txt
-  demo_say "5. What does this picture say? (examples/ocr/sign.png)"
-  build/gcc/bin/read_picture $demo_work/det.ingot $demo_work/cls.ingot $demo_work/rec.ingot examples/ocr/sign.png | tee $demo_work/text.txt
+  demo_say "5. What does this image say? (examples/ocr/sign.png)"
+  build/gcc/bin/read_image $demo_work/det.ingot $demo_work/cls.ingot $demo_work/rec.ingot examples/ocr/sign.png | tee $demo_work/text.txt
   demo_say "6. The small reader that this project trained itself"
   demo_offline | tail -n 1 | tee $demo_work/answer.txt
   demo_say "Next"

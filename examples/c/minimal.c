@@ -49,7 +49,7 @@ static int run(const ingot_model* model, ingot_session* session) {
   for (uint32_t i = 0; i < summary.input_count; i++) {
     ingot_tensor input;
     if (ingot_session_input(session, i, &input) != INGOT_OK) return 1;
-    memset(input.data, 0, (size_t)input.bytes); /* your picture, your samples */
+    memset(input.data, 0, (size_t)input.bytes); /* your image, your samples */
   }
   if (ingot_session_run(session, &error) != INGOT_OK) return fail("run", &error);
   for (uint32_t i = 0; i < summary.output_count; i++) {

@@ -25,16 +25,16 @@ RNG = np.random.default_rng(20)
 
 
 def render(text, font, angle=0.0, shift=(0, 0), blur=0.0, size=(28, 28)):
-    picture = Image.new("L", (size[0] * 2, size[1] * 2), 0)
-    draw = ImageDraw.Draw(picture)
+    drawn = Image.new("L", (size[0] * 2, size[1] * 2), 0)
+    draw = ImageDraw.Draw(drawn)
     left, top, right, bottom = draw.textbbox((0, 0), text, font=font)
     at = (size[0] - (left + right) / 2 + shift[0], size[1] - (top + bottom) / 2 + shift[1])
     draw.text(at, text, fill=255, font=font)
-    picture = picture.rotate(angle, Image.BILINEAR).filter(ImageFilter.GaussianBlur(blur))
+    drawn = drawn.rotate(angle, Image.BILINEAR).filter(ImageFilter.GaussianBlur(blur))
     half = (size[0] // 2, size[1] // 2)
     return (
         np.asarray(
-            picture.crop((half[0], half[1], half[0] + size[0], half[1] + size[1])), np.float32
+            drawn.crop((half[0], half[1], half[0] + size[0], half[1] + size[1])), np.float32
         )
         / 255
     )

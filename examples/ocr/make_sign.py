@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws sign.png, the picture that the OCR demo reads (Pillow, DejaVu fonts)."""
+"""Draws sign.png, the image that the OCR demo reads (Pillow, DejaVu fonts)."""
 
 import pathlib
 
@@ -23,7 +23,7 @@ def main():
         draw.text(at, text, fill=(35, 44, 60), font=ImageFont.truetype(FONTS + font, size))
     wall = Image.new("RGB", (800, 480), (120, 128, 118))
     wall.paste(sign, (80, 60))
-    picture = np.asarray(
+    image = np.asarray(
         wall.rotate(2.0, Image.BICUBIC, fillcolor=(120, 128, 118)).filter(
             ImageFilter.GaussianBlur(0.6)
         ),
@@ -31,10 +31,10 @@ def main():
     )
     y, x = np.mgrid[0:480, 0:800]
     light = 0.82 + 0.22 * (x / 800) - 0.1 * (y / 480)
-    noise = np.random.default_rng(4).normal(0, 3, picture.shape)
-    picture = np.clip(picture * light[:, :, None] + noise, 0, 255).astype(np.uint8)
+    noise = np.random.default_rng(4).normal(0, 3, image.shape)
+    image = np.clip(image * light[:, :, None] + noise, 0, 255).astype(np.uint8)
     out = pathlib.Path(__file__).resolve().parent / "sign.png"
-    Image.fromarray(picture).quantize(64, dither=Image.Dither.NONE).convert("P").save(
+    Image.fromarray(image).quantize(64, dither=Image.Dither.NONE).convert("P").save(
         out, optimize=True
     )
     print(out.name, out.stat().st_size)

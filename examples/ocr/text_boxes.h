@@ -6,7 +6,7 @@
 #pragma once
 #include <vector>
 
-#include "picture.h"
+#include "image.h"
 
 struct TextBox {
   Quad quad;

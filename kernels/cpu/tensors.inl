@@ -40,7 +40,7 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kPad, "pad", &kPadContract, nullptr, tensors::pad<V>},
     {OpCode::kResize, "resize", &kResizeContract, nullptr, tensors::resize<V>},
     {OpCode::kGridSample, "grid_sample", &kGridSampleContract, nullptr, tensors::grid_sample<V>},
-    {OpCode::kPicture, "picture", &kPictureContract, nullptr, tensors::picture<V>},
+    {OpCode::kImageInput, "image_input", &kImageInputContract, nullptr, tensors::image_input<V>},
     {OpCode::kCopy, "copy", &kCopyContract, nullptr, tensors::copy<V>},
     {OpCode::kTile, "tile", &kTileContract, nullptr, tensors::tile<V>},
     {OpCode::kGather, "gather", &kGatherContract, nullptr, tensors::gather<V>},

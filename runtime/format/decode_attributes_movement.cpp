@@ -5,8 +5,8 @@
 #include "runtime/format/decode.h"
 #include "runtime/op/control.h"
 #include "runtime/op/gather.h"
+#include "runtime/op/image_input.h"
 #include "runtime/op/pad.h"
-#include "runtime/op/picture.h"
 #include "runtime/op/resize.h"
 #include "runtime/op/slice.h"
 #include "runtime/op/transpose.h"
@@ -58,21 +58,21 @@ const char* decode(const fb::Resize& from, ResizeAttributes* to) {
   return nullptr;
 }
 
-PictureArea decode(const fb::PictureArea& from) {
+ImageArea decode(const fb::ImageArea& from) {
   return {from.left(), from.top(), from.width(), from.height()};
 }
 
-const char* decode(const fb::Picture& from, PictureAttributes* to) {
-  if (uint8_t(from.format()) >= kPixelFormatCount) return "Picture.format";
+const char* decode(const fb::ImageInput& from, ImageInputAttributes* to) {
+  if (uint8_t(from.format()) >= kPixelFormatCount) return "ImageInput.format";
   if (uint8_t(from.interpolation()) > uint8_t(PixelInterpolation::kArea))
-    return "Picture.interpolation";
-  if (uint8_t(from.matrix()) > uint8_t(ColorMatrix::kBt709)) return "Picture.matrix";
-  if (uint8_t(from.siting()) > uint8_t(ChromaSiting::kCenter)) return "Picture.siting";
-  if (uint8_t(from.layout()) > 1) return "Picture.layout";
+    return "ImageInput.interpolation";
+  if (uint8_t(from.matrix()) > uint8_t(ColorMatrix::kBt709)) return "ImageInput.matrix";
+  if (uint8_t(from.siting()) > uint8_t(ChromaSiting::kCenter)) return "ImageInput.siting";
+  if (uint8_t(from.layout()) > 1) return "ImageInput.layout";
   to->channels = vector_size(from.pad());
-  if (to->channels > 3) return "Picture.pad: at most 3";
+  if (to->channels > 3) return "ImageInput.pad: at most 3";
   if (vector_size(from.scale()) != to->channels || vector_size(from.bias()) != to->channels)
-    return "Picture.scale and bias: one for each entry of pad";
+    return "ImageInput.scale and bias: one for each entry of pad";
   to->format = PixelFormat(from.format());
   to->interpolation = PixelInterpolation(from.interpolation());
   to->matrix = ColorMatrix(from.matrix());
@@ -107,8 +107,8 @@ const char* decode_movement_attributes(const fb::Instruction& i, void* to) {
     case fb::Attributes::Pad: return decode(*i.attributes_as_Pad(), new (to) PadAttributes());
     case fb::Attributes::Resize:
       return decode(*i.attributes_as_Resize(), new (to) ResizeAttributes());
-    case fb::Attributes::Picture:
-      return decode(*i.attributes_as_Picture(), new (to) PictureAttributes());
+    case fb::Attributes::ImageInput:
+      return decode(*i.attributes_as_ImageInput(), new (to) ImageInputAttributes());
     case fb::Attributes::If:
       new (to) IfAttributes{i.attributes_as_If()->then_subprogram(),
                             i.attributes_as_If()->else_subprogram()};

@@ -248,7 +248,7 @@ ProgramArrays take_arrays(Block* block, const fb::Program& program, const Progra
 /// Strings in Program.required_features that this reader honours.
 static bool is_known_feature(const char* name, ProgramDef* program) {
   if (strcmp(name, "widened") == 0) return program->widens = true;
-  if (strcmp(name, "picture") == 0) return program->has_pictures = true;
+  if (strcmp(name, "picture") == 0) return program->has_images = true;
   if (strcmp(name, "empty_rows") == 0) return program->has_empty_rows = true;
   return strcmp(name, "measured") == 0;
 }

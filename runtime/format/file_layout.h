@@ -1,5 +1,5 @@
 // runtime/format/file_layout.h - the bytes around the program. Everything is little endian;
-// schema/README.md has the picture.
+// schema/README.md has the diagram.
 #pragma once
 #include <cstdint>
 

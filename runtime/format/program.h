@@ -151,7 +151,7 @@ struct ProgramDef {
   uint32_t symbolic_attribute_count = 0;
   uint8_t precision = 0;              // of products on a GPU: GpuPrecision
   bool widens = false;                // feature "widened"
-  bool has_pictures = false;          // feature "picture"
+  bool has_images = false;            // feature "picture"
   bool has_empty_rows = false;        // feature "empty_rows"
   // of the constants that are stored smaller than the kernels want them, each at a block
   uint64_t widened_bytes = 0;

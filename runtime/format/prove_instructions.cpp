@@ -98,10 +98,10 @@ Status prove_instructions(ProgramDef* program, InstructionDef* instructions, Err
       return fail_instruction(detail, Code::kUnsupportedOperator, "instructions[].version", index,
                               i->contract->version, i->version,
                               program->program_offset + i->table_offset);
-    if (i->op == OpCode::kPicture && !program->has_pictures)
+    if (i->op == OpCode::kImageInput && !program->has_images)
       return fail_instruction(detail, Code::kMeaningInvalid,
-                              "instructions[]: Picture without the feature \"picture\"", index, 0,
-                              0, program->program_offset + i->table_offset);
+                              "instructions[]: ImageInput without the feature \"picture\"", index,
+                              0, 0, program->program_offset + i->table_offset);
     if (i->op == OpCode::kAttention && !program->has_empty_rows &&
         static_cast<const AttentionAttributes*>(i->attributes)->empty_rows != EmptyRows::kZero)
       return fail_instruction(

@@ -103,7 +103,7 @@ bool check_chain(const OpArguments& a, Violation* v) {
       !conv::check_f32(a, v))
     return false;
   if (a.inputs[0].rank != 4)
-    return refuse(v, "a chain's x is a batch of pictures", 0, 4, a.inputs[0].rank);
+    return refuse(v, "a chain's x is a batch of images", 0, 4, a.inputs[0].rank);
   conv::Extents stages[kMaxChainStages];
   if (!check_stages(a, stages, v)) return false;
   const conv::Extents& last = stages[t.stage_count - 1];
@@ -127,7 +127,7 @@ uint32_t chain_in_place(const OpArguments& a) {
   return residual && rules::overlays(*residual, a.outputs[0]) ? 1u << at : 0u;
 }
 
-/// Rings grow with the picture; bands of a stage do not always.
+/// Rings grow with the image; bands of a stage do not always.
 ScratchNeed chain_scratch_bound(const OpArguments& a, int) {
   const ChainAttributes& t = a.as<ChainAttributes>();
   conv::Extents stages[kMaxChainStages];

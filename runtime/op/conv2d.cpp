@@ -52,9 +52,8 @@ bool check_stage(const Conv2dAttributes& t, const TensorType& w, int w_operand,
     return false;
   if (!output_extent(e->h, t.pad_top, t.pad_bottom, t.kernel_h, t.stride_h, t.dilation_h, &e->oh) ||
       !output_extent(e->w, t.pad_left, t.pad_right, t.kernel_w, t.stride_w, t.dilation_w, &e->ow))
-    return refuse(v, "the window fits the padded picture", Violation::kAttribute, window_h(t),
-                  e->h);
-  if ((e->h == 0 || e->w == 0) && e->n != 0) return refuse(v, "a picture has pixels", 0, 1, 0);
+    return refuse(v, "the window fits the padded image", Violation::kAttribute, window_h(t), e->h);
+  if ((e->h == 0 || e->w == 0) && e->n != 0) return refuse(v, "an image has pixels", 0, 1, 0);
   if (w.rank != 4)
     return refuse(v, "conv2d's weights are [O, kernel_h, kernel_w, C / groups]", w_operand, 4,
                   w.rank);
@@ -133,7 +132,7 @@ bool check_conv2d(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kConv2dContract, {0x3u, 1u, 0x6u}, v) || !conv::check_f32(a, v))
     return false;
   if (a.inputs[0].rank != 4)
-    return rules::refuse(v, "conv2d's x is a batch of pictures", 0, 4, a.inputs[0].rank);
+    return rules::refuse(v, "conv2d's x is a batch of images", 0, 4, a.inputs[0].rank);
   const Conv2dAttributes& t = a.as<Conv2dAttributes>();
   const TensorType& y = a.outputs[0];
   conv::Extents e = conv::extents(t, a.inputs[0], y);

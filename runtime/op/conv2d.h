@@ -1,4 +1,4 @@
-// runtime/op/conv2d.h - convolution of NHWC pictures, and band-fused chains of them.
+// runtime/op/conv2d.h - convolution of NHWC images, and band-fused chains of them.
 // Operands  x [N,H,W,C] (or [N,C,H,W] when input_layout is kNchw), w, [bias], [residual] -> y
 //           [N,OH,OW,O].
 // Weights   direct: panels16 over [O,kh,kw,C]; winograd_f43: that packing over [O,3,3,C];
@@ -7,7 +7,7 @@
 // Bias      vector16 over [O] (dense for the oracle), absent: zero. 1-D convolutions have H =
 //           kernel_h = 1.
 // Order     direct, grouped, depthwise: one chain of fma per output, starting from the bias, over
-//           (kh, kw, c); taps outside the picture contribute fma(0, w, acc) or are left out, which
+//           (kh, kw, c); taps outside the image contribute fma(0, w, acc) or are left out, which
 //           is the same unless w is not finite. winograd_f43: F(4x4,3x3) as in
 //           kernels/cpu/conv2d/winograd.inl.
 // Epilogue  residual_first ? act(sum + residual) : act(sum) + residual.

@@ -94,7 +94,7 @@ bool direct_scratch_bound(const Conv2dAttributes& t, const Extents& e, int64_t c
   if (!copies) return true;
   const int64_t tall = window_h(t), wide = window_w(t);
   // A band holds what fits, or one row of the fewest columns that it is cut into; and never more
-  // than the whole picture.
+  // than the whole image.
   int64_t columns = (2 * kTileGrain - 1) * int64_t(t.stride_w) + wide;
   const int64_t all_rows = (e.oh - 1) * int64_t(t.stride_h) + tall,
                 all_columns = (e.ow - 1) * int64_t(t.stride_w) + wide;

@@ -32,7 +32,7 @@ Extents extents(const Conv2dAttributes& t, const TensorType& x, const TensorType
 int64_t window_h(const Conv2dAttributes& t);
 int64_t window_w(const Conv2dAttributes& t);
 
-/// The input is copied where windows leave the picture or channels do not lie together.
+/// The input is copied where windows leave the image or channels do not lie together.
 bool needs_band(const Conv2dAttributes& t);
 
 /// Output rows and columns of one band at most, and the input rows, columns and elements that a
@@ -49,7 +49,7 @@ uint64_t segment_bytes(const Conv2dAttributes& t);
 
 /// Strides of V [36][block][row] and M [36][block][32], both padded off powers of two.
 struct WinogradBlocks {
-  int64_t tiles_h = 0, tiles_w = 0, tiles = 0;  // tiles of one picture, 4 x 4 outputs each
+  int64_t tiles_h = 0, tiles_w = 0, tiles = 0;  // tiles of one image, 4 x 4 outputs each
   int64_t total = 0;                            // of the batch
   int64_t block = 0;                            // tiles transformed at a time
   // few tiles: threads share V and split the output channels
@@ -71,7 +71,7 @@ bool stage_copies(const Conv2dAttributes& t, int stage);
 bool direct_scratch(const Conv2dAttributes& t, const Extents& e, int64_t channels, bool copies,
                     uint64_t* bytes);
 
-/// At least direct_scratch() of these extents and of all smaller ones: a narrower picture may fill
+/// At least direct_scratch() of these extents and of all smaller ones: a narrower image may fill
 /// the band better.
 bool direct_scratch_bound(const Conv2dAttributes& t, const Extents& e, int64_t channels,
                           bool copies, uint64_t* bytes);

@@ -21,7 +21,7 @@ bool check_window(const WindowAttributes& window, Violation* violation);
 /// An activation that an epilogue may apply.
 bool check_epilogue(const ActivationSpec& activation, Violation* violation);
 
-/// Extent of the output of one dimension; false where the window is larger than the padded picture.
+/// Extent of the output of one dimension; false where the window is larger than the padded image.
 bool output_extent(int64_t in, uint32_t before, uint32_t after, uint32_t kernel, uint32_t stride,
                    uint32_t dilation, int64_t* out);
 

@@ -42,7 +42,7 @@ bool check_conv_transpose2d(const OpArguments& a, Violation* v) {
   const TensorType &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
   if (!conv::check_window(conv::window_of(t), v) || !conv::check_epilogue(t.activation, v))
     return false;
-  if (x.rank != 4) return refuse(v, "conv_transpose2d's x is a batch of pictures", 0, 4, x.rank);
+  if (x.rank != 4) return refuse(v, "conv_transpose2d's x is a batch of images", 0, 4, x.rank);
   if (y.rank != 4)
     return refuse(v, "conv_transpose2d's y is [N,OH,OW,O]", rules::output(0), 4, y.rank);
   if (w.rank != 4)

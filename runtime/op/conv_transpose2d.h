@@ -1,4 +1,4 @@
-// runtime/op/conv_transpose2d.h - transposed convolution of NHWC pictures.
+// runtime/op/conv_transpose2d.h - transposed convolution of NHWC images.
 // Operands  x [N,H,W,C], w, [bias] -> y [N,OH,OW,O]; w is panels16 (vector16 bias) over [O,kh,kw,C]
 //           for groups == 1, dense [O,kh,kw,C/groups] otherwise and for the oracle.
 // Order     per output one chain of fma from the bias over (ky, kx, c) of the taps that reach it,

@@ -6,7 +6,7 @@
 
 namespace ingot::conv {
 
-/// Input columns beside the picture that some tap asks for, and the output rows worked on at a
+/// Input columns beside the image that some tap asks for, and the output rows worked on at a
 /// time.
 struct TransposeBand {
   int64_t left = 0, right = 0;  // zero columns

@@ -55,7 +55,7 @@ bool check_normalize(const OpArguments& a, Violation* v) {
   return check_parameter(a, 1, elements, v) && check_parameter(a, 2, elements, v);
 }
 
-/// instance, group: mean and inverse deviation of each channel of a picture. layer, rms of f16 and
+/// instance, group: mean and inverse deviation of each channel of an image. layer, rms of f16 and
 /// bf16: a row, scale and bias as floats.
 ScratchNeed normalize_scratch(const OpArguments& a, int) {
   const TensorType& x = a.inputs[0];

@@ -17,14 +17,14 @@ bool check_pool2d(const OpArguments& a, Violation* v) {
   if (t.kind == PoolKind::kLp && t.p != 1 && t.p != 2)
     return refuse(v, "pool2d.p is 1 or 2", Violation::kAttribute, 2, t.p);
   if (!conv::check_window(conv::window_of(t), v)) return false;
-  if (x.rank != 4) return refuse(v, "pool2d's x is a batch of pictures", 0, 4, x.rank);
+  if (x.rank != 4) return refuse(v, "pool2d's x is a batch of images", 0, 4, x.rank);
   if (y.rank != 4) return refuse(v, "pool2d's y is [N,OH,OW,C]", rules::output(0), 4, y.rank);
   int64_t oh = 0, ow = 0;
   if (!conv::output_extent(x.dims[1], t.pad_top, t.pad_bottom, t.kernel_h, t.stride_h, t.dilation_h,
                            &oh) ||
       !conv::output_extent(x.dims[2], t.pad_left, t.pad_right, t.kernel_w, t.stride_w, t.dilation_w,
                            &ow))
-    return refuse(v, "the window fits the padded picture", Violation::kAttribute, t.kernel_h,
+    return refuse(v, "the window fits the padded image", Violation::kAttribute, t.kernel_h,
                   x.dims[1]);
   const int64_t want[4] = {x.dims[0], oh, ow, x.dims[3]};
   for (int i = 0; i < 4; i++)

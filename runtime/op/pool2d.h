@@ -1,7 +1,7 @@
-// runtime/op/pool2d.h - pooling of NHWC pictures: x [N,H,W,C] -> y [N,OH,OW,C]. Sums run over the
+// runtime/op/pool2d.h - pooling of NHWC images: x [N,H,W,C] -> y [N,OH,OW,C]. Sums run over the
 // window row by row, one chain. Padding is explicit; ceil_mode is expressed by larger bottom and
-// right pads; average divides by the taps inside the picture, average_include_pad by those inside
-// the picture extended by its pads.
+// right pads; average divides by the taps inside the image, average_include_pad by those inside
+// the image extended by its pads.
 #pragma once
 #include "runtime/op/contract.h"
 

@@ -65,7 +65,7 @@ def browser(arguments, page):
 
 
 def deep_network(path, blocks=260, channels=8):
-    """A picture's network with five nodes a block, two of which read the same value; no two of its
+    """An image's network with five nodes a block, two of which read the same value; no two of its
     weights are alike."""
     import numpy as np
     from onnx import TensorProto, helper, numpy_helper, save
@@ -106,7 +106,7 @@ def deep_network(path, blocks=260, channels=8):
     return len(nodes)
 
 
-def picture_size(path):
+def image_size(path):
     head = path.read_bytes()[:24]
     return struct.unpack(">II", head[16:24]) if head[:8] == b"\x89PNG\r\n\x1a\n" else (0, 0)
 
@@ -117,8 +117,8 @@ def look_at(page, clicks_nodes, nodes=0, blocks=0):
     wrong, began = [], time.monotonic()
     shot = page.with_suffix(".png")
     ran = browser(["--window-size=1200,1400", f"--screenshot={shot}"], page)
-    if not shot.exists() or picture_size(shot) != (1200, 1400) or shot.stat().st_size < 15000:
-        wrong.append(f"no picture, or an empty one: {ran.stderr[-300:]}")
+    if not shot.exists() or image_size(shot) != (1200, 1400) or shot.stat().st_size < 15000:
+        wrong.append(f"no image, or an empty one: {ran.stderr[-300:]}")
     wrong += [
         line
         for line in ran.stderr.splitlines()
@@ -163,7 +163,7 @@ def main():
     global PROGRAM
     parser = argparse.ArgumentParser()
     parser.add_argument("--ingot", required=True)
-    parser.add_argument("--keep", help="leave pages and pictures in this folder")
+    parser.add_argument("--keep", help="leave pages and images in this folder")
     arguments = parser.parse_args()
     PROGRAM = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if not PROGRAM:

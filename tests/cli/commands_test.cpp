@@ -152,7 +152,7 @@ TEST_CASE("run: an answer comes back as numpy would read it, on any threads and 
 TEST_CASE(
     "run: --dump writes tensors of the source as the source has them, and check compares them") {
   const Folder folder;
-  const std::string model = cast(folder, "picture"), inputs = data("picture.npz"),
+  const std::string model = cast(folder, "image"), inputs = data("image.npz"),
                     out = folder / "out.npz";
   const auto golden = ingot::host::read_npz(inputs);
   const auto dumped = [&](const std::string& which) {

@@ -164,12 +164,12 @@ with open(os.path.join(here, "external_outside.onnx"), "wb") as f:
 with open(os.path.join(here, "truncated.onnx"), "wb") as f:
     f.write(linear[: len(linear) * 2 // 3])
 
-# A picture whose intermediates stay: the program computes them channels last, c and p are channels
+# An image whose intermediates stay: the program computes them channels last, c and p are channels
 # first here.
-picture = rng.integers(-3, 4, (1, 3, 6, 4)).astype("f4")
+image = rng.integers(-3, 4, (1, 3, 6, 4)).astype("f4")
 taps = rng.integers(-2, 3, (5, 3, 3, 3)).astype("f4")
 save(
-    "picture",
+    "image",
     [
         helper.make_node("Conv", ["x", "taps"], ["c"], pads=[1, 1, 1, 1]),
         helper.make_node("MaxPool", ["c"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
@@ -180,7 +180,7 @@ save(
     [value("y", F, [1, 5, 1, 1]), value("m", F, [1, 5, 1, 1])],
     [("taps", taps)],
 )
-padded = np.pad(picture, ((0, 0), (0, 0), (1, 1), (1, 1)))
+padded = np.pad(image, ((0, 0), (0, 0), (1, 1), (1, 1)))
 c = sum(
     np.einsum("oi,nihw->nohw", taps[:, :, i, j], padded[:, :, i : i + 6, j : j + 4])
     for i in range(3)
@@ -188,8 +188,8 @@ c = sum(
 )
 p = c.reshape(1, 5, 3, 2, 2, 2).max((3, 5))
 golden(
-    "picture",
-    in__x=picture,
+    "image",
+    in__x=image,
     out__y=p.max((2, 3), keepdims=True),
     out__m=c.mean((2, 3), keepdims=True),
     mid__c=c,

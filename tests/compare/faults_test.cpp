@@ -189,7 +189,7 @@ bool other_indices(graph::Model& model) {
 }  // namespace
 
 TEST_CASE("compare: nothing diverges where nothing is wrong") {
-  for (const char* network : {"picture", "rows"}) {
+  for (const char* network : {"image", "rows"}) {
     CAPTURE(network);
     const cli::DivergenceAnswer a = cli::find_divergence(question(network));
     INFO(described(a));
@@ -226,72 +226,68 @@ TEST_CASE("compare: a wrong pass is named with the node that it changed") {
   };
   const GraphFault faults[] = {
       {"the folded shift has the wrong sign",
-       "picture",
+       "image",
        "fold affine",
        {"norm1", "conv1"},
        floats("Conv2d", "norm1", 2, negate)},
       {"one channel's factor is wrong",
-       "picture",
+       "image",
        "fold affine",
        {"norm1", "conv1"},
        floats("Conv2d", "norm1", 1, scale_first)},
       {"the folded activation is dropped",
-       "picture",
+       "image",
        "fold activation",
        {"relu1", "norm1", "conv1"},
        drop_activation},
       {"the folded clip has another bound",
-       "picture",
+       "image",
        "fold activation",
        {"clip1", "depth1"},
        set("Conv2d", "clip1", "activation_beta", 0.5)},
       {"the folded padding is on one side",
-       "picture",
+       "image",
        "fold padding",
        {"depth1", "pad1"},
        move_padding},
-      {"two axes of a transpose are swapped",
-       "picture",
-       "choose layout",
-       {"turned"},
-       swap_last_axes},
+      {"two axes of a transpose are swapped", "image", "choose layout", {"turned"}, swap_last_axes},
       {"softmax goes along another axis",
-       "picture",
+       "image",
        "canonicalise",
        {"chance"},
        set("Softmax", "chance", "axis", int64_t(0))},
       {"the weights are not transposed",
-       "picture",
+       "image",
        "canonicalise",
        {"dense"},
        floats("Linear", "dense", 1, transpose32)},
       {"the residual is dropped",
-       "picture",
+       "image",
        "fold residual",
        {"sum2", "conv2", "relu2"},
        drop_residual},
       {"operands of a fused difference are swapped",
-       "picture",
+       "image",
        "fuse elementwise",
        {"minus", "curve", "times"},
        swap_operands_of_first_step},
       {"a mean becomes a maximum",
-       "picture",
+       "image",
        "canonicalise",
        {"mean3"},
        set("Pool2d", "mean3", "kind", std::string("max"))},
       {"pixels are counted from their corners",
-       "picture",
+       "image",
        "canonicalise",
        {"large"},
        set("Resize", "large", "coordinate", std::string("asymmetric"))},
       {"SiLU is recognised with another slope",
-       "picture",
+       "image",
        "recognise activations",
        {"silu1", "gate1"},
        set("Swish", "silu1", "alpha", 2.0)},
       {"concat takes its operands in another order",
-       "picture",
+       "image",
        "canonicalise",
        {"joined"},
        swap_concat},
@@ -326,36 +322,36 @@ TEST_CASE("compare: a wrong pass is named with the node that it changed") {
 TEST_CASE("compare: a wrong import is named with its node when the golden has intermediates") {
   const GraphFault faults[] = {
       {"padding is on one side",
-       "picture",
+       "image",
        "import",
        {"conv1"},
        set("Conv", "conv1", "pads", std::vector<int64_t>{0, 0, 2, 2})},
       {"a slope is the default",
-       "picture",
+       "image",
        "import",
        {"relu2"},
        set("LeakyRelu", "relu2", "alpha", 0.01)},
       {"a transposition is ignored",
-       "picture",
+       "image",
        "import",
        {"dense"},
        set("Gemm", "dense", "transB", int64_t(0))},
       {"an axis is counted from the other end",
-       "picture",
+       "image",
        "import",
        {"chance"},
        set("Softmax", "chance", "axis", int64_t(0))},
       {"an epsilon is misread",
-       "picture",
+       "image",
        "import",
        {"norm1"},
        set("BatchNormalization", "norm1", "epsilon", 0.1)},
       {"pixels are counted from their corners",
-       "picture",
+       "image",
        "import",
        {"large"},
        set("Resize", "large", "coordinate_transformation_mode", std::string("asymmetric"))},
-      {"operands are swapped", "picture", "import", {"joined"}, swap_concat},
+      {"operands are swapped", "image", "import", {"joined"}, swap_concat},
       {"a direction is lost",
        "rows",
        "import",
@@ -376,8 +372,8 @@ TEST_CASE(
     "compare: with outputs alone a wrong import is known, and the node is among those that it can "
     "be") {
   Planted planted("import", set("LeakyRelu", "relu2", "alpha", 0.01));
-  cli::DivergenceQuestion q = question("picture");
-  q.golden = networks().outputs_golden("picture");
+  cli::DivergenceQuestion q = question("image");
+  q.golden = networks().outputs_golden("image");
   q.options.observe = planted.observer();
   const cli::DivergenceAnswer a = cli::find_divergence(q);
   CHECK(a.cause == DivergenceCause::kImport);
@@ -393,15 +389,15 @@ TEST_CASE("compare: a wrong kernel is named with the first node that it computed
     Names nodes;
   };
   const KernelFault faults[] = {
-      {"picture", "conv2d_direct_f32", {"relu1", "norm1", "conv1"}},
-      {"picture", "conv2d_depthwise_f32", {"clip1", "depth1", "pad1"}},
-      {"picture", "conv2d_winograd_f43_f32", {"relu2", "sum2", "conv2"}},
-      {"picture", "pool2d_f32", {"pool2"}},
-      {"picture", "resize", {"large"}},
-      {"picture", "elementwise", {"times", "curve", "minus"}},
-      {"picture", "linear_f32", {"dense"}},
-      {"picture", "softmax", {"chance"}},
-      {"picture", "transpose", {"turned"}},
+      {"image", "conv2d_direct_f32", {"relu1", "norm1", "conv1"}},
+      {"image", "conv2d_depthwise_f32", {"clip1", "depth1", "pad1"}},
+      {"image", "conv2d_winograd_f43_f32", {"relu2", "sum2", "conv2"}},
+      {"image", "pool2d_f32", {"pool2"}},
+      {"image", "resize", {"large"}},
+      {"image", "elementwise", {"times", "curve", "minus"}},
+      {"image", "linear_f32", {"dense"}},
+      {"image", "softmax", {"chance"}},
+      {"image", "transpose", {"turned"}},
       {"rows", "normalize", {"norm"}},
       {"rows", "linear_f32", {"queries", "query", "keys"}},
       {"rows", "matmul_f32", {"kept", "soft_scores", "scores"}},
@@ -427,9 +423,9 @@ TEST_CASE("compare: a file whose weights were packed wrongly is named with its i
     const char* op;
     Names nodes;
   };
-  const ConversionFault faults[] = {{"picture", "w1", "conv2d", {"relu1", "norm1", "conv1"}},
-                                    {"picture", "w2", "conv2d", {"relu2", "sum2", "conv2"}},
-                                    {"picture", "wf", "linear", {"dense"}},
+  const ConversionFault faults[] = {{"image", "w1", "conv2d", {"relu1", "norm1", "conv1"}},
+                                    {"image", "w2", "conv2d", {"relu2", "sum2", "conv2"}},
+                                    {"image", "wf", "linear", {"dense"}},
                                     {"rows", "r", "recurrent", {"states"}}};
   Tally tally{"conversion"};
   for (const ConversionFault& fault : faults) {

@@ -64,7 +64,7 @@ std::vector<Proto> window(const Ints& kernel, const Ints& pads, int64_t group = 
   return {attribute("kernel_shape", kernel), attribute("pads", pads), attribute("group", group)};
 }
 
-void write_picture(const std::string& path) {
+void write_image(const std::string& path) {
   Net n;
   n.graph.input("x", {1, 3, 14, 14});
   n.node("Conv", {"x", n.weights("w1", {8, 3, 3, 3}), n.weights("b1", {8})}, "conv1",
@@ -212,7 +212,7 @@ host::Array input_of(const graph::Model& model, graph::ValueId id) {
 Networks::Networks() {
   folder_ = (std::filesystem::temp_directory_path() / "ingot-compare-XXXXXX").string();
   if (!mkdtemp(folder_.data())) throw std::runtime_error("no folder for temporary files");
-  write_picture(source("picture"));
+  write_image(source("image"));
   write_rows(source("rows"));
   write_loops(source("loops"));
   write_kept(source("kept"));

@@ -6,7 +6,7 @@
 
 namespace ingot::test {
 
-/// A folder of its own with picture.onnx, rows.onnx, loops.onnx and kept.onnx (a state), gone at
+/// A folder of its own with image.onnx, rows.onnx, loops.onnx and kept.onnx (a state), gone at
 /// the end. Nodes are named after their outputs.
 class Networks {
  public:

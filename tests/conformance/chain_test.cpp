@@ -195,7 +195,7 @@ TEST_CASE("chain: the contract refuses") {
        [](ChainAttributes& t, Case&) { t.stages[0].residual_first = true; }},
       {"depthwise has a group a channel",
        [](ChainAttributes& t, Case&) { t.stages[1].groups = 4; }},
-      {"the window fits the padded picture",
+      {"the window fits the padded image",
        [](ChainAttributes& t, Case&) { t.stages[1].dilation_h = 100; }},
       {"weights' dims agree with attributes and operands",
        [](ChainAttributes& t, Case&) { t.stages[0].kernel_h = 3; }},

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/op/elementwise.h"
-#include "runtime/op/picture.h"
+#include "runtime/op/image_input.h"
 #include "runtime/op/recurrent.h"
 #include "tests/conformance/combinations.h"
 
@@ -166,11 +166,11 @@ TEST_CASE("combinations: elementwise") {
 TEST_CASE("combinations: camera frames") {
   struct Geometry {
     uint32_t width, height;
-    PictureArea source;
+    ImageArea source;
     int64_t y_width, y_height;
-    PictureArea target;
+    ImageArea target;
   };
-  Combinations all("picture", 3000, 3, 16);
+  Combinations all("image_input", 3000, 3, 16);
   const auto format = all.axis("format", kPixelFormatCount);
   const auto geometry =
       all.axis<Geometry>("geometry", {{34, 6, {0, 0, 34, 6}, 34, 6, {0, 0, 34, 6}},
@@ -191,7 +191,7 @@ TEST_CASE("combinations: camera frames") {
   const auto frames = all.axis<int64_t>("frames", {1, 2});
   const auto gap = all.axis<int64_t>("gap", {0, 6});
   const auto apart = all.axis<bool>("planes apart", {false, true});
-  PictureAttributes t;
+  ImageInputAttributes t;
   all.run([&](Case& c) {
     const Geometry& g = geometry();
     t = {};
@@ -212,7 +212,7 @@ TEST_CASE("combinations: camera frames") {
               .random(uint32_t(7 + i), 0, 255));
     }
     const int64_t deep = channels();
-    c.op = OpCode::kPicture, c.attributes = &t, c.tolerance = {2e-6, 4e-5};
+    c.op = OpCode::kImageInput, c.attributes = &t, c.tolerance = {2e-6, 4e-5};
     c.outputs = {planar() ? Tensor(DType::kF32, {frames(), deep, g.y_height, g.y_width})
                           : Tensor(DType::kF32, {frames(), g.y_height, g.y_width, deep})};
     return true;

@@ -154,7 +154,7 @@ TEST_CASE("conv2d: the contract refuses") {
        [](Conv2dAttributes& t, Case&) { t.method = kGrp, t.groups = 8; }},
       {"winograd_f43 is 3x3, stride 1, dilation 1",
        [](Conv2dAttributes& t, Case&) { t.method = kWino, t.stride_w = 2; }},
-      {"the window fits the padded picture", [](Conv2dAttributes& t, Case&) { t.dilation_h = 9; }},
+      {"the window fits the padded image", [](Conv2dAttributes& t, Case&) { t.dilation_h = 9; }},
       {"weights have the packing of their method",
        [](Conv2dAttributes& t, Case&) { t.method = kWino; }},
       {"weights' dims agree with attributes and operands",
@@ -168,7 +168,7 @@ TEST_CASE("conv2d: the contract refuses") {
        [](Conv2dAttributes&, Case& c) {
          c.outputs[0] = Tensor(DType::kF32, {1, 6, 60});
        }},
-      {"conv2d's x is a batch of pictures",
+      {"conv2d's x is a batch of images",
        [](Conv2dAttributes&, Case& c) {
          c.inputs[0] = Tensor(DType::kF32, {8, 8, 16});
        }},
@@ -186,7 +186,7 @@ TEST_CASE("conv2d: the contract refuses") {
       {"same dimensions", [](Conv2dAttributes&, Case& c) { c.inputs[3].view().dims[1] = 5; }},
       {"operand is dense",
        [](Conv2dAttributes&, Case& c) { c.inputs[0].view().packing = Packing::kPanels16; }},
-      {"a picture has pixels",
+      {"an image has pixels",
        [](Conv2dAttributes& t, Case& c) { c.inputs[0].view().dims[1] = 0, t.pad_top = 8; }},
       {"conv2d's weights are [O, kernel_h, kernel_w, C / groups]",
        [](Conv2dAttributes&, Case& c) {

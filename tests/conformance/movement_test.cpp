@@ -64,7 +64,7 @@ TEST_CASE("tile: every repetition") {
         run_case({"tile", OpCode::kTile, &t, {numbered(d, r.x, p)}, {Tensor(d, r.y, p)}, {}, {}});
 }
 
-TEST_CASE("transpose: every permutation up to rank 4, pictures, odd sizes") {
+TEST_CASE("transpose: every permutation up to rank 4, images, odd sizes") {
   for (int rank = 0; rank <= 4; rank++) {
     std::vector<uint8_t> perm = {0, 1, 2, 3};
     perm.resize(size_t(rank));
@@ -97,7 +97,7 @@ TEST_CASE("transpose: every permutation up to rank 4, pictures, odd sizes") {
     Dims y;
     for (size_t i = 0; i < r.perm.size(); i++) t.perm[i] = r.perm[i], y.push_back(r.x[r.perm[i]]);
     for (DType d : kWidths)
-      run_case({"picture", OpCode::kTranspose, &t, {numbered(d, r.x)}, {Tensor(d, y)}, {}, {}});
+      run_case({"image", OpCode::kTranspose, &t, {numbered(d, r.x)}, {Tensor(d, y)}, {}, {}});
   }
 }
 

@@ -79,8 +79,8 @@ TEST_CASE("pool2d: the contract refuses") {
       {"kernel, stride and dilation are 1 to 2^20",
        [](Pool2dAttributes& t, Case&) { t.stride_w = 0; }},
       {"pads are at most 2^20", [](Pool2dAttributes& t, Case&) { t.pad_bottom = 1u << 31; }},
-      {"the window fits the padded picture", [](Pool2dAttributes& t, Case&) { t.kernel_h = 5; }},
-      {"pool2d's x is a batch of pictures",
+      {"the window fits the padded image", [](Pool2dAttributes& t, Case&) { t.kernel_h = 5; }},
+      {"pool2d's x is a batch of images",
        [](Pool2dAttributes&, Case& c) {
          c.inputs[0] = Tensor(DType::kF32, {4, 4, 3});
        }},

@@ -102,7 +102,7 @@ const Pair kPairs[] = {
     {.name = "rows farther apart than columns", .launches = 1, .h = 60, .stride_h = 3},
     {.name = "rows of the window apart", .launches = 1, .dilation_h = 2, .pad_h = 2},
     {.name = "no pads", .launches = 1, .h = 24, .w = 22, .pad_h = 0, .pad_w = 0},
-    {.name = "tiles across pictures", .launches = 1, .h = 5, .w = 4, .batch = 20},
+    {.name = "tiles across images", .launches = 1, .h = 5, .w = 4, .batch = 20},
     {.name = "stride 2, rows that are no groups of four",
      .h = 40,
      .w = 42,

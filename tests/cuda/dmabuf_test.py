@@ -3,7 +3,7 @@
 with a pitch, is read where it lies and gives the number that `ingot run` gives for the same frame;
 frames that are none, and models that take none, are refused by name.
 
-  dmabuf_test.py --ingot BIN --example BIN --libraries DIR --network picture.onnx
+  dmabuf_test.py --ingot BIN --example BIN --libraries DIR --network image.onnx
 """
 
 import argparse
@@ -42,7 +42,7 @@ def main():
             FAKE_CUDA_REPORT=str(report),
         )
 
-        def cast(picture):
+        def cast(image):
             subprocess.run(
                 [
                     args.ingot,
@@ -50,7 +50,7 @@ def main():
                     args.network,
                     "-o",
                     work / "net.ingot",
-                    *(["--image", picture] if picture else []),
+                    *(["--image", image] if image else []),
                 ],
                 check=True,
                 stdout=subprocess.DEVNULL,

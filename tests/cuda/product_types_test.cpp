@@ -37,7 +37,7 @@ void run(Kernel kernel, const ProductParams& p, unsigned blocks, int shared, uin
 }
 
 /// A convolution with numbers of T, `kPerWord` of them in a word of k.
-struct Picture {
+struct ConvShape {
   int n, h, w, c, o, kernel, stride, pad;
   int oh() const { return (h + 2 * pad - kernel) / stride + 1; }
   int ow() const { return (w + 2 * pad - kernel) / stride + 1; }
@@ -47,7 +47,7 @@ struct Picture {
 
 /// sum over the window, in double.
 template <class T>
-double at(const Picture& q, const std::vector<T>& x, const std::vector<T>& w, int m, int o) {
+double at(const ConvShape& q, const std::vector<T>& x, const std::vector<T>& w, int m, int o) {
   const int ox = m % q.ow(), oy = m / q.ow() % q.oh(), n = m / q.ow() / q.oh();
   double sum = 0;
   for (int ky = 0; ky < q.kernel; ky++)
@@ -63,7 +63,7 @@ double at(const Picture& q, const std::vector<T>& x, const std::vector<T>& w, in
 
 /// [O][K] -> [O/16][K / kPerWord][16][kPerWord], zeros behind the last output.
 template <class T>
-std::vector<T> panels(const Picture& q, const std::vector<T>& w, int per_word) {
+std::vector<T> panels(const ConvShape& q, const std::vector<T>& w, int per_word) {
   std::vector<T> to(size_t((q.o + 15) / 16 * 16 * q.k()));
   for (int o = 0; o < q.o; o++)
     for (int k = 0; k < q.k(); k++)
@@ -72,14 +72,14 @@ std::vector<T> panels(const Picture& q, const std::vector<T>& w, int per_word) {
   return to;
 }
 
-ProductParams params(const Picture& q, const void* x, const void* w, int per_word,
+ProductParams params(const ConvShape& q, const void* x, const void* w, int per_word,
                      const float* bias, float* y) {
   ProductParams p = {};
   p.x = static_cast<const float*>(x), p.w = static_cast<const float*>(w), p.bias = bias, p.y = y;
   p.c = q.c / per_word, p.k = q.k() / per_word, p.m = q.m(), p.o = q.o,
   p.readable = (q.o + 15) / 16 * 16, p.columns = (q.o + 3) / 4 * 4;
   p.pixel_stride = p.c, p.row_stride = int64_t(q.w) * p.c, p.channel_stride = 1,
-  p.picture_stride = q.h * p.row_stride;
+  p.image_stride = q.h * p.row_stride;
   p.panel_stride = int64_t(p.k) * 16, p.n_stride = 1, p.k_stride = 16, p.y_stride = q.o;
   p.steps = (p.k + 15) / 16, p.splits = 1, p.split_steps = p.steps;
   p.h = q.h, p.width = q.w, p.oh = q.oh(), p.ow = q.ow();
@@ -96,16 +96,16 @@ std::vector<T> numbers(size_t count, int seed) {
   return v;
 }
 
-const Picture kPictures[] = {{1, 6, 7, 16, 64, 1, 1, 0},
-                             {2, 5, 6, 16, 37, 3, 1, 1},
-                             {1, 9, 9, 32, 80, 3, 2, 1},
-                             {1, 8, 9, 48, 20, 1, 1, 0}};
+const ConvShape kConvShapes[] = {{1, 6, 7, 16, 64, 1, 1, 0},
+                                 {2, 5, 6, 16, 37, 3, 1, 1},
+                                 {1, 9, 9, 32, 80, 3, 2, 1},
+                                 {1, 8, 9, 48, 20, 1, 1, 0}};
 
 }  // namespace
 
 TEST_CASE(
     "products: s8 by s8 is exact, in every order of threads and for every variant that x is read") {
-  for (const Picture& q : kPictures) {
+  for (const ConvShape& q : kConvShapes) {
     CAPTURE(q.k());
     CAPTURE(q.o);
     const auto x = numbers<int8_t>(size_t(q.n * q.h * q.w * q.c), 1),
@@ -138,7 +138,7 @@ TEST_CASE(
 }
 
 TEST_CASE("products: bf16") {
-  for (const Picture& q : kPictures) {
+  for (const ConvShape& q : kConvShapes) {
     std::vector<float> x(size_t(q.n * q.h * q.w * q.c)), w(size_t(q.o * q.k())),
         y(size_t(q.m() * q.o));
     for (size_t i = 0; i < x.size(); i++) x[i] = float(uint32_t(i * 2654435761u) >> 16) / 32768 - 1;
@@ -164,7 +164,7 @@ TEST_CASE("products: few rows times weights of s8 with a scale an output") {
     for (const int k : {64, 1000}) {
       CAPTURE(rows);
       CAPTURE(k);
-      const Picture q = {1, 1, rows, k, 37, 1, 1, 0};
+      const ConvShape q = {1, 1, rows, k, 37, 1, 1, 0};
       const auto w = numbers<int8_t>(size_t(q.o * k), 3);
       const auto whole = numbers<int8_t>(size_t(rows * k), 4);
       std::vector<float> x(whole.begin(), whole.end()), scale(size_t(q.o)), y(size_t(rows * q.o));

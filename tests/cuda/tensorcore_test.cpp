@@ -200,14 +200,14 @@ TEST_CASE("tensor cores: small and unaligned groups are the exact row's, bit for
 }
 
 TEST_CASE(
-    "tensor cores: groups of a picture that turns out unaligned make do with the scratch that was "
+    "tensor cores: groups of an image that turns out unaligned make do with the scratch that was "
     "asked for") {
   Conv2dAttributes t;
   t.kernel_h = t.kernel_w = 3, t.groups = 2, t.method = ConvMethod::kGrouped;
   Work w{OpCode::kConv2d, &t, {}, Tensor(DType::kF32, {1, 4, 5, 32})};
   w.inputs = {Tensor(DType::kF32, {1, 6, 7, 32}, 4).random(1),
               random_weights(Packing::kDense, {32, 3, 3, 16}, 2, 9 * 16).packed};
-  Tensor around(DType::kF32, {1, 6, 7, 36});  // whose channels from the second on are the picture
+  Tensor around(DType::kF32, {1, 6, 7, 36});  // whose channels from the second on are the image
   for (int64_t i = 0; i < 6 * 7 * 32; i++) around.set(i / 32 * 36 + 1 + i % 32, w.inputs[0].at(i));
   std::vector<TensorView> views = views_of(w.inputs);
   Tensor y = w.output;

@@ -8,7 +8,7 @@ one_cnn_static   a static x86-64 program that opens one file and runs it with on
 kernels (musl is not needed: glibc) one_cnn_code     of it, what is ours: text and constants of our
 objects, without the C library cli              the command line shared_library   libingot.so
 cortex_m4_code   code and constants of the bare image (from the last firmware stage), model and
-pictures apart; :digits
+images apart; :digits
                  where its network is not mnist_8 but the fake driver
 cuda_host        the back end of GPUs on the host: text and constants of ingot_cuda and of the
 plans, without device code cuda_all         device code of all architectures, packed (from the last

@@ -5,7 +5,7 @@ each extent give, without the heap.
   dynamic.py --ingot BIN --work DIR [--full] [--write FILE]
 
 Short form: a small text model made here at every length up to 32. --full: all-MiniLM-L6-v2 at every
-length up to 512, and the detector and the recogniser of rapidocr over 200 picture sizes. Each is
+length up to 512, and the detector and the recogniser of rapidocr over 200 image sizes. Each is
 cast once with its extents open, and once for every extent with --dim NAME=VALUE; Winograd is off in
 both, since a cast chooses it by extent. Answers of static casts are kept in DIR/dynamic.json, by
 the hashes of the source and of both programs, so that a run that was broken off goes on where it
@@ -114,12 +114,12 @@ def small_text_model(path, hidden=32, heads=4, words=50, most=32):
 
 
 def ocr_sizes():
-    """200 pictures for the detector, heights and widths multiples of 32, and 200 widths of a line
+    """200 images for the detector, heights and widths multiples of 32, and 200 widths of a line
     of text for the recogniser."""
-    pictures = [(32 * (1 + (7 * i) % 16), 32 * (1 + (5 * i + i // 16) % 16)) for i in range(200)]
+    images = [(32 * (1 + (7 * i) % 16), 32 * (1 + (5 * i + i // 16) % 16)) for i in range(200)]
     lines = [16 + 8 * ((13 * i) % 200) for i in range(200)]
-    assert len(set(pictures)) == len(set(lines)) == 200
-    return pictures, lines
+    assert len(set(images)) == len(set(lines)) == 200
+    return images, lines
 
 
 def open_symbols(cast, ingot):
@@ -219,12 +219,12 @@ def main():
         )
     ]
     if args.full:
-        pictures, lines = ocr_sizes()
+        images, lines = ocr_sizes()
         models += [
             (
                 "ocr_detection",
                 sources.fetch(OCR + "ch_PP-OCRv4_det_infer.onnx", work),
-                [(1, h, w) for h, w in pictures],
+                [(1, h, w) for h, w in images],
             ),
             (
                 "ocr_recognition",

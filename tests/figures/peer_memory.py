@@ -72,7 +72,7 @@ def open_litert(path):
         interpreter.allocate_tensors()
         arrays = list(inputs.values())
         for port in interpreter.get_input_details():
-            # Names differ between the two exports, and pictures are written channels last: dims say
+            # Names differ between the two exports, and images are written channels last: dims say
             # which is meant.
             fits = [a for a in arrays if sorted(a.shape) == sorted(port["shape"])]
             interpreter.set_tensor(port["index"], fits[0].reshape(port["shape"]))

@@ -1,4 +1,4 @@
-/* The model, a picture and the expected answer, as they lie in their files; run.sh gives the paths. */
+/* The model, an image and the expected answer, as they lie in their files; run.sh gives the paths. */
   .section .model, "a", %progbits
   .balign 64
   .global model_begin, model_end, input_begin, input_end, expected_begin, expected_end

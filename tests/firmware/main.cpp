@@ -1,5 +1,5 @@
 // main.cpp - a network in flash, its arena a static array, no heap, no operating system: reads one
-// picture and compares the answer.
+// image and compares the answer.
 #include <ingot/ingot.h>
 
 #include <cstdint>
@@ -91,7 +91,7 @@ int main() {
     if (magnitude > top) top = magnitude;
     if (got[i] > got[best]) best = i;
   }
-  print_number("the picture shows ", best);
+  print_number("the image shows ", best);
   print_number("arena bytes ", need.arena_bytes);
   print_number("model memory bytes ", summary.model_bytes);
   print_number("largest error, parts per million of the largest output ",

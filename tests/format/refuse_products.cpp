@@ -32,7 +32,7 @@ void add_conv2d(RefuseTable* t) {
   t->attributes<A>("layout_unknown", [](A& a) { a.input_layout = ChannelLayout(2); });
   t->attributes<A>("activation_unknown", [](A& a) { a.activation.kind = Activation(16); });
   t->attributes<A>("activation_prelu", [](A& a) { a.activation.kind = Activation::kPrelu; });
-  t->attributes<A>("window_larger_than_picture", [](A& a) { a.dilation_h = 9; });
+  t->attributes<A>("window_larger_than_image", [](A& a) { a.dilation_h = 9; });
   t->attributes<A>("depthwise_without_groups", [](A& a) { a.method = ConvMethod::kDepthwise; });
   t->dims("x_rank", 0, {4, 4, 3});
   t->dims("x_channels", 0, {1, 4, 4, 5});
@@ -200,7 +200,7 @@ void add_products(RefuseTable* t) {
   t->attributes<P>("stride_zero", [](P& a) { a.stride_h = 0; });
   t->attributes<P>("pad_huge", [](P& a) { a.pad_left = 0x80000000u; });
   t->attributes<P>("p_three", [](P& a) { a.kind = PoolKind::kLp, a.p = 3; });
-  t->attributes<P>("window_larger_than_picture", [](P& a) { a.kernel_h = 9; });
+  t->attributes<P>("window_larger_than_image", [](P& a) { a.kernel_h = 9; });
   t->dims("x_rank", 0, {4, 4, 3});
   t->dims("y_height", 1, {1, 3, 2, 3});
   t->dims("y_channels", 1, {1, 2, 2, 4});

@@ -143,7 +143,7 @@ const RefuseTable& refuse_table() {
     t.kind("data_dependent");
     add_data_dependent_cases(&t);
     t.kind("images");
-    add_picture_cases(&t);
+    add_image_cases(&t);
     t.kind("files");
     add_file_cases(&t);
     return t;

@@ -77,7 +77,7 @@ void add_movement_cases(RefuseTable* table);  // gather, slice, pad, resize and 
 void add_value_cases(RefuseTable* table);     // values, constants, ports, states, dims
 void add_alias_cases(RefuseTable* table);     // views, in place, order of reads and writes
 void add_data_dependent_cases(RefuseTable* table);  // sizes that the data decides
-void add_picture_cases(RefuseTable* table);   // frames of a camera
+void add_image_cases(RefuseTable* table);           // frames of a camera
 void add_control_cases(RefuseTable* table);   // subprograms and If
 void add_file_cases(RefuseTable* table);      // header, parts, features, limits
 const RefuseTable& refuse_table();

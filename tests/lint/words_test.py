@@ -35,6 +35,7 @@ PLANTED = [
     "the cast file",
     "Proved by tests/x.",
     "if (instruction.is_measured) resolve(measured_by);",
+    "const PictureAttributes& picture_of(int n);  // one picture",
     '#include "kernels/cpu/picture/color.inl"',
 ]
 

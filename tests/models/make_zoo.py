@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the networks for pictures of the tests and benchmarks with random weights, from `onnx` and
+"""Makes the networks for images of the tests and benchmarks with random weights, from `onnx` and
 `numpy` alone.
 
   make_zoo.py OUTDIR [name ...] [--folded] [--golden]
@@ -9,7 +9,7 @@ yolov8n_640 efficientnet_b0_224 shufflenetv2_224 lraspp_224 unet_192 vit_tiny_22
 the operators and the spelling that exporters emit (SiLU as Sigmoid and Mul, hard-swish,
 squeeze-and-excite, split and concat of C2f, the distribution head of YOLOv8, channel shuffles as
 transposes of five dimensions); MobileNetV2 and the last four keep their BatchNormalization nodes.
-Gains keep the activations of a smooth picture near unit size at every depth. Weights are seeded, so
+Gains keep the activations of a smooth image near unit size at every depth. Weights are seeded, so
 every machine makes the same bytes. With --golden, OUTDIR/NAME.npz gets an input and onnxruntime's
 outputs (arrays in:NAME, out:NAME and meta with opt_spread), for `ingot check`.
 """
@@ -531,7 +531,7 @@ def golden(path, out):
     model = onnx.load(path)
     shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
     rng = np.random.default_rng(7)
-    # A picture-like input: smooth, in the range of a normalised photograph.
+    # An image-like input: smooth, in the range of a normalised photograph.
     h, w = shape[2:]
     y, x = np.mgrid[0:h, 0:w].astype(np.float32) / np.float32(max(h, w))
     image = np.stack([np.sin(9 * x + i) + np.cos(7 * y - i) for i in range(shape[1])])[None]

@@ -250,7 +250,7 @@ def movement(rng):
 
 
 def read_at(x, grid, aligned, padding):
-    """Bilinear GridSample of one picture [C, H, W] at [.., 2]."""
+    """Bilinear GridSample of one image [C, H, W] at [.., 2]."""
     h, w = x.shape[1:]
     at = [
         (grid[..., 1 - k] + 1) / 2 * (n - 1) if aligned else ((grid[..., 1 - k] + 1) * n - 1) / 2
@@ -268,13 +268,13 @@ def read_at(x, grid, aligned, padding):
     return y.astype(np.float32)
 
 
-def pictures(rng):
+def images(rng):
     x = rng.standard_normal((2, 5, 7, 9)).astype(np.float32)
     grid = rng.uniform(-1.4, 1.4, (2, 4, 6, 2)).astype(np.float32)
     for aligned in (0, 1):
         for padding in ("zeros", "border"):
             form(
-                f"grid sample of any picture, {padding}, corners {aligned}",
+                f"grid sample of any image, {padding}, corners {aligned}",
                 [
                     node(
                         "GridSample",
@@ -347,7 +347,7 @@ def positions(rng):
         where[n, c, i, j] = ((n * 3 + c) * 9 + 2 * i + dh - 1) * 11 + 2 * j + dw
     sizes = dict(kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 1, 1])
     form(
-        "maxima with their positions, any picture",
+        "maxima with their positions, any image",
         [node("MaxPool", "x", "y,i", **sizes)],
         {"x": x},
         {"y": values, "i": where},
@@ -425,7 +425,7 @@ def main():
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
     rng = np.random.default_rng(5)
-    for family in (transforms, movement, pictures, positions):
+    for family in (transforms, movement, images, positions):
         family(rng)
     passed = failed = 0
     with tempfile.TemporaryDirectory() as work:

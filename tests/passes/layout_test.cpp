@@ -137,7 +137,7 @@ TEST_CASE("choose_layout: a graph that is better left alone is left alone") {
   CHECK(transposes_after(g) == 0);
 }
 
-TEST_CASE("choose_layout: picture to sequence and back cost nothing") {
+TEST_CASE("choose_layout: image to sequence and back cost nothing") {
   GraphBuilder g;
   ValueId y = conv(g, g.input("x", {1, 3, 4, 6}), 3, 8);
   y = g.node("Transpose", {g.node("Reshape", {y}, {}, {1, 8, 24})}, {{"perm", Integers{0, 2, 1}}});
@@ -201,7 +201,7 @@ TEST_CASE(
   CHECK(g.model.values[size_t(g.find("Transpose")->inputs[0])].dims.size() == 3);
 }
 
-TEST_CASE("lay_columns_down: a convolution over a picture one column wide works along a row") {
+TEST_CASE("lay_columns_down: a convolution over an image one column wide works along a row") {
   for (const int64_t groups : {1, 4}) {
     CAPTURE(groups);
     GraphBuilder g;
@@ -251,7 +251,7 @@ TEST_CASE("choose_layout: convolutions along one dimension, with what stands bet
   CHECK(g.count("Conv2d") == 2);
 }
 
-TEST_CASE("absorb_flattening: the weights behind a flattened picture are put in its order") {
+TEST_CASE("absorb_flattening: the weights behind a flattened image are put in its order") {
   GraphBuilder g;
   ValueId y = g.node("Relu", {conv(g, g.input("x", {2, 3, 4, 5}), 3, 6)});
   y = g.node("Gemm", {g.node("Reshape", {y}, {}, {2, 120}), g.weights({7, 120}), g.weights({7})},

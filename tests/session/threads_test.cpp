@@ -24,7 +24,7 @@ constexpr int kCallers = 4;
 
 /// Convolutions of several methods with a residual: steps that are shared, barriers within them,
 /// scratch of each member.
-cast::FileSpec picture_network() {
+cast::FileSpec small_network() {
   cast::CoreGraph g;
   const graph::ValueId x = g.input("x", {1, 14, 14, 16});
   const graph::ValueId a = g.conv(x, 16, 3);
@@ -38,12 +38,12 @@ cast::FileSpec picture_network() {
 
 /// The model on the best kernels here, a golden made by one thread, and a check of any session
 /// against it.
-struct Picture {
-  TemporaryFile file{picture_network()};
+struct SmallNetwork {
+  TemporaryFile file{small_network()};
   Model model;
   std::vector<float> x = ramp(14 * 14 * 16, -0.4f), expected;
 
-  Picture() {
+  SmallNetwork() {
     for (size_t i = 0; i < x.size(); i++) x[i] = float(i % 23) * 0.05f - 0.5f;
     auto opened = Model::open(file.path(), ingot_cpu_kernels(nullptr));
     REQUIRE_MESSAGE(opened.ok(), opened.error().text());
@@ -131,17 +131,17 @@ class OwnThreads {
 }  // namespace
 
 TEST_CASE("threads: sessions of one model on one shared pool, each caller with its own") {
-  const Picture picture;
+  const SmallNetwork network;
   auto pool = Pool::create(3);
   REQUIRE(pool.ok());
   std::atomic<int> wrong{0};
   at_once([&](int caller) {
-    auto session = picture.model.session(Picture::with(caller % 3 + 1, pool->get()));
+    auto session = network.model.session(SmallNetwork::with(caller % 3 + 1, pool->get()));
     if (!session) {
       wrong++;
       return;
     }
-    for (int run = 0; run < 15; run++) wrong += picture.run(*session);
+    for (int run = 0; run < 15; run++) wrong += network.run(*session);
     ingot_counters counters{};
     counters.size = sizeof counters;
     ingot_session_counters(session->get(), &counters);
@@ -154,18 +154,18 @@ TEST_CASE(
     "threads: sessions are made, run and destroyed while others run; each with threads of its own, "
     "or the shared "
     "pool") {
-  const Picture picture;
+  const SmallNetwork network;
   auto pool = Pool::create(2);
   REQUIRE(pool.ok());
   std::atomic<int> wrong{0};
   at_once([&](int caller) {
     for (int round = 0; round < 8; round++) {
       const bool shared = (caller + round) % 2 == 0;
-      const ingot_session_options options = Picture::with(2, shared ? pool->get() : nullptr);
-      auto need = picture.model.requirements(options);
-      auto session = picture.model.session(options);
+      const ingot_session_options options = SmallNetwork::with(2, shared ? pool->get() : nullptr);
+      auto need = network.model.requirements(options);
+      auto session = network.model.session(options);
       wrong += !need || !session || session->requirements().arena_bytes != need->arena_bytes ||
-               picture.run(*session);
+               network.run(*session);
     }
   });
   CHECK(wrong == 0);
@@ -174,7 +174,7 @@ TEST_CASE(
 TEST_CASE(
     "threads: a model is opened, asked and closed on many threads, from one file and from one "
     "buffer") {
-  const Picture picture;
+  const SmallNetwork network;
   FileBytes bytes(chain_network(64));
   std::atomic<int> wrong{0};
   at_once([&](int caller) {
@@ -182,47 +182,47 @@ TEST_CASE(
       ingot_open_options options = open_options(ingot_cpu_kernels(nullptr));
       if (round % 2) options.map = INGOT_MAP_COPY;
       auto own = caller % 2 ? Model::open(bytes.data(), bytes.size(), options)
-                            : Model::open(picture.file.path(), options);
+                            : Model::open(network.file.path(), options);
       if (!own) {
         wrong++;
         continue;
       }
       ingot_value_type type{};
-      wrong += ingot_model_input(picture.model.get(), 0, &type) != INGOT_OK;
+      wrong += ingot_model_input(network.model.get(), 0, &type) != INGOT_OK;
       wrong += ingot_model_verify_hashes(own->get(), nullptr) != INGOT_OK;
-      wrong += picture.model.summary().instruction_count == 0;
-      auto session = own->session(Picture::with(2));
-      if (caller % 2 == 0) wrong += !session || picture.run(*session);
+      wrong += network.model.summary().instruction_count == 0;
+      auto session = own->session(SmallNetwork::with(2));
+      if (caller % 2 == 0) wrong += !session || network.run(*session);
     }
   });
   CHECK(wrong == 0);
 }
 
 TEST_CASE("threads: the application's own threads serve several sessions at once") {
-  const Picture picture;
+  const SmallNetwork network;
   OwnThreads own(3);
   const ingot_executor executor = {&own, OwnThreads::parallel};
   std::atomic<int> wrong{0};
   at_once([&](int) {
-    ingot_session_options options = Picture::with(3);
+    ingot_session_options options = SmallNetwork::with(3);
     options.executor = &executor;
-    auto session = picture.model.session(options);
+    auto session = network.model.session(options);
     if (!session) {
       wrong++;
       return;
     }
-    for (int run = 0; run < 8; run++) wrong += picture.run(*session);
+    for (int run = 0; run < 8; run++) wrong += network.run(*session);
   });
   CHECK(wrong == 0);
 }
 
 TEST_CASE("threads: another thread cancels, deadlines pass: named, and the next run is right") {
-  const Picture picture;
+  const SmallNetwork network;
   auto pool = Pool::create(2);
   REQUIRE(pool.ok());
   std::atomic<int> wrong{0}, cancelled{0}, finished{0};
   at_once([&](int caller) {
-    auto session = picture.model.session(Picture::with(2, caller % 2 ? pool->get() : nullptr));
+    auto session = network.model.session(SmallNetwork::with(2, caller % 2 ? pool->get() : nullptr));
     if (!session) {
       wrong++;
       return;
@@ -242,7 +242,7 @@ TEST_CASE("threads: another thread cancels, deadlines pass: named, and the next 
     int cancels = 0;
     for (int run = 0; run < 25 || cancels == 0; run++) {  // at least one cancel finds a run
       if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(60)) break;
-      write(session->input(0), picture.x);
+      write(session->input(0), network.x);
       const bool timed = run % 5 == 4;
       const auto ran = timed ? session->run_until(ingot_clock_ns() + uint64_t(run % 25) * 20000)
                              : session->run();
@@ -250,7 +250,7 @@ TEST_CASE("threads: another thread cancels, deadlines pass: named, and the next 
       cancels += code == INGOT_CANCELLED;
       wrong += code != INGOT_OK && code != INGOT_CANCELLED &&
                !(timed && code == INGOT_DEADLINE_EXCEEDED);
-      if (code == INGOT_OK) wrong += read<float>(session->output(0)) != picture.expected;
+      if (code == INGOT_OK) wrong += read<float>(session->output(0)) != network.expected;
       if (run % 8 != 7) continue;
       // However slow the machine: without a cancel between, a run that met the last one is followed
       // by one that finishes.
@@ -266,11 +266,11 @@ TEST_CASE("threads: another thread cancels, deadlines pass: named, and the next 
     // A cancel that came after the last run ends the next one; the one behind it is right again.
     const ingot_code next = session->run() ? INGOT_OK : INGOT_CANCELLED;
     wrong += next != INGOT_OK && next != INGOT_CANCELLED;
-    wrong += picture.run(*session);
+    wrong += network.run(*session);
     session->cancel();
     wrong += session->run().error().code != INGOT_CANCELLED;
     wrong += session->run_until(1).error().code != INGOT_DEADLINE_EXCEEDED;
-    wrong += picture.run(*session);
+    wrong += network.run(*session);
   });
   CHECK(wrong == 0);
   CHECK(cancelled == kCallers);
@@ -280,7 +280,7 @@ TEST_CASE("threads: another thread cancels, deadlines pass: named, and the next 
 TEST_CASE("threads: a session moves from thread to thread, its state with it") {
   FileBytes bytes(counting_network(true));
   const Model model = open_bytes_or_fail(bytes, ingot_cpu_kernels(nullptr));
-  auto session = model.session(Picture::with(2));
+  auto session = model.session(SmallNetwork::with(2));
   REQUIRE_MESSAGE(session.ok(), session.error().text());
   int wrong = 0;
   for (int run = 1; run <= 6; run++) {

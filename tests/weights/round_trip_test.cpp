@@ -60,7 +60,7 @@ struct Cast {
   }
 };
 
-OnnxGraph picture_net() {
+OnnxGraph image_net() {
   OnnxGraph g;
   g.input("x", {1, 3, 8, 8});
   g.initializer("first", {20, 3, 3, 3}, numbers(540, 1))
@@ -105,10 +105,10 @@ TEST_CASE("both half-size floats come back from float32, NaNs included") {
   CHECK(checkpoint::narrow_bf16(3.4e38f) == 0x7f80);
 }
 
-TEST_CASE("pictures: channels last, depthwise rows, a product behind a flattened picture") {
+TEST_CASE("images: channels last, depthwise rows, a product behind a flattened image") {
   cast::ConvertOptions options;
   options.winograd = cast::WinogradMode::kOff;
-  const Cast cast(picture_net(), options);
+  const Cast cast(image_net(), options);
   for (const char* name :
        {"first", "first_bias", "depth", "depth_bias", "point", "point_bias", "fc", "fc_bias"}) {
     CAPTURE(name);

@@ -28,7 +28,7 @@ enum class FileKind {
 FileKind file_kind(const std::string& path);
 
 /// For people: "an ONNX model", "a zip archive (a PyTorch checkpoint, an .npz or the like)", "a PNG
-/// picture", "text".
+/// image", "text".
 std::string kind_text(const std::string& path, FileKind kind);
 
 /// Regular file's bytes on disk.

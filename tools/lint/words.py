@@ -39,7 +39,7 @@ FORBIDDEN = [
     (r"\bINGOT_UNTUNED\b", "INGOT_IGNORE_TUNINGS", ()),
     (r"\b(Graph)?Judge[ds]?\b|\bjudge_\w+", "GraphChecker, check_...", ()),
     (r"\bCast(Options|Report|Result)\b|\bcast_(model|source)\b", "ConvertOptions and so on", ()),
-    (r"--picture\b", "--image", ("tools/cli/main.cpp", "tests/cli/picture_test.cpp")),
+    (r"--picture\b", "--image", ("tools/cli/main.cpp", "tests/cli/image_test.cpp")),
     (r"\b(said|says?|saying|counted) aloud\b", "reported, counted", ()),
     (r"\bcast files?\b", "converted file", ()),
     (r"\bProved by\b", "Tested by", ()),
@@ -48,6 +48,12 @@ FORBIDDEN = [
         r"|\bMeasure(Hook|dSymbol)\b|\"Measure\"",
         "data_dependent, resolve",
         (),
+    ),
+    (
+        r"\bPicture\w*|\bk\w*Pictures?\b|\w_pictures?\b|\bpicture_\w+"
+        r"|(?<![\"`/-])\bpictures?\b(?!\.(pt2|bson|npz)|[\"`])",
+        "image, ImageInput, NhwcView",
+        ("tests/keras/", "tests/torch/", "tests/flux/", "schema/released/"),
     ),
     (r"\bmeasured/|\bcuda/(picture|products)/|\bcpu/picture/", "the folders of kernels/", ()),
 ]

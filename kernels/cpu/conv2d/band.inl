@@ -1,4 +1,4 @@
-// kernels/cpu/conv2d/band.inl - views of one picture, and the band copy that spares the tiles
+// kernels/cpu/conv2d/band.inl - views of one image, and the band copy that spares the tiles
 // every edge case.
 #pragma once
 #include <cstring>
@@ -9,10 +9,10 @@
 namespace ingot::cpu {
 namespace {
 
-/// One picture; strides in elements. With ring > 0 only that many rows exist: row y lives in slot
+/// One image; strides in elements. With ring > 0 only that many rows exist: row y lives in slot
 /// (y - origin) % ring. NCHW: pixel_stride is 1 and channels are channel_stride apart. NHWC:
 /// channel_stride is 1.
-struct Picture {
+struct NhwcView {
   float* at = nullptr;
   int64_t h = 0, w = 0, c = 0, pixel_stride = 0, row_stride = 0, channel_stride = 1, ring = 0,
           origin = 0;
@@ -20,8 +20,8 @@ struct Picture {
   float* row(int64_t y) const { return at + slot(y) * row_stride; }
 };
 
-inline Picture picture_of(const TensorView& t, bool nchw, int64_t n) {
-  Picture p;
+inline NhwcView nhwc_view(const TensorView& t, bool nchw, int64_t n) {
+  NhwcView p;
   float* at = t.as<float>();
   if (nchw) {
     p.c = t.dims[1], p.h = t.dims[2], p.w = t.dims[3];
@@ -48,9 +48,9 @@ inline void interleave(const float* from, int64_t plane, int64_t channels, int64
   }
 }
 
-/// Input rows and columns [y0, y0 + rows) x [x0, x0 + cols), which may leave the picture, to a
+/// Input rows and columns [y0, y0 + rows) x [x0, x0 + cols), which may leave the image, to a
 /// dense band with zeros outside: one kernel row of a pixel is then kw * c consecutive floats.
-inline void copy_band(const Picture& in, int64_t y0, int64_t rows, int64_t x0, int64_t cols,
+inline void copy_band(const NhwcView& in, int64_t y0, int64_t rows, int64_t x0, int64_t cols,
                       float* band) {
   const int64_t c = in.c, begin = min_of(in.w, max_of(0, x0)),
                 end = max_of(begin, min_of(in.w, x0 + cols)), count = end - begin;

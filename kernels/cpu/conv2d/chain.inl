@@ -46,16 +46,16 @@ struct ChainCall {
   }
   const TensorView* residual() const { return a.optional(conv::chain_residual(t)); }
 
-  /// Pictures of image n, rings starting at the rows that the first band needs.
+  /// Views of image n, rings starting at the rows that the first band needs.
   void begin_image(int64_t n, const Range* need, const Team& team) {
     for (int i = 0; i < plan.count; i++) {
       ConvJob& j = jobs[i];
       const conv::Extents& e = plan.stage[i];
-      j.in = i == 0 ? picture_of(a.inputs[0], t.stages[0].input_layout == ChannelLayout::kNchw, n)
+      j.in = i == 0 ? nhwc_view(a.inputs[0], t.stages[0].input_layout == ChannelLayout::kNchw, n)
                     : jobs[i - 1].out;
       if (i > 0 && j.t->method == ConvMethod::kDirect) j.in.c = e.c;
       if (i + 1 == plan.count) {
-        j.out = picture_of(a.outputs[0], false, n);
+        j.out = nhwc_view(a.outputs[0], false, n);
         j.residual = residual() ? residual()->as<float>() + n * e.oh * e.ow * residual()->row_stride
                                 : nullptr;
         continue;

@@ -27,7 +27,7 @@ inline bool conv2d_grouped_supports(const OpArguments& a) {
   return conv2d_is(a, ConvMethod::kGrouped, Packing::kDense);
 }
 
-/// What every picture of the batch shares.
+/// What every image of the batch shares.
 struct Conv2dCall {
   const Conv2dAttributes& t;
   conv::Extents e;
@@ -45,14 +45,13 @@ struct Conv2dCall {
   ConvJob job(const OpArguments& a, int64_t n, const Team& team) const {
     ConvJob j;
     j.t = &t, j.epilogue = &epilogue, j.scratch = static_cast<char*>(team.scratch);
-    j.in = picture_of(x, t.input_layout == ChannelLayout::kNchw, n),
-    j.out = picture_of(y, false, n);
+    j.in = nhwc_view(x, t.input_layout == ChannelLayout::kNchw, n), j.out = nhwc_view(y, false, n);
     j.weights = a.inputs[1].as<float>(), j.bias = a.optional(2) ? a.inputs[2].as<float>() : nullptr;
     j.residual =
         residual ? residual->as<float>() + n * e.oh * e.ow * residual->row_stride : nullptr;
     return j;
   }
-  /// Output rows of the whole batch are divided among the team; f(picture, its rows).
+  /// Output rows of the whole batch are divided among the team; f(image, its rows).
   template <class F>
   void for_rows(Range rows, F f) const {
     for (int64_t r = rows.begin; r < rows.end;) {
@@ -63,7 +62,7 @@ struct Conv2dCall {
   }
 };
 
-/// How a team divides a convolution: panels where weights are larger than the picture, columns
+/// How a team divides a convolution: panels where weights are larger than the image, columns
 /// where there are few rows.
 struct ConvSplit {
   Range rows, cols, panels;

@@ -1,6 +1,6 @@
 // kernels/cpu/conv2d/depthwise.inl - one filter a channel: R pixels of one row by one vector of
 // channels in registers.
-// Order  acc = bias; over rows inside the picture, over all columns of the window with zero
+// Order  acc = bias; over rows inside the image, over all columns of the window with zero
 //        outside: acc = fma(x, w,
 // acc).
 #pragma once
@@ -57,7 +57,7 @@ INGOT_INLINE void depthwise_store(const DepthwiseLine& l, typename V::F (&acc)[R
   }
 }
 
-/// R output pixels from column x. At most K / 2 columns at either end leave the picture: those read
+/// R output pixels from column x. At most K / 2 columns at either end leave the image: those read
 /// the nearest middle column of an outer window, which is inside, and are zeroed.
 template <class V, int K, int S, int R, bool whole>
 INGOT_INLINE void depthwise_pixels(const DepthwiseLine& l, typename V::F bias, int64_t x) {
@@ -119,7 +119,7 @@ void depthwise_line(const DepthwiseLine& l, const float* bias) {
 
 using DepthwiseKernel = void (*)(const DepthwiseLine&, const float* bias);
 
-/// The fast line for 3x3 and 5x5 windows that leave the picture by at most half; null for others.
+/// The fast line for 3x3 and 5x5 windows that leave the image by at most half; null for others.
 /// It knows the horizontal stride alone: rows are chosen by the caller, and a dilated row is as
 /// many lines of every d-th column.
 template <class V>

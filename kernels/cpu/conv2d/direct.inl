@@ -7,14 +7,14 @@
 namespace ingot::cpu {
 namespace {
 
-/// One picture (or one group of its channels) in, the same of the result out.
+/// One image (or one group of its channels) in, the same of the result out.
 struct ConvJob {
   const Conv2dAttributes* t = nullptr;
   conv::Bands bands;
-  Picture in, out;
+  NhwcView in, out;
   const float* weights = nullptr;   // packed as the method says
   const float* bias = nullptr;      // vector16 or null
-  const float* residual = nullptr;  // of the picture
+  const float* residual = nullptr;  // of the image
   const Epilogue* epilogue = nullptr;
   char* scratch = nullptr;  // segment table, then the band
   bool copies = false;      // a band is needed
@@ -62,7 +62,7 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
   for_panels<V>(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {
     const float* w = j.weights + p * shape.panel_stride;
     const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(cols.count(), most);
-    // narrow pictures: a tile spans two rows
+    // narrow images: a tile spans two rows
     const int64_t step = cols.count() * 2 <= most ? 2 : 1;
     for (int64_t y = rows.begin; y < rows.end; y += step) {
       const float* a = input_at(y);
@@ -89,7 +89,7 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
   });
 }
 
-/// Output rows x columns of one picture in bands.
+/// Output rows x columns of one image in bands.
 template <class V>
 void conv_rows(const ConvJob& j, Range rows, Range cols, Range panels) {
   if (rows.count() <= 0 || cols.count() <= 0 || panels.count() <= 0) return;
@@ -103,7 +103,7 @@ void conv_rows(const ConvJob& j, Range rows, Range cols, Range panels) {
     }
 }
 
-/// Output rows [rows) of a 1x1 convolution with stride 1, whose pictures may be rings: runs of rows
+/// Output rows [rows) of a 1x1 convolution with stride 1, whose images may be rings: runs of rows
 /// that lie together.
 template <class V>
 void pointwise_rows(const ConvJob& j, Range rows, Range panels) {

@@ -12,7 +12,7 @@ namespace {
 struct TransposeJob {
   const ConvTranspose2dAttributes* t = nullptr;
   conv::TransposeBand band;
-  Picture in, out;
+  NhwcView in, out;
   const float* weights = nullptr;  // panels16 over [O, kh, kw, C]
   const float* bias = nullptr;
   const Epilogue* epilogue = nullptr;
@@ -41,7 +41,7 @@ inline int64_t transpose_segments(const TransposeJob& j, int64_t oy, int64_t pha
   return count;
 }
 
-/// Output rows [rows) of one picture, at most band.rows of them.
+/// Output rows [rows) of one image, at most band.rows of them.
 template <class V>
 void transpose_rows(const TransposeJob& j, Range rows, Range panels) {
   const ConvTranspose2dAttributes& t = *j.t;
@@ -74,7 +74,7 @@ void transpose_rows(const TransposeJob& j, Range rows, Range panels) {
 }
 
 template <class V>
-void transpose_picture(const TransposeJob& j, Range rows, Range panels) {
+void transpose_image(const TransposeJob& j, Range rows, Range panels) {
   const int64_t bands = ceil_div(rows.count(), j.band.rows);
   for (int64_t i = 0; i < bands; i++) {
     const Range r = part(rows.count(), i, bands);
@@ -130,9 +130,9 @@ Status conv_transpose2d_f32(const OpArguments& a, const Team& team) {
       for (int64_t r = rows.begin; r < rows.end;) {
         const int64_t n = r / y.dims[1], y0 = r % y.dims[1],
                       y1 = min_of(y.dims[1], y0 + rows.end - r);
-        j.in = picture_of(x, false, n), j.out = picture_of(y, false, n);
+        j.in = nhwc_view(x, false, n), j.out = nhwc_view(y, false, n);
         j.in.at += g * c, j.in.c = c, j.out.at += g * o + p * kPanel, j.out.c = outputs;
-        transpose_picture<V>(j, {y0, y1}, {0, some});
+        transpose_image<V>(j, {y0, y1}, {0, some});
         r += y1 - y0;
       }
     }

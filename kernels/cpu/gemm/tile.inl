@@ -5,7 +5,7 @@
 //   * 16 + o])
 //
 // One chain of fma per output in the order of the segments, whatever the tile. Pixels come in two
-// halves, so that a tile may span two picture rows: pixel i of the first half is at a + i *
+// halves, so that a tile may span two image rows: pixel i of the first half is at a + i *
 // pixel_stride, of the second at a + half + (i - h) * pixel_stride with h = (MR + 1) / 2. Panel p
 // of the tile is at b + p * panel_stride. Only the first `cols` outputs of a row are stored.
 #pragma once

@@ -2,7 +2,7 @@
 // Device code runs it with one lane.
 #pragma once
 #include "kernels/cpu/simd/inline.h"
-#include "runtime/op/picture.h"
+#include "runtime/op/image_input.h"
 
 namespace ingot::cpu {
 namespace {
@@ -10,8 +10,8 @@ namespace tensors {
 
 /// Components of a pixel -> R, G, B in 0..255, or gray in rgb[0] where y has one channel.
 template <class V, class F>
-INGOT_INLINE void picture_rgb(const PictureAttributes& t, const PixelLayout& layout,
-                              const PictureColor& k, const F (&x)[3], F (&rgb)[3]) {
+INGOT_INLINE void image_rgb(const ImageInputAttributes& t, const PixelLayout& layout,
+                            const ImageColor& k, const F (&x)[3], F (&rgb)[3]) {
   const auto limited = [](F v) { return V::min(V::max(v, V::zero()), V::splat(255.0f)); };
   if (layout.is_yuv) {
     const F l = V::mul(V::sub(x[0], V::splat(k.offset)), V::splat(k.luma));
@@ -34,16 +34,16 @@ INGOT_INLINE void picture_rgb(const PictureAttributes& t, const PixelLayout& lay
 }
 
 template <class V>
-struct PictureConverter {
+struct ImageConverter {
   using F = typename V::F;
-  const PictureAttributes& t;
+  const ImageInputAttributes& t;
   const PixelLayout layout;
-  const PictureColor color;
+  const ImageColor color;
 
-  explicit PictureConverter(const PictureAttributes& attributes)
+  explicit ImageConverter(const ImageInputAttributes& attributes)
       : t(attributes),
         layout(pixel_layout(attributes.format)),
-        color(picture_color(attributes.matrix, attributes.full_range)) {}
+        color(image_color(attributes.matrix, attributes.full_range)) {}
 
   float padding(int c) const { return __builtin_fmaf(t.pad[c], t.scale[c], t.bias[c]); }
 
@@ -51,7 +51,7 @@ struct PictureConverter {
   INGOT_INLINE void run(const float* const (&samples)[3], int64_t j, F (&y)[3]) const {
     const F x[3] = {V::load(samples[0] + j), V::load(samples[1] + j), V::load(samples[2] + j)};
     F rgb[3];
-    picture_rgb<V>(t, layout, color, x, rgb);
+    image_rgb<V>(t, layout, color, x, rgb);
     const int last = int(t.channels) - 1;
     for (int c = 0; c <= last; c++)
       y[c] = V::fma(rgb[t.bgr ? last - c : c], V::splat(t.scale[c]), V::splat(t.bias[c]));

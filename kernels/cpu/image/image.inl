@@ -1,29 +1,29 @@
-// kernels/cpu/image/image.inl - Picture. Contract and arithmetic: runtime/op/picture.h. For
+// kernels/cpu/image/image.inl - ImageInput. Contract and arithmetic: runtime/op/image_input.h. For
 // each row of y: the bytes of each plane's source rows are mixed down into one row of floats (whole
 // vectors, in order), that row is mixed across at the positions of a table that is made once a run,
 // and the samples become channels (whole vectors again).
 #pragma once
 #include "kernels/cpu/image/color.inl"
 #include "kernels/cpu/simd/share.inl"
-#include "runtime/op/picture.h"
+#include "runtime/op/image_input.h"
 
 namespace ingot::cpu {
 namespace {
 namespace tensors {
 
 template <class V>
-class PictureRows {
+class ImageRows {
   using F = typename V::F;
 
  public:
-  PictureRows(const OpArguments& a, void* scratch)
-      : t_(a.as<PictureAttributes>()),
+  ImageRows(const OpArguments& a, void* scratch)
+      : t_(a.as<ImageInputAttributes>()),
         layout_(pixel_layout(t_.format)),
-        place_(picture_scratch(t_)),
+        place_(image_scratch(t_)),
         room_(static_cast<float*>(scratch)),
         converter_(t_),
         y_(a.outputs[0]) {
-    picture_planes(a, planes_);
+    image_planes(a, planes_);
     // tails of tables and rows are read, with weight 0
     std::memset(room_, 0, size_t(place_.elements) * 4);
     height_ = y_.dims[t_.planar ? 2 : 1], width_ = y_.dims[t_.planar ? 3 : 2];
@@ -31,7 +31,7 @@ class PictureRows {
     for (int i = 0; i < (layout_.is_yuv ? 2 : 1); i++) make_columns(layout_.at[i], i);
   }
 
-  /// Row r of all rows of all pictures.
+  /// Row r of all rows of all images.
   void run(int64_t r) {
     const int64_t n = r / height_, row = r % height_, shown = row - t_.target.top;
     if (shown < 0 || shown >= t_.target.height) return pad(n, row, 0, width_);
@@ -61,7 +61,7 @@ class PictureRows {
 
   /// Positions are of bytes from the start of the source area, without the component's origin.
   void make_columns(const PixelComponent& c, int of) {
-    const PictureAxis axis = picture_across(t_, c);
+    const ImageAxis axis = image_across(t_, c);
     int32_t *at = columns(of), *end = at + t_.target.width;
     float* weight = weights(of);
     const int32_t begin = int32_t(bytes_[c.plane].begin);
@@ -69,11 +69,11 @@ class PictureRows {
       if (t_.interpolation == PixelInterpolation::kNearest) {
         at[o] = nearest_sample(axis, o) * c.step - begin;
       } else if (t_.interpolation == PixelInterpolation::kBilinear) {
-        const PictureTap tap = bilinear_tap(axis, o);
+        const ImageTap tap = bilinear_tap(axis, o);
         at[o] = tap.at * c.step - begin;
         weight[o] = tap.weight;
       } else {
-        const PictureRun run = area_run(axis, o);
+        const ImageRun run = area_run(axis, o);
         at[o] = run.begin * c.step - begin;
         end[o] = run.end * c.step - begin;
         for (int32_t k = run.begin; k < run.end; k++) *weight++ = area_weight(axis, o, k);
@@ -82,13 +82,13 @@ class PictureRows {
   }
 
   const uint8_t* row_bytes(const PixelComponent& c, int64_t n, int64_t row) const {
-    const PicturePlane& p = planes_[c.plane];
+    const ImagePlane& p = planes_[c.plane];
     return p.data + n * p.frame_bytes + row * p.pitch + bytes_[c.plane].begin;
   }
 
   void sample(int i, int64_t n, uint32_t row) {
     const PixelComponent& c = layout_.at[i];
-    const PictureAxis axis = picture_down(t_, c);
+    const ImageAxis axis = image_down(t_, c);
     float* to = room_ + place_.samples[i];
     const int of = is_chroma(i);
     if (t_.interpolation == PixelInterpolation::kNearest) {
@@ -122,7 +122,7 @@ class PictureRows {
       });
   }
 
-  void mix_down(const PixelComponent& c, int64_t n, PictureTap tap) {
+  void mix_down(const PixelComponent& c, int64_t n, ImageTap tap) {
     const Bytes& bytes = bytes_[c.plane];
     const uint8_t* upper = row_bytes(c, n, tap.at);
     float* to = room_ + place_.rows[c.plane];
@@ -148,10 +148,10 @@ class PictureRows {
     }
   }
 
-  void sum_down(const PixelComponent& c, int64_t n, const PictureAxis& axis, uint32_t row) {
+  void sum_down(const PixelComponent& c, int64_t n, const ImageAxis& axis, uint32_t row) {
     const Bytes& bytes = bytes_[c.plane];
     float* to = room_ + place_.rows[c.plane];
-    const PictureRun run = area_run(axis, row);
+    const ImageRun run = area_run(axis, row);
     for (int32_t k = run.begin; k < run.end; k++) {
       const uint8_t* from = row_bytes(c, n, k);
       const F weight = V::splat(area_weight(axis, row, k));
@@ -211,25 +211,25 @@ class PictureRows {
     }
   }
 
-  const PictureAttributes& t_;
+  const ImageInputAttributes& t_;
   const PixelLayout layout_;
-  const PictureScratch place_;
+  const ImageScratch place_;
   float* const room_;
-  const PictureConverter<V> converter_;
+  const ImageConverter<V> converter_;
   const TensorView& y_;
-  PicturePlane planes_[kMaxPicturePlanes] = {};
-  Bytes bytes_[kMaxPicturePlanes];
+  ImagePlane planes_[kMaxImagePlanes] = {};
+  Bytes bytes_[kMaxImagePlanes];
   int64_t height_, width_;
 };
 
 template <class V>
-Status picture(const OpArguments& a, const Team& team) {
+Status image_input(const OpArguments& a, const Team& team) {
   const TensorView& y = a.outputs[0];
-  const bool planar = a.as<PictureAttributes>().planar;
+  const bool planar = a.as<ImageInputAttributes>().planar;
   const int64_t width = y.dims[planar ? 3 : 2];
   const Part mine = part_of(team, y.dims[0] * y.dims[planar ? 2 : 1], 1, most_of(1, 2048 / width));
   if (mine.begin >= mine.end) return {};
-  PictureRows<V> rows(a, team.scratch);
+  ImageRows<V> rows(a, team.scratch);
   for (int64_t r = mine.begin; r < mine.end; r++) rows.run(r);
   return {};
 }

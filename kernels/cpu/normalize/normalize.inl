@@ -136,7 +136,7 @@ void norm_rows(const OpArguments& a, const Team& team) {
   }
 }
 
-/// For channels [first, last) of one picture: sum over its positions of (x - mean) (squared: its
+/// For channels [first, last) of one image: sum over its positions of (x - mean) (squared: its
 /// square), position i in lane i % 16.
 template <class V>
 void channel_sums(const float* x, int64_t positions, int64_t stride, int64_t first, int64_t last,
@@ -180,17 +180,16 @@ template <class V>
 void norm_channels(const OpArguments& a, const Team& team) {
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   const NormalizeAttributes& t = a.as<NormalizeAttributes>();
-  const int64_t channels = x.row_length(), pictures = x.dims[0];
+  const int64_t channels = x.row_length(), images = x.dims[0];
   if (x.elements() == 0) return;
-  const int64_t positions = x.rows() / pictures,
+  const int64_t positions = x.rows() / images,
                 groups = t.kind == NormKind::kGroup ? t.groups : channels, size = channels / groups;
   const float *scale = a.optional(1) ? a.inputs[1].as<const float>() : nullptr,
               *bias = a.optional(2) ? a.inputs[2].as<const float>() : nullptr;
   float *mean = static_cast<float*>(team.scratch), *inverse = mean + channels;
-  const bool by_image = pictures >= team.size;
-  const Part mine =
-      by_image ? part_of(team, pictures) : part_of(team, groups, most_of(1, 16 / size));
-  const Part batch = by_image ? mine : Part{0, pictures};
+  const bool by_image = images >= team.size;
+  const Part mine = by_image ? part_of(team, images) : part_of(team, groups, most_of(1, 16 / size));
+  const Part batch = by_image ? mine : Part{0, images};
   const int64_t first = by_image ? 0 : mine.begin * size,
                 last = by_image ? channels : mine.end * size;
   const float count = float(positions * size);

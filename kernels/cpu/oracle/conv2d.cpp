@@ -19,7 +19,7 @@ struct Stage {
   const TensorView* bias;
 };
 
-/// Sum of output (n, oy, ox, o) without the bias; in(n, y, x, c) is a value of the picture.
+/// Sum of output (n, oy, ox, o) without the bias; in(n, y, x, c) is a value of the image.
 template <class In>
 double direct_sum(const Stage& s, int64_t n, int64_t oy, int64_t ox, int64_t o, const In& in) {
   const Conv2dAttributes& t = s.t;
@@ -80,15 +80,15 @@ double stage_sum(const Stage& s, int64_t n, int64_t oy, int64_t ox, int64_t o, c
   return sum + bias_of(s.bias, o);
 }
 
-double picture_value(const TensorView& x, ChannelLayout layout, int64_t n, int64_t y,
-                     int64_t column, int64_t c) {
+double pixel_value(const TensorView& x, ChannelLayout layout, int64_t n, int64_t y, int64_t column,
+                   int64_t c) {
   const bool nchw = layout == ChannelLayout::kNchw;
   const int64_t row =
       nchw ? (n * x.dims[1] + c) * x.dims[2] + y : (n * x.dims[1] + y) * x.dims[2] + column;
   return double(x.as<float>()[row * x.row_stride + (nchw ? column : c)]);
 }
 
-/// Picture n of y.
+/// Image n of y.
 template <class Sum>
 void store_outputs(const TensorView& y, int64_t n, const TensorView* residual,
                    const Conv2dAttributes& last, const Sum& sum) {
@@ -103,7 +103,7 @@ void store_outputs(const TensorView& y, int64_t n, const TensorView* residual,
       }
 }
 
-/// What lies between the stages of a chain: of one picture, whole, in double. The oracle never runs
+/// What lies between the stages of a chain: of one image, whole, in double. The oracle never runs
 /// in a device.
 struct Between {
   double* stages[kMaxChainStages] = {};
@@ -125,7 +125,7 @@ double chain_value(const OpArguments& a, const conv::Extents* extents, const Bet
   const Conv2dAttributes& t = a.as<ChainAttributes>().stages[i];
   const Stage s{t, extents[i], a.inputs[1 + 2 * i], a.optional(2 + 2 * i)};
   return stage_sum(s, n, oy, ox, o, [&](int64_t m, int64_t y, int64_t x, int64_t c) {
-    if (i == 0) return picture_value(a.inputs[0], t.input_layout, m, y, x, c);
+    if (i == 0) return pixel_value(a.inputs[0], t.input_layout, m, y, x, c);
     return between.stages[i - 1][Between::at(extents[i - 1], y, x, c)];
   });
 }
@@ -137,10 +137,10 @@ Status conv2d(const OpArguments& a, const Team& team) {
   const Conv2dAttributes& t = a.as<Conv2dAttributes>();
   const Stage s{t, conv::extents(t, a.inputs[0], a.outputs[0]), a.inputs[1], a.optional(2)};
   const auto in = [&](int64_t n, int64_t y, int64_t x, int64_t c) {
-    return picture_value(a.inputs[0], t.input_layout, n, y, x, c);
+    return pixel_value(a.inputs[0], t.input_layout, n, y, x, c);
   };
-  for (int64_t picture = 0; picture < a.outputs[0].dims[0]; picture++)
-    store_outputs(a.outputs[0], picture, a.optional(3), t,
+  for (int64_t image = 0; image < a.outputs[0].dims[0]; image++)
+    store_outputs(a.outputs[0], image, a.optional(3), t,
                   [&](int64_t n, int64_t oy, int64_t ox, int64_t o) {
                     return stage_sum(s, n, oy, ox, o, in);
                   });
@@ -159,14 +159,14 @@ Status chain(const OpArguments& a, const Team& team) {
     between.stages[i] = static_cast<double*>(std::calloc(count, sizeof(double)));
     if (!between.stages[i]) return Code::kOutOfMemory;
   }
-  for (int64_t picture = 0; picture < a.outputs[0].dims[0]; picture++) {
+  for (int64_t image = 0; image < a.outputs[0].dims[0]; image++) {
     for (int i = 0; i < last; i++)
       for (int64_t y = 0; y < extents[i].oh; y++)
         for (int64_t x = 0; x < extents[i].ow; x++)
           for (int64_t o = 0; o < extents[i].o; o++)
             between.stages[i][Between::at(extents[i], y, x, o)] = activate(
-                t.stages[i].activation, chain_value(a, extents, between, i, picture, y, x, o));
-    store_outputs(a.outputs[0], picture, a.optional(conv::chain_residual(t)), t.stages[last],
+                t.stages[i].activation, chain_value(a, extents, between, i, image, y, x, o));
+    store_outputs(a.outputs[0], image, a.optional(conv::chain_residual(t)), t.stages[last],
                   [&](int64_t n, int64_t oy, int64_t ox, int64_t o) {
                     return chain_value(a, extents, between, last, n, oy, ox, o);
                   });

@@ -1,11 +1,11 @@
-// kernels/cpu/oracle/image.cpp - Picture: for every pixel of y the components at its place in the
-// frame, in double, then the conversion as the recommendations write it, then scale and bias.
+// kernels/cpu/oracle/image.cpp - ImageInput: for every pixel of y the components at its place in
+// the frame, in double, then the conversion as the recommendations write it, then scale and bias.
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/oracle/access.h"
 #include "kernels/cpu/oracle/oracle.h"
-#include "runtime/op/picture.h"
+#include "runtime/op/image_input.h"
 
 namespace ingot::cpu::oracle {
 namespace {
@@ -19,7 +19,7 @@ struct Share {
 /// Between `begin` and `end`, in pixels from the frame's edge, lies what pixel o of y shows. Calls
 /// use(Share) for each sample of it.
 template <class Use>
-void for_shares(const PictureAxis& axis, PixelInterpolation interpolation, int64_t o, Use use) {
+void for_shares(const ImageAxis& axis, PixelInterpolation interpolation, int64_t o, Use use) {
   const double pixel = double(axis.extent) / axis.target,
                begin = axis.first + double(o) * axis.extent / axis.target;
   const int64_t low = axis.first / axis.each, high = (axis.first + axis.extent - 1) / axis.each;
@@ -48,13 +48,13 @@ void for_shares(const PictureAxis& axis, PixelInterpolation interpolation, int64
 
 double component(const OpArguments& a, const PixelComponent& c, int64_t n, int64_t row,
                  int64_t column) {
-  const PictureAttributes& t = a.as<PictureAttributes>();
-  PicturePlane planes[kMaxPicturePlanes] = {};
-  picture_planes(a, planes);
-  const PicturePlane& p = planes[c.plane];
+  const ImageInputAttributes& t = a.as<ImageInputAttributes>();
+  ImagePlane planes[kMaxImagePlanes] = {};
+  image_planes(a, planes);
+  const ImagePlane& p = planes[c.plane];
   double sum = 0;
-  for_shares(picture_down(t, c), t.interpolation, row, [&](const Share& down) {
-    for_shares(picture_across(t, c), t.interpolation, column, [&](const Share& across) {
+  for_shares(image_down(t, c), t.interpolation, row, [&](const Share& down) {
+    for_shares(image_across(t, c), t.interpolation, column, [&](const Share& across) {
       sum += down.weight * across.weight *
              p.data[n * p.frame_bytes + down.at * p.pitch + c.origin + across.at * c.step];
     });
@@ -65,7 +65,7 @@ double component(const OpArguments& a, const PixelComponent& c, int64_t n, int64
 double limit(double x) { return std::clamp(x, 0.0, 255.0); }
 
 /// R, G and B, or gray three times.
-void rgb_of(const PictureAttributes& t, const double (&x)[3], double (&rgb)[3]) {
+void rgb_of(const ImageInputAttributes& t, const double (&x)[3], double (&rgb)[3]) {
   const PixelLayout layout = pixel_layout(t.format);
   const bool is_601 = t.matrix == ColorMatrix::kBt601;
   const double red = is_601 ? 0.299 : 0.2126, green = is_601 ? 0.587 : 0.7152,
@@ -90,9 +90,9 @@ void rgb_of(const PictureAttributes& t, const double (&x)[3], double (&rgb)[3]) 
 
 }  // namespace
 
-Status picture(const OpArguments& a, const Team& team) {
+Status image_input(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
-  const PictureAttributes& t = a.as<PictureAttributes>();
+  const ImageInputAttributes& t = a.as<ImageInputAttributes>();
   const PixelLayout layout = pixel_layout(t.format);
   const TensorView& y = a.outputs[0];
   for_each_index(y, [&](const int64_t* index) {

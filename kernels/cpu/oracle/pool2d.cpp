@@ -12,7 +12,7 @@ namespace {
 double pool_at(const Pool2dAttributes& t, const TensorView& x, int64_t n, int64_t oy, int64_t ox,
                int64_t c) {
   double most = -std::numeric_limits<double>::infinity(), sum = 0;
-  // taps inside the picture, and inside the picture extended by its pads
+  // taps inside the image, and inside the image extended by its pads
   int64_t inside = 0, padded = 0;
   for (int64_t ky = 0; ky < t.kernel_h; ky++)
     for (int64_t kx = 0; kx < t.kernel_w; kx++) {

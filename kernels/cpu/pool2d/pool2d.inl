@@ -6,7 +6,7 @@
 namespace ingot::cpu {
 namespace {
 
-/// Taps of one output pixel that lie in the picture, and how many an average divides by.
+/// Taps of one output pixel that lie in the image, and how many an average divides by.
 struct PoolWindow {
   int64_t ky_begin, ky_end, kx_begin, kx_end, top, left;
   float divisor;
@@ -37,7 +37,7 @@ inline PoolWindow pool_window(const Pool2dAttributes& t, int64_t h, int64_t w, i
 
 /// kVecs vectors of channels of one output pixel; the last may be partial.
 template <class V, PoolKind kind, int kVecs, bool whole>
-INGOT_INLINE void pool_vectors(const Pool2dAttributes& t, const Picture& in, const PoolWindow& p,
+INGOT_INLINE void pool_vectors(const Pool2dAttributes& t, const NhwcView& in, const PoolWindow& p,
                                int64_t channel, int64_t lanes, float* out) {
   using F = typename V::F;
   F acc[kVecs];
@@ -71,7 +71,7 @@ INGOT_INLINE void pool_vectors(const Pool2dAttributes& t, const Picture& in, con
 }
 
 template <class V, PoolKind kind>
-void pool_row(const Pool2dAttributes& t, const Picture& in, int64_t oy, Range cols, Range channels,
+void pool_row(const Pool2dAttributes& t, const NhwcView& in, int64_t oy, Range cols, Range channels,
               float* out, int64_t out_stride) {
   for (int64_t ox = cols.begin; ox < cols.end; ox++, out += out_stride) {
     const PoolWindow p = pool_window(t, in.h, in.w, oy, ox);
@@ -87,7 +87,7 @@ void pool_row(const Pool2dAttributes& t, const Picture& in, int64_t oy, Range co
 template <class V>
 Status pool2d_f32(const OpArguments& a, const Team& team) {
   using Row =
-      void (*)(const Pool2dAttributes&, const Picture&, int64_t, Range, Range, float*, int64_t);
+      void (*)(const Pool2dAttributes&, const NhwcView&, int64_t, Range, Range, float*, int64_t);
   static constexpr Row kRows[] = {pool_row<V, PoolKind::kMax>, pool_row<V, PoolKind::kAverage>,
                                   pool_row<V, PoolKind::kAverageIncludePad>,
                                   pool_row<V, PoolKind::kLp>};
@@ -106,7 +106,7 @@ Status pool2d_f32(const OpArguments& a, const Team& team) {
     channels = {min_of(c, mine.begin * kPanel), min_of(c, mine.end * kPanel)};
   }
   for (int64_t r = rows.begin; r < rows.end; r++)
-    kRows[int(t.kind)](t, picture_of(x, false, r / oh), r % oh, cols, channels,
+    kRows[int(t.kind)](t, nhwc_view(x, false, r / oh), r % oh, cols, channels,
                        y.as<float>() + (r * ow + cols.begin) * y.row_stride, y.row_stride);
   return {};
 }

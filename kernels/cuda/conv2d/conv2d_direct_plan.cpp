@@ -1,4 +1,4 @@
-// kernels/cuda/conv2d/conv2d_direct_plan.cpp - a direct or grouped convolution: its pictures as
+// kernels/cuda/conv2d/conv2d_direct_plan.cpp - a direct or grouped convolution: its images as
 // windows, its groups as panels.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
 #include "kernels/cuda/linear/skinny_params.h"
@@ -9,10 +9,10 @@ namespace {
 constexpr int64_t kSmallOutputs = 8;  // of a group: a panel would be more than half empty
 
 /// Strides of x by image, row, pixel and channel.
-struct PictureStrides {
+struct ImageStrides {
   int64_t image, row, pixel, channel;
 };
-PictureStrides strides_of(const ConvJob& j) {
+ImageStrides strides_of(const ConvJob& j) {
   const conv::Extents& e = j.e;
   if (j.t->input_layout == ChannelLayout::kNchw)
     return {e.c * e.h * j.x_stride, j.x_stride, 1, e.h * j.x_stride};
@@ -35,7 +35,7 @@ bool is_packed_on_device(const Conv2dAttributes& t, const conv::Extents& e) {
 
 Status launch_each(const GpuWork& work, const ConvJob& j) {
   const Conv2dAttributes& t = *j.t;
-  const PictureStrides s = strides_of(j);
+  const ImageStrides s = strides_of(j);
   ConvEachParams p = {};
   p.x = j.x, p.w = j.w, p.bias = j.bias, p.residual = j.residual, p.y = j.y;
   p.count = j.e.n * j.e.oh * j.e.ow * j.e.o;
@@ -69,7 +69,7 @@ ConvParams tiled_params(const ConvJob& j, float* packed) {
   const Conv2dAttributes& t = *j.t;
   const conv::Extents& e = j.e;
   const int64_t groups = t.groups, c = e.c / groups, k = int64_t(t.kernel_h) * t.kernel_w * c;
-  const PictureStrides s = strides_of(j);
+  const ImageStrides s = strides_of(j);
   ConvParams p = rows_times_panels(j.x, s.pixel, e.n * e.oh * e.ow, k, j.w, e.o / groups);
   if (!is_pointwise(t)) {
     p.plane = e.oh * e.ow;

@@ -7,7 +7,7 @@
 
 namespace ingot::cuda {
 
-/// A picture on the device and the convolution of it. Strides in elements.
+/// An image on the device and the convolution of it. Strides in elements.
 struct ConvJob {
   const Conv2dAttributes* t = nullptr;
   conv::Extents e;

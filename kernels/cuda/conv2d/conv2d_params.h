@@ -5,21 +5,21 @@
 
 namespace ingot::cuda {
 
-/// A picture as windows see it. Every number is below 2^30, see fits_window() of the plan.
+/// An image as windows see it. Every number is below 2^30, see fits_window() of the plan.
 struct WindowParams {
   int h, w, c, ow, kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top,
       pad_left;
 };
 
 /// y[pixel][o] = epilogue(bias[o] + sum over k = (ky, kx, c) of x * w): convolutions, and rows
-/// times panels as pictures of one pixel. Groups (or the planes of Winograd's products) are
+/// times panels as images of one pixel. Groups (or the planes of Winograd's products) are
 /// independent and step through x, w and y.
 struct ConvParams {
   const float *x, *w;            // w: panels of 16 outputs, panel_stride apart
   const float *bias, *residual;  // or null
   float* y;
   int64_t pixels, plane, k, outputs,
-      // plane: output pixels of one picture; k = kernel_h * kernel_w * c; outputs of a group
+      // plane: output pixels of one image; k = kernel_h * kernel_w * c; outputs of a group
       groups;
   int64_t image_stride, row_stride, pixel_stride, channel_stride;  // of x
   int64_t panel_stride, y_stride, residual_stride;

@@ -112,7 +112,7 @@ bool supports_linear(const OpArguments& a, const GpuTraits&, GpuPrecision) {
          (!bias || bias->packing == Packing::kVector16);
 }
 
-/// A pointwise convolution of `rows` pictures of one pixel. `t` is filled, and must outlive the
+/// A pointwise convolution of `rows` images of one pixel. `t` is filled, and must outlive the
 /// job.
 ConvJob linear_job(const OpArguments& a, Conv2dAttributes* t) {
   const LinearAttributes& l = a.as<LinearAttributes>();

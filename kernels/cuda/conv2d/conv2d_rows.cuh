@@ -1,5 +1,5 @@
 // kernels/cuda/conv2d/conv2d_rows.cuh - k-tiles of a convolution: windows of pixels by (ky, kx, c)
-// without im2col, zeros outside the picture; and k-tiles of weight panels.
+// without im2col, zeros outside the image; and k-tiles of weight panels.
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_params.h"
 #include "kernels/cuda/device/loops.h"
@@ -64,8 +64,8 @@ struct ConvRows {
   WindowStep step;
   WindowCorner corners[kOwn];
 
-  INGOT_INLINE ConvRows(const ConvParams& params, const float* picture, int64_t first_pixel)
-      : p(params), x(picture) {
+  INGOT_INLINE ConvRows(const ConvParams& params, const float* image, int64_t first_pixel)
+      : p(params), x(image) {
     const int t = int(threadIdx.x);
     pixel = kVector ? t / kQuads : t % 8 + t / 32 * 8;
     k = kVector ? t % kQuads * 4 : t / 8 % 4;

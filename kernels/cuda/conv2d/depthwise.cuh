@@ -1,6 +1,6 @@
 // kernels/cuda/conv2d/depthwise.cuh - one filter a channel: a thread has four channels of a few
 // neighbouring pixels of a row.
-// Order  as kernels/cpu/conv2d/depthwise.inl: from the bias, rows inside the picture only, all
+// Order  as kernels/cpu/conv2d/depthwise.inl: from the bias, rows inside the image only, all
 //        columns of the window, zero outside.
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_rows.cuh"

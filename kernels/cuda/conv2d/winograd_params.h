@@ -11,7 +11,7 @@ namespace ingot::cuda {
 struct WinogradInputParams {
   const float* x;
   float* v;                              // [36][block][v_row]
-  int64_t first, count, tiles_w, tiles;  // tiles: of one picture
+  int64_t first, count, tiles_w, tiles;  // tiles: of one image
   int64_t h, width, c, pad_top, pad_left;
   int64_t x_stride, v_row, v_plane;
 };

@@ -1,7 +1,7 @@
 // kernels/cuda/conv_transpose2d/conv_transpose2d.cuh - transposed convolutions, gathered at the
 // output: a thread has four channels of four pixels of a row that are a stride apart, so that the
 // same taps reach them and a weight is loaded once for four.
-// Order    as kernels/cpu/conv_transpose2d: from the bias, taps upward; rows outside the picture
+// Order    as kernels/cpu/conv_transpose2d: from the bias, taps upward; rows outside the image
 //          are left out, columns outside are zeros.
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_rows.cuh"

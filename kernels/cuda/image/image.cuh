@@ -1,6 +1,6 @@
-// kernels/cuda/image/image.cuh - a pixel of a picture a thread, all its channels, from the bytes of
-// a frame. Contract and arithmetic  runtime/op/picture.h; sampling in the order of the CPU (down,
-// then across), conversion by its own function.
+// kernels/cuda/image/image.cuh - a pixel of an image a thread, all its channels, from the bytes of
+// a frame. Contract and arithmetic  runtime/op/image_input.h; sampling in the order of the CPU
+// (down, then across), conversion by its own function.
 #pragma once
 #include "kernels/cpu/image/color.inl"
 #include "kernels/cuda/device/lane.h"
@@ -19,12 +19,12 @@ struct FrameRow {
 };
 
 template <PixelInterpolation how>
-GPU_FN float frame_sample(const FrameRow& from, const PictureAxis& down, const PictureAxis& across,
+GPU_FN float frame_sample(const FrameRow& from, const ImageAxis& down, const ImageAxis& across,
                           uint32_t row, uint32_t column) {
   if (how == PixelInterpolation::kNearest)
     return from.at(nearest_sample(down, row), nearest_sample(across, column));
   if (how == PixelInterpolation::kBilinear) {
-    const PictureTap v = bilinear_tap(down, row), h = bilinear_tap(across, column);
+    const ImageTap v = bilinear_tap(down, row), h = bilinear_tap(across, column);
     const int32_t below = v.at + (v.weight != 0),
                   right = h.at + (h.weight != 0);  // weight 0: there may be none
     const auto mixed = [&](int32_t sample) {
@@ -34,7 +34,7 @@ GPU_FN float frame_sample(const FrameRow& from, const PictureAxis& down, const P
     const float a = mixed(h.at);
     return V::fma(V::sub(mixed(right), a), h.weight, a);
   }
-  const PictureRun v = area_run(down, row), h = area_run(across, column);
+  const ImageRun v = area_run(down, row), h = area_run(across, column);
   float sum = 0;
   GPU_ROLLED
   for (int32_t k = h.begin; k < h.end; k++) {
@@ -49,7 +49,7 @@ GPU_FN float frame_sample(const FrameRow& from, const PictureAxis& down, const P
 
 template <PixelInterpolation how>
 GPU_FN void convert_frame(const FrameParams& p) {
-  const PictureAttributes& t = p.attributes;
+  const ImageInputAttributes& t = p.attributes;
   const int64_t area = int64_t(p.width) * p.height;
   for (int64_t i = grid_thread(); i < p.pixels; i += grid_threads()) {
     const int64_t n = i / area;
@@ -65,14 +65,14 @@ GPU_FN void convert_frame(const FrameParams& p) {
       for (int c = 0; c < 3; c++) {
         if (c >= p.layout.components) continue;
         const PixelComponent& at = p.layout.at[c];
-        const PicturePlane& plane = at.plane == 0   ? p.planes[0]
-                                    : at.plane == 1 ? p.planes[1]
-                                                    : p.planes[2];
+        const ImagePlane& plane = at.plane == 0   ? p.planes[0]
+                                  : at.plane == 1 ? p.planes[1]
+                                                  : p.planes[2];
         const FrameRow from = {plane.data + n * plane.frame_bytes + at.origin, plane.pitch,
                                at.step};
-        samples[c] = frame_sample<how>(from, picture_down(t, at), picture_across(t, at), y, x);
+        samples[c] = frame_sample<how>(from, image_down(t, at), image_across(t, at), y, x);
       }
-      cpu::tensors::picture_rgb<V>(t, p.layout, p.color, samples, rgb);
+      cpu::tensors::image_rgb<V>(t, p.layout, p.color, samples, rgb);
     }
     float* const to = p.y + (t.planar ? n * area * t.channels + place : i * t.channels);
     const int64_t step = t.planar ? area : 1;

@@ -1,16 +1,16 @@
 // kernels/cuda/image/image_params.h - what the kernels that read frames of a camera take.
 #pragma once
-#include "runtime/op/picture.h"
+#include "runtime/op/image_input.h"
 
 namespace ingot::cuda {
 
 struct FrameParams {
-  PictureAttributes attributes;
+  ImageInputAttributes attributes;
   PixelLayout layout;
-  PictureColor color;
-  PicturePlane planes[kMaxPicturePlanes];
+  ImageColor color;
+  ImagePlane planes[kMaxImagePlanes];
   float* y;
-  int64_t pixels;          // of all pictures
+  int64_t pixels;          // of all images
   uint32_t height, width;  // of y
 };
 

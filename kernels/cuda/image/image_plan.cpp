@@ -1,20 +1,20 @@
-// kernels/cuda/image/image_plan.cpp - Picture: one launch, a kernel for each interpolation.
+// kernels/cuda/image/image_plan.cpp - ImageInput: one launch, a kernel for each interpolation.
 #include "kernels/cuda/cuda_kernels.h"
-#include "runtime/op/picture.h"
+#include "runtime/op/image_input.h"
 
 namespace ingot::cuda {
 namespace {
 
 Status plan_image(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
-  const PictureAttributes& t = a.as<PictureAttributes>();
+  const ImageInputAttributes& t = a.as<ImageInputAttributes>();
   const TensorView& y = a.outputs[0];
   if (y.elements() == 0) return {};
   FrameParams p = {};
   p.attributes = t;
   p.layout = pixel_layout(t.format);
-  p.color = picture_color(t.matrix, t.full_range);
-  picture_planes(a, p.planes);
+  p.color = image_color(t.matrix, t.full_range);
+  image_planes(a, p.planes);
   p.y = y.as<float>();
   p.height = uint32_t(y.dims[t.planar ? 2 : 1]), p.width = uint32_t(y.dims[t.planar ? 3 : 2]);
   p.pixels = y.dims[0] * p.height * p.width;
@@ -26,7 +26,7 @@ Status plan_image(const GpuWork& work) {
 }
 
 constexpr GpuKernelEntry kImageTable[] = {
-    {OpCode::kPicture, "frame", nullptr, nullptr, plan_image}};
+    {OpCode::kImageInput, "frame", nullptr, nullptr, plan_image}};
 
 }  // namespace
 

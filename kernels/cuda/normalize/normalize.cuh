@@ -60,16 +60,15 @@ INGOT_GPU_KERNEL(norm_long, NormRowsParams, 256) {
 constexpr int kChannelTile = 32;
 
 /// The chain over the channels of c's group, over their count.
-GPU_FN float group_share(const NormChannelsParams& p, const float* sums, int64_t picture,
-                         int64_t c) {
+GPU_FN float group_share(const NormChannelsParams& p, const float* sums, int64_t image, int64_t c) {
   const int64_t first = int64_t(divide(uint64_t(c), p.group)) * p.group.divisor;
-  const float* own = sums + picture * p.channels.divisor + first;
+  const float* own = sums + image * p.channels.divisor + first;
   float total = own[0];
   GPU_ROLLED for (int64_t k = 1; k < p.group.divisor; k++) total += own[k];
   return total / float(p.positions * p.group.divisor);
 }
 
-/// For each channel of each picture: position i in lane i % 16, then the tree. squares: of the
+/// For each channel of each image: position i in lane i % 16, then the tree. squares: of the
 /// differences from the mean.
 template <bool squares>
 GPU_FN void channel_sums(const NormChannelsParams& p) {
@@ -77,12 +76,12 @@ GPU_FN void channel_sums(const NormChannelsParams& p) {
   GPU_SHARED_ARRAY(float, means, [kChannelTile]);
   const int column = int(threadIdx.x % kChannelTile), lane = int(threadIdx.x / kChannelTile);
   const int64_t channels = p.channels.divisor, tiles = (channels + kChannelTile - 1) / kChannelTile;
-  GPU_ROLLED for (int64_t t = blockIdx.x; t < tiles * p.pictures; t += gridDim.x) {
-    const int64_t picture = t / tiles, c = t % tiles * kChannelTile + column;
+  GPU_ROLLED for (int64_t t = blockIdx.x; t < tiles * p.images; t += gridDim.x) {
+    const int64_t image = t / tiles, c = t % tiles * kChannelTile + column;
     const bool is_live = c < channels;
-    if (squares && lane == 0) means[column] = is_live ? group_share(p, p.sums, picture, c) : 0.0f;
+    if (squares && lane == 0) means[column] = is_live ? group_share(p, p.sums, image, c) : 0.0f;
     __syncthreads();
-    const float* x = p.x + picture * p.positions * p.x_stride + c;
+    const float* x = p.x + image * p.positions * p.x_stride + c;
     float sum = 0;
     const float mean = squares ? means[column] : 0.0f;
     if (is_live) GPU_ROLLED for (int64_t i = lane; i < p.positions; i += kRowLanes) {
@@ -95,7 +94,7 @@ GPU_FN void channel_sums(const NormChannelsParams& p) {
       if (lane < half) lanes[lane][column] += lanes[lane + half][column];
     }
     if (lane == 0 && is_live)
-      (squares ? p.squares : p.sums)[picture * channels + c] = lanes[0][column];
+      (squares ? p.squares : p.sums)[image * channels + c] = lanes[0][column];
     __syncthreads();
   }
 }
@@ -103,27 +102,27 @@ INGOT_GPU_KERNEL(norm_channel_sums, NormChannelsParams, 512) { channel_sums<fals
 INGOT_GPU_KERNEL(norm_channel_squares, NormChannelsParams, 512) { channel_sums<true>(p); }
 
 INGOT_GPU_KERNEL(norm_channel_finish, NormChannelsParams, 128) {
-  const int64_t count = p.pictures * p.channels.divisor;
+  const int64_t count = p.images * p.channels.divisor;
   GPU_ROLLED for (int64_t i = grid_thread(); i < count; i += grid_threads()) {
-    uint64_t picture = uint64_t(i);
-    const int64_t c = int64_t(take_remainder(&picture, p.channels));
-    p.means[i] = group_share(p, p.sums, int64_t(picture), c);
+    uint64_t image = uint64_t(i);
+    const int64_t c = int64_t(take_remainder(&image, p.channels));
+    p.means[i] = group_share(p, p.sums, int64_t(image), c);
     p.inverses[i] =
-        1.0f / __builtin_sqrtf(group_share(p, p.squares, int64_t(picture), c) + p.epsilon);
+        1.0f / __builtin_sqrtf(group_share(p, p.squares, int64_t(image), c) + p.epsilon);
   }
 }
 
 INGOT_GPU_KERNEL(norm_channel_apply, NormChannelsParams, 256) {
-  const int64_t count = p.pictures * p.positions * p.channels.divisor;
+  const int64_t count = p.images * p.positions * p.channels.divisor;
   GPU_ROLLED for (int64_t i = grid_thread(); i < count; i += grid_threads()) {
     uint64_t row = uint64_t(i);
     const int64_t c = int64_t(take_remainder(&row, p.channels)),
-                  picture = int64_t(divide(row, p.by_positions));
-    const int64_t of_picture = picture * p.channels.divisor + c;
+                  image = int64_t(divide(row, p.by_positions));
+    const int64_t of_image = image * p.channels.divisor + c;
     const float x = p.x[int64_t(row) * p.x_stride + c], scale = p.scale ? p.scale[c] : 0.0f,
                 bias = p.bias ? p.bias[c] : 0.0f;
     p.y[int64_t(row) * p.y_stride + c] =
-        normalized(x, p.means[of_picture], p.inverses[of_picture], p.scale, scale, p.bias, bias);
+        normalized(x, p.means[of_image], p.inverses[of_image], p.scale, scale, p.bias, bias);
   }
 }
 

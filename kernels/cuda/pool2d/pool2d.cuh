@@ -48,12 +48,12 @@ GPU_FN PoolWindow window_at(const PoolParams& p, int64_t oy, int64_t ox) {
 }
 
 template <int width, class Step>
-GPU_FN Channels<width> fold_window(const PoolParams& p, const PoolWindow& w, const float* picture,
+GPU_FN Channels<width> fold_window(const PoolParams& p, const PoolWindow& w, const float* image,
                                    float start, Step step) {
   Channels<width> acc;
   INGOT_UNROLL for (int c = 0; c < width; c++) acc.v[c] = start;
   GPU_ROLLED for (int64_t ky = w.y.begin; ky < w.y.end; ky++) {
-    const float* row = picture + (w.top + ky * p.t.dilation_h) * p.in_w * p.x_pixel;
+    const float* row = image + (w.top + ky * p.t.dilation_h) * p.in_w * p.x_pixel;
     GPU_ROLLED for (int64_t kx = w.x.begin; kx < w.x.end; kx++) {
       const Channels<width> x = *reinterpret_cast<const Channels<width>*>(
           row + (w.left + kx * p.t.dilation_w) * p.x_pixel);
@@ -72,22 +72,22 @@ GPU_FN void pool2d(const PoolParams& p) {
     const int64_t ox = int64_t(take_remainder(&rest, p.width)),
                   oy = int64_t(take_remainder(&rest, p.height));
     const PoolWindow w = window_at(p, oy, ox);
-    const float* picture = p.x + int64_t(rest) * p.in_h * p.in_w * p.x_pixel + channel;
+    const float* image = p.x + int64_t(rest) * p.in_h * p.in_w * p.x_pixel + channel;
     Channels<width> y;
     switch (p.t.kind) {
       case PoolKind::kMax:
-        y = fold_window<width>(p, w, picture, -__builtin_inff(), [](float a, float x) {
+        y = fold_window<width>(p, w, image, -__builtin_inff(), [](float a, float x) {
           return a != a ? a : V::max(a, x);
         });  // NaN stays
         break;
       case PoolKind::kLp:
-        y = fold_window<width>(p, w, picture, 0, [&](float a, float x) {
+        y = fold_window<width>(p, w, image, 0, [&](float a, float x) {
           return p.t.p == 1 ? a + V::abs(x) : V::fma(x, x, a);
         });
         if (p.t.p == 2) INGOT_UNROLL for (int c = 0; c < width; c++) y.v[c] = V::sqrt(y.v[c]);
         break;
       default:
-        y = fold_window<width>(p, w, picture, 0, [](float a, float x) { return a + x; });
+        y = fold_window<width>(p, w, image, 0, [](float a, float x) { return a + x; });
         INGOT_UNROLL for (int c = 0; c < width; c++) y.v[c] = y.v[c] / w.divisor;
         break;
     }

@@ -63,15 +63,15 @@ struct NormRowsParams {
   bool has_mean;
 };
 
-/// Instance and group norm of x [pictures, positions, channels], in the order of its four launches.
+/// Instance and group norm of x [images, positions, channels], in the order of its four launches.
 struct NormChannelsParams {
   const float *x, *scale, *bias;
   float* y;
-  int64_t pictures, positions, x_stride, y_stride;
+  int64_t images, positions, x_stride, y_stride;
   FastDivisor channels, by_positions;
   FastDivisor group;        // channels of a group
-  float *sums, *squares;    // [pictures][channels]
-  float *means, *inverses;  // [pictures][channels]
+  float *sums, *squares;    // [images][channels]
+  float *means, *inverses;  // [images][channels]
   float epsilon;
 };
 

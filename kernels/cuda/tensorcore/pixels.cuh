@@ -42,9 +42,9 @@ struct RowPixels {
   }
 };
 
-/// Windows of pictures with neighbouring channels, four at a time: c and the strides are multiples
+/// Windows of images with neighbouring channels, four at a time: c and the strides are multiples
 /// of 4, x is 16-byte aligned, kernels are at most 16 x 16. Which taps of a pixel lie inside the
-/// picture are bits that are found once.
+/// image are bits that are found once.
 template <int kRows>
 struct WindowPixels {
   static constexpr int kPieces = kRows * 4 / kProductThreads, kApart = kProductThreads / 4;
@@ -103,7 +103,7 @@ struct SinglePixels {
     const int wanted = first + s.row, m = wanted < p.m ? wanted : 0;
     const int line = m / p.ow, ox = m - line * p.ow, n = line / p.oh, oy = line - n * p.oh;
     s.y0 = oy * p.stride_h - p.pad_top, s.x0 = ox * p.stride_w - p.pad_left;
-    s.x = x, s.at = n * p.picture_stride + s.y0 * p.row_stride + s.x0 * p.pixel_stride;
+    s.x = x, s.at = n * p.image_stride + s.y0 * p.row_stride + s.x0 * p.pixel_stride;
     if (wanted >= p.m) s.y0 = -(1 << 30) - (1 << 29);  // no tap of it is inside
     k += s.first;
     const int tap = k / p.c;

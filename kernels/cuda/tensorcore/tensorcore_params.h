@@ -14,7 +14,7 @@ struct ProductParams {
       // bias: up to a multiple of 16, or null; residual, scale [O] of s8: null: none
       *scale;
   float *y, *partial;  // partial [batch][split][m][columns]: sums of a split, or null
-  int64_t pixel_stride, row_stride, channel_stride, picture_stride;  // of x
+  int64_t pixel_stride, row_stride, channel_stride, image_stride;  // of x
   // of w: 16 outputs, one output, one k
   int64_t panel_stride, n_stride, k_stride;
   int64_t y_stride, y_batch, residual_stride, bias_batch;  // bias_batch: also of residual
@@ -23,7 +23,7 @@ struct ProductParams {
   int columns;         // o up to a multiple of 4
   int tiles_m, steps;  // a step is 16 words of k
   int splits, split_steps;
-  int h, width, c, oh, ow;  // of pictures; c in words
+  int h, width, c, oh, ow;  // of images; c in words
   int kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
   int batch_rank, batch_first;
   int64_t batch_dims[kMaxRank], x_batch[kMaxRank], w_batch[kMaxRank];  // innermost last

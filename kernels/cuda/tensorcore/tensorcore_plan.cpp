@@ -1,5 +1,5 @@
 // kernels/cuda/tensorcore/tensorcore_plan.cpp - rows of products in less than f32: windows, rows
-// and matrices become one set of parameters. What these kernels do not count in 32 bits (a picture
+// and matrices become one set of parameters. What these kernels do not count in 32 bits (an image
 // of 2^30 pixels) goes to the exact row, which serves every precision.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/tensorcore/tile_choice.h"
@@ -86,7 +86,7 @@ Product conv2d_product(const OpArguments& a) {
   p.x = x.as<const float>();
   p.pixel_stride = planes ? 1 : x.row_stride, p.channel_stride = planes ? h * x.row_stride : 1;
   p.row_stride = planes ? x.row_stride : width * x.row_stride;
-  p.picture_stride = planes ? c * p.channel_stride : h * p.row_stride;
+  p.image_stride = planes ? c * p.channel_stride : h * p.row_stride;
   const bool is_row = !planes && t.groups == 1 && taps == 1 && t.stride_h == 1 && t.stride_w == 1 &&
                       !t.pad_top && !t.pad_left && !t.pad_bottom && !t.pad_right;
   if (is_row) {

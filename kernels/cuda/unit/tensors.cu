@@ -1,5 +1,5 @@
 // kernels/cuda/unit/tensors.cu - ports, control flow, element-wise chains, movement, reductions,
-// pictures, results of any size.
+// images, results of any size.
 #include "kernels/cuda/control/control.cuh"
 #include "kernels/cuda/data_dependent/data_dependent.cuh"
 #include "kernels/cuda/elementwise/elementwise.cuh"

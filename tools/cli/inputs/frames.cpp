@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "runtime/op/picture.h"
+#include "runtime/op/image_input.h"
 #include "tools/cli/inputs/image_file.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/files/file_kind.h"
@@ -59,7 +59,7 @@ std::string size_text(int64_t width, int64_t height) {
 }
 
 /// The pixels of an image file as a frame of the network's only input.
-std::vector<Array> frame_of(const Engine& engine, const std::string& path, PictureKind kind) {
+std::vector<Array> frame_of(const Engine& engine, const std::string& path, ImageKind kind) {
   const std::string what = path + ": is an image, ";
   const ingot_value_type port = engine.input(0);
   if (engine.summary().input_count != 1)
@@ -71,7 +71,7 @@ std::vector<Array> frame_of(const Engine& engine, const std::string& path, Pictu
   if (!is_frame(port))
     fail(Exit::kMismatch, what + "and input '" + name + "' of " + engine.path() + " takes " +
                               engine.type_text(port) + "; convert it with --image " + name +
-                              "=rgb:" + size + ",... to give it pictures");
+                              "=rgb:" + size + ",... to give it images");
   const std::string format = format_of(port);
   const std::vector<size_t> channels = channels_of(format);
   if (channels.empty())
@@ -146,10 +146,10 @@ std::vector<Array> read_inputs(const Engine& engine, const std::string& path) {
   file.read(start.data(), std::streamsize(start.size()));
   start.resize(size_t(file.gcount()));
   const uint32_t inputs = engine.summary().input_count;
-  const PictureKind kind = picture_kind(start);
+  const ImageKind kind = image_kind(start);
   // Bytes alone may begin as an image does. What goes on as one is one, whatever its length.
-  if (kind != PictureKind::kNone && inputs &&
-      (goes_on_as_picture(start) || !has_size_of_frames(engine, path)))
+  if (kind != ImageKind::kNone && inputs &&
+      (goes_on_as_image(start) || !has_size_of_frames(engine, path)))
     return frame_of(engine, path, kind);
   bool takes_frames = inputs > 0;
   for (uint32_t i = 0; i < inputs; i++) takes_frames = takes_frames && is_frame(engine.input(i));

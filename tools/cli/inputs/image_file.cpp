@@ -128,15 +128,15 @@ Pixels read_jpeg(const std::string& path) {
 
 }  // namespace
 
-PictureKind picture_kind(const std::string& start) {
-  if (start.rfind("\x89PNG", 0) == 0) return PictureKind::kPng;
-  return start.rfind("\xff\xd8\xff", 0) == 0 ? PictureKind::kJpeg : PictureKind::kNone;
+ImageKind image_kind(const std::string& start) {
+  if (start.rfind("\x89PNG", 0) == 0) return ImageKind::kPng;
+  return start.rfind("\xff\xd8\xff", 0) == 0 ? ImageKind::kJpeg : ImageKind::kNone;
 }
 
-bool goes_on_as_picture(const std::string& start) {
+bool goes_on_as_image(const std::string& start) {
   constexpr const char* kPng = "\x89PNG\r\n\x1a\n";
   if (start.rfind(kPng, 0) == 0) return true;
-  if (picture_kind(start) != PictureKind::kJpeg) return false;
+  if (image_kind(start) != ImageKind::kJpeg) return false;
   const auto byte = [&](size_t at) { return size_t(uint8_t(start[at])); };
   bool has_segment = false;
   size_t at = 2;
@@ -185,11 +185,11 @@ std::string other_format(const std::string& start, uint64_t file_bytes) {
   return "";
 }
 
-Pixels read_image_file(const std::string& path, PictureKind kind) {
+Pixels read_image_file(const std::string& path, ImageKind kind) {
 #ifdef INGOT_HAVE_PNG
-  if (kind == PictureKind::kPng) return read_png(path);
+  if (kind == ImageKind::kPng) return read_png(path);
 #else
-  if (kind == PictureKind::kPng) refuse_kind(path, "PNG", "libpng-dev");
+  if (kind == ImageKind::kPng) refuse_kind(path, "PNG", "libpng-dev");
 #endif
 #ifdef INGOT_HAVE_JPEG
   return read_jpeg(path);

@@ -8,12 +8,12 @@
 
 namespace ingot::cli {
 
-enum class PictureKind { kNone, kPng, kJpeg };
+enum class ImageKind { kNone, kPng, kJpeg };
 /// By the first bytes of a file, at least 4.
-PictureKind picture_kind(const std::string& start);
+ImageKind image_kind(const std::string& start);
 /// Whether more than those bytes says so: a PNG's whole signature; a JPEG's segments up to its
 /// scan, or to the end of `start`.
-bool goes_on_as_picture(const std::string& start);
+bool goes_on_as_image(const std::string& start);
 /// "a GIF image" and the like, for what is surely neither a PNG or JPEG nor the bytes of a frame;
 /// "" for anything else.
 std::string other_format(const std::string& start, uint64_t file_bytes);
@@ -27,6 +27,6 @@ struct Pixels {
 };
 /// @throws Failure for what is no whole image of at most 16384 x 16384 pixels, or of a kind that
 /// this build does not read.
-Pixels read_image_file(const std::string& path, PictureKind kind);
+Pixels read_image_file(const std::string& path, ImageKind kind);
 
 }  // namespace ingot::cli

@@ -115,7 +115,7 @@ class Emitter {
       if (state.init >= 0) state.init = index_[size_t(state.init)];
       program_.states.push_back(std::move(state));
     }
-    if (has_pictures_) program_.required_features.push_back("picture");
+    if (has_images_) program_.required_features.push_back("picture");
     if (has_empty_rows_) program_.required_features.push_back("empty_rows");
     emit_data_dependent();
     if (program_.symbols.empty() || program_.symbols[0].resolved_by >= 0) emit_plan();
@@ -173,7 +173,7 @@ class Emitter {
     for (const LoweredInstruction& instruction : subprogram.instructions) {
       InstructionSpec out;
       out.attributes = instruction.attributes;
-      has_pictures_ = has_pictures_ || std::holds_alternative<PictureAttributes>(out.attributes);
+      has_images_ = has_images_ || std::holds_alternative<ImageInputAttributes>(out.attributes);
       if (const auto* a = std::get_if<AttentionAttributes>(&out.attributes))
         has_empty_rows_ = has_empty_rows_ || a->empty_rows != EmptyRows::kZero;
       int64_t* numbers = nullptr;
@@ -228,7 +228,7 @@ class Emitter {
   const LoweredProgram& lowered_;
   ProgramSpec program_;
   DimWriter dims_;
-  bool has_pictures_ = false, has_empty_rows_ = false;
+  bool has_images_ = false, has_empty_rows_ = false;
   std::vector<int32_t> index_;  // by program value: its place in the file
   std::vector<int32_t> order_;
 };

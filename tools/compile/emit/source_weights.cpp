@@ -327,7 +327,7 @@ class SourceFinder {
   }
   bool whole(const Wanted& w, View* view) const { return has_ends(w) && orders(w, w.dims, view); }
 
-  /// One dimension taken as two, in every order: rows of a product behind a flattened picture.
+  /// One dimension taken as two, in every order: rows of a product behind a flattened image.
   bool split(const Wanted& w, View* view) const {
     if (w.dims.empty() || w.dims.size() > 2 || !has_ends(w)) return false;
     for (size_t axis = 0; axis < w.dims.size(); axis++) {

@@ -1,7 +1,7 @@
 // tools/compile/emit/source_weights.h - where each weight of the source lies in a program, found by
 // content and proved by comparing every bit. Nothing that passes and lowering did has to be
 // remembered: a weight is given back when it is a strided view of an unpacked constant.
-//   found      permuted (NHWC, transposed products), split (flattened pictures), a block (one
+//   found      permuted (NHWC, transposed products), split (flattened images), a block (one
 //              product for queries, keys and values), gates padded to
 //              panels, widened from half-size floats
 //   not found  its bytes were changed: folded into a neighbour, stored for Winograd, or nothing

@@ -78,15 +78,14 @@ struct Reader {
       refuse("pixel format '" + name + "' is not supported; there are " + list, 4);
     const std::string form = "FORMAT:WIDTHxHEIGHT, as nv12:1920x1080";
     if (colon == std::string::npos) refuse("the size of a frame is missing: expected " + form);
-    PictureAttributes& a = option.attributes;
+    ImageInputAttributes& a = option.attributes;
     size_t at = colon + 1;
     a.width = whole("size", text, &at, form);
     expect('x', "size", text, &at, form);
     a.height = whole("size", text, &at, form);
     if (at != text.size()) refuse("size: expected " + form + ", found '" + text + "'");
-    const std::string limit = std::to_string(kMaxPictureExtent);
-    if (a.width == 0 || a.height == 0 || a.width > kMaxPictureExtent ||
-        a.height > kMaxPictureExtent)
+    const std::string limit = std::to_string(kMaxImageExtent);
+    if (a.width == 0 || a.height == 0 || a.width > kMaxImageExtent || a.height > kMaxImageExtent)
       refuse("a frame has 1 to " + limit + " columns and rows");
     const PixelLayout layout = pixel_layout(a.format);
     for (int i = 0; i < layout.components; i++) {
@@ -101,7 +100,7 @@ struct Reader {
 
   void read_region(const std::string& text) {
     const std::string form = "WIDTHxHEIGHT+LEFT+TOP";
-    PictureArea& area = option.attributes.source;
+    ImageArea& area = option.attributes.source;
     size_t at = 0;
     area.width = whole("region", text, &at, form);
     expect('x', "region", text, &at, form);
@@ -111,7 +110,7 @@ struct Reader {
     expect('+', "region", text, &at, form);
     area.top = whole("region", text, &at, form);
     if (at != text.size()) refuse("region: expected " + form + ", found '" + text + "'");
-    const PictureAttributes& a = option.attributes;
+    const ImageInputAttributes& a = option.attributes;
     if (area.width == 0 || area.height == 0 || uint64_t(area.left) + area.width > a.width ||
         uint64_t(area.top) + area.height > a.height)
       refuse("region " + text + " is not inside the frame of " + std::to_string(a.width) + "x" +
@@ -121,7 +120,7 @@ struct Reader {
   void read_pitch(const std::string& text) {
     size_t at = 0;
     option.pitch = whole("pitch", text, &at, "bytes");
-    const PictureAttributes& a = option.attributes;
+    const ImageInputAttributes& a = option.attributes;
     const int64_t least = plane_row_bytes(a.format, a.width, 0);
     if (at != text.size() || option.pitch < least)
       refuse("pitch: expected at least " + std::to_string(least) + " bytes, found '" + text + "'");
@@ -130,12 +129,12 @@ struct Reader {
   }
 
   void read_word(const std::string& word) {
-    PictureAttributes& a = option.attributes;
+    ImageInputAttributes& a = option.attributes;
     const size_t equals = word.find('=');
     const std::map<std::string, std::function<void()>> words = {
-        {"stretch", [&] { option.fit = PictureFit::kStretch; }},
-        {"letterbox", [&] { option.fit = PictureFit::kLetterbox; }},
-        {"crop", [&] { option.fit = PictureFit::kCrop; }},
+        {"stretch", [&] { option.fit = ImageFit::kStretch; }},
+        {"letterbox", [&] { option.fit = ImageFit::kLetterbox; }},
+        {"crop", [&] { option.fit = ImageFit::kCrop; }},
         {"bilinear", [&] { a.interpolation = PixelInterpolation::kBilinear; }},
         {"nearest", [&] { a.interpolation = PixelInterpolation::kNearest; }},
         {"area", [&] { a.interpolation = PixelInterpolation::kArea; }},

@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "runtime/op/picture.h"
+#include "runtime/op/image_input.h"
 #include "tools/graph/graph.h"
 
 namespace ingot::cast {
 
-enum class PictureFit { kUnsaid, kStretch, kLetterbox, kCrop };
+enum class ImageFit { kUnsaid, kStretch, kLetterbox, kCrop };
 
 struct ImageInput {
   // all but target, channels, pad, scale and bias; source.width 0: the whole frame
-  PictureAttributes attributes;
-  PictureFit fit = PictureFit::kUnsaid;
+  ImageInputAttributes attributes;
+  ImageFit fit = ImageFit::kUnsaid;
   std::string layout;                                 // "nchw", "nhwc", or "" where the dims tell
   std::vector<double> pad{0}, mean{0}, deviation{1};  // one for all channels, or one for each
   double scale = 1.0 / 255;
@@ -33,7 +33,7 @@ using ImageInputs = std::map<std::string, ImageInput>;
 /// is not known.
 void add_image_input(ImageInputs& images, const std::string& argument);
 
-/// Puts a Picture in front of each input that `images` names: the frame becomes the model's
+/// Puts an ImageInput in front of each input that `images` names: the frame becomes the model's
 /// input, under the input's name. @throws CastError(5) where there is no such input or it is no
 /// image.
 void insert_images(graph::Model& model, const ImageInputs& images);

@@ -1,5 +1,5 @@
-// tools/compile/image/insert_images.cpp - a Picture in front of an input, with areas and factors
-// worked out from what the network takes.
+// tools/compile/image/insert_images.cpp - an ImageInput in front of an input, with areas and
+// factors worked out from what the network takes.
 #include <algorithm>
 #include <cmath>
 
@@ -61,26 +61,26 @@ struct Insertion {
 
   /// Where the source area lies in an image of width x height, and what is left of it.
   void place(int64_t width, int64_t height) {
-    PictureAttributes& a = option.attributes;
+    ImageInputAttributes& a = option.attributes;
     if (a.source.width == 0) a.source = {0, 0, a.width, a.height};
-    PictureArea &from = a.source, &to = a.target;
+    ImageArea &from = a.source, &to = a.target;
     to = {0, 0, uint32_t(width), uint32_t(height)};
     const int64_t wide = int64_t(from.width) * height, high = int64_t(from.height) * width;
-    if (wide == high || option.fit == PictureFit::kStretch) return;
-    if (option.fit == PictureFit::kUnsaid)
+    if (wide == high || option.fit == ImageFit::kStretch) return;
+    if (option.fit == ImageFit::kUnsaid)
       refuse(size_text(from.width, from.height) + " is not of the shape of the network's " +
              size_text(width, height) + "; say stretch, letterbox or crop");
     const auto rounded = [](int64_t above, int64_t below) {
       return uint32_t(std::max<int64_t>(1, (2 * above + below) / (2 * below)));
     };
-    if (option.fit == PictureFit::kLetterbox) {
+    if (option.fit == ImageFit::kLetterbox) {
       if (wide > high)
         to.height = rounded(high, from.width);
       else
         to.width = rounded(wide, from.height);
       to.left = uint32_t(width - to.width) / 2, to.top = uint32_t(height - to.height) / 2;
     } else {
-      const PictureArea whole = from;
+      const ImageArea whole = from;
       if (wide > high)
         from.width = rounded(high, height);
       else
@@ -119,16 +119,16 @@ struct Insertion {
     const bool planar = is_planar(model.values[size_t(image)]);
     const graph::Dims dims = model.values[size_t(image)].dims;
     const int64_t height = *dims[planar ? 2 : 1].value(), width = *dims[planar ? 3 : 2].value();
-    if (width < 1 || height < 1 || width > kMaxPictureExtent || height > kMaxPictureExtent)
+    if (width < 1 || height < 1 || width > kMaxImageExtent || height > kMaxImageExtent)
       refuse("the network's image is " + size_text(width, height) + ", expected 1 to " +
-             std::to_string(kMaxPictureExtent) + " columns and rows");
+             std::to_string(kMaxImageExtent) + " columns and rows");
     place(width, height);
     const size_t channels = size_t(*dims[planar ? 1 : 3].value());
     graph::Node node = node_of(planar, channels);
     model.values[size_t(image)].name = name + "/picture";
     node.outputs = {image};
     std::vector<ValueId> frames;
-    const PictureAttributes& a = option.attributes;
+    const ImageInputAttributes& a = option.attributes;
     for (const std::string& operand : operand_names()) {
       const int plane = int(frames.size());
       const int64_t least = plane_row_bytes(a.format, a.width, plane);
@@ -152,8 +152,8 @@ struct Insertion {
 
   graph::Node node_of(bool planar, size_t channels) const {
     static const char* const kInterpolations[] = {"bilinear", "nearest", "area"};
-    const PictureAttributes& a = option.attributes;
-    const auto area = [](const PictureArea& from) {
+    const ImageInputAttributes& a = option.attributes;
+    const auto area = [](const ImageArea& from) {
       return std::vector<int64_t>{from.left, from.top, from.width, from.height};
     };
     const std::vector<double> mean = by_channel("mean", option.mean, channels),
@@ -164,7 +164,7 @@ struct Insertion {
       bias.push_back(-mean[c] / deviation[c]);
     }
     graph::Node node;
-    node.op = "Picture";
+    node.op = "ImageInput";
     node.name = name;
     node.attributes = {{"format", std::string(pixel_format_name(a.format))},
                        {"width", int64_t(a.width)},

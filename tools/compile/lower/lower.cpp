@@ -35,7 +35,7 @@ PortLayouts::PortLayouts(const graph::Model& model) : model_(model) {
     const auto first = [](const std::vector<graph::ValueId>& ids) {
       return ids.empty() ? graph::kAbsent : ids[0];
     };
-    if (node.op == "Picture") {
+    if (node.op == "ImageInput") {
       const std::string frame = node.text("format", "") + " " +
                                 std::to_string(node.integer("width", 0)) + "x" +
                                 std::to_string(node.integer("height", 0));

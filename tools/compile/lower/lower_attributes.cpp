@@ -195,8 +195,8 @@ Attributes attributes_of(const graph::Node& node, size_t rank, Dims* extents) {
     case OpCode::kConv2d:
     case OpCode::kConvTranspose2d:
     case OpCode::kPool2d:
-    case OpCode::kPicture:
-    case OpCode::kResize: return picture_attributes(op, node, rank, extents);
+    case OpCode::kImageInput:
+    case OpCode::kResize: return spatial_attributes(op, node, rank, extents);
     default: return tensor_attributes(op, node, rank, extents);
   }
 }

@@ -15,7 +15,7 @@ OpCode op_of(const std::string& core_name);
 Attributes attributes_of(const graph::Node& node, size_t rank, Dims* extents);
 
 /// Parts of attributes_of, one per source file.
-Attributes picture_attributes(OpCode op, const graph::Node& node, size_t rank, Dims* extents);
+Attributes spatial_attributes(OpCode op, const graph::Node& node, size_t rank, Dims* extents);
 Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Dims* extents);
 
 /// Value of a schema enum by its spelling; `names` is flatc's null-terminated list, its first entry

@@ -1,4 +1,4 @@
-// tools/compile/lower/lower_spatial.cpp - attributes of the operators on pictures.
+// tools/compile/lower/lower_spatial.cpp - attributes of the operators on images.
 #include "ingot_schema/ingot_generated.h"
 #include "tools/compile/lower/lower_attributes.h"
 
@@ -64,14 +64,14 @@ ResizeAttributes resize(const graph::Node& node, size_t rank) {
   return a;
 }
 
-PictureArea area(const graph::Node& node, const std::string& key) {
+ImageArea area(const graph::Node& node, const std::string& key) {
   const std::vector<int64_t> n = node.integers(key);
   if (n.size() != 4) refuse_attribute(node, key, "is not left, top, width and height");
   return {uint32_t(n[0]), uint32_t(n[1]), uint32_t(n[2]), uint32_t(n[3])};
 }
 
-PictureAttributes picture(const graph::Node& node) {
-  PictureAttributes a;
+ImageInputAttributes image_input(const graph::Node& node) {
+  ImageInputAttributes a;
   a.format = PixelFormat(enum_value(node, "format", fb::EnumNamesPixelFormat(), 0));
   a.interpolation =
       PixelInterpolation(enum_value(node, "interpolation", fb::EnumNamesPixelInterpolation(), 0));
@@ -94,12 +94,12 @@ PictureAttributes picture(const graph::Node& node) {
 
 }  // namespace
 
-Attributes picture_attributes(OpCode op, const graph::Node& node, size_t rank, Dims* /*extents*/) {
+Attributes spatial_attributes(OpCode op, const graph::Node& node, size_t rank, Dims* /*extents*/) {
   switch (op) {
     case OpCode::kConv2d: return conv2d(node);
     case OpCode::kConvTranspose2d: return conv_transpose2d(node);
     case OpCode::kPool2d: return pool2d(node);
-    case OpCode::kPicture: return picture(node);
+    case OpCode::kImageInput: return image_input(node);
     default: return resize(node, rank);
   }
 }

@@ -74,10 +74,10 @@ class Checker {
   }
 
   std::string weights(const Node& node) const {
-    bool picture = node.op == "Conv2d" || node.op == "ConvTranspose2d";
-    size_t rank = node.op == "Recurrent" ? 3 : picture ? 4 : 2;
-    if (picture && model_.values[size_t(node.inputs[0])].dims.size() != 4)
-      return "its picture is not of rank 4";
+    bool image = node.op == "Conv2d" || node.op == "ConvTranspose2d";
+    size_t rank = node.op == "Recurrent" ? 3 : image ? 4 : 2;
+    if (image && model_.values[size_t(node.inputs[0])].dims.size() != 4)
+      return "its image is not of rank 4";
     std::string why = constant_operand(node, 1, rank);
     if (!why.empty()) return why;
     return node.op == "Recurrent" ? constant_operand(node, 2, 3) : constant_operand(node, 2, 1);

@@ -27,7 +27,7 @@ const Named kRecognition[] = {
 };
 
 // On core form. Layout first: afterwards channels are last everywhere and one kind of folding
-// serves pictures and rows.
+// serves images and rows.
 const Named kCorePasses[] = {
     {"simplify", simplify},
     {"merge equal nodes", merge_equal},

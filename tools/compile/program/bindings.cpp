@@ -9,7 +9,7 @@
 namespace ingot::cast {
 namespace {
 
-constexpr int64_t kPictureExtent = 320;  // a multiple of 64, as strided networks want
+constexpr int64_t kImageExtent = 320;  // a multiple of 64, as strided networks want
 constexpr int64_t kSequenceExtent = 64;
 constexpr size_t kMaxCombinations = 2000;
 constexpr size_t kMaxDoubled = 16;                     // symbols that a trial of its own doubles
@@ -53,7 +53,7 @@ std::vector<Symbol> symbols_of(const LoweredProgram& lowered) {
       for (const std::string& name : dims[i].symbols())
         add_symbol(lowered, name,
                    i == 0             ? 1
-                   : dims.size() >= 4 ? kPictureExtent
+                   : dims.size() >= 4 ? kImageExtent
                                       : kSequenceExtent,
                    &known, &symbols);
   }

@@ -91,14 +91,14 @@ Table encode(Builder& b, const ResizeAttributes& a) {
                                 fb::NearestMode(uint8_t(a.nearest)), a.cubic_a, a.exclude_outside,
                                 b.CreateVector(a.scales, a.rank)));
 }
-Table encode(Builder& b, const PictureAttributes& a) {
-  const auto area = [](const PictureArea& from) {
-    return fb::PictureArea(from.left, from.top, from.width, from.height);
+Table encode(Builder& b, const ImageInputAttributes& a) {
+  const auto area = [](const ImageArea& from) {
+    return fb::ImageArea(from.left, from.top, from.width, from.height);
   };
-  const fb::PictureArea source = area(a.source), target = area(a.target);
+  const fb::ImageArea source = area(a.source), target = area(a.target);
   const auto pad = b.CreateVector(a.pad, a.channels), scale = b.CreateVector(a.scale, a.channels),
              bias = b.CreateVector(a.bias, a.channels);
-  return table(fb::CreatePicture(
+  return table(fb::CreateImageInput(
       b, fb::PixelFormat(uint8_t(a.format)), a.width, a.height, &source, &target,
       fb::PixelInterpolation(uint8_t(a.interpolation)), fb::ColorMatrix(uint8_t(a.matrix)),
       a.full_range, fb::ChromaSiting(uint8_t(a.siting)), a.bgr,

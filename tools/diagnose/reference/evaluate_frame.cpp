@@ -1,4 +1,4 @@
-// tools/diagnose/reference/evaluate_frame.cpp - Picture: frames of a camera as pictures for a
+// tools/diagnose/reference/evaluate_frame.cpp - ImageInput: frames of a camera as images for a
 // network, one pixel of one channel at a time, in double.
 #include <algorithm>
 #include <array>
@@ -32,7 +32,7 @@ std::vector<Component> components_of(const std::string& format) {
   if (format == "i420") return {{0, 0, 1, 1, 1}, {1, 0, 1, 2, 2}, {2, 0, 1, 2, 2}};
   if (format == "yuyv") return {{0, 0, 2, 1, 1}, {0, 1, 4, 2, 1}, {0, 3, 4, 2, 1}};
   if (format == "uyvy") return {{0, 1, 2, 1, 1}, {0, 0, 4, 2, 1}, {0, 2, 4, 2, 1}};
-  throw std::runtime_error("evaluator: Picture has no format " + format);
+  throw std::runtime_error("evaluator: ImageInput has no format " + format);
 }
 
 struct Area {
@@ -43,7 +43,7 @@ Area area_of(const Node& node, const char* key) {
   return {n.at(0), n.at(1), n.at(2), n.at(3)};
 }
 
-/// One direction: an area of the frame that `count` pixels of the picture show.
+/// One direction: an area of the frame that `count` pixels of the image show.
 struct Direction {
   int64_t first, extent, count;
 };
@@ -121,9 +121,9 @@ std::array<double, 3> colors_of(const Node& node, const std::vector<double>& x, 
 }  // namespace
 
 std::vector<Tensor> evaluate_frame(Evaluator& e, const Node& node) {
-  if (node.op != "Picture") return {};
+  if (node.op != "ImageInput") return {};
   Dimensions dims;
-  if (!e.declared(node, 0, dims)) throw std::runtime_error("evaluator: Picture of unknown size");
+  if (!e.declared(node, 0, dims)) throw std::runtime_error("evaluator: ImageInput of unknown size");
   const Frames frames{e, node};
   const std::vector<Component> components = components_of(frames.format);
   const bool is_yuv = components.size() == 3 && frames.format.find('g') == std::string::npos;

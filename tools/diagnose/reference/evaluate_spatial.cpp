@@ -39,8 +39,8 @@ Geometry core_geometry(const Node& node) {
           get("pad_bottom", 0), get("pad_right", 0),  get("groups", 1)};
 }
 
-// A picture seen as [N, C, H, W] whatever its order and rank.
-struct Picture {
+// An image seen as [N, C, H, W] whatever its order and rank.
+struct NchwView {
   const Tensor& t;
   bool last;
   int64_t n() const { return t.dims[0]; }
@@ -66,7 +66,7 @@ Tensor empty_like(const Tensor& x, bool last, int64_t c, int64_t h, int64_t w) {
 // Channels as planes, so that one weight meets a row of pixels.
 Tensor planar(const Tensor& x, bool last) {
   if (!last) return x;
-  Picture p{x, true};
+  NchwView p{x, true};
   Tensor y{{p.n(), p.c(), p.h(), p.w()}, std::vector<double>(x.at.size())};
   size_t to = 0;
   for (int64_t n = 0; n < p.n(); n++)
@@ -76,7 +76,7 @@ Tensor planar(const Tensor& x, bool last) {
   return y;
 }
 
-// Columns of a row of outputs that tap kx reads inside the picture.
+// Columns of a row of outputs that tap kx reads inside the image.
 std::pair<int64_t, int64_t> inside(const Geometry& g, int64_t kx, int64_t in, int64_t out) {
   int64_t shift = g.left - kx * g.dw;  // ix = ox * sw - shift
   int64_t first = shift <= 0 ? 0 : (shift + g.sw - 1) / g.sw,
@@ -112,12 +112,12 @@ void row_of(const Tensor& x, const Geometry& g, int64_t h, int64_t w, size_t pla
 template <class Weight>
 Tensor convolved(const Tensor& source, bool x_last, bool y_last, const Geometry& g, int64_t outputs,
                  Weight weight) {
-  Picture px{source, x_last};
+  NchwView px{source, x_last};
   const int64_t h = px.h(), w = px.w(), channels = px.c(), batch = px.n();
   Tensor y = empty_like(source, y_last, outputs, extent(h, g.top + g.bottom, g.kh, g.sh, g.dh),
                         extent(w, g.left + g.right, g.kw, g.sw, g.dw));
   const Tensor x = planar(source, x_last);
-  Picture py{y, y_last};
+  NchwView py{y, y_last};
   const int64_t in_group = channels / g.groups, out_group = outputs / g.groups;
   std::vector<double> row(static_cast<size_t>(py.w()), 0.0);
   for (int64_t n = 0; n < batch; n++)
@@ -133,9 +133,9 @@ Tensor convolved(const Tensor& source, bool x_last, bool y_last, const Geometry&
 template <class Weight>
 Tensor spread(const Tensor& x, bool last, const Geometry& g, int64_t outputs, int64_t oh,
               int64_t ow, Weight weight) {
-  Picture px{x, last};
+  NchwView px{x, last};
   Tensor y = empty_like(x, last, outputs, oh, ow);
-  Picture py{y, last};
+  NchwView py{y, last};
   int64_t in_group = px.c() / g.groups, out_group = outputs / g.groups;
   for (int64_t n = 0; n < px.n(); n++)
     for (int64_t c = 0; c < px.c(); c++)
@@ -154,7 +154,7 @@ Tensor spread(const Tensor& x, bool last, const Geometry& g, int64_t outputs, in
 }
 
 void add_bias(Tensor& y, bool last, const Tensor& bias) {
-  Picture p{y, last};
+  NchwView p{y, last};
   for (int64_t n = 0; n < p.n(); n++)
     for (int64_t c = 0; c < p.c(); c++)
       for (int64_t h = 0; h < p.h(); h++)
@@ -176,9 +176,9 @@ void epilogue(Evaluator& e, const Node& node, Tensor& y) {
 
 Tensor pooled(const Tensor& x, bool last, const Geometry& g, const std::string& kind, int64_t p,
               int64_t oh, int64_t ow) {
-  Picture px{x, last};
+  NchwView px{x, last};
   Tensor y = empty_like(x, last, px.c(), oh, ow);
-  Picture py{y, last};
+  NchwView py{y, last};
   for (int64_t n = 0; n < px.n(); n++)
     for (int64_t c = 0; c < px.c(); c++)
       for (int64_t oy = 0; oy < oh; oy++)
@@ -207,7 +207,7 @@ Tensor pooled(const Tensor& x, bool last, const Geometry& g, const std::string& 
 std::vector<Tensor> source_pool(Evaluator& e, const Node& node) {
   Geometry g = source_geometry(node);
   const Tensor& x = e.in(node, 0);
-  Picture px{x, false};
+  NchwView px{x, false};
   int64_t oh = extent(px.h(), g.top + g.bottom, g.kh, g.sh, g.dh),
           ow = extent(px.w(), g.left + g.right, g.kw, g.sw, g.dw);
   Dimensions dims;
@@ -221,12 +221,12 @@ std::vector<Tensor> source_pool(Evaluator& e, const Node& node) {
 
 }  // namespace
 
-std::vector<Tensor> evaluate_picture(Evaluator& e, const Node& node) {
+std::vector<Tensor> evaluate_spatial(Evaluator& e, const Node& node) {
   if (node.op == "MaxPool" || node.op == "AveragePool" || node.op == "LpPool")
     return source_pool(e, node);
   if (node.op == "Pool2d") {
     Geometry g = core_geometry(node);
-    Picture px{e.in(node, 0), true};
+    NchwView px{e.in(node, 0), true};
     return {pooled(px.t, true, g, node.text("kind", "max"), node.integer("p", 2),
                    extent(px.h(), g.top + g.bottom, g.kh, g.sh, g.dh),
                    extent(px.w(), g.left + g.right, g.kw, g.sw, g.dw))};
@@ -249,7 +249,7 @@ std::vector<Tensor> evaluate_picture(Evaluator& e, const Node& node) {
   } else {
     Dimensions dims;
     int64_t outputs = source ? w.dims[1] * g.groups : w.dims[0];
-    Picture px{x, !source};
+    NchwView px{x, !source};
     int64_t oh = (px.h() - 1) * g.sh - g.top - g.bottom + g.dh * (g.kh - 1) + 1,
             ow = (px.w() - 1) * g.sw - g.left - g.right + g.dw * (g.kw - 1) + 1;
     if (e.declared(node, 0, dims)) {

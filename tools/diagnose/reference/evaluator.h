@@ -81,7 +81,7 @@ class Evaluator {
 
 // By family; empty when the operator is not theirs. One tensor for each output.
 std::vector<Tensor> evaluate_elementwise(Evaluator& e, const graph::Node& node);
-std::vector<Tensor> evaluate_picture(Evaluator& e, const graph::Node& node);
+std::vector<Tensor> evaluate_spatial(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_frame(Evaluator& e, const graph::Node& node);  // of a camera
 // products, reductions, softmax, norms
 std::vector<Tensor> evaluate_rows(Evaluator& e, const graph::Node& node);

@@ -102,11 +102,11 @@ void pool_with_positions(NodeContext& context, const PoolWindow& w, const Dims& 
   }
   Dim places(1), area(1);
   for (size_t i = 0; i < rank; i++) places = places * out[i + 2], area = area * in[i + 2];
-  const ValueId picture =
+  const ValueId image =
       context.make("Mul", {context.counting(out[0] * out[1]), context.extent(area)});
   const ValueId offset = context.make("Gather", {offsets, tap}, {{"axis", int64_t(0)}});
   ValueId position = context.make("Add", {offset, context.reshape(start, {1, 1, places})});
-  position = context.make("Add", {position, context.reshape(picture, {out[0], out[1], 1})});
+  position = context.make("Add", {position, context.reshape(image, {out[0], out[1], 1})});
   NodeContext::Attributes attributes = context.node.attributes;
   for (const char* key : {"auto_pad", "storage_order"}) attributes.erase(key);
   attributes["pads"] = w.pads;

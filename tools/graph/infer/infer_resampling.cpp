@@ -50,7 +50,7 @@ struct Sampling {
   int64_t limited(int64_t at) const { return at < 0 ? 0 : at >= in ? in - 1 : at; }
   bool outside(double x) const { return crop && (x < 0 || x > double(in - 1)); }
 
-  /// Adds the weights of output position y to a row of `in` numbers; a place outside of the picture
+  /// Adds the weights of output position y to a row of `in` numbers; a place outside of the image
   /// adds nothing.
   void fill(int64_t y, double* row) const {
     const double x = coordinate_of(y);
@@ -93,7 +93,7 @@ ValueId product_along(NodeContext& context, ValueId x, int64_t axis, const Sampl
   return moves ? context.make("Transpose", {x}, {{"perm", perm}}) : x;
 }
 
-/// What a cropping resize gives outside of the picture: a constant to add, along the axes that have
+/// What a cropping resize gives outside of the image: a constant to add, along the axes that have
 /// an outside.
 ValueId with_outside(NodeContext& context, ValueId x, const std::vector<Sampling>& axes,
                      double value) {

@@ -172,12 +172,12 @@ Dim exact(NodeContext& context, const Dim& d, int64_t by) {
                     text(context.dims(0)));
   return d / Dim(by);
 }
-void expect_picture(NodeContext& context) {
+void expect_image(NodeContext& context) {
   if (context.rank(0) != 4)
     context.corrupt("its input has shape " + text(context.dims(0)) + ", expected 4 dimensions");
 }
 void depth_to_space(NodeContext& context) {
-  expect_picture(context);
+  expect_image(context);
   const int64_t b = context.node.integer("blocksize", 1);
   if (b > 1 << 15) context.corrupt("blocksize is out of range");
   const Dims in = context.dims(0);
@@ -192,7 +192,7 @@ void depth_to_space(NodeContext& context) {
   context.finish_shaped("Reshape", moved, {in[0], channels, in[2] * b, in[3] * b});
 }
 void space_to_depth(NodeContext& context) {
-  expect_picture(context);
+  expect_image(context);
   const int64_t b = context.node.integer("blocksize", 1);
   if (b > 1 << 15) context.corrupt("blocksize is out of range");
   const Dims in = context.dims(0);

@@ -1,6 +1,6 @@
 // tools/graph/infer/infer_volume.cpp - windows over three dimensions by those over two: a
 // convolution gathers its taps along the depth into channels, a pool takes the depth after the
-// picture.
+// image.
 #include "tools/graph/infer/infer_volume.h"
 
 namespace ingot::graph {
@@ -29,8 +29,8 @@ void convolve_volume(NodeContext& context, const VolumeWindow& w, const Dims& ou
     x = context.make("Pad", {x},
                      {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
   }
-  const Dim pictures = in[0] * out[2], channels = in[1];
-  const Dims grouped = {pictures, Dim(group), Dim(1), weight[1], in[3], in[4]};
+  const Dim images = in[0] * out[2], channels = in[1];
+  const Dims grouped = {images, Dim(group), Dim(1), weight[1], in[3], in[4]};
   std::vector<ValueId> taps;
   for (int64_t k = 0; k < w.kernel[0]; k++) {
     const Dim start(k * w.dilations[0]),
@@ -44,8 +44,7 @@ void convolve_volume(NodeContext& context, const VolumeWindow& w, const Dims& ou
   }
   const ValueId all =
       taps.size() == 1 ? taps[0] : context.make("Concat", taps, {{"axis", int64_t(2)}});
-  const ValueId flat_x =
-      context.reshape(all, {pictures, channels * Dim(w.kernel[0]), in[3], in[4]});
+  const ValueId flat_x = context.reshape(all, {images, channels * Dim(w.kernel[0]), in[3], in[4]});
   ValueId kernel = context.make("Transpose", {context.in(1)}, {{"perm", forward}});
   kernel = context.reshape(kernel, {weight[0], weight[1] * Dim(w.kernel[0]), weight[3], weight[4]});
   std::vector<ValueId> inputs = {flat_x, kernel};

@@ -13,7 +13,7 @@ struct VolumeWindow {
 /// Ends a Conv of rank 5 with constant weights. `out`: its dims.
 void convolve_volume(NodeContext& context, const VolumeWindow& window, const Dims& out,
                      int64_t group);
-/// Ends a MaxPool, AveragePool or LpPool of rank 5: each is the same over the picture, then over
+/// Ends a MaxPool, AveragePool or LpPool of rank 5: each is the same over the image, then over
 /// the depth.
 void pool_volume(NodeContext& context, const VolumeWindow& window, const Dims& out);
 

@@ -38,21 +38,21 @@ Attributes pool_window(Operands& o, size_t rank) {
           {"pads", pads},
           {"ceil_mode", int64_t(o.flag("ceil_mode"))}};
 }
-/// Positions of maxima, as ONNX counts them through all pictures, within each one.
-ValueId within_picture(Builder& b, ValueId positions, const Dims& in) {
+/// Positions of maxima, as ONNX counts them through all images, within each one.
+ValueId within_image(Builder& b, ValueId positions, const Dims& in) {
   const Dim area = graph::product(Dims(in.begin() + 2, in.end()));
   return b.emit("Mod", {positions, b.extent(area)}, {{"fmod", int64_t(0)}});
 }
 /// Where a window has NaN, the last one is the maximum: the largest of the positions that are NaN,
-/// by the same pool. Numbers of f32 hold them up to 2^24; larger pictures keep the positions of
+/// by the same pool. Numbers of f32 hold them up to 2^24; larger images keep the positions of
 /// numbers.
 ValueId last_nan_or(Builder& b, ValueId x, ValueId positions,
                     const std::function<ValueId(ValueId)>& pool) {
-  Dims picture = b.dims(x);
-  picture[0] = picture[1] = Dim(1);
-  const Dim area = graph::product(picture);
+  Dims image = b.dims(x);
+  image[0] = image[1] = Dim(1);
+  const Dim area = graph::product(image);
   if (area.is_static() && *area.value() > int64_t(1) << 24) return positions;
-  const ValueId place = b.reshape(b.cast(b.counting(area), DType::kF32), picture);
+  const ValueId place = b.reshape(b.cast(b.counting(area), DType::kF32), image);
   const ValueId last =
       pool(b.emit("Where", {b.emit("IsNaN", {x}), place, b.scalar(DType::kF32, -1)}));
   const ValueId found = b.emit("GreaterOrEqual", {last, b.scalar(DType::kF32, 0)});
@@ -92,10 +92,10 @@ Results max_pool(Operands& o) {
     if (!both) return {o.b.emit("MaxPool", {x}, attributes), graph::kAbsent};
     const std::vector<ValueId> made = o.b.emit_many("MaxPool", {x}, attributes, 2);
     const auto again = [&](ValueId marks) { return o.b.emit("MaxPool", {marks}, attributes); };
-    return {made[0], last_nan_or(o.b, x, within_picture(o.b, made[1], o.b.dims(x)), again)};
+    return {made[0], last_nan_or(o.b, x, within_image(o.b, made[1], o.b.dims(x)), again)};
   });
 }
-/// Values to where they were found, in a picture of zeros.
+/// Values to where they were found, in an image of zeros.
 Results max_unpool(Operands& o) {
   const size_t rank = spatial_rank(o);
   const ValueId indices = o.read("indices");
@@ -176,7 +176,7 @@ ValueId uneven_average(Builder& b, ValueId x, int64_t axis, int64_t in, int64_t 
 std::pair<ValueId, ValueId> uneven_maximum(Operands& o, ValueId x, const Dims& out) {
   const Dims in = o.b.dims(x);
   const size_t rank = out.size();
-  std::vector<std::vector<int64_t>> windows = {{}};  // positions in the picture
+  std::vector<std::vector<int64_t>> windows = {{}};  // positions in the image
   int64_t area = 1;
   for (size_t i = 0; i < rank; i++) {
     const auto from = in[i + 2].value(), to = out[i].value();
@@ -286,7 +286,7 @@ Results adaptive_maximum(Operands& o) {
     const Attributes window = {{"kernel_shape", w.kernel}, {"strides", w.kernel}};
     if (!both) return {o.b.emit("MaxPool", {x}, window), graph::kAbsent};
     const std::vector<ValueId> made = o.b.emit_many("MaxPool", {x}, window, 2);
-    return {made[0], within_picture(o.b, made[1], in)};
+    return {made[0], within_image(o.b, made[1], in)};
   };
   return with_positions(o, rank, [&](ValueId x, bool both) {
     const std::pair<ValueId, ValueId> made = pool(x, both);

@@ -80,7 +80,7 @@ class LayerCall {
   }
   [[noreturn]] void corrupt(const std::string& why) const;
 
-  // Keras' pictures have the channels last; ours are turned around each operator that wants them
+  // Keras' images have the channels last; ours are turned around each operator that wants them
   // second, and passes take that away.
   bool channels_last();
   ValueId to_channels_first(ValueId x, bool last);

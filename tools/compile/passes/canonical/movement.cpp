@@ -106,7 +106,7 @@ void renamed(Canonical&, Node& node) {
 void add_movement_rules(Rules& rules) {
   rules["Reshape"] = rules["Identity"] = reshape;
   rules["Tile"] = tile;
-  rules["Transpose"] = rules["Concat"] = rules["Slice"] = rules["Pad"] = rules["Picture"] =
+  rules["Transpose"] = rules["Concat"] = rules["Slice"] = rules["Pad"] = rules["ImageInput"] =
       as_it_is;
   rules["Split"] = split;
   rules["Gather"] = gather;

@@ -38,12 +38,12 @@ uint32_t fold_activation(Editor& editor, Remarks& remarks);
 // Linears of one input that one Attention reads
 uint32_t fuse_projections(Editor& editor, Remarks& remarks);
 uint32_t fuse_elementwise(Editor& editor, Remarks& remarks);
-// convolutions of pictures one column wide, as rows
+// convolutions of images one column wide, as rows
 uint32_t lay_columns_down(Editor& editor, Remarks& remarks);
 // rank-3 convolutions and pools between two Reshapes
 uint32_t lift_one_dimension(Editor& editor, Remarks& remarks);
 uint32_t fold_nhwc_layout(Editor& editor,
-                          // a Picture writes the order that its only reader turns it to
+                          // an ImageInput writes the order that its only reader turns it to
                           Remarks& remarks);
 uint32_t fold_input_layout(Editor& editor,
                            // the Transpose of a port into the convolution that reads it

@@ -126,7 +126,7 @@ bool padded(const Node& node) {
          node.integer("pad_bottom", 0) || node.integer("pad_right", 0);
 }
 
-// In front: the reader's input channels. A shift would be missing where the picture is padded with
+// In front: the reader's input channels. A shift would be missing where the image is padded with
 // zeros.
 bool fold_in_front(Editor& e, Node& node) {
   ValueId y = node.outputs[0];

@@ -1,4 +1,4 @@
-// tools/compile/passes/fuse/fold_nhwc.cpp - a frame becomes a picture in the order that the network
+// tools/compile/passes/fuse/fold_nhwc.cpp - a frame becomes an image in the order that the network
 // works in, at no cost.
 #include "tools/compile/passes/common/pass.h"
 
@@ -10,13 +10,13 @@ uint32_t fold_nhwc_layout(Editor& e, Remarks&) {
     if (turned->dead || turned->op != "Transpose" ||
         turned->integers("perm") != Integers{0, 2, 3, 1})
       continue;
-    Node* picture = e.producer_if(turned->inputs[0], "Picture");
-    if (!picture || picture->text("layout", "nhwc") != "nchw" || !e.read_once(turned->inputs[0]))
+    Node* image = e.producer_if(turned->inputs[0], "ImageInput");
+    if (!image || image->text("layout", "nhwc") != "nchw" || !e.read_once(turned->inputs[0]))
       continue;
     const ValueId y = turned->outputs[0];
     e.kill(*turned);
-    picture->attributes["layout"] = std::string("nhwc");
-    e.set_outputs(*picture, {y});
+    image->attributes["layout"] = std::string("nhwc");
+    e.set_outputs(*image, {y});
     changed++;
   }
   return changed;

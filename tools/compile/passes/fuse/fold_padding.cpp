@@ -1,4 +1,4 @@
-// Zeros around a picture go into the padding of the convolution or average that reads it.
+// Zeros around an image go into the padding of the convolution or average that reads it.
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/common/pass.h"
 

@@ -1,6 +1,6 @@
 // A channel shuffle, which exporters spell as Reshape to groups, Transpose of groups and members,
 // Reshape back, all with channels second: where channels are last it is a Transpose of two short
-// dimensions inside every pixel. Between two Transposes like every picture operator, so that
+// dimensions inside every pixel. Between two Transposes like every image operator, so that
 // choosing the layout takes those away.
 #include "tools/compile/passes/common/pass.h"
 

@@ -1,5 +1,5 @@
 // Transpose -> Reshape to rows -> Linear: the weights' columns are put in the order in which the
-// picture lies, and nothing is moved.
+// image lies, and nothing is moved.
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/common/pass.h"
 

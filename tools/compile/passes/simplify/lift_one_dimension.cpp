@@ -1,6 +1,6 @@
 // Convolutions and pools along one dimension, kept at rank 3 [N, L, C] so far so that everything
-// could be folded into them, become pictures one row high between Reshapes; so do convolutions of
-// pictures one column wide, because kernels work along rows.
+// could be folded into them, become images one row high between Reshapes; so do convolutions of
+// images one column wide, because kernels work along rows.
 #include "tools/compile/passes/common/pass.h"
 
 namespace ingot::passes {
@@ -12,14 +12,14 @@ Dims with_row(const Dims& dims) { return {dims[0], Dim(1), dims[1], dims[2]}; }
 
 bool from_port(const Node& node) { return node.text("input_layout", "nhwc") == "nchw"; }
 
-Dims picture_dims(const Editor& e, const Node& node) {
+Dims image_dims(const Editor& e, const Node& node) {
   const Dims& dims = e.dims(node.inputs[0]);
   return from_port(node) ? Dims{dims[0], dims[1], Dim(1), dims[2]} : with_row(dims);
 }
 
 bool is_one(const Dim& dim) { return dim.value() == 1; }
 
-/// A window over the rows of a picture that is one column wide, before and after.
+/// A window over the rows of an image that is one column wide, before and after.
 bool works_down_a_column(const Editor& e, const Node& node) {
   if (node.op != "Conv2d" || e.rank(node.inputs[0]) != 4 || !e.constant(node.inputs[1]))
     return false;
@@ -83,10 +83,10 @@ uint32_t lay_columns_down(Editor& e, Remarks& remarks) {
 uint32_t lift_one_dimension(Editor& e, Remarks& remarks) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    bool picture = node->op == "Conv2d" || node->op == "ConvTranspose2d" || node->op == "Pool2d";
-    if (!picture || e.rank(node->inputs[0]) != 3) continue;
+    bool image = node->op == "Conv2d" || node->op == "ConvTranspose2d" || node->op == "Pool2d";
+    if (!image || e.rank(node->inputs[0]) != 3) continue;
     std::vector<ValueId> inputs = node->inputs;
-    inputs[0] = e.reshape(inputs[0], picture_dims(e, *node), *node);
+    inputs[0] = e.reshape(inputs[0], image_dims(e, *node), *node);
     if (!from_port(*node)) e.value(inputs[0]).layout = "NHWC";
     if (inputs.size() > 3) inputs[3] = e.reshape(inputs[3], with_row(e.dims(inputs[3])), *node);
     e.set_inputs(*node, inputs);

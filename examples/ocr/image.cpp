@@ -1,4 +1,4 @@
-#include "picture.h"
+#include "image.h"
 
 #include <png.h>
 
@@ -7,27 +7,27 @@
 #include <cstring>
 #include <stdexcept>
 
-Picture load_png(const std::string& path) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  if (!png_image_begin_read_from_file(&image, path.c_str()))
-    throw std::runtime_error(path + ": " + image.message);
-  image.format = PNG_FORMAT_RGB;
-  Picture picture;
-  if (image.width > 16384 || image.height > 16384) {
-    png_image_free(&image);
+Image load_png(const std::string& path) {
+  png_image png{};
+  png.version = PNG_IMAGE_VERSION;
+  if (!png_image_begin_read_from_file(&png, path.c_str()))
+    throw std::runtime_error(path + ": " + png.message);
+  png.format = PNG_FORMAT_RGB;
+  Image image;
+  if (png.width > 16384 || png.height > 16384) {
+    png_image_free(&png);
     throw std::runtime_error(path + ": larger than 16384 x 16384 pixels");
   }
-  picture.width = static_cast<int>(image.width), picture.height = static_cast<int>(image.height);
-  picture.rgb.resize(PNG_IMAGE_SIZE(image));
-  if (!png_image_finish_read(&image, nullptr, picture.rgb.data(), 0, nullptr))
-    throw std::runtime_error(path + ": " + image.message);
-  return picture;
+  image.width = static_cast<int>(png.width), image.height = static_cast<int>(png.height);
+  image.rgb.resize(PNG_IMAGE_SIZE(png));
+  if (!png_image_finish_read(&png, nullptr, image.rgb.data(), 0, nullptr))
+    throw std::runtime_error(path + ": " + png.message);
+  return image;
 }
 
 namespace {
 
-void sample(const Picture& p, float x, float y, uint8_t* out) {
+void sample(const Image& p, float x, float y, uint8_t* out) {
   x = std::clamp(x, 0.f, static_cast<float>(p.width - 1)),
   y = std::clamp(y, 0.f, static_cast<float>(p.height - 1));
   const int x0 = static_cast<int>(x), y0 = static_cast<int>(y);
@@ -42,8 +42,8 @@ void sample(const Picture& p, float x, float y, uint8_t* out) {
   }
 }
 
-Picture blank(int width, int height) {
-  Picture p;
+Image blank(int width, int height) {
+  Image p;
   p.width = width, p.height = height;
   p.rgb.resize(static_cast<size_t>(width) * height * 3);
   return p;
@@ -51,20 +51,20 @@ Picture blank(int width, int height) {
 
 }  // namespace
 
-Picture resize(const Picture& picture, int width, int height) {
-  Picture out = blank(width, height);
-  const float sx = static_cast<float>(picture.width) / static_cast<float>(width);
-  const float sy = static_cast<float>(picture.height) / static_cast<float>(height);
+Image resize(const Image& image, int width, int height) {
+  Image out = blank(width, height);
+  const float sx = static_cast<float>(image.width) / static_cast<float>(width);
+  const float sy = static_cast<float>(image.height) / static_cast<float>(height);
   for (int y = 0; y < height; y++)
     for (int x = 0; x < width; x++)
-      sample(picture, (static_cast<float>(x) + .5f) * sx - .5f,
+      sample(image, (static_cast<float>(x) + .5f) * sx - .5f,
              (static_cast<float>(y) + .5f) * sy - .5f,
              &out.rgb[(static_cast<size_t>(y) * width + x) * 3]);
   return out;
 }
 
-Picture cut_out(const Picture& picture, const Quad& quad, int width, int height) {
-  Picture out = blank(width, height);
+Image cut_out(const Image& image, const Quad& quad, int width, int height) {
+  Image out = blank(width, height);
   const Point* q = quad.corner;
   for (int y = 0; y < height; y++)
     for (int x = 0; x < width; x++) {
@@ -74,24 +74,24 @@ Picture cut_out(const Picture& picture, const Quad& quad, int width, int height)
           (q[0].x * (1 - u) + q[1].x * u) * (1 - v) + (q[3].x * (1 - u) + q[2].x * u) * v;
       const float py =
           (q[0].y * (1 - u) + q[1].y * u) * (1 - v) + (q[3].y * (1 - u) + q[2].y * u) * v;
-      sample(picture, px - .5f, py - .5f, &out.rgb[(static_cast<size_t>(y) * width + x) * 3]);
+      sample(image, px - .5f, py - .5f, &out.rgb[(static_cast<size_t>(y) * width + x) * 3]);
     }
   return out;
 }
 
-Picture turn_half(const Picture& picture) {
-  Picture out = picture;
+Image turn_half(const Image& image) {
+  Image out = image;
   const size_t n = out.rgb.size() / 3;
-  for (size_t i = 0; i < n; i++) std::memcpy(&out.rgb[i * 3], &picture.rgb[(n - 1 - i) * 3], 3);
+  for (size_t i = 0; i < n; i++) std::memcpy(&out.rgb[i * 3], &image.rgb[(n - 1 - i) * 3], 3);
   return out;
 }
 
-void to_planes(const Picture& picture, float* planes, int padded_width) {
-  const size_t plane = static_cast<size_t>(padded_width) * picture.height;
+void to_planes(const Image& image, float* planes, int padded_width) {
+  const size_t plane = static_cast<size_t>(padded_width) * image.height;
   std::fill(planes, planes + 3 * plane, 0.f);
-  for (int y = 0; y < picture.height; y++)
-    for (int x = 0; x < picture.width; x++)
+  for (int y = 0; y < image.height; y++)
+    for (int x = 0; x < image.width; x++)
       for (int c = 0; c < 3; c++)
         planes[static_cast<size_t>(2 - c) * plane + static_cast<size_t>(y) * padded_width + x] =
-            static_cast<float>(picture.at(x, y)[c]) / 127.5f - 1.f;
+            static_cast<float>(image.at(x, y)[c]) / 127.5f - 1.f;
 }

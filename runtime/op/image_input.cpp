@@ -1,4 +1,4 @@
-#include "runtime/op/picture.h"
+#include "runtime/op/image_input.h"
 
 #include "runtime/base/checked_math.h"
 #include "runtime/op/rules.h"
@@ -34,8 +34,8 @@ int64_t frame_rows(PixelFormat format, int64_t height) {
   return pixel_layout(format).planes == 1 ? height : height + height / 2;
 }
 
-void picture_planes(const OpArguments& a, PicturePlane (&planes)[kMaxPicturePlanes]) {
-  const PictureAttributes& t = a.as<PictureAttributes>();
+void image_planes(const OpArguments& a, ImagePlane (&planes)[kMaxImagePlanes]) {
+  const ImageInputAttributes& t = a.as<ImageInputAttributes>();
   const int count = pixel_layout(t.format).planes;
   const TensorView& whole = a.inputs[0];
   const int64_t pitch = whole.dims[2], frame = whole.dims[1] * pitch;
@@ -57,101 +57,104 @@ namespace {
 
 bool is_finite(float x) { return x - x == 0; }
 
-bool check_enums(const PictureAttributes& t, Violation* v) {
+bool check_enums(const ImageInputAttributes& t, Violation* v) {
   if (int(t.format) >= kPixelFormatCount)
-    return rules::refuse(v, "picture.format is known", Violation::kAttribute, kPixelFormatCount - 1,
-                         int64_t(t.format));
+    return rules::refuse(v, "image_input.format is known", Violation::kAttribute,
+                         kPixelFormatCount - 1, int64_t(t.format));
   if (uint8_t(t.interpolation) > uint8_t(PixelInterpolation::kArea))
-    return rules::refuse(v, "picture.interpolation is known", Violation::kAttribute, 2,
+    return rules::refuse(v, "image_input.interpolation is known", Violation::kAttribute, 2,
                          int64_t(t.interpolation));
   if (uint8_t(t.matrix) > uint8_t(ColorMatrix::kBt709))
-    return rules::refuse(v, "picture.matrix is known", Violation::kAttribute, 1, int64_t(t.matrix));
+    return rules::refuse(v, "image_input.matrix is known", Violation::kAttribute, 1,
+                         int64_t(t.matrix));
   if (uint8_t(t.siting) > uint8_t(ChromaSiting::kCenter))
-    return rules::refuse(v, "picture.siting is known", Violation::kAttribute, 1, int64_t(t.siting));
+    return rules::refuse(v, "image_input.siting is known", Violation::kAttribute, 1,
+                         int64_t(t.siting));
   return true;
 }
 
-bool fits(const PictureArea& area, int64_t width, int64_t height) {
+bool fits(const ImageArea& area, int64_t width, int64_t height) {
   return area.width > 0 && area.height > 0 && area.width <= width && area.height <= height &&
          area.left <= width - area.width && area.top <= height - area.height;
 }
 
-bool check_frame(const PictureAttributes& t, Violation* v) {
-  if (t.width == 0 || t.height == 0 || t.width > kMaxPictureExtent || t.height > kMaxPictureExtent)
-    return rules::refuse(v, "picture: a frame has 1 to 16384 columns and rows",
-                         Violation::kAttribute, kMaxPictureExtent,
+bool check_frame(const ImageInputAttributes& t, Violation* v) {
+  if (t.width == 0 || t.height == 0 || t.width > kMaxImageExtent || t.height > kMaxImageExtent)
+    return rules::refuse(v, "image_input: a frame has 1 to 16384 columns and rows",
+                         Violation::kAttribute, kMaxImageExtent,
                          t.width > t.height ? t.width : t.height);
   const PixelLayout layout = pixel_layout(t.format);
   for (int i = 0; i < layout.components; i++) {
     if (t.width % layout.at[i].across)
-      return rules::refuse(v, "picture: two columns share chroma, so their number is even",
+      return rules::refuse(v, "image_input: two columns share chroma, so their number is even",
                            Violation::kAttribute, t.width + 1, t.width);
     if (t.height % layout.at[i].down)
-      return rules::refuse(v, "picture: two rows share chroma, so their number is even",
+      return rules::refuse(v, "image_input: two rows share chroma, so their number is even",
                            Violation::kAttribute, t.height + 1, t.height);
   }
   if (!fits(t.source, t.width, t.height))
-    return rules::refuse(v, "picture.source lies in the frame and is not empty",
+    return rules::refuse(v, "image_input.source lies in the frame and is not empty",
                          Violation::kAttribute, t.width, t.source.width);
   return true;
 }
 
 bool check_planes(const OpArguments& a, Violation* v) {
-  const PictureAttributes& t = a.as<PictureAttributes>();
+  const ImageInputAttributes& t = a.as<ImageInputAttributes>();
   const int planes = pixel_layout(t.format).planes;
   if (a.input_count != 1 && a.input_count != planes)
-    return rules::refuse(v, "picture has one operand, or one for each plane", Violation::kAttribute,
-                         planes, a.input_count);
+    return rules::refuse(v, "image_input has one operand, or one for each plane",
+                         Violation::kAttribute, planes, a.input_count);
   for (int i = 0; i < a.input_count; i++) {
     const TensorView& x = a.inputs[i];
     if (x.dtype != DType::kU8)
-      return rules::refuse(v, "picture takes u8", i, int64_t(DType::kU8), int64_t(x.dtype));
-    if (x.rank != 3) return rules::refuse(v, "picture takes [N, rows, pitch]", i, 3, x.rank);
+      return rules::refuse(v, "image_input takes u8", i, int64_t(DType::kU8), int64_t(x.dtype));
+    if (x.rank != 3) return rules::refuse(v, "image_input takes [N, rows, pitch]", i, 3, x.rank);
     if (x.dims[0] != a.outputs[0].dims[0])
-      return rules::refuse(v, "picture has as many frames as pictures", i, a.outputs[0].dims[0],
+      return rules::refuse(v, "image_input has as many frames as images", i, a.outputs[0].dims[0],
                            x.dims[0]);
     const int64_t rows =
         a.input_count == 1 ? frame_rows(t.format, t.height) : plane_rows(t.format, t.height, i);
     if (x.dims[1] != rows)
-      return rules::refuse(v, "picture: rows of the operand", i, rows, x.dims[1]);
+      return rules::refuse(v, "image_input: rows of the operand", i, rows, x.dims[1]);
     const int64_t bytes = plane_row_bytes(t.format, t.width, i);
     if (x.dims[2] < bytes)
-      return rules::refuse(v, "picture: the pitch holds a row", i, bytes, x.dims[2]);
+      return rules::refuse(v, "image_input: the pitch holds a row", i, bytes, x.dims[2]);
     if (a.input_count == 1 && planes == 3 && x.dims[2] % 2)
-      return rules::refuse(v, "picture: the pitch of i420 in one operand is even", i, x.dims[2] + 1,
-                           x.dims[2]);
+      return rules::refuse(v, "image_input: the pitch of i420 in one operand is even", i,
+                           x.dims[2] + 1, x.dims[2]);
   }
   return true;
 }
 
-bool check_picture(const OpArguments& a, Violation* v) {
-  if (!rules::check_operands(a, kPictureContract, {}, v)) return false;
-  const PictureAttributes& t = a.as<PictureAttributes>();
+bool check_image_input(const OpArguments& a, Violation* v) {
+  if (!rules::check_operands(a, kImageInputContract, {}, v)) return false;
+  const ImageInputAttributes& t = a.as<ImageInputAttributes>();
   const TensorView& y = a.outputs[0];
   if (!check_enums(t, v) || !check_frame(t, v)) return false;
   if (y.dtype != DType::kF32)
-    return rules::refuse(v, "picture gives f32", rules::output(0), int64_t(DType::kF32),
+    return rules::refuse(v, "image_input gives f32", rules::output(0), int64_t(DType::kF32),
                          int64_t(y.dtype));
   if (y.rank != 4)
-    return rules::refuse(v, "picture gives four dimensions", rules::output(0), 4, y.rank);
+    return rules::refuse(v, "image_input gives four dimensions", rules::output(0), 4, y.rank);
   const int64_t channels = y.dims[t.planar ? 1 : 3], height = y.dims[t.planar ? 2 : 1],
                 width = y.dims[t.planar ? 3 : 2];
   if (channels != 1 && channels != 3)
-    return rules::refuse(v, "picture gives one channel or three", rules::output(0), 3, channels);
+    return rules::refuse(v, "image_input gives one channel or three", rules::output(0), 3,
+                         channels);
   if (t.channels != channels)
-    return rules::refuse(v, "picture.pad, scale and bias have an entry a channel",
+    return rules::refuse(v, "image_input.pad, scale and bias have an entry a channel",
                          Violation::kAttribute, channels, t.channels);
-  if (width > kMaxPictureExtent || height > kMaxPictureExtent)
-    return rules::refuse(v, "picture: y has at most 16384 columns and rows", rules::output(0),
-                         kMaxPictureExtent, width > height ? width : height);
+  if (width > kMaxImageExtent || height > kMaxImageExtent)
+    return rules::refuse(v, "image_input: y has at most 16384 columns and rows", rules::output(0),
+                         kMaxImageExtent, width > height ? width : height);
   if (!fits(t.target, width, height))
-    return rules::refuse(v, "picture.target lies in y and is not empty", Violation::kAttribute,
+    return rules::refuse(v, "image_input.target lies in y and is not empty", Violation::kAttribute,
                          width, t.target.width);
   for (int64_t c = 0; c < channels; c++) {
     if (!(t.pad[c] >= 0 && t.pad[c] <= 255))
-      return rules::refuse(v, "picture.pad is within 0 .. 255", Violation::kAttribute, 255, c);
+      return rules::refuse(v, "image_input.pad is within 0 .. 255", Violation::kAttribute, 255, c);
     if (!is_finite(t.scale[c]) || !is_finite(t.bias[c]))
-      return rules::refuse(v, "picture.scale and bias are finite", Violation::kAttribute, 0, c);
+      return rules::refuse(v, "image_input.scale and bias are finite", Violation::kAttribute, 0, c);
   }
   return check_planes(a, v);
 }
@@ -159,13 +162,13 @@ bool check_picture(const OpArguments& a, Violation* v) {
 int64_t vectors(int64_t elements) { return round_up(elements, 16); }
 
 ScratchNeed scratch(const OpArguments& a, int) {
-  return {uint64_t(picture_scratch(a.as<PictureAttributes>()).elements) * 4, 0};
+  return {uint64_t(image_scratch(a.as<ImageInputAttributes>()).elements) * 4, 0};
 }
 
 }  // namespace
 
-PictureScratch picture_scratch(const PictureAttributes& t) {
-  PictureScratch s = {};
+ImageScratch image_scratch(const ImageInputAttributes& t) {
+  ImageScratch s = {};
   const auto take = [&](int64_t elements) {
     const int64_t at = s.elements;
     s.elements += vectors(elements);
@@ -189,7 +192,7 @@ PictureScratch picture_scratch(const PictureAttributes& t) {
   return s;
 }
 
-const OpContract kPictureContract = {
-    OpCode::kPicture, 1, 1, kMaxPicturePlanes, 1, 1, check_picture, nullptr, scratch, 0, 0};
+const OpContract kImageInputContract = {
+    OpCode::kImageInput, 1, 1, kMaxImagePlanes, 1, 1, check_image_input, nullptr, scratch, 0, 0};
 
 }  // namespace ingot

@@ -1,12 +1,12 @@
-#include "runtime/op/picture.h"
+#include "runtime/op/image_input.h"
 #include "tests/format/refuse_table.h"
 
 namespace ingot::test {
 namespace {
 
 /// A 4:2:0 frame of 8 x 6, cropped and letterboxed to 5 x 4.
-PictureAttributes nv12() {
-  PictureAttributes a;
+ImageInputAttributes nv12() {
+  ImageInputAttributes a;
   a.format = PixelFormat::kNv12;
   a.width = 8, a.height = 6;
   a.source = {1, 2, 6, 4};
@@ -16,7 +16,7 @@ PictureAttributes nv12() {
   return a;
 }
 
-cast::FileSpec one_picture(const PictureAttributes& a) {
+cast::FileSpec one_image(const ImageInputAttributes& a) {
   cast::FileSpec f =
       one_instruction(a, {input("frame", {1, 9, 8}, DType::kU8)}, {output("y", {1, 4, 5, 3})});
   f.program.required_features = {"picture"};
@@ -25,9 +25,9 @@ cast::FileSpec one_picture(const PictureAttributes& a) {
 
 }  // namespace
 
-void add_picture_cases(RefuseTable* t) {
-  using P = PictureAttributes;
-  t->base("picture", [] { return one_picture(nv12()); });
+void add_image_cases(RefuseTable* t) {
+  using P = ImageInputAttributes;
+  t->base("image", [] { return one_image(nv12()); });
   t->spec("without_the_feature", [](ProgramSpec& p) { p.required_features.clear(); });
   t->spec(
       "unknown_feature", [](ProgramSpec& p) { p.required_features.push_back("pictures"); },
@@ -65,7 +65,7 @@ void add_picture_cases(RefuseTable* t) {
         one_instruction(a,
                         {input("y", {1, 6, 8}, DType::kU8), input("u", {1, 3, 4}, DType::kU8),
                          input("v", {1, 3, 5}, DType::kU8)},
-                        {output("picture", {1, 4, 5, 3})});
+                        {output("image", {1, 4, 5, 3})});
     f.program.required_features = {"picture"};
     return f;
   });

@@ -1,4 +1,4 @@
-// Pictures and frames as inputs of `ingot run`: every pixel format on the CPU and on the fake GPU,
+// Images and frames as inputs of `ingot run`: every pixel format on the CPU and on the fake GPU,
 // PNG and JPEG, and what is refused.
 #include <doctest/doctest.h>
 
@@ -20,8 +20,7 @@ const RunOptions& fake_gpu() {
 
 std::string convert(const Folder& folder, const std::string& image, const std::string& name) {
   const Ran ran = run(
-      {"convert", data("picture.onnx"), "-o", folder / name, "--image", "x=" + image, "--check"},
-      {});
+      {"convert", data("image.onnx"), "-o", folder / name, "--image", "x=" + image, "--check"}, {});
   REQUIRE_MESSAGE(ran.exit == 0, ran.err);
   return folder / name;
 }
@@ -112,7 +111,8 @@ bool reads(const Folder& folder, const std::string& model, const std::string& fi
 }  // namespace
 
 TEST_CASE(
-    "picture: every pixel format gives the naive kernels' answer, and the fake GPU has the bits of "
+    "image_input: every pixel format gives the naive kernels' answer, and the fake GPU has the "
+    "bits of "
     "the CPU") {
   const Folder folder;
   uint32_t state = 7;
@@ -165,13 +165,13 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("picture: ingot compare follows a file with a Picture node by node") {
+TEST_CASE("image_input: ingot compare follows a file with an ImageInput node by node") {
   const Folder folder;
   for (const char* format : {"nv12", "yuyv", "bgra", "i420"}) {
     CAPTURE(format);
     const std::string model =
         convert(folder, std::string(format) + ":26x20,letterbox", "net.ingot");
-    const Ran ran = run({"compare", data("picture.onnx"), model, "--image",
+    const Ran ran = run({"compare", data("image.onnx"), model, "--image",
                          "x=" + std::string(format) + ":26x20,letterbox"});
     CAPTURE(ran.out);
     CAPTURE(ran.err);
@@ -179,7 +179,7 @@ TEST_CASE("picture: ingot compare follows a file with a Picture node by node") {
   }
 }
 
-TEST_CASE("picture: a PNG is a frame of R, G and B, of R, G, B and A, or gray") {
+TEST_CASE("image_input: a PNG is a frame of R, G and B, of R, G, B and A, or gray") {
   const Folder folder;
   const std::vector<uint8_t> rgb = smooth_rgb();
   const std::string plain = reordered(rgb, {0, 1, 2});
@@ -222,7 +222,7 @@ TEST_CASE("picture: a PNG is a frame of R, G and B, of R, G, B and A, or gray") 
           {"takes nv12 frames", "--image x=rgb:26x20", "ffmpeg"});
   refused(convert(folder, "nv12:26x20,letterbox,planes", "planes.ingot"), "frame.png", 5,
           {"has 2 inputs", ".npz"});
-  refused(cast(folder, "picture"), "frame.png", 5, {"takes f32 [1,3,6,4]", "--image x=rgb:26x20"});
+  refused(cast(folder, "image"), "frame.png", 5, {"takes f32 [1,3,6,4]", "--image x=rgb:26x20"});
   spill(folder / "cut.png", slurp(folder / "frame.png").substr(0, 900));
   refused(model, "cut.png", 2, {"cut.png: "});
   std::string broken = slurp(folder / "frame.png");
@@ -233,7 +233,7 @@ TEST_CASE("picture: a PNG is a frame of R, G and B, of R, G, B and A, or gray") 
   refused(model, "head.png", 2, {"head.png: "});
 }
 
-TEST_CASE("picture: a JPEG is a frame; one that is damaged is refused") {
+TEST_CASE("image_input: a JPEG is a frame; one that is damaged is refused") {
   const Folder folder;
   const std::string model = convert(folder, "rgb:26x20,letterbox", "rgb.ingot");
   if (!reads(folder, model, data("smooth.jpg"))) return;
@@ -262,7 +262,7 @@ TEST_CASE("picture: a JPEG is a frame; one that is damaged is refused") {
   }
 }
 
-TEST_CASE("picture: what a file is, is known by its content, whatever its length") {
+TEST_CASE("image_input: what a file is, is known by its content, whatever its length") {
   const Folder folder;
   const std::string model = convert(folder, "gray:8x8,stretch", "gray.ingot");
   const auto padded = [](std::string bytes) {

@@ -1,22 +1,22 @@
-// read_picture.cpp - finds and reads the text of a picture with three cast networks: detection at
+// read_image.cpp - finds and reads the text of an image with three cast networks: detection at
 // one size, direction and recognition at whatever width a line has (a symbolic dimension, bound
 // when the session is made).
 //
-//   read_picture DET.ingot CLS.ingot REC.ingot PICTURE.png [threads]
+//   read_image DET.ingot CLS.ingot REC.ingot IMAGE.png [threads]
 //
 // Prints one line of text per line found, with its score, then memory and time. The characters come
 // from the recognition file's own metadata ("character", as its source carried them).
 #include <ingot/cpu.h>
-#include <ingot/ingot.hpp>
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ingot/ingot.hpp>
 #include <string>
 #include <vector>
 
-#include "picture.h"
+#include "image.h"
 #include "text_boxes.h"
 
 namespace {
@@ -29,14 +29,14 @@ double ms_since(Clock::time_point t) {
 template <class T>
 T need(ingot::Result<T> result, const std::string& what) {
   if (!result) {
-    std::fprintf(stderr, "read_picture: %s: %s\n", what.c_str(), result.error().text().c_str());
+    std::fprintf(stderr, "read_image: %s: %s\n", what.c_str(), result.error().text().c_str());
     std::exit(7);
   }
   return std::move(*result);
 }
 void need(ingot::Result<void> result, const std::string& what) {
   if (!result.ok()) {
-    std::fprintf(stderr, "read_picture: %s: %s\n", what.c_str(), result.error().text().c_str());
+    std::fprintf(stderr, "read_image: %s: %s\n", what.c_str(), result.error().text().c_str());
     std::exit(7);
   }
 }
@@ -113,7 +113,7 @@ Reading decode(const float* probability, int64_t columns, int64_t labels,
 float side(Point a, Point b) { return std::hypot(a.x - b.x, a.y - b.y); }
 
 /// The line upright, `height` pixels high.
-Picture line_picture(const Picture& picture, const Quad& quad, int height) {
+Image line_image(const Image& image, const Quad& quad, int height) {
   const Point* q = quad.corner;
   const float w = std::max(side(q[0], q[1]), side(q[3], q[2])),
               h = std::max(side(q[0], q[3]), side(q[1], q[2]));
@@ -121,15 +121,15 @@ Picture line_picture(const Picture& picture, const Quad& quad, int height) {
   const bool tall = h >= 1.5f * w;  // vertical writing
   if (tall) turned = {{q[1], q[2], q[3], q[0]}};
   const float ratio = tall ? h / w : w / h;
-  return cut_out(picture, turned,
+  return cut_out(image, turned,
                  std::max(16, static_cast<int>(std::ceil(static_cast<float>(height) * ratio))),
                  height);
 }
 
 /// 180 degrees when the direction network is sure of it.
-bool upside_down(Network& network, const Picture& line) {
+bool upside_down(Network& network, const Image& line) {
   ingot::Session session = network.session(48, 192);
-  const Picture fitted = resize(line, std::min(192, line.width), 48);
+  const Image fitted = resize(line, std::min(192, line.width), 48);
   to_planes(fitted, need(session.input<float>(0), "direction").data, 192);
   need(session.run(), "direction");
   const auto p = need(session.output<float>(0), "direction");
@@ -140,8 +140,8 @@ bool upside_down(Network& network, const Picture& line) {
 
 int main(int argc, char** argv) try {
   if (argc < 5)
-    return std::fprintf(
-               stderr, "usage: read_picture DET.ingot CLS.ingot REC.ingot PICTURE.png [threads]\n"),
+    return std::fprintf(stderr,
+                        "usage: read_image DET.ingot CLS.ingot REC.ingot IMAGE.png [threads]\n"),
            1;
   const int threads = argc > 5 ? std::atoi(argv[5]) : 0;
   const ingot_kernel_table* kernels = ingot_cpu_kernels(nullptr);
@@ -150,27 +150,27 @@ int main(int argc, char** argv) try {
   Network recognise{need(ingot::Model::open(argv[3], kernels), argv[3]), threads};
   const std::vector<std::string> characters = labels(recognise.model);
   if (characters.empty())
-    return std::fprintf(stderr, "read_picture: %s: carries no characters\n", argv[3]), 5;
-  const Picture picture = load_png(argv[4]);
+    return std::fprintf(stderr, "read_image: %s: carries no characters\n", argv[3]), 5;
+  const Image image = load_png(argv[4]);
 
   const auto begin = Clock::now();
   const ingot_value_type x = need(detect.model.input(0), argv[1]);
   const auto round32 = [](int n) { return std::max(32, (n + 16) / 32 * 32); };
-  const int height = x.dims[2] > 0 ? static_cast<int>(x.dims[2]) : round32(picture.height);
-  const int width = x.dims[3] > 0 ? static_cast<int>(x.dims[3]) : round32(picture.width);
+  const int height = x.dims[2] > 0 ? static_cast<int>(x.dims[2]) : round32(image.height);
+  const int width = x.dims[3] > 0 ? static_cast<int>(x.dims[3]) : round32(image.width);
   ingot::Session session = detect.session(height, width);
-  to_planes(resize(picture, width, height), need(session.input<float>(0), "detection").data, width);
+  to_planes(resize(image, width, height), need(session.input<float>(0), "detection").data, width);
   need(session.run(), "detection");
   std::vector<TextBox> boxes =
       find_text_boxes(need(session.output<float>(0), "detection").data, width, height);
   const double detect_ms = ms_since(begin);
 
   const auto begin_reading = Clock::now();
-  const float sx = static_cast<float>(picture.width) / static_cast<float>(width),
-              sy = static_cast<float>(picture.height) / static_cast<float>(height);
+  const float sx = static_cast<float>(image.width) / static_cast<float>(width),
+              sy = static_cast<float>(image.height) / static_cast<float>(height);
   for (TextBox& box : boxes) {
     for (Point& p : box.quad.corner) p.x *= sx, p.y *= sy;
-    Picture line = line_picture(picture, box.quad, 48);
+    Image line = line_image(image, box.quad, 48);
     if (upside_down(direction, line)) line = turn_half(line);
     ingot::Session reader = recognise.session(48, line.width);
     to_planes(line, need(reader.input<float>(0), "recognition").data, line.width);
@@ -190,6 +190,6 @@ int main(int argc, char** argv) try {
       static_cast<double>(recognise.largest_arena) / 1e6);
   return boxes.empty() ? 6 : 0;
 } catch (const std::exception& error) {
-  std::fprintf(stderr, "read_picture: %s\n", error.what());
+  std::fprintf(stderr, "read_image: %s\n", error.what());
   return 7;
 }

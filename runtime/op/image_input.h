@@ -1,4 +1,4 @@
-// runtime/op/picture.h - frames of a camera to pictures for a network: crop, resize, letterbox,
+// runtime/op/image_input.h - frames of a camera to images for a network: crop, resize, letterbox,
 // colour, normalise. One pass.
 //
 //   frame  u8 [N, rows, pitch]: the planes one below another, rows `pitch` bytes apart (i420:
@@ -45,10 +45,10 @@ enum class PixelInterpolation : uint8_t { kBilinear = 0, kNearest = 1, kArea = 2
 enum class ColorMatrix : uint8_t { kBt601 = 0, kBt709 = 1 };
 enum class ChromaSiting : uint8_t { kLeft = 0, kCenter = 1 };
 
-struct PictureArea {
+struct ImageArea {
   uint32_t left = 0, top = 0, width = 0, height = 0;
 };
-struct PictureAttributes {
+struct ImageInputAttributes {
   PixelFormat format = PixelFormat::kRgb;
   PixelInterpolation interpolation = PixelInterpolation::kBilinear;
   ColorMatrix matrix = ColorMatrix::kBt601;
@@ -57,14 +57,14 @@ struct PictureAttributes {
   bool bgr = false;                // of y
   bool planar = false;             // y is [N,C,H,W]
   uint32_t width = 0, height = 0;  // of a frame, pixels
-  PictureArea source;              // of the frame
-  PictureArea target;              // of y
+  ImageArea source;                // of the frame
+  ImageArea target;                // of y
   uint32_t channels = 0;           // of y, and entries below
   float pad[3] = {}, scale[3] = {}, bias[3] = {};
 };
-constexpr uint32_t kMaxPictureExtent = 16384;
-constexpr int kMaxPicturePlanes = 3;
-extern const OpContract kPictureContract;
+constexpr uint32_t kMaxImageExtent = 16384;
+constexpr int kMaxImagePlanes = 3;
+extern const OpContract kImageInputContract;
 
 /// "nv12"; as the command line spells it.
 const char* pixel_format_name(PixelFormat format);
@@ -112,34 +112,34 @@ int64_t plane_rows(PixelFormat format, int64_t height, int plane);
 int64_t frame_rows(PixelFormat format, int64_t height);
 
 /// A plane of frame 0 and the bytes to its next row and to that of the next frame.
-struct PicturePlane {
+struct ImagePlane {
   const uint8_t* data;
   int64_t pitch, frame_bytes;
 };
 /// @pre the contract holds. Data may be null.
-void picture_planes(const OpArguments& arguments, PicturePlane (&planes)[kMaxPicturePlanes]);
+void image_planes(const OpArguments& arguments, ImagePlane (&planes)[kMaxImagePlanes]);
 
 /// One direction of the variant from y's target area to samples of a component.
-struct PictureAxis {
+struct ImageAxis {
   uint32_t first, extent;  // of the source area, pixels
   uint32_t target;         // pixels of y
   uint32_t each;           // pixels that a sample stands for, 1 or 2
   bool centered;           // samples of two pixels lie between them; else on the first
 };
-static constexpr PictureAxis picture_across(const PictureAttributes& t, const PixelComponent& c) {
+static constexpr ImageAxis image_across(const ImageInputAttributes& t, const PixelComponent& c) {
   return {t.source.left, t.source.width, t.target.width, c.across,
           t.siting == ChromaSiting::kCenter};
 }
-static constexpr PictureAxis picture_down(const PictureAttributes& t, const PixelComponent& c) {
+static constexpr ImageAxis image_down(const ImageInputAttributes& t, const PixelComponent& c) {
   return {t.source.top, t.source.height, t.target.height, c.down, true};
 }
 
 /// bilinear: between samples `at` and at + 1. Weight 0: at alone, there may be no next.
-struct PictureTap {
+struct ImageTap {
   int32_t at;
   float weight;
 };
-static constexpr PictureTap bilinear_tap(const PictureAxis& axis, uint32_t o) {
+static constexpr ImageTap bilinear_tap(const ImageAxis& axis, uint32_t o) {
   // In units of half a target pixel; sample k lies at k * unit + offset.
   const int32_t target = int32_t(axis.target), extent = int32_t(axis.extent),
                 first = int32_t(axis.first);
@@ -153,30 +153,30 @@ static constexpr PictureTap bilinear_tap(const PictureAxis& axis, uint32_t o) {
   return {at, float(position - at * unit) / float(unit)};
 }
 
-static constexpr int32_t nearest_sample(const PictureAxis& axis, uint32_t o) {
+static constexpr int32_t nearest_sample(const ImageAxis& axis, uint32_t o) {
   return int32_t(((2 * o + 1) * axis.extent / (2 * axis.target) + axis.first) / axis.each);
 }
 
 /// area: samples begin .. end - 1; the weight of each by area_weight().
-struct PictureRun {
+struct ImageRun {
   int32_t begin, end;
 };
-static constexpr PictureRun area_run(const PictureAxis& axis, uint32_t o) {
+static constexpr ImageRun area_run(const ImageAxis& axis, uint32_t o) {
   const uint32_t unit = axis.each * axis.target, begin = axis.first * axis.target + o * axis.extent;
   return {int32_t(begin / unit), int32_t((begin + axis.extent - 1) / unit) + 1};
 }
-static constexpr float area_weight(const PictureAxis& axis, uint32_t o, int32_t sample) {
+static constexpr float area_weight(const ImageAxis& axis, uint32_t o, int32_t sample) {
   const uint32_t unit = axis.each * axis.target, begin = axis.first * axis.target + o * axis.extent;
   const uint32_t from = uint32_t(sample) * unit, to = from + unit, end = begin + axis.extent;
   return float((to < end ? to : end) - (from > begin ? from : begin)) / float(axis.extent);
 }
 
 /// Factors of the conversion; see the top.
-struct PictureColor {
+struct ImageColor {
   float offset, luma, red_v, green_u, green_v, blue_u;
   float gray_r, gray_g, gray_b;
 };
-static constexpr PictureColor picture_color(ColorMatrix matrix, bool full_range) {
+static constexpr ImageColor image_color(ColorMatrix matrix, bool full_range) {
   const double red = matrix == ColorMatrix::kBt601 ? 0.299 : 0.2126,
                blue = matrix == ColorMatrix::kBt601 ? 0.114 : 0.0722;
   const double green = 1 - red - blue, chroma = full_range ? 1 : 255.0 / 224;
@@ -192,13 +192,13 @@ static constexpr PictureColor picture_color(ColorMatrix matrix, bool full_range)
 }
 
 /// Where things lie in a thread's scratch, in elements of 4 bytes from its start.
-struct PictureScratch {
-  int64_t columns[2];               // luma, chroma: positions, and for area the ends of runs
-  int64_t weights[2];               // of columns
-  int64_t rows[kMaxPicturePlanes];  // of each plane, mixed down
-  int64_t samples[3];               // of each component, mixed across
+struct ImageScratch {
+  int64_t columns[2];             // luma, chroma: positions, and for area the ends of runs
+  int64_t weights[2];             // of columns
+  int64_t rows[kMaxImagePlanes];  // of each plane, mixed down
+  int64_t samples[3];             // of each component, mixed across
   int64_t elements;
 };
-PictureScratch picture_scratch(const PictureAttributes& attributes);
+ImageScratch image_scratch(const ImageInputAttributes& attributes);
 
 }  // namespace ingot

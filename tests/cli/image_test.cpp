@@ -184,13 +184,13 @@ void compare_with_plain(const std::string& source, const std::string& input, con
 
 }  // namespace
 
-TEST_CASE("picture: a small network on frames answers as on prepared pictures") {
-  compare_with_plain(data("picture.onnx"), "x",
+TEST_CASE("image_input: a small network on frames answers as on prepared images") {
+  compare_with_plain(data("image.onnx"), "x",
                      {4, 6, 1.0 / 255, {0.5, 0.25, 0.125}, {0.5, 0.25, 1}, 114}, 26, 20);
-  compare_with_plain(data("picture.onnx"), "x", {4, 6, 1.0 / 128, {1, 1, 1}, {1, 1, 1}, 0}, 2, 4);
+  compare_with_plain(data("image.onnx"), "x", {4, 6, 1.0 / 128, {1, 1, 1}, {1, 1, 1}, 0}, 2, 4);
 }
 
-TEST_CASE("picture: a published face detector on frames answers as on prepared pictures") {
+TEST_CASE("image_input: a published face detector on frames answers as on prepared images") {
   const std::string source =
       std::string(INGOT_MODELS) + "/../../../shared/models/" +
       "Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB/version-slim-320_simplified.onnx";
@@ -203,13 +203,13 @@ TEST_CASE("picture: a published face detector on frames answers as on prepared p
                      360);
 }
 
-TEST_CASE("picture: --picture, as the version before has it, is --image") {
+TEST_CASE("image_input: --picture, as the version before has it, is --image") {
   const Folder folder;
   const std::string value = "x=i420:16x12,stretch,nearest";
-  const std::string now = convert(folder, data("picture.onnx"), "now.ingot", value);
+  const std::string now = convert(folder, data("image.onnx"), "now.ingot", value);
   for (const std::vector<std::string>& old :
        {std::vector<std::string>{"--picture", value}, {"--picture=" + value}}) {
-    std::vector<std::string> words = {"convert", data("picture.onnx"), "-o", folder / "old.ingot"};
+    std::vector<std::string> words = {"convert", data("image.onnx"), "-o", folder / "old.ingot"};
     words.insert(words.end(), old.begin(), old.end());
     CHECK(run(words).exit == 0);
     CHECK(slurp(folder / "old.ingot") == slurp(now));
@@ -219,19 +219,19 @@ TEST_CASE("picture: --picture, as the version before has it, is --image") {
   CHECK(help.out.find("--picture") == std::string::npos);
 }
 
-TEST_CASE("picture: the report names the frame, and planes are inputs of their own") {
+TEST_CASE("image_input: the report names the frame, and planes are inputs of their own") {
   const Folder folder;
   const std::string one =
-      convert(folder, data("picture.onnx"), "one.ingot", "x=i420:16x12,stretch,nearest");
+      convert(folder, data("image.onnx"), "one.ingot", "x=i420:16x12,stretch,nearest");
   const Json report = Json::parse(run({"inspect", one, "--json"}).out);
   REQUIRE(report["inputs"].size() == 1);
   CHECK(report["inputs"][0]["name"] == "x");
   CHECK(report["inputs"][0]["dtype"] == "u8");
   CHECK(report["inputs"][0]["dims"] == Json::array({1, 18, 16}));
   CHECK(report["inputs"][0]["layout"] == "i420 16x12");
-  CHECK(report["op_counts"]["picture"] == 1);
+  CHECK(report["op_counts"]["image_input"] == 1);
   const std::string three =
-      convert(folder, data("picture.onnx"), "three.ingot", "x=i420:16x12,stretch,nearest,planes");
+      convert(folder, data("image.onnx"), "three.ingot", "x=i420:16x12,stretch,nearest,planes");
   const Json planes = Json::parse(run({"inspect", three, "--json"}).out)["inputs"];
   REQUIRE(planes.size() == 3);
   CHECK(planes[0]["name"] == "x.y");
@@ -246,7 +246,7 @@ TEST_CASE("picture: the report names the frame, and planes are inputs of their o
   for (size_t i = 0; i < 2; i++) CHECK(from_one[i].bytes == from_three[i].bytes);
 }
 
-TEST_CASE("picture: what is refused says what was found and what to do") {
+TEST_CASE("image_input: what is refused says what was found and what to do") {
   const Folder folder;
   const auto refused = [&](const std::string& source, const std::string& image, int exit,
                            std::vector<std::string> parts) {
@@ -261,33 +261,31 @@ TEST_CASE("picture: what is refused says what was found and what to do") {
     }
     CHECK(folder.names().empty());
   };
-  refused("picture.onnx", "x=p010:16x12,stretch", 4,
+  refused("image.onnx", "x=p010:16x12,stretch", 4,
           {"'p010' is not supported", "nv12", "yuyv", "bgra"});
-  refused("picture.onnx", "x=nv12:15x12,stretch", 1, {"width is even", "15"});
-  refused("picture.onnx", "x=i420:16x11,stretch", 1, {"height is even", "11"});
-  refused("picture.onnx", "x=yuyv:17x11,stretch", 1, {"width is even", "17"});
-  refused("picture.onnx", "x=nv12", 1, {"size of a frame", "nv12:1920x1080"});
-  refused("picture.onnx", "x=rgb:0x12", 1, {"1 to 16384"});
-  refused("picture.onnx", "x=rgb:16x20000", 1, {"1 to 16384"});
-  refused("picture.onnx", "x=rgb:16by12", 1, {"WIDTHxHEIGHT"});
-  refused("picture.onnx", "nv12:16x12", 1, {"NAME=FORMAT"});
-  refused("picture.onnx", "x=rgb:16x12", 5, {"16x12", "4x6", "stretch, letterbox or crop"});
-  refused("picture.onnx", "x=rgb:16x12,streth", 1, {"'streth' is not known", "stretch"});
-  refused("picture.onnx", "x=rgb:16x12,stretch,region=8x8+9+0", 1,
-          {"not inside the frame of 16x12"});
-  refused("picture.onnx", "x=rgb:16x12,stretch,pitch=47", 1, {"at least 48"});
-  refused("picture.onnx", "x=i420:16x12,stretch,pitch=17", 1, {"even", "17"});
-  refused("picture.onnx", "x=rgb:16x12,stretch,pad=256", 1, {"0 to 255"});
-  refused("picture.onnx", "x=rgb:16x12,stretch,std=0", 1, {"divides by zero"});
-  refused("picture.onnx", "x=rgb:16x12,stretch,mean=1/2", 1, {"one number or three"});
-  refused("picture.onnx", "x=rgb:16x12,stretch,planes", 1, {"has one plane"});
-  refused("picture.onnx", "x=rgb:16x12,stretch,nhwc", 5, {"[1,3,6,4]", "nhwc"});
-  refused("picture.onnx", "image=rgb:16x12,stretch", 5, {"no input of that name"});
+  refused("image.onnx", "x=nv12:15x12,stretch", 1, {"width is even", "15"});
+  refused("image.onnx", "x=i420:16x11,stretch", 1, {"height is even", "11"});
+  refused("image.onnx", "x=yuyv:17x11,stretch", 1, {"width is even", "17"});
+  refused("image.onnx", "x=nv12", 1, {"size of a frame", "nv12:1920x1080"});
+  refused("image.onnx", "x=rgb:0x12", 1, {"1 to 16384"});
+  refused("image.onnx", "x=rgb:16x20000", 1, {"1 to 16384"});
+  refused("image.onnx", "x=rgb:16by12", 1, {"WIDTHxHEIGHT"});
+  refused("image.onnx", "nv12:16x12", 1, {"NAME=FORMAT"});
+  refused("image.onnx", "x=rgb:16x12", 5, {"16x12", "4x6", "stretch, letterbox or crop"});
+  refused("image.onnx", "x=rgb:16x12,streth", 1, {"'streth' is not known", "stretch"});
+  refused("image.onnx", "x=rgb:16x12,stretch,region=8x8+9+0", 1, {"not inside the frame of 16x12"});
+  refused("image.onnx", "x=rgb:16x12,stretch,pitch=47", 1, {"at least 48"});
+  refused("image.onnx", "x=i420:16x12,stretch,pitch=17", 1, {"even", "17"});
+  refused("image.onnx", "x=rgb:16x12,stretch,pad=256", 1, {"0 to 255"});
+  refused("image.onnx", "x=rgb:16x12,stretch,std=0", 1, {"divides by zero"});
+  refused("image.onnx", "x=rgb:16x12,stretch,mean=1/2", 1, {"one number or three"});
+  refused("image.onnx", "x=rgb:16x12,stretch,planes", 1, {"has one plane"});
+  refused("image.onnx", "x=rgb:16x12,stretch,nhwc", 5, {"[1,3,6,4]", "nhwc"});
+  refused("image.onnx", "image=rgb:16x12,stretch", 5, {"no input of that name"});
   refused("linear.onnx", "x=rgb:16x12,stretch", 5, {"f32 [1,4]", "no image", "four dimensions"});
   refused("embed.onnx", "ids=rgb:16x12,stretch", 5, {"i64 [1,5]", "no image", "f32"});
   // A frame that is cut off.
-  const std::string model =
-      convert(folder, data("picture.onnx"), "model.ingot", "x=nv12:16x12,crop");
+  const std::string model = convert(folder, data("image.onnx"), "model.ingot", "x=nv12:16x12,crop");
   spill(folder / "short.nv12", std::string(287, 'x'));
   const Ran ran =
       run({"run", model, "--inputs", folder / "short.nv12", "--outputs", folder / "out.npz"});
