@@ -7,7 +7,7 @@ torch.compile(mode="max-autotune").
                 [--report FILE.json] [--prepare] [model ...]
 
 Torch runs each network as bench/onnx_as_torch.py writes it, in f16 on a GPU (f32 on a CPU); Ingot
-its file cast with --precision fp16, fast and exact. Every way is a process of its own and computes
+its file with --precision fp16, fast and exact. Every way is a process of its own and computes
 from memory of the host to memory of the host, inputs and outputs copied. Outputs are compared with
 Ingot's exact ones on the CPU first, and items of a batch with the same item alone; who is wrong is
 named and not timed. Then rounds of all ways in random order: medians of each round, the ratio
@@ -239,13 +239,13 @@ def ingot(args, *words):
     return done.stdout
 
 
-def compute(args, cast, arrays, device, scratch):
+def compute(args, converted, arrays, device, scratch):
     """Outputs by name."""
     np.savez(scratch / "in.npz", **arrays)
     ingot(
         args,
         "run",
-        cast,
+        converted,
         "--inputs",
         scratch / "in.npz",
         "--outputs",
@@ -345,7 +345,7 @@ def is_item(whole, alone, i):
 
 
 def prepare(args, row, batch):
-    """Files of a network for a batch: ONNX, inputs with exact outputs, a cast for each
+    """Files of a network for a batch: ONNX, inputs with exact outputs, a converted file for each
     precision."""
     import onnx
     from onnx_as_torch import batched
@@ -355,11 +355,11 @@ def prepare(args, row, batch):
     files = {
         "onnx": stem.with_suffix(f".b{batch}.onnx"),
         "npz": stem.with_suffix(f".b{batch}.npz"),
-        "casts": {},
+        "converted": {},
     }
     precisions = PRECISIONS if args.device == "cuda" else ("exact",)
-    files["casts"] = {p: work / f"{row['name']}.b{batch}.{p}.ingot" for p in precisions}
-    if all(f.exists() for f in (files["onnx"], files["npz"], *files["casts"].values())):
+    files["converted"] = {p: work / f"{row['name']}.b{batch}.{p}.ingot" for p in precisions}
+    if all(f.exists() for f in (files["onnx"], files["npz"], *files["converted"].values())):
         return files
     work.mkdir(parents=True, exist_ok=True)
     model, single, axes, is_open = open_network(args, row)
@@ -368,16 +368,16 @@ def prepare(args, row, batch):
     if batch > 1 and not is_open:
         made = batched(made, batch)
     onnx.save(made, files["onnx"])
-    for precision, cast in files["casts"].items():
+    for precision, converted in files["converted"].items():
         ingot(
             args,
             "convert",
             files["onnx"],
             "-o",
-            cast,
+            converted,
             *(("--precision", precision) if precision != "exact" else ()),
         )
-    exact = files["casts"]["exact"]
+    exact = files["converted"]["exact"]
     outputs = compute(args, exact, arrays, "cpu", work)
     if batch > 1:  # items do not mix, and none is another's
         alone = work / f"{row['name']}.alone.ingot"
@@ -410,7 +410,7 @@ def own(args, files, precision):
         ingot(
             args,
             "bench",
-            files["casts"][precision],
+            files["converted"][precision],
             "--device",
             args.device,
             "--threads",
@@ -427,7 +427,7 @@ def own(args, files, precision):
 def check_own(args, files, precision):
     stored = np.load(files["npz"])
     arrays = {k[3:]: stored[k] for k in stored.files if k.startswith("in:")}
-    got = compute(args, files["casts"][precision], arrays, args.device, pathlib.Path(args.work))
+    got = compute(args, files["converted"][precision], arrays, args.device, pathlib.Path(args.work))
     error = worst(
         [got[k[4:]] for k in stored.files if k.startswith("out:")],
         [stored[k] for k in stored.files if k.startswith("out:")],
@@ -452,7 +452,7 @@ def compare(args, row, batch):
         "errors": {},
     }
     precisions, failed = [], False
-    for precision in files["casts"]:
+    for precision in files["converted"]:
         try:
             result["errors"][precision] = check_own(args, files, precision)
             precisions.append(precision)

@@ -57,11 +57,11 @@ class Row:
 
     def __init__(self, args, name):
         work = pathlib.Path(args.work)
-        self.name, self.limit, self.cast = name, ROWS[name][0], work / f"{name}.ingot"
+        self.name, self.limit, self.converted = name, ROWS[name][0], work / f"{name}.ingot"
         self.onnx, self.npz = prepare(name, work)
-        call([args.ingot, "convert", self.onnx, "-o", self.cast])
+        call([args.ingot, "convert", self.onnx, "-o", self.converted])
         call(
-            [args.ingot, "check", self.cast, "--golden", self.npz]
+            [args.ingot, "check", self.converted, "--golden", self.npz]
         )  # the outputs first, then the time
         self.prefix = work / f"proto_{name}"
         if "prototype" in args.engines and not self.prefix.with_suffix(".out").exists():
@@ -147,7 +147,7 @@ def measure_own(args, row, engine, threads):
             [
                 args.ingot,
                 "bench",
-                row.cast,
+                row.converted,
                 "--inputs",
                 row.npz,
                 "--threads",

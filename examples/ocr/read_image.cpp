@@ -1,4 +1,4 @@
-// read_image.cpp - finds and reads the text of an image with three cast networks: detection at
+// read_image.cpp - finds and reads the text of an image with three converted networks: detection at
 // one size, direction and recognition at whatever width a line has (a symbolic dimension, bound
 // when the session is made).
 //

@@ -1,5 +1,5 @@
-// find_speech.cpp - finds the speech in a recording with the sequence form of silero-vad, cast to
-// one file.
+// find_speech.cpp - finds the speech in a recording with the sequence form of silero-vad, converted
+// to one file.
 //
 //   find_speech VAD.ingot RECORDING.wav [threads]
 //

@@ -100,8 +100,8 @@ Status place(const OpenModel& model, const LifetimeRules& rules, PlannedProgram*
   planned->lower_bound =
       live_peak(planned->lifetimes, program.alignment,
                 {reinterpret_cast<uint64_t*>(w.planner), size_t(steps) + 1}, &planned->peak_step);
-  const bool as_cast = !rules.ports_outside && !rules.keep_values && model.is_static;
-  if (as_cast && !program.plan_offsets.empty()) {
+  const bool as_converted = !rules.ports_outside && !rules.keep_values && model.is_static;
+  if (as_converted && !program.plan_offsets.empty()) {
     planned->offsets = program.plan_offsets;
     return {};
   }

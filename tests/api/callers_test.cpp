@@ -218,7 +218,7 @@ TEST_CASE("api: a model answers questions about itself") {
 }
 
 TEST_CASE("api: parts and the embedded golden") {
-  cast::FileSpec spec = chain_network();
+  convert::FileSpec spec = chain_network();
   spec.goldens = {{{{"x", DType::kF32, {4, 8}, std::vector<uint8_t>(128)}},
                    {{"y", DType::kF32, {4, 8}, std::vector<uint8_t>(128)}},
                    1e-4,

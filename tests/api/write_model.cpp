@@ -6,7 +6,7 @@
 
 int main(int argc, char** argv) {
   if (argc != 2) return 1;
-  ingot::cast::write_file(ingot::test::chain_network(), argv[1]);
+  ingot::convert::write_file(ingot::test::chain_network(), argv[1]);
   std::printf("%s\n", argv[1]);
   return 0;
 }

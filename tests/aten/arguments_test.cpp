@@ -69,7 +69,7 @@ class Sample {
     std::vector<Value> results;
     try {
       results = aten::lower_call(p.builder, call);
-    } catch (const graph::CastError& error) {
+    } catch (const graph::ConversionError& error) {
       return "refused: " + error.message;
     }
     if (!p.builder.unsupported.empty()) return "refused: " + p.refusals();
@@ -270,7 +270,7 @@ void change_each(const Schema& schema, const Row* row, Counts* counts) {
   const std::string plain = sample.program(SIZE_MAX, 0);
   counts->forms++;
   // refused whatever is given
-  for (const char* const whole : {"which is not cast", "is known only at run time"})
+  for (const char* const whole : {"which is not converted", "is known only at run time"})
     if (plain.find(whole) != std::string::npos) return;
   const bool good = plain.rfind("refused", 0) != 0;
   CHECK_MESSAGE(good, plain);

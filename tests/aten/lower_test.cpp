@@ -102,7 +102,7 @@ TEST_CASE("everything that is refused is gathered, each cause once") {
   CHECK(said.find("aten::gelu|approximate|gelu_3|'cubic' is not known") != std::string::npos);
   CHECK(said.find("the argument 'weight' is missing") != std::string::npos);
   CHECK(said.find("the mask of a dropout is not made") != std::string::npos);
-  const graph::CastError error = aten::refusal("net.pt2", p.builder.unsupported);
+  const graph::ConversionError error = aten::refusal("net.pt2", p.builder.unsupported);
   CHECK(error.exit_code == 4);
   CHECK(error.unsupported.size() == 4);
   CHECK(error.message.find("net.pt2: 4 things are not supported") == 0);
@@ -111,11 +111,11 @@ TEST_CASE("everything that is refused is gathered, each cause once") {
 TEST_CASE("a program that contradicts itself is an error of the file") {
   Program p;
   const Value x = p.floats({2, 3}, {1, 2, 3, 4, 5, 6});
-  CHECK_THROWS_AS(p.call("matmul", {x, x}), graph::CastError);
-  CHECK_THROWS_AS(p.call("view", {x, list({4, 2})}), graph::CastError);
-  CHECK_THROWS_AS(p.call("select", {x, whole(5), whole(0)}), graph::CastError);
-  CHECK_THROWS_AS(p.call("select", {x, whole(0), whole(2)}), graph::CastError);
-  CHECK_THROWS_AS(p.call("arange", {whole(0), whole(4), whole(0)}), graph::CastError);
+  CHECK_THROWS_AS(p.call("matmul", {x, x}), graph::ConversionError);
+  CHECK_THROWS_AS(p.call("view", {x, list({4, 2})}), graph::ConversionError);
+  CHECK_THROWS_AS(p.call("select", {x, whole(5), whole(0)}), graph::ConversionError);
+  CHECK_THROWS_AS(p.call("select", {x, whole(0), whole(2)}), graph::ConversionError);
+  CHECK_THROWS_AS(p.call("arange", {whole(0), whole(4), whole(0)}), graph::ConversionError);
 }
 
 TEST_CASE("every entry of the table parses, and none stands twice") {

@@ -190,11 +190,11 @@ def main():
             {"clicks_nodes": True},
         ),
     }
-    casts = [(source, file)]
+    conversions = [(source, file)]
     try:
         deep, deep_file = folder / "deep.onnx", folder / "deep.ingot"
         count = deep_network(deep)
-        casts.append((deep, deep_file))
+        conversions.append((deep, deep_file))
         pages["why-deep"] = (["why", deep_file, "--html"], {"clicks_nodes": False, "blocks": 500})
         pages["compare-deep"] = (
             ["compare", deep, deep_file, "--html"],
@@ -202,8 +202,8 @@ def main():
         )
     except ImportError as missing:
         print(f"[skip] pages of a large network: {missing.name} is not to be had")
-    for one, cast in casts:
-        made = ingot("convert", one, "-o", cast)
+    for one, converted in conversions:
+        made = ingot("convert", one, "-o", converted)
         if made.returncode:
             print(made.stderr)
             return 1

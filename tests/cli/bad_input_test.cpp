@@ -60,7 +60,7 @@ TEST_CASE(
   const std::string weights = folder / "weights.pth";
   refused(folder, convert_words(folder, weights), 4,
           {"weights and no program", "ingot convert NETWORK --weights " + weights});
-  const std::string model = cast(folder, "linear");
+  const std::string model = converted(folder, "linear");
   refused(folder, convert_words(folder, model), 1, {"is an .ingot file already"});
 }
 
@@ -103,8 +103,8 @@ TEST_CASE("bad options for a source: no such input, no such dimension, the sourc
 TEST_CASE(
     "bad input arrays: wrong name, shape, type, missing, out of range, and no archive at all") {
   const Folder folder;
-  const std::string linear = cast(folder, "linear"), embed = cast(folder, "embed"),
-                    batch = cast(folder, "batch");
+  const std::string linear = converted(folder, "linear"), embed = converted(folder, "embed"),
+                    batch = converted(folder, "batch");
   const auto run_on = [&](const std::string& model, const std::string& inputs) {
     return std::vector<std::string>{"run",  model,       "--inputs",
                                     inputs, "--outputs", folder / "o.npz"};
@@ -125,7 +125,7 @@ TEST_CASE(
 
 TEST_CASE("bad dimensions: unbound, unknown, out of bounds, contradicting the inputs") {
   const Folder folder;
-  const std::string batch = cast(folder, "batch");
+  const std::string batch = converted(folder, "batch");
   refused(folder, {"kernels", batch}, 5, {"--dim N=NUMBER"});
   // takes one, and says which
   CHECK(run({"bench", batch, "--seconds", "0"}).out.find("N = ") != std::string::npos);
@@ -144,7 +144,7 @@ TEST_CASE("bad dimensions: unbound, unknown, out of bounds, contradicting the in
 
 TEST_CASE("bad devices: one that is not there is exit 7, whatever the command") {
   const Folder folder;
-  const std::string linear = cast(folder, "linear");
+  const std::string linear = converted(folder, "linear");
   refused(folder, {"bench", linear, "--seconds", "0", "--device", "cuda:7"}, 7, {"linear.ingot"});
   refused(folder, {"check", linear, "--golden", data("linear.npz"), "--device", "cuda"}, 7,
           {"linear.ingot"});
@@ -153,7 +153,7 @@ TEST_CASE("bad devices: one that is not there is exit 7, whatever the command") 
 
 TEST_CASE("bad goldens: no outputs, a shape that differs, meta that lies") {
   const Folder folder;
-  const std::string linear = cast(folder, "linear");
+  const std::string linear = converted(folder, "linear");
   refused(folder, {"check", linear, "--golden", data("linear_no_out.npz")}, 5, {"out:NAME"});
   refused(folder, {"check", linear, "--golden", data("linear_name.npz")}, 5, {"'xx'", "'x'"});
   refused(folder, {"check", linear, "--golden", data("linear_bad_meta.npz")}, 2, {"meta.steps"});
@@ -162,7 +162,7 @@ TEST_CASE("bad goldens: no outputs, a shape that differs, meta that lies") {
 
 TEST_CASE("bad .ingot files: a source, cut off, flipped, from a newer format") {
   const Folder folder;
-  const std::string model = cast(folder, "linear");
+  const std::string model = converted(folder, "linear");
   const std::string sound = slurp(model);
   refused(folder, {"bench", data("linear.onnx")}, 2, {"expected an .ingot file", "ingot convert"});
   spill(folder / "cut.ingot", sound.substr(0, sound.size() / 2));
@@ -184,7 +184,7 @@ TEST_CASE("bad .ingot files: a source, cut off, flipped, from a newer format") {
 
 TEST_CASE("bad places to write: full device, size limit, missing folder, a folder, no permission") {
   const Folder folder;
-  const std::string model = cast(folder, "linear"), source = data("linear.onnx");
+  const std::string model = converted(folder, "linear"), source = data("linear.onnx");
   refused(folder, {"convert", source, "-o", "/dev/full"}, 7, {"/dev/full"});
   refused(folder, {"run", model, "--inputs", data("linear.npz"), "--outputs", "/dev/full"}, 7,
           {"/dev/full"});

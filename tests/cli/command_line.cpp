@@ -78,7 +78,7 @@ Ran run(const std::vector<std::string>& arguments, const RunOptions& options) {
   return ran;
 }
 
-std::string cast(const Folder& folder, const std::string& name) {
+std::string converted(const Folder& folder, const std::string& name) {
   const std::string out = folder / (name + ".ingot");
   const Ran ran = run({"convert", data(name + ".onnx"), "-o", out});
   INFO(ran.err);

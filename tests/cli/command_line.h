@@ -45,8 +45,8 @@ inline bool has(const std::string& text, const std::string& part) {
 std::string slurp(const std::string& path);
 void spill(const std::string& path, const std::string& bytes);
 
-/// Casts a model of tests/cli/data into the folder and gives its path. Fails the test otherwise.
-std::string cast(const Folder& folder, const std::string& name);
+/// Converts a model of tests/cli/data into the folder and gives its path. Fails the test otherwise.
+std::string converted(const Folder& folder, const std::string& name);
 
 /// True when `err` is one line "ingot: ..." (lines that list unsupported operators are indented and
 /// may follow).

@@ -35,7 +35,7 @@ TEST_CASE("convert: without -o the file lies beside its source and its name is p
 
 TEST_CASE("convert: the same source gives the same bytes") {
   const Folder a, b;
-  CHECK(slurp(cast(a, "linear")) == slurp(cast(b, "linear")));
+  CHECK(slurp(converted(a, "linear")) == slurp(converted(b, "linear")));
 }
 
 TEST_CASE(
@@ -86,7 +86,7 @@ TEST_CASE("convert: entries of --metadata are in the file") {
 
 TEST_CASE("inspect: says inputs, outputs, open dimensions and sizes, as text and as JSON") {
   const Folder folder;
-  const std::string model = cast(folder, "batch");
+  const std::string model = converted(folder, "batch");
   const Json report = json_of(run({"inspect", model, "--json", "--ops", "--tensors", "--plan"}));
   CHECK(report["inputs"][0]["name"] == "x");
   CHECK(report["inputs"][0]["dtype"] == "f32");
@@ -113,10 +113,10 @@ TEST_CASE(
     "inspect: a source that can be converted, and one that cannot with all that stands in the "
     "way") {
   const Json yes = json_of(run({"inspect", data("batch.onnx"), "--json"}));
-  CHECK(yes["castable"] == true);
+  CHECK(yes["convertible"] == true);
   CHECK(yes["op_counts"]["Gemm"] == 1);
   const Json no = json_of(run({"inspect", data("unsupported.onnx"), "--json"}));
-  CHECK(no["castable"] == false);
+  CHECK(no["convertible"] == false);
   CHECK(no["obstacles"].size() == 3);
   CHECK(no["inputs"].size() == 1);  // as the file states them
   CHECK(no["inputs"][0]["dtype"] == "f32");
@@ -127,7 +127,7 @@ TEST_CASE(
 
 TEST_CASE("run: an answer comes back as numpy would read it, on any threads and kernels") {
   const Folder folder;
-  const std::string model = cast(folder, "batch");
+  const std::string model = converted(folder, "batch");
   const auto golden = ingot::host::read_npz(data("batch.npz"));
   std::string first;
   for (const char* isa : {"", "scalar"}) {
@@ -152,7 +152,7 @@ TEST_CASE("run: an answer comes back as numpy would read it, on any threads and 
 TEST_CASE(
     "run: --dump writes tensors of the source as the source has them, and check compares them") {
   const Folder folder;
-  const std::string model = cast(folder, "image"), inputs = data("image.npz"),
+  const std::string model = converted(folder, "image"), inputs = data("image.npz"),
                     out = folder / "out.npz";
   const auto golden = ingot::host::read_npz(inputs);
   const auto dumped = [&](const std::string& which) {
@@ -183,7 +183,7 @@ TEST_CASE(
 
 TEST_CASE("run: --profile writes a trace with every instruction, --dump the values in between") {
   const Folder folder;
-  const std::string model = cast(folder, "stream");
+  const std::string model = converted(folder, "stream");
   const Ran ran =
       run({"run", model, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"});
   CHECK(ran.exit == 7);
@@ -221,7 +221,7 @@ TEST_CASE("run: --profile writes a trace with every instruction, --dump the valu
 
 TEST_CASE("run: too small an arena is refused with what it needs and what it got") {
   const Folder folder;
-  const std::string model = cast(folder, "batch");
+  const std::string model = converted(folder, "batch");
   const Ran small = run({"run", model, "--inputs", data("batch.npz"), "--outputs", folder / "o.npz",
                          "--arena-bytes", "100"});
   CHECK(small.exit == 7);
@@ -244,7 +244,7 @@ TEST_CASE("bench: makes valid inputs and prints every key that scripts rely on")
                         {"batch", {"--dim", "N=3"}},
                         {"stream", {"--threads", "1"}}}) {
     CAPTURE(c.name);
-    std::vector<std::string> arguments = {"bench", cast(folder, c.name), "--seconds", "0.02",
+    std::vector<std::string> arguments = {"bench", converted(folder, c.name), "--seconds", "0.02",
                                           "--json"};
     arguments.insert(arguments.end(), c.more.begin(), c.more.end());
     const Json report = json_of(run(arguments));
@@ -271,7 +271,7 @@ TEST_CASE(
     "check: a golden that fits is exit 0, one that differs is exit 6, and both print the largest "
     "error") {
   const Folder folder;
-  const std::string model = cast(folder, "linear");
+  const std::string model = converted(folder, "linear");
   for (const std::string& subject : {model, data("linear.onnx")}) {
     CAPTURE(subject);
     Ran ran = run({"check", subject, "--golden", data("linear.npz")});
@@ -292,21 +292,21 @@ TEST_CASE("check: steps with fed-back state, thinned outputs, and the naive kern
   for (const char* isa : {"", "oracle", "scalar"}) {
     CAPTURE(isa);
     const RunOptions options = {{{"INGOT_CPU_ISA", isa}}, nullptr};
-    const Json stream = json_of(
-        run({"check", cast(folder, "stream"), "--golden", data("stream.npz"), "--json"}, options));
+    const Json stream = json_of(run(
+        {"check", converted(folder, "stream"), "--golden", data("stream.npz"), "--json"}, options));
     CHECK(stream["passed"] == true);
     CHECK(stream["steps"] == 5);
     CHECK(stream["outputs"].size() == 2);
-    CHECK(
-        json_of(run({"check", cast(folder, "batch"), "--golden", data("batch_thin.npz"), "--json"},
-                    options))["passed"] == true);
+    CHECK(json_of(run(
+              {"check", converted(folder, "batch"), "--golden", data("batch_thin.npz"), "--json"},
+              options))["passed"] == true);
     if (*isa) CHECK(stream["isa"] == isa);
   }
 }
 
 TEST_CASE("verify: says what it checked; one flipped byte of weights is exit 2") {
   const Folder folder;
-  const std::string model = cast(folder, "linear");
+  const std::string model = converted(folder, "linear");
   const Json report = json_of(run({"verify", model, "--json"}));
   CHECK(report["passed"] == true);
   CHECK(report["golden"] == false);
@@ -321,7 +321,7 @@ TEST_CASE("verify: says what it checked; one flipped byte of weights is exit 2")
 
 TEST_CASE("why: names the peak, the time of each instruction and the passes") {
   const Folder folder;
-  const std::string model = cast(folder, "batch");
+  const std::string model = converted(folder, "batch");
   const Json report = json_of(run({"why", model, "--dim", "N=4", "--seconds", "0.01", "--json"}));
   CHECK(report["memory"]["live"].size() >= 1);
   CHECK(report["memory"]["ratio"] >= 1.0);
@@ -335,7 +335,7 @@ TEST_CASE("why: names the peak, the time of each instruction and the passes") {
 
 TEST_CASE("kernels: writes source that names the kernels of this model") {
   const Folder folder;
-  const std::string model = cast(folder, "linear");
+  const std::string model = converted(folder, "linear");
   const Ran ran = run({"kernels", model, "-o", folder / "k.cpp"});
   INFO(ran.err);
   CHECK(ran.exit == 0);

@@ -10,7 +10,7 @@ using Json = nlohmann::json;
 
 TEST_CASE("compare: a file that does what its source does diverges nowhere") {
   const Folder folder;
-  const std::string file = cast(folder, "linear");
+  const std::string file = converted(folder, "linear");
   Ran ran = run({"compare", data("linear.onnx"), file, "--golden", data("linear.npz")});
   INFO(ran.err);
   CHECK(ran.exit == 0);
@@ -19,7 +19,7 @@ TEST_CASE("compare: a file that does what its source does diverges nowhere") {
   REQUIRE(ran.exit == 0);
   const Json report = Json::parse(ran.out);
   CHECK(report["diverges"] == false);
-  CHECK(report["is_fresh_cast"] == true);
+  CHECK(report["is_fresh_conversion"] == true);
   CHECK(report["instructions_compared"] == report["instructions"].size());
   CHECK(report["outputs_against"] == "source");
   CHECK(ran.err.find("no golden") == std::string::npos);  // notes are in the report
@@ -44,14 +44,14 @@ TEST_CASE("compare: streams are followed step by step") {
 
 TEST_CASE("compare: open dimensions take their extents from the golden or from --dim") {
   const Folder folder;
-  const std::string file = cast(folder, "batch");
+  const std::string file = converted(folder, "batch");
   CHECK(run({"compare", data("batch.onnx"), file, "--golden", data("batch.npz")}).exit == 0);
   CHECK(run({"compare", data("batch.onnx"), file, "--dim", "N=3"}).exit == 0);
 }
 
 TEST_CASE("compare: a file of another source, and words that are none, are refused") {
   const Folder folder;
-  const std::string file = cast(folder, "linear");
+  const std::string file = converted(folder, "linear");
   Ran ran = run({"compare", data("stream.onnx"), file});
   CHECK(ran.exit == 5);
   CHECK(is_one_error_line(ran.err));
@@ -63,7 +63,7 @@ TEST_CASE("compare: a file of another source, and words that are none, are refus
 
 TEST_CASE("compare: the page is one file that asks nobody for anything") {
   const Folder folder;
-  const std::string file = cast(folder, "linear"), page = folder / "page.html";
+  const std::string file = converted(folder, "linear"), page = folder / "page.html";
   REQUIRE(run({"compare", data("linear.onnx"), file, "--html", page}).exit == 0);
   const std::string text = slurp(page);
   CHECK(text.rfind("<!DOCTYPE html>", 0) == 0);
@@ -94,7 +94,7 @@ TEST_CASE(
   INFO(ran.err);
   REQUIRE(ran.exit == 0);
   Json report = Json::parse(ran.out);
-  CHECK(report["is_fresh_cast"] == true);
+  CHECK(report["is_fresh_conversion"] == true);
   CHECK(report["steps"] == 5);
   CHECK(report["step"] == 0);  // none is wrong: the first one was looked into
   CHECK(report["outputs"].size() == 1);
@@ -117,7 +117,7 @@ TEST_CASE(
 
 TEST_CASE("compare: equal means that something on every output's path was compared") {
   const Folder folder;
-  const std::string file = cast(folder, "linear");
+  const std::string file = converted(folder, "linear");
   // the same input, no value in common
   Ran ran = run({"compare", data("stranger.onnx"), file, "--json"});
   CAPTURE(ran.err);
@@ -130,7 +130,7 @@ TEST_CASE("compare: equal means that something on every output's path was compar
   ran = run({"compare", data("half_stranger.onnx"), file});
   CHECK(ran.exit == 6);
   CHECK(ran.err.find("output 'z' ") != std::string::npos);
-  const std::string half = cast(folder, "half_stranger");
+  const std::string half = converted(folder, "half_stranger");
   ran = run({"compare", data("linear.onnx"), half, "--json"});
   CHECK(ran.exit == 6);
   const Json report = Json::parse(ran.out);
@@ -143,7 +143,7 @@ TEST_CASE("compare: equal means that something on every output's path was compar
 TEST_CASE(
     "nothing equals nothing: check, verify, diff and convert --check compare something or fail") {
   const Folder folder;
-  const std::string file = cast(folder, "nothing");
+  const std::string file = converted(folder, "nothing");
   Ran ran = run({"check", file, "--golden", data("nothing.npz")});
   CAPTURE(ran.err);
   CHECK(ran.exit == 6);

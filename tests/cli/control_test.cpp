@@ -1,5 +1,5 @@
-// Loops, slices, ranges and branches that data or dimensions decide, cast and run as a user would;
-// goldens are onnxruntime's (tests/models/make_control.py).
+// Loops, slices, ranges and branches that data or dimensions decide, converted and run as a user
+// would; goldens are onnxruntime's (tests/models/make_control.py).
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

@@ -192,7 +192,7 @@ TEST_CASE("conversion asks for the memory of all files of a source") {
 
 TEST_CASE("--memory-limit: of sessions, and words that are no bytes") {
   const Folder folder;
-  const std::string model = cli_test::cast(folder, "linear");
+  const std::string model = cli_test::converted(folder, "linear");
   for (const char* command : {"run", "bench", "check", "verify", "compare", "tune", "convert"}) {
     CAPTURE(command);
     const cli_test::Ran ran = cli_test::run({command, "--memory-limit", "many", model});

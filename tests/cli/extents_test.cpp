@@ -8,7 +8,7 @@ using namespace cli_test;
 
 TEST_CASE("convert: what it wrote is accepted at every extent, where views are empty too") {
   const Folder folder;
-  const std::string file = cast(folder, "directions");
+  const std::string file = converted(folder, "directions");
   for (const int steps : {1, 2, 3, 8})
     for (const int batch : {1, 2, 5}) {
       CAPTURE(steps);
@@ -24,7 +24,7 @@ TEST_CASE("convert: what it wrote is accepted at every extent, where views are e
 
 TEST_CASE("convert: softmax of doubles behind open dimensions is its steps") {
   const Folder folder;
-  const std::string file = cast(folder, "softmax64");
+  const std::string file = converted(folder, "softmax64");
   const Ran ran = run({"check", file, "--golden", data("softmax64.npz"), "--rtol", "1e-12"});
   CAPTURE(ran.out);
   CAPTURE(ran.err);

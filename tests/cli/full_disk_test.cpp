@@ -61,7 +61,7 @@ TEST_CASE("full disk: every command that writes says so in one line and leaves w
   const SmallDisk disk;
   if (!disk.mounted()) return;
   const Folder folder;
-  const std::string model = cast(folder, "linear"), source = data("linear.onnx"),
+  const std::string model = converted(folder, "linear"), source = data("linear.onnx"),
                     arrays = data("linear.npz");
   const auto refused = [&](const std::vector<std::string>& arguments,
                            const RunOptions& options = {}) {
@@ -107,7 +107,7 @@ TEST_CASE("a place that cannot be written: a file system mounted read-only") {
   const SmallDisk disk;
   if (!disk.mounted()) return;
   const Folder folder;
-  const std::string there = cast(folder, "linear");
+  const std::string there = converted(folder, "linear");
   spill(disk / "o.ingot", slurp(there));
   const std::string place = fs::path(disk / "o.ingot").parent_path().string();
   if (mount("small", place.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr) != 0) {
@@ -123,7 +123,7 @@ TEST_CASE("a place that cannot be written: a file system mounted read-only") {
 
 TEST_CASE("outputs never fall onto what is read, nor onto each other") {
   const Folder folder;
-  const std::string model = cast(folder, "linear"), inputs = folder / "in.npz";
+  const std::string model = converted(folder, "linear"), inputs = folder / "in.npz";
   spill(inputs, slurp(data("linear.npz")));
   const auto refused = [&](const std::vector<std::string>& arguments) {
     CAPTURE(arguments.back());

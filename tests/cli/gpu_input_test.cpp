@@ -18,7 +18,7 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 /// `ingot run` of the small network, with the fake driver where the environment names no other.
 struct Machine {
   const Folder folder;
-  const std::string model = cast(folder, "linear");
+  const std::string model = converted(folder, "linear");
 
   Ran ask(const std::string& device, Environment environment,
           std::vector<std::string> more = {}) const {
@@ -212,7 +212,7 @@ TEST_CASE(
     "gpu input: a network larger than the free memory: both numbers, and the batch that would "
     "fit") {
   const Machine machine;
-  const std::string batch = cast(machine.folder, "batch");
+  const std::string batch = converted(machine.folder, "batch");
   RunOptions options;
   options.environment = {{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}, {"FAKE_CUDA_MIB", "1"}};
   const auto bench = [&](int64_t extent) {

@@ -15,8 +15,8 @@ struct Network {
   int64_t width = 32, rows = 0, channels = 0;
 };
 std::string make(const Folder& folder, const Network& n, uint8_t precision, bool winograd = false) {
-  cast::FileSpec file;
-  cast::ProgramSpec& p = file.program;
+  convert::FileSpec file;
+  convert::ProgramSpec& p = file.program;
   p.precision = precision;
   const Dim rows = n.rows ? Dim(n.rows) : p.add_symbol("N", 1, 1 << 24);
   const int32_t u = p.add_value(test::input("u", {rows, n.width})),
@@ -36,7 +36,7 @@ std::string make(const Folder& folder, const Network& n, uint8_t precision, bool
   }
   test::add_ports(&file);
   std::string path = folder / "precision" + std::to_string(precision) + ".ingot";
-  cast::write_file(file, path);
+  convert::write_file(file, path);
   return path;
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("gpu memory: neither fits") {
   }
 }
 
-TEST_CASE("gpu memory: what was cast to Winograd is direct in f16") {
+TEST_CASE("gpu memory: what was converted to Winograd is direct in f16") {
   const Folder folder;
   const Network network = {.width = 32, .rows = 2, .channels = 96};
   const std::string said = refusal(bench(make(folder, network, kExact, true), 0));

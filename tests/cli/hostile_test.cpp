@@ -37,7 +37,7 @@ void check_clean_end(const Ran& ran) {
 
 TEST_CASE("hostile: damaged models and goldens end every command with a code and one line") {
   const Folder folder;
-  const std::string model = slurp(cast(folder, "batch")), golden = slurp(data("batch.npz")),
+  const std::string model = slurp(converted(folder, "batch")), golden = slurp(data("batch.npz")),
                     source = slurp(data("batch.onnx"));
   std::mt19937 random(11);
   const auto damage = [&](std::string bytes) {
@@ -97,7 +97,7 @@ TEST_CASE("hostile: where memory ends every command says so, whatever it had beg
     return;
   }
   const Folder folder;
-  const std::string model = cast(folder, "batch");
+  const std::string model = converted(folder, "batch");
   int refused = 0, done = 0;
   for (const rlim_t megabytes : {40, 48, 56, 64, 80, 96, 128, 192, 256, 1024}) {
     CAPTURE(megabytes);
@@ -124,7 +124,7 @@ TEST_CASE("hostile: where memory ends every command says so, whatever it had beg
 
 TEST_CASE("interrupt: a bench that is stopped says nothing more and ends by the signal") {
   const Folder folder;
-  const std::string model = cast(folder, "batch");
+  const std::string model = converted(folder, "batch");
   const Ran ran = run({"bench", model, "--dim", "N=200000", "--seconds", "50"},
                       {{}, [] {
                          const pid_t runner = getpid();

@@ -222,7 +222,8 @@ TEST_CASE("image_input: a PNG is a frame of R, G and B, of R, G, B and A, or gra
           {"takes nv12 frames", "--image x=rgb:26x20", "ffmpeg"});
   refused(convert(folder, "nv12:26x20,letterbox,planes", "planes.ingot"), "frame.png", 5,
           {"has 2 inputs", ".npz"});
-  refused(cast(folder, "image"), "frame.png", 5, {"takes f32 [1,3,6,4]", "--image x=rgb:26x20"});
+  refused(converted(folder, "image"), "frame.png", 5,
+          {"takes f32 [1,3,6,4]", "--image x=rgb:26x20"});
   spill(folder / "cut.png", slurp(folder / "frame.png").substr(0, 900));
   refused(model, "cut.png", 2, {"cut.png: "});
   std::string broken = slurp(folder / "frame.png");

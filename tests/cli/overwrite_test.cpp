@@ -90,7 +90,7 @@ struct Everything {
     spill(folder / "b.safetensors", shard("b", "3", 3));
     spill(folder / "all.index.json",
           "{\"weight_map\":{\"w\":\"w.safetensors\",\"b\":\"b.safetensors\"}}");
-    cast(folder, "linear");
+    converted(folder, "linear");
     const std::string stream = folder / "stream.ingot";
     REQUIRE(run({"convert", data("stream.onnx"), "-o", stream, "--state", "s=sn"}).exit == 0);
     REQUIRE(run({"run", stream, "--inputs", folder / "stream.npz", "--outputs", folder / "out.npz",

@@ -68,7 +68,7 @@ TEST_CASE(
     "for each "
     "instruction") {
   const Folder folder;
-  const std::string model = cast(folder, "batch");
+  const std::string model = converted(folder, "batch");
   ingot::host::Array x;
   x.name = "x";
   x.dtype = ingot::DType::kF32;
@@ -115,7 +115,7 @@ TEST_CASE(
 
 TEST_CASE("why: --html is one page with the map of memory, the roofline and every list") {
   const Folder folder;
-  const std::string model = cast(folder, "linear"), page = folder / "why.html";
+  const std::string model = converted(folder, "linear"), page = folder / "why.html";
   const Ran ran = run({"why", model, "--seconds", "0", "--html", page});
   INFO(ran.err);
   REQUIRE(ran.exit == 0);

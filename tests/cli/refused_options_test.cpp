@@ -86,7 +86,7 @@ TEST_CASE("options that would be passed over without a word") {
 
 TEST_CASE("empty names and pipes where files belong") {
   const Folder folder;
-  const std::string model = cast(folder, "linear"), pipe = folder / "pipe";
+  const std::string model = converted(folder, "linear"), pipe = folder / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   refused({"convert", data("linear.onnx"), "-o", ""}, 1, {"--output: the name of a file is empty"});
   refused({"convert", ""}, 1, {"SOURCE: the name of a file is empty"});
@@ -100,7 +100,7 @@ TEST_CASE("empty names and pipes where files belong") {
 
 TEST_CASE("which axis is wrong, and no file that the user did not name") {
   const Folder folder;
-  const std::string model = cast(folder, "batch"), in = folder / "in.npz",
+  const std::string model = converted(folder, "batch"), in = folder / "in.npz",
                     golden = folder / "golden.npz";
   const std::string inspected = run({"inspect", model, "--json"}).out;
   CAPTURE(inspected);

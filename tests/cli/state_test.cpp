@@ -37,7 +37,7 @@ TEST_CASE(
     "--state: the pair leaves the ports; check and run follow the stream either way, with the same "
     "bits") {
   const Folder folder;
-  const std::string kept = convert_with_state(folder), plain = cast(folder, "stream");
+  const std::string kept = convert_with_state(folder), plain = converted(folder, "stream");
   const Json seen = Json::parse(run({"inspect", kept, "--json"}).out);
   REQUIRE(seen["state_variables"].size() == 1);
   CHECK(seen["states"] == 1);
@@ -154,7 +154,7 @@ TEST_CASE("run: a state that does not belong, or is damaged, is one line; nothin
 
 TEST_CASE("upgrade: a file of this version keeps its bytes") {
   const Folder folder;
-  const std::string model = cast(folder, "stream"), before = slurp(model);
+  const std::string model = converted(folder, "stream"), before = slurp(model);
   const Ran in_place = run({"upgrade", model});
   INFO(in_place.err);
   CHECK(in_place.exit == 0);
@@ -192,7 +192,7 @@ TEST_CASE(
 
 TEST_CASE("upgrade: a file without metadata gets it; a newer or damaged one is refused") {
   const Folder folder;
-  const std::string model = cast(folder, "stream");
+  const std::string model = converted(folder, "stream");
   const std::string whole = slurp(model);
   const auto number = [&](size_t at) {
     uint64_t value = 0;

@@ -128,7 +128,7 @@ TEST_CASE(
     "inspect: options about programs show the program of a source and are refused for "
     "checkpoints") {
   const Folder folder;
-  const std::string model = cast(folder, "linear");
+  const std::string model = converted(folder, "linear");
   const Json source =
       Json::parse(run({"inspect", data("linear.onnx"), "--ops", "--plan", "--json"}).out);
   const Json file = Json::parse(run({"inspect", model, "--ops", "--plan", "--json"}).out);
@@ -147,7 +147,7 @@ TEST_CASE(
 TEST_CASE(
     "inspect: dims are integers in every kind of file, names of open ones stand beside them") {
   const Folder folder;
-  const std::string model = cast(folder, "batch");
+  const std::string model = converted(folder, "batch");
   for (const std::string& file : {data("batch.onnx"), model}) {
     const Json port = Json::parse(run({"inspect", file, "--json"}).out)["inputs"][0];
     CAPTURE(port.dump());

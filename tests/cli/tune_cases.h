@@ -23,14 +23,14 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 
 enum Precision : uint8_t { kExact = 0, kFast = 1 };
 
-inline cast::ValueSpec weights(const std::string& name, std::vector<int64_t> dims,
-                               Packing packing = Packing::kPanels16) {
+inline convert::ValueSpec weights(const std::string& name, std::vector<int64_t> dims,
+                                  Packing packing = Packing::kPanels16) {
   int64_t count = 1;
   for (const int64_t dim : dims) count *= dim;
   std::vector<float> dense(static_cast<size_t>(count));
   for (size_t i = 0; i < dense.size(); i++) dense[i] = float(int(i * 37 % 101) - 50) / 400;
   const std::vector<float> packed = pack_weights(packing, dims, dense);
-  cast::ValueSpec value = test::constant(name, {dims.begin(), dims.end()}, packing);
+  convert::ValueSpec value = test::constant(name, {dims.begin(), dims.end()}, packing);
   const auto* bytes = reinterpret_cast<const uint8_t*>(packed.data());
   value.bytes = {
       std::make_shared<std::vector<uint8_t>>(bytes, bytes + packed.size() * sizeof(float)),
@@ -41,8 +41,8 @@ inline cast::ValueSpec weights(const std::string& name, std::vector<int64_t> dim
 /// A 3x3 convolution, and beside it rows times a matrix with sums of 512 summands; `open`: how many
 /// rows is left open.
 inline std::string make_network(const Folder& folder, Precision precision, bool open = false) {
-  cast::FileSpec file;
-  cast::ProgramSpec& p = file.program;
+  convert::FileSpec file;
+  convert::ProgramSpec& p = file.program;
   p.precision = precision;
   const Dim rows = open ? p.add_symbol("N", 1, 64) : Dim(6);
   const int32_t x = p.add_value(test::input("x", {1, 6, 6, 8})),
@@ -58,18 +58,18 @@ inline std::string make_network(const Folder& folder, Precision precision, bool 
   p.add_instruction(LinearAttributes(), {u, m}, {v});
   test::add_ports(&file);
   const std::string path = folder / "net.ingot";
-  cast::write_file(file, path);
+  convert::write_file(file, path);
   return path;
 }
 inline std::string make_chain(const Folder& folder) {
-  cast::FileSpec file;
-  cast::ProgramSpec& p = file.program;
+  convert::FileSpec file;
+  convert::ProgramSpec& p = file.program;
   const int32_t x = p.add_value(test::input("x", {4, 8})),
                 y = p.add_value(test::output("y", {4, 8}));
   p.add_instruction(test::step(ElementwiseOp::kRelu), {x}, {y});
   test::add_ports(&file);
   const std::string path = folder / "plain.ingot";
-  cast::write_file(file, path);
+  convert::write_file(file, path);
   return path;
 }
 
@@ -124,8 +124,8 @@ inline Answer answer(const Folder& folder, const std::string& file, const std::s
   return out;
 }
 
-inline std::vector<cast::TuningSpec> tunings_of(const std::string& file) {
-  return cast::decode_tunings(cli::FileParts(file).read(PartKind::kTunings), file);
+inline std::vector<convert::TuningSpec> tunings_of(const std::string& file) {
+  return convert::decode_tunings(cli::FileParts(file).read(PartKind::kTunings), file);
 }
 /// The file with other tunings, whole and with right hashes.
 inline void rewrite(const std::string& file, const std::vector<uint8_t>& part) {

@@ -13,46 +13,47 @@ TEST_CASE(
   const Folder folder;
   const std::string net = make_network(folder, kFast);
   tune(net, {{"FAKE_CUDA_TIMES", "product_tf32_rows_32x128=200000"}});
-  const std::vector<cast::TuningSpec> sound = tunings_of(net);
+  const std::vector<convert::TuningSpec> sound = tunings_of(net);
   const std::string untuned = make_network(folder, kFast);
   const Answer expected = answer(folder, untuned, "cuda");
   const struct {
     const char* what;
-    void (*change)(cast::TuningSpec*);
+    void (*change)(convert::TuningSpec*);
     const char* source;
     const char* why;
   } rows[] = {
-      {"an unknown name", [](cast::TuningSpec* t) { t->instructions[1].variant = "512x512"; },
+      {"an unknown name", [](convert::TuningSpec* t) { t->instructions[1].variant = "512x512"; },
        "ignored", "there is none"},
       {"a name of the exact rows",
-       [](cast::TuningSpec* t) { t->instructions[1].variant = "128x32"; }, "ignored",
+       [](convert::TuningSpec* t) { t->instructions[1].variant = "128x32"; }, "ignored",
        "there is none"},
-      {"no name", [](cast::TuningSpec* t) { t->instructions[1].variant = ""; }, "ignored",
+      {"no name", [](convert::TuningSpec* t) { t->instructions[1].variant = ""; }, "ignored",
        "there is none"},
-      {"more parts than there may be", [](cast::TuningSpec* t) { t->instructions[1].parts = 4096; },
+      {"more parts than there may be",
+       [](convert::TuningSpec* t) { t->instructions[1].parts = 4096; }, "ignored", "there is none"},
+      {"parts past 16 bits", [](convert::TuningSpec* t) { t->instructions[1].parts = 65537; },
        "ignored", "there is none"},
-      {"parts past 16 bits", [](cast::TuningSpec* t) { t->instructions[1].parts = 65537; },
-       "ignored", "there is none"},
-      {"no parts", [](cast::TuningSpec* t) { t->instructions[1].parts = 0; }, "ignored",
+      {"no parts", [](convert::TuningSpec* t) { t->instructions[1].parts = 0; }, "ignored",
        "there is none"},
-      {"an instruction left out", [](cast::TuningSpec* t) { t->instructions.pop_back(); },
+      {"an instruction left out", [](convert::TuningSpec* t) { t->instructions.pop_back(); },
        "ignored", "leaves this instruction out"},
       {"an instruction past the last",
-       [](cast::TuningSpec* t) { t->instructions[1].instruction = 0xffffffffu; }, "ignored",
+       [](convert::TuningSpec* t) { t->instructions[1].instruction = 0xffffffffu; }, "ignored",
        "leaves this instruction out"},
-      {"more dimensions than are open", [](cast::TuningSpec* t) { t->dims = {6}; }, "model",
+      {"more dimensions than are open", [](convert::TuningSpec* t) { t->dims = {6}; }, "model",
        "other dimensions"},
-      {"another precision", [](cast::TuningSpec* t) { t->precision = 2; }, "model", "another GPU"},
-      {"another number of multiprocessors", [](cast::TuningSpec* t) { t->multiprocessors++; },
+      {"another precision", [](convert::TuningSpec* t) { t->precision = 2; }, "model",
+       "another GPU"},
+      {"another number of multiprocessors", [](convert::TuningSpec* t) { t->multiprocessors++; },
        "model", "another GPU"},
-      {"another capability", [](cast::TuningSpec* t) { t->compute_capability = 87; }, "model",
+      {"another capability", [](convert::TuningSpec* t) { t->compute_capability = 87; }, "model",
        "another GPU"},
   };
   for (const auto& row : rows) {
     CAPTURE(row.what);
-    std::vector<cast::TuningSpec> changed = sound;
+    std::vector<convert::TuningSpec> changed = sound;
     row.change(&changed[0]);
-    rewrite(untuned, cast::encode_tunings(changed));
+    rewrite(untuned, convert::encode_tunings(changed));
     const Json variant = variants(untuned)[1];
     CHECK(variant["source"] == row.source);
     CHECK(has(variant["why"], row.why));
@@ -99,9 +100,9 @@ TEST_CASE("tune: a damaged part is an error where it is read, and none where it 
   }
   // Descending instructions would not be found again.
   spill(net, whole);
-  std::vector<cast::TuningSpec> records = tunings_of(net);
+  std::vector<convert::TuningSpec> records = tunings_of(net);
   std::swap(records[0].instructions[0], records[0].instructions[1]);
-  rewrite(net, cast::encode_tunings(records));
+  rewrite(net, convert::encode_tunings(records));
   CHECK(has(run_on({"place", net, "--device", "cuda"}).err, "ascend"));
 }
 

@@ -68,7 +68,7 @@ TEST_CASE(
   CHECK(variants(net)[0]["variant"] == "128x32");
   CHECK(variants(net, other)[0]["variant"] == "128x64");
   tune(net, {{"FAKE_CUDA_TIMES", "conv2d_square=250000"}});
-  const std::vector<cast::TuningSpec> records = tunings_of(net);
+  const std::vector<convert::TuningSpec> records = tunings_of(net);
   REQUIRE(records.size() == 2);
   CHECK(records[0].gpu == "emulated GPU 0");
   CHECK(records[0].instructions[0].variant == "64x64");
@@ -81,7 +81,7 @@ TEST_CASE(
   CHECK(
       has(must({"place", net, "--device", "cuda"}).out,
           "2 instructions with several kernel variants: 2 tuned on this GPU, 0 by the cost model"));
-  // The same file, cast anew, knows nothing of it.
+  // The same file, converted anew, knows nothing of it.
   CHECK(Json::parse(must({"inspect", make_chain(folder), "--json"}).out)["tunings"].is_null());
 }
 
@@ -104,13 +104,13 @@ TEST_CASE(
   CHECK(first.outputs == second.outputs);
   CHECK(first.outputs != untuned.outputs);
   // More parts than the model's need more scratch: the session has it.
-  std::vector<cast::TuningSpec> records = tunings_of(net);
+  std::vector<convert::TuningSpec> records = tunings_of(net);
   uint32_t most = 0;
   for (const Json& variant : linear["variants"])
     if (variant["variant"] == "64x64") most = std::max(most, variant["parts"].get<uint32_t>());
   REQUIRE(most > 1);
   records[0].instructions[1].variant = "64x64", records[0].instructions[1].parts = most;
-  rewrite(net, cast::encode_tunings(records));
+  rewrite(net, convert::encode_tunings(records));
   CHECK(variants(net)[1]["parts"] == most);
   const Answer deeper = answer(folder, net, "cuda");
   CHECK(deeper.kernels.count("add_splits") == 1);

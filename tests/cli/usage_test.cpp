@@ -119,7 +119,7 @@ TEST_CASE("no command at all prints the help and is a usage error") {
 
 TEST_CASE("INGOT_CPU_ISA: an unknown name is a usage error that lists the known ones") {
   const Folder folder;
-  const std::string model = cast(folder, "linear");
+  const std::string model = converted(folder, "linear");
   const Ran ran = run({"bench", model, "--seconds", "0"}, {{{"INGOT_CPU_ISA", "sse9"}}, nullptr});
   CHECK(ran.exit == 1);
   CHECK(is_one_error_line(ran.err));

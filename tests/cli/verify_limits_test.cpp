@@ -15,9 +15,9 @@ namespace {
 
 /// y = |x| through a loop of `most` iterations; a golden of zeros. y and x are [extents].
 std::string looping(const Folder& folder, int64_t most, std::vector<int64_t> extents = {4}) {
-  cast::FileSpec f;
+  convert::FileSpec f;
   f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
+  convert::ProgramSpec& p = f.program;
   const int32_t x = p.add_value(test::input("x", extents)),
                 y = p.add_value(test::output("y", extents));
   const int32_t i = p.add_value(test::activation("i", {}, DType::kI64));
@@ -33,15 +33,15 @@ std::string looping(const Folder& folder, int64_t most, std::vector<int64_t> ext
     f.goldens = {
         {{{"x", DType::kF32, extents, zeros}}, {{"y", DType::kF32, extents, zeros}}, 0, 0}};
   std::string path = folder / "looping.ingot";
-  cast::write_file(f, path);
+  convert::write_file(f, path);
   return path;
 }
 
 /// One number becomes 3 GB on its way to another: y [1] is the sum of x [1] expanded to `elements`.
 std::string wide(const Folder& folder, int64_t elements) {
-  cast::FileSpec f;
+  convert::FileSpec f;
   f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
+  convert::ProgramSpec& p = f.program;
   const int32_t x = p.add_value(test::input("x", {1})),
                 all = p.add_value(test::activation("all", {elements}));
   const int32_t y = p.add_value(test::output("y", {1}));
@@ -53,16 +53,16 @@ std::string wide(const Folder& folder, int64_t elements) {
                 0,
                 0}};
   std::string path = folder / "wide.ingot";
-  cast::write_file(f, path);
+  convert::write_file(f, path);
   return path;
 }
 
 /// One instruction that takes hours: no overlap is found between `boxes` empty ones, so each is
 /// compared with all.
 std::string slow(const Folder& folder, int64_t boxes) {
-  cast::FileSpec f;
+  convert::FileSpec f;
   f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
+  convert::ProgramSpec& p = f.program;
   p.required_features = {"measured"};
   const Dim n = p.add_symbol("n", 0, 0);
   const int32_t x = p.add_value(test::input("x", {1, 1, 1})),
@@ -83,7 +83,7 @@ std::string slow(const Folder& folder, int64_t boxes) {
                 0,
                 0}};
   std::string path = folder / "slow.ingot";
-  cast::write_file(f, path);
+  convert::write_file(f, path);
   return path;
 }
 

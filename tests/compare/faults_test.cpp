@@ -75,7 +75,7 @@ Found try_graph_fault(const GraphFault& fault) {
   q.options.observe = planted.observer();
   // The file is converted with the fault first, then compared by a build that has it too.
   const std::string path = networks().file("fault.ingot");
-  cast::write_file(cast::convert_source(q.source, q.options).file, path);
+  convert::write_file(convert::convert_source(q.source, q.options).file, path);
   q.file = path;
   q.options.observe = planted.observer();
   const bool is_import = std::string(fault.stage) == "import";
@@ -194,7 +194,7 @@ TEST_CASE("compare: nothing diverges where nothing is wrong") {
     const cli::DivergenceAnswer a = cli::find_divergence(question(network));
     INFO(described(a));
     CHECK(a.cause == DivergenceCause::kNone);
-    CHECK(a.is_fresh_cast);
+    CHECK(a.is_fresh_conversion);
     CHECK(a.instructions_known == a.instructions_ran);
     CHECK(a.import_compared > 10);
     cli::DivergenceQuestion q = question(network);
@@ -206,7 +206,7 @@ TEST_CASE("compare: nothing diverges where nothing is wrong") {
 TEST_CASE(
     "compare: a state that is copied at the end of a run holds what the source's output says") {
   cli::DivergenceQuestion q = question("kept");
-  cast::add_state(q.options, "s=sn");
+  convert::add_state(q.options, "s=sn");
   const cli::DivergenceAnswer a = cli::find_divergence(q);
   INFO(described(a));
   CHECK(a.cause == DivergenceCause::kNone);
@@ -435,7 +435,7 @@ TEST_CASE("compare: a file whose weights were packed wrongly is named with its i
     if (write_with_wrong_weights(q.source, fault.weights, 17, 0.5f, q.file)) {
       const cli::DivergenceAnswer a = cli::find_divergence(q);
       f = found(a, DivergenceCause::kConversion, fault.op, fault.nodes);
-      CHECK(!a.is_fresh_cast);
+      CHECK(!a.is_fresh_conversion);
     }
     tally.count(fault.weights, f);
   }

@@ -27,7 +27,7 @@ Status broken(const OpArguments& arguments, const Team& team) {
 passes::Observer Planted::observer() {
   done_ = false;
   return [this](const std::string& pass, graph::Model& model) {
-    if (pass == "import") done_ = false;  // a cast begins
+    if (pass == "import") done_ = false;  // a conversion begins
     if (done_ || pass != stage_) return;
     done_ = change_(model);
     planted_ |= done_;
@@ -91,18 +91,18 @@ const KernelTable* broken_table(const std::string& kernel) {
 
 bool write_with_wrong_weights(const std::string& source, const std::string& name, size_t index,
                               float by, const std::string& path) {
-  cast::FileSpec file = cast::convert_source(source, {}).file;
-  for (cast::ValueSpec& value : file.program.values) {
+  convert::FileSpec file = convert::convert_source(source, {}).file;
+  for (convert::ValueSpec& value : file.program.values) {
     if (value.name != name || value.kind != ValueKind::kConstant ||
         value.packing == Packing::kDense)
       continue;
-    auto bytes = std::make_shared<std::vector<uint8_t>>(*cast::produce_constant(value));
+    auto bytes = std::make_shared<std::vector<uint8_t>>(*convert::produce_constant(value));
     float element;
     memcpy(&element, bytes->data() + 4 * index, 4);
     element += by;
     memcpy(bytes->data() + 4 * index, &element, 4);
     value.bytes = {bytes, nullptr};
-    cast::write_file(file, path);
+    convert::write_file(file, path);
     return true;
   }
   return false;

@@ -40,8 +40,8 @@ bool change_floats(graph::Model& model, graph::Node* node, size_t i,
 /// off.
 const KernelTable* broken_table(const std::string& kernel);
 
-/// Casts, with element `index` of the packed constant `name` moved by `by`. False when there is no
-/// such constant.
+/// Converts, with element `index` of the packed constant `name` moved by `by`. False when there is
+/// no such constant.
 bool write_with_wrong_weights(const std::string& source, const std::string& name, size_t index,
                               float by, const std::string& path);
 

@@ -49,7 +49,7 @@ cli::DivergenceAnswer planted_in(const std::string& stage, const Change& change)
   cli::DivergenceQuestion q = question();
   q.options.observe = planted.observer();
   const std::string path = networks().file("fault.ingot");
-  cast::write_file(cast::convert_source(q.source, q.options).file, path);
+  convert::write_file(convert::convert_source(q.source, q.options).file, path);
   q.file = path;
   q.options.observe = planted.observer();
   cli::DivergenceAnswer a = cli::find_divergence(q);
@@ -75,7 +75,7 @@ TEST_CASE("compare: every instruction of a loop in a loop is checked, in every i
   const std::string text = a.headline() + " (" + a.value + ": " + a.detail + ")";
   INFO(text);
   CHECK(a.cause == DivergenceCause::kNone);
-  CHECK(a.is_fresh_cast);
+  CHECK(a.is_fresh_conversion);
   CHECK(a.instructions_ran > 8);
   CHECK(a.instructions_known == a.instructions_ran);
   CHECK(a.notes.empty());
@@ -147,6 +147,6 @@ TEST_CASE("compare: weights that were packed wrongly are found in the body that 
   q.file = networks().file("weights.ingot");
   REQUIRE(write_with_wrong_weights(q.source, "wl", 17, 0.5f, q.file));
   const cli::DivergenceAnswer a = cli::find_divergence(q);
-  CHECK(!a.is_fresh_cast);
+  CHECK(!a.is_fresh_conversion);
   check_blamed(a, DivergenceCause::kConversion, "linear", {"hw", "mixed", "bent"}, {0});
 }

@@ -8,8 +8,8 @@
 
 namespace ingot::test {
 
-inline cast::ValueSpec one_i64(const char* name, int64_t value) {
-  cast::ValueSpec spec = constant(name, {}, Packing::kDense, DType::kI64);
+inline convert::ValueSpec one_i64(const char* name, int64_t value) {
+  convert::ValueSpec spec = constant(name, {}, Packing::kDense, DType::kI64);
   auto bytes = std::make_shared<std::vector<uint8_t>>(8);
   std::memcpy(bytes->data(), &value, 8);
   spec.bytes.held = bytes;
@@ -17,18 +17,18 @@ inline cast::ValueSpec one_i64(const char* name, int64_t value) {
 }
 
 /// The constant lies in the program itself, where the host reads it; else in a weight part.
-inline cast::ValueSpec inlined(cast::ValueSpec spec) {
+inline convert::ValueSpec inlined(convert::ValueSpec spec) {
   spec.inline_data = true;
   return spec;
 }
 
 /// p = relu x; `count` times, `most` at most, while the iteration is not `end`: p = -(p + x); y =
 /// abs p. And the iterations made.
-inline cast::FileSpec looping_network(int64_t most = 3,
-                                      const std::vector<int64_t>& extents = {4, 8}) {
-  cast::FileSpec f;
+inline convert::FileSpec looping_network(int64_t most = 3,
+                                         const std::vector<int64_t>& extents = {4, 8}) {
+  convert::FileSpec f;
   f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
+  convert::ProgramSpec& p = f.program;
   const int32_t count = p.add_value(input("count", {}, DType::kI64)),
                 end = p.add_value(input("end", {}, DType::kI64));
   const int32_t x = p.add_value(input("x", extents)), y = p.add_value(output("y", extents));
@@ -52,10 +52,10 @@ inline cast::FileSpec looping_network(int64_t most = 3,
 
 /// Nothing but a loop of three that the program itself counts (`known`), or a weight: p = x; p =
 /// -(p + x); y = p. One iteration's number nobody reads.
-inline cast::FileSpec counted_network(bool known) {
-  cast::FileSpec f;
+inline convert::FileSpec counted_network(bool known) {
+  convert::FileSpec f;
   f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
+  convert::ProgramSpec& p = f.program;
   const int32_t x = p.add_value(input("x", {4, 8})), y = p.add_value(output("y", {4, 8}));
   const int32_t count = p.add_value(known ? inlined(one_i64("three", 3)) : one_i64("three", 3));
   const int32_t carried = p.add_value(activation("p", {4, 8})),
@@ -71,10 +71,10 @@ inline cast::FileSpec counted_network(bool known) {
 }
 
 /// Without a then-branch: y = -x where `flag` is false.
-inline cast::FileSpec one_sided_network() {
-  cast::FileSpec f;
+inline convert::FileSpec one_sided_network() {
+  convert::FileSpec f;
   f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
+  convert::ProgramSpec& p = f.program;
   const int32_t flag = p.add_value(input("flag", {}, DType::kBool)),
                 x = p.add_value(input("x", {8}));
   const int32_t y = p.add_value(output("y", {8}));
@@ -89,10 +89,10 @@ inline cast::FileSpec one_sided_network() {
 /// iteration is `end`, which is the last thing in its body.
 ///   r = 0; outer: inner: p = x + x, else p = -x.   not outer: p = x; for i < count: i != end: p =
 ///   p + x; r = r + i, else p = -p
-inline cast::FileSpec nested_network() {
-  cast::FileSpec f;
+inline convert::FileSpec nested_network() {
+  convert::FileSpec f;
   f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
+  convert::ProgramSpec& p = f.program;
   const int32_t outer = p.add_value(input("outer", {}, DType::kBool)),
                 inner = p.add_value(input("inner", {}, DType::kBool));
   const int32_t count = p.add_value(input("count", {}, DType::kI64)),
@@ -140,10 +140,10 @@ inline cast::FileSpec nested_network() {
 
 /// Loops one inside the other: p = relu x; for i < outer: for j < inner: p = p + x, then p = -p; y
 /// = p, and the iterations of both.
-inline cast::FileSpec loop_in_loop_network(int64_t most_outer, int64_t most_inner) {
-  cast::FileSpec f;
+inline convert::FileSpec loop_in_loop_network(int64_t most_outer, int64_t most_inner) {
+  convert::FileSpec f;
   f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
+  convert::ProgramSpec& p = f.program;
   const int32_t outer = p.add_value(input("outer", {}, DType::kI64)),
                 inner = p.add_value(input("inner", {}, DType::kI64));
   const int32_t x = p.add_value(input("x", {4, 8})), y = p.add_value(output("y", {4, 8}));
@@ -178,10 +178,10 @@ inline cast::FileSpec loop_in_loop_network(int64_t most_outer, int64_t most_inne
 
 /// Two loops one behind the other: p = relu x, `count` times p = -(p + x); then `count` times p =
 /// exp p by way of f64, which is the C library's on the CPU and nobody's on the GPU; y = abs p.
-inline cast::FileSpec half_lacking_network() {
-  cast::FileSpec f;
+inline convert::FileSpec half_lacking_network() {
+  convert::FileSpec f;
   f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
+  convert::ProgramSpec& p = f.program;
   const auto f64 = [](const char* name) { return activation(name, {4, 8}, DType::kF64); };
   const int32_t count = p.add_value(input("count", {}, DType::kI64)),
                 x = p.add_value(input("x", {4, 8}));
@@ -210,10 +210,10 @@ inline cast::FileSpec half_lacking_network() {
 
 /// y = 0; for i < 4 while indices[i - 1] is not 4: y = y + data[indices[i]], data 4 x 8. The
 /// iteration's number is overwritten in its place.
-inline cast::FileSpec indexing_network() {
-  cast::FileSpec f;
+inline convert::FileSpec indexing_network() {
+  convert::FileSpec f;
   f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
+  convert::ProgramSpec& p = f.program;
   const int32_t data = p.add_value(constant("data", {4, 8}));
   const int32_t indices = p.add_value(input("indices", {4}, DType::kI64));
   const int32_t four = p.add_value(inlined(one_i64("four", 4))), y = p.add_value(output("y", {8}));

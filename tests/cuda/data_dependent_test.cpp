@@ -14,8 +14,8 @@ using namespace ingot::test;
 
 namespace {
 
-void resolve_by(cast::ProgramSpec* p, const char* name, int32_t by, Dim bound) {
-  for (cast::SymbolSpec& symbol : p->symbols)
+void resolve_by(convert::ProgramSpec* p, const char* name, int32_t by, Dim bound) {
+  for (convert::SymbolSpec& symbol : p->symbols)
     if (symbol.name == name) symbol.low = 0, symbol.resolved_by = by, symbol.bound = bound;
 }
 
@@ -23,10 +23,10 @@ constexpr int64_t kRows = 3;
 
 /// found [2, n] = NonZero(x [3, W]); then z = -(-x), whose storage may be the number's. `packs`: y
 /// [n] = x's column of each, which is of a size that depends on data.
-cast::FileSpec finding_network(bool free_extent, bool packs) {
-  cast::FileSpec file;
+convert::FileSpec finding_network(bool free_extent, bool packs) {
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
+  convert::ProgramSpec& p = file.program;
   p.required_features = {"measured"};
   const Dim w = free_extent ? p.add_symbol("W", 1, 40) : Dim{12};
   const Dim most = free_extent ? p.add_dim_expr(DimOp::kMul, w, Dim{kRows}) : Dim{12 * kRows};

@@ -42,7 +42,7 @@ def main():
             FAKE_CUDA_REPORT=str(report),
         )
 
-        def cast(image):
+        def convert(image):
             subprocess.run(
                 [
                     args.ingot,
@@ -67,7 +67,7 @@ def main():
             return done
 
         checks = 0
-        cast(f"x=gray:{WIDTH}x{HEIGHT},letterbox")
+        convert(f"x=gray:{WIDTH}x{HEIGHT},letterbox")
         rows = [bytes((7 * x + 11 * y) % 256 for x in range(WIDTH)) for y in range(HEIGHT)]
         (work / "frame.gray").write_bytes(b"".join(rows))
         subprocess.run(
@@ -97,7 +97,7 @@ def main():
         assert done.returncode == 7 and "its input is not u8 [1, HEIGHT, WIDTH]" in done.stderr, (
             done
         )
-        cast(None)
+        convert(None)
         done = example(b"".join(rows))
         assert done.returncode == 7 and "its input is not u8" in done.stderr, done
         environment["LD_LIBRARY_PATH"] = str(work)

@@ -35,9 +35,9 @@ std::vector<float> numbers(size_t count, uint32_t seed) {
   return v;
 }
 
-cast::FileSpec products_network(const Network& n) {
-  cast::FileSpec file;
-  cast::ProgramSpec& p = file.program;
+convert::FileSpec products_network(const Network& n) {
+  convert::FileSpec file;
+  convert::ProgramSpec& p = file.program;
   p.precision = n.precision;
   if (n.stored != DType::kInvalid) p.required_features = {"widened"};
   const Dim rows = n.symbolic ? p.add_symbol("rows", 1, kRows) : kRows;
@@ -47,14 +47,14 @@ cast::FileSpec products_network(const Network& n) {
     for (const int64_t d : dims) count *= d;
     const std::vector<float> packed = pack_weights(packing, dims, numbers(size_t(count), seed));
     const auto* bytes = reinterpret_cast<const uint8_t*>(packed.data());
-    cast::ValueSpec value = constant(name, std::vector<Dim>(dims.begin(), dims.end()));
+    convert::ValueSpec value = constant(name, std::vector<Dim>(dims.begin(), dims.end()));
     value.packing = packing;
     value.bytes.held =
         std::make_shared<const std::vector<uint8_t>>(bytes, bytes + packed.size() * 4);
     if (packing == Packing::kPanels16) value.stored = n.stored;
     return p.add_value(value);
   };
-  const auto f64 = [](cast::ValueSpec value) {
+  const auto f64 = [](convert::ValueSpec value) {
     value.dtype = DType::kF64;
     return value;
   };

@@ -7,7 +7,7 @@ networks.
   run_layers.py --ingot BIN --work DIR [--small] [name ...]
 
 Large networks; --small: the small ones too, which other tests run whole in every order. --work:
-where stage models left its casts; what is not there is made. The closing line counts networks.
+where stage models left its files; what is not there is made. The closing line counts networks.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
-from cast_once import Cast  # noqa: E402
+from convert_once import Converted  # noqa: E402
 from sources import Tally, call, read_rows  # noqa: E402
 
 ROW = "{name:32} {instructions:>12} {seen:>12} {run:>5} {left:>5} {seconds:>8}  {verdict}"
@@ -53,16 +53,22 @@ def main():
             if row["small"] == "1" and not args.small and not args.names:
                 continue
             made = Tally()  # whose checks are of the sources
-            cast = Cast(row, args.ingot, args.work, made)
+            converted = Converted(row, args.ingot, args.work, made)
             tally.failed += made.failed
             tally.skipped += made.skipped
-            if cast.problem:
-                if "not to be had" not in cast.problem:
-                    tally.check(False, cast.name, cast.problem)
+            if converted.problem:
+                if "not to be had" not in converted.problem:
+                    tally.check(False, converted.name, converted.problem)
                 continue
             began = time.monotonic()
             done = call(
-                [runner, cast.path, cast.inputs, pathlib.Path(folder) / "seen", *cast.shapes]
+                [
+                    runner,
+                    converted.path,
+                    converted.inputs,
+                    pathlib.Path(folder) / "seen",
+                    *converted.shapes,
+                ]
             )
             said = [line for line in done.stdout.splitlines() if line.startswith("layers {")]
             figures = (
@@ -82,7 +88,7 @@ def main():
             )
             print(
                 ROW.format(
-                    name=cast.name,
+                    name=converted.name,
                     verdict=verdict,
                     seconds=f"{time.monotonic() - began:.1f}",
                     **{k: figures[k] for k in ("instructions", "seen", "run", "left")},

@@ -16,7 +16,7 @@ them; where there is none that is one counted skip. --replays, --seconds: of gpu
 gpu_runner of another machine under its emulator, small models only, whose hashes have to be this
 machine's. --budget: begins no model that would end later than so many seconds from now. --report
 keeps what ran at --commit; a later call with the same name goes on where this one stopped.
---prepare: makes the files, runs nothing. --work: where stage models left its casts; what is not
+--prepare: makes the files, runs nothing. --work: where stage models left its files; what is not
 there is made. The closing line counts models.
 """
 
@@ -29,7 +29,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
-from cast_once import Cast  # noqa: E402
+from convert_once import Converted  # noqa: E402
 from sources import Tally, call, read_rows, state_pairs, symbols  # noqa: E402
 
 # Seconds on the emulator: one run there, in the long suite as many as elsewhere.
@@ -46,10 +46,10 @@ REBOUND = {
 ROW = "{name:32} {gpu:>5} {cpu:>5} {launches:>8} {seconds:>8}  {verdict}"
 
 
-def run(args, cast):
+def run(args, converted):
     """(what gpu_runner said, its verdict or "")"""
-    words = [*args.runner, cast.path, cast.inputs, *cast.shapes]
-    replays = args.replays or (1 if args.fake and cast.name in LARGE and not args.full else 0)
+    words = [*args.runner, converted.path, converted.inputs, *converted.shapes]
+    replays = args.replays or (1 if args.fake and converted.name in LARGE and not args.full else 0)
     if replays:
         words += ["--runs", replays]
     if args.seconds:
@@ -62,28 +62,33 @@ def run(args, cast):
         return figures, "no GPU"
     if done.returncode or not said:
         return figures, (done.stderr + done.stdout).strip()[-300:] or f"exit {done.returncode}"
-    if args.emulated and cast.answer and answer != cast.answer and not figures.get("refused"):
+    if (
+        args.emulated
+        and converted.answer
+        and answer != converted.answer
+        and not figures.get("refused")
+    ):
         return figures, f"other bits than this machine's: {answer}"
     return figures, ""
 
 
-def cross_state(args, cast):
+def cross_state(args, converted):
     """Steps on the CPU, on the GPU, and from one to the other behind SAVED_AT through a saved
     state: what has not the same bits, or ""."""
     runner = [
         *args.runner[:-1],
         pathlib.Path(args.runner[-1]).resolve().parents[1] / "support/state_runner",
-        cast.path,
+        converted.path,
     ]
     step = lambda where, *more: call(
-        [*runner, where, "1", STEPS, *more, *cast.shapes], env=args.env
+        [*runner, where, "1", STEPS, *more, *converted.shapes], env=args.env
     )
     whole = step("best")
     if whole.returncode or whole.stdout.count("step") != STEPS:
         return f"steps on the CPU: {whole.stderr}"
     rest = "".join(line + "\n" for line in whole.stdout.splitlines()[SAVED_AT:])
     for first, second in (("best", "cuda"), ("cuda", "best"), ("cuda", "cuda")):
-        saved = cast.path.with_suffix(f".{first}.state")
+        saved = converted.path.with_suffix(f".{first}.state")
         done = step(first, "--save", SAVED_AT, saved)
         if done.stdout != whole.stdout:
             return f"{STEPS} steps, {first}: other bits than the CPU's: {done.stdout}{done.stderr}"
@@ -95,37 +100,37 @@ def cross_state(args, cast):
     return ""
 
 
-def rebound(args, cast):
+def rebound(args, converted):
     """One session at the extents of REBOUND, on the CPU and on the GPU: what has not the same bits,
     or ""."""
     both = [
         call(
-            [args.tools / "traps/rebind_runner", "rebind", cast.path, device],
+            [args.tools / "traps/rebind_runner", "rebind", converted.path, device],
             env=args.env,
-            input=REBOUND[cast.name],
+            input=REBOUND[converted.name],
         )
         for device in ("cpu", "cuda")
     ]
     lines = [
         [line for line in done.stdout.splitlines() if not line.startswith("#")] for done in both
     ]
-    equal = lines[0] == lines[1] and len(lines[0]) == len(REBOUND[cast.name].splitlines())
+    equal = lines[0] == lines[1] and len(lines[0]) == len(REBOUND[converted.name].splitlines())
     return "" if equal else "bound anew: " + "".join(done.stdout + done.stderr for done in both)
 
 
-def trapped(args, cast):
+def trapped(args, converted):
     """Runs over the fake driver under traps of the heap, of locks, and of system calls outside the
     driver: what they caught, or ""."""
-    inputs = json.loads(call([args.ingot, "inspect", cast.path, "--json"]).stdout)["inputs"]
+    inputs = json.loads(call([args.ingot, "inspect", converted.path, "--json"]).stdout)["inputs"]
     rate = ["sr=16000"] * any(port["name"] == "sr" for port in inputs)  # silero's sample rate
     done = call(
         [
             args.tools / "traps/trap_runner",
             "--device",
             "cuda",
-            cast.path,
+            converted.path,
             "1",
-            *symbols(inputs, cast.shapes),
+            *symbols(inputs, converted.shapes),
             *rate,
         ],
         env=args.env,
@@ -209,19 +214,19 @@ def main():
             rest += 1
             continue
         made = Tally()  # whose checks are of the sources
-        cast = Cast(row, args.ingot, args.work, made)
+        converted = Converted(row, args.ingot, args.work, made)
         tally.failed += made.failed
         tally.skipped += made.skipped
-        if cast.problem:
-            if "not to be had" not in cast.problem:
-                tally.check(False, cast.name, cast.problem)
+        if converted.problem:
+            if "not to be had" not in converted.problem:
+                tally.check(False, converted.name, converted.problem)
             continue
         if args.prepare:
             continue
         began = time.monotonic()
-        figures, wrong = run(args, cast)
+        figures, wrong = run(args, converted)
         stateful = bool(state_pairs(row["options"])) and not wrong
-        wrong = wrong or (stateful and cross_state(args, cast))
+        wrong = wrong or (stateful and cross_state(args, converted))
         is_trapped = (
             args.fake
             and not args.emulated
@@ -229,9 +234,9 @@ def main():
             and not wrong
             and not figures.get("refused")
         )
-        wrong = wrong or (is_trapped and trapped(args, cast))
-        if cast.name in REBOUND and not args.emulated:
-            wrong = wrong or rebound(args, cast)
+        wrong = wrong or (is_trapped and trapped(args, converted))
+        if converted.name in REBOUND and not args.emulated:
+            wrong = wrong or rebound(args, converted)
         seconds = time.monotonic() - began
         longest = max(longest, seconds)
         if wrong == "no GPU":
@@ -251,7 +256,7 @@ def main():
         tally.passed += not wrong
         tally.failed += bool(wrong)
         line = ROW.format(
-            name=cast.name,
+            name=converted.name,
             gpu=figures.get("on_gpu", ""),
             cpu=figures.get("on_cpu", ""),
             launches=launches_of(figures),
@@ -259,7 +264,7 @@ def main():
             verdict=verdict,
         )
         print(line, flush=True)
-        rows.append({"name": cast.name, "problem": wrong, "line": line, **figures})
+        rows.append({"name": converted.name, "problem": wrong, "line": line, **figures})
         keep(args, rows)
     if args.untraced:
         tally.skip(f"traps of runs on a GPU: {args.untraced}")

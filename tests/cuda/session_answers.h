@@ -9,11 +9,11 @@ namespace ingot::test {
 
 /// exp in f64, which is the C library's on the CPU and nobody's on the GPU, between two steps that
 /// the GPU has.
-inline cast::FileSpec split_network() {
-  cast::FileSpec file;
+inline convert::FileSpec split_network() {
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
-  const auto f64 = [](cast::ValueSpec value) {
+  convert::ProgramSpec& p = file.program;
+  const auto f64 = [](convert::ValueSpec value) {
     value.dtype = DType::kF64;
     return value;
   };

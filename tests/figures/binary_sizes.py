@@ -52,12 +52,12 @@ def stripped(path, work):
 
 
 def one_cnn(ingot, tree, work):
-    cast = work / "digits.ingot"
-    call(ingot, "convert", ROOT / "examples/digits/digits.onnx", "-o", cast, "--dim", "n=1")
+    converted = work / "digits.ingot"
+    call(ingot, "convert", ROOT / "examples/digits/digits.onnx", "-o", converted, "--dim", "n=1")
     source = work / "kernels.cpp"
     source.write_text(
         subprocess.run(
-            [ingot, "kernels", str(cast)],
+            [ingot, "kernels", str(converted)],
             check=True,
             capture_output=True,
             text=True,
@@ -100,7 +100,7 @@ def one_cnn(ingot, tree, work):
         "-o",
         program,
     )
-    print(call(program, cast).strip())
+    print(call(program, converted).strip())
     ours = 0
     for line in call("nm", "-S", "--size-sort", "-C", program).splitlines():
         size = line.split()[1]
@@ -161,9 +161,9 @@ def main():
         figures["cuda_one"] = max(
             sum(r[4] for r in rows if r[1:3] == key) for key in {r[1:3] for r in rows}
         )
-    for cast in [work / "digits.ingot", *sorted((tree.parent / "models").glob("*_224.ingot"))]:
-        figures[f"arena:{cast.stem}"] = json.loads(
-            call(ingot, "bench", cast, "--threads", "1", "--seconds", "0", "--json")
+    for converted in [work / "digits.ingot", *sorted((tree.parent / "models").glob("*_224.ingot"))]:
+        figures[f"arena:{converted.stem}"] = json.loads(
+            call(ingot, "bench", converted, "--threads", "1", "--seconds", "0", "--json")
         )["arena_bytes"]
     if args.record:
         CEILINGS.write_text(

@@ -6,8 +6,8 @@ each extent give, without the heap.
 
 Short form: a small text model made here at every length up to 32. --full: all-MiniLM-L6-v2 at every
 length up to 512, and the detector and the recogniser of rapidocr over 200 image sizes. Each is
-cast once with its extents open, and once for every extent with --dim NAME=VALUE; Winograd is off in
-both, since a cast chooses it by extent. Answers of static casts are kept in DIR/dynamic.json, by
+converted once with its extents open, and once for every extent with --dim NAME=VALUE; Winograd is
+off in both, since it is chosen by extent. Answers of static files are kept in DIR/dynamic.json, by
 the hashes of the source and of both programs, so that a run that was broken off goes on where it
 stopped; --write puts the figures into a page. What cannot be had is a counted skip.
 """
@@ -122,8 +122,8 @@ def ocr_sizes():
     return images, lines
 
 
-def open_symbols(cast, ingot):
-    lines = call([ingot, "inspect", cast]).splitlines()
+def open_symbols(converted, ingot):
+    lines = call([ingot, "inspect", converted]).splitlines()
     begin = next(i for i, line in enumerate(lines) if line.startswith("Open dimensions"))
     names = []
     for line in lines[begin + 1 :]:
@@ -140,15 +140,15 @@ class StaticAnswers:
         self.path, self.programs = work / "dynamic.json", [sha256(program) for program in programs]
         self.known = json.loads(self.path.read_text()) if self.path.exists() else {}
 
-    def of(self, source_hash, dims, cast):
-        """`cast(path)` makes the file where the answer is not known yet."""
+    def of(self, source_hash, dims, convert):
+        """`convert(path)` makes the file where the answer is not known yet."""
         key = " ".join([*self.programs, source_hash, *dims])
         if key not in self.known:
             memory = (
                 "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
             )  # hundreds of files, each read once
             with tempfile.TemporaryDirectory(dir=memory) as folder:
-                self.known[key] = cast(pathlib.Path(folder) / "static.ingot")
+                self.known[key] = convert(pathlib.Path(folder) / "static.ingot")
             if len(self.known) % 16 == 0:
                 self.keep()
         return self.known[key]
@@ -164,18 +164,18 @@ def sha256(path):
 
 
 def show(name, source, cases, args):
-    """The line to print, and True when the rebound session equals every static cast."""
+    """The line to print, and True when the rebound session equals every static conversion."""
     work, runner = (
         pathlib.Path(args.work),
         pathlib.Path(args.ingot).resolve().parents[1] / "tests/traps/rebind_runner",
     )
     static, source_hash = StaticAnswers(work, (args.ingot, runner)), sha256(source)
     convert = [args.ingot, "convert", source, "--winograd", "off", "-o"]
-    cast = work / f"dynamic_{name}.ingot"
-    call(convert + [cast])
-    names = open_symbols(cast, args.ingot)
+    converted = work / f"dynamic_{name}.ingot"
+    call(convert + [converted])
+    names = open_symbols(converted, args.ingot)
     lines = [" ".join(f"{n}={v}" for n, v in zip(names, case)) for case in cases]
-    answers = call([runner, "rebind", cast], "\n".join(lines) + "\n").splitlines()
+    answers = call([runner, "rebind", converted], "\n".join(lines) + "\n").splitlines()
     figures = dict(zip(*[iter(answers.pop()[2:].split())] * 2))
     different = [line for answer, line in zip(answers, lines) if answer.split(" ", 2)[2] != line]
     for done, (answer, line) in enumerate(zip(answers, lines)):
@@ -189,12 +189,12 @@ def show(name, source, cases, args):
         if sys.stderr.isatty():
             print(f"\r{name}: {done + 1} of {len(cases)} ", end="", file=sys.stderr)
     static.keep()
-    cast.unlink()
+    converted.unlink()
     same = not different and len(answers) == len(cases)
     return (
         f"{name}: {len(cases)} extents of {', '.join(names)} in one arena of {int(figures['arena']) / 1e6:.2f} MB"
         f" (activations {int(figures['activations']) / 1e6:.2f}, tables {int(figures['tables']) / 1e3:.0f} KB), equal to their static"
-        f" casts, no allocation, no lock; binding {int(figures['rebind_ns']) / 1e3:.0f} us, a run"
+        f" conversions, no allocation, no lock; binding {int(figures['rebind_ns']) / 1e3:.0f} us, a run"
         f" {int(figures['run_ns']) / 1e6:.2f} ms"
         + ("" if same else f"; different: {different[:5]}")
     ), same

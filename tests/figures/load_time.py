@@ -27,12 +27,22 @@ def main():
     parser.add_argument("--processes", type=int, default=9)
     args = parser.parse_args()
     work = pathlib.Path(args.work).resolve()
-    cast = convert_from_zoo(args.ingot, args.model, work)
+    converted = convert_from_zoo(args.ingot, args.model, work)
     rows, touched = [], []
     for _ in range(args.processes):
         for extra, into in (((), rows), (("--prefault",), touched)):
             done = subprocess.run(
-                [args.ingot, "bench", cast, "--threads", "1", "--seconds", "0.5", "--json", *extra],
+                [
+                    args.ingot,
+                    "bench",
+                    converted,
+                    "--threads",
+                    "1",
+                    "--seconds",
+                    "0.5",
+                    "--json",
+                    *extra,
+                ],
                 capture_output=True,
                 text=True,
                 check=True,

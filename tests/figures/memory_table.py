@@ -82,16 +82,18 @@ def measure(row, ingot, work, tally):
     found = locate(row, work, tally)
     if not found:
         return None
-    (source, golden), name, cast = found, row["name"], work / f"{row['name']}.ingot"
-    if not converted.exists() or cast.stat().st_mtime < pathlib.Path(ingot).stat().st_mtime:
-        done = call([ingot, "convert", source, "-o", cast, *shlex.split(row["options"] or "")])
+    (source, golden), name, converted = found, row["name"], work / f"{row['name']}.ingot"
+    if not converted.exists() or converted.stat().st_mtime < pathlib.Path(ingot).stat().st_mtime:
+        done = call([ingot, "convert", source, "-o", converted, *shlex.split(row["options"] or "")])
         if done.returncode:
             return tally.check(False, f"{name}: convert", done.stderr) or None
-    described = json.loads(call([ingot, "inspect", cast, "--json"]).stdout)
+    described = json.loads(call([ingot, "inspect", converted, "--json"]).stdout)
     typical = (
         {}
         if golden
-        else json.loads(call([ingot, "bench", cast, "--seconds", "0", "--json"]).stdout)["dims"]
+        else json.loads(call([ingot, "bench", converted, "--seconds", "0", "--json"]).stdout)[
+            "dims"
+        ]
     )
     arrays = input_arrays(golden, described["inputs"], typical, np.random.default_rng(3))
     bindings = symbols(described["inputs"], shapes_of(arrays))
@@ -110,8 +112,8 @@ def measure(row, ingot, work, tally):
     done = [
         call([ingot, *command, "--json"])
         for command in (
-            ("bench", cast, "--threads", "1", "--seconds", "0", "--inputs", ours),
-            ("inspect", cast, *dims),
+            ("bench", converted, "--threads", "1", "--seconds", "0", "--inputs", ours),
+            ("inspect", converted, *dims),
         )
     ]
     if any(d.returncode for d in done):

@@ -36,16 +36,16 @@ def main():
     parser.add_argument("--model", default="resnet50_224")
     args = parser.parse_args()
     work = pathlib.Path(args.work).resolve()
-    cast = convert_from_zoo(args.ingot, args.model, work)
+    converted = convert_from_zoo(args.ingot, args.model, work)
     runs = [
         subprocess.Popen(
-            [args.ingot, "bench", cast, "--threads", "1", "--seconds", "4", "--json"],
+            [args.ingot, "bench", converted, "--threads", "1", "--seconds", "4", "--json"],
             stdout=subprocess.DEVNULL,
         )
         for _ in range(2)
     ]
     time.sleep(2.5)
-    both = [mapping(p.pid, cast) for p in runs]
+    both = [mapping(p.pid, converted) for p in runs]
     for p in runs:
         p.wait()
     for i, m in enumerate(both):

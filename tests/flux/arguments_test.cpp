@@ -23,7 +23,7 @@ namespace {
 std::string program(const JuliaTree& tree) {
   try {
     return test::GraphText(flux::import_flux_tree(tree)).whole();
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     std::string all = "refused: " + error.message;
     for (const graph::Unsupported& u : error.unsupported)
       all += " " + u.op + " " + u.attribute + ": " + u.why;

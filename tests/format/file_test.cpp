@@ -42,10 +42,10 @@ void write_at(int fd, uint64_t offset, const uint8_t* bytes, size_t count) {
 TEST_CASE("file: weights and golden beyond 4 GiB are found, in a sparse file") {
   // 4.5 GiB and a bit
   constexpr uint64_t kWeightBytes = uint64_t{5} << 30, kFar = (uint64_t{9} << 29) + 64;
-  cast::FileSpec spec = one_instruction(
+  convert::FileSpec spec = one_instruction(
       step(ElementwiseOp::kAdd), {input("x", {2, 4}), constant("w", {4})}, {output("y", {2, 4})});
   spec.goldens.push_back({{{"x", DType::kF32, {2, 4}, std::vector<uint8_t>(32, 7)}}, {}, 0, 0});
-  Bytes bytes = cast::write_memory(spec);
+  Bytes bytes = convert::write_memory(spec);
   const size_t weights = kHeaderFixedBytes + 2 * kPartEntryBytes,
                golden = weights + kPartEntryBytes;
   const uint64_t start = load_little<uint64_t>(bytes.data() + weights + 8),
@@ -124,10 +124,10 @@ TEST_CASE("file: a reader that fails is an error of reading") {
 TEST_CASE("write: the file on disk is the file in memory, and replaces an older one") {
   const Folder folder;
   const fs::path path = folder.path / "model.ingot";
-  const cast::FileSpec spec = small_network();
-  const Bytes bytes = cast::write_memory(spec);
+  const convert::FileSpec spec = small_network();
+  const Bytes bytes = convert::write_memory(spec);
   for (int round = 0; round < 2; round++) {
-    const cast::WrittenFile written = cast::write_file(spec, path.string());
+    const convert::WrittenFile written = convert::write_file(spec, path.string());
     CHECK(written.file_bytes == bytes.size());
     CHECK(written.shared_bytes == 16 * 16 * 4);
     CHECK(fs::file_size(path) == bytes.size());
@@ -144,12 +144,12 @@ TEST_CASE("write: the file on disk is the file in memory, and replaces an older 
 
 TEST_CASE("write: no room, no folder, a folder as name: exit code 7 and nothing left behind") {
   const Folder folder;
-  cast::FileSpec spec =
+  convert::FileSpec spec =
       one_instruction(step(ElementwiseOp::kAdd), {input("x", {2, 4096}), constant("w", {4096})},
                       {output("y", {2, 4096})});
   const auto exit_code = [&](const fs::path& path) {
     try {
-      cast::write_file(spec, path.string());
+      convert::write_file(spec, path.string());
     } catch (const host::Failure& failure) {
       return int(failure.exit());
     }

@@ -27,7 +27,7 @@ class Generator {
     unary(0, pick(visible), y);
     add_ports(&spec);
   }
-  cast::FileSpec spec;
+  convert::FileSpec spec;
 
  private:
   int32_t pick(const std::vector<int32_t>& from) { return from[random_() % from.size()]; }
@@ -131,7 +131,7 @@ TEST_CASE("loops: lifetimes cover every run of random programs of loops and bran
   uint32_t loops = 0, inside = 0, short_lived = 0;
   for (uint32_t seed = 1; seed <= 200; seed++) {
     CAPTURE(seed);
-    const Opened o = open_bytes(cast::write_memory(Generator(seed).spec));
+    const Opened o = open_bytes(convert::write_memory(Generator(seed).spec));
     CAPTURE(o.detail.field);
     REQUIRE(o.status.ok());
     std::vector<Lifetime> lifetimes(o.program.values.size);
@@ -178,10 +178,10 @@ uint64_t longest(const Opened& o, uint32_t begin, uint32_t end) {
 
 /// `depth` loops in each other, each of `most` iterations; n depends on data, and `most` may depend
 /// on it.
-cast::FileSpec nest(int depth, const std::function<Dim(cast::ProgramSpec*, Dim n)>& most) {
-  cast::FileSpec f;
+convert::FileSpec nest(int depth, const std::function<Dim(convert::ProgramSpec*, Dim n)>& most) {
+  convert::FileSpec f;
   f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
+  convert::ProgramSpec& p = f.program;
   p.required_features = {"measured"};
   const Dim n = p.add_symbol("n", 0, 0);
   ElementwiseAttributes copy;
@@ -205,8 +205,8 @@ cast::FileSpec nest(int depth, const std::function<Dim(cast::ProgramSpec*, Dim n
   return f;
 }
 
-uint64_t steps_of(const cast::FileSpec& file) {
-  const Opened o = open_bytes(cast::write_memory(file));
+uint64_t steps_of(const convert::FileSpec& file) {
+  const Opened o = open_bytes(convert::write_memory(file));
   CAPTURE(o.detail.field);
   REQUIRE(o.status.ok());
   return count_steps(o.program, o.bound);
@@ -219,30 +219,30 @@ TEST_CASE(
     "holds") {
   for (uint32_t seed = 1; seed <= 200; seed++) {
     CAPTURE(seed);
-    const Opened o = open_bytes(cast::write_memory(Generator(seed).spec));
+    const Opened o = open_bytes(convert::write_memory(Generator(seed).spec));
     REQUIRE(o.status.ok());
     CHECK(count_steps(o.program, o.bound) == longest(o, 0, uint32_t(o.program.steps.size)));
   }
   const auto fixed = [](int64_t most) {
-    return [most](cast::ProgramSpec*, Dim) { return Dim(most); };
+    return [most](convert::ProgramSpec*, Dim) { return Dim(most); };
   };
   CHECK(steps_of(nest(1, fixed(int64_t{1} << 40))) == (uint64_t{1} << 40) + 4);
   CHECK(steps_of(nest(1, fixed(0))) == 4);
   CHECK(steps_of(nest(2, fixed(3))) == 4 + 3 * (3 + 3));
   CHECK(steps_of(nest(2, fixed(int64_t{1} << 40))) == UINT64_MAX);  // 2^80
   // A count that falls as more is found: what the bounds say is not the most.
-  CHECK(steps_of(nest(1, [](cast::ProgramSpec*, Dim n) { return n; })) == 4 + 12);
-  CHECK(steps_of(nest(1, [](cast::ProgramSpec* p, Dim n) {
+  CHECK(steps_of(nest(1, [](convert::ProgramSpec*, Dim n) { return n; })) == 4 + 12);
+  CHECK(steps_of(nest(1, [](convert::ProgramSpec* p, Dim n) {
           return p->add_dim_expr(DimOp::kAdd, n, 5);
         })) == 4 + 17);
-  CHECK(steps_of(nest(1, [](cast::ProgramSpec* p, Dim n) {
+  CHECK(steps_of(nest(1, [](convert::ProgramSpec* p, Dim n) {
           return p->add_dim_expr(DimOp::kSub, n, 5);
         })) == 4 + 7);
   for (const DimOp op : {DimOp::kSub, DimOp::kFloorDiv, DimOp::kCeilDiv})
-    CHECK(steps_of(nest(1, [op](cast::ProgramSpec* p, Dim n) {
+    CHECK(steps_of(nest(1, [op](convert::ProgramSpec* p, Dim n) {
             return p->add_dim_expr(op, 20, n);
           })) == UINT64_MAX);
-  CHECK(steps_of(nest(1, [](cast::ProgramSpec* p, Dim n) {
+  CHECK(steps_of(nest(1, [](convert::ProgramSpec* p, Dim n) {
           const Dim less = p->add_dim_expr(DimOp::kSub, n, 20);
           // 64 at the bound, 400 when nothing is found
           return p->add_dim_expr(DimOp::kMul, less, less);
@@ -250,9 +250,9 @@ TEST_CASE(
 }
 
 TEST_CASE("loops: a body lies between the two ends of its loop") {
-  cast::FileSpec f;
+  convert::FileSpec f;
   f.segment_alignment = 16;
-  cast::ProgramSpec& p = f.program;
+  convert::ProgramSpec& p = f.program;
   p.add_value(input("x", {4}));                   // 0
   p.add_value(activation("c", {4}));              // 1
   p.add_value(activation("t", {4}));              // 2
@@ -269,7 +269,7 @@ TEST_CASE("loops: a body lies between the two ends of its loop") {
   add_ports(&f);
   OpenWith how;
   how.symbol_values = {7};
-  const Opened o = open_bytes(cast::write_memory(f), how);
+  const Opened o = open_bytes(convert::write_memory(f), how);
   CAPTURE(o.detail.field);
   REQUIRE(o.status.ok());
   const auto steps = o.program.steps;

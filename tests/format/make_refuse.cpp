@@ -42,11 +42,11 @@ int main(int argc, char** argv) {
   if (argc == 3) {
     for (const ingot::test::AcceptedBase& base : ingot::test::refuse_table().bases)
       write(std::string(argv[2]) + "/" + base.name + ".ingot",
-            ingot::cast::write_memory(base.make()));
+            ingot::convert::write_memory(base.make()));
     write(std::string(argv[2]) + "/small_network.ingot",
-          ingot::cast::write_memory(ingot::test::small_network()));
+          ingot::convert::write_memory(ingot::test::small_network()));
     write(std::string(argv[2]) + "/branching_network.ingot",
-          ingot::cast::write_memory(ingot::test::branching_network()));
+          ingot::convert::write_memory(ingot::test::branching_network()));
   }
   return wrong == 0 ? 0 : 1;
 }

@@ -11,8 +11,8 @@ std::vector<int32_t>& outputs_of(ProgramSpec& p, size_t i) {
 }
 
 /// x [2,4] -> relu -> left, neg -> right, both views of all [2,8]; copy all -> y.
-cast::FileSpec joined() {
-  cast::FileSpec f;
+convert::FileSpec joined() {
+  convert::FileSpec f;
   f.segment_alignment = 16;
   ProgramSpec& p = f.program;
   p.add_value(input("x", {2, 4}));                             // 0
@@ -103,8 +103,8 @@ void add_views(RefuseTable* t) {
 }
 
 /// x -> relu a -> tanh b in place of a -> add (b, x) -> y
-cast::FileSpec overwritten() {
-  cast::FileSpec f;
+convert::FileSpec overwritten() {
+  convert::FileSpec f;
   f.segment_alignment = 16;
   ProgramSpec& p = f.program;
   p.add_value(input("x", {2, 4}));                       // 0
@@ -206,8 +206,8 @@ void add_in_place(RefuseTable* t) {
 }
 
 /// x -> relu -> left, neg -> right, both views of all; z = tanh all in place of it; copy z -> y.
-cast::FileSpec joined_and_overwritten() {
-  cast::FileSpec f = joined();
+convert::FileSpec joined_and_overwritten() {
+  convert::FileSpec f = joined();
   f.program.values.push_back(in_place_of(activation("z", {2, 8}), 1));  // 7
   f.program.subprograms[0].instructions.insert(f.program.subprograms[0].instructions.begin() + 2,
                                                {step(ElementwiseOp::kTanh), {1}, {7}, {}, 1});
@@ -236,7 +236,7 @@ void add_overwritten_wholes(RefuseTable* t) {
 
   // all is read after its left half was overwritten: it then has the new half
   t->base("in_place_of_a_part", [] {
-    cast::FileSpec f = joined();
+    convert::FileSpec f = joined();
     f.program.values.push_back(in_place_of(view_of(activation("new", {2, 4}), 2, 0, 8), 2));  // 7
     f.program.subprograms[0].instructions.insert(f.program.subprograms[0].instructions.begin() + 1,
                                                  {step(ElementwiseOp::kTanh), {2}, {7}, {}, 1});
@@ -250,7 +250,7 @@ void add_overwritten_wholes(RefuseTable* t) {
 
 void add_order(RefuseTable* t) {
   t->base("order", [] {
-    cast::FileSpec f;
+    convert::FileSpec f;
     f.segment_alignment = 16;
     ProgramSpec& p = f.program;
     p.add_value(input("x", {4}));       // 0
@@ -308,7 +308,7 @@ void add_order(RefuseTable* t) {
   t->spec(
       "shared_storage_without_end",
       [](ProgramSpec& p) {  // more pairs than any real model has
-        for (cast::ValueSpec& v : p.values) v.dims = {4000};
+        for (convert::ValueSpec& v : p.values) v.dims = {4000};
         for (int i = 0; i < 4000; i++) {
           const int32_t v = p.add_value(view_of(activation("", {1}), 1, i));
           const int32_t w = p.add_value(in_place_of(activation("", {1}), v));

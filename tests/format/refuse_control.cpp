@@ -3,13 +3,13 @@
 namespace ingot::test {
 namespace {
 
-cast::InstructionSpec unary(ElementwiseOp op, int32_t from, int32_t to) {
+convert::InstructionSpec unary(ElementwiseOp op, int32_t from, int32_t to) {
   return {step(op), {from}, {to}, {}, 1};
 }
 
 /// if flag: y = relu x; else: t = neg x, y = tanh t
-cast::FileSpec branches() {
-  cast::FileSpec f;
+convert::FileSpec branches() {
+  convert::FileSpec f;
   f.segment_alignment = 16;
   ProgramSpec& p = f.program;
   p.add_value(input("flag", {}, DType::kBool));  // 0
@@ -27,8 +27,8 @@ cast::FileSpec branches() {
 }
 
 /// p = relu x; loop up to 3 times: t = p + x, p = neg t; y = tanh p
-cast::FileSpec looping() {
-  cast::FileSpec f;
+convert::FileSpec looping() {
+  convert::FileSpec f;
   f.segment_alignment = 16;
   ProgramSpec& p = f.program;
   p.add_value(input("count", {}, DType::kI64));     // 0
@@ -60,7 +60,7 @@ void add_loop_cases(RefuseTable* t) {
   t->spec("body_is_main", [](ProgramSpec& p) { the_loop(p).body = 0; });
   t->spec("body_beyond", [](ProgramSpec& p) { the_loop(p).body = 2; });
   t->spec("body_of_two_loops", [](ProgramSpec& p) {
-    const cast::InstructionSpec again = p.subprograms[0].instructions[2];
+    const convert::InstructionSpec again = p.subprograms[0].instructions[2];
     p.subprograms[0].instructions.push_back(again);
   });
   t->spec("body_calls_itself", [](ProgramSpec& p) {
@@ -173,7 +173,7 @@ void nest(ProgramSpec* p, uint32_t depth) {
 
 void add_control_cases(RefuseTable* t) {
   t->base("nested_if_16", [] {
-    cast::FileSpec f = branches();
+    convert::FileSpec f = branches();
     nest(&f.program, 16);
     return f;
   });
@@ -186,7 +186,7 @@ void add_control_cases(RefuseTable* t) {
   add_loop_cases(t);
 
   t->base("if_without_else", [] {
-    cast::FileSpec f = branches();
+    convert::FileSpec f = branches();
     the_if(f.program).else_subprogram = 0;
     f.program.subprograms.pop_back();
     f.program.values.erase(f.program.values.begin() + 2);  // t

@@ -5,8 +5,8 @@ namespace ingot::test {
 namespace {
 
 /// found [1, n], n <- NonZero(x [6]); where [n] views it; y [n] = x[where].
-cast::FileSpec data_dependent() {
-  cast::FileSpec f;
+convert::FileSpec data_dependent() {
+  convert::FileSpec f;
   f.segment_alignment = 16;
   ProgramSpec& p = f.program;
   p.required_features = {"measured"};
@@ -28,9 +28,10 @@ cast::FileSpec data_dependent() {
 
 /// One operator, its last output the number found; -1 in the outputs' dims is the symbol that it
 /// resolves.
-cast::FileSpec finding(cast::Attributes attributes, std::vector<cast::ValueSpec> inputs,
-                       std::vector<cast::ValueSpec> outputs, Dim bound) {
-  cast::FileSpec f = one_instruction(std::move(attributes), std::move(inputs), std::move(outputs));
+convert::FileSpec finding(convert::Attributes attributes, std::vector<convert::ValueSpec> inputs,
+                          std::vector<convert::ValueSpec> outputs, Dim bound) {
+  convert::FileSpec f =
+      one_instruction(std::move(attributes), std::move(inputs), std::move(outputs));
   ProgramSpec& p = f.program;
   p.required_features = {"measured"};
   p.add_symbol("found", 0, 0);

@@ -18,7 +18,7 @@ uint64_t get64(const Bytes& b, size_t at) { return load_little<uint64_t>(b.data(
 
 void add_file_cases(RefuseTable* t) {
   t->base("header", [] {
-    cast::FileSpec f = one_instruction(
+    convert::FileSpec f = one_instruction(
         step(ElementwiseOp::kAdd), {input("x", {2, 4}), constant("w", {4})}, {output("y", {2, 4})});
     f.goldens.push_back({});
     return f;

@@ -16,8 +16,8 @@ ImageInputAttributes nv12() {
   return a;
 }
 
-cast::FileSpec one_image(const ImageInputAttributes& a) {
-  cast::FileSpec f =
+convert::FileSpec one_image(const ImageInputAttributes& a) {
+  convert::FileSpec f =
       one_instruction(a, {input("frame", {1, 9, 8}, DType::kU8)}, {output("y", {1, 4, 5, 3})});
   f.program.required_features = {"picture"};
   return f;
@@ -61,7 +61,7 @@ void add_image_cases(RefuseTable* t) {
   t->base("planes", [] {
     P a = nv12();
     a.format = PixelFormat::kI420;
-    cast::FileSpec f =
+    convert::FileSpec f =
         one_instruction(a,
                         {input("y", {1, 6, 8}, DType::kU8), input("u", {1, 3, 4}, DType::kU8),
                          input("v", {1, 3, 5}, DType::kU8)},

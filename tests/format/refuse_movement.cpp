@@ -152,7 +152,7 @@ void add_windows(RefuseTable* t) {
   t->base("slice_symbolic", [] {
     SliceAttributes a;
     a.rank = 1;
-    cast::FileSpec f = one_instruction(a, {input("x", {2})}, {output("y", {2})});
+    convert::FileSpec f = one_instruction(a, {input("x", {2})}, {output("y", {2})});
     const Dim n = f.program.add_symbol("N", 2, 8);
     f.program.values[0].dims[0] = n;
     std::get<S>(f.program.subprograms[0].instructions[0].attributes).starts[0] =

@@ -127,7 +127,7 @@ void add_other_convolutions(RefuseTable* t) {
     a.stages[1] = conv3x3();
     a.stages[1].method = ConvMethod::kDepthwise;
     a.stages[1].groups = 8;
-    cast::FileSpec f =
+    convert::FileSpec f =
         one_instruction(a,
                         {input("x", {1, 4, 4, 3}), constant("w", {8, 1, 1, 3}, Packing::kPanels16),
                          constant("b", {8}, Packing::kVector16),
@@ -211,7 +211,7 @@ void add_recurrent(RefuseTable* t) {
   t->base("recurrent", [] {
     RecurrentAttributes a;
     a.hidden = 4;
-    cast::FileSpec f = one_instruction(
+    convert::FileSpec f = one_instruction(
         a,
         {input("x", {3, 1, 5}), constant("w", {64, 5}, Packing::kPanels16),
          constant("r", {64, 4}, Packing::kPanels16), constant("bias", {1, 1, 64}),
@@ -255,7 +255,7 @@ void add_attention(RefuseTable* t) {
   t->base("attention", [] {
     AttentionAttributes a;
     a.heads = 4, a.kv_heads = 2, a.empty_rows = EmptyRows::kMean;
-    cast::FileSpec f =
+    convert::FileSpec f =
         one_instruction(a,
                         {input("q", {1, 3, 8}), input("k", {1, 5, 4}), input("v", {1, 5, 6}),
                          input("mask", {1, 1, 3, 5}, DType::kBool)},

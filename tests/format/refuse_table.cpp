@@ -12,9 +12,9 @@ namespace {
 
 /// Constants whose type was changed get bytes again, where the type has a size at all.
 void refit_constants(ProgramSpec* p) {
-  for (cast::ValueSpec& v : p->values)
+  for (convert::ValueSpec& v : p->values)
     if (v.kind == ValueKind::kConstant && v.bytes.held) {
-      const uint64_t need = cast::constant_bytes(v);
+      const uint64_t need = convert::constant_bytes(v);
       if (v.bytes.held->size() != need) v.bytes = pattern_bytes(need, 3);
     }
 }
@@ -25,7 +25,7 @@ std::string RefuseCase::file_name() const {
   return kind + "/e" + std::to_string(int(code)) + "_" + base + "_" + name + ".ingot";
 }
 
-void RefuseTable::base(const std::string& name, std::function<cast::FileSpec()> make) {
+void RefuseTable::base(const std::string& name, std::function<convert::FileSpec()> make) {
   bases.push_back({name, std::move(make)});
 }
 
@@ -33,10 +33,10 @@ void RefuseTable::spec(const std::string& name, std::function<void(ProgramSpec&)
                        Code code) {
   const AcceptedBase base = bases.back();
   cases.push_back({kind_, base.name, name, code, [base, change] {
-                     cast::FileSpec file = base.make();
+                     convert::FileSpec file = base.make();
                      change(file.program);
                      refit_constants(&file.program);
-                     return cast::write_memory(file);
+                     return convert::write_memory(file);
                    }});
 }
 
@@ -51,7 +51,7 @@ void RefuseTable::dtype(const std::string& name, size_t value, DType dtype) {
 void RefuseTable::bytes(const std::string& name, std::function<void(Bytes&)> change, Code code) {
   const AcceptedBase base = bases.back();
   cases.push_back({kind_, base.name, name, code, [base, change] {
-                     Bytes bytes = cast::write_memory(base.make());
+                     Bytes bytes = convert::write_memory(base.make());
                      change(bytes);
                      rehash(&bytes);
                      return bytes;
@@ -61,7 +61,7 @@ void RefuseTable::bytes(const std::string& name, std::function<void(Bytes&)> cha
 void RefuseTable::stale(const std::string& name, std::function<void(Bytes&)> change, Code code) {
   const AcceptedBase base = bases.back();
   cases.push_back({kind_, base.name, name, code, [base, change] {
-                     Bytes bytes = cast::write_memory(base.make());
+                     Bytes bytes = convert::write_memory(base.make());
                      change(bytes);
                      return bytes;
                    }});
@@ -113,13 +113,14 @@ void set_operator(Bytes* bytes, uint32_t instruction, uint8_t to) {
   must(as_table(i)->SetField<uint8_t>(fb::Instruction::VT_ATTRIBUTES_TYPE, to, 77));
 }
 
-cast::FileSpec one_instruction(cast::Attributes attributes, std::vector<cast::ValueSpec> inputs,
-                               std::vector<cast::ValueSpec> outputs) {
-  cast::FileSpec file;
+convert::FileSpec one_instruction(convert::Attributes attributes,
+                                  std::vector<convert::ValueSpec> inputs,
+                                  std::vector<convert::ValueSpec> outputs) {
+  convert::FileSpec file;
   file.segment_alignment = 16;
   std::vector<int32_t> in, out;
-  for (cast::ValueSpec& v : inputs) in.push_back(file.program.add_value(std::move(v)));
-  for (cast::ValueSpec& v : outputs) out.push_back(file.program.add_value(std::move(v)));
+  for (convert::ValueSpec& v : inputs) in.push_back(file.program.add_value(std::move(v)));
+  for (convert::ValueSpec& v : outputs) out.push_back(file.program.add_value(std::move(v)));
   file.program.add_instruction(std::move(attributes), in, out);
   add_ports(&file);
   return file;

@@ -10,7 +10,7 @@
 
 namespace ingot::test {
 
-using cast::ProgramSpec;
+using convert::ProgramSpec;
 using Bytes = std::vector<uint8_t>;
 
 /// Larger files are made by the tests only.
@@ -24,7 +24,7 @@ struct RefuseCase {
 };
 struct AcceptedBase {
   std::string name;
-  std::function<cast::FileSpec()> make;
+  std::function<convert::FileSpec()> make;
 };
 
 class RefuseTable {
@@ -32,7 +32,7 @@ class RefuseTable {
   /// The folder of what follows.
   void kind(const std::string& name) { kind_ = name; }
   /// What follows changes this file. It must open itself.
-  void base(const std::string& name, std::function<cast::FileSpec()> make);
+  void base(const std::string& name, std::function<convert::FileSpec()> make);
   /// A changed spec; refused with kMeaningInvalid unless another code is named.
   void spec(const std::string& name, std::function<void(ProgramSpec&)> change,
             Code code = Code::kMeaningInvalid);
@@ -60,8 +60,9 @@ class RefuseTable {
 };
 
 /// One instruction: values are its inputs, then its outputs; ports by kind. Flash alignment.
-cast::FileSpec one_instruction(cast::Attributes attributes, std::vector<cast::ValueSpec> inputs,
-                               std::vector<cast::ValueSpec> outputs);
+convert::FileSpec one_instruction(convert::Attributes attributes,
+                                  std::vector<convert::ValueSpec> inputs,
+                                  std::vector<convert::ValueSpec> outputs);
 
 /// A field of a table in the finished file; it must be there.
 enum class ValueField { kPacking, kKind, kSegment, kSegmentOffset };

@@ -39,7 +39,7 @@ TEST_CASE("refuse: every base opens, so that its cases are wrong in one thing on
     CAPTURE(base.name);
     OpenWith how;
     how.hashes = true;
-    const Opened opened = open_bytes(cast::write_memory(base.make()), how);
+    const Opened opened = open_bytes(convert::write_memory(base.make()), how);
     CAPTURE(opened.detail.field);
     CHECK(opened.status.ok());
   }

@@ -56,7 +56,7 @@ void add_fields(RefuseTable* t) {
   t->spec(
       "plan_of_fewer_values",
       [](ProgramSpec& p) {
-        p.plan = cast::PlanSpec{{0, 0}, 64, 64};
+        p.plan = convert::PlanSpec{{0, 0}, 64, 64};
       },
       Code::kPlanInvalid);
 
@@ -75,7 +75,7 @@ void add_fields(RefuseTable* t) {
   t->bytes("larger_than_part", [](Bytes& b) { set_dim(&b, 1, 0, 17); });
 
   t->base("inline", [] {
-    cast::FileSpec f = one_instruction(
+    convert::FileSpec f = one_instruction(
         step(ElementwiseOp::kAdd), {input("x", {2, 4}), constant("w", {4})}, {output("y", {2, 4})});
     f.program.values[1].inline_data = true;
     return f;
@@ -87,7 +87,7 @@ void add_fields(RefuseTable* t) {
 
 void add_stored(RefuseTable* t) {
   t->base("stored", [] {
-    cast::FileSpec f = one_instruction(
+    convert::FileSpec f = one_instruction(
         step(ElementwiseOp::kFma, 0, 1),
         {input("x", {2, 40}), constant("w", {40}), constant("v", {2, 40})}, {output("y", {2, 40})});
     f.program.required_features = {"widened"};
@@ -139,7 +139,7 @@ void add_ports_and_states(RefuseTable* t) {
   t->spec("output_name_twice", [](ProgramSpec& p) { p.outputs.push_back(p.outputs[0]); });
 
   t->base("state", [] {
-    cast::FileSpec f = one_instruction(
+    convert::FileSpec f = one_instruction(
         step(ElementwiseOp::kAdd), {input("x", {4}), activation("s", {4}), constant("init", {4})},
         {output("y", {4})});
     f.program.subprograms[0].instructions[0].inputs = {0, 1};
@@ -164,7 +164,7 @@ void add_ports_and_states(RefuseTable* t) {
 
 void add_dims(RefuseTable* t) {
   t->base("symbolic_state", [] {
-    cast::FileSpec f =
+    convert::FileSpec f =
         one_instruction(step(ElementwiseOp::kAdd), {activation("s", {2}), constant("init", {2})},
                         {output("y", {2})});
     f.program.subprograms[0].instructions[0].inputs = {0, 0};
@@ -176,7 +176,7 @@ void add_dims(RefuseTable* t) {
   t->spec("init_of_another_size", [](ProgramSpec& p) { p.symbols[0].low = 3; });
 
   t->base("symbol", [] {
-    cast::FileSpec f = one_instruction(
+    convert::FileSpec f = one_instruction(
         step(ElementwiseOp::kAdd), {input("x", {1, 4}), constant("w", {4})}, {output("y", {1, 4})});
     const Dim n = f.program.add_symbol("N", 2, 8);
     const Dim twice = f.program.add_dim_expr(DimOp::kMul, n, 2);
@@ -223,7 +223,7 @@ void add_dims(RefuseTable* t) {
   t->spec("dims_disagree", [](ProgramSpec& p) { p.values[2].dims[0] = -2; });
 
   t->base("static_expr", [] {
-    cast::FileSpec f =
+    convert::FileSpec f =
         one_instruction(step(ElementwiseOp::kRelu), {input("x", {1, 4})}, {output("y", {1, 4})});
     f.program.dim_exprs.push_back({DimOp::kMul, 2, 3});
     f.program.values[0].dims[0] = f.program.values[1].dims[0] = -1;

@@ -8,8 +8,8 @@ using namespace ingot;
 using namespace ingot::test;
 
 TEST_CASE("open: a written file decodes to what was specified") {
-  const cast::FileSpec spec = small_network();
-  const std::vector<uint8_t> bytes = cast::write_memory(spec);
+  const convert::FileSpec spec = small_network();
+  const std::vector<uint8_t> bytes = convert::write_memory(spec);
   for (const bool as_memory : {false, true}) {
     CAPTURE(as_memory);
     OpenWith how;
@@ -43,7 +43,7 @@ TEST_CASE("open: a written file decodes to what was specified") {
 }
 
 TEST_CASE("open: branches lie behind their condition and expressions follow the binding") {
-  const std::vector<uint8_t> bytes = cast::write_memory(branching_network());
+  const std::vector<uint8_t> bytes = convert::write_memory(branching_network());
   OpenWith how;
   how.symbol_values = {7};
   const Opened o = open_bytes(bytes, how);
@@ -70,7 +70,7 @@ TEST_CASE("open: branches lie behind their condition and expressions follow the 
 }
 
 TEST_CASE("open: one byte of memory less than measured is refused with both numbers") {
-  const std::vector<uint8_t> bytes = cast::write_memory(small_network());
+  const std::vector<uint8_t> bytes = convert::write_memory(small_network());
   const Opened good = open_bytes(bytes);
   REQUIRE(good.status.ok());
   uint64_t need = 0;
@@ -94,7 +94,7 @@ TEST_CASE("open: one byte of memory less than measured is refused with both numb
 }
 
 TEST_CASE("open: an operator that the table lacks is refused with its name") {
-  const std::vector<uint8_t> bytes = cast::write_memory(small_network());
+  const std::vector<uint8_t> bytes = convert::write_memory(small_network());
   const Opened good = open_bytes(bytes);
   REQUIRE(good.status.ok());
   KernelTable table = contract_table();
@@ -110,7 +110,7 @@ TEST_CASE("open: an operator that the table lacks is refused with its name") {
 }
 
 TEST_CASE("write: metadata and golden come back by part, with their hash compared") {
-  const std::vector<uint8_t> bytes = cast::write_memory(small_network());
+  const std::vector<uint8_t> bytes = convert::write_memory(small_network());
   const Opened o = open_bytes(bytes);
   REQUIRE(o.status.ok());
   REQUIRE(o.file.metadata_part == 1);

@@ -77,36 +77,36 @@ void rehash(std::vector<uint8_t>* bytes) {
   sha256(p, load_little<uint32_t>(p + 12), p + 32);
 }
 
-cast::ConstantBytes pattern_bytes(uint64_t count, uint8_t seed) {
+convert::ConstantBytes pattern_bytes(uint64_t count, uint8_t seed) {
   auto bytes = std::make_shared<std::vector<uint8_t>>(count);
   // small numbers in every dtype
   for (uint64_t i = 0; i < count; i++) (*bytes)[i] = uint8_t((i * 7 + seed) % 61);
   return {bytes, nullptr};
 }
 
-cast::ValueSpec activation(const std::string& name, std::vector<Dim> dims, DType dtype) {
-  cast::ValueSpec v;
+convert::ValueSpec activation(const std::string& name, std::vector<Dim> dims, DType dtype) {
+  convert::ValueSpec v;
   v.name = name;
   v.dims = std::move(dims);
   v.dtype = dtype;
   return v;
 }
 
-cast::ValueSpec input(const std::string& name, std::vector<Dim> dims, DType dtype) {
-  cast::ValueSpec v = activation(name, std::move(dims), dtype);
+convert::ValueSpec input(const std::string& name, std::vector<Dim> dims, DType dtype) {
+  convert::ValueSpec v = activation(name, std::move(dims), dtype);
   v.kind = ValueKind::kInput;
   return v;
 }
 
-cast::ValueSpec output(const std::string& name, std::vector<Dim> dims, DType dtype) {
-  cast::ValueSpec v = activation(name, std::move(dims), dtype);
+convert::ValueSpec output(const std::string& name, std::vector<Dim> dims, DType dtype) {
+  convert::ValueSpec v = activation(name, std::move(dims), dtype);
   v.kind = ValueKind::kOutput;
   return v;
 }
 
-cast::ValueSpec constant(const std::string& name, std::vector<Dim> dims, Packing packing,
-                         DType dtype) {
-  cast::ValueSpec v = activation(name, std::move(dims), dtype);
+convert::ValueSpec constant(const std::string& name, std::vector<Dim> dims, Packing packing,
+                            DType dtype) {
+  convert::ValueSpec v = activation(name, std::move(dims), dtype);
   v.kind = ValueKind::kConstant;
   v.packing = packing;
   TensorType type;
@@ -121,7 +121,7 @@ cast::ValueSpec constant(const std::string& name, std::vector<Dim> dims, Packing
   return v;
 }
 
-cast::ValueSpec view_of(cast::ValueSpec value, int32_t of, Dim offset, Dim row_stride) {
+convert::ValueSpec view_of(convert::ValueSpec value, int32_t of, Dim offset, Dim row_stride) {
   value.alias = AliasKind::kView;
   value.alias_of = of;
   value.alias_offset = offset;
@@ -129,7 +129,7 @@ cast::ValueSpec view_of(cast::ValueSpec value, int32_t of, Dim offset, Dim row_s
   return value;
 }
 
-cast::ValueSpec in_place_of(cast::ValueSpec value, int32_t of) {
+convert::ValueSpec in_place_of(convert::ValueSpec value, int32_t of) {
   value.alias = AliasKind::kInPlace;
   value.alias_of = of;
   return value;
@@ -142,19 +142,19 @@ ElementwiseAttributes step(ElementwiseOp op, uint8_t a, uint8_t b) {
   return attributes;
 }
 
-void add_ports(cast::FileSpec* spec) {
+void add_ports(convert::FileSpec* spec) {
   for (size_t i = 0; i < spec->program.values.size(); i++) {
-    const cast::ValueSpec& v = spec->program.values[i];
+    const convert::ValueSpec& v = spec->program.values[i];
     if (v.kind == ValueKind::kInput) spec->program.inputs.push_back({v.name, int32_t(i), "", {}});
     if (v.kind == ValueKind::kOutput)
       spec->program.outputs.push_back({v.name, int32_t(i), "NHWC", {"1", "n"}});
   }
 }
 
-cast::FileSpec small_network() {
-  cast::FileSpec file;
+convert::FileSpec small_network() {
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
+  convert::ProgramSpec& p = file.program;
   const int32_t x = p.add_value(input("x", {1, 4, 4, 3}));
   const int32_t w = p.add_value(constant("w", {16, 3, 3, 3}, Packing::kPanels16));
   const int32_t b = p.add_value(constant("b", {16}, Packing::kVector16));
@@ -185,10 +185,10 @@ cast::FileSpec small_network() {
   return file;
 }
 
-cast::FileSpec branching_network() {
-  cast::FileSpec file;
+convert::FileSpec branching_network() {
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
+  convert::ProgramSpec& p = file.program;
   const Dim n = p.add_symbol("N", 1, 64);
   const Dim half = p.add_dim_expr(DimOp::kFloorDiv, p.add_dim_expr(DimOp::kAdd, n, 1), 2);
   const int32_t x = p.add_value(input("x", {n, 8}));

@@ -51,24 +51,26 @@ Opened open_source(const Source& source, const OpenWith& how = {});
 /// them and the reader.
 void rehash(std::vector<uint8_t>* bytes);
 
-cast::ConstantBytes pattern_bytes(uint64_t count, uint8_t seed = 1);
-cast::ValueSpec activation(const std::string& name, std::vector<Dim> dims,
-                           DType dtype = DType::kF32);
-cast::ValueSpec input(const std::string& name, std::vector<Dim> dims, DType dtype = DType::kF32);
-cast::ValueSpec output(const std::string& name, std::vector<Dim> dims, DType dtype = DType::kF32);
-cast::ValueSpec constant(const std::string& name, std::vector<Dim> dims,
-                         Packing packing = Packing::kDense, DType dtype = DType::kF32);
-cast::ValueSpec view_of(cast::ValueSpec value, int32_t of, Dim offset = 0, Dim row_stride = 0);
-cast::ValueSpec in_place_of(cast::ValueSpec value, int32_t of);
+convert::ConstantBytes pattern_bytes(uint64_t count, uint8_t seed = 1);
+convert::ValueSpec activation(const std::string& name, std::vector<Dim> dims,
+                              DType dtype = DType::kF32);
+convert::ValueSpec input(const std::string& name, std::vector<Dim> dims, DType dtype = DType::kF32);
+convert::ValueSpec output(const std::string& name, std::vector<Dim> dims,
+                          DType dtype = DType::kF32);
+convert::ValueSpec constant(const std::string& name, std::vector<Dim> dims,
+                            Packing packing = Packing::kDense, DType dtype = DType::kF32);
+convert::ValueSpec view_of(convert::ValueSpec value, int32_t of, Dim offset = 0,
+                           Dim row_stride = 0);
+convert::ValueSpec in_place_of(convert::ValueSpec value, int32_t of);
 /// One elementwise step.
 ElementwiseAttributes step(ElementwiseOp op, uint8_t a = 0, uint8_t b = 1);
 
 /// x -> conv 3x3 + relu (in place) -> linear over the channels -> y; two weights of equal bytes.
 /// Flash alignment.
-cast::FileSpec small_network();
+convert::FileSpec small_network();
 /// Batch symbolic: x [N, 8] -> Slice, Concat in place through views, an If with both branches -> y.
-cast::FileSpec branching_network();
+convert::FileSpec branching_network();
 /// Adds a port for every value of kind input or output, named as the value.
-void add_ports(cast::FileSpec* spec);
+void add_ports(convert::FileSpec* spec);
 
 }  // namespace ingot::test

@@ -11,12 +11,12 @@ using namespace ingot::test;
 namespace {
 
 std::vector<Bytes> sweep_files() {
-  std::vector<Bytes> files = {cast::write_memory(small_network()),
-                              cast::write_memory(branching_network())};
+  std::vector<Bytes> files = {convert::write_memory(small_network()),
+                              convert::write_memory(branching_network())};
   for (const AcceptedBase& base : refuse_table().bases)
     if (base.name == "view" || base.name == "chain" || base.name == "slice_symbolic" ||
         base.name == "stored")
-      files.push_back(cast::write_memory(base.make()));
+      files.push_back(convert::write_memory(base.make()));
   return files;
 }
 

@@ -68,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (id >= 0 && model.values.at(size_t(id)).dtype == DType::kInvalid) abort();
   } catch (const host::Failure& failure) {
     if (failure.exit() == host::Exit::kInternal) abort();
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     if (error.exit_code == 8) abort();
   }
   return 0;

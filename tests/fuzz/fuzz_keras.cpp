@@ -12,14 +12,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     (void)keras::import_keras_config(std::string(reinterpret_cast<const char*>(data), size), none,
                                      "memory");
-  } catch (const graph::CastError&) {
+  } catch (const graph::ConversionError&) {
   } catch (const host::Failure&) {
   }
   const fuzz::MemoryFile file(data, size);
   try {
     if (keras::is_keras_model(file.path())) (void)keras::import_keras(file.path(), {});
     if (flux::is_flux_model(file.path())) (void)flux::import_flux(file.path());
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     if (error.exit_code == 8) abort();
   } catch (const host::Failure& failure) {
     if (failure.exit() == host::Exit::kInternal) abort();

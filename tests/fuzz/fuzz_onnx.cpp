@@ -1,5 +1,5 @@
-// Any bytes as an .onnx file: a model with every shape known, or a CastError of a class that a
-// source can cause; nothing else.
+// Any bytes as an .onnx file: a model with every shape known, or a ConversionError of a class that
+// a source can cause; nothing else.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const graph::Model model = onnx::import_onnx_bytes({reinterpret_cast<const char*>(data), size},
                                                        "fuzz.onnx", "/nonexistent");
     look_at(model, model.graph);
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     const int code = error.exit_code;
     if (code != 2 && code != 3 && code != 4 && code != 5 && code != 7) abort();
     if (code == 4 && error.unsupported.empty() && error.message.empty()) abort();

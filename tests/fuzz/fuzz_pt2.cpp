@@ -32,7 +32,7 @@ void look_at(const graph::Model& model) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     look_at(pt2::import_program(std::vector<uint8_t>(data, data + size), INGOT_PT2_WEIGHTS));
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     if (error.exit_code != 2 && error.exit_code != 4 && error.exit_code != 5) abort();
     if (error.message.empty() ||
         (error.exit_code == 4 && error.message.find('\n') != std::string::npos))

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     interpreter.most_steps = 2000;
     (void)interpreter.call_method(
         module, "forward", {aten::Value::of(builder.own(x)), aten::Value::of(graph::Dim(3))});
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     if (error.exit_code == 8) abort();
   } catch (const graph::DimError&) {
   } catch (const torchscript::Raised&) {

@@ -22,7 +22,7 @@ std::string program(const Json& config, const checkpoint::Checkpoint& weights) {
   try {
     const graph::Model model = keras::import_keras_config(config.dump(), weights, "net");
     return test::GraphText(model).whole();
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     std::string all = "refused: " + error.message;
     for (const graph::Unsupported& u : error.unsupported)
       all += " " + u.op + " " + u.attribute + ": " + u.why;

@@ -33,6 +33,7 @@ PLANTED = [
     "ingot convert net.onnx --picture x=rgb:4x4",
     "a note, and it is said aloud",
     "the cast file",
+    'cast::throw_cast_error(4, "which is not to be cast");',
     "Proved by tests/x.",
     "if (instruction.is_measured) resolve(measured_by);",
     "const PictureAttributes& picture_of(int n);  // one picture",

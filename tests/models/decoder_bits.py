@@ -3,7 +3,7 @@
 
   decoder_bits.py --ingot BIN --work DIR
 
-Casts decoder_full and decoder_state of make_decoder.py, runs the first, and checks the second
+Converts decoder_full and decoder_state of make_decoder.py, runs the first, and checks the second
 against its logits, step by step, with no tolerance at all, on every instruction set of this
 machine; then with one bit changed, which must be found.
 """

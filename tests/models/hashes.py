@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One file, one answer: SHA-256 over all outputs of each network of tests/models/models.tsv, cast
-once with exact products, on every instruction set of this machine, on the emulated GPU, and under
+"""One file, one answer: SHA-256 over all outputs of each network of tests/models/models.tsv,
+converted once with exact products, on every instruction set of this machine, on the emulated GPU, and under
 qemu on NEON and on the emulated GPU of aarch64.
 
   hashes.py --ingot BIN --work DIR [--arm TREE] [--all] [name ...]
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from cast_once import Cast
+from convert_once import Converted
 from sources import Tally, call, read_rows
 
 NO_KERNEL = "no kernel for any instruction"
@@ -57,7 +57,7 @@ class Targets:
         return self.each + (self.emulated if row["small"] == "1" else self.emulated[:1])
 
 
-def run(command, word, cast, folder, environment):
+def run(command, word, converted, folder, environment):
     """(SHA-256 or None, what went wrong or why it did not run)"""
     out = pathlib.Path(folder) / "outputs"
     out.unlink(missing_ok=True)
@@ -67,11 +67,11 @@ def run(command, word, cast, folder, environment):
             command[-1],
             "--write",
             out,
-            cast.path,
+            converted.path,
             word,
             "1",
-            cast.inputs,
-            *cast.shapes,
+            converted.inputs,
+            *converted.shapes,
         ],
         env=environment,
     )
@@ -80,11 +80,11 @@ def run(command, word, cast, folder, environment):
     return hashlib.sha256(out.read_bytes()).hexdigest(), ""
 
 
-def judge(row, cast, targets, folder, tally, absent):
+def judge(row, converted, targets, folder, tally, absent):
     hashes, refused, broken = collections.defaultdict(list), [], []
     began = time.monotonic()
     for name, command, word in targets.of(row):
-        digest, why = run(command, word, cast, folder, targets.environment)
+        digest, why = run(command, word, converted, folder, targets.environment)
         if digest:
             hashes[digest].append(name)
         elif why.startswith("[skip]"):
@@ -125,13 +125,13 @@ def main():
             if row["small"] != "1" and not args.all and not args.names:
                 continue
             made = Tally()  # whose checks are of the sources
-            cast = Cast(row, args.ingot, args.work, made)
+            converted = Converted(row, args.ingot, args.work, made)
             tally.failed += made.failed
             tally.skipped += made.skipped
             if not converted.problem:
-                judge(row, cast, targets, folder, tally, absent)
-            elif "not to be had" not in cast.problem:
-                tally.check(False, cast.name, cast.problem)
+                judge(row, converted, targets, folder, tally, absent)
+            elif "not to be had" not in converted.problem:
+                tally.check(False, converted.name, converted.problem)
     for why in sorted(absent):
         tally.skip(why)
     print(f"hashes: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")

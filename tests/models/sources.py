@@ -101,13 +101,13 @@ def make_zoo(name, work, golden=False):
 
 def convert_from_zoo(ingot, name, work):
     """work/NAME.ingot, made where it is not there."""
-    cast = work / f"{name}.ingot"
+    converted = work / f"{name}.ingot"
     if not converted.exists():
         source, wrong = make_zoo(name, work)
-        done = call([ingot, "convert", source, "-o", cast])
+        done = call([ingot, "convert", source, "-o", converted])
         if wrong or done.returncode:
             sys.exit(f"[fail] {name}: {wrong}{done.stderr}")
-    return cast
+    return converted
 
 
 def locate(row, work, tally):

@@ -34,7 +34,7 @@ std::string outcome(Text op, Translate translate, size_t inputs,
   try {
     translate(call);
     if (!call.refused()) call.refuse_unknown_attributes();
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     return "error: " + error.message;
   }
   std::string all;

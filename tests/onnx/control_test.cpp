@@ -123,7 +123,7 @@ TEST_CASE("control: no branch is kept that no extent of the model could run") {
 }
 
 TEST_CASE("control: a choice by two dimensions is refused, and says what would help") {
-  const graph::CastError error = import_error(guarded("area").bytes());
+  const graph::ConversionError error = import_error(guarded("area").bytes());
   CHECK(error.exit_code == 4);
   CHECK(error.message.find("B*T") != std::string::npos);
   CHECK(error.message.find("--dim") != std::string::npos);
@@ -175,13 +175,13 @@ OnnxGraph with_x() {
 TEST_CASE("control: a loop needs a bound, and the refusal says what would give one") {
   OnnxGraph body = body_of("go");
   body.output("b");
-  const graph::CastError counted =
+  const graph::ConversionError counted =
       import_error(loop_of(with_x().input("n", {}, 7), "n", body).bytes());
   CHECK(counted.exit_code == 4);
   CHECK(counted.message.find("nothing bounds the loop") != std::string::npos);
   REQUIRE(counted.unsupported.size() == 1);
   CHECK(counted.unsupported[0].hint.find("constant") != std::string::npos);
-  const graph::CastError endless = import_error(loop_of(with_x(), "", body).bytes());
+  const graph::ConversionError endless = import_error(loop_of(with_x(), "", body).bytes());
   CHECK(endless.exit_code == 4);
   CHECK(endless.message.find("nothing bounds") != std::string::npos);
   const graph::Model model =
@@ -201,7 +201,7 @@ TEST_CASE(
       .node("Less", {"sum", "limit"}, {"less"});
   const auto with_count = [] { return with_x().initializer("n", {}, std::vector<int64_t>{3}); };
   CHECK(output_type(import(loop_of(with_count(), "n", always, 2)), 1) == "f32[3, B, T]");
-  const graph::CastError error = import_error(loop_of(with_count(), "n", early, 2).bytes());
+  const graph::ConversionError error = import_error(loop_of(with_count(), "n", early, 2).bytes());
   CHECK(error.exit_code == 4);
   CHECK(error.message.find("end it early") != std::string::npos);
 }
@@ -209,7 +209,7 @@ TEST_CASE(
 TEST_CASE("control: what a loop carries keeps its shape") {
   OnnxGraph body = body_of("go");
   body.node("Concat", {"b", "a"}, {"longer"}, {attribute("axis", int64_t(1))}).output("longer");
-  const graph::CastError error = import_error(
+  const graph::ConversionError error = import_error(
       loop_of(with_x().initializer("n", {}, std::vector<int64_t>{3}), "n", body).bytes());
   CHECK(error.exit_code == 4);
   CHECK(error.message.find("[B, 2*T] after it") != std::string::npos);

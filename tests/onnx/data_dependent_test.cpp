@@ -69,7 +69,7 @@ TEST_CASE("data-dependent: a size from an input needs a bound, which --dim state
   OnnxGraph g;
   g.input("n", {1}, 7).input("x", {1}).output("y");
   g.node("Expand", {"x", "n"}, {"y"});
-  const graph::CastError refused = import_error(g.bytes(13));
+  const graph::ConversionError refused = import_error(g.bytes(13));
   CHECK(refused.exit_code == 4);
   REQUIRE(refused.unsupported.size() == 1);
   CHECK(refused.unsupported[0].hint == "or say the most that it can be: --dim 'n=1..HIGH'");

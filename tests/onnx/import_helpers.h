@@ -13,12 +13,12 @@ inline graph::Model import(const OnnxGraph& made, int64_t opset = 13,
                            const importer::ImportOptions& options = {}) {
   return onnx::import_onnx_bytes(made.bytes(opset), "test.onnx", "", options);
 }
-inline graph::CastError import_error(const std::string& bytes,
-                                     const importer::ImportOptions& options = {},
-                                     const std::string& folder = "") {
+inline graph::ConversionError import_error(const std::string& bytes,
+                                           const importer::ImportOptions& options = {},
+                                           const std::string& folder = "") {
   try {
     onnx::import_onnx_bytes(bytes, "test.onnx", folder, options);
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     return error;
   }
   return {0, "nothing was thrown", {}};

@@ -94,7 +94,7 @@ TEST_CASE("models: those that must run import, with every shape known") {
       check_complete(model, model.graph);
       CHECK(!model.graph.outputs.empty());
       done++;
-    } catch (const graph::CastError& error) {
+    } catch (const graph::ConversionError& error) {
       FAIL_CHECK(error.message);
     }
   }
@@ -113,7 +113,7 @@ TEST_CASE("models: any other .onnx at hand imports or gives its whole list") {
       try {
         onnx::import_onnx(entry.path().string());
         imported++;
-      } catch (const graph::CastError& error) {
+      } catch (const graph::ConversionError& error) {
         CAPTURE(error.message);
         CHECK(error.exit_code == 4);
         CHECK(!error.unsupported.empty());

@@ -496,7 +496,7 @@ TEST_CASE("import: functions of the model are inlined, with their attributes") {
   OnnxGraph more;
   more.input("x", {2}).output("y").node(
       "Leak", {"x"}, {"y"}, {attribute("slope", 0.25f), attribute("clip", 0.5f)}, "own");
-  const graph::CastError error = import_error(
+  const graph::ConversionError error = import_error(
       more.model(16).message(8, Proto().text(1, "own").varint(2, 1)).message(25, body).bytes);
   CHECK(error.exit_code == 4);
   REQUIRE(error.unsupported.size() == 1);

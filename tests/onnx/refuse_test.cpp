@@ -31,15 +31,15 @@ struct Folder {
   }
 };
 
-graph::CastError file_error(const std::string& path) {
+graph::ConversionError file_error(const std::string& path) {
   try {
     onnx::import_onnx(path);
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     return error;
   }
   return {0, "nothing was thrown", {}};
 }
-void check_line(const graph::CastError& error, int exit_code, const char* says) {
+void check_line(const graph::ConversionError& error, int exit_code, const char* says) {
   CAPTURE(error.message);
   CHECK(error.exit_code == exit_code);
   CHECK(error.message.find(says) != std::string::npos);
@@ -255,7 +255,7 @@ TEST_CASE("refuse: everything unsupported is listed, not only the first") {
   g.node("Relu", {"x"}, {"c"}, {attribute("speed", int64_t(9))})
       .node("LayerNormalization", {"x", "x"}, {"d"}, {attribute("stash_type", int64_t(0))});
   g.node("Concat", {"a", "b"}, {"e"}, {attribute("axis", int64_t(0))}).node("Exp", {"c"}, {"y"});
-  const graph::CastError error = import_error(g.bytes(18));
+  const graph::ConversionError error = import_error(g.bytes(18));
   CHECK(error.exit_code == 4);
   REQUIRE(error.unsupported.size() >= 4);
   CHECK(error.unsupported[0].op == "Det");

@@ -113,7 +113,7 @@ TEST_CASE("symbolic: integers that outgrow a dim are data, not an error") {
 TEST_CASE("symbolic: what depends on data is named") {
   OnnxGraph g;
   g.input("x", {4}).input("n", {1}, 7).output("y").node("Expand", {"x", "n"}, {"y"});
-  const graph::CastError error = import_error(g.bytes());
+  const graph::ConversionError error = import_error(g.bytes());
   CHECK(error.exit_code == 4);
   REQUIRE(error.unsupported.size() == 1);
   CHECK(error.unsupported[0].op == "Expand");
@@ -173,18 +173,18 @@ TEST_CASE("options: those that fit nothing say what there is") {
     importer::ImportOptions options;
     if (c.shape) importer::add_input_shape(options, c.shape);
     if (c.dim) importer::add_dim(options, c.dim);
-    const graph::CastError error = import_error(g.bytes(), options);
+    const graph::ConversionError error = import_error(g.bytes(), options);
     CHECK(error.exit_code == 5);
     CHECK(error.message.find(c.says) != std::string::npos);
   }
   for (const char* bad : {"x", "x=", "=1x2", "x=1xx2", "x=-1x2"}) {
     importer::ImportOptions options;
     CAPTURE(bad);
-    CHECK_THROWS_AS(importer::add_input_shape(options, bad), graph::CastError);
+    CHECK_THROWS_AS(importer::add_input_shape(options, bad), graph::ConversionError);
   }
   for (const char* bad : {"N", "N=0", "N=4..2", "N=a", "N=1..", "N=-3"}) {
     importer::ImportOptions options;
     CAPTURE(bad);
-    CHECK_THROWS_AS(importer::add_dim(options, bad), graph::CastError);
+    CHECK_THROWS_AS(importer::add_dim(options, bad), graph::ConversionError);
   }
 }

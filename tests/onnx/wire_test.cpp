@@ -89,7 +89,7 @@ TEST_CASE("tensor: sizes that disagree are refused before anything is allocated"
     try {
       read(c.tensor);
       FAIL("nothing was thrown");
-    } catch (const graph::CastError& error) {
+    } catch (const graph::ConversionError& error) {
       CHECK(error.exit_code == 2);
     }
   }
@@ -132,7 +132,7 @@ TEST_CASE("sparse tensor: linear indices and coordinates, those outside refused"
   sparse.indices = indices({2, 2}, {0, 1, 1, 2});
   CHECK(graph::read_numbers(onnx::read_sparse(sparse, "s", nullptr)) == Numbers{0, 5, 0, 0, 0, 7});
   sparse.indices = indices({2}, {1, 6});
-  CHECK_THROWS_AS(onnx::read_sparse(sparse, "s", nullptr), graph::CastError);
+  CHECK_THROWS_AS(onnx::read_sparse(sparse, "s", nullptr), graph::ConversionError);
   sparse.dims = {int64_t(1) << 20, int64_t(1) << 20};
   CHECK_THROWS_AS(onnx::read_sparse(sparse, "s", nullptr), onnx::TensorRefused);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Operators in forms that ONNX's node tests lack: symbolic lengths, settings that the model
-computes, combinations. Small models are made here, cast with their dims open, run on the oracle
-kernels and on the best instruction set, and compared with numpy.
+computes, combinations. Small models are made here, converted with their dims open, run on the
+oracle kernels and on the best instruction set, and compared with numpy.
 
   run_forms.py --ingot BIN [--isa oracle,best] [name-part ...]
 """
@@ -391,17 +391,17 @@ def run(args, work, name, nodes, inputs, outputs, constants, dims, opset, refuse
         **{f"in:{k}": v for k, v in inputs.items()},
         **{f"out:{k}": v for k, v in outputs.items()},
     )
-    cast = work / "form.ingot"
-    cast.unlink(missing_ok=True)
+    converted = work / "form.ingot"
+    converted.unlink(missing_ok=True)
     done = subprocess.run(
-        [args.ingot, "convert", work / "form.onnx", "-o", cast], capture_output=True, text=True
+        [args.ingot, "convert", work / "form.onnx", "-o", converted], capture_output=True, text=True
     )
     if done.returncode:
         return f"convert: {done.stderr}"
     for isa in args.isa.split(","):
         environment = os.environ if isa == "best" else {**os.environ, "INGOT_CPU_ISA": isa}
         done = subprocess.run(
-            [args.ingot, "check", cast, "--golden", work / "form.npz"],
+            [args.ingot, "check", converted, "--golden", work / "form.npz"],
             capture_output=True,
             text=True,
             env=environment,

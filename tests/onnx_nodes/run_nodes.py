@@ -29,7 +29,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 OPSET = 28
 # Where we differ by design; each must go on differing, else it leaves this list.
 BY_DESIGN = {
-    "training_dropout": "cast in inference form, and that is said",
+    "training_dropout": "converted in inference form, and that is reported",
     "resize_downsample_scales_linear_align_corners": "coordinates follow the output's whole size, as onnxruntime's do",
     "resize_downsample_scales_cubic_align_corners": "coordinates follow the output's whole size, as onnxruntime's do",
 }
@@ -116,11 +116,11 @@ def bake_settings(model, golden):
             del golden[f"in:{port.name}"]
 
 
-def extents_agree(args, cast, golden, work, isa):
+def extents_agree(args, converted, golden, work, isa):
     """Runs what gives no element and looks at the extents of its outputs."""
     inputs, outputs = work / "in.npz", work / "out.npz"
     np.savez(inputs, **{k: v for k, v in golden.items() if k.startswith("in:")})
-    done = call([args.ingot, "run", cast, "--inputs", inputs, "--outputs", outputs], isa)
+    done = call([args.ingot, "run", converted, "--inputs", inputs, "--outputs", outputs], isa)
     if done.returncode == 0:
         made = np.load(outputs)
         wrong = [
@@ -131,9 +131,9 @@ def extents_agree(args, cast, golden, work, isa):
 
 
 def convert_and_check(args, test, golden, work):
-    cast, npz = work / "node.ingot", work / "node.npz"
-    cast.unlink(missing_ok=True)
-    done = call([args.ingot, "convert", work / "node.onnx", "-o", cast])
+    converted, npz = work / "node.ingot", work / "node.npz"
+    converted.unlink(missing_ok=True)
+    done = call([args.ingot, "convert", work / "node.onnx", "-o", converted])
     if done.returncode == 4:
         lines = [l for l in done.stderr.splitlines() if l.strip()]
         text = re.sub(r"\s+", " ", lines[-1] if lines else "")
@@ -155,7 +155,7 @@ def convert_and_check(args, test, golden, work):
             [
                 args.ingot,
                 "check",
-                cast,
+                converted,
                 "--golden",
                 npz,
                 "--rtol",
@@ -169,7 +169,7 @@ def convert_and_check(args, test, golden, work):
             v.size for k, v in golden.items() if k.startswith("out:")
         ):
             done = extents_agree(
-                args, cast, golden, work, isa
+                args, converted, golden, work, isa
             )  # no element to compare, which check does not call equal
         if done.returncode != 0:
             return (

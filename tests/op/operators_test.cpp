@@ -109,7 +109,7 @@ TEST_CASE("operators: every row has its parts") {
     CHECK(op_name(row.op) == row.text);
     CHECK(texts.insert(row.text).second);
     CHECK(row.contract->op == row.op);
-    CHECK(cast::contract_of(row.op) == row.contract);
+    CHECK(convert::contract_of(row.op) == row.contract);
     CHECK(is_control(row.op) == (kNoKernel.count(row.name) != 0));
     check_part(row, "an oracle (kernels/cpu/oracle/oracle_table.cpp)",
                has_row(oracle_kernels(), row.op) && !is_control(row.op), kNoKernel);

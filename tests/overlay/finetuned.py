@@ -7,7 +7,7 @@ fine-tuned ones.
 Each network is exported as it is when it was made (weights of one value, which exporters merge or
 leave out), then all its weights and statistics change, and the result is saved in one of the ways
 of trainers: behind prefixes, below keys, in half precision. ARCH with --weights has to give what
-eager torch gives with the values that were saved, and what the cast export of the fine-tuned
+eager torch gives with the values that were saved, and what the converted export of the fine-tuned
 network gives: the same bits where the weights are the same, else within the tolerance of `ingot
 check`.
 
@@ -79,7 +79,7 @@ def call(*command):
 
 
 def outputs(ingot, model, inputs, work):
-    """Of a cast model, by position."""
+    """Of a converted model, by position."""
     described = json.loads(call(ingot, "inspect", model, "--json").stdout)
     np.savez(
         work / "in.npz", **{port["name"]: x.numpy() for port, x in zip(described["inputs"], inputs)}

@@ -10,8 +10,8 @@ namespace {
 
 std::string data(const std::string& name) { return std::string(INGOT_OVERLAY_DATA) + "/" + name; }
 
-cast::ConvertOptions over(const std::string& name) {
-  cast::ConvertOptions options;
+convert::ConvertOptions over(const std::string& name) {
+  convert::ConvertOptions options;
   options.weights.checkpoint = data(name + ".pth");
   return options;
 }
@@ -20,11 +20,11 @@ struct Refusal {
   int exit_code = 0;
   std::string text;
 };
-Refusal refusal(const std::string& name, const cast::ConvertOptions& options) {
+Refusal refusal(const std::string& name, const convert::ConvertOptions& options) {
   Refusal out;
   try {
-    (void)cast::convert_source(data(name + ".onnx"), options);
-  } catch (const graph::CastError& error) {
+    (void)convert::convert_source(data(name + ".onnx"), options);
+  } catch (const graph::ConversionError& error) {
     out.exit_code = error.exit_code;
     out.text = error.message;
     for (const graph::Unsupported& row : error.unsupported)
@@ -53,7 +53,7 @@ TEST_CASE(
     CHECK(refused.text.find(c.why) != std::string::npos);
     CHECK(refused.text.find("export without folding") != std::string::npos);
     CHECK(refusal(c.name, {}).exit_code == 0);  // the architecture alone
-    cast::ConvertOptions said = over(c.name);
+    convert::ConvertOptions said = over(c.name);
     said.weights.allow_missing = {c.constant};
     CHECK(refusal(c.name, said).exit_code == 0);
     said = over(c.name);
@@ -71,7 +71,7 @@ TEST_CASE("constants that a program states or makes by a formula are no weights"
 TEST_CASE(
     "--partial leaves what has no partner on either side, and is no way to convert another "
     "network") {
-  cast::ConvertOptions options = over("row");
+  convert::ConvertOptions options = over("row");
   options.weights.checkpoint = data("scaled.pth");  // head.* fits, the rest belongs to nobody
   const Refusal refused = refusal("row", options);
   CAPTURE(refused.text);

@@ -385,9 +385,9 @@ def minilm_graph(weights, named):
 
 
 def prove(tally, a, name, graph, weights, inputs, expected, golden, options=()):
-    arch, cast, own = a.work / f"{name}.onnx", a.work / f"{name}.ingot", a.work / f"{name}.npz"
+    arch, converted, own = a.work / f"{name}.onnx", a.work / f"{name}.ingot", a.work / f"{name}.npz"
     onnx.save(graph, arch)
-    done = call([a.ingot, "convert", arch, "--weights", weights, "-o", cast, *options])
+    done = call([a.ingot, "convert", arch, "--weights", weights, "-o", converted, *options])
     if not tally.check(done.returncode == 0, f"{name}: convert --weights", done.stderr):
         return
     np.savez(
@@ -395,13 +395,13 @@ def prove(tally, a, name, graph, weights, inputs, expected, golden, options=()):
         **{"in:" + k: v for k, v in inputs.items()},
         **{"out:" + k: v.astype(np.float32) for k, v in expected.items()},
     )
-    done = call([a.ingot, "check", cast, "--golden", own])
+    done = call([a.ingot, "check", converted, "--golden", own])
     tally.check(done.returncode == 0, f"{name}: equals numpy", done.stdout + done.stderr)
     if golden is None:
         return
     if not golden.exists():
         return tally.skip(f"{name}: no golden (../shared absent)")
-    done = call([a.ingot, "check", cast, "--golden", golden])
+    done = call([a.ingot, "check", converted, "--golden", golden])
     tally.check(done.returncode == 0, f"{name}: equals its golden", done.stdout + done.stderr)
 
 
@@ -491,15 +491,15 @@ def main():
         fetch(VOICE + "pulsevad_teacher_81k.pth", a.packages),
     )
     if arch and weights:
-        cast, plain = a.work / "voice.ingot", a.work / "voice_plain.ingot"
-        done = call([a.ingot, "convert", arch, "--weights", weights, "-o", cast])
+        converted, plain = a.work / "voice.ingot", a.work / "voice_plain.ingot"
+        done = call([a.ingot, "convert", arch, "--weights", weights, "-o", converted])
         tally.check(
             done.returncode == 4 and "--bn-eps" in done.stderr,
             "voice: a folded normalisation asks for its epsilon",
             done.stderr,
         )
         done = call(
-            [a.ingot, "convert", arch, "--weights", weights, "--bn-eps", "1e-3", "-o", cast]
+            [a.ingot, "convert", arch, "--weights", weights, "--bn-eps", "1e-3", "-o", converted]
         )
         if tally.check(done.returncode == 0, "voice: convert --weights --bn-eps", done.stderr):
             call([a.ingot, "convert", arch, "-o", plain])
@@ -508,7 +508,7 @@ def main():
             x = rng.standard_normal([d if d >= 0 else 3 for d in port["dims"]]).astype(np.float32)
             np.savez(a.work / "in.npz", **{port["name"]: x})
             made = []
-            for model in (cast, plain):
+            for model in (converted, plain):
                 call(
                     [
                         a.ingot,

@@ -85,7 +85,7 @@ int exit_of(Architecture* a, const overlay::OverlayOptions& options,
             std::string* message = nullptr) {
   try {
     overlay::overlay_weights(a->model, {a->ids, a->readers, {}, {}}, options);
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     if (message) *message = error.message;
     return error.exit_code;
   }
@@ -123,8 +123,8 @@ TEST_CASE("a prefix that is said, and names that are mapped") {
   REQUIRE(exit_of(&a, options) == 0);
   CHECK(a.of(0)[1] == 1);
   CHECK(a.of(1)[0] == 100);
-  CHECK_THROWS_AS(overlay::add_rename(options, "nothing"), graph::CastError);
-  CHECK_THROWS_AS(overlay::add_rename(options, "a.*.*=b"), graph::CastError);
+  CHECK_THROWS_AS(overlay::add_rename(options, "nothing"), graph::ConversionError);
+  CHECK_THROWS_AS(overlay::add_rename(options, "a.*.*=b"), graph::ConversionError);
   options.key = "nowhere";
   CHECK(exit_of(&a, options) == 5);
 }
@@ -154,7 +154,7 @@ constexpr ValueId kNone = graph::kAbsent;
 std::string refusal(Architecture* a, const overlay::OverlayOptions& options, int exit) {
   try {
     overlay::overlay_weights(a->model, {a->ids, a->readers, {}, {}}, options);
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     CHECK(error.exit_code == exit);
     std::string all = error.message + "\n";
     for (const graph::Unsupported& u : error.unsupported)
@@ -236,7 +236,7 @@ TEST_CASE("all that does not fit is said at once, with the flag that would mend 
   CHECK(b.of(1)[0] == 100);
   CHECK(b.of(2)[3] == 0);
   CHECK_THROWS_AS(overlay::add_allowed(options.allow_missing, "--allow-missing", "*a*"),
-                  graph::CastError);
+                  graph::ConversionError);
 }
 
 TEST_CASE(
@@ -384,8 +384,8 @@ TEST_CASE(
   CHECK(a.of(0)[1] == doctest::Approx(101 / std::sqrt(401.5)));
   CHECK(a.of(1)[0] == doctest::Approx(200 - 300 * 100 / std::sqrt(400.5)));
   CHECK(has(a.notes(), "1 batch normalisation is multiplied into the layers before"));
-  CHECK_THROWS_AS(overlay::set_batch_norm_epsilon(options, "small"), graph::CastError);
-  CHECK_THROWS_AS(overlay::set_batch_norm_epsilon(options, "-1"), graph::CastError);
+  CHECK_THROWS_AS(overlay::set_batch_norm_epsilon(options, "small"), graph::ConversionError);
+  CHECK_THROWS_AS(overlay::set_batch_norm_epsilon(options, "-1"), graph::ConversionError);
 
   SUBCASE("where order and names contradict each other nothing is folded") {
     save(file, {{"conv2.weight", {2, 1, 1, 1}},

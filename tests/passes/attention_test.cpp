@@ -48,8 +48,8 @@ struct Spelling {
   ValueId v() { return heads(linear(x, kWidth, kv_heads * kDim), {0, 2, 1, 3}, kv_heads); }
 };
 
-/// Casts, compares in double, and gives the pass's remarks.
-std::vector<std::string> cast(GraphBuilder& g) {
+/// Converts, compares in double, and gives the pass's remarks.
+std::vector<std::string> convert_checked(GraphBuilder& g) {
   double worst = INFINITY;
   const std::vector<PassRecord> records = convert_and_compare(g, worst);
   CHECK(worst <= 1e-5);
@@ -60,7 +60,7 @@ std::vector<std::string> cast(GraphBuilder& g) {
 
 /// One Attention over slices of one product, and nothing else that moves.
 const graph::Node* fused(GraphBuilder& g, size_t others = 0) {
-  cast(g);
+  convert_checked(g);
   CAPTURE(g.listing());
   CHECK(g.count("Transpose") == 0);
   CHECK(g.count("Softmax") == 0);
@@ -312,7 +312,7 @@ TEST_CASE("recognise attention: rows that see nothing give what the source gives
         p = s.g.node("Where", {s.g.node("IsNaN", {p}, {}, {}, DType::kBool), s.g.number(0), p}, {},
                      {}, DType::kF32);
       s.g.output(s.join(s.g.node("MatMul", {p, s.v()})));
-      cast(s.g);
+      convert_checked(s.g);
       REQUIRE(s.g.count("Attention") == 1);
       const graph::Node* node = s.g.find("Attention");
       const std::string expected = row.empty_rows;
@@ -370,7 +370,7 @@ TEST_CASE("recognise attention: what is nearly one stays as it is and says why")
     CAPTURE(near.why);
     Spelling s;
     near.make(s);
-    const std::vector<std::string> remarks = cast(s.g);
+    const std::vector<std::string> remarks = convert_checked(s.g);
     CHECK(s.g.count("Attention") == 0);
     CHECK(s.g.count("Softmax") == 1);
     REQUIRE(remarks.size() == 1);
@@ -383,7 +383,7 @@ TEST_CASE("recognise attention: a softmax without products around it is none of 
   GraphBuilder g;
   g.output(g.node("Softmax", {g.node("MatMul", {g.input("x", {2, 3}), g.input("y", {3, 4})})},
                   {{"axis", int64_t(1)}}));
-  CHECK(cast(g).empty());
+  CHECK(convert_checked(g).empty());
   CHECK(g.count("Softmax") == 1);
 }
 

@@ -423,7 +423,7 @@ TEST_CASE("canonicalise: what cannot be converted is listed whole, with node and
   try {
     passes::run_passes(g.model);
     FAIL("was converted");
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     CHECK(error.exit_code == 4);
     REQUIRE(error.unsupported.size() == 2);
     CHECK(error.unsupported[0].op == "ConvTranspose");

@@ -322,7 +322,7 @@ TEST_CASE("layout: a grid of random regions computes the same") {
     double worst = INFINITY;
     try {
       convert_and_compare(g, worst);
-    } catch (const graph::CastError& error) {
+    } catch (const graph::ConversionError& error) {
       FAIL(error.message);
     }
     CHECK(worst <= 1e-4);

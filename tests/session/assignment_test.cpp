@@ -15,15 +15,15 @@ using namespace ingot::test;
 namespace {
 
 /// chain_network() with what metadata say about its weights.
-cast::FileSpec recorded(const std::vector<cast::SourceWeightSpec>& records) {
-  cast::FileSpec file = chain_network();
+convert::FileSpec recorded(const std::vector<convert::SourceWeightSpec>& records) {
+  convert::FileSpec file = chain_network();
   file.metadata.weights = records;
   return file;
 }
 
-cast::SourceWeightSpec record(const std::string& name, int32_t value, std::vector<int64_t> dims,
-                              const std::string& device) {
-  cast::SourceWeightSpec spec;
+convert::SourceWeightSpec record(const std::string& name, int32_t value, std::vector<int64_t> dims,
+                                 const std::string& device) {
+  convert::SourceWeightSpec spec;
   spec.path = {name};
   spec.dtype = "float32";
   spec.device = device;
@@ -50,7 +50,7 @@ std::vector<std::string> asked(const Model& model) {
 
 TEST_CASE("assignment: metadata that contradict the program name nothing that is not there") {
   using Names = std::vector<std::string>;
-  const auto names = [](const std::vector<cast::SourceWeightSpec>& records) {
+  const auto names = [](const std::vector<convert::SourceWeightSpec>& records) {
     FileBytes bytes(recorded(records));
     Model model = open_bytes_or_fail(bytes);
     return asked(model);
@@ -70,7 +70,7 @@ TEST_CASE("assignment: metadata that contradict the program name nothing that is
   CHECK(names({record("module.bias", -1, {8}, "cuda:3")}) == Names{"bias 8 on cuda:3"});
   CHECK(names({record("other_bias", -1, {8}, "cuda:3")}) == Names{"bias 8"});
   // More places than are kept apart, and one longer than is kept.
-  std::vector<cast::SourceWeightSpec> many;
+  std::vector<convert::SourceWeightSpec> many;
   for (int i = 0; i < 70; i++)
     many.push_back(record("w" + std::to_string(i), kBias, {8}, "cuda:" + std::to_string(i)));
   CHECK(names(many)[69] == "w69 8 on (one of many)");

@@ -12,13 +12,13 @@ using namespace ingot::test;
 namespace {
 
 struct Network {
-  cast::FileSpec file;
+  convert::FileSpec file;
   Dim n = 0, x_extent = 0;
   int32_t x = -1, found = -1, count = -1;
 };
 
-void resolve_by(cast::ProgramSpec* p, const char* name, int32_t by, Dim bound) {
-  for (cast::SymbolSpec& symbol : p->symbols)
+void resolve_by(convert::ProgramSpec* p, const char* name, int32_t by, Dim bound) {
+  for (convert::SymbolSpec& symbol : p->symbols)
     if (symbol.name == name) symbol.low = 0, symbol.resolved_by = by, symbol.bound = bound;
 }
 
@@ -26,7 +26,7 @@ void resolve_by(cast::ProgramSpec* p, const char* name, int32_t by, Dim bound) {
 Network finding(bool free_extent = false) {
   Network net;
   net.file.segment_alignment = 16;
-  cast::ProgramSpec& p = net.file.program;
+  convert::ProgramSpec& p = net.file.program;
   p.required_features = {"measured"};
   net.x_extent = free_extent ? p.add_symbol("W", 1, 40) : Dim{12};
   net.n = p.add_symbol("n", 0, 0);
@@ -40,9 +40,9 @@ Network finding(bool free_extent = false) {
 
 /// y [n] = the elements of x that are not zero; sum [1] of them; picked [n, 1] as a view of it; and
 /// where they are.
-cast::FileSpec packing_network(bool free_extent = false) {
+convert::FileSpec packing_network(bool free_extent = false) {
   Network net = finding(free_extent);
-  cast::ProgramSpec& p = net.file.program;
+  convert::ProgramSpec& p = net.file.program;
   const int32_t where = p.add_value(view_of(activation("where", {net.n}, DType::kI64), net.found));
   const int32_t y = p.add_value(output("y", {net.n}));
   const int32_t negated = p.add_value(activation("negated", {net.n}));
@@ -84,8 +84,8 @@ void check_packed(Session& session, const std::vector<float>& x) {
   CHECK(read<float>(session.output("sum"))[0] == sum);
 }
 
-Code open_code(const cast::FileSpec& file) {
-  const Opened opened = open_bytes(cast::write_memory(file));
+Code open_code(const convert::FileSpec& file) {
+  const Opened opened = open_bytes(convert::write_memory(file));
   return opened.status.code();
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("data-dependent: with a free extent, bound and bound again") {
 
 TEST_CASE("data-dependent: what the data gets wrong is named, and the session goes on") {
   Network net = finding();
-  cast::ProgramSpec& p = net.file.program;
+  convert::ProgramSpec& p = net.file.program;
   const Dim m = p.add_symbol("m", 0, 0);
   const int32_t other = p.add_value(input("k", {}, DType::kI64));
   const int32_t k = p.add_value(activation("k found", {}, DType::kI64));
@@ -196,7 +196,7 @@ TEST_CASE("data-dependent: what the data gets wrong is named, and the session go
 
 TEST_CASE("data-dependent: an extent that grows as less is found never leaves what was planned") {
   Network net = finding();
-  cast::ProgramSpec& p = net.file.program;
+  convert::ProgramSpec& p = net.file.program;
   // 8 at the bound, 20 when nothing is found
   const Dim rest = p.add_dim_expr(DimOp::kSub, 20, net.n);
   const int32_t y = p.add_value(output("y", {rest}));
@@ -250,9 +250,9 @@ std::vector<std::vector<uint8_t>> outputs_over(const Model& model, int fill,
 enum class Reader { kView, kOutput };
 
 /// found [1, n] is read as [m], a size of the caller's, through a view that starts where it does.
-cast::FileSpec longer_view(Reader reader) {
+convert::FileSpec longer_view(Reader reader) {
   Network net = finding();
-  cast::ProgramSpec& p = net.file.program;
+  convert::ProgramSpec& p = net.file.program;
   const Dim m = p.add_symbol("m", 0, 0);
   ElementwiseAttributes same;
   same.compute = ComputeType::kI64;
@@ -260,7 +260,7 @@ cast::FileSpec longer_view(Reader reader) {
   p.add_instruction(same, {p.add_value(input("asked", {}, DType::kI64))}, {k});
   resolve_by(&p, "m", k, 12);
   const bool is_output = reader != Reader::kView;
-  const cast::ValueSpec part =
+  const convert::ValueSpec part =
       is_output ? output("part", {m}, DType::kI64) : activation("part", {m}, DType::kI64);
   const int32_t view = p.add_value(view_of(part, net.found));
   if (!is_output)
@@ -310,7 +310,7 @@ TEST_CASE("data-dependent: a kept value has the extents that were found, not tho
 }
 
 TEST_CASE("data-dependent: an older reader, or a file without the feature's name, is told so") {
-  cast::FileSpec file = packing_network();
+  convert::FileSpec file = packing_network();
   file.program.required_features = {"measured", "tomorrow"};
   CHECK(open_code(file) == Code::kUnsupportedFeature);
 }

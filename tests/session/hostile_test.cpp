@@ -65,13 +65,13 @@ void use(const Model& model, std::mt19937* random, Tally* tally) {
 
 TEST_CASE("hostile: damaged programs with right hashes are refused, or run to their end") {
   std::mt19937 random(20);
-  const std::pair<const char*, cast::FileSpec> specs[] = {
+  const std::pair<const char*, convert::FileSpec> specs[] = {
       {"small", small_network()},
       {"branching", branching_network()},
       {"counting", counting_network(true)},
       {"aliased outputs", in_place_ports_network()}};
   for (const auto& [name, spec] : specs) {
-    const std::vector<uint8_t> whole = cast::write_memory(spec);
+    const std::vector<uint8_t> whole = convert::write_memory(spec);
     Tally tally;
     for (int i = 0; i < 400; i++) {
       std::vector<uint8_t> bytes = whole;

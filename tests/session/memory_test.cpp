@@ -20,7 +20,7 @@ uint64_t sum(const ingot_requirements& r) {
 
 struct Shape {
   const char* name;
-  cast::FileSpec spec;
+  convert::FileSpec spec;
   std::vector<ingot_binding> bindings;
 };
 std::vector<Shape> shapes() {

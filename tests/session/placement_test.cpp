@@ -15,8 +15,8 @@ using namespace ingot::test;
 
 namespace {
 
-cast::ValueSpec weight(const std::string& name, std::vector<Dim> dims, float first) {
-  cast::ValueSpec value = constant(name, dims);
+convert::ValueSpec weight(const std::string& name, std::vector<Dim> dims, float first) {
+  convert::ValueSpec value = constant(name, dims);
   auto bytes = std::make_shared<std::vector<uint8_t>>(value.bytes.held->size());
   for (size_t i = 0; i < bytes->size() / 4; i++) {
     const float x = first + 0.25f * float(i % 13);
@@ -26,9 +26,9 @@ cast::ValueSpec weight(const std::string& name, std::vector<Dim> dims, float fir
   return value;
 }
 
-cast::SourceWeightSpec record(std::vector<std::string> path, int32_t value, const char* device,
-                              std::vector<int64_t> dims) {
-  cast::SourceWeightSpec spec;
+convert::SourceWeightSpec record(std::vector<std::string> path, int32_t value, const char* device,
+                                 std::vector<int64_t> dims) {
+  convert::SourceWeightSpec spec;
   spec.path = std::move(path);
   spec.dtype = "float32";
   spec.device = device;
@@ -39,10 +39,10 @@ cast::SourceWeightSpec record(std::vector<std::string> path, int32_t value, cons
 
 /// y = ((x + a) * b) + c, then relu: three weights of 8, 32 and 8 elements; the source knows b as
 /// part of a checkpoint's state_dict, c as changed, a not at all.
-cast::FileSpec three_weights() {
-  cast::FileSpec file;
+convert::FileSpec three_weights() {
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
+  convert::ProgramSpec& p = file.program;
   const int32_t x = p.add_value(input("x", {4, 8}));
   const int32_t a = p.add_value(weight("a", {8}, 1)), b = p.add_value(weight("b", {4, 8}, -1));
   const int32_t c = p.add_value(weight("c", {8}, 3));
@@ -61,13 +61,13 @@ cast::FileSpec three_weights() {
 
 /// Straight-line, with values in place, storages written in parts and read across them, and weights
 /// of several sizes.
-cast::FileSpec random_network(uint32_t seed) {
+convert::FileSpec random_network(uint32_t seed) {
   std::minstd_rand random(seed * 7919 + 1);
   random.discard(5);
   const auto die = [&](size_t n) { return size_t(random() >> 6) % n; };
-  cast::FileSpec file;
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
+  convert::ProgramSpec& p = file.program;
   std::vector<int32_t> pool, in_place;  // to read; of those, that may be overwritten
   int names = 0;
   const auto name = [&](const char* stem) { return stem + std::to_string(names++); };
@@ -259,9 +259,9 @@ TEST_CASE(
     "placement: where an instruction's weights were asked for apart the largest has its way, and "
     "what was not asked "
     "for follows") {
-  cast::FileSpec file;
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
+  convert::ProgramSpec& p = file.program;
   const int32_t x = p.add_value(input("x", {4, 8})), y = p.add_value(output("y", {4, 8}));
   const int32_t large = p.add_value(weight("large", {4, 8}, 1)),
                 small = p.add_value(weight("small", {8}, 2));
@@ -391,8 +391,7 @@ TEST_CASE(
 
 TEST_CASE(
     "placement: branches, loops, state, data-dependent sizes and other extents come out as on the "
-    "CPU "
-    "alone") {
+    "CPU alone") {
   SUBCASE("branches in one arena for several extents") {
     FileBytes bytes(branching_network());
     Model model = open_bytes_or_fail(bytes);
@@ -441,11 +440,11 @@ TEST_CASE(
     }
   }
   SUBCASE("state that a device writes and another reads") {
-    cast::FileSpec file;
+    convert::FileSpec file;
     file.segment_alignment = 16;
-    cast::ProgramSpec& p = file.program;
+    convert::ProgramSpec& p = file.program;
     const int32_t x = p.add_value(input("x", {4, 8}));
-    cast::ValueSpec kept = activation("s", {4, 8});
+    convert::ValueSpec kept = activation("s", {4, 8});
     kept.kind = ValueKind::kState;
     const int32_t s = p.add_value(kept), a = p.add_value(weight("a", {8}, 1)),
                   b = p.add_value(weight("b", {8}, 2));
@@ -465,9 +464,9 @@ TEST_CASE(
       CHECK(run_twice(model, with(assign(model, seed))) == expected);
   }
   SUBCASE("a loop whose body has weights") {
-    cast::FileSpec file;
+    convert::FileSpec file;
     file.segment_alignment = 16;
-    cast::ProgramSpec& p = file.program;
+    convert::ProgramSpec& p = file.program;
     const int32_t count = p.add_value(input("count", {}, DType::kI64)),
                   x = p.add_value(input("x", {4, 8}));
     const int32_t a = p.add_value(weight("a", {8}, 1)), b = p.add_value(weight("b", {8}, -2)),
@@ -499,9 +498,9 @@ TEST_CASE(
     }
   }
   SUBCASE("sizes that the data decides") {
-    cast::FileSpec file;
+    convert::FileSpec file;
     file.segment_alignment = 16;
-    cast::ProgramSpec& p = file.program;
+    convert::ProgramSpec& p = file.program;
     p.required_features = {"measured"};
     const Dim n = p.add_symbol("n", 0, 0);
     const int32_t x = p.add_value(input("x", {12})), a = p.add_value(weight("a", {12}, -2)),
@@ -539,7 +538,7 @@ TEST_CASE(
 }
 
 TEST_CASE("placement: weights mapped, copied, in place, and arenas of the caller's") {
-  const cast::FileSpec spec = three_weights();
+  const convert::FileSpec spec = three_weights();
   TemporaryFile file(spec);
   FileBytes bytes(spec);
   ingot_open_options copy = open_options(oracle_table());

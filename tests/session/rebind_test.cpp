@@ -28,10 +28,10 @@ std::vector<float> run_branching(Session& session, int64_t n, bool flag) {
 }
 
 /// y = relu(x), x [extent(N)], N from 1 to 9.
-cast::FileSpec sized_network(DimOp op, Dim other, bool times_symbol) {
-  cast::FileSpec file;
+convert::FileSpec sized_network(DimOp op, Dim other, bool times_symbol) {
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
+  convert::ProgramSpec& p = file.program;
   const Dim n = p.add_symbol("N", 1, 9);
   Dim extent = p.add_dim_expr(op, other, n);
   if (times_symbol) extent = p.add_dim_expr(DimOp::kMul, extent, n);
@@ -160,7 +160,7 @@ TEST_CASE("rebind: bounds of the session stand in for those of the file, and bin
   options.flags = 0;
   CHECK(model.session(options).error().code == INGOT_INVALID_ARGUMENT);  // bounds without the flag
 
-  cast::FileSpec open_ended = branching_network();
+  convert::FileSpec open_ended = branching_network();
   open_ended.program.symbols[0].high = 0;
   FileBytes without(open_ended);
   const Model unbounded = open_bytes_or_fail(without);

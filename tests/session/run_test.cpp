@@ -26,7 +26,7 @@ ingot_session_options with_threads(int32_t threads) {
 }  // namespace
 
 TEST_CASE("session: computes from memory, from a file, through a reader, mapped and copied") {
-  const cast::FileSpec spec = chain_network();
+  const convert::FileSpec spec = chain_network();
   FileBytes bytes(spec);
   TemporaryFile file(spec);
   const ingot_reader reader = bytes.reader();

@@ -8,10 +8,10 @@
 
 namespace ingot::test {
 
-cast::FileSpec chain_network(int64_t rows) {
-  cast::FileSpec file;
+convert::FileSpec chain_network(int64_t rows) {
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
+  convert::ProgramSpec& p = file.program;
   const int32_t x = p.add_value(input("x", {rows, 8}));
   const int32_t bias = p.add_value(constant("bias", {8}));
   const int32_t a = p.add_value(activation("a", {rows, 8}));
@@ -30,12 +30,12 @@ cast::FileSpec chain_network(int64_t rows) {
   return file;
 }
 
-cast::FileSpec counting_network(bool with_init) {
-  cast::FileSpec file;
+convert::FileSpec counting_network(bool with_init) {
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
+  convert::ProgramSpec& p = file.program;
   const int32_t x = p.add_value(input("x", {2, 4}));
-  cast::ValueSpec state = activation("s", {2, 4});
+  convert::ValueSpec state = activation("s", {2, 4});
   state.kind = ValueKind::kState;
   const int32_t s = p.add_value(state);
   const int32_t y = p.add_value(output("y", {2, 4}));
@@ -61,9 +61,9 @@ std::vector<float> stored_weights() {
   return numbers;
 }
 
-cast::FileSpec stored_network(DType dtype, bool apart) {
-  cast::FileSpec file;
-  cast::ProgramSpec& p = file.program;
+convert::FileSpec stored_network(DType dtype, bool apart) {
+  convert::FileSpec file;
+  convert::ProgramSpec& p = file.program;
   const auto held = [](const float* from, size_t count) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(from);
     return std::make_shared<const std::vector<uint8_t>>(bytes, bytes + count * 4);
@@ -88,10 +88,10 @@ cast::FileSpec stored_network(DType dtype, bool apart) {
   return file;
 }
 
-cast::FileSpec lookup_network() {
-  cast::FileSpec file;
+convert::FileSpec lookup_network() {
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
+  convert::ProgramSpec& p = file.program;
   const int32_t table = p.add_value(input("table", {4, 8}));
   const int32_t indices = p.add_value(input("indices", {3}, DType::kI64));
   const int32_t y = p.add_value(output("y", {3, 8}));
@@ -100,10 +100,10 @@ cast::FileSpec lookup_network() {
   return file;
 }
 
-cast::FileSpec in_place_ports_network() {
-  cast::FileSpec file;
+convert::FileSpec in_place_ports_network() {
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
+  convert::ProgramSpec& p = file.program;
   const int32_t x = p.add_value(input("x", {2, 8}));
   const int32_t a = p.add_value(activation("a", {2, 8}));
   const int32_t y = p.add_value(in_place_of(output("y", {2, 8}), a));
@@ -114,12 +114,12 @@ cast::FileSpec in_place_ports_network() {
   return file;
 }
 
-TemporaryFile::TemporaryFile(const cast::FileSpec& spec) {
+TemporaryFile::TemporaryFile(const convert::FileSpec& spec) {
   static int count = 0;
   path_ = (std::filesystem::temp_directory_path() /
            ("ingot_test_" + std::to_string(getpid()) + "_" + std::to_string(count++)))
               .string();
-  const std::vector<uint8_t> bytes = cast::write_memory(spec);
+  const std::vector<uint8_t> bytes = convert::write_memory(spec);
   std::ofstream(path_, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
 }

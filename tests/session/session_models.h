@@ -15,17 +15,17 @@
 namespace ingot::test {
 
 /// x [n, 8] -> relu -> neg -> add with x -> y: static, an intermediate overwritten in place.
-cast::FileSpec chain_network(int64_t rows = 4);
+convert::FileSpec chain_network(int64_t rows = 4);
 /// y = x + s, then s = y; s starts at a constant, or at zero.
-cast::FileSpec counting_network(bool with_init);
+convert::FileSpec counting_network(bool with_init);
 /// y = data[indices], data 4 x 8.
-cast::FileSpec lookup_network();
+convert::FileSpec lookup_network();
 /// x -> relu -> neg in place over it -> y; and a second output that views y as another shape.
-cast::FileSpec in_place_ports_network();
+convert::FileSpec in_place_ports_network();
 
 /// y = x * w + v + b: w [3, 40] and v [40] are stored as `dtype`, b [40] as f32; `apart`: in a
 /// weight part of its own.
-cast::FileSpec stored_network(DType dtype, bool apart);
+convert::FileSpec stored_network(DType dtype, bool apart);
 constexpr uint64_t kWidenedBytes = 512 + 160, kPlainBytes = 160;
 /// What the kernels see of w and v, by plain arithmetic.
 std::vector<float> stored_weights();
@@ -37,8 +37,8 @@ inline const ingot_kernel_table* oracle_table() {
 /// Bytes of a file at a 64-byte aligned address.
 class FileBytes {
  public:
-  explicit FileBytes(const cast::FileSpec& spec) {
-    const std::vector<uint8_t> bytes = cast::write_memory(spec);
+  explicit FileBytes(const convert::FileSpec& spec) {
+    const std::vector<uint8_t> bytes = convert::write_memory(spec);
     size_ = bytes.size();
     storage_.resize(size_ + 64);
     data_ = storage_.data() + (64 - reinterpret_cast<uintptr_t>(storage_.data()) % 64) % 64;
@@ -63,7 +63,7 @@ class FileBytes {
 /// A file written to disk for the test's life.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const cast::FileSpec& spec);
+  explicit TemporaryFile(const convert::FileSpec& spec);
   ~TemporaryFile();
   const char* path() const { return path_.c_str(); }
 

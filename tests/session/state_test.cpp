@@ -16,12 +16,12 @@ using namespace ingot::test;
 namespace {
 
 /// y = x + s, s = y, with `rows` rows of 8.
-cast::FileSpec adding_network(int64_t rows, const char* name = "s", DType dtype = DType::kF32) {
-  cast::FileSpec file;
+convert::FileSpec adding_network(int64_t rows, const char* name = "s", DType dtype = DType::kF32) {
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
+  convert::ProgramSpec& p = file.program;
   const auto value = [&](const char* text, ValueKind kind) {
-    cast::ValueSpec v;
+    convert::ValueSpec v;
     v.name = text;
     v.kind = kind;
     v.dtype = dtype;
@@ -46,7 +46,7 @@ struct Running {
   FileBytes bytes;
   Model model;
   Session session;
-  explicit Running(const cast::FileSpec& spec, ingot_session_options options = session_options())
+  explicit Running(const convert::FileSpec& spec, ingot_session_options options = session_options())
       : bytes(spec) {
     model = open_bytes_or_fail(bytes);
     options.threads = 1;
@@ -159,7 +159,7 @@ TEST_CASE("state: what does not belong is refused by name, and the session goes 
   Running r(adding_network(4));
   r.step(1);
   const std::vector<uint8_t> saved = *r.session.save_state();
-  const auto other_model = [&](const cast::FileSpec& spec) {
+  const auto other_model = [&](const convert::FileSpec& spec) {
     Running other(spec);
     other.step(1);
     return *other.session.save_state();

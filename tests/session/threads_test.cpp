@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "ingot/cpu.h"
-#include "tests/cast/core_graph.h"
+#include "tests/convert/core_graph.h"
 #include "tests/session/session_models.h"
 #include "tools/compile/convert/convert.h"
 
@@ -24,16 +24,16 @@ constexpr int kCallers = 4;
 
 /// Convolutions of several methods with a residual: steps that are shared, barriers within them,
 /// scratch of each member.
-cast::FileSpec small_network() {
-  cast::CoreGraph g;
+convert::FileSpec small_network() {
+  convert::CoreGraph g;
   const graph::ValueId x = g.input("x", {1, 14, 14, 16});
   const graph::ValueId a = g.conv(x, 16, 3);
   const graph::ValueId b = g.conv(a, 32, 1);
   const graph::ValueId c = g.conv(b, 32, 3, 1, "relu", -1, "depthwise");
   g.output(g.conv(c, 16, 1, 1, "none", a));
-  cast::ConvertOptions options;
-  options.winograd = cast::WinogradMode::kAuto;
-  return cast::convert_model(std::move(g.model), options).file;
+  convert::ConvertOptions options;
+  options.winograd = convert::WinogradMode::kAuto;
+  return convert::convert_model(std::move(g.model), options).file;
 }
 
 /// The model on the best kernels here, a golden made by one thread, and a check of any session

@@ -112,7 +112,7 @@ TEST_CASE(
 }
 
 TEST_CASE("widened: rebinding finds the weights where they are") {
-  cast::FileSpec spec = stored_network(DType::kF16, true);
+  convert::FileSpec spec = stored_network(DType::kF16, true);
   const Dim rows = spec.program.add_symbol("N", 1, 8);
   for (const size_t value : {0, 4, 5}) spec.program.values[value].dims[0] = rows;
   spec.program.values[1].dims = {40};
@@ -173,7 +173,7 @@ TEST_CASE(
 }
 
 TEST_CASE("widened: infinities, NaNs and subnormals arrive as they are") {
-  cast::FileSpec spec = stored_network(DType::kF16, false);
+  convert::FileSpec spec = stored_network(DType::kF16, false);
   std::vector<float> numbers(120, 0.0f);
   numbers[0] = std::numeric_limits<float>::infinity();
   numbers[1] = -numbers[0];

@@ -34,12 +34,12 @@ def ingot(*arguments):
 
 
 def convert_and_check(name, source, golden, work, *options):
-    cast = work / (name + ".ingot")
-    done = ingot("convert", source, "-o", cast, *options)
+    converted = work / (name + ".ingot")
+    done = ingot("convert", source, "-o", converted, *options)
     if done.returncode == 0:
-        done = ingot("check", cast, "--golden", golden)
+        done = ingot("check", converted, "--golden", golden)
     expect(name, done.returncode == 0, (done.stdout + done.stderr).strip())
-    return cast
+    return converted
 
 
 def refused(name, source, code, work, *parts):
@@ -198,8 +198,8 @@ def hostile(work):
 
 
 def dynamic(work):
-    cast = convert_and_check("dynamic", DATA / "dynamic.pt2", DATA / "dynamic.npz", work)
-    report = json.loads(ingot("inspect", cast, "--json").stdout)
+    converted = convert_and_check("dynamic", DATA / "dynamic.pt2", DATA / "dynamic.npz", work)
+    report = json.loads(ingot("inspect", converted, "--json").stdout)
     expect(
         "dynamic: two free dimensions", report["inputs"][0]["dims"].count(-1) == 2, report["inputs"]
     )
@@ -294,14 +294,14 @@ def main():
         expect(
             "inspect",
             report["kind"] == "pt2"
-            and report["castable"]
+            and report["convertible"]
             and report["producer"].startswith("torch 2"),
             report,
         )
         report = json.loads(ingot("inspect", DATA / "refuse_unknown.pt2", "--json").stdout)
         expect(
             "inspect what is refused",
-            not report["castable"]
+            not report["convertible"]
             and len(report["obstacles"]) >= 2
             and report["inputs"][0]["dims"] == [4, 4],
             report,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Casts networks that export_networks.py wrote and compares them with what eager torch computed.
+"""Converts networks that export_networks.py wrote and compares them with what eager torch computed.
 
   run_networks.py --ingot PATH --work DIR [--format pt2|decomposed|torchscript] [--only NAME ...]
 
@@ -38,7 +38,7 @@ def main():
         subprocess.run(exporter + ["--out", str(folder), "--format", a.format, "--only", *missing])
     passed = failed = 0
     for name in names:
-        source, golden, cast = (
+        source, golden, converted = (
             folder / (name + ending),
             folder / f"{name}.npz",
             folder / f"{name}.ingot",
@@ -46,12 +46,12 @@ def main():
         if not source.exists() or not golden.exists():
             continue  # said with [skip] when it was not exported
         convert = subprocess.run(
-            [a.ingot, "convert", str(source), "-o", str(cast)], capture_output=True, text=True
+            [a.ingot, "convert", str(source), "-o", str(converted)], capture_output=True, text=True
         )
         check = convert
         if convert.returncode == 0:
             check = subprocess.run(
-                [a.ingot, "check", str(cast), "--golden", str(golden)],
+                [a.ingot, "check", str(converted), "--golden", str(golden)],
                 capture_output=True,
                 text=True,
             )
@@ -61,7 +61,7 @@ def main():
             f"{'ok    ' if good else '[fail]'} {name}: {said.splitlines()[0] if good and said else said}",
             flush=True,
         )
-        cast.unlink(missing_ok=True)
+        converted.unlink(missing_ok=True)
         passed += good
         failed += not good
     print(f"networks: {passed} passed, {failed} failed")

@@ -1,5 +1,5 @@
-// Programs followed at cast time: what is known is computed, what is not becomes the graph, and
-// nothing runs without end.
+// Programs followed during conversion: what is known is computed, what is not becomes the graph,
+// and nothing runs without end.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -199,7 +199,7 @@ TEST_CASE("nothing runs without end") {
     Program p("", body, more);
     try {
       (void)p.run();
-    } catch (const graph::CastError& error) {
+    } catch (const graph::ConversionError& error) {
       return error.exit_code;
     }
     return 0;
@@ -217,7 +217,7 @@ TEST_CASE("programs that contradict themselves are corrupt") {
     Program p("x: Tensor", body);
     try {
       (void)p.run({p.input("x", {Dim(2)})});
-    } catch (const graph::CastError& error) {
+    } catch (const graph::ConversionError& error) {
       CHECK(error.exit_code == 2);
       CHECK(error.message.rfind("net.pt: code/__torch__.py:", 0) == 0);
       return error.message;

@@ -14,7 +14,7 @@ namespace {
 std::string refusal(const std::string& source) {
   try {
     (void)parse_file(source, "net.pt: code/a.py");
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     CHECK(error.message.rfind("net.pt: code/a.py:", 0) == 0);
     return error.message;
   }

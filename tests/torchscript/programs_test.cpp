@@ -20,20 +20,20 @@ struct Case {
   std::vector<std::string> shapes, arguments, types;
 };
 
-cast::ConvertOptions options_of(const Case& c) {
-  cast::ConvertOptions options;
+convert::ConvertOptions options_of(const Case& c) {
+  convert::ConvertOptions options;
   options.input_shapes = c.shapes;
   options.arguments = c.arguments;
   options.input_types = c.types;
   return options;
 }
 
-/// Casts, runs and compares; "" when all is well.
+/// Converts, runs and compares; "" when all is well.
 std::string run(const Case& c, const check::Golden* given = nullptr) {
   try {
-    const cast::ConversionResult made = cast::convert_source(c.path, options_of(c));
+    const convert::ConversionResult made = convert::convert_source(c.path, options_of(c));
     const host::TemporaryPath file(".ingot");
-    cast::write_file(made.file, file.path());
+    convert::write_file(made.file, file.path());
     cli::Engine engine(file.path());
     check::Golden golden =
         given ? *given : check::read_golden(c.golden, engine.input_names(), engine.output_names());
@@ -42,7 +42,7 @@ std::string run(const Case& c, const check::Golden* given = nullptr) {
     for (const cli::CheckedValue& v : result.values)
       if (!v.comparison.passed) return summary(v.comparison, v.dims);
     return result.values.empty() ? "nothing was compared" : "";
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     std::string all = error.message;
     for (const graph::Unsupported& u : error.unsupported)
       all += "\n  " + u.op + " '" + u.node + "' " + u.attribute + ": " + u.why;
@@ -61,10 +61,10 @@ Case committed(const std::string& name, std::vector<std::string> shapes,
           std::move(types)};
 }
 
-graph::CastError refusal(const Case& c) {
+graph::ConversionError refusal(const Case& c) {
   try {
-    (void)cast::convert_source(c.path, options_of(c));
-  } catch (const graph::CastError& error) {
+    (void)convert::convert_source(c.path, options_of(c));
+  } catch (const graph::ConversionError& error) {
     return error;
   }
   return {0, "", {}};
@@ -72,7 +72,7 @@ graph::CastError refusal(const Case& c) {
 
 std::string notes_of(const Case& c) {
   std::string all;
-  for (const std::string& note : cast::convert_source(c.path, options_of(c)).report.notes)
+  for (const std::string& note : convert::convert_source(c.path, options_of(c)).report.notes)
     all += note + "\n";
   return all;
 }
@@ -149,7 +149,7 @@ TEST_CASE("what is missing or does not fit is one line that says the flag") {
       refusal(committed("control", {"x=3x4"}, {"rounds=1", "flip=True"})).message.find("raises") !=
       std::string::npos);
   CHECK(refusal(committed("in_place", {"x=3x5"})).exit_code == 2);
-  const graph::CastError mask = refusal(committed("dropped", {"x=2x3"}));
+  const graph::ConversionError mask = refusal(committed("dropped", {"x=2x3"}));
   CHECK(mask.exit_code == 4);
   CHECK(mask.message.find("mask of a dropout") != std::string::npos);
 }
@@ -187,12 +187,12 @@ TEST_CASE("samples of the shared corpus") {
     CHECK(run({path, "", {shape}, row.arguments, {}}, &golden) == "");
   }
   // Weights are read, programs refused by name.
-  const graph::CastError quantised =
+  const graph::ConversionError quantised =
       refusal({(folder / "mlp_dynquant_traced.pt").string(), "", {"x=3x8"}, {}, {}});
   CHECK(quantised.exit_code == 4);
   REQUIRE(!quantised.unsupported.empty());
   CHECK(quantised.unsupported[0].op == "quantized::linear_dynamic");
-  CHECK_THROWS_WITH_AS((void)cast::convert_source((folder / "cnn_lite.ptl").string(), {}),
+  CHECK_THROWS_WITH_AS((void)convert::convert_source((folder / "cnn_lite.ptl").string(), {}),
                        doctest::Contains("PyTorch Mobile"), host::Failure);
 }
 

@@ -39,7 +39,7 @@ struct Job {
   std::string name;
   const ingot_kernel_table* kernels = nullptr;
   const char* path = nullptr;
-  const cast::FileSpec* spec = nullptr;
+  const convert::FileSpec* spec = nullptr;
   int threads = 1;
   Sabotage sabotage = Sabotage::kNone;
   std::vector<std::pair<std::string, int64_t>> dims;
@@ -185,10 +185,10 @@ bool holds(const Job& job) {
 }
 
 /// y [n] = the elements of x that are not zero, n data-dependent.
-cast::FileSpec data_dependent_network() {
-  cast::FileSpec file;
+convert::FileSpec data_dependent_network() {
+  convert::FileSpec file;
   file.segment_alignment = 16;
-  cast::ProgramSpec& p = file.program;
+  convert::ProgramSpec& p = file.program;
   p.required_features = {"measured"};
   const Dim n = p.add_symbol("n", 0, 0);
   const int32_t x = p.add_value(input("x", {12}));
@@ -204,7 +204,7 @@ cast::FileSpec data_dependent_network() {
   return file;
 }
 
-using Networks = std::vector<std::pair<std::string, cast::FileSpec>>;
+using Networks = std::vector<std::pair<std::string, convert::FileSpec>>;
 
 Job job_of(const Networks& networks, size_t i, const char* more, int threads, const char* device) {
   Job job;

@@ -1,5 +1,5 @@
-"""Real networks, cast and asked for their weights: what comes back has the source's bits, the rest
-is named; with --keep-weights all of it comes back. Skipped, and counted, where the models are
+"""Real networks converted and asked for their weights: what comes back has the source's bits; the
+rest is named; with --keep-weights all of it comes back. Skipped, and counted, where the models are
 absent.
   corpus_test.py INGOT SOURCE_DIR"""
 

@@ -1,4 +1,4 @@
-// Networks made here, cast, and their weights asked back: permuted, transposed, fused, padded,
+// Networks made here, converted, and their weights asked back: permuted, transposed, fused, padded,
 // widened ones bit by bit, changed ones by name.
 #include <doctest/doctest.h>
 
@@ -31,14 +31,14 @@ std::vector<float> numbers(int64_t count, uint32_t seed) {
   return out;
 }
 
-struct Cast {
+struct Converted {
   host::TemporaryPath source{".onnx"}, file{".ingot"};
-  cast::ConversionReport report;
+  convert::ConversionReport report;
   Checkpoint before, after;
-  explicit Cast(const OnnxGraph& graph, cast::ConvertOptions options = {}) {
+  explicit Converted(const OnnxGraph& graph, convert::ConvertOptions options = {}) {
     write_file(source.path(), graph.bytes());
-    cast::ConversionResult result = cast::convert_source(source.path(), options);
-    cast::write_file(result.file, file.path());
+    convert::ConversionResult result = convert::convert_source(source.path(), options);
+    convert::write_file(result.file, file.path());
     report = result.report;
     before = weights::read_weights(options.weights.checkpoint.empty() ? source.path()
                                                                       : options.weights.checkpoint);
@@ -106,16 +106,16 @@ TEST_CASE("both half-size floats come back from float32, NaNs included") {
 }
 
 TEST_CASE("images: channels last, depthwise rows, a product behind a flattened image") {
-  cast::ConvertOptions options;
-  options.winograd = cast::WinogradMode::kOff;
-  const Cast cast(image_net(), options);
+  convert::ConvertOptions options;
+  options.winograd = convert::WinogradMode::kOff;
+  const Converted converted(image_net(), options);
   for (const char* name :
        {"first", "first_bias", "depth", "depth_bias", "point", "point_bias", "fc", "fc_bias"}) {
     CAPTURE(name);
-    CHECK(cast.same(name));
+    CHECK(converted.same(name));
   }
-  CHECK(cast.after.notes.empty());
-  CHECK(cast.after.tensors.size() == cast.before.tensors.size());
+  CHECK(converted.after.notes.empty());
+  CHECK(converted.after.tensors.size() == converted.before.tensors.size());
 }
 
 TEST_CASE("what conversion changes is named, and kept when asked") {
@@ -128,16 +128,16 @@ TEST_CASE("what conversion changes is named, and kept when asked") {
   g.node("Conv", {"x", "w"}, {"a"})
       .node("BatchNormalization", {"a", "scale", "shift", "mean", "variance"}, {"y"})
       .output("y");
-  const Cast folded(g);
+  const Converted folded(g);
   CHECK(folded.lists("w"));
   CHECK(find(folded.after, "w") == nullptr);
   REQUIRE(folded.after.notes.size() == 1);
   CHECK(folded.after.notes[0].find("'w' (no constant has its numbers") != std::string::npos);
   // small: kept in any case
   for (const char* name : {"scale", "shift", "mean", "variance"}) CHECK(folded.same(name));
-  cast::ConvertOptions options;
+  convert::ConvertOptions options;
   options.keep_weights = true;
-  const Cast kept(g, options);
+  const Converted kept(g, options);
   CHECK(kept.same("w"));
   CHECK(kept.after.notes.empty());
 }
@@ -152,8 +152,8 @@ TEST_CASE("gates of a recurrent cell, padded to panels") {
          {attribute("hidden_size", int64_t{10}),
           attribute("direction", std::string("bidirectional"))});
   g.output("y");
-  const Cast cast(g);
-  for (const char* name : {"w", "r", "b"}) CHECK(cast.same(name));
+  const Converted converted(g);
+  for (const char* name : {"w", "r", "b"}) CHECK(converted.same(name));
 }
 
 TEST_CASE("one product for three, the checkpoint's names and half precision") {
@@ -187,20 +187,20 @@ TEST_CASE("one product for three, the checkpoint's names and half precision") {
   }
   const host::TemporaryPath file(".safetensors");
   checkpoint::write_safetensors(file.path(), named, {{"epoch", "7"}});
-  cast::ConvertOptions options;
+  convert::ConvertOptions options;
   options.weights.checkpoint = file.path();
-  const Cast cast(g, options);
+  const Converted converted(g, options);
   for (const char* name : names) {
     CAPTURE(name);
-    CHECK(cast.same(name));
+    CHECK(converted.same(name));
   }
-  CHECK(cast.after.tensors.size() == 4);
-  const auto epoch =
-      std::find_if(cast.after.facts.begin(), cast.after.facts.end(), [](const checkpoint::Fact& f) {
+  CHECK(converted.after.tensors.size() == 4);
+  const auto epoch = std::find_if(
+      converted.after.facts.begin(), converted.after.facts.end(), [](const checkpoint::Fact& f) {
         return f.path[0] == "checkpoint.__metadata__/epoch" &&
                std::get<std::string>(f.value) == "7";
       });
-  CHECK(epoch != cast.after.facts.end());
+  CHECK(epoch != converted.after.facts.end());
 }
 
 namespace {
@@ -245,13 +245,13 @@ TEST_CASE(
   }
   g.node("Add", {"q", "k"}, {"s"}).node("Mul", {"s", "v"}, {"y"}).output("y");
   const host::TemporaryPath file(".safetensors");
-  cast::ConvertOptions options;
+  convert::ConvertOptions options;
   options.weights.checkpoint = file.path();
   options.storage.dtype = DType::kF16;
   options.storage.chosen = true;
 
   write_halves(file.path(), checkpoint::ElementType::kF16);
-  const Cast halves(g, options);
+  const Converted halves(g, options);
   for (const char* name : {"q.weight", "k.weight", "v.weight"}) {
     CAPTURE(name);
     CHECK(halves.same(name));
@@ -262,7 +262,7 @@ TEST_CASE(
   CHECK(says(halves.report.notes, "NaN or infinite"));
 
   write_halves(file.path(), checkpoint::ElementType::kF32);
-  const Cast mixed(g, options);
+  const Converted mixed(g, options);
   CHECK(mixed.same("q.weight"));
   CHECK(mixed.same("k.weight"));
   CHECK(find(mixed.after, "v.weight") == nullptr);
@@ -270,22 +270,22 @@ TEST_CASE(
   CHECK(says(mixed.after.notes, "'v.weight' (stored as f16, which rounds its numbers)"));
   CHECK(says(mixed.report.hints, "the source has 1 float32, 2 float16"));
   options.keep_weights = true;
-  const Cast kept(g, options);
+  const Converted kept(g, options);
   for (const char* name : {"q.weight", "k.weight", "v.weight"}) CHECK(kept.same(name));
   options.keep_weights = false;
   options.storage.keep_fp32 = {"v.*"};  // of the source: the constant is one product of all three
-  const Cast by_name(g, options);
+  const Converted by_name(g, options);
   CHECK(by_name.report.storage.kept == 1);
   CHECK(by_name.same("v.weight"));
 
   write_halves(file.path(), checkpoint::ElementType::kBf16);
   options.storage = {};
-  const Cast plain(g, options);
+  const Converted plain(g, options);
   for (const char* name : {"q.weight", "k.weight", "v.weight"}) CHECK(plain.same(name));
   CHECK(
       says(plain.report.hints, "2 float16, 1 bfloat16; all are computed in f32 and stored as f32"));
   options.storage.dtype = DType::kBF16;
-  const Cast rounded(g, options);
+  const Converted rounded(g, options);
   CHECK(rounded.same("v.weight"));
   CHECK(find(rounded.after, "k.weight") == nullptr);
 }
@@ -298,18 +298,18 @@ TEST_CASE("records that lie are refused") {
       .node("MatMul", {"x", "w"}, {"y"})
       .output("y");
   write_file(source.path(), g.bytes());
-  const cast::ConversionResult whole = cast::convert_source(source.path(), {});
+  const convert::ConversionResult whole = convert::convert_source(source.path(), {});
   REQUIRE(whole.file.metadata.weights.size() == 1);
   const auto reading = [&](auto change) {
-    cast::FileSpec spec = whole.file;
+    convert::FileSpec spec = whole.file;
     change(spec.metadata.weights[0]);
-    cast::write_file(spec, file.path());
+    convert::write_file(spec, file.path());
     return exit_of([&] {
       for (const Tensor& t : weights::read_weights(file.path()).tensors)
         (void)checkpoint::tensor_bytes(t);
     });
   };
-  using Record = cast::SourceWeightSpec;
+  using Record = convert::SourceWeightSpec;
   CHECK(reading([](Record&) {}) == host::Exit::kOk);
   CHECK(reading([](Record& r) { r.value = 99; }) == host::Exit::kCorrupt);
   CHECK(reading([](Record& r) { r.value = 0; }) == host::Exit::kCorrupt);  // the input

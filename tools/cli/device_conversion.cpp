@@ -18,7 +18,8 @@ namespace {
 
 }  // namespace
 
-ConvertedFile::ConvertedFile(const std::string& path, const cast::ConvertOptions&) : path_(path) {
+ConvertedFile::ConvertedFile(const std::string& path, const convert::ConvertOptions&)
+    : path_(path) {
   if (const host::FileKind kind = host::file_kind(path); kind != host::FileKind::kIngot)
     refuse(path, kind);
 }

@@ -35,7 +35,7 @@ int complain(Exit exit, const std::string& message) {
 }
 
 /// What stands in the way of conversion, whole, under the line that sums it up.
-void list_unsupported(const graph::CastError& error) {
+void list_unsupported(const graph::ConversionError& error) {
   for (const graph::Unsupported& u : error.unsupported) {
     // said already
     if (error.unsupported.size() == 1 && error.message.find(u.why) != std::string::npos) continue;
@@ -243,7 +243,7 @@ int main(int argc, char** argv) {
     return cli::parse_and_act(argc, pointers.data());
   } catch (const host::Failure& failure) {
     return cli::complain(failure.exit(), failure.message());
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     const int exit = cli::complain(host::Exit(error.exit_code), error.message);
     cli::list_unsupported(error);
     return exit;

@@ -1,4 +1,4 @@
-// tools/graph/dim.h - a dimension while casting: a number, or an expression over named symbols,
+// tools/graph/dim.h - a dimension during conversion: a number, or an expression over named symbols,
 // kept in normal form.
 #pragma once
 #include <cstdint>

@@ -105,8 +105,8 @@ ValueId Model::add_constant(const std::string& value_name, Constant constant) {
   return id;
 }
 
-void throw_cast_error(int exit_code, const std::string& message) {
-  throw CastError{exit_code, message, {}};
+void fail_conversion(int exit_code, const std::string& message) {
+  throw ConversionError{exit_code, message, {}};
 }
 
 }  // namespace ingot::graph

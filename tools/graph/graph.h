@@ -109,7 +109,7 @@ struct Model {
   std::string source_format, source_producer;
   // elements that folding may still make, so that a small file stays a small model
   int64_t fold_budget = int64_t(1) << 24;
-  // reported: "BatchNormalization was saved in training mode; cast in inference form"
+  // reported: "BatchNormalization was saved in training mode; converted in inference form"
   std::vector<std::string> notes;
 
   ValueId add_value(const std::string& name, DType dtype = DType::kInvalid);
@@ -119,19 +119,19 @@ struct Model {
   }
 };
 
-/// Everything that stands in the way of casting, not only the first: gathered, then reported whole
-/// with exit code 4.
+/// Everything that stands in the way of conversion, not only the first: gathered, then reported
+/// whole with exit code 4.
 struct Unsupported {
   std::string op, attribute, node, output, why, hint;
 };
 
 /// An error of the source or the caller, with the exit code of design 8 (2 corrupt, 3 unsafe, 4
 /// unsupported, 5 mismatch, 7 unavailable).
-struct CastError {
+struct ConversionError {
   int exit_code = 2;
   std::string message;  // where: what is wrong, expected and found; what to do
   std::vector<Unsupported> unsupported;
 };
-[[noreturn]] void throw_cast_error(int exit_code, const std::string& message);
+[[noreturn]] void fail_conversion(int exit_code, const std::string& message);
 
 }  // namespace ingot::graph

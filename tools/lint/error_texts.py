@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 THROWS = re.compile(
-    r"\b(?:fail|fail_with|Failure|throw_cast_error|complain|refuse|refused|damaged|unsafe)\s*\("
+    r"\b(?:fail|fail_with|Failure|fail_conversion|complain|refuse|refused|damaged|unsafe)\s*\("
 )
 WORDS = (
     (

@@ -42,9 +42,15 @@ FORBIDDEN = [
     (r"--picture\b", "--image", ("tools/cli/main.cpp", "tests/cli/image_test.cpp")),
     (r"\b(said|says?|saying|counted) aloud\b", "reported, counted", ()),
     (r"\bcast files?\b", "converted file", ()),
+    (
+        r"\bcast::|namespace (ingot::)?cast\b|\bCastError\b|\bthrow_cast_error\b|\btests/cast\b"
+        r"|\b(while|is|are|be) cast(ing)?\b|\bcastable\b",
+        "convert, ConversionError; a cast is a change of data type",
+        (),
+    ),
     (r"\bProved by\b", "Tested by", ()),
     (
-        r"\bmeasured(/|\.h|_test|_by| (symbol|extent|dim))|\b(is|reads|prove|bind|read|show)_measured\b"
+        r"\bmeasured(/|\.h|_test|_by| (symbol|extent|dim))|\b(is|reads|bind|read|show)_measured\b"
         r"|\bMeasure(Hook|dSymbol)\b|\"Measure\"",
         "data_dependent, resolve",
         (),

@@ -86,8 +86,8 @@ class Engine {
   std::string default_device(const SessionSettings& settings) const;
 
   void create_session(const SessionSettings& settings);
-  /// With which dimensions, and cast in which precision, a session would need no more than `bytes`
-  /// of a device, in words.
+  /// With which dimensions, and converted in which precision, a session would need no more than
+  /// `bytes` of a device, in words.
   std::string what_would_fit(const SessionSettings& settings, uint64_t bytes) const;
   /// Whether the bindings make a sound program and plan; allocates no session.
   bool can_create(const SessionSettings& settings) const;

@@ -39,9 +39,9 @@ class Loader:
 
     def load(self, cell, words, golden, name):
         """Flags that were needed ("" for none) and what went wrong."""
-        cast, flags = self.work / (name + ".ingot"), []
+        converted, flags = self.work / (name + ".ingot"), []
         while True:
-            convert = run(self.ingot, "convert", *words, *flags, "-o", cast)
+            convert = run(self.ingot, "convert", *words, *flags, "-o", converted)
             if convert.returncode == 0:
                 break
             named = [
@@ -57,7 +57,7 @@ class Loader:
             check = run(
                 self.ingot,
                 "check",
-                cast,
+                converted,
                 "--golden",
                 self.files / golden,
                 "--device",
@@ -67,14 +67,14 @@ class Loader:
             if check.returncode or not json.loads(check.stdout)["passed"]:
                 wrong.append(f"{name} on {device}: {(check.stderr or check.stdout).strip()[:300]}")
         if "--keep-weights" in words:
-            wrong += self.round_trip(self.files / cell["file"], cast, name)
-        cast.unlink()
+            wrong += self.round_trip(self.files / cell["file"], converted, name)
+        converted.unlink()
         return " ".join(flags), wrong
 
-    def round_trip(self, file, cast, name):
+    def round_trip(self, file, converted, name):
         """Every weight of the network as the checkpoint has it, and nothing else."""
         given = self.work / (name + ".safetensors")
-        extract = run(self.ingot, "extract", cast, "-o", given)
+        extract = run(self.ingot, "extract", converted, "-o", given)
         if extract.returncode:
             return [f"{name}: extract: {extract.stderr.strip()}"]
         facts = lambda path: {

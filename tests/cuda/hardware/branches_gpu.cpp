@@ -48,7 +48,7 @@ struct Case {
 };
 
 /// Both ways beside the CPU; a case that the CPU refuses is refused by name.
-void compare(const char* network, cast::FileSpec spec, const std::vector<Case>& cases) {
+void compare(const char* network, convert::FileSpec spec, const std::vector<Case>& cases) {
   FileBytes bytes(spec);
   Model model =
       open_bytes_or_fail(bytes, reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar")));

@@ -282,8 +282,12 @@ def by_the_program(path, kind, inputs):
 
 def judge(program, folder, kind, ingot):
     """Verdict, text and the largest difference of one format."""
-    source, cast, out = folder / ENDINGS[kind], folder / f"{kind}.ingot", folder / f"{kind}.npz"
-    convert = [ingot, "convert", str(source), "-o", str(cast)]
+    source, converted, out = (
+        folder / ENDINGS[kind],
+        folder / f"{kind}.ingot",
+        folder / f"{kind}.npz",
+    )
+    convert = [ingot, "convert", str(source), "-o", str(converted)]
     inputs = np.load(folder / "in.npz")
     if kind == "script":
         for name in inputs.files:
@@ -300,7 +304,7 @@ def judge(program, folder, kind, ingot):
         [
             ingot,
             "run",
-            str(cast),
+            str(converted),
             "--inputs",
             str(folder / "in.npz"),
             "--outputs",
@@ -309,7 +313,7 @@ def judge(program, folder, kind, ingot):
             "1",
         ]
     )
-    cast.unlink(missing_ok=True)
+    converted.unlink(missing_ok=True)
     if verdict:
         return verdict, text, None
     wanted, got = np.load(folder / "golden.npz"), np.load(out)

@@ -49,10 +49,10 @@ int check_file(const CheckArguments& a) {
   settings.rtol = parse_tolerance("--rtol", a.rtol);
   settings.atol = parse_tolerance("--atol", a.atol);
   const OpenSettings open = a.session.open_settings();
-  cast::ConvertOptions cast;
+  convert::ConvertOptions options;
   for (const host::Array& input : check::read_golden(a.golden, {}, {}, false).inputs)
-    cast.expected_inputs[input.name] = input.dims;
-  const ConvertedFile file(a.file, cast);
+    options.expected_inputs[input.name] = input.dims;
+  const ConvertedFile file(a.file, options);
   Engine engine(file.path(), open);
   const check::Golden golden =
       check::read_golden(a.golden, engine.input_names(), engine.output_names());

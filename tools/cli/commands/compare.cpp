@@ -20,16 +20,16 @@ struct CompareArguments {
   bool json = false;
 };
 
-cast::ConvertOptions options_of(const CompareArguments& a) {
-  cast::ConvertOptions options;
+convert::ConvertOptions options_of(const CompareArguments& a) {
+  convert::ConvertOptions options;
   std::string targets;
   for (const std::string& text : a.targets) targets += (targets.empty() ? "" : ",") + text;
-  if (!targets.empty()) cast::set_targets(options, targets);
-  cast::set_winograd(options, a.winograd);
-  for (const std::string& text : a.layouts) cast::add_io_layout(options, text);
-  for (const std::string& text : a.images) cast::add_image_input(options.images, text);
-  for (const std::string& text : a.states) cast::add_state(options, text);
-  for (const std::string& text : a.inits) cast::set_state_init(options, text);
+  if (!targets.empty()) convert::set_targets(options, targets);
+  convert::set_winograd(options, a.winograd);
+  for (const std::string& text : a.layouts) convert::add_io_layout(options, text);
+  for (const std::string& text : a.images) convert::add_image_input(options.images, text);
+  for (const std::string& text : a.states) convert::add_state(options, text);
+  for (const std::string& text : a.inits) convert::set_state_init(options, text);
   options.input_shapes = a.shapes;
   return options;
 }

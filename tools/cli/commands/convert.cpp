@@ -1,4 +1,4 @@
-// ingot convert - casts a source once into one .ingot file.
+// ingot convert - converts a source once into one .ingot file.
 #include <unistd.h>
 
 #include <cstdio>
@@ -57,21 +57,21 @@ void refuse_repeated(const std::string& option, const std::vector<std::string>& 
   }
 }
 
-cast::ConvertOptions cast_options_of(const ConvertArguments& a) {
-  cast::ConvertOptions options;
+convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
+  convert::ConvertOptions options;
   if (!a.targets.empty()) {
     std::string list;
     for (const std::string& text : a.targets) list += (list.empty() ? "" : ",") + text;
-    cast::set_targets(options, list);
+    convert::set_targets(options, list);
   }
-  if (!a.precision.empty()) cast::set_precision(options, a.precision);
-  cast::set_winograd(options, a.winograd);
-  for (const std::string& text : a.layouts) cast::add_io_layout(options, text);
-  for (const std::string& text : a.states) cast::add_state(options, text);
-  for (const std::string& text : a.inits) cast::set_state_init(options, text);
-  for (const std::string& text : a.metadata) cast::add_metadata(options, text);
+  if (!a.precision.empty()) convert::set_precision(options, a.precision);
+  convert::set_winograd(options, a.winograd);
+  for (const std::string& text : a.layouts) convert::add_io_layout(options, text);
+  for (const std::string& text : a.states) convert::add_state(options, text);
+  for (const std::string& text : a.inits) convert::set_state_init(options, text);
+  for (const std::string& text : a.metadata) convert::add_metadata(options, text);
   options.weights.checkpoint = a.weights;
-  if (!a.dtype.empty()) cast::set_storage(options.storage, a.dtype);
+  if (!a.dtype.empty()) convert::set_storage(options.storage, a.dtype);
   options.storage.keep_fp32 = a.keep_fp32;
   options.storage.allow_overflow = a.allow_overflow;
   if (options.storage.dtype == DType::kF32 && (!a.keep_fp32.empty() || a.allow_overflow))
@@ -105,7 +105,7 @@ cast::ConvertOptions cast_options_of(const ConvertArguments& a) {
   refuse_repeated("--io-layout", a.layouts);
   refuse_repeated("--state-init", a.inits);
   refuse_repeated("--metadata", a.metadata);
-  for (const std::string& text : a.images) cast::add_image_input(options.images, text);
+  for (const std::string& text : a.images) convert::add_image_input(options.images, text);
   options.input_shapes = a.shapes;
   options.input_types = a.types;
   options.arguments = a.arguments;
@@ -122,7 +122,7 @@ uint64_t bytes_in_memory(const ConvertArguments& a) {
 
 /// Compares the file that is about to get its name with the golden, or with the naive kernels.
 void check_cast(const ConvertArguments& a, const std::string& path,
-                const cast::ConversionReport& report) {
+                const convert::ConversionReport& report) {
   if (!a.golden.empty()) {
     Engine engine(path);
     const check::Golden golden =
@@ -162,7 +162,7 @@ void check_cast(const ConvertArguments& a, const std::string& path,
 
 int convert(const ConvertArguments& a) {
   if (!a.limit.empty()) host::WorkBudget::set_factor(parse_real("--limit", a.limit, 0, 1e6));
-  const cast::ConvertOptions options = cast_options_of(a);
+  const convert::ConvertOptions options = convert_options_of(a);
   require_source(a.source);
   if (a.output.empty() && host::is_standard_input(a.source))
     fail(Exit::kUsage,
@@ -175,7 +175,7 @@ int convert(const ConvertArguments& a) {
   }
   host::keep_apart({output}, {a.golden});
   const host::LargeBlocks blocks(bytes_in_memory(a));
-  cast::ConversionResult result = convert_with_progress(a.source, options);
+  convert::ConversionResult result = convert_with_progress(a.source, options);
   if (!a.golden.empty()) result.file.goldens = golden_to_embed(a.golden, result.file.program);
   // fails now where the place refuses it, not after the work
   std::unique_ptr<host::OutputFile> file;
@@ -189,7 +189,7 @@ int convert(const ConvertArguments& a) {
            short_bytes(result.report.arena_bytes).c_str());
     return 0;
   }
-  const cast::WrittenFile written = cast::write_file(result.file, file.get());
+  const convert::WrittenFile written = convert::write_file(result.file, file.get());
   result.file = {};  // the file has it all
   if (a.check || !a.golden.empty()) {
     host::show_path_as(file->temporary(), output == "-" ? "standard output" : output);
@@ -208,7 +208,7 @@ int convert(const ConvertArguments& a) {
 void add_convert(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<ConvertArguments>();
   CLI::App* command = add_command(
-      app, chosen, "convert", "Cast a trained network into one .ingot file",
+      app, chosen, "convert", "Convert a trained network into one .ingot file",
       "  ingot convert model.onnx\n"
       "  ingot convert model.onnx -o small.ingot --check\n"
       "  ingot convert ocr.onnx --dim N=1 --dim W=32..2048 --metadata licence=Apache-2.0\n"

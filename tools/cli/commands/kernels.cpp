@@ -35,9 +35,9 @@ int kernels(const KernelsArguments& a) {
                a.file + ": the kernels depend on dimensions that the file leaves open; say them:" +
                    missing);
   }
-  const std::string source =
-      cast::kernel_table_source(std::filesystem::path(a.file).filename().string(), a.isa,
-                                cast::needed_kernels(view.program(), view.bound_program(), *table));
+  const std::string source = convert::kernel_table_source(
+      std::filesystem::path(a.file).filename().string(), a.isa,
+      convert::needed_kernels(view.program(), view.bound_program(), *table));
   if (a.output.empty()) {
     fputs(source.c_str(), stdout);
     return 0;

@@ -88,9 +88,9 @@ double median_of(const TunedTarget& target, size_t variant) {
   return target.variants[variant].times.median();
 }
 
-cast::TuningSpec record_of(Engine& engine, const std::vector<TunedTarget>& targets) {
+convert::TuningSpec record_of(Engine& engine, const std::vector<TunedTarget>& targets) {
   const GpuIdentity gpu = gpu_of(engine.session().get());
-  cast::TuningSpec record;
+  convert::TuningSpec record;
   record.gpu = gpu.name, record.compute_capability = gpu.compute_capability;
   record.multiprocessors = gpu.multiprocessors, record.precision = gpu.precision,
   record.driver = gpu.driver;
@@ -214,8 +214,8 @@ int tune(const TuneArguments& a) {
   if (parts.minor() > kFormatMinor)
     fail(Exit::kUnsupported,
          a.file + ": is of a newer format than this ingot writes; tune it with that version");
-  std::vector<cast::TuningSpec> tunings =
-      cast::decode_tunings(parts.read(PartKind::kTunings), a.file);
+  std::vector<convert::TuningSpec> tunings =
+      convert::decode_tunings(parts.read(PartKind::kTunings), a.file);
   engine.bind_dims(parse_dims(a.dims));
   const std::string assumed = engine.assume_rest();
   std::unique_ptr<host::OutputFile>
@@ -238,7 +238,7 @@ int tune(const TuneArguments& a) {
                     double(i) / double(targets.size()));
     });
   }
-  const cast::TuningSpec record = record_of(engine, targets);
+  const convert::TuningSpec record = record_of(engine, targets);
   double model_ns = 0, tuned_ns = 0;
   Json instructions = Json::array();
   for (const TunedTarget& t : targets) {
@@ -260,9 +260,9 @@ int tune(const TuneArguments& a) {
                  {"outputs", Json::array()},
                  {"written", bool(written)}};
   if (written) {
-    cast::put_tuning(&tunings, record);
+    convert::put_tuning(&tunings, record);
     parts.prove_hashes();
-    parts.put(PartKind::kTunings, cast::encode_tunings(tunings));
+    parts.put(PartKind::kTunings, convert::encode_tunings(tunings));
     parts.raise_minor(kTuningsMinor);
     parts.write(written.get());
     engine.session() = Session();  // its memory on the GPU is for the one that proves

@@ -27,9 +27,9 @@ struct UpgradeArguments {
 std::vector<std::string> bring_up_to_date(FileParts* old) {
   std::vector<std::string> changes;
   if (!old->has(PartKind::kMetadata)) {
-    cast::MetadataSpec spec;
+    convert::MetadataSpec spec;
     spec.producer = std::string("ingot ") + ingot_version() + ", upgraded";
-    old->put(PartKind::kMetadata, cast::encode_metadata(spec), 0);
+    old->put(PartKind::kMetadata, convert::encode_metadata(spec), 0);
     changes.push_back("metadata added");
   }
   return changes;

@@ -50,26 +50,26 @@ void require_source(const std::string& path) {
                  host::kind_text(path, kind));
 }
 
-cast::ConversionResult convert_with_progress(const std::string& path,
-                                             cast::ConvertOptions options) {
+convert::ConversionResult convert_with_progress(const std::string& path,
+                                                convert::ConvertOptions options) {
   require_source(path);
   Progress progress("converting " + path);
   options.progress = [&](const std::string& stage, double done) { progress.show(stage, done); };
   try {
-    return cast::convert_source(path, options);
-  } catch (graph::CastError& error) {
+    return convert::convert_source(path, options);
+  } catch (graph::ConversionError& error) {
     if (error.message.rfind(path, 0) != 0) error.message = path + ": " + error.message;
     throw;
   }
 }
 
-ConvertedFile::ConvertedFile(const std::string& path, const cast::ConvertOptions& options)
+ConvertedFile::ConvertedFile(const std::string& path, const convert::ConvertOptions& options)
     : path_(path) {
   if (host::file_kind(path) == FileKind::kIngot) return;
-  const cast::ConversionResult result = convert_with_progress(path, options);
-  cast_ = std::make_unique<host::TemporaryPath>(".ingot");
-  host::show_path_as(cast_->path(), path);
-  cast::write_file(result.file, cast_->path());
+  const convert::ConversionResult result = convert_with_progress(path, options);
+  converted_ = std::make_unique<host::TemporaryPath>(".ingot");
+  host::show_path_as(converted_->path(), path);
+  convert::write_file(result.file, converted_->path());
 }
 
 }  // namespace ingot::cli

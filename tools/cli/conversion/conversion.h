@@ -15,19 +15,20 @@ namespace ingot::cli {
 void require_source(const std::string& path);
 
 /// require_source() and convert_source(), with progress on a terminal.
-cast::ConversionResult convert_with_progress(const std::string& path, cast::ConvertOptions options);
+convert::ConversionResult convert_with_progress(const std::string& path,
+                                                convert::ConvertOptions options);
 
-/// An .ingot file for `path`: itself when it is one, else a cast of it in the temporary folder,
-/// removed with this.
+/// An .ingot file for `path`: itself when it is one, else a conversion of it in the temporary
+/// folder, removed with this.
 class ConvertedFile {
  public:
-  explicit ConvertedFile(const std::string& path, const cast::ConvertOptions& options = {});
-  const std::string& path() const { return cast_ ? cast_->path() : path_; }
-  bool was_cast() const { return cast_ != nullptr; }
+  explicit ConvertedFile(const std::string& path, const convert::ConvertOptions& options = {});
+  const std::string& path() const { return converted_ ? converted_->path() : path_; }
+  bool was_converted() const { return converted_ != nullptr; }
 
  private:
   std::string path_;
-  std::unique_ptr<host::TemporaryPath> cast_;
+  std::unique_ptr<host::TemporaryPath> converted_;
 };
 
 }  // namespace ingot::cli

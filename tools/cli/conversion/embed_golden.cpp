@@ -10,26 +10,26 @@
 namespace ingot::cli {
 namespace {
 
-cast::GoldenTensorSpec tensor_of(const host::Array& array) {
+convert::GoldenTensorSpec tensor_of(const host::Array& array) {
   return {array.name, array.dtype, array.dims, array.bytes};
 }
 
 }  // namespace
 
-std::vector<cast::GoldenCaseSpec> golden_to_embed(const std::string& path,
-                                                  const cast::ProgramSpec& program) {
+std::vector<convert::GoldenCaseSpec> golden_to_embed(const std::string& path,
+                                                     const convert::ProgramSpec& program) {
   std::map<std::string, size_t> ranks;
   std::vector<std::string> input_names, output_names;
-  for (const cast::PortSpec& port : program.inputs) {
+  for (const convert::PortSpec& port : program.inputs) {
     input_names.push_back(port.name);
     ranks[port.name] = program.values[size_t(port.value)].dims.size();
   }
-  for (const cast::PortSpec& port : program.outputs) {
+  for (const convert::PortSpec& port : program.outputs) {
     output_names.push_back(port.name);
     ranks[port.name] = program.values[size_t(port.value)].dims.size();
   }
   const check::Golden golden = check::read_golden(path, input_names, output_names);
-  cast::GoldenCaseSpec one;
+  convert::GoldenCaseSpec one;
   // A per-step array has a leading axis of steps that the port lacks; fed-back state holds one
   // value.
   const auto first_step = [&](const host::Array& array, bool fed) {
@@ -40,13 +40,13 @@ std::vector<cast::GoldenCaseSpec> golden_to_embed(const std::string& path,
   };
   double tolerance = 0;
   DType stored = DType::kInvalid;
-  for (const cast::ValueSpec& value : program.values)
+  for (const convert::ValueSpec& value : program.values)
     if (value.stored != DType::kInvalid) stored = value.stored;
   // what a GPU may round to
   if (program.precision && stored == DType::kInvalid) stored = DType::kF16;
   const auto find_state = [&](const std::string& name, bool is_input) {
     return std::find_if(program.states.begin(), program.states.end(),
-                        [&](const cast::StateSpec& state) {
+                        [&](const convert::StateSpec& state) {
                           return (is_input ? state.name : state.output_name) == name;
                         });
   };

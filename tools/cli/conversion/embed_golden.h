@@ -11,7 +11,7 @@ namespace ingot::cli {
 /// One case: all inputs, and the outputs that one run gives (of a stream its first step; not those
 /// that are stored thinned out or only as their last value). Its tolerance is that of the table.
 /// Empty when no output remains.
-std::vector<cast::GoldenCaseSpec> golden_to_embed(const std::string& path,
-                                                  const cast::ProgramSpec& program);
+std::vector<convert::GoldenCaseSpec> golden_to_embed(const std::string& path,
+                                                     const convert::ProgramSpec& program);
 
 }  // namespace ingot::cli

@@ -184,7 +184,7 @@ void print_source(const Json& r, const InspectArguments& a) {
     print_counts(r["op_counts"]);
     for (const Json& text : r["notes"]) printf("note: %s\n", text_of(text).c_str());
   }
-  if (r["castable"].get<bool>()) {
+  if (r["convertible"].get<bool>()) {
     printf("Can be converted: yes, weights %s, activations %s\n",
            short_bytes(r["weights_bytes"]).c_str(), short_bytes(r["activation_bytes"]).c_str());
     if (r.contains("metadata")) print_metadata(r["metadata"], a.metadata);

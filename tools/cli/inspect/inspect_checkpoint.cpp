@@ -79,9 +79,9 @@ Json program_of(const std::string& path) {
                             {"traced_with", p.shape},
                             {"has_default", p.has_default}});
   } catch (const host::Failure& failure) {
-    return {{"castable", false}, {"why", failure.message()}};
-  } catch (const graph::CastError& error) {
-    return {{"castable", false}, {"why", error.message}};
+    return {{"convertible", false}, {"why", failure.message()}};
+  } catch (const graph::ConversionError& error) {
+    return {{"convertible", false}, {"why", error.message}};
   }
   return {{"method", "forward"}, {"parameters", parameters}};
 }

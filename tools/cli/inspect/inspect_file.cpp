@@ -203,10 +203,10 @@ Json plan_of(const ProgramView& view) {
 /// What `ingot tune` recorded, by GPU; null where there is nothing.
 Json tunings_of(const std::string& path) {
   Json rows = Json::array();
-  for (const cast::TuningSpec& t :
-       cast::decode_tunings(FileParts(path).read(PartKind::kTunings), path)) {
+  for (const convert::TuningSpec& t :
+       convert::decode_tunings(FileParts(path).read(PartKind::kTunings), path)) {
     Json instructions = Json::array();
-    for (const cast::TunedInstructionSpec& i : t.instructions)
+    for (const convert::TunedInstructionSpec& i : t.instructions)
       instructions.push_back({{"instruction", i.instruction},
                               {"variant", i.variant},
                               {"parts", i.parts},

@@ -1,4 +1,4 @@
-// The report on a source: what is in it, and all that keeps it from being cast.
+// The report on a source: what is in it, and all that keeps it from being converted.
 
 #include "tools/cli/conversion/conversion.h"
 #include "tools/cli/inspect/inspect.h"
@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json obstacles_of(const graph::CastError& error) {
+Json obstacles_of(const graph::ConversionError& error) {
   Json list = Json::array();
   for (const graph::Unsupported& u : error.unsupported) {
     list.push_back({{"op", u.op},
@@ -25,7 +25,7 @@ Json obstacles_of(const graph::CastError& error) {
   return list;
 }
 
-std::string dim_text(const cast::ProgramSpec& program, Dim dim) {
+std::string dim_text(const convert::ProgramSpec& program, Dim dim) {
   if (dim >= 0) return std::to_string(dim);
   const DimExpr& e = program.dim_exprs[size_t(-1 - dim)];
   if (e.op == DimOp::kSymbol) return program.symbols[size_t(e.a)].name;
@@ -40,8 +40,8 @@ Json port_of(const std::string& name, const std::string& dtype,
   return port;
 }
 
-Json port_of(const cast::ProgramSpec& program, const cast::PortSpec& port) {
-  const cast::ValueSpec& value = program.values[size_t(port.value)];
+Json port_of(const convert::ProgramSpec& program, const convert::PortSpec& port) {
+  const convert::ValueSpec& value = program.values[size_t(port.value)];
   std::vector<std::string> dims = port.source_dims;
   if (dims.empty())
     for (const Dim dim : value.dims) dims.push_back(dim_text(program, dim));
@@ -69,9 +69,9 @@ void add_description(const std::string& path, Json* report) {
 
 /// What --ops, --tensors, --plan and --metadata ask for: of the program that conversion makes of
 /// the source.
-void add_program(const InspectArguments& a, const cast::FileSpec& file, Json* report) {
+void add_program(const InspectArguments& a, const convert::FileSpec& file, Json* report) {
   const host::TemporaryPath converted(".ingot");
-  cast::write_file(file, converted.path());
+  convert::write_file(file, converted.path());
   InspectArguments of_file = a;
   of_file.file = converted.path();
   of_file.dims.clear();  // they are numbers in the file
@@ -88,34 +88,34 @@ Json inspect_source(const InspectArguments& a) {
   const bool zip = host::file_kind(a.file) == host::FileKind::kZip;
   Json report = {
       {"file", a.file}, {"kind", zip ? "pt2" : "onnx"}, {"file_bytes", host::file_bytes(a.file)}};
-  cast::ConvertOptions options;
+  convert::ConvertOptions options;
   options.dims = a.dims;
   try {
-    const cast::ConversionResult result = convert_with_progress(a.file, options);
-    const cast::ProgramSpec& program = result.file.program;
+    const convert::ConversionResult result = convert_with_progress(a.file, options);
+    const convert::ProgramSpec& program = result.file.program;
     report["format"] = result.file.metadata.source_format;
     report["producer"] = result.file.metadata.source_producer;
     report["inputs"] = Json::array();
     report["outputs"] = Json::array();
-    for (const cast::PortSpec& port : program.inputs)
+    for (const convert::PortSpec& port : program.inputs)
       report["inputs"].push_back(port_of(program, port));
-    for (const cast::PortSpec& port : program.outputs)
+    for (const convert::PortSpec& port : program.outputs)
       report["outputs"].push_back(port_of(program, port));
     Json counts = Json::object();
-    for (const cast::SourceNodeSpec& node : result.file.metadata.source_nodes)
+    for (const convert::SourceNodeSpec& node : result.file.metadata.source_nodes)
       counts[node.op] = counts.value(node.op, 0) + 1;
     report["op_counts"] = counts;
     report["weights_bytes"] = result.report.weight_bytes;
     report["activation_bytes"] = result.report.arena_bytes;
     report["notes"] = result.report.notes;
-    report["castable"] = true;
+    report["convertible"] = true;
     report["obstacles"] = Json::array();
     if (a.ops || a.tensors || a.plan || a.metadata) add_program(a, result.file, &report);
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     if (error.exit_code != int(host::Exit::kUnsupported))
       throw;  // damaged, unsafe, out of reach: there is nothing to report on
     add_description(a.file, &report);
-    report["castable"] = false;
+    report["convertible"] = false;
     report["why"] = error.message;
     report["obstacles"] = obstacles_of(error);
   }

@@ -72,7 +72,7 @@ Json details(const DivergenceAnswer& a, const compare::SourceState& state, const
     if (i.known)
       one["alone"] = compare::text(i.alone_error, i.dims),
       one["whole"] = compare::text(i.whole_error, i.dims);
-    if (i.cast_error.elements) one["cast"] = compare::text(i.cast_error, i.dims);
+    if (i.conversion_error.elements) one["conversion"] = compare::text(i.conversion_error, i.dims);
     if (i.kernel_error.elements) one["naive"] = compare::text(i.kernel_error, i.dims);
     out["instructions"].push_back(one);
   }
@@ -94,7 +94,7 @@ function show(i){
     t.appendChild(row('instruction ' + x.index, x.op + ' by ' + x.kernel + ', ' + x.value));
     if (x.whole) t.appendChild(row('  gathered up to here', x.whole));
     if (x.alone) t.appendChild(row('  alone', x.alone));
-    if (x.cast) t.appendChild(row('  naive kernels against the source', x.cast));
+    if (x.conversion) t.appendChild(row('  naive kernels against the source', x.conversion));
     if (x.naive) t.appendChild(row('  kernel against the naive one', x.naive));
   }
   panel.replaceChildren(t);

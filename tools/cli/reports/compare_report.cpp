@@ -108,7 +108,7 @@ void print_compare_json(const DivergenceAnswer& a, const std::string& source,
         {"index", index}, {"op", i.op}, {"name", i.name}, {"kernel", i.kernel}, {"dims", i.dims}};
     for (const uint32_t s : i.sources) one["sources"].push_back(name(s));
     if (i.known) one["alone"] = to_json(i.alone_error), one["whole"] = to_json(i.whole_error);
-    if (i.cast_error.elements) one["naive_against_source"] = to_json(i.cast_error);
+    if (i.conversion_error.elements) one["naive_against_source"] = to_json(i.conversion_error);
     if (i.kernel_error.elements) one["kernel_against_naive"] = to_json(i.kernel_error);
     instructions.push_back(one);
   }
@@ -138,7 +138,7 @@ void print_compare_json(const DivergenceAnswer& a, const std::string& source,
                        {"step", a.step},
                        {"steps", a.steps},
                        {"isa", a.program.isa},
-                       {"is_fresh_cast", a.is_fresh_cast},
+                       {"is_fresh_conversion", a.is_fresh_conversion},
                        {"values_compared_with_golden", a.import_compared},
                        {"uncompared_outputs", a.uncompared},
                        {"nodes_checked", a.nodes_checked},

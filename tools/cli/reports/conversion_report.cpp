@@ -6,7 +6,7 @@
 
 namespace ingot::cli {
 
-void print_conversion_report(const cast::ConversionReport& report) {
+void print_conversion_report(const convert::ConversionReport& report) {
   Table passes({"pass", ">changed", "remarks"});
   for (const passes::PassRecord& pass : report.passes) {
     passes.row(
@@ -15,7 +15,7 @@ void print_conversion_report(const cast::ConversionReport& report) {
   }
   printf("Passes\n%s\n", passes.text().c_str());
   Table instructions({"instruction", "output", ">MMAC", ">weights", "from", "choice"});
-  for (const cast::InstructionReport& i : report.instructions) {
+  for (const convert::InstructionReport& i : report.instructions) {
     instructions.row({i.op, i.dims, i.macs > 0 ? number(i.macs / 1e6, 3) : "",
                       i.weight_bytes ? short_bytes(i.weight_bytes) : "", i.node, i.note});
   }
@@ -28,7 +28,7 @@ void print_conversion_report(const cast::ConversionReport& report) {
   if (!report.storage.tensors.empty()) {
     Table storage({"stored as " + std::string(dtype_name(report.storage.dtype)), ">numbers",
                    ">largest error", ">mean", ">to zero", ">subnormal", ">infinite"});
-    for (const cast::StorageLoss& loss : report.storage.tensors)
+    for (const convert::StorageLoss& loss : report.storage.tensors)
       storage.row({loss.name, std::to_string(loss.elements), number(loss.largest, 3),
                    number(loss.mean, 3), std::to_string(loss.to_zero),
                    std::to_string(loss.subnormal), std::to_string(loss.overflowed)});

@@ -4,6 +4,6 @@
 
 namespace ingot::cli {
 
-void print_conversion_report(const cast::ConversionReport& report);
+void print_conversion_report(const convert::ConversionReport& report);
 
 }  // namespace ingot::cli

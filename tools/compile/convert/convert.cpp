@@ -14,7 +14,7 @@
 #include "tools/compile/plan/states.h"
 #include "tools/compile/plan/views.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 bool targets(const ConvertOptions& options, const char* name) {
@@ -141,4 +141,4 @@ ConversionResult convert_model(graph::Model&& model, const ConvertOptions& optio
   return result;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -1,10 +1,10 @@
 // tools/compile/convert/convert.h - the front door: a trained network in, an .ingot file out.
-//   ConversionResult cast = convert_source("model.onnx", options);   // import, infer, fold,
+//   ConversionResult converted = convert_source("model.onnx", options);   // import, infer, fold,
 //   passes, lower,
 //   plan
-//   write_file(cast.file, "model.ingot");                    // whole or not at all
+//   write_file(converted.file, "model.ingot");                    // whole or not at all
 // Deterministic: the same source and options give the same bytes.
-// Errors   graph::CastError with the CLI's exit code.
+// Errors   graph::ConversionError with the CLI's exit code.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@
 #include "tools/compile/program/options.h"
 #include "tools/compile/write/file_writer.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// Core form to a file. `passes` are those that ran, for the metadata.
 ConversionResult convert_model(graph::Model&& model, const ConvertOptions& options,
@@ -22,4 +22,4 @@ ConversionResult convert_model(graph::Model&& model, const ConvertOptions& optio
 /// of torch.export, or a TorchScript file.
 ConversionResult convert_source(const std::string& source, const ConvertOptions& options);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

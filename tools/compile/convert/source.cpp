@@ -1,4 +1,5 @@
-// tools/compile/convert/source.cpp - from a source file to a file in memory: import, passes, cast.
+// tools/compile/convert/source.cpp - from a source file to a file in memory: import, passes,
+// lowering.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -22,7 +23,7 @@
 #include "tools/import/pt2/import.h"
 #include "tools/import/torchscript/import.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 std::string sha256_of(const std::string& path) {
@@ -72,9 +73,9 @@ graph::Model import_source(const std::string& path, const importer::ImportOption
     return std::move(program.model);
   }
   if (!options.input_types.empty() || !options.arguments.empty())
-    graph::throw_cast_error(5, path +
-                                   ": --input-type and --argument are for TorchScript programs; "
-                                   "this one says both itself");
+    graph::fail_conversion(5, path +
+                                  ": --input-type and --argument are for TorchScript programs; "
+                                  "this one says both itself");
   if (zip && pt2::is_exported_program(path)) return pt2::import_pt2(path, import);
 #ifdef INGOT_HAVE_JSON
   if (keras::is_keras_model(path)) return keras::import_keras(path, import);
@@ -151,4 +152,4 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
   return result;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -6,7 +6,7 @@
 #include "runtime/format/prove.h"
 #include "tools/compile/plan/schedule.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 /// Writes dims into the table of expressions, each once.
@@ -83,9 +83,9 @@ class DimWriter {
     if (op == DimOp::kMul && a == 1) return b;
     if ((op == DimOp::kMul || op == DimOp::kFloorDiv) && b == 1) return a;
     if (const Dim most = std::max(a, b); most > kMaxExtent)
-      graph::throw_cast_error(4, "a dimension is computed with the number " + std::to_string(most) +
-                                     ", at most " + std::to_string(kMaxExtent) +
-                                     " can be; bind it with --dim");
+      graph::fail_conversion(4, "a dimension is computed with the number " + std::to_string(most) +
+                                    ", at most " + std::to_string(kMaxExtent) +
+                                    " can be; bind it with --dim");
     return program_->add_dim_expr(op, a, b);
   }
 
@@ -237,4 +237,4 @@ class Emitter {
 
 ProgramSpec emit_program(const LoweredProgram& lowered) { return Emitter(lowered).run(); }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

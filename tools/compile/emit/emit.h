@@ -5,8 +5,8 @@
 #include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/options.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 ProgramSpec emit_program(const LoweredProgram& lowered);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -7,7 +7,7 @@
 
 #include "tools/graph/graph.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 /// The flags that kernels/cpu/CMakeLists.txt gives to the translation unit of an instruction set.
@@ -16,8 +16,7 @@ std::string flags_of(const std::string& isa) {
   if (isa == "avx2") return " -mavx2 -mfma -mtune=haswell";
   if (isa == "avx512")
     return " -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mtune=icelake-server";
-  graph::throw_cast_error(1,
-                          "instruction set '" + isa + "': expected scalar, avx2, avx512 or neon");
+  graph::fail_conversion(1, "instruction set '" + isa + "': expected scalar, avx2, avx512 or neon");
 }
 
 const char kTail[] = R"(
@@ -67,8 +66,8 @@ std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundPr
       missing += (missing.empty() ? "" : ", ") + std::to_string(i) + " " + op_name(instruction.op);
   }
   if (!missing.empty())
-    graph::throw_cast_error(4,
-                            "no " + std::string(table.isa) + " kernel for instructions " + missing);
+    graph::fail_conversion(4,
+                           "no " + std::string(table.isa) + " kernel for instructions " + missing);
   std::vector<std::string> names;
   for (const KernelTable* t = &table; t; t = t->fallback)
     for (uint32_t i = 0; i < t->entry_count; i++)
@@ -106,4 +105,4 @@ std::string kernel_table_source(const std::string& model, const std::string& isa
   return source;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -7,10 +7,10 @@
 
 #include "runtime/format/format.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// Names of the rows of `table` that the instructions of a bound program take, in the table's
-/// order, each once. @throws CastError(4) naming the instructions that no row can run.
+/// order, each once. @throws ConversionError(4) naming the instructions that no row can run.
 std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundProgram& bound,
                                         const KernelTable& table);
 
@@ -20,4 +20,4 @@ std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundPr
 std::string kernel_table_source(const std::string& model, const std::string& isa,
                                 const std::vector<std::string>& kernels);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

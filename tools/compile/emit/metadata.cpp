@@ -9,7 +9,7 @@
 #define INGOT_VERSION "0.1.0"
 #endif
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 void add_entries(const std::map<std::string, std::string>& from, MetadataSpec* metadata) {
@@ -117,4 +117,4 @@ MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program
   return metadata;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

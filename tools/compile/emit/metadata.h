@@ -3,11 +3,11 @@
 #pragma once
 #include "tools/compile/program/options.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// The keys name, version and licence of options.metadata fill the fields of those names; all
 /// others become entries.
 MetadataSpec make_metadata(const graph::Model& model, const ProgramSpec& program,
                            const ConvertOptions& options, const ConversionReport& report);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

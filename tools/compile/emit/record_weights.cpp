@@ -10,7 +10,7 @@
 #include "tools/files/failure.h"
 #include "tools/weights/programs/read_weights.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 constexpr size_t kMaxFacts = 256;       // entries of one file; more are counted
@@ -172,4 +172,4 @@ void record_weights(const std::string& path, const overlay::OverlayReport& used,
     result->file.metadata.weights.push_back(std::move(spec));
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

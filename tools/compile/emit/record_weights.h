@@ -3,7 +3,7 @@
 #pragma once
 #include "tools/compile/program/options.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// Reads `path` again, now that the program is known, and fills metadata.weights and entries
 /// "checkpoint.KEY"; says in the report's hints what cannot be given back and what was left out.
@@ -15,4 +15,4 @@ void record_weights(const std::string& path, const overlay::OverlayReport& used,
 /// cannot be read twice.
 WeightNames name_weights(const std::string& path, const ProgramSpec& program);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

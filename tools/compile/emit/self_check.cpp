@@ -9,7 +9,7 @@
 #include "tools/compile/write/file_writer.h"
 #include "tools/files/large_blocks.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 /// The rules of every operator, without kernels.
@@ -32,8 +32,8 @@ const KernelTable& all_contracts() {
                                     ? ", expected at most " + std::to_string(detail.need) +
                                           ", found " + std::to_string(detail.have)
                                     : "";
-    graph::throw_cast_error(4, std::string("the model is beyond a limit of the format: ") +
-                                   detail.field + numbers + "; cut it into smaller models");
+    graph::fail_conversion(4, std::string("the model is beyond a limit of the format: ") +
+                                  detail.field + numbers + "; cut it into smaller models");
   }
   std::string where;
   if (status.instruction() != kNoInstruction) {
@@ -48,7 +48,7 @@ const KernelTable& all_contracts() {
       left -= uint32_t(subprogram.instructions.size());
     }
   }
-  graph::throw_cast_error(
+  graph::fail_conversion(
       8, std::string("the converted program would be refused when it is ") + stage + where + ": " +
              code_name(status.code()) + ", " + detail.field +
              (detail.name[0] ? " '" + std::string(detail.name) + "'" : "") + ", expected " +
@@ -72,7 +72,7 @@ void list_missing_kernels(const ProgramDef& program, const BoundProgram& bound,
   for (const LoweredSubprogram& subprogram : lowered.subprograms)
     for (const LoweredInstruction& instruction : subprogram.instructions)
       instructions.push_back(&instruction);
-  graph::CastError error;
+  graph::ConversionError error;
   error.exit_code = 4;
   for (size_t i = 0; i < program.instructions.size; i++) {
     const InstructionDef& instruction = program.instructions[i];
@@ -103,10 +103,10 @@ void list_missing_kernels(const ProgramDef& program, const BoundProgram& bound,
 void check_name(const char* what, const std::string& name) {
   constexpr size_t kMaxNameBytes = 1024;  // as runtime/format has it
   if (!name.empty() && name.size() <= kMaxNameBytes && name.find('\0') == std::string::npos) return;
-  graph::throw_cast_error(4, std::string(what) + " '" + name.substr(0, 40) +
-                                 (name.size() > 40 ? "...'" : "'") +
-                                 ": names have 1 to 1024 bytes, none of them 0, found " +
-                                 std::to_string(name.size()) + "; rename it in the source");
+  graph::fail_conversion(4, std::string(what) + " '" + name.substr(0, 40) +
+                                (name.size() > 40 ? "...'" : "'") +
+                                ": names have 1 to 1024 bytes, none of them 0, found " +
+                                std::to_string(name.size()) + "; rename it in the source");
 }
 
 }  // namespace
@@ -129,7 +129,7 @@ void check_file(const FileSpec& file, const LoweredProgram& lowered,
     type.row_stride = type.row_length();
     uint64_t bytes = 0;
     if (!storage_bytes(type, &bytes))
-      graph::throw_cast_error(4, "constant '" + value.name + "' is too large");
+      graph::fail_conversion(4, "constant '" + value.name + "' is too large");
     value.bytes.held = nullptr;
     value.bytes.make = [bytes] { return host::zero_bytes(bytes); };
     sizes.insert(bytes);
@@ -170,4 +170,4 @@ void check_file(const FileSpec& file, const LoweredProgram& lowered,
   }
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

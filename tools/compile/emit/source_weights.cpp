@@ -16,7 +16,7 @@
 #include "tools/graph/graph.h"
 #include "tools/weights/programs/unpack.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 using checkpoint::ElementType;
@@ -412,7 +412,7 @@ class SourceFinder {
     if (small) small_ += bytes;
     kept_ += bytes;
     if (kept_ > kMaxKept)
-      graph::throw_cast_error(
+      graph::fail_conversion(
           4,
           "--keep-weights: more than " + std::to_string(kMaxKept) +
               " bytes would have to be kept; convert with --winograd off, or keep the source file");
@@ -459,4 +459,4 @@ std::string say_lost(const std::vector<SourceWeightSpec>& weights) {
          "; --keep-weights keeps their bytes in the file";
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -14,7 +14,7 @@
 #include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/compile/write/program_builder.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 struct KeepWeights {
   bool all = false;             // --keep-weights: the bytes of what cannot be found
@@ -23,11 +23,11 @@ struct KeepWeights {
 };
 
 /// One record for each tensor, in the source's order. What is neither found nor kept has `lost`
-/// set. @throws graph::CastError 4 when more would have to be kept than metadata can hold.
+/// set. @throws graph::ConversionError 4 when more would have to be kept than metadata can hold.
 std::vector<SourceWeightSpec> find_source_weights(const checkpoint::Checkpoint& source,
                                                   const ProgramSpec& program,
                                                   const KeepWeights& keep);
 /// One sentence about those that are lost, or "".
 std::string say_lost(const std::vector<SourceWeightSpec>& weights);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 /// One argument while it is read; every refusal quotes it.
@@ -15,7 +15,7 @@ struct Reader {
   ImageInput option;
 
   [[noreturn]] void refuse(const std::string& why, int code = 1) const {
-    graph::throw_cast_error(code, "--image '" + argument + "': " + why);
+    graph::fail_conversion(code, "--image '" + argument + "': " + why);
   }
 
   double number(const std::string& key, const std::string& text) const {
@@ -203,4 +203,4 @@ void add_image_input(ImageInputs& images, const std::string& argument) {
   if (!images.emplace(name, reader.option).second) reader.refuse("'" + name + "' was given before");
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -6,7 +6,7 @@
 #include "tools/compile/image/image_input.h"
 #include "tools/files/suggest.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 using graph::Attribute;
@@ -23,7 +23,7 @@ struct Insertion {
   ImageInput option;
 
   [[noreturn]] void refuse(const std::string& why) const {
-    graph::throw_cast_error(5, "--image " + name + ": " + why);
+    graph::fail_conversion(5, "--image " + name + ": " + why);
   }
 
   static std::string dims_text(const Value& value) {
@@ -190,4 +190,4 @@ void insert_images(graph::Model& model, const ImageInputs& images) {
   for (const auto& [name, option] : images) Insertion{model, name, option}.run();
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -9,10 +9,10 @@
 #include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/options.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
-/// Makes the program of a model in core form, contracts asked. @throws CastError(8) naming the node
-/// that cannot be lowered.
+/// Makes the program of a model in core form, contracts asked. @throws ConversionError(8) naming
+/// the node that cannot be lowered.
 LoweredProgram lower(const graph::Model& model, const ConvertOptions& options,
                      ConversionReport* report);
 
@@ -77,4 +77,4 @@ class Lowering {
   std::map<std::tuple<graph::ValueId, Packing, std::vector<int64_t>>, int32_t> packed_;
 };
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

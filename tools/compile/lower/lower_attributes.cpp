@@ -7,12 +7,12 @@
 
 #include "ingot_schema/ingot_generated.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 void refuse_attribute(const graph::Node& node, const std::string& key, const std::string& why) {
-  graph::throw_cast_error(8, "node '" + node.name + "' (" + node.op + "): attribute '" + key +
-                                 "': " + why +
-                                 "; a fault of ingot's passes, please report it with the model");
+  graph::fail_conversion(8, "node '" + node.name + "' (" + node.op + "): attribute '" + key +
+                                "': " + why +
+                                "; a fault of ingot's passes, please report it with the model");
 }
 
 OpCode op_of(const std::string& core_name) {
@@ -201,4 +201,4 @@ Attributes attributes_of(const graph::Node& node, size_t rank, Dims* extents) {
   }
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -3,7 +3,7 @@
 #pragma once
 #include "tools/compile/program/lowered_program.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// The operator of a core-form node; kNone when the name is not one ("Reshape" has no instruction
 /// of its own).
@@ -11,7 +11,7 @@ OpCode op_of(const std::string& core_name);
 
 /// The attribute struct of a node, by the family of its operator. Slice.starts and Pad.before go to
 /// `extents`. `rank` is that of the first operand. If gets its subprograms from the caller. @throws
-/// CastError(8) for an attribute that core form does not allow, naming node and key.
+/// ConversionError(8) for an attribute that core form does not allow, naming node and key.
 Attributes attributes_of(const graph::Node& node, size_t rank, Dims* extents);
 
 /// Parts of attributes_of, one per source file.
@@ -29,4 +29,4 @@ Activation activation_kind(const graph::Node& node, const std::string& spelling)
 [[noreturn]] void refuse_attribute(const graph::Node& node, const std::string& key,
                                    const std::string& why);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -1,7 +1,7 @@
 // tools/compile/lower/lower_control.cpp - If and Loop: subprograms, and what crosses their borders.
 #include "tools/compile/lower/lower.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 void Lowering::lower_if(const graph::Node& node, LoweredInstruction* instruction) {
   IfAttributes attributes;
@@ -94,4 +94,4 @@ void Lowering::lower_body(const graph::Node& node, const std::vector<int32_t>& c
   lowered_.subprograms[subprogram].instructions = std::move(block);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -2,7 +2,7 @@
 #include "ingot_schema/ingot_generated.h"
 #include "tools/compile/lower/lower_attributes.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 /// The window that convolutions and pools have in common, by the schema's names.
@@ -104,4 +104,4 @@ Attributes spatial_attributes(OpCode op, const graph::Node& node, size_t rank, D
   }
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

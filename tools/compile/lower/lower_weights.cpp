@@ -8,7 +8,7 @@
 #include "tools/compile/lower/packing.h"
 #include "tools/files/large_blocks.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 std::span<const float> numbers_of(const graph::Constant& constant) {
@@ -41,7 +41,7 @@ const graph::Constant& Lowering::weight(const graph::Node& node, size_t operand,
   const graph::Constant* constant =
       operand < node.inputs.size() ? model_.constant(node.inputs[operand]) : nullptr;
   if (!constant || constant->dtype != DType::kF32 || constant->dims.size() != rank)
-    graph::throw_cast_error(
+    graph::fail_conversion(
         8, "node '" + node.name + "' (" + node.op + "): operand " + std::to_string(operand) +
                " is not an f32 constant of " + std::to_string(rank) +
                " dimensions; a fault of ingot's passes, please report it with the model");
@@ -66,7 +66,7 @@ int32_t Lowering::bias_vector(const graph::Node& node, size_t operand, int64_t o
   if (operand >= node.inputs.size() || node.inputs[operand] < 0) return -1;
   const graph::Constant bias = weight(node, operand, 1);
   if (bias.dims[0] != outputs)
-    graph::throw_cast_error(8, "node '" + node.name + "': the bias has not one number an output");
+    graph::fail_conversion(8, "node '" + node.name + "': the bias has not one number an output");
   return packed(node.inputs[operand], Packing::kVector16, {outputs},
                 [bias] { return bytes_of(pack_vector16(numbers_of(bias))); });
 }
@@ -174,4 +174,4 @@ void Lowering::lower_recurrent(const graph::Node& node, LoweredInstruction* inst
   }
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

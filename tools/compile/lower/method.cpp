@@ -7,7 +7,7 @@
 
 #include "runtime/base/checked_math.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 constexpr double kFlopsPerStreamedByte = 6.4;
@@ -117,4 +117,4 @@ MethodChoices choose_methods(const graph::Model& model, const ConvertOptions& op
   return choices;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -7,7 +7,7 @@
 #include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/options.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 struct MethodChoice {
   ConvMethod method = ConvMethod::kDirect;
@@ -33,4 +33,4 @@ bool winograd_pays(const ConvShape& shape);
 MethodChoices choose_methods(const graph::Model& model, const ConvertOptions& options,
                              const Bindings& typical);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

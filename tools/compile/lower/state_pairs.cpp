@@ -8,7 +8,7 @@
 
 #include "tools/files/suggest.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 std::vector<std::string> names_of(const graph::Model& model,
@@ -25,9 +25,9 @@ const graph::Value& find_port(const graph::Model& model, const StatePair& pair, 
   for (const graph::ValueId id : ports)
     if (model.values[size_t(id)].name == name && !(is_input && model.constant(id)))
       return model.values[size_t(id)];
-  graph::throw_cast_error(5, "--state '" + pair.input + "=" + pair.output + "': the model has no " +
-                                 (is_input ? "input" : "output") + " '" + name + "'" +
-                                 host::did_you_mean(name, names_of(model, ports)));
+  graph::fail_conversion(5, "--state '" + pair.input + "=" + pair.output + "': the model has no " +
+                                (is_input ? "input" : "output") + " '" + name + "'" +
+                                host::did_you_mean(name, names_of(model, ports)));
 }
 
 DType type_of(const graph::Value& value) {
@@ -99,15 +99,15 @@ void check_state_pairs(const graph::Model& model, const ConvertOptions& options)
   for (const StatePair& pair : options.states) {
     const std::string where = "--state '" + pair.input + "=" + pair.output + "': ";
     if (!inputs.insert(pair.input).second)
-      graph::throw_cast_error(
+      graph::fail_conversion(
           5, where + "the input '" + pair.input + "' is in two pairs; give each input once");
     if (!outputs.insert(pair.output).second)
-      graph::throw_cast_error(
+      graph::fail_conversion(
           5, where + "the output '" + pair.output + "' is in two pairs; give each output once");
     const graph::Value &input = find_port(model, pair, true),
                        &output = find_port(model, pair, false);
     if (type_of(input) != type_of(output) || !may_be_same(dims_of(input), dims_of(output)))
-      graph::throw_cast_error(
+      graph::fail_conversion(
           5, where + "a state is set to its output, so both have one type and shape; found input " +
                  type_text(input) + " and output " + type_text(output));
   }
@@ -118,16 +118,16 @@ std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
   int64_t elements = 1;
   for (const graph::Dim& dim : value.dims) {
     if (!dim.value())
-      graph::throw_cast_error(5, "--state-init '" + pair.input + "': its dims " +
-                                     dims_text(value.dims) + " are open; fix them with --dim " +
-                                     dim.text() + "=NUMBER");
+      graph::fail_conversion(5, "--state-init '" + pair.input + "': its dims " +
+                                    dims_text(value.dims) + " are open; fix them with --dim " +
+                                    dim.text() + "=NUMBER");
     elements *= *dim.value();
   }
   auto bytes = std::make_shared<std::vector<uint8_t>>();
   const auto fill = [&](auto one) {
     if (double(one) != pair.init && std::is_integral_v<decltype(one)>)
-      graph::throw_cast_error(5, "--state-init '" + pair.input + "': " + std::to_string(pair.init) +
-                                     " is no " + dtype_name(value.dtype));
+      graph::fail_conversion(5, "--state-init '" + pair.input + "': " + std::to_string(pair.init) +
+                                    " is no " + dtype_name(value.dtype));
     bytes->resize(size_t(elements) * sizeof one);
     for (int64_t i = 0; i < elements; i++)
       std::memcpy(bytes->data() + size_t(i) * sizeof one, &one, sizeof one);
@@ -138,9 +138,9 @@ std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
     case DType::kI32: fill(int32_t(std::clamp(pair.init, -2147483648.0, 2147483647.0))); break;
     case DType::kI64: fill(int64_t(std::clamp(pair.init, -9e18, 9e18))); break;
     default:
-      graph::throw_cast_error(5, "--state-init '" + pair.input +
-                                     "': f32, f64, i32 and i64 states take a number, found " +
-                                     dtype_name(value.dtype));
+      graph::fail_conversion(5, "--state-init '" + pair.input +
+                                    "': f32, f64, i32 and i64 states take a number, found " +
+                                    dtype_name(value.dtype));
   }
   return bytes;
 }
@@ -170,4 +170,4 @@ std::vector<std::string> hint_states(const graph::Model& model, const ConvertOpt
   return hints;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -138,15 +138,15 @@ void check_ports(const Model& model, const PassOptions& options) {
     bool known = std::any_of(model.graph.inputs.begin(), model.graph.inputs.end(), is) ||
                  std::any_of(model.graph.outputs.begin(), model.graph.outputs.end(), is);
     if (!known)
-      graph::throw_cast_error(5,
-                              "--io-layout: the model has no input or output named '" + port + "'");
+      graph::fail_conversion(5,
+                             "--io-layout: the model has no input or output named '" + port + "'");
     for (const graph::Value& value : model.values)
       if (value.name == port && value.dims.size() < 3 && layout == "nhwc")
-        graph::throw_cast_error(
+        graph::fail_conversion(
             5, "--io-layout " + port + "=nhwc: it has " + std::to_string(value.dims.size()) +
                    " dimensions, and a layout is of three or more; leave the option out");
     if (layout != "nchw" && layout != "nhwc")
-      graph::throw_cast_error(1, "--io-layout: '" + layout + "' is neither nchw nor nhwc");
+      graph::fail_conversion(1, "--io-layout: '" + layout + "' is neither nchw nor nhwc");
   }
 }
 
@@ -217,7 +217,7 @@ std::vector<PassRecord> run_passes(Model& model, const PassOptions& options) {
   for (Graph* graph : graphs_inside_out(model.graph))
     run_on_graph(model, *graph, options, records, refused);
   if (!refused.empty()) {
-    graph::CastError error;
+    graph::ConversionError error;
     error.exit_code = 4;
     error.message = "the model has " + std::to_string(refused.size()) + " node" +
                     (refused.size() > 1 ? "s" : "") + " that cannot be converted yet";
@@ -226,7 +226,7 @@ std::vector<PassRecord> run_passes(Model& model, const PassOptions& options) {
   }
   std::string why = why_not_core_form(model);
   if (!why.empty())
-    graph::throw_cast_error(
+    graph::fail_conversion(
         8, "passes left the model outside core form: " + why + "; please report this model");
   return records.take();
 }

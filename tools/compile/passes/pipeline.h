@@ -33,8 +33,8 @@ struct PassOptions {
 };
 
 /// Rewrites `model` in place until every node is in core form. @pre infer_shapes and fold_constants
-/// of tools/graph ran: every value that is used has its dtype and dims. @throws CastError with exit
-/// code 4 and every unsupported node, not only the first.
+/// of tools/graph ran: every value that is used has its dtype and dims. @throws ConversionError
+/// with exit code 4 and every unsupported node, not only the first.
 std::vector<PassRecord> run_passes(graph::Model& model, const PassOptions& options = {});
 
 /// "" when the model is in core form, else the first node that is not and why. Run at the end of

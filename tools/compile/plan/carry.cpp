@@ -5,7 +5,7 @@
 
 #include "tools/compile/program/usage.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 class CarriedWriter {
@@ -100,4 +100,4 @@ uint32_t write_carried_in_place(LoweredProgram* lowered) {
   return count;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

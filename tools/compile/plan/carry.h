@@ -3,11 +3,11 @@
 #pragma once
 #include "tools/compile/program/lowered_program.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// Drops the copies before a loop and at the end of its body where the instruction that makes the
 /// value can write the carried storage itself: nobody reads the value of before after that. Returns
 /// how many went.
 uint32_t write_carried_in_place(LoweredProgram* lowered);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -7,7 +7,7 @@
 #include "runtime/op/chain.h"
 #include "tools/compile/program/usage.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 class ChainFusion {
@@ -159,4 +159,4 @@ void fuse_chains(LoweredProgram* lowered, const ChainRule& rule, ConversionRepor
   for (uint32_t s = 0; s < lowered->subprograms.size(); s++) fusion.run(s);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

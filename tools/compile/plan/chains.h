@@ -5,7 +5,7 @@
 #include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/options.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 struct ChainRule {
   int64_t least_bytes = 512 << 10;  // the largest intermediate has at least this
@@ -19,4 +19,4 @@ struct ChainRule {
 /// Fuses what the rule allows, at the typical binding. Counts go to report->chains.
 void fuse_chains(LoweredProgram* lowered, const ChainRule& rule, ConversionReport* report);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -7,7 +7,7 @@
 #include "runtime/op/tensor.h"
 #include "tools/compile/plan/states.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 /// Elements [offset + i * stride, offset + i * stride + length) of a root, i in [0, rows).
@@ -106,4 +106,4 @@ Dependencies find_dependencies(const LoweredProgram& lowered, const Bindings& bi
   return Finder(lowered, bindings).run();
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

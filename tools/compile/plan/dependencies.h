@@ -5,7 +5,7 @@
 
 #include "tools/compile/program/lowered_program.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// By instruction of the main program. An If stands for all that its branches do.
 struct Dependencies {
@@ -20,4 +20,4 @@ struct Dependencies {
 /// may read.
 Dependencies find_dependencies(const LoweredProgram& lowered, const Bindings& bindings);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -7,7 +7,7 @@
 #include "tools/compile/program/roots.h"
 #include "tools/compile/program/usage.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 class InPlace {
@@ -130,4 +130,4 @@ class InPlace {
 
 uint32_t apply_in_place(LoweredProgram* lowered) { return InPlace(lowered).run(); }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

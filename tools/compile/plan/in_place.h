@@ -3,7 +3,7 @@
 #pragma once
 #include "tools/compile/program/lowered_program.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// Marks output 0 of an instruction as in-place over an operand where the contract allows it for
 /// every trial binding, both are dense, the operand's storage is no port, constant or state and is
@@ -11,4 +11,4 @@ namespace ingot::cast {
 /// now. Returns how many.
 uint32_t apply_in_place(LoweredProgram* lowered);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -7,7 +7,7 @@
 #include "tools/compile/plan/schedule.h"
 #include "tools/files/work_budget.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 constexpr size_t kMaxForGreedy = 20000;               // ready lists are walked at every step
@@ -191,4 +191,4 @@ std::vector<CandidateOrder> random_orders(const LoweredProgram& lowered, const B
   return candidates;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -10,7 +10,7 @@
 #include "tools/compile/program/usage.h"
 #include "tools/files/work_budget.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 /// The operands of each Loop at the end of its iterations, where they are looked at again.
@@ -100,13 +100,13 @@ ArenaEstimate place(const LoweredProgram& lowered, std::vector<Lifetime>& lifeti
                   {reinterpret_cast<uint8_t*>(workspace.data()), workspace.size() * 8},
                   {offsets.data(), offsets.size()}, &summary, &detail);
   if (status.code() == Code::kLimitExceeded)
-    graph::throw_cast_error(
+    graph::fail_conversion(
         4, "too many values are alive at once (" + std::to_string(lifetimes.size()) +
                " values in all, more outputs and states than the planner places); convert the "
                "model in parts, or with fewer outputs");
   if (!status.ok())
-    graph::throw_cast_error(8, std::string("the planner refused a layout: ") +
-                                   code_name(status.code()) + " (" + detail.field + ")");
+    graph::fail_conversion(8, std::string("the planner refused a layout: ") +
+                                  code_name(status.code()) + " (" + detail.field + ")");
   return {summary.bytes, summary.lower_bound, summary.peak_step, std::move(offsets)};
 }
 
@@ -172,4 +172,4 @@ void schedule(LoweredProgram* lowered, ConversionReport* report) {
   *lowered = std::move(best.best);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -6,7 +6,7 @@
 #include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/options.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// What a program needs at one binding, by the runtime's own planner.
 struct ArenaEstimate {
@@ -33,4 +33,4 @@ std::vector<CandidateOrder> candidate_orders(const LoweredProgram& lowered,
 std::vector<CandidateOrder> random_orders(const LoweredProgram& lowered, const Bindings& bindings,
                                           uint32_t count);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -8,7 +8,7 @@
 #include "tools/compile/program/layout.h"
 #include "tools/compile/program/usage.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 bool is_update(const LoweredProgram& lowered, const LoweredInstruction& instruction) {
@@ -196,4 +196,4 @@ uint32_t update_states_in_place(LoweredProgram* lowered) {
   return lowered->states.empty() ? 0 : Updates(lowered).run();
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

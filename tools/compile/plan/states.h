@@ -8,7 +8,7 @@
 #include "tools/compile/plan/dependencies.h"
 #include "tools/compile/program/lowered_program.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// A state that takes (part of) a state as it was before this run gets it through a value of its
 /// own, copied before any state is written. @pre views were made.
@@ -22,4 +22,4 @@ void order_updates(const LoweredProgram& lowered, Dependencies* dependencies);
 /// order that the instructions have now. Returns how many.
 uint32_t update_states_in_place(LoweredProgram* lowered);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

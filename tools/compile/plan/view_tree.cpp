@@ -6,7 +6,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "tools/files/work_budget.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 constexpr size_t kMaxMoved = 4096;  // values of one storage that become part of another
@@ -242,4 +242,4 @@ bool ViewTree::make_root(int32_t view) {
   return true;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -9,7 +9,7 @@
 #include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/usage.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 class ViewTree {
  public:
@@ -61,4 +61,4 @@ class ViewTree {
   std::vector<int32_t> above_;
 };
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

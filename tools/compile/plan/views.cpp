@@ -7,7 +7,7 @@
 
 #include "tools/compile/plan/view_tree.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 class ViewElimination {
@@ -228,7 +228,7 @@ void ViewElimination::visit_concat(const Use& at) {
     tree_.grow();
     if (const std::string flaw = tree_.attach(to, whole, slice_at(rank, axis, offset));
         !flaw.empty())
-      graph::throw_cast_error(
+      graph::fail_conversion(
           8, "concat '" + instruction.node + "': a part has no place in its result: " + flaw +
                  "; a fault of ingot's converter, please report it with the model");
     tree_.add_reader(part, {at.subprogram, at.index, uint32_t(copies.size())});
@@ -292,4 +292,4 @@ void eliminate_views(LoweredProgram* lowered, ConversionReport* report) {
   ViewElimination(lowered, report).run();
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

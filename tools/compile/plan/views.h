@@ -10,9 +10,9 @@
 #include "tools/compile/program/lowered_program.h"
 #include "tools/compile/program/options.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// @pre no value is an alias yet. Counts go to report->views.
 void eliminate_views(LoweredProgram* lowered, ConversionReport* report);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -6,7 +6,7 @@
 
 #include "tools/compile/program/lowered_program.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 constexpr int64_t kImageExtent = 320;  // a multiple of 64, as strided networks want
@@ -145,4 +145,4 @@ std::vector<Bindings> trial_bindings(const LoweredProgram& lowered) {
              : lowered.trials;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

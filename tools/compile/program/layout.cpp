@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 bool is_one(const SymbolicDim& dim) { return dim == SymbolicDim(1); }
@@ -73,4 +73,4 @@ std::optional<ViewPlace> place_view(const RowLayout& parent, const ViewOf& view,
   return ViewPlace{offset, *row_stride};
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -6,7 +6,7 @@
 
 #include "tools/compile/program/lowered_program.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// Dims and the distance of rows in elements, 0 when dense.
 struct RowLayout {
@@ -37,4 +37,4 @@ std::optional<ViewPlace> place_view(const RowLayout& parent, const ViewOf& view,
 /// True when the elements surely lie without gaps, for every binding.
 bool is_dense(const RowLayout& layout);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

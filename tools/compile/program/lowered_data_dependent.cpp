@@ -3,7 +3,7 @@
 
 #include "tools/compile/program/lowered_program.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 void gather(const LoweredProgram& lowered, const SymbolicDim& dim, std::vector<int32_t>* out) {
@@ -66,4 +66,4 @@ void bind_data_dependent(const LoweredProgram& lowered, Bindings* bindings) {
   }
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -2,7 +2,7 @@
 // contracts.
 #include "tools/compile/program/lowered_program.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 int32_t LoweredProgram::add(LoweredValue value) {
   values.push_back(std::move(value));
@@ -35,16 +35,16 @@ TensorType evaluate_type(const LoweredValue& value, const Bindings& bindings) {
   type.dtype = value.dtype;
   type.packing = value.packing;
   if (value.dims.size() > size_t(kMaxRank))
-    graph::throw_cast_error(4, "value '" + value.name + "': " + std::to_string(value.dims.size()) +
-                                   " dimensions, at most " + std::to_string(kMaxRank) +
-                                   " are supported");
+    graph::fail_conversion(4, "value '" + value.name + "': " + std::to_string(value.dims.size()) +
+                                  " dimensions, at most " + std::to_string(kMaxRank) +
+                                  " are supported");
   type.rank = uint8_t(value.dims.size());
   for (size_t i = 0; i < value.dims.size(); i++) {
     type.dims[i] = value.dims[i].evaluate(bindings);
     if (type.dims[i] < 0)
-      graph::throw_cast_error(5, "value '" + value.name + "': dimension " + value.dims[i].text() +
-                                     " is " + std::to_string(type.dims[i]) +
-                                     " under the bindings tried");
+      graph::fail_conversion(5, "value '" + value.name + "': dimension " + value.dims[i].text() +
+                                    " is " + std::to_string(type.dims[i]) +
+                                    " under the bindings tried");
   }
   const int64_t stride = value.row_stride.evaluate(bindings);
   type.row_stride = stride != 0 ? stride : type.row_length();
@@ -165,7 +165,7 @@ bool contracts_hold(const LoweredProgram& lowered, const Bindings& bindings, Pla
 }
 
 void check_lowered(const LoweredProgram& lowered, bool is_fresh) {
-  graph::CastError error;
+  graph::ConversionError error;
   error.exit_code = 4;
   const std::vector<Bindings> trials = trial_bindings(lowered);
   for (const LoweredSubprogram& subprogram : lowered.subprograms) {
@@ -176,8 +176,8 @@ void check_lowered(const LoweredProgram& lowered, bool is_fresh) {
       if (why.empty()) continue;
       const std::string op = op_name(instruction.op());
       if (!is_fresh)
-        graph::throw_cast_error(
-            8, op + " cast from '" + instruction.node + "': " + why +
+        graph::fail_conversion(
+            8, op + " made from '" + instruction.node + "': " + why +
                    "; a fault of ingot's converter, please report it with the model");
       const int32_t output = instruction.outputs.empty() ? -1 : instruction.outputs[0];
       error.unsupported.push_back(
@@ -201,4 +201,4 @@ void check_lowered(const LoweredProgram& lowered, bool is_fresh) {
   throw error;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -9,7 +9,7 @@
 #include "tools/compile/write/program_builder.h"
 #include "tools/graph/graph.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 using graph::Dims;
 using SymbolicDim = graph::Dim;
@@ -91,7 +91,7 @@ bool is_data_dependent(const LoweredProgram& lowered, int32_t value);
 /// Adds the data-dependent symbols to a binding of the free ones, at their bounds.
 void bind_data_dependent(const LoweredProgram& lowered, Bindings* bindings);
 
-/// Type of a value under a binding. @throws CastError when a dimension comes out negative.
+/// Type of a value under a binding. @throws ConversionError when a dimension comes out negative.
 TensorType evaluate_type(const LoweredValue& value, const Bindings& bindings);
 /// Attributes with Slice.starts and Pad.before filled in.
 Attributes evaluate_attributes(const LoweredInstruction& instruction, const Bindings& bindings);
@@ -133,12 +133,12 @@ struct Place {
 /// first, and where it failed; `asked`: counts contracts. Both may be null.
 bool contracts_hold(const LoweredProgram& lowered, const Bindings& bindings,
                     Place* refuses = nullptr, uint64_t* asked = nullptr);
-/// Asks the contract of every instruction, under every trial binding. @throws CastError(4) listing
-/// every instruction that is refused when the program is fresh from lowering (the model asks for
-/// what an operator does not do), else CastError(8): what conversion makes must be sound, the
-/// verifier would refuse it otherwise.
+/// Asks the contract of every instruction, under every trial binding. @throws ConversionError(4)
+/// listing every instruction that is refused when the program is fresh from lowering (the model
+/// asks for what an operator does not do), else ConversionError(8): what conversion makes must be
+/// sound, the verifier would refuse it otherwise.
 void check_lowered(const LoweredProgram& lowered, bool is_fresh);
 /// "[1, 224, 224, 3]" with symbols by name.
 std::string dims_text(const Dims& dims);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -1,17 +1,18 @@
-// tools/compile/program/options.cpp - the command line's spellings of what a cast can be told.
+// tools/compile/program/options.cpp - the command line's spellings of what a conversion can be
+// told.
 #include "tools/compile/program/options.h"
 
 #include <array>
 #include <charconv>
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 std::pair<std::string, std::string> split_pair(const std::string& option,
                                                const std::string& argument) {
   const size_t equals = argument.find('=');
   if (equals == std::string::npos || equals == 0)
-    graph::throw_cast_error(1, option + " '" + argument + "': expected NAME=VALUE");
+    graph::fail_conversion(1, option + " '" + argument + "': expected NAME=VALUE");
   return {argument.substr(0, equals), argument.substr(equals + 1)};
 }
 
@@ -26,7 +27,7 @@ void set_winograd(ConvertOptions& options, const std::string& argument) {
     const char* end = argument.data() + argument.size();
     const auto [rest, error] = std::from_chars(argument.data(), end, options.winograd_bytes);
     if (error != std::errc() || rest != end || argument.empty())
-      graph::throw_cast_error(
+      graph::fail_conversion(
           1, "--winograd '" + argument + "': expected auto, off or a number of bytes");
     options.winograd = WinogradMode::kBudget;
   }
@@ -36,13 +37,13 @@ void set_precision(ConvertOptions& options, const std::string& argument) {
   const std::array<const char*, 3> names = {"exact", "fast", "fp16"};
   for (size_t i = 0; i < names.size(); i++)
     if (argument == names[i]) return void(options.precision = uint8_t(i));
-  graph::throw_cast_error(1, "--precision '" + argument + "': expected exact, fast or fp16");
+  graph::fail_conversion(1, "--precision '" + argument + "': expected exact, fast or fp16");
 }
 
 void add_io_layout(ConvertOptions& options, const std::string& argument) {
   const auto [name, layout] = split_pair("--io-layout", argument);
   if (layout != "nchw" && layout != "nhwc")
-    graph::throw_cast_error(
+    graph::fail_conversion(
         1, "--io-layout '" + argument + "': expected nchw or nhwc, found '" + layout + "'");
   options.io_layout[name] = layout;
 }
@@ -50,8 +51,8 @@ void add_io_layout(ConvertOptions& options, const std::string& argument) {
 void add_state(ConvertOptions& options, const std::string& argument) {
   const auto [input, output] = split_pair("--state", argument);
   if (output.empty())
-    graph::throw_cast_error(1,
-                            "--state '" + argument + "': expected IN=OUT, an input and an output");
+    graph::fail_conversion(1,
+                           "--state '" + argument + "': expected IN=OUT, an input and an output");
   options.states.push_back({input, output, 0});
 }
 
@@ -61,14 +62,14 @@ void set_state_init(ConvertOptions& options, const std::string& argument) {
   const char* end = number.data() + number.size();
   const auto [rest, error] = std::from_chars(number.data(), end, value);
   if (error != std::errc() || rest != end || number.empty())
-    graph::throw_cast_error(
+    graph::fail_conversion(
         1, "--state-init '" + argument + "': expected NAME=NUMBER, found '" + number + "'");
   for (StatePair& pair : options.states)
     if (pair.input == input) {
       pair.init = value;
       return;
     }
-  graph::throw_cast_error(
+  graph::fail_conversion(
       5, "--state-init '" + argument + "': no --state has the input '" + input + "'");
 }
 
@@ -83,12 +84,12 @@ void set_targets(ConvertOptions& options, const std::string& argument) {
     const size_t comma = std::min(argument.find(',', begin), argument.size());
     const std::string target = argument.substr(begin, comma - begin);
     if (target != "cpu" && target != "cuda" && target != "mcu")
-      graph::throw_cast_error(1, "--target '" + argument +
-                                     "': expected cpu, cuda or mcu, separated by commas, found '" +
-                                     target + "'");
+      graph::fail_conversion(1, "--target '" + argument +
+                                    "': expected cpu, cuda or mcu, separated by commas, found '" +
+                                    target + "'");
     options.targets.push_back(target);
     begin = comma + 1;
   }
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

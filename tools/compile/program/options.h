@@ -1,5 +1,5 @@
 // tools/compile/program/options.h - what a conversion can be told, and what it reports.
-// Errors   graph::CastError with the CLI's exit code.
+// Errors   graph::ConversionError with the CLI's exit code.
 #pragma once
 #include <functional>
 #include <map>
@@ -12,7 +12,7 @@
 #include "tools/compile/write/storage.h"
 #include "tools/weights/overlay/overlay.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 enum class WinogradMode { kAuto, kOff, kBudget };
 
@@ -59,19 +59,20 @@ struct ConvertOptions {
   passes::Observer observe;
 };
 
-/// "auto", "off" or a number of bytes. @throws CastError(1)
+/// "auto", "off" or a number of bytes. @throws ConversionError(1)
 /// exact, fast or fp16
 void set_precision(ConvertOptions& options, const std::string& argument);
 void set_winograd(ConvertOptions& options, const std::string& argument);
-/// "NAME=nchw" or "NAME=nhwc". @throws CastError(1)
+/// "NAME=nchw" or "NAME=nhwc". @throws ConversionError(1)
 void add_io_layout(ConvertOptions& options, const std::string& argument);
-/// "IN=OUT". @throws CastError(1)
+/// "IN=OUT". @throws ConversionError(1)
 void add_state(ConvertOptions& options, const std::string& argument);
-/// "IN=NUMBER", after the pair. @throws CastError(1); CastError(5) when no pair has that input.
+/// "IN=NUMBER", after the pair. @throws ConversionError(1); ConversionError(5) when no pair has
+/// that input.
 void set_state_init(ConvertOptions& options, const std::string& argument);
-/// "KEY=VALUE". @throws CastError(1)
+/// "KEY=VALUE". @throws ConversionError(1)
 void add_metadata(ConvertOptions& options, const std::string& argument);
-/// "cpu,cuda,mcu", any of them. @throws CastError(1)
+/// "cpu,cuda,mcu", any of them. @throws ConversionError(1)
 void set_targets(ConvertOptions& options, const std::string& argument);
 
 /// What one instruction became and why; in the order of the file's instructions.
@@ -108,4 +109,4 @@ struct ConversionResult {
   ConversionReport report;
 };
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -5,7 +5,7 @@
 
 #include "tools/compile/program/lowered_program.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// Stays right while values become aliases; not when an alias is taken back or turned around.
 class Roots {
@@ -30,4 +30,4 @@ class Roots {
   std::vector<int32_t> up_;  // by value: an ancestor, or itself when none is known
 };
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 Usage::Usage(const LoweredProgram& lowered)
     : readers(lowered.values.size()), writers(lowered.values.size()) {
@@ -60,4 +60,4 @@ uint32_t RunOrder::last_use(uint32_t since, uint32_t at) const {
   return at;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

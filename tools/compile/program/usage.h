@@ -5,7 +5,7 @@
 
 #include "tools/compile/program/lowered_program.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// A place in a program: operand `slot` of instruction `index` of a subprogram.
 struct Use {
@@ -33,4 +33,4 @@ struct RunOrder {
   uint32_t last_use(uint32_t since, uint32_t at) const;
 };
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

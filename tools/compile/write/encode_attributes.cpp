@@ -2,7 +2,7 @@
 
 #include "tools/graph/graph.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 using Builder = flatbuffers::FlatBufferBuilder;
@@ -25,7 +25,7 @@ flatbuffers::Offset<fb::Conv2d> conv2d(Builder& b, const Conv2dAttributes& a) {
 }
 
 Table encode(Builder&, const std::monostate&) {
-  graph::throw_cast_error(8, "an instruction without an operator cannot be written");
+  graph::fail_conversion(8, "an instruction without an operator cannot be written");
 }
 #define FIELD(name) , a.name
 #define CHOICE(op, name, Enum) , fb::Enum(uint8_t(a.name))
@@ -124,4 +124,4 @@ flatbuffers::Offset<void> encode_attributes(flatbuffers::FlatBufferBuilder& buil
   return std::visit([&](const auto& a) { return encode(builder, a); }, attributes);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -4,9 +4,9 @@
 #include "ingot_schema/ingot_generated.h"
 #include "tools/compile/write/program_builder.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 flatbuffers::Offset<void> encode_attributes(flatbuffers::FlatBufferBuilder& builder,
                                             const Attributes& attributes);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -13,7 +13,7 @@
 #include "tools/files/output_file.h"
 #include "tools/graph/graph.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 using Digest = std::array<uint8_t, kSha256Bytes>;
@@ -83,7 +83,7 @@ class Writer {
     const size_t expected = program.size();
     program = encode_program(spec_.program, places_);
     if (program.size() != expected)
-      graph::throw_cast_error(8, "the program changed its size while it was written");
+      graph::fail_conversion(8, "the program changed its size while it was written");
     parts_[0].digest = digest_of(program);
     output_->write_at(parts_[0].offset, program.data(), program.size());
     output_->write_at(parts_[1].offset, metadata.data(), metadata.size());
@@ -206,4 +206,4 @@ std::vector<uint8_t> write_memory(const FileSpec& spec, uint64_t expected_weight
   return std::move(output.bytes);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -1,9 +1,9 @@
 // tools/compile/write/file_writer.h - encodes a FileSpec: header, program, metadata, weights,
 // golden. Weights stream: one constant is in memory at a time; constants of equal bytes are stored
 // once.
-// Errors   host::Failure kUnavailable (7) when the disk or the folder refuses; graph::CastError
-//          with exit code 8 when the spec contradicts itself (a constant of the wrong size). No
-//          partial output: the file appears only when complete and on disk.
+// Errors   host::Failure kUnavailable (7) when the disk or the folder refuses;
+//          graph::ConversionError with exit code 8 when the spec contradicts itself (a constant of
+//          the wrong size). No partial output: the file appears only when complete and on disk.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@ namespace ingot::host {
 class OutputFile;
 }
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 struct WrittenFile {
   uint64_t file_bytes = 0, program_bytes = 0, metadata_bytes = 0, weight_bytes = 0,
@@ -30,4 +30,4 @@ WrittenFile write_file(const FileSpec& spec, host::OutputFile* output);
 /// The same bytes in memory; for tests, planning and small models.
 std::vector<uint8_t> write_memory(const FileSpec& spec, uint64_t expected_weights = 0);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -1,6 +1,6 @@
 #include "tools/compile/write/program_builder.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 /// The result for two numbers, where there is one.
@@ -53,4 +53,4 @@ InstructionSpec& ProgramSpec::add_instruction(Attributes attributes, std::vector
   return instructions.back();
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

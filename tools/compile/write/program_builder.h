@@ -16,7 +16,7 @@
 #include "runtime/format/program.h"
 #include "runtime/op/all_operators.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 /// The alternative's index is the OpCode, so an instruction cannot contradict itself.
 using Attributes = std::variant<std::monostate
@@ -170,4 +170,4 @@ struct FileSpec {
   uint32_t segment_alignment = 65536;  // 16 for a file that stays in flash
 };
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

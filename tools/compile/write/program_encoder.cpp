@@ -6,7 +6,7 @@
 #include "tools/compile/write/storage.h"
 #include "tools/graph/graph.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 using Builder = flatbuffers::FlatBufferBuilder;
@@ -108,8 +108,8 @@ uint64_t constant_bytes(const ValueSpec& value) {
   for (size_t i = 0; sound && i < value.dims.size(); i++) type.dims[i] = value.dims[i];
   type.row_stride = type.row_length();
   if (!sound || !storage_bytes(type, &bytes))
-    graph::throw_cast_error(8,
-                            "constant '" + value.name + "': its dimensions do not fit its packing");
+    graph::fail_conversion(8,
+                           "constant '" + value.name + "': its dimensions do not fit its packing");
   return bytes;
 }
 
@@ -121,9 +121,9 @@ std::shared_ptr<const std::vector<uint8_t>> make_constant(const ValueSpec& value
     bytes = std::make_shared<const std::vector<uint8_t>>(value.bytes.make ? value.bytes.make()
                                                                           : std::vector<uint8_t>());
   if (bytes->size() != constant_bytes(value))
-    graph::throw_cast_error(8, "constant '" + value.name + "': its type needs " +
-                                   std::to_string(constant_bytes(value)) + " bytes, " +
-                                   std::to_string(bytes->size()) + " were made");
+    graph::fail_conversion(8, "constant '" + value.name + "': its type needs " +
+                                  std::to_string(constant_bytes(value)) + " bytes, " +
+                                  std::to_string(bytes->size()) + " were made");
   return bytes;
 }
 
@@ -248,4 +248,4 @@ std::vector<uint8_t> encode_golden(const std::vector<GoldenCaseSpec>& cases) {
   return take(b);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -12,7 +12,7 @@
 #include "tools/files/large_blocks.h"
 #include "tools/files/suggest.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 /// Leftovers in f32 get a weight part of their own, so that a session does not map or copy what it
@@ -130,9 +130,9 @@ std::set<int32_t> kept_constants(const StorageOptions& options, const WeightName
     for (const std::string& name : list) offer(id, name);
   for (size_t p = 0; p < used.size(); p++)
     if (!used[p])
-      graph::throw_cast_error(5, "--keep-fp32 " + options.keep_fp32[p] +
-                                     ": no weight of the converted program has such a name" +
-                                     host::did_you_mean(options.keep_fp32[p], all));
+      graph::fail_conversion(5, "--keep-fp32 " + options.keep_fp32[p] +
+                                    ": no weight of the converted program has such a name" +
+                                    host::did_you_mean(options.keep_fp32[p], all));
   return kept;
 }
 
@@ -148,7 +148,7 @@ void refuse_overflow(const StorageReport& report) {
   if (count > kNamedAtMost)
     list += ", and " + std::to_string(count - kNamedAtMost) + " more weights";
   const bool f16 = report.dtype == DType::kF16;
-  graph::throw_cast_error(
+  graph::fail_conversion(
       4, std::string("--dtype ") + (f16 ? "fp16" : "bf16") + ": " + std::to_string(count) +
              (count == 1 ? " weight" : " weights") + " would become infinite, expected at most " +
              (f16 ? "65504" : "3.39e+38") + ": " + list + "; keep them with --keep-fp32 NAME, " +
@@ -165,7 +165,7 @@ void set_storage(StorageOptions& options, const std::string& argument) {
   else if (argument == "bf16")
     options.dtype = DType::kBF16;
   else
-    graph::throw_cast_error(1, "--dtype " + argument + ": expected fp32, fp16 or bf16");
+    graph::fail_conversion(1, "--dtype " + argument + ": expected fp32, fp16 or bf16");
   options.chosen = true;
 }
 
@@ -313,4 +313,4 @@ std::string say_not_finite(const graph::Model& model) {
          " numbers that are NaN or infinite, which results will show: " + list;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

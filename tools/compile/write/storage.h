@@ -1,5 +1,5 @@
-// tools/compile/write/storage.h - in which type the weights of a cast program lie in the file: f32,
-// or rounded to f16 or bf16 and widened again when a session is made, so that kernels see f32
+// tools/compile/write/storage.h - in which type the weights of a converted program lie in the file:
+// f32, or rounded to f16 or bf16 and widened again when a session is made, so that kernels see f32
 // whatever was chosen (D43). Only f32 constants are ever stored smaller: indices, shapes, masks of
 // bools and initial states stay as they are, as do weights transformed for Winograd and what would
 // take as many bytes either way (16 numbers and fewer, by the alignment of constants).
@@ -13,7 +13,7 @@
 #include "tools/compile/write/program_builder.h"
 #include "tools/graph/graph.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 struct StorageOptions {
   DType dtype = DType::kF32;  // kF32, kF16, kBF16
@@ -23,7 +23,7 @@ struct StorageOptions {
   bool allow_overflow = false;
 };
 
-/// "fp32", "fp16" or "bf16". @throws CastError(1)
+/// "fp32", "fp16" or "bf16". @throws ConversionError(1)
 void set_storage(StorageOptions& options, const std::string& argument);
 
 /// What storing one constant costs. Relative errors are |stored - value| / |value| over what is
@@ -58,9 +58,9 @@ struct StorageReport {
 using WeightNames = std::map<int32_t, std::vector<std::string>>;
 
 /// Marks the constants of `program` that are stored as options.dtype, and measures what that costs.
-/// `names` is asked once; it may be empty. @throws CastError(4) naming every constant with a number
-/// that would become infinite, unless allow_overflow; CastError(5) for a pattern that nothing
-/// matches.
+/// `names` is asked once; it may be empty. @throws ConversionError(4) naming every constant with a
+/// number that would become infinite, unless allow_overflow; ConversionError(5) for a pattern that
+/// nothing matches.
 StorageReport store_constants(const StorageOptions& options, uint32_t segment_alignment,
                               const std::function<WeightNames(const ProgramSpec&)>& names,
                               ProgramSpec* program);
@@ -73,4 +73,4 @@ std::string say_not_finite(const graph::Model& model);
 std::vector<uint8_t> narrow_floats(DType to, const std::vector<uint8_t>& floats);
 std::vector<uint8_t> widen_halves(DType from, const uint8_t* halves, uint64_t bytes);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -8,7 +8,7 @@
 #include "runtime/format/tunings.h"
 #include "tools/files/failure.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 bool is_same_key(const TuningSpec& a, const TuningSpec& b) {
@@ -79,4 +79,4 @@ void put_tuning(std::vector<TuningSpec>* tunings, TuningSpec tuning) {
     tunings->push_back(std::move(tuning));
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

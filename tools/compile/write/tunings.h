@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 struct TunedInstructionSpec {
   uint32_t instruction = 0;
@@ -29,4 +29,4 @@ std::vector<TuningSpec> decode_tunings(const std::vector<uint8_t>& part, const s
 /// In the place of one for the same GPU, precision and dims, or behind the others.
 void put_tuning(std::vector<TuningSpec>* tunings, TuningSpec tuning);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

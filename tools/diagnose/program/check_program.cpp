@@ -234,7 +234,7 @@ class Checker {
         const Array found = copy_out(tensor, "");
         if (reference_values)
           check(watched.engine(), moment, *reference_values, found,
-                &CheckedInstruction::cast_error);
+                &CheckedInstruction::conversion_error);
         check(watched.engine(), moment, compare::to_tensor(found), chosen->second,
               &CheckedInstruction::kernel_error);
       }

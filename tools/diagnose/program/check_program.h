@@ -1,9 +1,9 @@
-// tools/diagnose/program/check_program.h - a cast program, instruction by instruction, against the
-// numbers of its source. Each instruction is checked alone: after it ran, what it wrote is compared
-// and then replaced by the reference values, so that nobody behind it computes with a wrong number.
-// What is wrong is computed again with the naive kernels in double: wrong there too, it was
-// converted wrongly; right there, it is the kernel. Branches run as their conditions say, and what
-// is in a loop is checked in every iteration whose reference values were kept.
+// tools/diagnose/program/check_program.h - a converted program, instruction by instruction, against
+// the numbers of its source. Each instruction is checked alone: after it ran, what it wrote is
+// compared and then replaced by the reference values, so that nobody behind it computes with a
+// wrong number. What is wrong is computed again with the naive kernels in double: wrong there too,
+// it was converted wrongly; right there, it is the kernel. Branches run as their conditions say,
+// and what is in a loop is checked in every iteration whose reference values were kept.
 #pragma once
 #include <functional>
 #include <map>
@@ -31,7 +31,7 @@ struct CheckedInstruction {
   bool ran = false, known = false;  // known: the reference values of it are
   Verdict alone_error;              // chosen kernels against the reference values, operands true
   // of what is wrong there: naive kernels against the reference values, operands true
-  Verdict cast_error;
+  Verdict conversion_error;
   // chosen kernels against the naive ones, where that is wrong or nobody knows the reference values
   Verdict kernel_error;
   // chosen kernels in a run of their own against the reference values: what has gathered up to here

@@ -40,7 +40,7 @@ class Finder {
   explicit Finder(const DivergenceQuestion& question) : q_(question), options_(question.options) {}
 
   DivergenceAnswer run() {
-    if (q_.file.empty()) cast_now();
+    if (q_.file.empty()) convert_now();
     ask_golden();
     check_conversion();
     check_instructions();
@@ -51,11 +51,11 @@ class Finder {
   }
 
  private:
-  const std::string& file() const { return cast_ ? cast_->path() : q_.file; }
+  const std::string& file() const { return converted_ ? converted_->path() : q_.file; }
 
-  void cast_now() {
-    cast_ = std::make_unique<host::TemporaryPath>(".ingot");
-    cast::write_file(cast::convert_source(q_.source, options_).file, cast_->path());
+  void convert_now() {
+    converted_ = std::make_unique<host::TemporaryPath>(".ingot");
+    convert::write_file(convert::convert_source(q_.source, options_).file, converted_->path());
   }
 
   /// Inputs of the step to look at: of a stream the first step that is wrong, else the first.
@@ -197,7 +197,7 @@ class Finder {
       a_.passes_checked++;
       remember_names(model);
     };
-    fresh_ = cast::convert_source(q_.source, options_).file;
+    fresh_ = convert::convert_source(q_.source, options_).file;
     options_.observe = plant;
     a_.passes_checked -= a_.passes_checked > 0;  // the import is none
     a_.source = checker_->source();
@@ -274,21 +274,21 @@ class Finder {
   /// their place.
   bool same_program() {
     const host::TemporaryPath path(".ingot");
-    cast::write_file(fresh_, path.path());
+    convert::write_file(fresh_, path.path());
     Engine given(file(), q_.open), made(path.path(), q_.open);
     const bool same = read_part(given, INGOT_PART_PROGRAM) == read_part(made, INGOT_PART_PROGRAM);
-    a_.is_fresh_cast = same && given.summary().weights_bytes == made.summary().weights_bytes;
-    for (uint32_t i = 0; a_.is_fresh_cast; i++) {
+    a_.is_fresh_conversion = same && given.summary().weights_bytes == made.summary().weights_bytes;
+    for (uint32_t i = 0; a_.is_fresh_conversion; i++) {
       const std::vector<uint8_t> weights = read_part(given, INGOT_PART_WEIGHTS, i);
       if (weights.empty()) break;
-      a_.is_fresh_cast = weights == read_part(made, INGOT_PART_WEIGHTS, i);
+      a_.is_fresh_conversion = weights == read_part(made, INGOT_PART_WEIGHTS, i);
     }
     if (!same)
       a_.notes.push_back(file() + ": is not the program that this version converts from " +
                          q_.source +
                          " with these options; its values are matched by name (repeat the options "
                          "of its conversion)");
-    else if (!a_.is_fresh_cast)
+    else if (!a_.is_fresh_conversion)
       a_.notes.push_back(file() + ": has other weights than this version converts from " +
                          q_.source);
     return same;
@@ -320,7 +320,7 @@ class Finder {
 
   /// What a value of the program that conversion makes now holds when `written` says.
   const Tensor* reference_by_place(const Written& written) const {
-    const cast::ValueSpec& value = fresh_.program.values[size_t(written.value)];
+    const convert::ValueSpec& value = fresh_.program.values[size_t(written.value)];
     if (value.carried_in < 0)
       return checker_->reference_values(value.graph_value, written.iterations);
     if (loops_->owner(written.instruction) == uint32_t(value.carried_in))  // before the loop
@@ -469,7 +469,7 @@ class Finder {
     if (checker_->wrong_import()) return blame(DivergenceCause::kImport, *checker_->wrong_import());
     if (checker_->wrong_pass()) return blame(DivergenceCause::kPass, *checker_->wrong_pass());
     for (const auto& [cause, field] :
-         {std::pair{DivergenceCause::kConversion, &CheckedInstruction::cast_error},
+         {std::pair{DivergenceCause::kConversion, &CheckedInstruction::conversion_error},
           std::pair{DivergenceCause::kKernel, &CheckedInstruction::kernel_error}}) {
       const int64_t index = first_wrong(field);
       if (index >= 0)
@@ -496,9 +496,9 @@ class Finder {
   }
 
   const DivergenceQuestion& q_;
-  cast::ConvertOptions options_;
+  convert::ConvertOptions options_;
   DivergenceAnswer a_;
-  std::unique_ptr<host::TemporaryPath> cast_;
+  std::unique_ptr<host::TemporaryPath> converted_;
   Golden golden_;
   std::vector<StateBefore> states_;
   std::vector<Array> inputs_, expected_, intermediates_, plain_;
@@ -511,7 +511,7 @@ class Finder {
   std::set<const Tensor*> hollow_;  // the reference values of them
   std::set<uint32_t> by_source_;    // instructions that something else was known about
   std::optional<std::map<std::string, Tensor>> naive_values_;
-  cast::FileSpec fresh_;
+  convert::FileSpec fresh_;
   bool winograd_ = true;
   DType stored_ = DType::kInvalid;
 };

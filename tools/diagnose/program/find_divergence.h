@@ -3,7 +3,8 @@
 //   import   the source's graph, in double, is not what the golden says: an attribute or an
 //            operator was misread
 //   pass     a pass changed a result
-//   cast     the graph after all passes is right, the program made of it is not (packing, method,
+//   conversion
+//            the graph after all passes is right, the program made of it is not (packing, method,
 //            chain, view)
 //   kernel   the program is right with the naive kernels and wrong with the chosen ones
 //   memory   every instruction is right alone, but a run that reuses bytes is not: the plan, or the
@@ -37,9 +38,9 @@ const char* cause_name(DivergenceCause cause);
 
 struct DivergenceQuestion {
   std::string source;
-  std::string file;    // "": cast now, with `options`
+  std::string file;    // "": converted now, with `options`
   std::string golden;  // "": made inputs
-  cast::ConvertOptions options;
+  convert::ConvertOptions options;
   OpenSettings open;
   SessionSettings session;
   std::map<std::string, int64_t> dims;
@@ -62,7 +63,7 @@ struct DivergenceAnswer {
   int32_t instruction = -1;
   compare::Iterations iterations;  // of the loops around it, the outermost first
   int64_t step = 0, steps = 1;
-  bool has_golden = false, is_fresh_cast = true;
+  bool has_golden = false, is_fresh_conversion = true;
   uint32_t import_compared = 0, nodes_checked = 0, passes_checked = 0;
   uint32_t instructions_ran = 0, instructions_known = 0;
   // outputs on whose path nothing was compared: about them nothing is known
@@ -81,7 +82,7 @@ struct DivergenceAnswer {
   bool is_equal() const { return cause == DivergenceCause::kNone && uncompared.empty(); }
 };
 
-/// @throws Failure, CastError.
+/// @throws Failure, ConversionError.
 DivergenceAnswer find_divergence(const DivergenceQuestion& question);
 
 }  // namespace ingot::cli

@@ -1,6 +1,6 @@
-// tools/diagnose/reference/evaluator.h - runs a casting graph in double, naively: the operators
-// that importers give and those of core form. A test evaluates a graph before and after a pass;
-// nothing here shares code with the passes or the kernels.
+// tools/diagnose/reference/evaluator.h - runs a graph of a conversion in double, naively: the
+// operators that importers give and those of core form. A test evaluates a graph before and after a
+// pass; nothing here shares code with the passes or the kernels.
 #pragma once
 #include <cmath>
 #include <functional>

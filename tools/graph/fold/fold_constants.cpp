@@ -46,7 +46,7 @@ void fold_graph(Model& model, Graph& graph) {
       const auto branch =
           node.subgraph(*condition->as<uint8_t>() != 0 ? "then_branch" : "else_branch");
       if (!branch)
-        throw_cast_error(
+        fail_conversion(
             4, "If '" + node.name + "': always takes a branch that cannot run with these shapes");
       fold_graph(model, *branch);
       std::move(branch->nodes.begin(), branch->nodes.end(), std::back_inserter(made));

@@ -30,7 +30,7 @@ bool Inference::walk_branch(Graph& branch, const Node& node, bool of_then, std::
     else
       walk(branch);
     return true;
-  } catch (const CastError& error) {
+  } catch (const ConversionError& error) {
     out_ = outer;
     depth_ = depth;
     *why_not = error.message;
@@ -47,9 +47,9 @@ bool Inference::merge_branches(Node& node, const Graph& then_branch, const Graph
     const Value a = value(then_branch.outputs[i]);
     const Value& b = value(else_branch.outputs[i]);
     if (a.dtype != b.dtype) {
-      throw_cast_error(2, describe(node) + ": output " + std::to_string(i) + " is " +
-                              dtype_text(a.dtype) + " in one branch and " + dtype_text(b.dtype) +
-                              " in the other");
+      fail_conversion(2, describe(node) + ": output " + std::to_string(i) + " is " +
+                             dtype_text(a.dtype) + " in one branch and " + dtype_text(b.dtype) +
+                             " in the other");
     }
     if (a.dims != b.dims) {
       *why_not = "output " + std::to_string(i) + " has shape " + text(a.dims) +
@@ -86,7 +86,7 @@ void Inference::keep_branch(Node& node, bool taken, const std::string& why) {
 void Inference::infer_if(Node& node) {
   auto then_branch = node.subgraph("then_branch"), else_branch = node.subgraph("else_branch");
   if ((!then_branch && !else_branch) || node.inputs.size() != 1)
-    throw_cast_error(2, describe(node) + ": lacks a branch or its condition");
+    fail_conversion(2, describe(node) + ": lacks a branch or its condition");
   if (!then_branch || !else_branch) {  // left out in an earlier walk
     walk(then_branch ? *then_branch : *else_branch);
     out_->push_back(std::move(node));
@@ -101,9 +101,9 @@ void Inference::infer_if(Node& node) {
   const Value& given = value(node.inputs[0]);
   const auto elements = product(given.dims).value();
   if (given.dtype != DType::kBool || !elements || *elements != 1) {
-    throw_cast_error(2, describe(node) + ": its condition is " +
-                            std::string(dtype_text(given.dtype)) + " " + text(given.dims) +
-                            ", expected one bool");
+    fail_conversion(2, describe(node) + ": its condition is " +
+                           std::string(dtype_text(given.dtype)) + " " + text(given.dims) +
+                           ", expected one bool");
   }
   const size_t before = unsupported_->size();
   std::string why;

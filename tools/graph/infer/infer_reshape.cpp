@@ -89,10 +89,10 @@ void squeeze(NodeContext& context) {
     for (size_t i = 0; i < in.size(); i++) {
       if (in[i] == Dim(1)) axes.push_back(int64_t(i));
       if (!in[i].is_static())
-        context.note(
-            "Squeeze without axes keeps dimension " + in[i].text() +
-            ", also where it is bound to 1 later; to lose it as the source does, cast with --dim " +
-            in[i].text() + "=1");
+        context.note("Squeeze without axes keeps dimension " + in[i].text() +
+                     ", also where it is bound to 1 later; to lose it as the source does, convert "
+                     "with --dim " +
+                     in[i].text() + "=1");
     }
   }
   Dims out;

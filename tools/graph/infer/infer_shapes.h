@@ -13,10 +13,10 @@ namespace ingot::graph {
 /// Walks the nodes in order, subgraphs included: infers their outputs, turns shape-like inputs into
 /// attributes and dims, rewrites operators that are others in disguise, replaces what is constant
 /// by constants and an If whose condition is constant by its branch. Shape arithmetic is followed
-/// symbolically, so a Reshape by computed numbers has dims like [B, W//8, 6625]. @throws CastError
-/// 2 when the graph contradicts itself (a dtype, a shape, an axis out of range). What cannot be
-/// inferred because it depends on data, and unknown operators, are added to `unsupported`, all of
-/// them.
+/// symbolically, so a Reshape by computed numbers has dims like [B, W//8, 6625]. @throws
+/// ConversionError 2 when the graph contradicts itself (a dtype, a shape, an axis out of range).
+/// What cannot be inferred because it depends on data, and unknown operators, are added to
+/// `unsupported`, all of them.
 void infer_shapes(Model& model, std::vector<Unsupported>* unsupported);
 
 /// An If that chooses by dims which their bounds leave open, between branches that cannot both
@@ -31,8 +31,8 @@ struct Undecided {
   Comparison condition;
   std::optional<BranchPlace> inside;  // the innermost such branch around it
 };
-/// A branch that is cast for some extents of a dimension; a run with others that takes it ends with
-/// an error. Ignored where what the branch reads cannot be cut to these extents.
+/// A branch that is converted for some extents of a dimension; a run with others that takes it ends
+/// with an error. Ignored where what the branch reads cannot be cut to these extents.
 struct BranchGuard {
   BranchPlace place;
   DecidingBounds bounds;
@@ -42,7 +42,7 @@ struct BranchGuard {
 std::optional<Undecided> infer_shapes_or_ask(Model& model, std::vector<Unsupported>* unsupported,
                                              const std::vector<BranchGuard>& guards = {});
 
-/// The same; @throws CastError 4 when anything is unsupported.
+/// The same; @throws ConversionError 4 when anything is unsupported.
 void infer_shapes(Model& model);
 
 /// Shape nodes that still feed computation would need dims as data at run time: they become

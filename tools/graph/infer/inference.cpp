@@ -140,7 +140,7 @@ void Inference::visit(Node node) {
   host::charge_work(4 + node.inputs.size() + node.outputs.size());
   for (ValueId& id : node.inputs) id = resolve(id);
   while (!node.inputs.empty() && node.inputs.back() == kAbsent) node.inputs.pop_back();
-  if (++depth_ > kMaxRewriteDepth) throw_cast_error(8, describe(node) + ": rewriting does not end");
+  if (++depth_ > kMaxRewriteDepth) fail_conversion(8, describe(node) + ": rewriting does not end");
   struct Leave {
     int& depth;
     ~Leave() { depth--; }
@@ -166,15 +166,15 @@ void Inference::visit(Node node) {
     refuse(node, refusal);
     out_->push_back(std::move(node));
   } catch (const DimError& error) {
-    throw_cast_error(exit_code(error), describe(node) + ": " + error.what());
+    fail_conversion(exit_code(error), describe(node) + ": " + error.what());
   }
 }
 
 void Inference::commit(Node& node) {
   for (const ValueId id : node.outputs) {
     if (!known(id))
-      throw_cast_error(2, describe(node) + ": has " + std::to_string(node.outputs.size()) +
-                              " outputs, more than its operator makes");
+      fail_conversion(2, describe(node) + ": has " + std::to_string(node.outputs.size()) +
+                             " outputs, more than its operator makes");
   }
   if (fold_node(model, node)) return;
   try {
@@ -247,7 +247,7 @@ void infer_shapes(Model& model) {
   const std::string message = std::to_string(unsupported.size()) +
                               " nodes are not supported, the first: " + first.op + " '" +
                               first.node + "': " + first.why;
-  throw CastError{4, message, std::move(unsupported)};
+  throw ConversionError{4, message, std::move(unsupported)};
 }
 
 }  // namespace ingot::graph

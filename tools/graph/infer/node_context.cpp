@@ -238,7 +238,7 @@ void NodeContext::refuse(const std::string& attribute, const std::string& why,
   throw Refusal{attribute, why, hint};
 }
 void NodeContext::corrupt(const std::string& what) const {
-  throw_cast_error(2, describe(node) + ": " + what);
+  fail_conversion(2, describe(node) + ": " + what);
 }
 void NodeContext::note(const std::string& sentence) {
   std::vector<std::string>& notes = run_.model.notes;

@@ -107,7 +107,7 @@ class Builder {
   int64_t rank(ValueId id) const { return int64_t(dims(id).size()); }
   DType dtype(ValueId id) const { return model.values[size_t(id)].dtype; }
   std::optional<graph::Contents> contents(ValueId id) const { return inference_.contents(id); }
-  /// The one number that it holds, where that is known while casting.
+  /// The one number that it holds, where that is known during conversion.
   std::optional<graph::Scalar> content(ValueId id) const;
 
   /// The source node that the following nodes come from.

@@ -238,12 +238,12 @@ Results lower_call(Builder& b, const Call& call) {
     b.unsupported.push_back(
         {described(call), refused.argument, placed(call), output, refused.why, refused.hint});
   } catch (const Reported&) {
-  } catch (graph::CastError& error) {
+  } catch (graph::ConversionError& error) {
     error.message = described(call) + " at " + placed(call) + ": " + error.message;
     throw;
   } catch (const graph::DimError& error) {
-    graph::throw_cast_error(graph::exit_code(error),
-                            described(call) + " at " + placed(call) + ": " + error.what());
+    graph::fail_conversion(graph::exit_code(error),
+                           described(call) + " at " + placed(call) + ": " + error.what());
   }
   return unknown_results(call);
 }

@@ -27,7 +27,7 @@ struct Call {
 /// operator (name_) writes its first argument and returns it. What cannot be lowered is added to
 /// builder.unsupported (operator with overload, argument, place, reason), and its results are
 /// unknown: max(1, call.outputs.size()) of them. A call with an unknown argument gives unknown
-/// results and no report. @throws graph::CastError 2 where the source contradicts itself.
+/// results and no report. @throws graph::ConversionError 2 where the source contradicts itself.
 std::vector<Value> lower_call(Builder& builder, const Call& call);
 
 /// Whether the table has an operator of that name, in place or not, with any overload.

@@ -107,12 +107,14 @@ Results glu(Operands& o) {
 Results same(Operands& o) { return {o.value(o.has("self") ? "self" : "input")}; }
 Results dropout(Operands& o) {
   if (o.flag("train"))
-    o.b.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
+    o.b.note(
+        "Dropout was saved in training mode; converted in inference form, where it does nothing");
   return {o.value("input")};
 }
 Results native_dropout(Operands& o) {
   if (o.flag("train"))
-    o.b.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
+    o.b.note(
+        "Dropout was saved in training mode; converted in inference form, where it does nothing");
   return {o.value("input"),
           Value::unavailable("the mask of a dropout is not made in inference form")};
 }

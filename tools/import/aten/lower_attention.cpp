@@ -25,7 +25,8 @@ Results attention(Operands& o) {
     o.corrupt("its query " + graph::text(in) + ", key " + graph::text(o.b.dims(k)) + " and value " +
               graph::text(values) + " differ in rank");
   if (o.number("dropout_p") != 0)
-    o.b.note("attention was saved with dropout; cast in inference form, where it does nothing");
+    o.b.note(
+        "attention was saved with dropout; converted in inference form, where it does nothing");
   std::vector<ValueId> inputs = {in_heads(o.b, q), in_heads(o.b, k), in_heads(o.b, v)};
   const bool causal = o.flag("is_causal");
   if (o.given("attn_mask")) {

@@ -71,7 +71,7 @@ struct Indices {
   std::vector<std::pair<int64_t, ValueId>> by;  // axis, i64; broadcast to one shape
   bool adjacent = true;
 };
-/// A mask that is known while casting becomes the positions where it holds.
+/// A mask that is known during conversion becomes the positions where it holds.
 std::vector<ValueId> positions_of_mask(Operands& o, ValueId mask) {
   const graph::Constant* constant = o.b.model.constant(mask);
   if (!constant)
@@ -237,7 +237,7 @@ Results is_floating(Operands& o) {
   return {Value::of(is_floating_type(o.b.dtype(o.read("self"))))};
 }
 Results no(Operands&) { return {Value::of(false)}; }
-/// The number in a tensor, which must be known while casting.
+/// The number in a tensor, which must be known during conversion.
 Results item(Operands& o) {
   const ValueId x = o.read("self");
   const auto held = o.b.content(x);

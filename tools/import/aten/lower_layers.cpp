@@ -131,7 +131,7 @@ Results sequences_of(Operands& o) {
 Results padded_sequences(Operands& o) {
   Builder& b = o.b;
   const auto sequences = Builder::nested(o.tensor("self"));
-  if (!sequences) o.refuse("self", "is no nested tensor, which is not cast");
+  if (!sequences) o.refuse("self", "is no nested tensor, which is not converted");
   const Dims dims = b.dims(sequences->padded);
   if (!o.given("output_size") || o.dims("output_size") != dims)
     o.refuse("output_size", "must be the size of the tensor that the nested one was made of, " +

@@ -35,7 +35,7 @@ Results batch_norm(Operands& o) {
   const bool training = o.has("training") && o.flag("training");
   if (training && running)
     o.b.note(
-        "BatchNorm was saved in training mode; cast in inference form, with its running "
+        "BatchNorm was saved in training mode; converted in inference form, with its running "
         "statistics");
   const Dims channels = {o.b.dims(x)[1]};
   const DType dtype = o.b.dtype(x);

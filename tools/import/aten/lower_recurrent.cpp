@@ -35,7 +35,8 @@ class Stack {
                 " layers");
     }
     if (o.number("dropout") != 0 && o.flag("train"))
-      o.b.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
+      o.b.note(
+          "Dropout was saved in training mode; converted in inference form, where it does nothing");
     ValueId x = o.read("input");
     const bool batched = o.b.rank(x) == 3, batch_first = batched && o.flag("batch_first");
     if (!batched) {

@@ -43,8 +43,8 @@ std::string spelled(const Value& value) {
 int64_t wrapped_axis(int64_t axis, int64_t rank, const std::string& owner) {
   const int64_t count = std::max<int64_t>(rank, 1);
   if (axis < -count || axis >= count)
-    graph::throw_cast_error(2, owner + ": dimension " + std::to_string(axis) +
-                                   " is out of range for rank " + std::to_string(rank));
+    graph::fail_conversion(2, owner + ": dimension " + std::to_string(axis) +
+                                  " is out of range for rank " + std::to_string(rank));
   return axis < 0 ? axis + count : axis;
 }
 
@@ -168,7 +168,7 @@ void Operands::refuse(const std::string& argument, const std::string& why,
   throw Refused{argument, why, hint};
 }
 void Operands::corrupt(const std::string& what) const {
-  graph::throw_cast_error(2, "aten::" + op() + ": " + what);
+  graph::fail_conversion(2, "aten::" + op() + ": " + what);
 }
 
 }  // namespace ingot::aten

@@ -13,7 +13,8 @@ std::string clean_line(std::string text) {
   return text;
 }
 
-graph::CastError refusal(const std::string& file, std::vector<graph::Unsupported> unsupported) {
+graph::ConversionError refusal(const std::string& file,
+                               std::vector<graph::Unsupported> unsupported) {
   std::vector<graph::Unsupported> all;
   for (graph::Unsupported& u : unsupported) {
     for (std::string* text : {&u.op, &u.attribute, &u.node, &u.output, &u.why, &u.hint})
@@ -32,7 +33,7 @@ graph::CastError refusal(const std::string& file, std::vector<graph::Unsupported
       all.size() == 1
           ? "1 thing is not supported: " + first + ": " + u.why
           : std::to_string(all.size()) + " things are not supported, " + first + " first:";
-  return graph::CastError{4, file + ": " + message, all};
+  return graph::ConversionError{4, file + ": " + message, all};
 }
 
 }  // namespace ingot::aten

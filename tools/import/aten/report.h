@@ -1,4 +1,4 @@
-// tools/import/aten/report.h - everything that stands in the way of casting, as one error.
+// tools/import/aten/report.h - everything that stands in the way of conversion, as one error.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,8 @@ namespace ingot::aten {
 
 /// Exit code 4; all of `unsupported` in it, equal entries once. Names in a source are anybody's:
 /// texts are made one line of readable length. @pre !unsupported.empty()
-graph::CastError refusal(const std::string& file, std::vector<graph::Unsupported> unsupported);
+graph::ConversionError refusal(const std::string& file,
+                               std::vector<graph::Unsupported> unsupported);
 /// One line of readable length.
 std::string clean_line(std::string text);
 

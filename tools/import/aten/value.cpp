@@ -34,7 +34,7 @@ thread_local std::vector<std::vector<Value>>* dropping = nullptr;
 Nesting::Nesting() {
   host::charge_work(1);
   if (nesting >= kMaxNesting)
-    graph::throw_cast_error(
+    graph::fail_conversion(
         4, "a list nests more than " + std::to_string(kMaxNesting) + " levels, or holds itself");
   nesting++;
 }

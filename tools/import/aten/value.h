@@ -1,5 +1,5 @@
 // tools/import/aten/value.h - what a PyTorch program computes with while it is read: tensors of the
-// graph that is being built, and the plain values around them, which exist at cast time alone.
+// graph that is being built, and the plain values around them, which exist during conversion alone.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -27,7 +27,7 @@ struct Foreign {
 };
 
 /// One level of a list in a list, while it is walked. A program can build lists of any depth, and
-/// lists that hold themselves. @throws graph::CastError(4) where they are nested too deeply;
+/// lists that hold themselves. @throws graph::ConversionError(4) where they are nested too deeply;
 /// charges a step of work.
 class Nesting {
  public:

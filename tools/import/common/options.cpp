@@ -10,7 +10,7 @@ namespace ingot::importer {
 namespace {
 
 using graph::Dim;
-using graph::throw_cast_error;
+using graph::fail_conversion;
 using Text = std::string_view;
 
 bool parse_integer(Text text, int64_t* out) {
@@ -22,7 +22,7 @@ bool parse_integer(Text text, int64_t* out) {
 std::pair<std::string, std::string> split_argument(const std::string& argument, const char* form) {
   const size_t at = argument.rfind('=');
   if (at == std::string::npos || at == 0 || at + 1 == argument.size()) {
-    throw_cast_error(1, "'" + argument + "': expected " + form);
+    fail_conversion(1, "'" + argument + "': expected " + form);
   }
   return {argument.substr(0, at), argument.substr(at + 1)};
 }
@@ -44,7 +44,7 @@ void add_input_shape(ImportOptions& options, const std::string& argument) {
     int64_t number = 0;
     const bool digits = parse_integer(part, &number);
     if (part.empty() || (digits && number < 0))
-      throw_cast_error(1, "'" + argument + "': expected " + kForm);
+      fail_conversion(1, "'" + argument + "': expected " + kForm);
     dims.push_back(digits ? Dim(number) : Dim::symbol(part));
     at = end + 1;
   }
@@ -61,7 +61,7 @@ void add_dim(ImportOptions& options, const std::string& argument) {
                         : parse_integer(Text(text).substr(0, dots), &bounds.low) &&
                               parse_integer(Text(text).substr(dots + 2), &bounds.high);
   if (!good || bounds.low < 1 || bounds.high < bounds.low)
-    throw_cast_error(1, "'" + argument + "': expected " + kForm);
+    fail_conversion(1, "'" + argument + "': expected " + kForm);
   options.dims[name] = bounds;
 }
 

@@ -31,7 +31,7 @@ struct ImportOptions {
 };
 
 /// "NAME=1x3xHx224" (or with commas) and "NAME=VALUE" or "NAME=LOW..HIGH" as the command line has
-/// them. @throws graph::CastError 1 when the text is neither.
+/// them. @throws graph::ConversionError 1 when the text is neither.
 void add_input_shape(ImportOptions& options, const std::string& argument);
 void add_dim(ImportOptions& options, const std::string& argument);
 

@@ -50,7 +50,7 @@ class Importer {
   graph::Model run() {
     const JuliaId model = find_model(tree_);
     if (model == kNoJulia)
-      graph::throw_cast_error(
+      graph::fail_conversion(
           4, tree_.file + ": holds no Chain, or several; save one: BSON.@save \"NAME.bson\" model");
     const ValueId x = make_input(model);
     const ValueId y = layer(model, x, "model", 0);
@@ -73,8 +73,8 @@ class Importer {
       const Weight w = weight_of(first, "weight", "W", 1);
       const int64_t groups = integer(tree_.field(first, "groups", 6), 1);
       if (w.dims.size() < 3)
-        graph::throw_cast_error(2,
-                                tree_.file + ": a kernel of rank " + std::to_string(w.dims.size()));
+        graph::fail_conversion(2,
+                               tree_.file + ": a kernel of rank " + std::to_string(w.dims.size()));
       dims.assign(w.dims.size(), -1);
       dims[1] = w.dims[1] * groups;
       symbols = {"N", "", "H", "W"};
@@ -84,7 +84,7 @@ class Importer {
     } else if (kind == "LSTM" || kind == "GRU" || kind == "RNN") {
       const JuliaId cell = tree_.field(first, "cell", 0);
       if (cell == kNoJulia)
-        graph::throw_cast_error(2, tree_.file + ": a recurrent layer without a cell");
+        graph::fail_conversion(2, tree_.file + ": a recurrent layer without a cell");
       dims = {-1, -1, weight_of(cell, "Wi", "Wi", kind == "RNN" ? 1 : 0).dims[0]};
       symbols = {"N", "T", ""};
     } else if (kind == "Embedding") {
@@ -95,10 +95,10 @@ class Importer {
       const auto& given = options().input_shapes;
       const auto found = given.find("x");
       if (found == given.end())
-        graph::throw_cast_error(5, tree_.file +
-                                       ": no layer tells the shape of the input; give it as it "
-                                       "lies in memory, slowest first: --input-shape "
-                                       "x=1x3x224x224");
+        graph::fail_conversion(5, tree_.file +
+                                      ": no layer tells the shape of the input; give it as it "
+                                      "lies in memory, slowest first: --input-shape "
+                                      "x=1x3x224x224");
       dims.assign(found->second.size(), -1);
       for (size_t i = 0; i < dims.size(); i++)
         symbols.push_back(i == 0 ? "N" : "x_dim" + std::to_string(i));
@@ -148,8 +148,8 @@ class Importer {
   }
   Weight array(JuliaId id, const char* what) {
     if (!has_array(id))
-      graph::throw_cast_error(2, tree_.file + ": " + where_ + ": its " + what +
-                                     " is no array of numbers; the file is damaged");
+      graph::fail_conversion(2, tree_.file + ": " + where_ + ": its " + what +
+                                    " is no array of numbers; the file is damaged");
     checkpoint::Tensor turned = *tree_.at(id).tensor;
     std::reverse(turned.dims.begin(), turned.dims.end());
     std::reverse(turned.strides.begin(), turned.strides.end());
@@ -241,7 +241,7 @@ class Importer {
 
   ValueId layer(JuliaId id, ValueId x, const std::string& name, int depth) {
     if (depth > kMaxDepth)
-      graph::throw_cast_error(
+      graph::fail_conversion(
           2, tree_.file + ": layers nest more than " + std::to_string(kMaxDepth) + " deep");
     const std::string kind = tree_.short_type(id);
     if (kind == "Chain" || kind == "SkipConnection" || kind == "Parallel")
@@ -263,7 +263,7 @@ class Importer {
     } catch (const Refused& why) {
       b_.unsupported.push_back({said, why.argument, name, "", why.why, why.hint});
     } catch (const aten::Reported&) {
-    } catch (graph::CastError& error) {
+    } catch (graph::ConversionError& error) {
       if (error.message.find(name) == std::string::npos)
         error.message = tree_.file + ": " + said + " '" + name + "': " + error.message;
       throw;
@@ -359,7 +359,7 @@ class Importer {
   ValueId dense(JuliaId id, ValueId x) {
     const Weight w = weight_of(id, "weight", "W", 0);
     if (w.dims.size() != 2)
-      graph::throw_cast_error(2, tree_.file + ": " + where_ + ": its weight is no matrix");
+      graph::fail_conversion(2, tree_.file + ": " + where_ + ": its weight is no matrix");
     ValueId y = b_.emit("MatMul", {x, net_.constant(w)});
     const JuliaId bias = named(id, "bias", "b", 1);
     if (has_bias(bias)) y = b_.emit("Add", {y, net_.constant(array(bias, "bias"))});
@@ -387,7 +387,7 @@ class Importer {
       pads = both;
     }
     if (w.strides.size() != spatial || w.dilations.size() != spatial || pads.size() != 2 * spatial)
-      graph::throw_cast_error(
+      graph::fail_conversion(
           2, tree_.file + ": " + where_ +
                  ": its window has another rank than its kernel; the file is damaged");
     std::reverse(w.strides.begin(), w.strides.end());
@@ -397,14 +397,14 @@ class Importer {
     for (const std::vector<int64_t>* list : {&w.strides, &w.dilations, &w.pads})
       for (const int64_t n : *list)
         if (n < (list == &w.pads ? 0 : 1) || n > (1 << 24))
-          graph::throw_cast_error(
+          graph::fail_conversion(
               2, tree_.file + ": " + where_ + ": its window has an extent of " + std::to_string(n));
     return w;
   }
   ValueId convolution(JuliaId id, bool correlation, ValueId x) {
     const JuliaId kernel = named(id, "weight", "W", 1);
     if (!has_array(kernel) || tree_.at(kernel).tensor->dims.size() < 3)
-      graph::throw_cast_error(2, tree_.file + ": " + where_ + ": its weight is no kernel");
+      graph::fail_conversion(2, tree_.file + ": " + where_ + ": its weight is no kernel");
     const Weight w = net_.weight(checkpoint::turned_kernel(*tree_.at(kernel).tensor, correlation));
     const size_t spatial = w.dims.size() - 2;
     const Window at =
@@ -463,9 +463,8 @@ class Importer {
     const Dims in = b_.dims(x);
     for (size_t i = 0; i < size.size(); i++)
       if (const Dim& extent = in[in.size() - 1 - i]; extent.is_static() && extent != Dim(size[i]))
-        graph::throw_cast_error(2, tree_.file + ": " + where_ + ": normalizes an extent of " +
-                                       std::to_string(size[i]) + ", its input has " +
-                                       extent.text());
+        graph::fail_conversion(2, tree_.file + ": " + where_ + ": normalizes an extent of " +
+                                      std::to_string(size[i]) + ", its input has " + extent.text());
     std::vector<int64_t> axes;
     for (int64_t d = b_.rank(x) - int64_t(size.size()); d < b_.rank(x); d++) axes.push_back(d);
     const ValueId centred = b_.emit("Sub", {x, b_.reduce("ReduceMean", x, axes, true)});
@@ -490,14 +489,14 @@ class Importer {
     const Weight input = weight_of(at, "Wi", "Wi", first),
                  state = weight_of(at, "Wh", "Wh", first + 1);
     if (input.dims.size() != 2 || state.dims.size() != 2)
-      graph::throw_cast_error(2, tree_.file + ": " + where_ + ": its weights are no matrices");
+      graph::fail_conversion(2, tree_.file + ": " + where_ + ": its weights are no matrices");
     layers::Recurrent cell;
     cell.op = kind;
     cell.hidden = state.dims[0];
     const int64_t gates = kind == "LSTM" ? 4 : kind == "GRU" ? 3 : 1;
     if (state.dims[1] != gates * cell.hidden || input.dims[1] != gates * cell.hidden)
-      graph::throw_cast_error(2, tree_.file + ": " + where_ +
-                                     ": its weights do not fit each other; the file is damaged");
+      graph::fail_conversion(2, tree_.file + ": " + where_ +
+                                    ": its weights do not fit each other; the file is damaged");
     // LSTM i f c o to i o f c; GRU r z h to z r h.
     const std::vector<size_t> order = kind == "LSTM"  ? std::vector<size_t>{0, 3, 1, 2}
                                       : kind == "GRU" ? std::vector<size_t>{1, 0, 2}
@@ -510,7 +509,7 @@ class Importer {
     if (has_bias(bias)) {
       const Weight values = array(bias, "bias");
       if (int64_t(values.values.size()) != gates * cell.hidden)
-        graph::throw_cast_error(2, tree_.file + ": " + where_ + ": its bias does not fit");
+        graph::fail_conversion(2, tree_.file + ": " + where_ + ": its bias does not fit");
       layers::append_bias(values.values.data(), cell.hidden, order, &cell.bias.values);
       layers::append_bias(nullptr, cell.hidden, order, &cell.bias.values);
       cell.bias.dims = {1, 2 * gates * cell.hidden};
@@ -566,18 +565,18 @@ graph::Model import_flux_tree(const checkpoint::JuliaTree& tree,
                               const importer::ImportOptions& options) {
   try {
     return Importer(tree, options).run();
-  } catch (graph::CastError& error) {
+  } catch (graph::ConversionError& error) {
     if (error.message.compare(0, tree.file.size(), tree.file) != 0)
       error.message = tree.file + ": " + error.message;
     throw;
   } catch (const Refused& why) {
-    graph::throw_cast_error(4, tree.file + ": " + why.why);
+    graph::fail_conversion(4, tree.file + ": " + why.why);
   }
 }
 
 graph::Model import_flux(const std::string& path, const importer::ImportOptions& options) {
   if (options.replace_tensors)
-    graph::throw_cast_error(
+    graph::fail_conversion(
         4, path +
                ": --weights over a Flux chain is not supported, because its layers have numbers "
                "and no names; "

@@ -5,17 +5,17 @@
 namespace ingot::keras {
 namespace {
 
-using graph::throw_cast_error;
+using graph::fail_conversion;
 
 const Json& member(const Json& object, const char* key, const std::string& where) {
   if (!object.is_object() || !object.contains(key))
-    throw_cast_error(2, where + ": lacks '" + key + "'; the configuration is damaged");
+    fail_conversion(2, where + ": lacks '" + key + "'; the configuration is damaged");
   return object[key];
 }
 std::string text(const Json& object, const char* key, const std::string& where) {
   const Json& found = member(object, key, where);
   if (!found.is_string())
-    throw_cast_error(2, where + ": '" + key + "' is no text; the configuration is damaged");
+    fail_conversion(2, where + ": '" + key + "' is no text; the configuration is damaged");
   return found.get<std::string>();
 }
 
@@ -92,7 +92,7 @@ Layer read_layer(const Json& at, const std::string& where) {
   layer.kind = text(at, "class_name", where);
   layer.config = member(at, "config", where);
   if (!layer.config.is_object() && !layer.config.is_array())
-    throw_cast_error(2, where + ": a layer without a configuration");
+    fail_conversion(2, where + ": a layer without a configuration");
   if (at.contains("module") && at["module"].is_string())
     layer.module = at["module"].get<std::string>();
   if (at.contains("name") && at["name"].is_string())
@@ -113,7 +113,7 @@ Config read_config(const Json& model, const std::string& where) {
   const Json& config = member(model, "config", where);
   out.is_sequential = kind == "Sequential";
   if (kind != "Sequential" && kind != "Functional" && kind != "Model")
-    throw graph::CastError{
+    throw graph::ConversionError{
         4,
         where + ": the model is a '" + kind +
             "', a class of its own; Sequential and Functional models are converted",
@@ -123,7 +123,7 @@ Config read_config(const Json& model, const std::string& where) {
       // the oldest Sequential is the list itself
       config.is_array() ? config : member(config, "layers", where);
   if (!layers.is_array())
-    throw_cast_error(2, where + ": 'layers' is no list; the configuration is damaged");
+    fail_conversion(2, where + ": 'layers' is no list; the configuration is damaged");
   if (config.is_object() && config.contains("name") && config["name"].is_string())
     out.name = config["name"].get<std::string>();
   for (const Json& layer : layers) out.layers.push_back(read_layer(layer, where));

@@ -1,6 +1,6 @@
 // tools/import/keras/config.h - a Keras configuration as layers and the calls between them:
 // Sequential and Functional, Keras 2 and 3.
-// Errors   graph::CastError 2 for a configuration that is not sound.
+// Errors   graph::ConversionError 2 for a configuration that is not sound.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>

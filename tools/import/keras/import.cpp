@@ -19,7 +19,7 @@
 namespace ingot::keras {
 namespace {
 
-using graph::throw_cast_error;
+using graph::fail_conversion;
 
 constexpr size_t kMaxCalls = 1u << 16;
 constexpr int kMaxDepth = 16;  // of models inside of models
@@ -62,7 +62,7 @@ class Importer {
   std::vector<std::pair<std::string, Outputs>> model(const Config& config, const std::string& place,
                                                      const Outputs& given, int depth) {
     if (depth > kMaxDepth)
-      throw_cast_error(2, name_ + ": models nest more than " + std::to_string(kMaxDepth) + " deep");
+      fail_conversion(2, name_ + ": models nest more than " + std::to_string(kMaxDepth) + " deep");
     return config.is_sequential ? sequential(config, place, given, depth)
                                 : functional(config, place, given, depth);
   }
@@ -81,7 +81,7 @@ class Importer {
       }
       if (!begun) {  // Keras 2 may put the shape into the first layer
         if (!shape_of(layer))
-          throw_cast_error(
+          fail_conversion(
               4,
               name_ + ": layer '" + layer.name +
                   "' comes first and no shape of its input is known; save a model that was built");
@@ -102,21 +102,21 @@ class Importer {
     std::map<std::string, const Layer*> layers;
     for (const Layer& layer : config.layers)
       if (!layers.emplace(layer.name, &layer).second)
-        throw_cast_error(
+        fail_conversion(
             2, name_ + ": two layers are named '" + layer.name + "'; the configuration is damaged");
     std::map<Key, Outputs> done;
     if (depth > 0) {
       if (given.size() != config.inputs.size())
-        throw_cast_error(2, name_ + ": model '" + config.name + "' has " +
-                                std::to_string(config.inputs.size()) +
-                                " inputs and is called with " + std::to_string(given.size()));
+        fail_conversion(2, name_ + ": model '" + config.name + "' has " +
+                               std::to_string(config.inputs.size()) +
+                               " inputs and is called with " + std::to_string(given.size()));
       for (size_t i = 0; i < given.size(); i++)
         done[{config.inputs[i].layer, config.inputs[i].call}] = {given[i]};
     } else {
       for (const Reference& input : config.inputs) {
         const auto found = layers.find(input.layer);
         if (found == layers.end())
-          throw_cast_error(2, name_ + ": input '" + input.layer + "' is no layer");
+          fail_conversion(2, name_ + ": input '" + input.layer + "' is no layer");
         if (!done.count({input.layer, input.call}))
           done[{input.layer, input.call}] = {make_input(*found->second)};
       }
@@ -126,12 +126,12 @@ class Importer {
     for (const Reference& output : config.outputs) {
       const auto found = done.find({output.layer, output.call});
       if (found == done.end())
-        throw_cast_error(2, name_ + ": output '" + output.layer + "' is made by no layer");
+        fail_conversion(2, name_ + ": output '" + output.layer + "' is made by no layer");
       Outputs one;
       if (!found->second.empty()) {
         if (output.output < 0 || size_t(output.output) >= found->second.size())
-          throw_cast_error(2, name_ + ": output '" + output.layer + "' has no output " +
-                                  std::to_string(output.output));
+          fail_conversion(2, name_ + ": output '" + output.layer + "' has no output " +
+                                 std::to_string(output.output));
         one = {found->second[size_t(output.output)]};
       }
       out.emplace_back(output.layer, one);
@@ -187,8 +187,8 @@ class Importer {
     if (ran == pending.size()) return;
     for (const Pending& each : pending)
       if (each.waits)
-        throw_cast_error(2, name_ + ": layer '" + each.layer->name +
-                                "' reads what nothing makes; the configuration is damaged");
+        fail_conversion(2, name_ + ": layer '" + each.layer->name +
+                               "' reads what nothing makes; the configuration is damaged");
   }
 
   Outputs run_call(const Pending& each, const std::map<std::string, std::string>& places, int depth,
@@ -200,9 +200,9 @@ class Importer {
       if (from.empty())
         whole = false;
       else if (input.output < 0 || size_t(input.output) >= from.size())
-        throw_cast_error(2, name_ + ": layer '" + each.layer->name + "' reads output " +
-                                std::to_string(input.output) + " of '" + input.layer +
-                                "', which has " + std::to_string(from.size()));
+        fail_conversion(2, name_ + ": layer '" + each.layer->name + "' reads output " +
+                               std::to_string(input.output) + " of '" + input.layer +
+                               "', which has " + std::to_string(from.size()));
       else
         inputs.push_back(from[size_t(input.output)]);
     }
@@ -247,7 +247,7 @@ class Importer {
   ValueId make_input(const Layer& layer) {
     const Json* shape = shape_of(layer);
     if (!shape)
-      throw_cast_error(
+      fail_conversion(
           2, name_ + ": input '" + layer.name + "' has no shape; the configuration is damaged");
     if (layer.kind == "InputLayer")
       if (const std::string key = unread_field(layer.kind, layer.config, {}); !key.empty())
@@ -260,7 +260,7 @@ class Importer {
       const bool open = item.is_null();
       if (!open && (!item.is_number_integer() || item.get<int64_t>() < 0 ||
                     item.get<int64_t>() > (int64_t{1} << 31)))
-        throw_cast_error(2, name_ + ": input '" + layer.name + "' has a strange shape");
+        fail_conversion(2, name_ + ": input '" + layer.name + "' has a strange shape");
       dims.push_back(open ? -1 : item.get<int64_t>());
       symbols.push_back(dims.size() == 1 ? "N"
                                          : layer.name + "_dim" + std::to_string(dims.size() - 1));
@@ -287,7 +287,7 @@ class Importer {
   Outputs call(const Layer& layer, const Call& how, const Outputs& inputs, const std::string& place,
                int depth) {
     if (++calls_ > kMaxCalls)
-      throw_cast_error(2, name_ + ": more than " + std::to_string(kMaxCalls) + " calls of layers");
+      fail_conversion(2, name_ + ": more than " + std::to_string(kMaxCalls) + " calls of layers");
     for (const auto& [name, value] : how.arguments) {
       refused(layer, name, "is " + value.substr(0, 60) + " in a call, which is not supported",
               name == "training" ? "call it without, or with training=False" : kNoHint);
@@ -342,7 +342,7 @@ class Importer {
     } catch (const layers::Refused& why) {
       refused(layer, why.argument, why.why, why.hint);
     } catch (const aten::Reported&) {
-    } catch (graph::CastError& error) {
+    } catch (graph::ConversionError& error) {
       if (error.message.find(layer.name) == std::string::npos)
         error.message = layer.kind + " '" + layer.name + "': " + error.message;
       throw;
@@ -369,7 +369,7 @@ Layer inner_layer(const Json& at) {
   Layer layer;
   if (!at.is_object() || !at.contains("class_name") || !at["class_name"].is_string() ||
       !at.contains("config") || !at["config"].is_object())
-    throw_cast_error(2, "a wrapper's layer has no configuration; the file is damaged");
+    fail_conversion(2, "a wrapper's layer has no configuration; the file is damaged");
   layer.kind = at["class_name"].get<std::string>();
   layer.config = at["config"];
   if (layer.config.contains("name") && layer.config["name"].is_string())
@@ -397,7 +397,7 @@ graph::Model import_keras_config(const std::string& config, const checkpoint::Ch
   const Json json = checkpoint::parse_bounded_json(config, name + ": model_config");
   try {
     return Importer(weights, name, options).run(json);
-  } catch (graph::CastError& error) {
+  } catch (graph::ConversionError& error) {
     if (error.message.compare(0, name.size(), name) != 0)
       error.message = name + ": " + error.message;
     throw;
@@ -415,9 +415,9 @@ graph::Model import_keras(const std::string& path, const importer::ImportOptions
     model.notes.insert(model.notes.end(), notes.begin(), notes.end());
     return model;
   }
-  throw_cast_error(4, path +
-                          ": holds weights and no configuration; save the whole model with "
-                          "model.save('NAME.keras')");
+  fail_conversion(4, path +
+                         ": holds weights and no configuration; save the whole model with "
+                         "model.save('NAME.keras')");
 }
 
 }  // namespace ingot::keras

@@ -14,8 +14,8 @@ namespace ingot::keras {
 bool is_keras_model(const std::string& path);
 
 /// Layers in inference form; functions in the file (Lambda) are refused by name and never executed.
-/// @throws graph::CastError: 2 corrupt, 4 unsupported (all of it listed), 5 weights or options that
-/// do not fit; host::Failure of the reader.
+/// @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed), 5 weights or
+/// options that do not fit; host::Failure of the reader.
 graph::Model import_keras(const std::string& path, const importer::ImportOptions& options = {});
 /// The same with the configuration and the weights at hand. `name` begins every error.
 graph::Model import_keras_config(const std::string& config, const checkpoint::Checkpoint& weights,

@@ -20,7 +20,7 @@ LayerCall::LayerCall(Network& network, const Layer& l, const Weights& weights, s
       numbers_(std::move(plain)) {}
 
 void LayerCall::corrupt(const std::string& why) const {
-  graph::throw_cast_error(2, layer.kind + " '" + layer.name + "': " + why);
+  graph::fail_conversion(2, layer.kind + " '" + layer.name + "': " + why);
 }
 void LayerCall::expect_rank(int64_t wanted) const {
   if (rank() != wanted)
@@ -177,10 +177,10 @@ std::vector<Weight> LayerCall::all_weights(const std::string& of) {
 std::vector<Weight> LayerCall::weights(size_t count, const std::string& of) {
   std::vector<Weight> out = all_weights(of);
   if (out.size() != count)
-    graph::throw_cast_error(5, layer.kind + " '" + layer.name + "': has " +
-                                   std::to_string(out.size()) + " weights at '" + place +
-                                   "', its configuration asks for " + std::to_string(count) +
-                                   "; configuration and weights belong to different models");
+    graph::fail_conversion(5, layer.kind + " '" + layer.name + "': has " +
+                                  std::to_string(out.size()) + " weights at '" + place +
+                                  "', its configuration asks for " + std::to_string(count) +
+                                  "; configuration and weights belong to different models");
   return out;
 }
 void LayerCall::expect_dims(const Weight& weight, const std::vector<int64_t>& dims,
@@ -191,9 +191,9 @@ void LayerCall::expect_dims(const Weight& weight, const std::vector<int64_t>& di
     for (const int64_t d : all) text += (text.empty() ? "" : ", ") + std::to_string(d);
     return "[" + text + "]";
   };
-  graph::throw_cast_error(5, layer.kind + " '" + layer.name + "': its " + what + " has shape " +
-                                 shape(weight.dims) + ", expected " + shape(dims) +
-                                 "; configuration and weights belong to different models");
+  graph::fail_conversion(5, layer.kind + " '" + layer.name + "': its " + what + " has shape " +
+                                shape(weight.dims) + ", expected " + shape(dims) +
+                                "; configuration and weights belong to different models");
 }
 
 bool LayerCall::channels_last() {

@@ -68,7 +68,8 @@ class LayerCall {
   std::string activation(const std::string& key, const std::string& otherwise = "linear");
   void refuse_unknown_fields() const;
 
-  /// Tensors of this layer (or of `of`, a part of it): as many as expected. @throws CastError 5.
+  /// Tensors of this layer (or of `of`, a part of it): as many as expected. @throws ConversionError
+  /// 5.
   std::vector<Weight> weights(size_t count, const std::string& of = "");
   /// As many as there are.
   std::vector<Weight> all_weights(const std::string& of = "");

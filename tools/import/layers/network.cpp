@@ -10,7 +10,7 @@
 namespace ingot::layers {
 
 using graph::Dim;
-using graph::throw_cast_error;
+using graph::fail_conversion;
 
 Weight transposed(const Weight& weight, const std::vector<int64_t>& perm) {
   const size_t rank = perm.size();
@@ -52,8 +52,8 @@ Dim Network::open_dim(const std::string& input, size_t axis, const std::string& 
   const auto bind = [&](const Dim& to) {
     const auto [found, added] = bound_.emplace(symbol, to);
     if (!added && found->second != to)
-      throw_cast_error(5, where + ": dimension '" + symbol + "' is bound to " +
-                              found->second.text() + " and to " + to.text());
+      fail_conversion(5, where + ": dimension '" + symbol + "' is bound to " +
+                             found->second.text() + " and to " + to.text());
     return to;
   };
   symbols_.insert(symbol);
@@ -78,12 +78,12 @@ ValueId Network::input(const std::string& name, DType dtype, const std::vector<i
                        const std::vector<std::string>& symbols) {
   const auto given = options_.input_shapes.find(name);
   if (given != options_.input_shapes.end() && given->second.size() != dims.size())
-    throw_cast_error(5, file_ + ": input '" + name + "' has " + std::to_string(dims.size()) +
-                            " dimensions, --input-shape gives " +
-                            std::to_string(given->second.size()));
+    fail_conversion(5, file_ + ": input '" + name + "' has " + std::to_string(dims.size()) +
+                           " dimensions, --input-shape gives " +
+                           std::to_string(given->second.size()));
   if (dims.size() > size_t(kMaxRank))
-    throw_cast_error(4, file_ + ": input '" + name + "' has " + std::to_string(dims.size()) +
-                            " dimensions, at most " + std::to_string(kMaxRank) + " are supported");
+    fail_conversion(4, file_ + ": input '" + name + "' has " + std::to_string(dims.size()) +
+                           " dimensions, at most " + std::to_string(kMaxRank) + " are supported");
   const ValueId id = model.add_value(name, dtype);
   graph::Dims made;
   for (size_t axis = 0; axis < dims.size(); axis++) {
@@ -94,9 +94,9 @@ ValueId Network::input(const std::string& name, DType dtype, const std::vector<i
     made.push_back(Dim(dims[axis]));
     if (given != options_.input_shapes.end() && given->second[axis].is_static() &&
         given->second[axis] != made.back())
-      throw_cast_error(5, file_ + ": input '" + name + "' dimension " + std::to_string(axis) +
-                              ": the model declares " + std::to_string(dims[axis]) +
-                              ", --input-shape says " + given->second[axis].text());
+      fail_conversion(5, file_ + ": input '" + name + "' dimension " + std::to_string(axis) +
+                             ": the model declares " + std::to_string(dims[axis]) +
+                             ", --input-shape says " + given->second[axis].text());
   }
   graph::Value& value = model.values[size_t(id)];
   value.dims = std::move(made);
@@ -114,15 +114,15 @@ void Network::check_options() const {
         model.graph.inputs.begin(), model.graph.inputs.end(),
         [&, &wanted = name](ValueId id) { return model.values[size_t(id)].name == wanted; });
     if (!found)
-      throw_cast_error(5, file_ + ": --input-shape names '" + name +
-                              "', which is no input; the inputs are " + inputs);
+      fail_conversion(5, file_ + ": --input-shape names '" + name +
+                             "', which is no input; the inputs are " + inputs);
   }
   for (const std::string& symbol : symbols_)
     symbols += (symbols.empty() ? "'" : ", '") + symbol + "'";
   for (const auto& [name, bounds] : options_.dims)
     if (!symbols_.count(name))
-      throw_cast_error(5, file_ + ": --dim names '" + name + "', which is no symbolic dimension; " +
-                              (symbols.empty() ? "this model has none" : "there are " + symbols));
+      fail_conversion(5, file_ + ": --dim names '" + name + "', which is no symbolic dimension; " +
+                             (symbols.empty() ? "this model has none" : "there are " + symbols));
 }
 
 Weight Network::weight(const checkpoint::Tensor& tensor) {
@@ -167,7 +167,7 @@ graph::Model Network::finish(const std::vector<std::pair<std::string, ValueId>>&
   }
   std::string kinds;
   for (const std::string& kind : inference_) kinds += (kinds.empty() ? "" : ", ") + kind;
-  if (!kinds.empty()) b.note(kinds + " cast in inference form");
+  if (!kinds.empty()) b.note(kinds + " converted in inference form");
   for (const auto& [type, count] : widened_)
     b.note(std::to_string(count) + " weights of " + type + " are kept as float32");
   if (!b.unsupported.empty()) {
@@ -175,14 +175,15 @@ graph::Model Network::finish(const std::vector<std::pair<std::string, ValueId>>&
     const std::string first = u.op + (u.attribute.empty() ? "" : " " + u.attribute) +
                               (u.node.empty() ? "" : " '" + u.node + "'");
     const size_t count = b.unsupported.size();
-    throw graph::CastError{4,
-                           file_ + ": " +
-                               (count == 1 ? "1 thing is not supported: " + first + ": " + u.why
-                                           : std::to_string(count) + " things are not supported, " +
-                                                 first + " first:"),
-                           b.unsupported};
+    throw graph::ConversionError{
+        4,
+        file_ + ": " +
+            (count == 1
+                 ? "1 thing is not supported: " + first + ": " + u.why
+                 : std::to_string(count) + " things are not supported, " + first + " first:"),
+        b.unsupported};
   }
-  if (model.graph.outputs.empty()) throw_cast_error(2, file_ + ": the model has no outputs");
+  if (model.graph.outputs.empty()) fail_conversion(2, file_ + ": the model has no outputs");
   for (const graph::Value& value : model.values)
     if (value.constant) model.fold_budget += 8 * value.constant->elements();
   graph::fold_constants(model);

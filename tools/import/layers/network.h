@@ -1,7 +1,7 @@
 // tools/import/layers/network.h - a graph made of layers, for sources that name layers and not
 // operators (Keras, Flux): inputs bound by options, weights as constants, activations and recurrent
 // cells by what they compute, outputs with names.
-// Errors   graph::CastError, as tools/import/onnx/import.h has them.
+// Errors   graph::ConversionError, as tools/import/onnx/import.h has them.
 #pragma once
 #include <set>
 #include <string>

@@ -8,7 +8,7 @@
 
 namespace ingot::onnx {
 
-/// @throws graph::CastError 2 when the file is no ONNX model, 7 when it cannot be read.
+/// @throws graph::ConversionError 2 when the file is no ONNX model, 7 when it cannot be read.
 importer::SourceDescription describe_onnx(const std::string& path);
 
 /// Of the files beside it that hold its tensors. What is missing or damaged counts nothing: the

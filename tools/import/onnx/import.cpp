@@ -15,7 +15,7 @@ namespace ingot::onnx {
 namespace {
 
 using graph::Dim;
-using graph::throw_cast_error;
+using graph::fail_conversion;
 
 /// The first; of several the caller lists all below.
 std::string one_line(const std::vector<graph::Unsupported>& all) {
@@ -32,8 +32,8 @@ std::string one_line(const std::vector<graph::Unsupported>& all) {
 void Translator::bind(const std::string& symbol, const Dim& to, const std::string& where) {
   const auto [found, added] = bound_.emplace(symbol, to);
   if (!added && found->second != to) {
-    throw_cast_error(5, where + ": dimension '" + symbol + "' is bound to " + found->second.text() +
-                            " and to " + to.text());
+    fail_conversion(5, where + ": dimension '" + symbol + "' is bound to " + found->second.text() +
+                           " and to " + to.text());
   }
 }
 
@@ -48,9 +48,9 @@ Dim Translator::input_dim(const ValueInfo& info, size_t axis) {
   const bool anonymous = declared.symbol.empty() || declared.symbol == "?";
   if (fixed) {
     if (wanted && wanted->is_static() && *wanted->value() != declared.value) {
-      throw_cast_error(5, where + ": the model declares " + std::to_string(declared.value) +
-                              ", --input-shape says " + wanted->text() +
-                              "; export the model with a dynamic dimension there");
+      fail_conversion(5, where + ": the model declares " + std::to_string(declared.value) +
+                             ", --input-shape says " + wanted->text() +
+                             "; export the model with a dynamic dimension there");
     }
     return Dim(declared.value);
   }
@@ -81,20 +81,20 @@ graph::Dims Translator::input_dims(const ValueInfo& info) {
   ValueInfo declared = info;
   if (!info.has_shape) {
     if (given == options_.input_shapes.end()) {
-      throw_cast_error(5, name_ + ": input '" + name + "' has no shape; give one: --input-shape " +
-                              name + "=1x3x224x224");
+      fail_conversion(5, name_ + ": input '" + name + "' has no shape; give one: --input-shape " +
+                             name + "=1x3x224x224");
     }
     declared.dims.assign(given->second.size(), Dimension());
   }
   if (declared.dims.size() > size_t(kMaxRank)) {
-    throw_cast_error(4, name_ + ": input '" + name + "' has " +
-                            std::to_string(declared.dims.size()) + " dimensions, at most " +
-                            std::to_string(kMaxRank) + " are supported");
+    fail_conversion(4, name_ + ": input '" + name + "' has " +
+                           std::to_string(declared.dims.size()) + " dimensions, at most " +
+                           std::to_string(kMaxRank) + " are supported");
   }
   if (given != options_.input_shapes.end() && given->second.size() != declared.dims.size()) {
-    throw_cast_error(
-        5, name_ + ": input '" + name + "' has " + std::to_string(declared.dims.size()) +
-               " dimensions, --input-shape gives " + std::to_string(given->second.size()));
+    fail_conversion(5,
+                    name_ + ": input '" + name + "' has " + std::to_string(declared.dims.size()) +
+                        " dimensions, --input-shape gives " + std::to_string(given->second.size()));
   }
   graph::Dims dims;
   for (size_t axis = 0; axis < declared.dims.size(); axis++)
@@ -147,8 +147,8 @@ void Translator::check_options() {
       known += (known.empty() ? "'" : ", '") + model.values[size_t(id)].name + "'";
     }
     if (!found)
-      throw_cast_error(5, name_ + ": --input-shape names '" + name +
-                              "', which is no input; the inputs are " + known);
+      fail_conversion(5, name_ + ": --input-shape names '" + name +
+                             "', which is no input; the inputs are " + known);
   }
   for (const auto& [name, bounds] : options_.dims)
     if (!declared_symbols_.count(name))
@@ -163,8 +163,8 @@ void Translator::check_dims(graph::Model& inferred) const {
     std::string known;
     for (const std::string& symbol : declared_symbols_)
       known += (known.empty() ? "'" : ", '") + symbol + "'";
-    throw_cast_error(5, name_ + ": --dim names '" + name + "', which is no symbolic dimension; " +
-                            (known.empty() ? "this model has none" : "there are " + known));
+    fail_conversion(5, name_ + ": --dim names '" + name + "', which is no symbolic dimension; " +
+                           (known.empty() ? "this model has none" : "there are " + known));
   }
 }
 
@@ -178,10 +178,10 @@ void compare_outputs(graph::Model& model, const Graph& source, const std::string
     const graph::Value& made = model.values[size_t(model.graph.outputs[i])];
     const DType dtype = dtype_of(declared.element_type);
     if (declared.is_tensor && dtype != DType::kInvalid && dtype != made.dtype) {
-      throw_cast_error(2, name + ": output '" + made.name + "' is declared as " +
-                              element_type_name(declared.element_type) +
-                              ", its nodes make type number " + std::to_string(int(made.dtype)) +
-                              " (schema/ingot.fbs)");
+      fail_conversion(2, name + ": output '" + made.name + "' is declared as " +
+                             element_type_name(declared.element_type) +
+                             ", its nodes make type number " + std::to_string(int(made.dtype)) +
+                             " (schema/ingot.fbs)");
     }
     if (!declared.has_shape) continue;
     bool differs = declared.dims.size() != made.dims.size();
@@ -216,9 +216,9 @@ std::optional<graph::Undecided> infer(graph::Model& model, const Graph& source,
       graph::fold_constants(model);
       graph::lower_runtime_shapes(model);
     }
-  } catch (graph::CastError& error) {
+  } catch (graph::ConversionError& error) {
     if (!unsupported->empty())
-      throw graph::CastError{4, name + ": " + one_line(*unsupported), *unsupported};
+      throw graph::ConversionError{4, name + ": " + one_line(*unsupported), *unsupported};
     error.message = name + ": " + error.message;
     throw;
   }
@@ -229,7 +229,7 @@ std::optional<graph::Undecided> infer(graph::Model& model, const Graph& source,
           {"output", "", "", output.name, "nothing makes it in inference form", ""});
   }
   if (!unsupported->empty())
-    throw graph::CastError{4, name + ": " + one_line(*unsupported), *unsupported};
+    throw graph::ConversionError{4, name + ": " + one_line(*unsupported), *unsupported};
   compare_outputs(model, source, name);
   return std::nullopt;
 }
@@ -287,7 +287,7 @@ class BoundsSearch {
       const auto extent = expected.find(each.symbol);
       return extent != expected.end() && contains(each.bounds, extent->second);
     });
-    std::optional<graph::CastError> first;
+    std::optional<graph::ConversionError> first;
     for (const graph::DecidingBounds& each : all) {
       if (attempts_ >= kMaxAttempts) break;
       if (kills_branch(guards, each.symbol, each.bounds.low)) continue;
@@ -297,14 +297,14 @@ class BoundsSearch {
         graph::Model model = run(bounded, guards);
         model.notes.push_back(note(undecided, each));
         return model;
-      } catch (const graph::CastError& error) {
+      } catch (const graph::ConversionError& error) {
         if (!first) first = error;
       }
     }
     if (first) throw *first;
     const std::string why =
         "chooses between branches of different shapes by whether " + undecided.condition.text();
-    throw graph::CastError{
+    throw graph::ConversionError{
         4,
         name_ + ": " + undecided.node + ": " + why + "; bind its dimensions with --dim",
         {{"If", "", undecided.node, "", why, "bind its dimensions with --dim NAME=VALUE"}}};
@@ -356,7 +356,7 @@ class BoundsSearch {
             " on; above " + each.symbol + " = " + std::to_string(each.bounds.high) +
             " a run that takes the branch with " + undecided.node + " ends with an error");
       return model;
-    } catch (const graph::CastError&) {  // then the whole model gets these bounds, or others
+    } catch (const graph::ConversionError&) {  // then the whole model gets these bounds, or others
       return std::nullopt;
     }
   }
@@ -389,7 +389,7 @@ class BoundsSearch {
 graph::Model import_bytes(std::string_view bytes, const std::string& name,
                           const std::string& folder, const ImportOptions& options) {
   if (const std::string problem = why_no_model(bytes); !problem.empty())
-    throw_cast_error(2, name + ": " + problem);
+    fail_conversion(2, name + ": " + problem);
   const Model source = parse_model(bytes, name);
   return BoundsSearch(source, name, folder).run(options);
 }
@@ -410,7 +410,7 @@ graph::Model import_onnx_bytes(std::string_view bytes, const std::string& name,
                                const std::string& folder, const ImportOptions& options) {
   try {
     return import_bytes(bytes, name, folder, options);
-  } catch (graph::CastError& error) {
+  } catch (graph::ConversionError& error) {
     if (error.message.compare(0, name.size(), name) != 0)
       error.message = name + ": " + error.message;
     error.message = one_clean_line(error.message);

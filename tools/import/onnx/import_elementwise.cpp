@@ -135,10 +135,12 @@ void dropout(Call& call) {
   }
   if (const graph::Constant* training = call.constant(2);
       training && training->bytes && (*training->bytes)[0] != 0) {
-    call.note("Dropout was saved in training mode; cast in inference form, where it does nothing");
+    call.note(
+        "Dropout was saved in training mode; converted in inference form, where it does nothing");
   } else if (call.input(2) != kAbsent && !training) {
     call.note(
-        "a Dropout is told at run time whether it trains; cast in inference form, where it does "
+        "a Dropout is told at run time whether it trains; converted in inference form, where it "
+        "does "
         "nothing");
   }
   call.alias(0, call.input(0));

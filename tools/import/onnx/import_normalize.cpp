@@ -11,11 +11,12 @@ void batch_normalization(Call& call) {
     return call.refuse("spatial", "0 is not supported");
   if (call.opset() >= 14 && call.integer("training_mode", 0) != 0) {
     call.note(
-        "BatchNormalization was saved in training mode; cast in inference form with its running "
+        "BatchNormalization was saved in training mode; converted in inference form with its "
+        "running "
         "mean and variance");
   } else if (call.opset() < 14 && call.output_count() > 1) {
     call.note(
-        "BatchNormalization was saved with training outputs; cast in inference form with its "
+        "BatchNormalization was saved with training outputs; converted in inference form with its "
         "running mean and "
         "variance");
   }

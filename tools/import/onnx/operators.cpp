@@ -18,7 +18,7 @@ const std::map<std::string_view, const char*> kLimits = {
     {"AffineGrid", "constant size"},
     {"Attention", "width and number of heads fixed; no qk_matmul_output, no nonpad_kv_seqlen"},
     {"AveragePool", "one to three spatial dimensions; pads not negative"},
-    {"BatchNormalization", "cast in inference form, which is said"},
+    {"BatchNormalization", "converted in inference form, which is reported"},
     {"Cast", "no float8, int4 or text"},
     {"CenterCropPad", "shape constant or made from shapes"},
     {"Constant", "no text"},
@@ -29,7 +29,7 @@ const std::map<std::string_view, const char*> kLimits = {
     {"ConvTranspose",
      "f32; one or two spatial dimensions; constant weights; output padding below the stride"},
     {"DFT", "f32; length constant or made from shapes; a constant basis of at most 64 MiB"},
-    {"Dropout", "cast in inference form, which is said"},
+    {"Dropout", "converted in inference form, which is reported"},
     {"Einsum", "at most two operands, a letter once in each"},
     {"Expand", "shape constant, made from shapes, or bounded by --dim"},
     {"GRU",
@@ -96,7 +96,7 @@ bool probe(Translate translate, Text name, int64_t opset, size_t inputs,
   bool taken = true;
   try {
     translate(call);
-  } catch (const graph::CastError&) {
+  } catch (const graph::ConversionError&) {
     taken = false;
   }
   for (const Text attribute : call.known_attributes()) attributes->emplace(attribute);
@@ -137,7 +137,7 @@ std::vector<OperatorForm> operator_forms() {
   for (const auto& [name, translate] : translate_table()) forms.push_back(form_of(name, translate));
   for (const auto& [name, limits] : kLimits)
     if (!translate_table().count(name))
-      graph::throw_cast_error(
+      graph::fail_conversion(
           8, "limits are written of " + std::string(name) + ", which is not translated: " + limits);
   std::sort(forms.begin(), forms.end(),
             [](const OperatorForm& a, const OperatorForm& b) { return a.name < b.name; });
@@ -147,7 +147,7 @@ std::vector<OperatorForm> operator_forms() {
 std::string operators_page() {
   const std::vector<OperatorForm> forms = operator_forms();
   std::string page =
-      "# Operators of ONNX that can be cast\n"
+      "# Operators of ONNX that can be converted\n"
       "Made by `ingot operators --markdown`; a test compares.\n\n";
   page += std::to_string(forms.size()) + " operators of the default domain, opsets " +
           std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) +

@@ -12,7 +12,7 @@ namespace ingot::onnx {
 namespace {
 
 using graph::Constant;
-using graph::throw_cast_error;
+using graph::fail_conversion;
 
 // of a sparse tensor, whose dense size its file does not bound
 constexpr int64_t kMaxDenseBytes = int64_t(1) << 28;
@@ -25,9 +25,9 @@ int64_t checked_elements(const std::vector<int64_t>& dims, const std::string& na
   }
   for (const int64_t d : dims) {
     if (d < 0)
-      throw_cast_error(2, "tensor '" + name + "': dimension " + std::to_string(d) + " is negative");
+      fail_conversion(2, "tensor '" + name + "': dimension " + std::to_string(d) + " is negative");
     if (__builtin_mul_overflow(n, d, &n) || n > std::numeric_limits<int64_t>::max() / 16) {
-      throw_cast_error(2, "tensor '" + name + "': its dimensions overflow 64 bits");
+      fail_conversion(2, "tensor '" + name + "': its dimensions overflow 64 bits");
     }
   }
   return n;
@@ -35,8 +35,8 @@ int64_t checked_elements(const std::vector<int64_t>& dims, const std::string& na
 
 [[noreturn]] void wrong_count(const std::string& name, const char* field, size_t found,
                               int64_t expected) {
-  throw_cast_error(2, "tensor '" + name + "': " + field + " holds " + std::to_string(found) +
-                          " elements, its shape says " + std::to_string(expected) + "; truncated?");
+  fail_conversion(2, "tensor '" + name + "': " + field + " holds " + std::to_string(found) +
+                         " elements, its shape says " + std::to_string(expected) + "; truncated?");
 }
 
 template <class Out, class In>
@@ -76,8 +76,8 @@ int64_t parse_number(Text text, const std::string& name, const char* key) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    throw_cast_error(2, "tensor '" + name + "': external data has " + key + " '" +
-                            std::string(text.substr(0, 40)) + "', expected a number");
+    fail_conversion(2, "tensor '" + name + "': external data has " + key + " '" +
+                           std::string(text.substr(0, 40)) + "', expected a number");
   }
   return value;
 }
@@ -126,10 +126,10 @@ Text external_bytes(const Tensor& t, const std::string& name, int64_t size,
     if (entry.key == "length") length = parse_number(entry.value, name, "length");
   }
   if (!external)
-    throw_cast_error(2, "tensor '" + name + "': external data where no folder is known");
+    fail_conversion(2, "tensor '" + name + "': external data where no folder is known");
   if (length >= 0 && length != size) {
-    throw_cast_error(2, "tensor '" + name + "': external data is " + std::to_string(length) +
-                            " B long, its shape says " + std::to_string(size) + " B");
+    fail_conversion(2, "tensor '" + name + "': external data is " + std::to_string(length) +
+                           " B long, its shape says " + std::to_string(size) + " B");
   }
   return external->read(name, location, offset, size);
 }
@@ -148,8 +148,8 @@ Constant read_tensor(const Tensor& t, const std::string& name, ExternalData* ext
   if (t.external || t.has_raw) {
     const Text raw = t.external ? external_bytes(t, name, size, external) : t.raw;
     if (int64_t(raw.size()) != size) {
-      throw_cast_error(2, "tensor '" + name + "': raw_data is " + std::to_string(raw.size()) +
-                              " B long, its shape says " + std::to_string(size) + " B; truncated?");
+      fail_conversion(2, "tensor '" + name + "': raw_data is " + std::to_string(raw.size()) +
+                             " B long, its shape says " + std::to_string(size) + " B; truncated?");
     }
     bytes.reserve(raw.size());
     host::append_weights(bytes, reinterpret_cast<const uint8_t*>(raw.data()), raw.size());
@@ -177,8 +177,8 @@ Constant read_sparse(const SparseTensor& sparse, const std::string& name, Extern
   const bool linear = indices.dims.size() == 1;
   if (indices.dtype != DType::kI64 || (!linear && indices.dims.size() != 2) ||
       indices.elements() != count * (linear ? 1 : rank)) {
-    throw_cast_error(2, "sparse tensor '" + name + "': its indices do not match its " +
-                            std::to_string(count) + " values");
+    fail_conversion(2, "sparse tensor '" + name + "': its indices do not match its " +
+                           std::to_string(count) + " values");
   }
   std::vector<uint8_t> bytes(size_t(elements * width));
   const int64_t* index = indices.as<int64_t>();
@@ -188,8 +188,8 @@ Constant read_sparse(const SparseTensor& sparse, const std::string& name, Extern
       const int64_t limit = linear ? elements : sparse.dims[size_t(k)];
       const int64_t position = *index++;
       if (position < 0 || position >= limit) {
-        throw_cast_error(2, "sparse tensor '" + name + "': index " + std::to_string(position) +
-                                " is outside of " + std::to_string(limit));
+        fail_conversion(2, "sparse tensor '" + name + "': index " + std::to_string(position) +
+                               " is outside of " + std::to_string(limit));
       }
       at = linear ? position : at * limit + position;
     }

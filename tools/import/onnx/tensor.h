@@ -17,7 +17,7 @@ std::string element_type_name(int32_t element_type);
 struct TensorRefused {
   std::string why;
 };
-/// @throws TensorRefused for a type that is not supported; graph::CastError 2 for sizes that
+/// @throws TensorRefused for a type that is not supported; graph::ConversionError 2 for sizes that
 /// disagree, 3 for external data outside.
 graph::Constant read_tensor(const Tensor& tensor, const std::string& name, ExternalData* external);
 /// Where the `size` bytes of external data lie; valid as long as `external` lives.

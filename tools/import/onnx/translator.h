@@ -58,7 +58,7 @@ class Translator {
   std::string source_name() const { return name_; }
   ExternalData* external() { return &external_; }
   [[noreturn]] void corrupt(const std::string& what) const {
-    graph::throw_cast_error(2, name_ + ": " + what);
+    graph::fail_conversion(2, name_ + ": " + what);
   }
 
  private:
@@ -85,7 +85,7 @@ class Translator {
 };
 
 /// The order in which the nodes can run, by index; the source's own when it is one.
-/// @throws graph::CastError 2 for a cycle, an undefined input, a name made twice.
+/// @throws graph::ConversionError 2 for a cycle, an undefined input, a name made twice.
 std::vector<size_t> run_order(const std::vector<Node>& nodes, const Scope& scope,
                               const std::string& where);
 

@@ -10,7 +10,7 @@
 
 namespace ingot::onnx {
 
-/// A file that is no valid protobuf of an ONNX model; parse_model makes a CastError of it.
+/// A file that is no valid protobuf of an ONNX model; parse_model makes a ConversionError of it.
 struct WireError {
   std::string what;
 };

@@ -45,10 +45,10 @@ void check_version(const Json& program) {
   if (!major.is_number_integer()) corrupt("its program states no schema version");
   const int64_t found = integer(major, "schema_version");
   if (found < kOldestSchema || found > kNewestSchema)
-    graph::throw_cast_error(4, "its program has schema version " + std::to_string(found) +
-                                   ", supported are " + std::to_string(kOldestSchema) + " to " +
-                                   std::to_string(kNewestSchema) +
-                                   "; export it again with a torch of that time");
+    graph::fail_conversion(4, "its program has schema version " + std::to_string(found) +
+                                  ", supported are " + std::to_string(kOldestSchema) + " to " +
+                                  std::to_string(kNewestSchema) +
+                                  "; export it again with a torch of that time");
 }
 
 std::string producer_of(const Json& program) {
@@ -125,13 +125,13 @@ template <class Run>
 auto named(const std::string& path, Run run) {
   try {
     return run();
-  } catch (graph::CastError& error) {
+  } catch (graph::ConversionError& error) {
     if (error.message.compare(0, path.size(), path) != 0)
       error.message = path + ": " + error.message;
     error.message = aten::clean_line(error.message);
     throw;
   } catch (const graph::DimError& error) {
-    throw graph::CastError{
+    throw graph::ConversionError{
         graph::exit_code(error), aten::clean_line(path + ": " + error.what()), {}};
   }
 }

@@ -10,8 +10,8 @@
 namespace ingot::pt2 {
 
 /// Options are those of the ONNX importer. Weights keep the names of the module's parameters and
-/// buffers. @throws graph::CastError: 2 corrupt, 4 unsupported (all of it listed), 5 an option that
-/// fits nothing; host::Failure of the archive.
+/// buffers. @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed), 5 an
+/// option that fits nothing; host::Failure of the archive.
 graph::Model import_pt2(const std::string& path, const importer::ImportOptions& options = {});
 
 /// The same with the text of the program given apart: only the weights are read from `path`.

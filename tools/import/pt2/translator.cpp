@@ -348,7 +348,7 @@ void Translator::run_inner_graph(const Json& node, Names* names, int depth) {
   keep(outputs, std::move(results), names);
 }
 
-/// Arithmetic on sizes, which exists at cast time alone.
+/// Arithmetic on sizes, which exists during conversion alone.
 void Translator::run_symbolic(const std::string& op, const Json& node, Names* names) {
   std::vector<Value> in;
   for (const Json& input : array(node, "inputs"))
@@ -380,8 +380,8 @@ void Translator::run_symbolic(const std::string& op, const Json& node, Names* na
         out = Value::of(power);
       }
     } catch (const graph::DimError& error) {
-      graph::throw_cast_error(graph::exit_code(error),
-                              file_ + ": '" + op + "' of sizes: " + error.what());
+      graph::fail_conversion(graph::exit_code(error),
+                             file_ + ": '" + op + "' of sizes: " + error.what());
     }
   }
   keep(array(node, "outputs"), {out}, names);

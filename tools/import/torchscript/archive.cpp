@@ -137,7 +137,7 @@ Archive::Archive(const std::string& path) : path_(path), archive_(checkpoint::Ar
   if (archive_->has(root_ + "bytecode.pkl"))
     host::fail(host::Exit::kUnsupported,
                path +
-                   ": is a program for PyTorch Mobile (bytecode.pkl), which is not cast; its "
+                   ": is a program for PyTorch Mobile (bytecode.pkl), which is not converted; its "
                    "weights are read (ingot extract). "
                    "Save it with torch.jit.save() instead");
   data_ = std::make_unique<Pickled>(archive_, path, root_, "data");

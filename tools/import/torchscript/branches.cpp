@@ -42,8 +42,8 @@ std::optional<bool> Interpreter::truth(const Value& value, const std::string& pl
   const ValueId id = builder_.read(value.tensor);
   const auto elements = product(builder_.dims(id)).value();
   if (!elements || *elements != 1)
-    graph::throw_cast_error(2, place + ": the truth of a tensor of shape " +
-                                   graph::text(builder_.dims(id)) + ", expected one element");
+    graph::fail_conversion(2, place + ": the truth of a tensor of shape " +
+                                  graph::text(builder_.dims(id)) + ", expected one element");
   if (const auto content = builder_.content(id)) {
     if (const auto number = content->number()) return *number != 0;
     if (content->kind == graph::Scalar::Kind::kTruth)
@@ -140,7 +140,7 @@ Interpreter::Branch Interpreter::run_branch(const Frame& around, const Block& bl
   } catch (const Raised& raised) {
     branch.raised = true;
     branch.why = raised.place + ": " + raised.message;
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     if (error.exit_code != 2) throw;
     // it contradicts itself for these shapes: the program never takes it with them
     branch.raised = true;

@@ -9,7 +9,7 @@
 namespace ingot::torchscript {
 namespace {
 
-using graph::throw_cast_error;
+using graph::fail_conversion;
 
 constexpr int kMaxPasses = 4;
 
@@ -34,7 +34,7 @@ class Import {
     }
     std::string names;
     for (const auto& [key, value] : attributes) names += (names.empty() ? "'" : ", '") + key + "'";
-    throw_cast_error(
+    fail_conversion(
         4,
         archive_.path() + ": the attributes " + names +
             " change in another way from run to run; only what keeps type and shape can be kept");
@@ -54,7 +54,7 @@ class Import {
         return made;
       } catch (const TakenAsIndex& index) {
         if (!retyped_.emplace(index.input, DType::kI64).second)
-          throw_cast_error(8, archive_.path() + ": input '" + index.input + "' has no type");
+          fail_conversion(8, archive_.path() + ": input '" + index.input + "' has no type");
         options_.input_types[index.input] = DType::kI64;
       }
     }
@@ -108,10 +108,9 @@ class Import {
       std::string names;
       for (const auto& [key, value] : attributes)
         names += (names.empty() ? "'" : ", '") + key + "'";
-      throw_cast_error(
-          4, archive_.path() +
-                 ": the first run of the program differs from later ones (attributes " + names +
-                 "), and not only as if they began at zero");
+      fail_conversion(4, archive_.path() +
+                             ": the first run of the program differs from later ones (attributes " +
+                             names + "), and not only as if they began at zero");
     }
     for (const auto& [key, attribute] : made)
       if (attribute.is_tensor) out[key] = 0;
@@ -145,7 +144,7 @@ class Import {
 std::pair<std::string, std::string> split(const std::string& argument, const char* form) {
   const size_t at = argument.rfind('=');
   if (at == std::string::npos || at == 0 || at + 1 == argument.size())
-    throw_cast_error(1, "'" + argument + "': expected " + form);
+    fail_conversion(1, "'" + argument + "': expected " + form);
   return {argument.substr(0, at), argument.substr(at + 1)};
 }
 
@@ -159,7 +158,7 @@ void add_input_type(ImportOptions& options, const std::string& argument) {
       return;
     }
   }
-  throw_cast_error(1, "'" + argument + "': expected a type such as f32, f16, i64, i32, u8 or bool");
+  fail_conversion(1, "'" + argument + "': expected a type such as f32, f16, i64, i32, u8 or bool");
 }
 
 void add_argument(ImportOptions& options, const std::string& argument) {
@@ -174,9 +173,9 @@ Program import_torchscript(const std::string& path, const ImportOptions& options
     try {
       return Import(path, options).run();
     } catch (const graph::DimError& error) {
-      throw_cast_error(graph::exit_code(error), error.what());
+      fail_conversion(graph::exit_code(error), error.what());
     }
-  } catch (graph::CastError& error) {
+  } catch (graph::ConversionError& error) {
     if (error.message.compare(0, path.size(), path) != 0)
       error.message = path + ": " + error.message;
     error.message = aten::clean_line(error.message);

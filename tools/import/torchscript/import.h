@@ -27,7 +27,7 @@ struct ImportOptions {
   graph::ReplaceWeights replace_weights;
 };
 
-/// "NAME=i64" and "NAME=VALUE" as the command line has them. @throws graph::CastError 1.
+/// "NAME=i64" and "NAME=VALUE" as the command line has them. @throws graph::ConversionError 1.
 void add_input_type(ImportOptions& options, const std::string& argument);
 void add_argument(ImportOptions& options, const std::string& argument);
 
@@ -47,9 +47,9 @@ struct Program {
 /// @throws host::Failure when it cannot be read.
 bool is_torchscript(const std::string& path);
 
-/// @throws graph::CastError: 2 corrupt, 4 unsupported (all of it listed in `unsupported`), 5 an
-/// input without a shape, an argument without a value, names that the program does not have, or a
-/// program that raises for these inputs; host::Failure for the container.
+/// @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed in `unsupported`), 5
+/// an input without a shape, an argument without a value, names that the program does not have, or
+/// a program that raises for these inputs; host::Failure for the container.
 Program import_torchscript(const std::string& path, const ImportOptions& options = {});
 
 /// What forward() takes, for people.

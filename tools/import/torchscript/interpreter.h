@@ -1,10 +1,10 @@
-// tools/import/torchscript/interpreter.h - runs a TorchScript program while casting: everything
+// tools/import/torchscript/interpreter.h - runs a TorchScript program during conversion: everything
 // that is no tensor is computed, and what happens to tensors becomes the graph. Branches and loops
 // on what is known are taken; on what only the run knows they become the graph's (branches.cpp,
 // loops.cpp).
-// Errors   graph::CastError: 2 the program contradicts itself, 4 what is not supported (gathered in
-//          builder.unsupported; this is thrown where nothing can be gathered any more), 5 the
-//          program raises for these inputs.   All name a file and a line of the code.
+// Errors   graph::ConversionError: 2 the program contradicts itself, 4 what is not supported
+//          (gathered in builder.unsupported; this is thrown where nothing can be gathered any
+//          more), 5 the program raises for these inputs.   All name a file and a line of the code.
 #pragma once
 #include <functional>
 #include <map>

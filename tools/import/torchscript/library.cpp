@@ -19,7 +19,7 @@ const File* Library::file(const std::string& member) {
   if (const std::optional<std::string> source = read_(member)) {
     bytes_ += source->size();
     if (bytes_ > kMaxBytes)
-      graph::throw_cast_error(
+      graph::fail_conversion(
           2, name_ + ": has more than " + std::to_string(kMaxBytes) + " bytes of code");
     made = std::make_unique<File>(parse_file(*source, name_ + ": code/" + member));
   }

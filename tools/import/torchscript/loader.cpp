@@ -21,7 +21,7 @@ Value Loader::load(const std::string& name) { return value(pickled_.tree().root,
 Value Loader::value(NodeId id, const std::string& path, int depth) {
   if (id == kNoNode) return Value::none();
   if (depth > kMaxLevels)
-    graph::throw_cast_error(
+    graph::fail_conversion(
         2, "'" + path + "': objects nest deeper than " + std::to_string(kMaxLevels) + " levels");
   const Node& node = pickled_.tree().at(id);
   switch (node.kind) {
@@ -117,7 +117,7 @@ Value Loader::object(NodeId id, const std::string& type, const std::string& path
     Value loaded = value(pairs[i + 1], below(path, key.text), depth + 1);
     if (key.text == "training" && loaded.is(Value::Kind::kBool) && loaded.truth) {
       loaded = Value::of(false);
-      builder_.note("was saved in training mode; cast in inference form");
+      builder_.note("was saved in training mode; converted in inference form");
     }
     containers_.note(result, loaded);
     made->attributes[key.text] = std::move(loaded);

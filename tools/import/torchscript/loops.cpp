@@ -1,5 +1,5 @@
 // tools/import/torchscript/loops.cpp - for and while: unrolled where the number of rounds is known
-// while casting, else the graph's Loop.
+// during conversion, else the graph's Loop.
 #include <algorithm>
 
 #include "tools/import/torchscript/journal.h"
@@ -20,7 +20,7 @@ constexpr size_t kMaxValues = size_t{4} << 20;  // of the graph
 
 void Interpreter::check_growth(const std::string& place) {
   if (builder_.model.values.size() > kMaxValues)
-    graph::throw_cast_error(
+    graph::fail_conversion(
         4, place + ": the unrolled loop makes more than " + std::to_string(kMaxValues) + " values");
 }
 
@@ -50,9 +50,9 @@ void Interpreter::run_for(Frame& frame, const Statement& s) {
     return run_loop(frame, s, rounds, place);
   }
   if (*known > kMaxRounds)
-    graph::throw_cast_error(4, place + ": a loop of " + std::to_string(*known) +
-                                   " rounds, at most " + std::to_string(kMaxRounds) +
-                                   " are unrolled");
+    graph::fail_conversion(4, place + ": a loop of " + std::to_string(*known) +
+                                  " rounds, at most " + std::to_string(kMaxRounds) +
+                                  " are unrolled");
   for (int64_t i = 0; i < *known && !frame.returned; i++) {
     frame.names[name] = Value::of(Dim(i));
     run_block(frame, s.body);
@@ -68,7 +68,7 @@ void Interpreter::run_while(Frame& frame, const Statement& s) {
     if (!known) return run_loop(frame, s, kAbsent, place);
     if (!*known) return;
     if (i >= kMaxRounds)
-      graph::throw_cast_error(
+      graph::fail_conversion(
           4, place + ": a loop of more than " + std::to_string(kMaxRounds) + " rounds");
     run_block(frame, s.body);
     check_growth(place);

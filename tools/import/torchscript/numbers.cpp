@@ -102,7 +102,7 @@ Value Interpreter::number_operator(const std::string& name, const std::vector<Va
       if (name == "bitwise_not" && known) return Value::of(Dim(~*v[0].integer.value()));
     }
   } catch (const graph::DimError& error) {
-    graph::throw_cast_error(graph::exit_code(error), place + ": " + error.what());
+    graph::fail_conversion(graph::exit_code(error), place + ": " + error.what());
   }
   if (!known) return open();
   const double a = real_of(v[0]), b = v.size() == 2 ? real_of(v[1]) : 0;
@@ -209,7 +209,7 @@ aten::Tensor Interpreter::tensor_of(const Value& value, const std::string& place
     if (!value.text.empty()) report("number", place, value.text);
     throw Stopped{};
   }
-  graph::throw_cast_error(2, place + ": takes " + describe(value) + " for a number");
+  graph::fail_conversion(2, place + ": takes " + describe(value) + " for a number");
 }
 
 /// A plain value where it is known, else a tensor of rank 0.

@@ -21,7 +21,7 @@ bool has_tensor(const std::vector<Value>& values) {
                      [](const Value& v) { return v.is(Kind::kTensor); });
 }
 
-/// The positional arguments of a call that is computed while casting: what is read of them is
+/// The positional arguments of a call that is computed during conversion: what is read of them is
 /// noted, since an argument that nobody read must say nothing.
 template <class Arguments>
 class ReadValues {
@@ -126,7 +126,7 @@ Value Interpreter::row_of(const std::vector<Value>& v, const std::string& place)
   const aten::Tensor of = tensor_of(v[0], place);
   const int64_t rank = builder_.rank(builder_.read(of));
   if (at >= rank || at < -rank)
-    graph::throw_cast_error(2, place + ": a row along dimension " + describe(v[1]));
+    graph::fail_conversion(2, place + ": a row along dimension " + describe(v[1]));
   if (at < 0) at += rank;
   const ValueId row = builder_.read(v[2].tensor);
   const auto take = [at, row](aten::Builder& b, ValueId whole) {
@@ -170,7 +170,7 @@ Value Interpreter::lower(Frame& frame, const std::string& name, Arguments given,
   std::vector<Value> results;
   try {
     results = aten::lower_call(builder_, call);
-  } catch (graph::CastError& error) {
+  } catch (graph::ConversionError& error) {
     error.message = frame.file->place(line) + ": " + error.message;
     throw;
   }
@@ -182,7 +182,7 @@ Value Interpreter::plain_operator(const std::string& name, Arguments& given,
   const ReadValues v(given);
   *done = true;
   if (name == "NumToTensor" || name == "ScalarImplicit") {
-    if (v.empty()) graph::throw_cast_error(2, place + ": '" + name + "' lacks its argument");
+    if (v.empty()) graph::fail_conversion(2, place + ": '" + name + "' lacks its argument");
     if (name == "ScalarImplicit") return v[0];
     return Value::of(tensor_of(v[0], place));
   }
@@ -381,7 +381,7 @@ Value Interpreter::list_operator(const std::string& name, Arguments& given,
     std::vector<Value> all;
     const int64_t times = *v[1].integer.value();
     if (times > 0 && uint64_t(times) > (uint64_t{1} << 20) / std::max<size_t>(items.size(), 1))
-      graph::throw_cast_error(4, place + ": a list of more than a million items");
+      graph::fail_conversion(4, place + ": a list of more than a million items");
     for (int64_t i = 0; i < times; i++) all.insert(all.end(), items.begin(), items.end());
     return Value::list(std::move(all));
   }

@@ -21,7 +21,7 @@ std::string shown(char c) {
 }  // namespace
 
 void Tokens::refuse(const std::string& what) const {
-  graph::throw_cast_error(2, name_ + ":" + std::to_string(line_) + ": " + what);
+  graph::fail_conversion(2, name_ + ":" + std::to_string(line_) + ": " + what);
 }
 
 /// At the start of a line: blocks that begin or end there. Lines without anything say nothing.
@@ -125,7 +125,7 @@ Token Tokens::number_token() {
   }
   if (at_ < source_.size() && is_name_start(source_[at_])) {
     if (source_[at_] == 'j')
-      graph::throw_cast_error(
+      graph::fail_conversion(
           4, name_ + ":" + std::to_string(line_) + ": complex numbers are not supported");
     refuse("a number is followed by " + shown(source_[at_]));
   }
@@ -192,7 +192,7 @@ std::string unquoted(const Token& token, const std::string& place) {
       out += char(value);
       i += used;
     } else {
-      graph::throw_cast_error(
+      graph::fail_conversion(
           2, place + ": a string has the unknown escape '\\" + (c ? std::string(1, c) : "") + "'");
     }
   }

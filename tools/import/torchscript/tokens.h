@@ -31,8 +31,8 @@ class Tokens {
  public:
   /// `name` is for messages, "net.pt: code/__torch__.py".
   Tokens(std::string_view source, std::string name) : source_(source), name_(std::move(name)) {}
-  /// @throws graph::CastError 2 for a character, a string or an indentation that the language does
-  /// not have; 4 for a number that is none of ours.
+  /// @throws graph::ConversionError 2 for a character, a string or an indentation that the language
+  /// does not have; 4 for a number that is none of ours.
   Token next();
 
  private:
@@ -54,7 +54,7 @@ class Tokens {
   bool fresh_line_ = true, anything_ = false;
 };
 
-/// What a string token stands for, without its quotes. @throws graph::CastError 2.
+/// What a string token stands for, without its quotes. @throws graph::ConversionError 2.
 std::string unquoted(const Token& token, const std::string& place);
 
 }  // namespace ingot::torchscript

@@ -99,7 +99,7 @@ bool is_needed(const Slot& slot) {
 }
 
 void refuse_unpaired(const Pairing& p) {
-  graph::CastError error;
+  graph::ConversionError error;
   Table table(&error.unsupported);
   std::vector<std::string> free_names, open_names;  // what could be meant by each other
   std::map<std::vector<int64_t>, size_t> open_shapes;
@@ -162,10 +162,10 @@ void refuse_unpaired(const Pairing& p) {
   const bool found_none =
       std::none_of(p.slots.begin(), p.slots.end(), [](const Slot& s) { return s.filled(); });
   if (p.options.partial && mismatched == 0 && found_none && !p.slots.empty())
-    graph::throw_cast_error(5, p.options.checkpoint +
-                                   ": not one of its tensors has a place in the architecture, so "
-                                   "--partial would convert the architecture as it is; say how "
-                                   "names differ with --strip-prefix, --key or --map-key");
+    graph::fail_conversion(5, p.options.checkpoint +
+                                  ": not one of its tensors has a place in the architecture, so "
+                                  "--partial would convert the architecture as it is; say how "
+                                  "names differ with --strip-prefix, --key or --map-key");
   if (missing + unexpected + mismatched + kept > 0) {
     table.close();
     error.exit_code = 5;
@@ -194,7 +194,7 @@ void refuse_unpaired(const Pairing& p) {
     throw error;
   }
   if (p.folds_without_epsilon)
-    graph::throw_cast_error(
+    graph::fail_conversion(
         4, p.options.checkpoint + ": the architecture has " +
                counted(p.folds_without_epsilon, "batch normalisation", "batch normalisations") +
                " folded into the layers before, and the checkpoint has them apart; their epsilon "

@@ -209,7 +209,7 @@ checkpoint::Checkpoint read_onnx_weights(const std::string& path,
                                          const checkpoint::ReadLimits& limits) {
   try {
     return OnnxWeightReader(path, limits).read();
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     const bool named = error.message.rfind(path, 0) == 0;
     host::fail(host::Exit(error.exit_code), named ? error.message : path + ": " + error.message);
   }

@@ -1,4 +1,4 @@
-// tools/compile/passes/common/constants.h - reading and rearranging constants while casting.
+// tools/compile/passes/common/constants.h - reading and rearranging constants during conversion.
 // Nothing here changes a constant in place.
 #pragma once
 #include <optional>

@@ -38,7 +38,7 @@ uint32_t inline_constant_conditions(Model& model, Graph& graph) {
     }
     std::shared_ptr<Graph> taken = node.subgraph(*condition != 0 ? "then_branch" : "else_branch");
     if (!taken)
-      graph::throw_cast_error(
+      graph::fail_conversion(
           4, "If '" + node.name + "': always takes a branch that cannot run with these shapes");
     changed += 1 + inline_constant_conditions(model, *taken);
     for (size_t i = 0; i < node.outputs.size(); i++) {

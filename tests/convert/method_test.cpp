@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 /// One 3x3 convolution a layer, side by side.
@@ -88,4 +88,4 @@ TEST_CASE("choose_methods: strides, dilation and nchw input stay direct") {
   CHECK(count_winograd(choose_methods(model, {}, {})) == 0);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

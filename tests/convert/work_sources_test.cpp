@@ -16,7 +16,7 @@
 #include "tools/files/output_file.h"
 #include "tools/files/work_budget.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 struct Cost {
@@ -34,7 +34,7 @@ Cost cost_of(const std::string& bytes, const std::string& ending) {
     ConvertOptions options;
     if (ending == ".pt") options.input_shapes = {"x=2x4"};
     convert_source(file.path(), options);
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     cost.exit = error.exit_code;
     cost.said = error.message;
   } catch (const host::Failure& failure) {
@@ -371,4 +371,4 @@ TEST_CASE("work: a program that recurses ends with a line on a small stack") {
   CHECK(WEXITSTATUS(status) == 2);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

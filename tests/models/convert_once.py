@@ -1,4 +1,4 @@
-"""Casts of models.tsv that stage models left, or made here: for runners that want a file and raw
+"""Files of models.tsv that stage models left, or made here: for runners that want a file and raw
 inputs."""
 
 import json
@@ -9,7 +9,7 @@ import numpy as np
 from sources import call, input_arrays, locate, shapes_of, write_inputs
 
 
-class Cast:
+class Converted:
     """A file and its inputs, where stage models left them or made now; `problem` where they cannot
     be had."""
 

@@ -1,5 +1,5 @@
-// tests/cast/interpreter.cpp - see interpreter.h.
-#include "tests/cast/interpreter.h"
+// tests/convert/interpreter.cpp - see interpreter.h.
+#include "tests/convert/interpreter.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "runtime/plan/verify_plan.h"
 #include "tools/compile/emit/kernel_table_source.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 struct Aligned {
@@ -322,4 +322,4 @@ double difference(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, 
   return worst / top;
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

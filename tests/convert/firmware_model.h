@@ -1,10 +1,10 @@
-// tests/cast/firmware_model.h - the small network whose kernel table is generated while the tests
-// are built.
+// tests/convert/firmware_model.h - the small network whose kernel table is generated while the
+// tests are built.
 #pragma once
-#include "tests/cast/core_graph.h"
+#include "tests/convert/core_graph.h"
 #include "tools/compile/convert/convert.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 inline std::vector<uint8_t> firmware_model() {
   CoreGraph g;
@@ -17,4 +17,4 @@ inline std::vector<uint8_t> firmware_model() {
   return write_memory(convert_model(std::move(g.model), options).file);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -1,4 +1,4 @@
-// tests/cast/measure_work.cpp - prints what sources cost in steps of work and bytes of memory,
+// tests/convert/measure_work.cpp - prints what sources cost in steps of work and bytes of memory,
 // absolute and for each of their bytes: what the limits of tools/files/work_budget.h are derived
 // from (docs/robustness.md). Run by hand:
 //   measure_work FILE...
@@ -19,8 +19,8 @@ void measure(const std::string& path) {
   ingot::host::WorkBudget budget(path, size);
   const char* how = "converted";
   try {
-    ingot::cast::convert_source(path, {});
-  } catch (const ingot::graph::CastError&) {
+    ingot::convert::convert_source(path, {});
+  } catch (const ingot::graph::ConversionError&) {
     how = "refused";
   } catch (const ingot::host::Failure&) {
     how = "refused";

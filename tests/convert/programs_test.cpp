@@ -1,17 +1,17 @@
-// Whole casts of small core graphs: the file, run from its plan with the scalar kernels, against
-// the lowered program, run with a buffer a value and the oracle's kernels. Whatever views, in-place
-// results, chains or plans break shows here.
+// Whole conversions of small core graphs: the file, run from its plan with the scalar kernels,
+// against the lowered program, run with a buffer a value and the oracle's kernels. Whatever views,
+// in-place results, chains or plans break shows here.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/cast/core_graph.h"
-#include "tests/cast/interpreter.h"
+#include "tests/convert/core_graph.h"
+#include "tests/convert/interpreter.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/compile/lower/lower.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 struct Checked {
@@ -19,7 +19,7 @@ struct Checked {
   std::vector<uint8_t> file;
 };
 
-/// Casts, runs and compares under every binding.
+/// Converts, runs and compares under every binding.
 Checked convert_and_compare(const CoreGraph& graph, const std::vector<Bindings>& bindings,
                             const ConvertOptions& options) {
   ConvertOptions plain = options;
@@ -27,8 +27,8 @@ Checked convert_and_compare(const CoreGraph& graph, const std::vector<Bindings>&
   ConversionReport ignored;
   const LoweredProgram lowered = lower(graph.model, plain, &ignored);
   graph::Model copy = graph.model;
-  const ConversionResult cast = convert_model(std::move(copy), options);
-  Checked checked{cast.report, write_memory(cast.file)};
+  const ConversionResult converted = convert_model(std::move(copy), options);
+  Checked checked{converted.report, write_memory(converted.file)};
   for (uint32_t seed = 0; seed < 3; seed++)  // of the inputs, so that conditions go both ways
     for (const Bindings& binding : bindings) {
       const Tensors inputs = random_inputs(lowered, binding, seed);
@@ -49,7 +49,7 @@ Checked check(const CoreGraph& graph, const std::vector<Bindings>& bindings = {{
               const ConvertOptions& options = {}) {
   try {
     return convert_and_compare(graph, bindings, options);
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     FAIL(error.message);
   }
   return {};
@@ -57,7 +57,7 @@ Checked check(const CoreGraph& graph, const std::vector<Bindings>& bindings = {{
 
 }  // namespace
 
-TEST_CASE("cast: convolutions of every method, with residuals in place") {
+TEST_CASE("convert: convolutions of every method, with residuals in place") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 12, 12, 16});
   ValueId y = g.conv(x, 16, 3);
@@ -70,7 +70,7 @@ TEST_CASE("cast: convolutions of every method, with residuals in place") {
   CHECK(checked.report.in_place >= 1);
 }
 
-TEST_CASE("cast: C2f runs from one storage") {
+TEST_CASE("convert: C2f runs from one storage") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 6, 6, 8});
   const ValueId t = g.conv(x, 16, 1, 1, "silu"), a = g.slice_channels(t, 0, 8),
@@ -82,7 +82,8 @@ TEST_CASE("cast: C2f runs from one storage") {
   CHECK(checked.report.views >= 3);
 }
 
-TEST_CASE("cast: concats along rows, nested, with an input as a part and outputs along the way") {
+TEST_CASE(
+    "convert: concats along rows, nested, with an input as a part and outputs along the way") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 4, 6, 4});
   const ValueId a = g.relu(x), b = g.conv(x, 4, 3), c = g.concat({a, b}, 1),
@@ -93,7 +94,7 @@ TEST_CASE("cast: concats along rows, nested, with an input as a part and outputs
   check(g);
 }
 
-TEST_CASE("cast: outputs that are an input, a constant, the same value twice, or reshaped") {
+TEST_CASE("convert: outputs that are an input, a constant, the same value twice, or reshaped") {
   CoreGraph g;
   const ValueId x = g.input("x", {2, 8});
   const ValueId y = g.relu(x), r = g.node("Reshape", {y}, {4, 4}), k = g.weights({3});
@@ -101,7 +102,7 @@ TEST_CASE("cast: outputs that are an input, a constant, the same value twice, or
   check(g);
 }
 
-TEST_CASE("cast: chains in bands give what the convolutions give alone") {
+TEST_CASE("convert: chains in bands give what the convolutions give alone") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 40, 40, 8});
   ValueId y = g.conv(x, 96, 1, 1, "relu6");
@@ -114,7 +115,7 @@ TEST_CASE("cast: chains in bands give what the convolutions give alone") {
   CHECK(checked.report.arena_bytes < 200000);
 }
 
-TEST_CASE("cast: an If writes its result in both branches, from values of its owner") {
+TEST_CASE("convert: an If writes its result in both branches, from values of its owner") {
   for (const bool constant_branch : {false, true}) {
     CoreGraph g;
     const ValueId condition = g.input("condition", {}, DType::kBool), x = g.input("x", {2, 8});
@@ -134,7 +135,7 @@ TEST_CASE("cast: an If writes its result in both branches, from values of its ow
   }
 }
 
-TEST_CASE("cast: symbolic dims, views and all, under several bindings") {
+TEST_CASE("convert: symbolic dims, views and all, under several bindings") {
   CoreGraph g;
   const graph::Dim w = graph::Dim::symbol("w");
   const ValueId x = g.input("x", {1, 6, w, 4});
@@ -146,7 +147,7 @@ TEST_CASE("cast: symbolic dims, views and all, under several bindings") {
   check(g, {{{"w", 1}}, {{"w", 7}}, {{"w", 64}}});
 }
 
-TEST_CASE("cast: linear, matmul, softmax, normalize, transpose and gather") {
+TEST_CASE("convert: linear, matmul, softmax, normalize, transpose and gather") {
   CoreGraph g;
   const ValueId x = g.input("x", {4, 10});
   const ValueId n =
@@ -166,7 +167,7 @@ TEST_CASE("cast: linear, matmul, softmax, normalize, transpose and gather") {
                       [](const InstructionReport& i) { return i.op == "gather"; }) == 1);
 }
 
-TEST_CASE("cast: recurrent cells with a hidden size that is no multiple of 16") {
+TEST_CASE("convert: recurrent cells with a hidden size that is no multiple of 16") {
   for (const char* kind : {"lstm", "gru", "rnn"}) {
     CAPTURE(kind);
     const int64_t gates = kind == std::string("lstm") ? 4 : kind == std::string("gru") ? 3 : 1;
@@ -185,7 +186,7 @@ TEST_CASE("cast: recurrent cells with a hidden size that is no multiple of 16") 
   }
 }
 
-TEST_CASE("cast: transposed convolution, pools, resize, pad and reduce") {
+TEST_CASE("convert: transposed convolution, pools, resize, pad and reduce") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 8, 8, 6});
   const ValueId t =
@@ -214,7 +215,7 @@ TEST_CASE("cast: transposed convolution, pools, resize, pad and reduce") {
   check(g);
 }
 
-TEST_CASE("cast: the same model gives the same bytes") {
+TEST_CASE("convert: the same model gives the same bytes") {
   const auto bytes = [] {
     CoreGraph g(3);
     const ValueId x = g.input("x", {1, 12, 12, 16});
@@ -269,7 +270,7 @@ ValueId looped(CoreGraph* g, ValueId condition, ValueId a, ValueId b, int depth)
 
 }  // namespace
 
-TEST_CASE("cast: a loop in an If in a loop, what is carried changing places") {
+TEST_CASE("convert: a loop in an If in a loop, what is carried changing places") {
   for (int depth = 0; depth < 3; depth++) {
     CAPTURE(depth);
     CoreGraph g;
@@ -280,7 +281,7 @@ TEST_CASE("cast: a loop in an If in a loop, what is carried changing places") {
   }
 }
 
-TEST_CASE("cast: what a loop carries is computed where it lies") {
+TEST_CASE("convert: what a loop carries is computed where it lies") {
   CoreGraph g;
   const ValueId x = g.input("x", {2, 64}), w = g.weights({64, 64});
   const ValueId iteration = g.value("i", {}, DType::kI64), h = g.value("h", {2, 64}),
@@ -299,7 +300,7 @@ TEST_CASE("cast: what a loop carries is computed where it lies") {
   CHECK(checked.report.arena_bytes <= 3 * 512 + 64);  // x, y, the product
 }
 
-TEST_CASE("cast: random graphs of concats, slices, reshapes and sums") {
+TEST_CASE("convert: random graphs of concats, slices, reshapes and sums") {
   for (uint32_t seed = 1; seed <= 60; seed++) {
     CAPTURE(seed);
     std::mt19937 random(seed);
@@ -356,4 +357,4 @@ TEST_CASE("cast: random graphs of concats, slices, reshapes and sums") {
   }
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

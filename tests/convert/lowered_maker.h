@@ -1,4 +1,4 @@
-// tests/cast/lowered_maker.h - programs in a few lines, for tests of single stages.
+// tests/convert/lowered_maker.h - programs in a few lines, for tests of single stages.
 #pragma once
 #include <string>
 #include <utility>
@@ -6,7 +6,7 @@
 
 #include "tools/compile/program/lowered_program.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 struct LoweredMaker {
   LoweredProgram lowered;
@@ -71,4 +71,4 @@ struct LoweredMaker {
   const LoweredValue& at(int32_t id) const { return lowered.at(id); }
 };
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -1,4 +1,4 @@
-// tests/cast/core_graph.h - models in core form (tools/compile/passes/README.md) in a few lines,
+// tests/convert/core_graph.h - models in core form (tools/compile/passes/README.md) in a few lines,
 // with seeded weights.
 #pragma once
 #include <random>
@@ -8,7 +8,7 @@
 
 #include "tools/graph/graph.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 using graph::Dims;
 using graph::ValueId;
@@ -127,4 +127,4 @@ class CoreGraph {
   graph::Graph* block_ = &model.graph;
 };
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

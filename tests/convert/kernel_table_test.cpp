@@ -5,12 +5,12 @@
 
 #include "ingot/ingot.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/cast/firmware_model.h"
-#include "tests/cast/interpreter.h"
+#include "tests/convert/firmware_model.h"
+#include "tests/convert/interpreter.h"
 
 extern "C" const ingot_kernel_table* ingot_model_kernels(void);
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 TEST_CASE(
     "ingot kernels: the table has the kernels of the model and no other, and gives the same "
@@ -30,4 +30,4 @@ TEST_CASE(
   CHECK(own.outputs == all.outputs);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

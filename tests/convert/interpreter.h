@@ -1,6 +1,6 @@
-// tests/cast/interpreter.h - runs programs and files without the session: a program with a buffer
-// for each value and the oracle's kernels, a file from its bytes with the plan, a poisoned arena
-// and the kernels of a table.
+// tests/convert/interpreter.h - runs programs and files without the session: a program with a
+// buffer for each value and the oracle's kernels, a file from its bytes with the plan, a poisoned
+// arena and the kernels of a table.
 #pragma once
 #include <map>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "tools/compile/program/lowered_program.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 
 using Tensors = std::map<std::string, std::vector<uint8_t>>;  // by port name, dense bytes
 
@@ -38,4 +38,4 @@ std::vector<std::string> kernels_of_file(const std::vector<uint8_t>& file,
 /// ones.
 double difference(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, DType dtype);
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -7,16 +7,16 @@
 
 #include "ingot/ingot.hpp"
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/cast/core_graph.h"
+#include "tests/convert/core_graph.h"
 #include "tools/compile/convert/convert.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
 using Pairs = std::vector<StatePair>;
 
-/// A cast model and its session.
+/// A converted model and its session.
 struct Running {
   ConversionReport report;
   Bytes file;
@@ -26,9 +26,9 @@ struct Running {
   Running(const CoreGraph& graph, const ConvertOptions& options,
           const std::vector<ingot_binding>& bindings = {}) {
     graph::Model copy = graph.model;
-    ConversionResult cast = convert_model(std::move(copy), options);
-    report = std::move(cast.report);
-    const Bytes written = write_memory(cast.file);
+    ConversionResult converted = convert_model(std::move(copy), options);
+    report = std::move(converted.report);
+    const Bytes written = write_memory(converted.file);
     file.resize(written.size() + 64);
     uint8_t* at = file.data() + (64 - reinterpret_cast<uintptr_t>(file.data()) % 64) % 64;
     std::memcpy(at, written.data(), written.size());
@@ -79,8 +79,8 @@ Bytes random_floats(size_t bytes, uint32_t seed) {
   return result;
 }
 
-/// Both casts over six runs; the plain one is fed back by hand. Returns the report of the one with
-/// state.
+/// Both conversions over six runs; the plain one is fed back by hand. Returns the report of the one
+/// with state.
 ConversionReport check(const CoreGraph& graph, const Pairs& pairs,
                        const std::vector<std::string>& outputs,
                        const std::vector<ingot_binding>& bindings = {}) {
@@ -117,7 +117,7 @@ std::string refusal(const CoreGraph& graph, const ConvertOptions& options, int e
   try {
     graph::Model copy = graph.model;
     (void)convert_model(std::move(copy), options);
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     CHECK(error.exit_code == exit_code);
     return error.message;
   }
@@ -285,11 +285,11 @@ TEST_CASE("state: pairs that make no sense are refused with what was found") {
   CHECK(has(refused({{"state", "stateN"}, {"other", "stateN"}}),
             "the output 'stateN' is in two pairs"));
   ConvertOptions options;
-  CHECK_THROWS_AS(add_state(options, "state"), const graph::CastError&);
-  CHECK_THROWS_AS(add_state(options, "state="), const graph::CastError&);
-  CHECK_THROWS_AS(set_state_init(options, "state=1"), const graph::CastError&);
+  CHECK_THROWS_AS(add_state(options, "state"), const graph::ConversionError&);
+  CHECK_THROWS_AS(add_state(options, "state="), const graph::ConversionError&);
+  CHECK_THROWS_AS(set_state_init(options, "state=1"), const graph::ConversionError&);
   add_state(options, "state=stateN");
-  CHECK_THROWS_AS(set_state_init(options, "state=one"), const graph::CastError&);
+  CHECK_THROWS_AS(set_state_init(options, "state=one"), const graph::ConversionError&);
 }
 
 TEST_CASE("state: ports that look like it are pointed out, others are not") {
@@ -309,4 +309,4 @@ TEST_CASE("state: ports that look like it are pointed out, others are not") {
   CHECK(convert_model(std::move(copy), with({{"state", "stateN"}})).report.hints.size() == 1);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

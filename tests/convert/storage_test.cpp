@@ -10,7 +10,7 @@
 #include "ingot/cpu.h"
 #include "ingot/ingot.hpp"
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/cast/core_graph.h"
+#include "tests/convert/core_graph.h"
 #include "tests/session/session_models.h"
 #include "tools/checkpoint/tensors/half.h"
 #include "tools/compile/convert/convert.h"
@@ -18,7 +18,7 @@
 #include "tools/diagnose/golden/compare.h"
 
 using namespace ingot;
-using namespace ingot::cast;
+using namespace ingot::convert;
 
 namespace {
 
@@ -52,7 +52,7 @@ std::vector<float> numbers(size_t count, float scale = 1) {
 std::string message_of(const std::function<void()>& call, int* exit_code) {
   try {
     call();
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     *exit_code = error.exit_code;
     return error.message;
   }

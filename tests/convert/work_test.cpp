@@ -13,7 +13,7 @@
 #include "tools/files/output_file.h"
 #include "tools/files/work_budget.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 using test::attribute;
@@ -182,7 +182,7 @@ uint64_t work_of(const std::string& bytes) {
   const host::WorkBudget budget("test", bytes.size());
   try {
     convert_source(file.path(), {});
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     FAIL(error.message);
   }
   return budget.steps();
@@ -216,7 +216,7 @@ TEST_CASE("work: a dimension of too many symbols is refused with the limit, at o
     try {
       convert_source(file.path(), {});
       FAIL("was converted");
-    } catch (const graph::CastError& error) {
+    } catch (const graph::ConversionError& error) {
       CHECK(error.exit_code == 4);
       CHECK(error.message.find("4096 characters") != std::string::npos);
       CHECK(error.message.find("--dim") != std::string::npos);
@@ -244,7 +244,7 @@ TEST_CASE("work: wherever the budget ends, one line says so") {
         convert_source(file.path(), {});
       } catch (const host::Failure& failure) {
         said = failure.message();
-      } catch (const graph::CastError& error) {
+      } catch (const graph::ConversionError& error) {
         said = error.message;
       }
       host::WorkBudget::set_factor(1);
@@ -286,4 +286,4 @@ TEST_CASE("work: memory that a file asks for is refused before it is taken") {
   CHECK(budget.bytes() == 1 << 20);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

@@ -1,14 +1,14 @@
-// Graphs as long or as wide as somebody may hand in: cast in time linear in their size, or refused
-// by name, never a fault.
+// Graphs as long or as wide as somebody may hand in: converted in time linear in their size, or
+// refused by name, never a fault.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <ctime>
 
-#include "tests/cast/core_graph.h"
+#include "tests/convert/core_graph.h"
 #include "tools/compile/convert/convert.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 /// x -> softmax -> softmax ... -> y: each overwrites the one before, so all share one storage.
@@ -23,7 +23,7 @@ CoreGraph chain(int length) {
 int refusal(CoreGraph&& g, const std::string& says) {
   try {
     convert_model(std::move(g.model), {});
-  } catch (const graph::CastError& error) {
+  } catch (const graph::ConversionError& error) {
     CAPTURE(error.message);
     CHECK(error.message.find(says) != std::string::npos);
     return error.exit_code;
@@ -36,10 +36,10 @@ int refusal(CoreGraph&& g, const std::string& says) {
 TEST_CASE(
     "deep: a chain of twelve thousand instructions in one storage is converted, and its file "
     "proved") {
-  ConversionResult cast = convert_model(std::move(chain(12000).model), {});
-  CHECK(cast.report.instructions.size() == 12000);
-  CHECK(cast.report.in_place >= 11998);
-  CHECK(cast.report.arena_bytes <= 2 * 64);
+  ConversionResult converted = convert_model(std::move(chain(12000).model), {});
+  CHECK(converted.report.instructions.size() == 12000);
+  CHECK(converted.report.in_place >= 11998);
+  CHECK(converted.report.arena_bytes <= 2 * 64);
 }
 
 TEST_CASE("deep: four times the length takes not much more than four times the time") {
@@ -73,4 +73,4 @@ TEST_CASE("deep: what is beyond a limit of the format is refused as that, not as
   CHECK(refusal(std::move(zero), "rename it") == 4);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

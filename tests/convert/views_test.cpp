@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/cast/lowered_maker.h"
+#include "tests/convert/lowered_maker.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 bool is_view(const LoweredMaker& m, int32_t value, int32_t of) {
@@ -198,4 +198,4 @@ TEST_CASE(
   check_lowered(m.lowered, false);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

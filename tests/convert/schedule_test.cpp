@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <random>
 
-#include "tests/cast/lowered_maker.h"
+#include "tests/convert/lowered_maker.h"
 #include "tools/compile/plan/dependencies.h"
 #include "tools/compile/plan/in_place.h"
 #include "tools/compile/program/usage.h"
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 bool overwrites(const LoweredMaker& m, int32_t value, int32_t of) {
@@ -158,4 +158,4 @@ TEST_CASE("schedule: branches that shrink run one after the other, not side by s
   check_lowered(m.lowered, false);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert

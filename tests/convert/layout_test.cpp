@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace ingot::cast {
+namespace ingot::convert {
 namespace {
 
 using Numbers = std::vector<int64_t>;
@@ -137,4 +137,4 @@ TEST_CASE("place_view: a slice may drop the dimension of which it takes one") {
   CHECK(number(placed->row_stride) == 20);
 }
 
-}  // namespace ingot::cast
+}  // namespace ingot::convert
