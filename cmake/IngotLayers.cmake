@@ -69,7 +69,7 @@ function(ingot_layer name)
   target_link_libraries(ingot_layer_${name} PRIVATE ingot_device_flags)
   if(name STREQUAL format)
     target_link_libraries(ingot_layer_${name} PRIVATE ingot_schema)
-    # What the library's assertions would say is proved by the structure check, and a device has
+    # What the library's assertions would say is validated by the structure check, and a device has
     # nothing to abort into.
     target_compile_options(ingot_layer_${name} PRIVATE
       "-DFLATBUFFERS_ASSERT(condition)=static_cast<void>(0)")

@@ -54,7 +54,7 @@ hashes [--all]  one SHA-256 of each small network's outputs: AVX-512, AVX2, one 
           aarch64 (--all: the large ones too, minutes each)
 precision [--all]  networks converted exact, fast and fp16: the largest error of each on AVX-512, AVX2, NEON, the emulated GPU here and on aarch64
 share     two processes of one model share its weights (PSS)
-load      a 100 MB model mapped, proved and ready; first result against steady runs
+load      a 100 MB model mapped, validated and ready; first result against steady runs
 dynamic   a text model at every length and an OCR pair over 200 image sizes, each in one arena, equal to their static conversions; writes
           docs/memory.md; goes on where it was broken off
 memory    every model: arena against the lower bound, resident memory beside onnxruntime and LiteRT; writes docs/memory.md

@@ -51,7 +51,7 @@ ingot_code ingot_golden_open(const ingot_model* model, ingot_golden** out_golden
       ingot_golden{m.allocator, kHead + part.bytes, {block + kHead, size_t(part.bytes)}, 0};
   status = read_part(m.source, m.file, uint32_t(m.file.golden_part),
                      {block + kHead, size_t(part.bytes)}, &detail);
-  if (status.ok()) status = prove_golden(golden->part, &golden->case_count, &detail);
+  if (status.ok()) status = validate_golden(golden->part, &golden->case_count, &detail);
   if (!status.ok()) {
     ingot_golden_close(golden);
     return report(status, detail, error);

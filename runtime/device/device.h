@@ -41,7 +41,7 @@ struct PortRoute {
 struct PortDescriptor;  // runtime/device/gpu/service_kernels.h
 struct QueueInterface;  // runtime/device/queue.h
 
-/// What was measured for the program, as far as a device has use for it: a proved part
+/// What was measured for the program, as far as a device has use for it: a validated part
 /// (runtime/format/tunings.h) or nothing, and the dimensions that are bound.
 struct TuningView {
   Span<const uint8_t> part;

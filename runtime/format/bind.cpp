@@ -3,8 +3,8 @@
 #include <new>
 
 #include "runtime/base/checked_math.h"
-#include "runtime/format/prove.h"
 #include "runtime/format/region.h"
+#include "runtime/format/validate.h"
 #include "runtime/op/control.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/slice.h"
@@ -28,8 +28,8 @@ struct BindingArrays {
   uint64_t* root_offset;
   const void** attributes;
   SymbolicSlot* slots;
-  TensorView* operands;  // of one instruction, during the proof
-  int32_t* chain;        // of one alias, during the proof
+  TensorView* operands;  // of one instruction, during validation
+  int32_t* chain;        // of one alias, during validation
 };
 
 BindingArrays take_arrays(Block* block, const ProgramDef& p) {
@@ -159,8 +159,8 @@ bool may_be_strided(uint32_t mask, uint32_t operand) {
   return (mask >> (operand < 31 ? operand : 31)) & 1;
 }
 
-Status prove_instruction(const ProgramDef& p, const BoundProgram& bound, uint32_t index,
-                         TensorView* operands, ErrorDetail* d) {
+Status validate_instruction(const ProgramDef& p, const BoundProgram& bound, uint32_t index,
+                            TensorView* operands, ErrorDetail* d) {
   const InstructionDef& i = p.instructions[index];
   TensorView* outputs = operands + i.input_count;
   for (uint32_t k = 0; k < i.input_count; k++)
@@ -206,7 +206,7 @@ Status prove_instruction(const ProgramDef& p, const BoundProgram& bound, uint32_
   return {};
 }
 
-Status prove_state_sizes(const ProgramDef& p, const BoundProgram& bound, ErrorDetail* d) {
+Status validate_state_sizes(const ProgramDef& p, const BoundProgram& bound, ErrorDetail* d) {
   for (const StateDef& s : p.states)
     if (s.init >= 0 && bound.value_bytes[s.init] != bound.value_bytes[s.value])
       return fail_value(d, p, "states[].init: another size than the state", s.value,
@@ -319,9 +319,9 @@ Status bind_program(const ProgramDef& program, Span<const int64_t> symbol_values
   INGOT_TRY(measure_values(program, bound, a.value_bytes, detail));
   INGOT_TRY(place_aliases(program, bound, a.root_offset, a.chain, detail));
   for (uint32_t i = 0; i < program.instructions.size; i++)
-    INGOT_TRY(prove_instruction(program, bound, i, a.operands, detail));
-  INGOT_TRY(prove_state_sizes(program, bound, detail));
-  INGOT_TRY(prove_dataflow(program, bound, &block, detail));
+    INGOT_TRY(validate_instruction(program, bound, i, a.operands, detail));
+  INGOT_TRY(validate_state_sizes(program, bound, detail));
+  INGOT_TRY(validate_dataflow(program, bound, &block, detail));
   *out = bound;
   return {};
 }

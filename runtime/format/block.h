@@ -15,7 +15,7 @@ class Block {
   explicit Block(Span<uint8_t> memory) : memory_(memory) {}
 
   /// `count` objects of T, default-initialised; null when counting or when the block is too small.
-  /// Callers have proved that counts come from a file of bounded size, so that sums fit 64 bits.
+  /// Callers have validated that counts come from a file of bounded size, so that sums fit 64 bits.
   template <class T>
   T* take(uint64_t count) {
     used_ = (used_ + alignof(T) - 1) / alignof(T) * alignof(T);

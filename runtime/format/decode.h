@@ -11,7 +11,7 @@ namespace ingot {
 constexpr uint32_t kMaxInstructionOperands = 8192;
 constexpr uint32_t kMaxNameBytes = 1024;  // of symbols and ports
 
-/// Proves the FlatBuffer sound: offsets, vectors, strings, tables, in time linear in its bytes.
+/// Validates the FlatBuffer sound: offsets, vectors, strings, tables, in time linear in its bytes.
 Status verify_structure(const FileView& file, const fb::Program** out, ErrorDetail* detail);
 
 /// Offset in the file of a table, vector or string of the program.

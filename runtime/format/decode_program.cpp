@@ -4,12 +4,12 @@
 
 #include "runtime/base/byte_order.h"
 #include "runtime/format/decode.h"
-#include "runtime/format/prove.h"
+#include "runtime/format/validate.h"
 
 namespace ingot {
 namespace {
 
-/// Vectors of eight-byte entries: the library proves that they lie inside, not that they are
+/// Vectors of eight-byte entries: the library validates that they lie inside, not that they are
 /// aligned.
 template <class T>
 bool aligned(const FileView& file, const flatbuffers::Vector<T>* vector) {

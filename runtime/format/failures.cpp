@@ -1,5 +1,5 @@
 // runtime/format/failures.cpp - error details with index, name and place in the file.
-#include "runtime/format/prove.h"
+#include "runtime/format/validate.h"
 
 namespace ingot {
 

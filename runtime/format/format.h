@@ -1,18 +1,15 @@
-// runtime/format/format.h - opens a file: reads, proves, decodes, binds. All that the layers to the
-// right call.
+// runtime/format/format.h - opens a file: reads, validates, decodes, binds. All that the layers to
+// the right call. Each step validates what stands behind it:
 //
-//   Source source;  source_from_path(path, &source, d);                      // or memory, or a
-//   reader
-//   uint64_t n;     measure_head(source, &n, d);                             // header + program, 0
-//   when used where they lie
-//   FileView file;  read_head(source, {image, n}, &file, d);                 // header, part table,
-//   program hash proved
-//   uint64_t m;     measure_program(file, table, &m, d);                     // structure proved
-//   Model...        open_program(file, table, {block, m}, &program, d);      // meaning proved as
-//                   far as it needs no bindings
-//   uint64_t b =    binding_bytes(program);
-//   BoundProgram    bind_program(program, {symbol values}, {memory, b}, &bound, d);  // types,
-//                   aliases, data flow proved
+//   Source source;  source_from_path(path, &source, d);          // or memory, or a reader
+//   uint64_t n;     measure_head(source, &n, d);                 // header and program; 0 when
+//                                                                // they are used where they lie
+//   FileView file;  read_head(source, {image, n}, &file, d);     // header, parts, program hash
+//   uint64_t m;     measure_program(file, table, &m, d);         // structure
+//   ProgramDef p;   open_program(file, table, {block, m}, &p, d);  // meaning, without bindings
+//   uint64_t b =    binding_bytes(p);
+//   BoundProgram    bind_program(p, {symbol values}, {memory, b}, &bound, d);
+//                                                                // types, aliases, data flow
 //
 // Owns     nothing: memory is the caller's; `image` and `block` must outlive the ProgramDef,
 //          `memory` the BoundProgram.
@@ -29,7 +26,7 @@
 
 namespace ingot {
 
-/// The head of a file, proved. Pointers lead into the image, or into Source::memory.
+/// The head of a file, validated. Pointers lead into the image, or into Source::memory.
 struct FileView {
   FileHeader header = {};
   const uint8_t* head = nullptr;     // header.header_bytes bytes
@@ -62,11 +59,11 @@ Status check_all_hashes(const Source& source, const FileView& file, ErrorDetail*
 Status read_part(const Source& source, const FileView& file, uint32_t part,
                  Span<uint8_t> destination, ErrorDetail* detail);
 
-/// Bytes of the block that open_program() needs, after proving the structure of the program.
+/// Bytes of the block that open_program() needs, after validating the structure of the program.
 Status measure_program(const FileView& file, const KernelTable& table, uint64_t* block_bytes,
                        ErrorDetail* detail);
-/// Decodes into `block` (16-byte aligned) and proves what does not depend on bindings. Structure is
-/// proved again (the image may not have changed, but a caller may skip measuring). A program
+/// Decodes into `block` (16-byte aligned) and validates what does not depend on bindings. Structure
+/// is validated again (the image may not have changed, but a caller may skip measuring). A program
 /// without free symbols is not bound yet: bind_program() with no values.
 Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t> block,
                     ProgramDef* out, ErrorDetail* detail);
@@ -82,12 +79,12 @@ struct BoundProgram {
   const void* const* attributes = nullptr;
 };
 
-/// Bytes that bind_program() needs, the proof's own working memory (used during the call only)
+/// Bytes that bind_program() needs, validation's own working memory (used during the call only)
 /// included.
 uint64_t binding_bytes(const ProgramDef& program);
 /// `symbol_values` of the free symbols; a value below 0 means not bound: kUnboundDimension.
-/// Data-dependent ones are at their bound. Proves every instruction against its contract, aliases
-/// inside their roots, and that all is written before it is read.
+/// Data-dependent ones are at their bound. Validates every instruction against its contract,
+/// aliases inside their roots, and that all is written before it is read.
 Status bind_program(const ProgramDef& program, Span<const int64_t> symbol_values,
                     Span<uint8_t> memory, BoundProgram* out, ErrorDetail* detail);
 

@@ -3,7 +3,7 @@
 
 #include "ingot_schema/golden_generated.h"
 #include "runtime/base/checked_math.h"
-#include "runtime/format/prove.h"
+#include "runtime/format/validate.h"
 
 namespace ingot {
 namespace {
@@ -37,7 +37,7 @@ bool is_readable(Span<const uint8_t> part, const fb::GoldenTensor& tensor) {
   return true;
 }
 
-Status prove_tensors(Span<const uint8_t> part, const Tensors* tensors, ErrorDetail* detail) {
+Status validate_tensors(Span<const uint8_t> part, const Tensors* tensors, ErrorDetail* detail) {
   for (uint32_t i = 0; i < count(tensors); i++) {
     const fb::GoldenTensor& tensor = *tensors->Get(i);
     const uint64_t rank = tensor.dims() ? tensor.dims()->size() : 0;
@@ -58,7 +58,7 @@ Status prove_tensors(Span<const uint8_t> part, const Tensors* tensors, ErrorDeta
 
 }  // namespace
 
-Status prove_golden(Span<const uint8_t> part, uint32_t* out_case_count, ErrorDetail* detail) {
+Status validate_golden(Span<const uint8_t> part, uint32_t* out_case_count, ErrorDetail* detail) {
   constexpr unsigned kDepth = 8, kTables = 1u << 16;
   if (part.size > kMaxProgramBytes)
     return fail(detail, Code::kLimitExceeded, "golden", kMaxProgramBytes, part.size);
@@ -67,8 +67,8 @@ Status prove_golden(Span<const uint8_t> part, uint32_t* out_case_count, ErrorDet
   const auto* cases = fb::GetGolden(part.data)->cases();
   *out_case_count = cases ? cases->size() : 0;
   for (uint32_t i = 0; i < *out_case_count; i++) {
-    INGOT_TRY(prove_tensors(part, cases->Get(i)->inputs(), detail));
-    INGOT_TRY(prove_tensors(part, cases->Get(i)->outputs(), detail));
+    INGOT_TRY(validate_tensors(part, cases->Get(i)->inputs(), detail));
+    INGOT_TRY(validate_tensors(part, cases->Get(i)->outputs(), detail));
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// runtime/format/golden.h - the example inputs and outputs that a file may carry. Proved before
+// runtime/format/golden.h - the example inputs and outputs that a file may carry. Validated before
 // anything is read from them.
 #pragma once
 #include "runtime/base/span.h"
@@ -12,12 +12,12 @@ struct GoldenCounts {
   double rtol = 0, atol = 0;
 };
 
-/// Proves the structure, and that every tensor's bytes are what its type says. `part` is 16-byte
+/// Validates the structure, and that every tensor's bytes are what its type says. `part` is 16-byte
 /// aligned.
 /// Errors  kStructureInvalid, kLimitExceeded (more than 2^30 bytes), kMeaningInvalid{operand =
 ///         tensor}.
-Status prove_golden(Span<const uint8_t> part, uint32_t* out_case_count, ErrorDetail* detail);
-/// @pre prove_golden() was ok for the same bytes; indices are in range.
+Status validate_golden(Span<const uint8_t> part, uint32_t* out_case_count, ErrorDetail* detail);
+/// @pre validate_golden() was ok for the same bytes; indices are in range.
 GoldenCounts golden_case(Span<const uint8_t> part, uint32_t case_index);
 /// View of input or output `index`; data leads into `part` and is never written.
 TensorView golden_tensor(Span<const uint8_t> part, uint32_t case_index, bool is_input,

@@ -1,11 +1,11 @@
-// runtime/format/open.cpp - measure and open: the order in which the proofs may rely on each other.
+// runtime/format/open.cpp - measure and open: the order in which the checks may rely on each other.
 #include "runtime/base/checked_math.h"
-#include "runtime/format/prove.h"
+#include "runtime/format/validate.h"
 
 namespace ingot {
 namespace {
 
-/// Working memory of the proofs, behind the arrays in the same block.
+/// Working memory of the checks, behind the arrays in the same block.
 struct OpenScratch {
   int32_t* chain;
   uint32_t* order;
@@ -34,7 +34,7 @@ OpenScratch take_scratch(Block* block, const fb::Program& program) {
   return s;
 }
 
-Status prove_plan_shape(const ProgramDef& p, ErrorDetail* d) {
+Status validate_plan_shape(const ProgramDef& p, ErrorDetail* d) {
   if (!is_power_of_two(p.alignment) || p.alignment < 16 || p.alignment > 4096)
     return fail(d, Code::kMeaningInvalid, "program.alignment", 64, p.alignment, p.program_offset);
   if (p.plan_offsets.data && p.plan_offsets.size != p.values.size)
@@ -76,16 +76,16 @@ Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t
   if (!memory.data || !block.fits())
     return fail(detail, Code::kArenaTooSmall, "block", block.used(), memory.size);
   INGOT_TRY(decode_program(file, *program, table, counts, a, &p, detail));
-  INGOT_TRY(prove_dims(p, detail));
-  INGOT_TRY(prove_values(file, &p, a.values, s.chain, detail));
-  INGOT_TRY(prove_ports(p, s.order, s.value_seen, detail));
-  INGOT_TRY(prove_states(p, s.state_seen, detail));
-  INGOT_TRY(prove_instructions(&p, a.instructions, detail));
+  INGOT_TRY(validate_dims(p, detail));
+  INGOT_TRY(validate_values(file, &p, a.values, s.chain, detail));
+  INGOT_TRY(validate_ports(p, s.order, s.value_seen, detail));
+  INGOT_TRY(validate_states(p, s.state_seen, detail));
+  INGOT_TRY(validate_instructions(&p, a.instructions, detail));
   INGOT_TRY(lay_out_steps(&p, a.steps, s.subprogram_seen, detail));
-  INGOT_TRY(prove_writers(p, s.written_in, detail));
-  INGOT_TRY(prove_data_dependent(p, a.values, a.instructions, s.written_in, s.dim_dependence,
-                                 s.value_resolving, detail));
-  INGOT_TRY(prove_plan_shape(p, detail));
+  INGOT_TRY(validate_writers(p, s.written_in, detail));
+  INGOT_TRY(validate_data_dependent(p, a.values, a.instructions, s.written_in, s.dim_dependence,
+                                    s.value_resolving, detail));
+  INGOT_TRY(validate_plan_shape(p, detail));
   *out = p;
   return {};
 }

@@ -62,7 +62,8 @@ struct ValueDef {
   // stored: where it lies among what is widened, in blocks of kWidenedBlock bytes
   uint32_t widened_block;
   uint64_t segment_offset; // bytes
-  // constants: as the kernels see them; half of that, where stored, proved to lie inside the part
+  // constants: as the kernels see them; half of that, where stored, validated to lie inside the
+  // part
   uint64_t constant_bytes;
   const void* inline_data; // or null
   uint32_t table_offset;   // of its table, bytes into the program part, for errors

@@ -11,8 +11,8 @@ namespace ingot {
 
 class SourceWeights {
  public:
-  /// `part` is 8-byte aligned, proved here and must outlive this. A file that records none has size
-  /// 0.
+  /// `part` is 8-byte aligned, validated here and must outlive this. A file that records none has
+  /// size 0.
   static Status open(Span<const uint8_t> part, SourceWeights* out, ErrorDetail* detail);
 
   uint32_t size() const { return size_; }

@@ -231,7 +231,7 @@ Status lay_out_steps(ProgramDef* program, StepDef* steps, uint8_t* seen, ErrorDe
   return {};
 }
 
-Status prove_writers(const ProgramDef& program, uint32_t* written_in, ErrorDetail* detail) {
+Status validate_writers(const ProgramDef& program, uint32_t* written_in, ErrorDetail* detail) {
   WriterCheck check(program, written_in, detail);
   INGOT_TRY(walk_program(program, &check));
   for (size_t i = 0; i < program.values.size; i++)

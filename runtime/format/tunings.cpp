@@ -20,7 +20,7 @@ Status refuse(ErrorDetail* detail, const char* field, uint32_t tuning) {
 
 }  // namespace
 
-Status prove_tunings(Span<const uint8_t> part, ErrorDetail* detail) {
+Status validate_tunings(Span<const uint8_t> part, ErrorDetail* detail) {
   constexpr unsigned kDepth = 8, kTables = 1u << 20;
   if (part.size > kMaxTuningBytes)
     return fail(detail, Code::kLimitExceeded, "tunings", kMaxTuningBytes, part.size);

@@ -1,6 +1,6 @@
-// runtime/format/tunings.h - the variants of kernels that a file may carry, by GPU. Proved before
-// anything is read from them; what they name is only looked up among what kernels offer, so that a
-// hostile part can at worst be slow.
+// runtime/format/tunings.h - the variants of kernels that a file may carry, by GPU. Validated
+// before anything is read from them; what they name is only looked up among what kernels offer, so
+// that a hostile part can at worst be slow.
 #pragma once
 #include "runtime/base/span.h"
 #include "runtime/base/status.h"
@@ -29,11 +29,11 @@ inline uint64_t tuning_dims(Span<const int64_t> values) {
   return hash;
 }
 
-/// Proves the structure, and that the instructions of each tuning ascend. `part` is 16-byte
+/// Validates the structure, and that the instructions of each tuning ascend. `part` is 16-byte
 /// aligned.
 /// Errors  kStructureInvalid, kLimitExceeded (more than kMaxTuningBytes), kMeaningInvalid.
-Status prove_tunings(Span<const uint8_t> part, ErrorDetail* detail);
-/// @pre of all below: prove_tunings() was ok for the same bytes
+Status validate_tunings(Span<const uint8_t> part, ErrorDetail* detail);
+/// @pre of all below: validate_tunings() was ok for the same bytes
 uint32_t tuning_count(Span<const uint8_t> part);
 /// The first of that key; -1: none.
 int32_t find_tuning(Span<const uint8_t> part, const TuningKey& key);

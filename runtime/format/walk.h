@@ -1,7 +1,7 @@
 // runtime/format/walk.h - visits a program in run order, branches of an If one after the other and
 // the body of a Loop once, without recursion.
 #pragma once
-#include "runtime/format/prove.h"
+#include "runtime/format/validate.h"
 #include "runtime/op/control.h"
 
 namespace ingot {

@@ -48,7 +48,7 @@ struct OpContract {
   uint8_t version;               // highest understood
   uint16_t min_inputs, max_inputs;  // absent optional operands count
   uint16_t min_outputs, max_outputs;
-  /// Proves attributes and operand types sound, output shapes included; overflow-safe, reads no
+  /// Validates attributes and operand types sound, output shapes included; overflow-safe, reads no
   /// tensor data.
   bool (*check)(const OpArguments&, Violation*);
   /// Inputs that output 0 may overwrite (each element is read before or when it is written). Called

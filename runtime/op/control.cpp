@@ -5,7 +5,7 @@
 namespace ingot {
 namespace {
 
-/// Which subprograms exist and that nothing calls itself is the decoder's proof; here is the
+/// Which subprograms exist and that nothing calls itself is the decoder's to validate; here is the
 /// condition.
 bool check_if(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kIfContract, {}, v)) return false;

@@ -4,7 +4,7 @@
 
 namespace ingot::conv {
 
-/// Proves attributes, weights and bias against the image's extents (n, h, w, c given), and sets
+/// Validates attributes, weights and bias against the image's extents (n, h, w, c given), and sets
 /// oh, ow and o.
 bool check_stage(const Conv2dAttributes& t, const TensorType& w, int w_operand,
                  const TensorType* bias, int bias_operand, Extents* extents, Violation* violation);

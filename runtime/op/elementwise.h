@@ -59,8 +59,8 @@ struct ElementwiseAttributes {
 };
 extern const OpContract kElementwiseContract;
 
-/// Extent of the broadcast of two, for int64_t or a symbolic dimension; the caller has proved that
-/// they broadcast.
+/// Extent of the broadcast of two, for int64_t or a symbolic dimension; the caller has validated
+/// that they broadcast.
 template <class Dim>
 Dim broadcast_extent(const Dim& a, const Dim& b) {
   return a == Dim(1) ? b : a;

@@ -19,10 +19,10 @@ struct OperandRules {
   uint32_t packed_inputs = 0;  // may have a packing other than dense; the contract checks which
 };
 
-/// Proves the counts, that required operands are present, and that every present operand is sound:
-/// a known dtype, rank <= 8, no negative dimension, a row stride that covers the row, at most 2^60
-/// bytes even if a zero dimension were one, dense packing, and a row stride beyond the row only
-/// where the contract takes strided operands.
+/// Validates the counts, that required operands are present, and that every present operand is
+/// sound: a known dtype, rank <= 8, no negative dimension, a row stride that covers the row, at
+/// most 2^60 bytes even if a zero dimension were one, dense packing, and a row stride beyond the
+/// row only where the contract takes strided operands.
 bool check_operands(const OpArguments& arguments, const OpContract& contract,
                     const OperandRules& which, Violation* violation);
 

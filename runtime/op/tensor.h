@@ -60,7 +60,7 @@ struct TensorType {
   int64_t row_stride = 0;            // elements, >= dims[rank-1]; 1 for scalars
 
   bool present() const { return dtype != DType::kInvalid; }
-  /// Elements; the product was proved not to overflow before any kernel sees it.
+  /// Elements; the product was validated not to overflow before any kernel sees it.
   int64_t elements() const {
     int64_t n = 1;
     for (int i = 0; i < rank; i++) n *= dims[i];

@@ -123,7 +123,7 @@ Status verify_plan(Span<const Lifetime> lifetimes, Span<const uint64_t> offsets,
   const uint32_t total = uint32_t(lifetimes.size);
   const uint64_t need = verify_plan_workspace_bytes(total);
   if (workspace.size < need)
-    return fail(detail, Code::kArenaTooSmall, "plan proof workspace", need, workspace.size);
+    return fail(detail, Code::kArenaTooSmall, "plan check workspace", need, workspace.size);
   uint64_t* words = reinterpret_cast<uint64_t*>(workspace.data);
   uint32_t* arrays = reinterpret_cast<uint32_t*>(workspace.data + RankSet::bytes(total));
   Sweep sweep{lifetimes,

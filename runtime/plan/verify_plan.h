@@ -1,4 +1,4 @@
-// runtime/plan/verify_plan.h - proves a layout: no two tensors that live in the same step share a
+// runtime/plan/verify_plan.h - checks a layout: no two tensors that live in the same step share a
 // byte, nothing leaves the region.
 // Owns     nothing; works in the caller's workspace.
 // Threads  any.

@@ -49,7 +49,7 @@ class Records {
     }
     return SourceWeights::open({at, size_t(part.bytes)}, &rows, detail);
   }
-  /// The constant that holds weight i, or -1. Metadata are not proved against the program.
+  /// The constant that holds weight i, or -1. Metadata are not validated against the program.
   int32_t constant(uint32_t i) const {
     const int32_t v = rows.value(i);
     return v >= 0 && size_t(v) < model_.program.values.size &&

@@ -114,7 +114,7 @@ Status read_and_decode(const OpenRequest& request, OpenModel* model, BlockSource
   model->held_bytes = blocks->held();
   model->is_static = model->program.free_symbols == 0;
   if (!model->is_static) return {};
-  // A static program is bound and its plan proved now, so that nothing unsound is ever open.
+  // A static program is bound and its plan checked now, so that nothing unsound is ever open.
   INGOT_TRY(bind_program(model->program, {},
                          {model->workspace.binding, size_t(model->workspace.binding_bytes)},
                          &model->bound, detail));

@@ -1,4 +1,4 @@
-// runtime/session/model.h - a file that was opened, proved and decoded, with the working memory
+// runtime/session/model.h - a file that was opened, validated and decoded, with the working memory
 // that binding it takes.
 // Owns     its blocks and its source; see ingot.h for what must outlive it.
 // Threads  immutable but for the workspace, which one thread at a time holds (WorkspaceLock): when
@@ -97,7 +97,7 @@ struct OpenModel {
   // [kMaxSharedWeights] once a device wants them; under the WorkspaceLock
   mutable SharedWeights* shared_weights = nullptr;
   mutable F16Weights pairs;       // under the WorkspaceLock
-  mutable Span<uint8_t> tunings;  // proved, once a device wants them; under the WorkspaceLock
+  mutable Span<uint8_t> tunings;  // validated, once a device wants them; under the WorkspaceLock
   mutable void (*drop_tunings)(const OpenModel& model) = nullptr;
   mutable std::atomic<uint32_t> workspace_busy{0};
 

@@ -126,7 +126,7 @@ inline TuningView tunings_of(const Preparation& p) {
   return p.planned.capacities.size ? TuningView() : p.tunings;
 }
 
-/// Finds lifetimes, takes the file's plan or makes one, and proves it. A rebindable request is
+/// Finds lifetimes, takes the file's plan or makes one, and validates it. A rebindable request is
 /// planned at the upper bound of each symbol, every value with the most bytes that it has at any
 /// corner of the bounds.
 Status plan_program(const OpenModel& model, const SessionRequest& request, PlannedProgram* out,
@@ -135,8 +135,8 @@ Status plan_program(const OpenModel& model, const SessionRequest& request, Plann
 /// two contradict each other.
 Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings, const char* field,
                      int64_t* values, ErrorDetail* detail);
-/// Proves that every instruction has a kernel, and sums up scratch; `for_all`: what smaller extents
-/// may need as well.
+/// Validates that every instruction has a kernel, and sums up scratch; `for_all`: what smaller
+/// extents may need as well.
 Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, bool for_all,
                     TensorView* operands, ScratchTotals* out, ErrorDetail* detail);
 /// The same of a device with kernels of its own; `of_instruction`: only those that are on `index`

@@ -1,5 +1,6 @@
 // runtime/session/rebind.cpp - other extents for a session that has its memory: everything is
-// proved first, then the tables are filled again. Values stay where the largest binding put them.
+// validated first, then the tables are filled again. Values stay where the largest binding put
+// them.
 #include <cstring>
 
 #include "runtime/base/os/platform.h"

@@ -86,9 +86,9 @@ Status retype(const RunSession& s, uint32_t index, TensorView* operands, ErrorDe
   return {};
 }
 
-/// What bind_program() proved of the bounds, for the extents that were found.
-Status prove_call(const RunSession& s, uint32_t index, const OpArguments& arguments,
-                  ErrorDetail* detail) {
+/// What bind_program() validated of the bounds, for the extents that were found.
+Status validate_call(const RunSession& s, uint32_t index, const OpArguments& arguments,
+                     ErrorDetail* detail) {
   const ProgramDef& program = s.model->program;
   const InstructionDef& instruction = program.instructions[index];
   Violation violation;
@@ -152,7 +152,7 @@ Status before(void* user, uint32_t index, ErrorDetail* detail) {
       return stop(detail, Code::kDimensionOutOfBounds, "run: a data-dependent start or pad", index,
                   0, uint64_t(wrong));
   }
-  INGOT_TRY(prove_call(*s, index, call.arguments, detail));
+  INGOT_TRY(validate_call(*s, index, call.arguments, detail));
   return choose_kernel(s, index, detail);
 }
 

@@ -21,7 +21,7 @@ Status read(const OpenModel& model, ErrorDetail* detail) {
   uint8_t* bytes;
   INGOT_TRY(allocate(from, part.bytes, 64, "tunings", &bytes, detail));
   Status status = read_part(model.source, model.file, index, {bytes, size_t(part.bytes)}, detail);
-  if (status.ok()) status = prove_tunings({bytes, size_t(part.bytes)}, detail);
+  if (status.ok()) status = validate_tunings({bytes, size_t(part.bytes)}, detail);
   if (!status.ok()) {
     from.release(from.user, bytes, size_t(part.bytes));
     return status;

@@ -2,14 +2,14 @@
 // of them for each instruction.
 // Owns     nothing: what was read belongs to the model.
 // Threads  the holder of the WorkspaceLock; model_variant() takes it.
-// Errors   kHashMismatch and those of prove_tunings(); those of prepare(); kNotFound beyond the
+// Errors   kHashMismatch and those of validate_tunings(); those of prepare(); kNotFound beyond the
 //          last instruction.
 #pragma once
 #include "runtime/session/preparation.h"
 
 namespace ingot {
 
-/// Reads and proves the part, once for a model, where the file has it and the session wants it:
+/// Reads and validates the part, once for a model, where the file has it and the session wants it:
 /// preparation->tunings. Called through BackendServices, so that a program without a back end does
 /// not link it. @pre dimensions are bound
 Status read_tunings(const OpenModel& model, Preparation* preparation, ErrorDetail* detail);

@@ -1,4 +1,4 @@
-// Views and their proof, safetensors both ways, legacy torch files made here.
+// Views and their validation, safetensors both ways, legacy torch files made here.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -122,19 +122,21 @@ TEST_CASE("views are read in the order of their elements") {
 TEST_CASE("a view outside its storage is refused before it is read") {
   const std::vector<float> four(4);
   const ReadLimits limits;
-  const auto proof = [&](const Tensor& t) { return exit_of([&] { prove_view(t, limits, "t"); }); };
-  CHECK(proof(view(four, {2, 2}, {2, 1})) == host::Exit::kOk);
-  CHECK(proof(view(four, {0}, {1}, 4)) == host::Exit::kOk);
-  CHECK(proof(view(four, {2, 2}, {2, 1}, 1)) == host::Exit::kCorrupt);
-  CHECK(proof(view(four, {5}, {1})) == host::Exit::kCorrupt);
-  CHECK(proof(view(four, {-1}, {1})) == host::Exit::kCorrupt);
-  CHECK(proof(view(four, {2}, {-1}, 2)) == host::Exit::kCorrupt);
-  CHECK(proof(view(four, {2, 2}, {1})) == host::Exit::kCorrupt);
-  CHECK(proof(view(four, {int64_t(1) << 40, int64_t(1) << 40}, {0, 0})) == host::Exit::kCorrupt);
-  CHECK(proof(view(four, {3}, {int64_t(1) << 62})) == host::Exit::kCorrupt);
-  CHECK(proof(view(four, {int64_t(1) << 40}, {0})) == host::Exit::kCorrupt);
-  CHECK(proof(view(four, {1000}, {0})) == host::Exit::kOk);
-  CHECK(proof(view(four, {0}, {1}, 5)) == host::Exit::kCorrupt);
+  const auto outcome = [&](const Tensor& t) {
+    return exit_of([&] { validate_view(t, limits, "t"); });
+  };
+  CHECK(outcome(view(four, {2, 2}, {2, 1})) == host::Exit::kOk);
+  CHECK(outcome(view(four, {0}, {1}, 4)) == host::Exit::kOk);
+  CHECK(outcome(view(four, {2, 2}, {2, 1}, 1)) == host::Exit::kCorrupt);
+  CHECK(outcome(view(four, {5}, {1})) == host::Exit::kCorrupt);
+  CHECK(outcome(view(four, {-1}, {1})) == host::Exit::kCorrupt);
+  CHECK(outcome(view(four, {2}, {-1}, 2)) == host::Exit::kCorrupt);
+  CHECK(outcome(view(four, {2, 2}, {1})) == host::Exit::kCorrupt);
+  CHECK(outcome(view(four, {int64_t(1) << 40, int64_t(1) << 40}, {0, 0})) == host::Exit::kCorrupt);
+  CHECK(outcome(view(four, {3}, {int64_t(1) << 62})) == host::Exit::kCorrupt);
+  CHECK(outcome(view(four, {int64_t(1) << 40}, {0})) == host::Exit::kCorrupt);
+  CHECK(outcome(view(four, {1000}, {0})) == host::Exit::kOk);
+  CHECK(outcome(view(four, {0}, {1}, 5)) == host::Exit::kCorrupt);
 }
 
 TEST_CASE("safetensors are written as they are read") {

@@ -39,7 +39,7 @@ TEST_CASE("convert: the same source gives the same bytes") {
 }
 
 TEST_CASE(
-    "convert: --dry-run writes nothing, --explain says what was done, --check proves it first") {
+    "convert: --dry-run writes nothing, --explain says what was done, --check validates it first") {
   const Folder folder;
   const std::string out = folder / "o.ingot";
   Ran ran = run({"convert", data("linear.onnx"), "-o", out, "--dry-run", "--explain"});

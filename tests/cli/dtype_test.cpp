@@ -22,7 +22,7 @@ std::string digits() { return kTests + "../examples/digits/digits.onnx"; }
 
 }  // namespace
 
-TEST_CASE("--dtype: every kind of source is converted, proved, verified and half as large") {
+TEST_CASE("--dtype: every kind of source is converted, validated, verified and half as large") {
   const Folder folder;
   struct Source {
     std::string path;

@@ -35,7 +35,7 @@ int refusal(CoreGraph&& g, const std::string& says) {
 
 TEST_CASE(
     "deep: a chain of twelve thousand instructions in one storage is converted, and its file "
-    "proved") {
+    "validated") {
   ConversionResult converted = convert_model(std::move(chain(12000).model), {});
   CHECK(converted.report.instructions.size() == 12000);
   CHECK(converted.report.in_place >= 11998);

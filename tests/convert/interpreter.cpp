@@ -202,7 +202,8 @@ class FileExecution {
     std::vector<Lifetime> lifetimes(count);
     find_lifetimes(p_, file_.bound, {}, {lifetimes.data(), lifetimes.size()});
     offsets_.resize(count);
-    Aligned work(planner_workspace_bytes(count, steps)), proof(verify_plan_workspace_bytes(count));
+    Aligned work(planner_workspace_bytes(count, steps)),
+        checking(verify_plan_workspace_bytes(count));
     PlanSummary summary;
     ErrorDetail detail;
     file_.expect(plan_greedy({lifetimes.data(), count}, steps, p_.alignment, work.span(),
@@ -217,7 +218,7 @@ class FileExecution {
       bytes = p_.plan_bytes;
     }
     file_.expect(verify_plan({lifetimes.data(), count}, {offsets_.data(), count}, bytes,
-                             p_.alignment, proof.span(), &detail));
+                             p_.alignment, checking.span(), &detail));
     arena_ = Aligned(bytes, ~uint64_t{0});
     return bytes;
   }

@@ -25,7 +25,7 @@ struct FileRun {
   std::string error;  // "" when it ran
 };
 /// Opens, binds, plans with the runtime's planner (and checks the file's plan to be the same size),
-/// proves the plan, runs.
+/// checks the plan, runs.
 FileRun run_file(const std::vector<uint8_t>& file, const Bindings& bindings, const Tensors& inputs,
                  const KernelTable& table);
 

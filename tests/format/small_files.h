@@ -47,8 +47,8 @@ struct OpenWith {
 Opened open_bytes(const std::vector<uint8_t>& bytes, const OpenWith& how = {});
 Opened open_source(const Source& source, const OpenWith& how = {});
 
-/// Replaces the program's bytes and brings hashes up to date, so that only the proof stands between
-/// them and the reader.
+/// Replaces the program's bytes and brings hashes up to date, so that only validation stands
+/// between them and the reader.
 void rehash(std::vector<uint8_t>* bytes);
 
 convert::ConstantBytes pattern_bytes(uint64_t count, uint8_t seed = 1);

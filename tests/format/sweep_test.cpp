@@ -69,7 +69,7 @@ TEST_CASE(
       }
 }
 
-TEST_CASE("sweep: damage under correct hashes meets the proof, which always ends with an answer") {
+TEST_CASE("sweep: damage under correct hashes meets validation, which always ends with an answer") {
   const uint8_t changes[] = {0x01, 0x02, 0x10, 0x80, 0xff};
   size_t opened = 0, refused = 0;
   for (const Bytes& file : sweep_files()) {

@@ -1,5 +1,5 @@
 // Any bytes as a file: opened, bound and looked at, with hashes brought up to date so that the
-// proof is what stands in the way.
+// validation is what stands in the way.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

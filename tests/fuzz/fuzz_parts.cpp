@@ -49,8 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ErrorDetail detail;
   uint32_t cases = 0;
   volatile size_t sink = 0;
-  if (prove_golden(part, &cases, &detail).ok()) sink = look_at_golden(part, cases);
-  if (prove_tunings(part, &detail).ok()) sink = sink + look_at_tunings(part);
+  if (validate_golden(part, &cases, &detail).ok()) sink = look_at_golden(part, cases);
+  if (validate_tunings(part, &detail).ok()) sink = sink + look_at_tunings(part);
   for (const char* key : {"name", "key", "no such key"}) {
     const char* text;
     size_t length;

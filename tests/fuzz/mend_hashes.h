@@ -1,5 +1,5 @@
 // tests/fuzz/mend_hashes.h - an .ingot file's size and hashes brought up to date, so that what
-// stands in the way is the proof.
+// stands in the way is validation.
 #pragma once
 #include <cstdint>
 #include <cstring>

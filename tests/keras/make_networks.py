@@ -18,7 +18,7 @@ rng = np.random.default_rng(5)
 
 
 def randomise(model):
-    """Statistics, scales and biases other than 0 and 1, or they would prove nothing."""
+    """Statistics, scales and biases other than 0 and 1, or they would show nothing."""
     for v in model.weights:
         name = v.path.split("/")[-1]
         if name in ("moving_mean", "beta", "bias"):

@@ -35,6 +35,7 @@ PLANTED = [
     "the cast file",
     'cast::throw_cast_error(4, "which is not to be cast");',
     "Proved by tests/x.",
+    "INGOT_TRY(prove_values(p));  // the proof",
     "if (instruction.is_measured) resolve(measured_by);",
     "const PictureAttributes& picture_of(int n);  // one picture",
     '#include "kernels/cpu/picture/color.inl"',

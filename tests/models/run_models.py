@@ -40,7 +40,7 @@ ISAS = {"x86_64": ["scalar", "avx2", "avx512"], "aarch64": ["scalar", "neon"]}[o
 STEPS, SAVED_AT = 12, 5
 
 
-def prove_state(row, args, tally, source, out, shapes):
+def check_state(row, args, tally, source, out, shapes):
     """Streams: state in the arena gives the bits of ports fed back by hand, and a session saved on
     one instruction set and restored on another goes on with the same bits. Returns the lines that
     an emulated run has to give."""
@@ -97,7 +97,7 @@ def prove_state(row, args, tally, source, out, shapes):
     return {"saved": str(last), "rest": rest}
 
 
-def prove(row, args, tally, hashes):
+def check_model(row, args, tally, hashes):
     work = pathlib.Path(args.work)
     found = locate(row, work, tally)
     if not found:
@@ -159,7 +159,7 @@ def prove(row, args, tally, hashes):
             done.stderr + done.stdout,
         )
     if state_pairs(row["options"]):
-        hashes[name]["state"] = prove_state(row, args, tally, source, out, shapes)
+        hashes[name]["state"] = check_state(row, args, tally, source, out, shapes)
     for threads in ("1", "2"):
         done = call(
             [args.tools / "support/raw_runner", "--exact", out, "best", threads, inputs, *shapes]
@@ -291,7 +291,7 @@ def main():
         emulated(rows, args, tally)
     else:
         for row in rows:
-            prove(row, args, tally, hashes)
+            check_model(row, args, tally, hashes)
         path = pathlib.Path(args.work) / "hashes.json"
         stored = json.loads(path.read_text()) if path.exists() else {}
         path.write_text(json.dumps({**stored, **hashes}, indent=1))

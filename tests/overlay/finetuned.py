@@ -109,7 +109,7 @@ class Table:
         return good
 
 
-def prove(name, number, forms, a, table):
+def check_forms(name, number, forms, a, table):
     net, inputs = networks.build(name)
     tuned = networks.fine_tuned(net, name)
     eps = networks.epsilon(net)
@@ -237,7 +237,7 @@ def main():
     table, began = Table(), time.monotonic()
     for number, name in enumerate(networks.NETWORKS):
         if name in a.only:
-            prove(name, number, a.forms, a, table)
+            check_forms(name, number, a.forms, a, table)
     print(
         f"{table.networks} of {len(a.only)} networks in every form, {time.monotonic() - began:.0f} s"
     )

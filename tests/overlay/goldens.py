@@ -384,7 +384,7 @@ def minilm_graph(weights, named):
 # ---------------------------------------------------------------- the checks
 
 
-def prove(tally, a, name, graph, weights, inputs, expected, golden, options=()):
+def check_network(tally, a, name, graph, weights, inputs, expected, golden, options=()):
     arch, converted, own = a.work / f"{name}.onnx", a.work / f"{name}.ingot", a.work / f"{name}.npz"
     onnx.save(graph, arch)
     done = call([a.ingot, "convert", arch, "--weights", weights, "-o", converted, *options])
@@ -431,7 +431,7 @@ def main():
         x = held(golden, "x", lambda: rng.uniform(-1, 1, shape).astype(np.float32))
         expected = mtcnn_numpy(name, read_torch(path), x)
         for named in ("state", "exported"):
-            prove(
+            check_network(
                 tally,
                 a,
                 f"{name}_{named}",
@@ -447,7 +447,7 @@ def main():
         golden = folder / "resemblyzer__pretrained.pt.npz"
         mels = held(golden, "mels", lambda: rng.uniform(0, 0.2, (1, 60, 40)).astype(np.float32))
         expected = speaker_numpy(read_torch(path)["model_state"], mels)
-        prove(
+        check_network(
             tally,
             a,
             "speaker",
@@ -472,7 +472,7 @@ def main():
         inputs = {"input_ids": ids, "attention_mask": mask}
         expected = minilm_numpy(weights, ids, mask)
         for named in ("exported", "state"):
-            prove(
+            check_network(
                 tally,
                 a,
                 f"minilm_{named}",

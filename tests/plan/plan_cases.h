@@ -1,4 +1,4 @@
-// tests/plan/plan_cases.h - wrappers that own workspace, and a proof by brute force.
+// tests/plan/plan_cases.h - wrappers that own workspace, and a check by brute force.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-// The proof: agrees with brute force on sound and broken layouts, names the tensor and the rule.
+// The check: agrees with brute force on sound and broken layouts, names the tensor and the rule.
 #include <doctest/doctest.h>
 
 #include <algorithm>

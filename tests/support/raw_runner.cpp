@@ -7,7 +7,7 @@
 //   prints   output NAME BYTES FNV1A64     (every NaN counts as one pattern: NaN equals NaN)
 //   --write  these bytes, of all outputs one behind the other
 //   raw_runner --exact MODEL.ingot ISA|best THREADS DIR NAME=24x576 ...
-//   proves promise 2: one byte less than requirements() is refused with both numbers, and in a
+//   checks requirements(): one byte less than requirements() is refused with both numbers, and in a
 //   poisoned arena of exactly that
 //   size the highest byte touched, plus alignment, equals it.
 // Prints   exact NEED TOUCHED
@@ -44,7 +44,7 @@ int run_and_hash(const Opened& o, const std::string& dir, const char* write) {
   return whole && closed ? 0 : (std::fprintf(stderr, "raw_runner: cannot write %s\n", write), 1);
 }
 
-int prove_exact(Opened* o, const std::string& dir) {
+int check_exact(Opened* o, const std::string& dir) {
   ingot_error error{};
   ingot_requirements need{};
   need.size = sizeof need;
@@ -99,5 +99,5 @@ int main(int argc, char** argv) {
     return status;
   o.options.threads = std::atoi(argv[3]);
   o.options.device = target.device;
-  return exact ? prove_exact(&o, argv[4]) : run_and_hash(o, argv[4], write);
+  return exact ? check_exact(&o, argv[4]) : run_and_hash(o, argv[4], write);
 }

@@ -74,7 +74,7 @@ class FirstOfMapping(torch.nn.Module):
 
 def settle(net):
     """Statistics that are not those of a fresh module, so that each matters; and no head that
-    starts at zero, which would prove nothing."""
+    starts at zero, which would show nothing."""
     for module in net.modules():
         if (
             isinstance(module, torch.nn.modules.batchnorm._BatchNorm)

@@ -1,4 +1,4 @@
-// trap_runner - proves promise 4: run() allocates nothing, takes no lock, throws nothing, and makes
+// trap_runner - checks that run() allocates nothing, takes no lock, throws nothing, and makes
 // on the calling thread at most one wake and one wait, no other system call. On a GPU (the fake
 // driver): the same, and of the driver exactly the launches, waits and transfers that the session
 // states.

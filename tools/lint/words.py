@@ -50,6 +50,11 @@ FORBIDDEN = [
     ),
     (r"\bProved by\b", "Tested by", ()),
     (
+        r"\bprove_\w+|\bprove\.h\b|\bproves\b|\b[Pp]roofs?\b",
+        "validate, check; what bounds say of an expression is proved",
+        ("tools/graph/", "tests/onnx/control_test.cpp", "schema/released/"),
+    ),
+    (
         r"\bmeasured(/|\.h|_test|_by| (symbol|extent|dim))|\b(is|reads|bind|read|show)_measured\b"
         r"|\bMeasure(Hook|dSymbol)\b|\"Measure\"",
         "data_dependent, resolve",

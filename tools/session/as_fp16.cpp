@@ -3,7 +3,7 @@
 
 #include "runtime/api/translate.h"
 #include "runtime/device/gpu/kernel_set.h"
-#include "runtime/format/prove.h"
+#include "runtime/format/validate.h"
 #include "runtime/op/conv2d.h"
 #include "tools/session/engine.h"
 

@@ -94,7 +94,7 @@ void FileParts::put(PartKind kind, std::vector<uint8_t> bytes, size_t behind) {
         std::move(part));
 }
 
-void FileParts::prove_hashes() {
+void FileParts::check_hashes() {
   for (const FilePart& part : parts_) {
     Sha256 hash;
     uint8_t digest[kSha256Bytes];

@@ -37,7 +37,7 @@ class FileParts {
   void put(PartKind kind, std::vector<uint8_t> bytes, size_t behind = ~size_t{0});
 
   /// Every part has the bytes that its hash was taken of.
-  void prove_hashes();
+  void check_hashes();
   /// Header, part table and parts.
   void write(host::OutputFile* to);
   /// The old file as it is.

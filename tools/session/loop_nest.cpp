@@ -16,7 +16,7 @@ LoopNest::LoopNest(const std::string& path) {
     for (uint32_t i = 0; i < program.subprograms[s].instruction_count; i++)
       owner_[program.subprograms[s].first_instruction + i] = s;
   std::vector<uint32_t> open = {0};
-  while (!open.empty()) {  // the proof of the file says that calls make a tree
+  while (!open.empty()) {  // the validation of the file says that calls make a tree
     const uint32_t s = open.back();
     open.pop_back();
     const SubprogramDef& subprogram = program.subprograms[s];

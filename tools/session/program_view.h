@@ -1,6 +1,6 @@
 // tools/session/program_view.h - the program of a file with its dimensions bound, for reports:
-// types, lifetimes, the plan. It reads the file through the runtime's own reader and proof, beside
-// the public interface, which hides all this.
+// types, lifetimes, the plan. It reads the file through the runtime's own reader and validation,
+// beside the public interface, which hides all this.
 #pragma once
 #include <map>
 #include <string>

@@ -28,7 +28,7 @@ struct ChainCall {
       : a(arguments), t(arguments.as<ChainAttributes>()) {
     conv::Extents stages[kMaxChainStages];
     conv::chain_extents(a, stages);
-    (void)conv::plan_chain(t, stages, &plan);  // proved by the contract
+    (void)conv::plan_chain(t, stages, &plan);  // checked by the contract
     for (int i = 0; i < plan.count; i++) {
       const bool last = i + 1 == plan.count;
       epilogues[i] = make_epilogue(t.stages[i].activation, t.stages[i].residual_first,

@@ -94,7 +94,7 @@ Status conv2d_direct_f32(const OpArguments& a, const Team& team) {
     return {};
   }
   conv::Bands bands;
-  (void)conv::bands(call.t, e, e.c, &bands);  // proved by the contract
+  (void)conv::bands(call.t, e, e.c, &bands);  // checked by the contract
   const ConvSplit split(e, int64_t(call.t.kernel_h) * call.t.kernel_w * e.c, team);
   call.for_rows(split.rows, [&](int64_t n, Range rows) {
     ConvJob j = call.job(a, n, team);
@@ -125,7 +125,7 @@ Status conv2d_winograd_f43_f32(const OpArguments& a, const Team& team) {
   const Conv2dCall call(a);
   if (call.empty()) return {};
   WinogradJob j;
-  (void)conv::winograd_blocks(call.e, team.size, &j.g);  // proved by the contract
+  (void)conv::winograd_blocks(call.e, team.size, &j.g);  // checked by the contract
   j.e = call.e, j.t = &call.t, j.x = &call.x, j.y = &call.y, j.residual = call.residual,
   j.epilogue = &call.epilogue;
   j.weights = a.inputs[1].as<float>(), j.bias = a.optional(2) ? a.inputs[2].as<float>() : nullptr;
@@ -143,7 +143,7 @@ Status conv2d_grouped_f32(const OpArguments& a, const Team& team) {
   const int64_t groups = call.t.groups, c = e.c / groups, o = e.o / groups,
                 k = int64_t(call.t.kernel_h) * call.t.kernel_w * c;
   conv::Bands bands;
-  (void)conv::bands(call.t, e, c, &bands);  // proved by the contract
+  (void)conv::bands(call.t, e, c, &bands);  // checked by the contract
   const bool copies = conv::needs_band(call.t), by_groups = groups >= team.size;
   const int64_t band_bytes = copies ? round_up(bands.elements * 4, 64) : 0;
   float* panels = reinterpret_cast<float*>(static_cast<char*>(team.scratch) +

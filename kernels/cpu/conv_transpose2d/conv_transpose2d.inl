@@ -99,7 +99,7 @@ Status conv_transpose2d_f32(const OpArguments& a, const Team& team) {
   const Epilogue epilogue = make_epilogue(t.activation, false, nullptr);
   TransposeJob j;
   j.t = &t, j.epilogue = &epilogue;
-  // proved by the contract
+  // checked by the contract
   (void)conv::transpose_band(t, x.dims[2], y.dims[1], y.dims[2], c, &j.band);
   char* scratch = static_cast<char*>(team.scratch);
   const int64_t table =

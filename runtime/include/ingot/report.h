@@ -134,7 +134,7 @@ INGOT_API ingot_code ingot_session_counters(const ingot_session* session,
     holds the pattern. */
 typedef struct ingot_touched {
   size_t size;
-  /* of the whole arena; arena_bytes - alignment < arena <= arena_bytes proves the requirement */
+  /* of the whole arena; arena_bytes - alignment < arena <= arena_bytes shows it to be exact */
   uint64_t arena;
   uint64_t activations;
   uint64_t state;

@@ -140,7 +140,7 @@ void add_array(const std::string& name, const std::vector<uint8_t>& start,
                                          " bytes, " + std::to_string(held) +
                                          " are there; the file is damaged");
   t.storage = part_of(std::move(whole), header.bytes, held);
-  prove_view(t, limits, where);
+  validate_view(t, limits, where);
   out->add(std::move(t));
 }
 

@@ -30,7 +30,7 @@ class SafetensorsReader {
       else
         add_tensor(name, entry);
     }
-    prove_cover();
+    validate_cover();
     return std::move(out_);
   }
 
@@ -114,7 +114,7 @@ class SafetensorsReader {
   }
 
   /// No hole, no overlap, nothing behind the last: what the format asks for.
-  void prove_cover() {
+  void validate_cover() {
     std::sort(ranges_.begin(), ranges_.end());
     uint64_t at = 0;
     for (const auto& [begin, end] : ranges_) {

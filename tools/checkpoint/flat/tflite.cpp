@@ -1,4 +1,4 @@
-// tools/checkpoint/flat/tflite.cpp - the constants of a TFLite model, proved by FlatBuffers'
+// tools/checkpoint/flat/tflite.cpp - the constants of a TFLite model, validated by FlatBuffers'
 // verifier before anything is read.
 #include <algorithm>
 #include <cstring>
@@ -204,7 +204,7 @@ class TfliteReader {
           Bytes{file_, file_->data() + range.offset, range.size}, count);
     else
       t.storage = mapped_storage(file_, range.offset, range.size);
-    prove_view(t, limits_, path_ + ": " + where);
+    validate_view(t, limits_, path_ + ": " + where);
     if (from.quantization()) set_quantization(*from.quantization(), where, &t);
     out_.add(std::move(t));
   }

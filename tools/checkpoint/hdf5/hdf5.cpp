@@ -98,7 +98,7 @@ class Walk {
       if (object.is_null) t.dims.assign(1, 0);
       t.strides = dense_strides(t.dims);
       t.storage = storage;
-      prove_view(t, limits_, out_->file + ": " + where);
+      validate_view(t, limits_, out_->file + ": " + where);
       out_->add(std::move(t));
     } else if (is_text(object.type)) {
       const Bytes bytes = storage->load();

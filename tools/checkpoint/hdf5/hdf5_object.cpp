@@ -22,7 +22,7 @@ class Hdf5ObjectReader {
       read_header_2(in, address);
     else
       read_header_1(in, address);
-    prove();
+    validate();
     return std::move(out_);
   }
 
@@ -390,7 +390,7 @@ class Hdf5ObjectReader {
   }
 
   /// What several messages say together.
-  void prove() {
+  void validate() {
     if (!out_.is_dataset()) return;
     uint64_t bytes;
     if (__builtin_mul_overflow(out_.elements(), out_.type.size, &bytes))

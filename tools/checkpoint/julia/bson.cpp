@@ -274,7 +274,7 @@ class BsonReader {
                                            " bytes has " + std::to_string(there) +
                                            "; the file is damaged");
     tensor->storage = mapped_storage(file_, uint64_t(data->data + 5 - file_->data()), there);
-    prove_view(*tensor, limits_, path_ + ": an array");
+    validate_view(*tensor, limits_, path_ + ": an array");
     node.kind = JuliaKind::kArray;
     node.tensor = std::move(tensor);
     return add(std::move(node));

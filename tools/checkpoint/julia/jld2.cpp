@@ -162,7 +162,7 @@ class Jld2Reader {
         stride *= std::max<int64_t>(d, 1);
       }
       tensor.storage = storage;
-      prove_view(tensor, limits_, file_->where() + ": " + where);
+      validate_view(tensor, limits_, file_->where() + ": " + where);
       JuliaNode node;
       node.kind = JuliaKind::kArray;
       node.tensor = std::make_shared<const Tensor>(std::move(tensor));

@@ -29,8 +29,8 @@ struct Quantization {
   int64_t axis = 0;
 };
 
-/// A view of a storage, proved to lie inside it. Strides count elements; a sparse tensor is given
-/// as its parts.
+/// A view of a storage, validated to lie inside it. Strides count elements; a sparse tensor is
+/// given as its parts.
 struct Tensor {
   Path path;
   ElementType type = ElementType::kF32;
@@ -79,11 +79,11 @@ struct ReadLimits {
 /// they live.
 Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits = {});
 
-/// Sets dims, strides and so on after proving that the view lies inside its storage. `owner` names
-/// the tensor for errors. @throws Failure kCorrupt.
-void prove_view(const Tensor& tensor, const ReadLimits& limits, const std::string& owner);
+/// Sets dims, strides and so on after validating that the view lies inside its storage. `owner`
+/// names the tensor for errors. @throws Failure kCorrupt.
+void validate_view(const Tensor& tensor, const ReadLimits& limits, const std::string& owner);
 
-/// Of a row-major tensor. Where they overflow they are wrong without harm: prove_view() refuses
+/// Of a row-major tensor. Where they overflow they are wrong without harm: validate_view() refuses
 /// such dims, or there are no elements.
 std::vector<int64_t> dense_strides(const std::vector<int64_t>& dims);
 

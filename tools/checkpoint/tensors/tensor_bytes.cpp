@@ -1,4 +1,4 @@
-// tools/checkpoint/tensors/tensor_bytes.cpp - the proof of a view, and its elements in order.
+// tools/checkpoint/tensors/tensor_bytes.cpp - the validation of a view, and its elements in order.
 #include <algorithm>
 #include <cstring>
 
@@ -142,7 +142,7 @@ int64_t Tensor::elements() const {
   return count;
 }
 
-void prove_view(const Tensor& t, const ReadLimits& limits, const std::string& owner) {
+void validate_view(const Tensor& t, const ReadLimits& limits, const std::string& owner) {
   if (t.dims.size() > 64)
     refuse(owner, "has " + std::to_string(t.dims.size()) + " dimensions, expected at most 64");
   if (t.dims.size() != t.strides.size())

@@ -213,7 +213,7 @@ class Pt2Reader {
         std::shared_ptr<const Storage>& storage = storages_[folder + file];  // tied weights share
         if (!storage) storage = Archive::member(archive_, folder + file);
         t.storage = storage;
-        prove_view(t, limits_, path_ + ": " + where);
+        validate_view(t, limits_, path_ + ": " + where);
       }
       t.path = below;
       t.path.push_back(name);

@@ -187,7 +187,7 @@ void TensorBuilder::set_moved(NodeId call, const std::string& owner, Tensor* out
   const NodeId device = argument(call, 2);
   if (device != kNoNode && tree_.at(device).kind == NodeKind::kText)
     out->location = tree_.at(device).text;
-  prove_view(*out, limits_, file_ + ": tensor '" + owner + "'");
+  validate_view(*out, limits_, file_ + ": tensor '" + owner + "'");
 }
 
 bool TensorBuilder::build_call(NodeId id, const std::string& owner, Tensor* out, int depth) {
@@ -241,7 +241,7 @@ bool TensorBuilder::build_call(NodeId id, const std::string& owner, Tensor* out,
   };
   out->conjugated = flag("conj");
   out->negated = flag("neg");
-  prove_view(*out, limits_, file_ + ": tensor '" + owner + "'");
+  validate_view(*out, limits_, file_ + ": tensor '" + owner + "'");
   return true;
 }
 
@@ -313,7 +313,7 @@ bool TensorBuilder::build_array(NodeId id, const std::string& owner, Tensor* out
   }
   out->storage = memory_storage(raw_bytes(items[4]));
   out->location = "cpu";
-  prove_view(*out, limits_, file_ + ": array '" + owner + "'");
+  validate_view(*out, limits_, file_ + ": array '" + owner + "'");
   return true;
 }
 
@@ -322,7 +322,7 @@ bool TensorBuilder::build(NodeId id, const std::string& owner, Tensor* out) {
   if (tree_.at(id).kind == NodeKind::kPersistent) {
     const Node& key = tree_.at(tree_.at(id).items[0]);
     if (key.kind != NodeKind::kInteger || !storages_->tensor(key.integer, out)) return false;
-    prove_view(*out, limits_, file_ + ": tensor '" + owner + "'");
+    validate_view(*out, limits_, file_ + ": tensor '" + owner + "'");
     return true;
   }
   if (tree_.at(id).kind != NodeKind::kCall) return false;

@@ -12,7 +12,7 @@ class TensorBuilder {
                 std::string file)
       : tree_(tree), storages_(storages), limits_(limits), file_(std::move(file)) {}
 
-  /// True when `id` is a tensor (or an array) and *out holds it, proved; its path is not set.
+  /// True when `id` is a tensor (or an array) and *out holds it, validated; its path is not set.
   bool build(NodeId id, const std::string& owner, Tensor* out);
   /// True when it is a sparse tensor: its parts and shape.
   bool is_sparse(NodeId id, NodeId* parts) const;

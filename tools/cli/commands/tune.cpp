@@ -106,8 +106,8 @@ convert::TuningSpec record_of(Engine& engine, const std::vector<TunedTarget>& ta
 
 /// What is written is taken by the session that it is for, and computes the same within what the
 /// precision allows: exact files every bit.
-Json prove(const TuneArguments& a, const std::string& path, const Engine& before,
-           const std::vector<Array>& expected, const std::vector<TunedTarget>& targets) {
+Json check_outputs(const TuneArguments& a, const std::string& path, const Engine& before,
+                   const std::vector<Array>& expected, const std::vector<TunedTarget>& targets) {
   Engine engine(path);
   engine.bind_dims(before.bindings());
   const SessionSettings settings = settings_of(a, 0);
@@ -261,12 +261,12 @@ int tune(const TuneArguments& a) {
                  {"written", bool(written)}};
   if (written) {
     convert::put_tuning(&tunings, record);
-    parts.prove_hashes();
+    parts.check_hashes();
     parts.put(PartKind::kTunings, convert::encode_tunings(tunings));
     parts.raise_minor(kTuningsMinor);
     parts.write(written.get());
-    engine.session() = Session();  // its memory on the GPU is for the one that proves
-    report["outputs"] = prove(a, written->temporary(), engine, expected, targets);
+    engine.session() = Session();  // its memory on the GPU is for the one that validates
+    report["outputs"] = check_outputs(a, written->temporary(), engine, expected, targets);
     written->commit();
   }
   if (a.json) {

@@ -36,7 +36,7 @@ std::vector<std::string> bring_up_to_date(FileParts* old) {
 }
 
 /// Everything about the file but that this machine can run it.
-void prove(const std::string& path) {
+void validate(const std::string& path) {
   ingot_open_options options = open_options(chosen_kernels());
   host::remember_input(path);
   const Result<Model> opened = Model::open(path.c_str(), options);
@@ -45,9 +45,9 @@ void prove(const std::string& path) {
 }
 
 int upgrade(const UpgradeArguments& a) {
-  prove(a.file);
+  validate(a.file);
   FileParts old(a.file);
-  old.prove_hashes();
+  old.check_hashes();
   const std::string version = std::to_string(kFormatMajor) + "." + std::to_string(old.minor());
   if (old.minor() > kFormatMinor)
     fail(Exit::kUnsupported, a.file + ": format " + version + " is newer than this ingot writes (" +
@@ -79,7 +79,7 @@ int upgrade(const UpgradeArguments& a) {
   {
     host::OutputFile file(output, a.file);
     old.write(&file);
-    if (!file.temporary().empty()) prove(file.temporary());
+    if (!file.temporary().empty()) validate(file.temporary());
     bytes = file.size();
     file.commit();
   }

@@ -216,7 +216,7 @@ void verify(const VerifyArguments& a, std::vector<Check>* done, const GiveUp& gi
   const std::string assumed = bind_open(&engine, settings, &fits);
   if (!fits) {
     done->push_back({"plan",
-                     "not proved: it depends on open dimensions; say them with --dim NAME=VALUE",
+                     "not checked: it depends on open dimensions; say them with --dim NAME=VALUE",
                      false});
     return;
   }
@@ -281,12 +281,12 @@ int verify_and_report(const VerifyArguments& a) {
 
 void add_verify(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<VerifyArguments>();
-  CLI::App* command = add_command(app, chosen, "verify",
-                                  "Prove a file: structure, meaning, hashes, plan, embedded golden",
-                                  "  ingot verify model.ingot\n"
-                                  "  ingot verify model.ingot --json\n"
-                                  "  ingot verify ocr.ingot --dim W=320",
-                                  [a] { return verify_and_report(*a); });
+  CLI::App* command = add_command(
+      app, chosen, "verify", "Validate a file: structure, meaning, hashes, plan, embedded golden",
+      "  ingot verify model.ingot\n"
+      "  ingot verify model.ingot --json\n"
+      "  ingot verify ocr.ingot --dim W=320",
+      [a] { return verify_and_report(*a); });
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_option("--seconds", a->seconds, "how long the embedded golden may run")

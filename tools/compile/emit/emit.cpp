@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/format/prove.h"
+#include "runtime/format/validate.h"
 #include "tools/compile/plan/schedule.h"
 
 namespace ingot::convert {

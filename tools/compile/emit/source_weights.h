@@ -1,5 +1,5 @@
 // tools/compile/emit/source_weights.h - where each weight of the source lies in a program, found by
-// content and proved by comparing every bit. Nothing that passes and lowering did has to be
+// content and validated by comparing every bit. Nothing that passes and lowering did has to be
 // remembered: a weight is given back when it is a strided view of an unpacked constant.
 //   found      permuted (NHWC, transposed products), split (flattened images), a block (one
 //              product for queries, keys and values), gates padded to

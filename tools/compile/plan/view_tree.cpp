@@ -128,8 +128,8 @@ void ViewTree::gather_strides(int32_t value, const Bindings& bindings,
   for (const int32_t child : children_[size_t(value)]) gather_strides(child, bindings, strides);
 }
 
-/// The proof of a file counts which elements of a storage were written, exactly where the strides
-/// of its views divide each other (runtime/format/region.h).
+/// The validation of a file counts which elements of a storage were written, exactly where the
+/// strides of its views divide each other (runtime/format/region.h).
 bool ViewTree::strides_nest(int32_t root, int32_t child) {
   std::vector<std::set<int64_t>>& known = strides_[size_t(root)];
   if (known.empty()) {

@@ -63,7 +63,7 @@ std::vector<TuningSpec> decode_tunings(const std::vector<uint8_t>& part, const s
   std::memcpy(aligned.data(), part.data(), part.size());
   const Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(aligned.data()), part.size());
   ErrorDetail detail;
-  if (!prove_tunings(bytes, &detail).ok())
+  if (!validate_tunings(bytes, &detail).ok())
     host::fail(host::Exit::kCorrupt, where + ": the tunings in it are damaged: " + detail.field);
   for (uint32_t t = 0; t < tuning_count(bytes); t++)
     tunings.push_back(spec_of(*fb::GetTunings(bytes.data)->tunings()->Get(t)));

@@ -48,7 +48,7 @@ struct NpyHeader {
   uint64_t bytes = 0;  // of the header, magic included
 };
 /// Reads the header alone; the source stands at the array's first byte afterwards. Sizes are as
-/// stated, not yet proved. @throws Failure kCorrupt, kUnsupported (structured arrays, a newer
+/// stated, not yet validated. @throws Failure kCorrupt, kUnsupported (structured arrays, a newer
 /// format).
 NpyHeader read_npy_header(const ByteSource& source, const std::string& where);
 

@@ -274,7 +274,7 @@ class Reader {
       set_view(from, where, &t);
     else
       t.storage = kept(from);
-    checkpoint::prove_view(t, limits_, path_ + ": " + where);
+    checkpoint::validate_view(t, limits_, path_ + ": " + where);
     if (uint64_t(t.elements()) * element_bytes(t.type) != t.storage->size() && from.value() < 0)
       refuse(where + ": " + std::to_string(t.storage->size()) +
              " bytes are kept, its shape says otherwise");
@@ -297,7 +297,7 @@ class Reader {
     view.strides = numbers(from.strides());
     if (from.offset() < 0) refuse(where + " starts before its constant");
     view.offset = uint64_t(from.offset());
-    checkpoint::prove_view(view, limits_, path_ + ": " + where);
+    checkpoint::validate_view(view, limits_, path_ + ": " + where);
     uint64_t expected = 1;
     for (const int64_t d : t->dims)
       if (d < 0 || __builtin_mul_overflow(expected, uint64_t(d), &expected))
@@ -340,7 +340,7 @@ class Reader {
       t.dims = held.dims;
       t.strides = checkpoint::dense_strides(t.dims);
       t.storage = held.storage;
-      checkpoint::prove_view(t, limits_, path_ + ": constant '" + t.path[0] + "'");
+      checkpoint::validate_view(t, limits_, path_ + ": constant '" + t.path[0] + "'");
       out_.tensors.push_back(std::move(t));
     }
   }

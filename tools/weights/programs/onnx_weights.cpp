@@ -171,7 +171,7 @@ class OnnxWeightReader {
         return leave_out(path, refused.why);
       }
     }
-    checkpoint::prove_view(t, limits_, where);
+    checkpoint::validate_view(t, limits_, where);
     out_.tensors.push_back(std::move(t));
   }
 
@@ -187,7 +187,8 @@ class OnnxWeightReader {
       t.dims = dense.dims;
       t.strides = checkpoint::dense_strides(t.dims);
       t.storage = checkpoint::memory_storage(dense.bytes ? *dense.bytes : std::vector<uint8_t>());
-      checkpoint::prove_view(t, limits_, path_ + ": tensor '" + checkpoint::path_text(path) + "'");
+      checkpoint::validate_view(t, limits_,
+                                path_ + ": tensor '" + checkpoint::path_text(path) + "'");
       out_.tensors.push_back(std::move(t));
       out_.notes.push_back("'" + checkpoint::path_text(path) + "' is sparse; it is given dense");
     } catch (const onnx::TensorRefused& refused) {

@@ -1,4 +1,4 @@
-// runtime/format/prove_dataflow.cpp - whatever is read was written before, on every path, and
+// runtime/format/validate_dataflow.cpp - whatever is read was written before, on every path, and
 // nothing is overwritten that is read again. Values that share a root form a family; a family is a
 // range of the preorder of the alias forest, and so are the descendants of each of its members.
 #include "runtime/format/region.h"
@@ -159,7 +159,7 @@ class Flow {
 
   /// Writers of one family against each other, and what in_place overwrites against later readers.
   /// Linear where each overwrites the one before, as in a chain of elementwise operators.
-  Status prove_family(uint32_t first, uint32_t end) {
+  Status validate_family(uint32_t first, uint32_t end) {
     find_latest_reads(first, end);
     for (uint32_t i = first; i < end; i++) {
       const int32_t u = int32_t(a_.at[i]);
@@ -178,7 +178,7 @@ class Flow {
                                        v, uint64_t(u), uint64_t(v)));
       }
       if (p_.values[size_t(u)].alias == AliasKind::kInPlace)
-        INGOT_TRY(prove_last_reader(u, first, end));
+        INGOT_TRY(validate_last_reader(u, first, end));
     }
     return {};
   }
@@ -203,7 +203,7 @@ class Flow {
   Status exhausted_or(Status status) const { return budget_ ? status : exhausted(); }
   bool visible(int32_t v) const { return a_.written_in[v] != 0 && a_.active[a_.written_in[v] - 1]; }
   /// One overwrites in place a value that the other is a part of. What is read afterwards
-  /// prove_last_reader knows. @pre u comes before v in the preorder.
+  /// validate_last_reader knows. @pre u comes before v in the preorder.
   bool is_overwritten(int32_t u, int32_t v) {
     if (a_.first[v] < a_.end[u]) return false;  // derived from u without overwriting it
     int32_t below_v = v, below_u = u;           // just below the lowest value that both lie in
@@ -256,7 +256,7 @@ class Flow {
       covered += shared;
       if (shared != 0 && a_.writer_step[w] < *since) *since = a_.writer_step[w];
     }
-    return covered == wanted.elements();  // writers are disjoint: prove_family
+    return covered == wanted.elements();  // writers are disjoint: validate_family
   }
 
   Status read(WalkPlace place, int32_t v) {
@@ -317,7 +317,7 @@ class Flow {
     return read != kNoStep && int32_t(read) > step ? int32_t(read) : step;
   }
 
-  Status prove_last_reader(int32_t y, uint32_t first, uint32_t end) {
+  Status validate_last_reader(int32_t y, uint32_t first, uint32_t end) {
     const int32_t after = a_.end[y] < end ? a_.latest_from[a_.end[y]] : -1;
     const int32_t latest =
         a_.latest_before[a_.first[y]] > after ? a_.latest_before[a_.first[y]] : after;
@@ -358,8 +358,8 @@ class Flow {
 
 void count_dataflow(const ProgramDef& program, Block* block) { take_flow_arrays(block, program); }
 
-Status prove_dataflow(const ProgramDef& program, const BoundProgram& bound, Block* block,
-                      ErrorDetail* detail) {
+Status validate_dataflow(const ProgramDef& program, const BoundProgram& bound, Block* block,
+                         ErrorDetail* detail) {
   const FlowArrays a = take_flow_arrays(block, program);
   if (!block->fits()) return fail(detail, Code::kInternal, "binding memory", block->used(), 0);
   for (const InstructionDef& i : program.instructions)
@@ -376,7 +376,7 @@ Status prove_dataflow(const ProgramDef& program, const BoundProgram& bound, Bloc
   INGOT_TRY(flow.read_outputs());
   for (size_t root = 0; root < program.values.size; root++)
     if (program.values[root].alias == AliasKind::kNone && a.end[root] - a.first[root] > 1)
-      INGOT_TRY(flow.prove_family(a.first[root], a.end[root]));
+      INGOT_TRY(flow.validate_family(a.first[root], a.end[root]));
   return {};
 }
 

@@ -1,6 +1,6 @@
-// runtime/format/prove_data_dependent.cpp - symbols whose value an instruction writes: who may
+// runtime/format/validate_data_dependent.cpp - symbols whose value an instruction writes: who may
 // write it, and what may depend on it.
-#include "runtime/format/prove.h"
+#include "runtime/format/validate.h"
 #include "runtime/op/control.h"
 #include "runtime/op/data_dependent.h"
 #include "runtime/op/pad.h"
@@ -54,7 +54,8 @@ class DataDependence {
   uint8_t* dims_;
 };
 
-Status prove_symbol(const ProgramDef& p, size_t index, const uint32_t* written_in, ErrorDetail* d) {
+Status validate_symbol(const ProgramDef& p, size_t index, const uint32_t* written_in,
+                       ErrorDetail* d) {
   const SymbolDef& s = p.symbols[index];
   const auto refuse = [&](const char* rule) {
     const Status bad = fail_entry(d, Code::kMeaningInvalid, rule, int32_t(index), p.values.size,
@@ -73,8 +74,8 @@ Status prove_symbol(const ProgramDef& p, size_t index, const uint32_t* written_i
 
 /// Where it may lie is the same for every number: at the start of its storage, row after row,
 /// alone or with others of its kind.
-Status prove_value(const ProgramDef& p, const DataDependence& dependence, size_t index,
-                   ErrorDetail* d) {
+Status validate_value(const ProgramDef& p, const DataDependence& dependence, size_t index,
+                      ErrorDetail* d) {
   const ValueDef& v = p.values[index];
   const bool own = dependence.depends(v);
   if (v.alias != AliasKind::kNone && own != dependence.depends(p.values[size_t(v.alias_of)]))
@@ -110,7 +111,7 @@ bool attributes_depend(const InstructionDef& i, const DataDependence& dependence
 
 /// What an operator finds has the extent that it finds: nothing else tells a reader where the
 /// written elements end.
-Status prove_found(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
+Status validate_found(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
   const InstructionDef& i = p.instructions[index];
   for (uint32_t k = 0; k + 1 < i.output_count; k++) {
     const int axis = i.outputs[k] < 0 ? -1 : found_axis(i.op, i.attributes, k);
@@ -132,16 +133,16 @@ Status prove_found(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
 
 }  // namespace
 
-Status prove_data_dependent(const ProgramDef& p, ValueDef* values, InstructionDef* instructions,
-                            const uint32_t* written_in, uint8_t* dims, uint8_t* resolving,
-                            ErrorDetail* detail) {
-  for (uint32_t i = 0; i < p.instructions.size; i++) INGOT_TRY(prove_found(p, i, detail));
+Status validate_data_dependent(const ProgramDef& p, ValueDef* values, InstructionDef* instructions,
+                               const uint32_t* written_in, uint8_t* dims, uint8_t* resolving,
+                               ErrorDetail* detail) {
+  for (uint32_t i = 0; i < p.instructions.size; i++) INGOT_TRY(validate_found(p, i, detail));
   if (p.free_symbols == p.symbols.size) return {};
   for (size_t i = p.free_symbols; i < p.symbols.size; i++)
-    INGOT_TRY(prove_symbol(p, i, written_in, detail));
+    INGOT_TRY(validate_symbol(p, i, written_in, detail));
   const DataDependence dependence(p, dims);
   for (size_t i = 0; i < p.values.size; i++) {
-    INGOT_TRY(prove_value(p, dependence, i, detail));
+    INGOT_TRY(validate_value(p, dependence, i, detail));
     values[i].is_data_dependent = dependence.depends(p.values[i]);
   }
   for (size_t i = p.free_symbols; i < p.symbols.size; i++) resolving[p.symbols[i].resolved_by] = 1;

@@ -1,10 +1,10 @@
-// runtime/format/prove_values.cpp - values one by one, then the forest of aliases.
+// runtime/format/validate_values.cpp - values one by one, then the forest of aliases.
 #include "runtime/base/checked_math.h"
-#include "runtime/format/prove.h"
+#include "runtime/format/validate.h"
 
 namespace ingot {
 
-Status prove_dims(const ProgramDef& program, ErrorDetail* detail) {
+Status validate_dims(const ProgramDef& program, ErrorDetail* detail) {
   for (size_t i = 0; i < program.symbols.size; i++) {
     const SymbolDef& s = program.symbols[i];
     const bool bounded = s.high != 0;
@@ -69,8 +69,8 @@ bool make_type(const ValueDef& value, const int64_t* dims, int64_t row_stride, T
 
 namespace {
 
-Status prove_constant(const FileView& file, const ProgramDef& program, ValueDef* v, int32_t index,
-                      ErrorDetail* d) {
+Status validate_constant(const FileView& file, const ProgramDef& program, ValueDef* v,
+                         int32_t index, ErrorDetail* d) {
   TensorType type;
   uint64_t bytes, end;
   for (int i = 0; i < v->rank; i++)
@@ -137,8 +137,8 @@ Status place_widened(ProgramDef* program, ValueDef* v, int32_t index, ErrorDetai
 }
 
 /// All that a value says about itself.
-Status prove_value(const FileView& file, const ProgramDef& program, ValueDef* v, int32_t index,
-                   ErrorDetail* d) {
+Status validate_value(const FileView& file, const ProgramDef& program, ValueDef* v, int32_t index,
+                      ErrorDetail* d) {
   const int32_t count = int32_t(program.values.size);
   for (int i = 0; i < v->rank; i++)
     if (!known_dim(program, v->dims[i]))
@@ -150,7 +150,7 @@ Status prove_value(const FileView& file, const ProgramDef& program, ValueDef* v,
   if (v->kind == ValueKind::kConstant) {
     if (v->alias != AliasKind::kNone)
       return fail_value(d, program, "values[].alias of a constant", index, 0, uint64_t(v->alias));
-    INGOT_TRY(prove_constant(file, program, v, index, d));
+    INGOT_TRY(validate_constant(file, program, v, index, d));
   } else {
     if (v->packing != Packing::kDense)
       return fail_value(d, program, "values[].packing: constants only", index, 0,
@@ -180,7 +180,7 @@ Status prove_value(const FileView& file, const ProgramDef& program, ValueDef* v,
 }
 
 /// A value against the one that it lies in, whose root is known.
-Status prove_alias(const ProgramDef& program, int32_t index, ErrorDetail* d) {
+Status validate_alias(const ProgramDef& program, int32_t index, ErrorDetail* d) {
   const ValueDef& v = program.values[size_t(index)];
   const ValueDef& parent = program.values[size_t(v.alias_of)];
   const ValueDef& root = program.values[size_t(parent.root)];
@@ -200,11 +200,11 @@ Status prove_alias(const ProgramDef& program, int32_t index, ErrorDetail* d) {
 
 }  // namespace
 
-Status prove_values(const FileView& file, ProgramDef* program, ValueDef* values, int32_t* scratch,
-                    ErrorDetail* detail) {
+Status validate_values(const FileView& file, ProgramDef* program, ValueDef* values,
+                       int32_t* scratch, ErrorDetail* detail) {
   const size_t count = program->values.size;
   for (size_t i = 0; i < count; i++) {
-    INGOT_TRY(prove_value(file, *program, &values[i], int32_t(i), detail));
+    INGOT_TRY(validate_value(file, *program, &values[i], int32_t(i), detail));
     INGOT_TRY(place_widened(program, &values[i], int32_t(i), detail));
   }
   // root: -1 not reached, -2 on the way. Each value enters the path once.
@@ -222,7 +222,7 @@ Status prove_values(const FileView& file, ProgramDef* program, ValueDef* values,
       return fail_value(detail, *program, "values[].alias_of: a cycle", at, 0, 0);
     while (length > 0) {
       const int32_t child = scratch[--length];
-      INGOT_TRY(prove_alias(*program, child, detail));
+      INGOT_TRY(validate_alias(*program, child, detail));
       values[child].root = values[values[child].alias_of].root;
     }
   }

@@ -1,7 +1,7 @@
-// runtime/format/prove_ports.cpp - what the outside sees: symbols, inputs, outputs, states.
+// runtime/format/validate_ports.cpp - what the outside sees: symbols, inputs, outputs, states.
 #include <cstring>
 
-#include "runtime/format/prove.h"
+#include "runtime/format/validate.h"
 
 namespace ingot {
 namespace {
@@ -30,8 +30,8 @@ void sort_by_name(uint32_t* order, uint32_t count, NameOf name_of) {
 }
 
 template <class Entry>
-Status prove_unique(const ProgramDef& program, Span<const Entry> entries, const char* field,
-                    uint32_t* order, ErrorDetail* d) {
+Status validate_unique(const ProgramDef& program, Span<const Entry> entries, const char* field,
+                       uint32_t* order, ErrorDetail* d) {
   const auto name_of = [&](uint32_t i) { return entries[i].name; };
   sort_by_name(order, uint32_t(entries.size), name_of);
   for (size_t i = 1; i < entries.size; i++) {
@@ -45,8 +45,8 @@ Status prove_unique(const ProgramDef& program, Span<const Entry> entries, const 
 }
 
 /// Every value of the kind is one port, every port such a value.
-Status prove_port_values(const ProgramDef& program, Span<const PortDef> ports, ValueKind kind,
-                         const char* field, uint8_t* seen, ErrorDetail* d) {
+Status validate_port_values(const ProgramDef& program, Span<const PortDef> ports, ValueKind kind,
+                            const char* field, uint8_t* seen, ErrorDetail* d) {
   size_t of_kind = 0;
   for (const ValueDef& v : program.values) of_kind += v.kind == kind;
   for (size_t i = 0; i < ports.size; i++) {
@@ -67,18 +67,22 @@ Status prove_port_values(const ProgramDef& program, Span<const PortDef> ports, V
 
 }  // namespace
 
-Status prove_ports(const ProgramDef& program, uint32_t* order, uint8_t* seen, ErrorDetail* detail) {
-  INGOT_TRY(prove_unique(program, program.symbols, "symbols[].name is there twice", order, detail));
-  INGOT_TRY(prove_unique(program, program.inputs, "inputs[].name is there twice", order, detail));
-  INGOT_TRY(prove_unique(program, program.outputs, "outputs[].name is there twice", order, detail));
-  INGOT_TRY(prove_port_values(program, program.inputs, ValueKind::kInput, "inputs[].value", seen,
-                              detail));
-  INGOT_TRY(prove_port_values(program, program.outputs, ValueKind::kOutput, "outputs[].value", seen,
-                              detail));
+Status validate_ports(const ProgramDef& program, uint32_t* order, uint8_t* seen,
+                      ErrorDetail* detail) {
+  INGOT_TRY(
+      validate_unique(program, program.symbols, "symbols[].name is there twice", order, detail));
+  INGOT_TRY(
+      validate_unique(program, program.inputs, "inputs[].name is there twice", order, detail));
+  INGOT_TRY(
+      validate_unique(program, program.outputs, "outputs[].name is there twice", order, detail));
+  INGOT_TRY(validate_port_values(program, program.inputs, ValueKind::kInput, "inputs[].value", seen,
+                                 detail));
+  INGOT_TRY(validate_port_values(program, program.outputs, ValueKind::kOutput, "outputs[].value",
+                                 seen, detail));
   return {};
 }
 
-Status prove_states(const ProgramDef& program, uint8_t* seen, ErrorDetail* detail) {
+Status validate_states(const ProgramDef& program, uint8_t* seen, ErrorDetail* detail) {
   const int64_t count = int64_t(program.values.size);
   size_t of_kind = 0;
   for (const ValueDef& v : program.values) of_kind += v.kind == ValueKind::kState;

@@ -1,6 +1,6 @@
-// runtime/format/prove_instructions.cpp - what an instruction may touch, whatever its types turn
+// runtime/format/validate_instructions.cpp - what an instruction may touch, whatever its types turn
 // out to be.
-#include "runtime/format/prove.h"
+#include "runtime/format/validate.h"
 #include "runtime/op/attention.h"
 #include "runtime/op/control.h"
 #include "runtime/op/pad.h"
@@ -9,7 +9,7 @@
 namespace ingot {
 namespace {
 
-Status prove_inputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
+Status validate_inputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
   const InstructionDef& i = p.instructions[index];
   if (i.input_count < i.contract->min_inputs || i.input_count > i.contract->max_inputs)
     return fail_operand(d, p, "instructions[].inputs: number", index, -1, i.contract->min_inputs,
@@ -21,7 +21,7 @@ Status prove_inputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
   return {};
 }
 
-Status prove_outputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
+Status validate_outputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
   const InstructionDef& i = p.instructions[index];
   if (i.output_count < i.contract->min_outputs || i.output_count > i.contract->max_outputs)
     return fail_operand(d, p, "instructions[].outputs: number", index, -1, i.contract->min_outputs,
@@ -51,7 +51,7 @@ Status prove_outputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
 
 /// What a Loop carries is written twice, so nothing else may lie in its storage but views to read
 /// from.
-Status prove_carried(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
+Status validate_carried(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
   const InstructionDef& i = p.instructions[index];
   for (uint32_t k = kFirstCarried; i.op == OpCode::kLoop && k < i.input_count; k++) {
     if (i.inputs[k] < 0) continue;
@@ -66,7 +66,7 @@ Status prove_carried(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
 }
 
 /// Dims inside attributes exist; counts those that binding resolves.
-Status prove_attribute_dims(ProgramDef* p, InstructionDef* i, uint32_t index, ErrorDetail* d) {
+Status validate_attribute_dims(ProgramDef* p, InstructionDef* i, uint32_t index, ErrorDetail* d) {
   const int64_t* dims = nullptr;
   uint32_t rank = 0;
   if (i->op == OpCode::kSlice) {
@@ -91,7 +91,8 @@ Status prove_attribute_dims(ProgramDef* p, InstructionDef* i, uint32_t index, Er
 
 }  // namespace
 
-Status prove_instructions(ProgramDef* program, InstructionDef* instructions, ErrorDetail* detail) {
+Status validate_instructions(ProgramDef* program, InstructionDef* instructions,
+                             ErrorDetail* detail) {
   for (uint32_t index = 0; index < program->instructions.size; index++) {
     InstructionDef* i = &instructions[index];
     if (i->version == 0 || i->version > i->contract->version)
@@ -108,10 +109,10 @@ Status prove_instructions(ProgramDef* program, InstructionDef* instructions, Err
           detail, Code::kMeaningInvalid,
           "instructions[]: Attention.empty_rows without the feature \"empty_rows\"", index, 0, 0,
           program->program_offset + i->table_offset);
-    INGOT_TRY(prove_inputs(*program, index, detail));
-    INGOT_TRY(prove_outputs(*program, index, detail));
-    INGOT_TRY(prove_carried(*program, index, detail));
-    INGOT_TRY(prove_attribute_dims(program, i, index, detail));
+    INGOT_TRY(validate_inputs(*program, index, detail));
+    INGOT_TRY(validate_outputs(*program, index, detail));
+    INGOT_TRY(validate_carried(*program, index, detail));
+    INGOT_TRY(validate_attribute_dims(program, i, index, detail));
   }
   return {};
 }
