@@ -7,7 +7,7 @@ stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
 stages_test=(lint gcc package firmware models sizes demo parsers)
 stages_full=(overlay tidy tsan cuda aarch64 nodes fuzz asan)               # what ./.ci/run adds
-stages_long=(slow asan_slow fuzz_long mutants peers abi browser torch trial keras board)
+stages_long=(slow asan_slow fuzz_long mutants peers abi browser torch trial keras tflite board)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -106,7 +106,7 @@ stage_parsers() {
     run_ctest asan -R "^($names)\$"
 }
 parser_tests=(format_refuse format_sweep format_round_trip checkpoint_pickle checkpoint_gguf checkpoint_tflite
-  checkpoint_hdf5 npz onnx_refuse torchscript_code session_run session_hostile session_state session_rebind)
+  checkpoint_hdf5 npz onnx_refuse tflite_import torchscript_code session_run session_hostile session_state session_rebind)
 
 stage_sizes() { need_ingot; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes; }
 
@@ -217,6 +217,16 @@ stage_trial() {
     return 0
   }
   "$python" tests/torch/trial/trial.py --ingot build/gcc/bin/ingot --work build/trial --jobs "$jobs" ${INGOT_TRIAL:+--part $INGOT_TRIAL}
+}
+
+# Every builtin operator of TFLite that is converted, on shapes drawn at random, against LiteRT.
+stage_tflite() {
+  dev_build_gcc
+  need_python "operators of TFLite" numpy ai-edge-litert || {
+    echo "[skip] no operator of TFLite was tried: ai-edge-litert is not to be had"
+    return 0
+  }
+  "$python" tests/tflite/run_operators.py --ingot build/gcc/bin/ingot --seeds 12 --options
 }
 
 # Networks of keras.applications as keras saves them, with its own outputs.

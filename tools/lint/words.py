@@ -38,7 +38,11 @@ FORBIDDEN = [
     (r"\b(ingot_(model_)?choice\w*|INGOT_CHOICE_\w+)\b", "ingot_variant, INGOT_VARIANT_...", ()),
     (r"\bINGOT_UNTUNED\b", "INGOT_IGNORE_TUNINGS", ()),
     (r"\b(Graph)?Judge[ds]?\b|\bjudge_\w+", "GraphChecker, check_...", ()),
-    (r"\bCast(Options|Report|Result)\b|\bcast_(model|source)\b", "ConvertOptions and so on", ()),
+    (
+        r"\bCast(Options|Report|Result)\b|\bcast_(model|source)\b",
+        "ConvertOptions and so on",
+        ("tools/import/tflite/", "tests/tflite/"),  # TFLite's own name
+    ),
     (r"--picture\b", "--image", ("tools/cli/main.cpp", "tests/cli/image_test.cpp")),
     (r"\b(said|says?|saying|counted) aloud\b", "reported, counted", ()),
     (r"\bcast files?\b", "converted file", ()),

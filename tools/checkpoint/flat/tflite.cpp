@@ -15,25 +15,25 @@ namespace {
 constexpr uint64_t kMaxTfliteText = 4096;  // of a fact; longer ones are counted
 
 struct TfliteType {
-  tflite::TensorType type;
+  tflite::fb::TensorType type;
   ElementType element;
 };
-constexpr TfliteType kTfliteTypes[] = {{tflite::TensorType::float32, ElementType::kF32},
-                                       {tflite::TensorType::float16, ElementType::kF16},
-                                       {tflite::TensorType::int32, ElementType::kI32},
-                                       {tflite::TensorType::uint8, ElementType::kU8},
-                                       {tflite::TensorType::int64, ElementType::kI64},
-                                       {tflite::TensorType::boolean, ElementType::kBool},
-                                       {tflite::TensorType::int16, ElementType::kI16},
-                                       {tflite::TensorType::complex64, ElementType::kC64},
-                                       {tflite::TensorType::int8, ElementType::kI8},
-                                       {tflite::TensorType::float64, ElementType::kF64},
-                                       {tflite::TensorType::complex128, ElementType::kC128},
-                                       {tflite::TensorType::uint64, ElementType::kU64},
-                                       {tflite::TensorType::uint32, ElementType::kU32},
-                                       {tflite::TensorType::uint16, ElementType::kU16},
-                                       {tflite::TensorType::int4, ElementType::kI8},
-                                       {tflite::TensorType::bfloat16, ElementType::kBf16}};
+constexpr TfliteType kTfliteTypes[] = {{tflite::fb::TensorType::float32, ElementType::kF32},
+                                       {tflite::fb::TensorType::float16, ElementType::kF16},
+                                       {tflite::fb::TensorType::int32, ElementType::kI32},
+                                       {tflite::fb::TensorType::uint8, ElementType::kU8},
+                                       {tflite::fb::TensorType::int64, ElementType::kI64},
+                                       {tflite::fb::TensorType::boolean, ElementType::kBool},
+                                       {tflite::fb::TensorType::int16, ElementType::kI16},
+                                       {tflite::fb::TensorType::complex64, ElementType::kC64},
+                                       {tflite::fb::TensorType::int8, ElementType::kI8},
+                                       {tflite::fb::TensorType::float64, ElementType::kF64},
+                                       {tflite::fb::TensorType::complex128, ElementType::kC128},
+                                       {tflite::fb::TensorType::uint64, ElementType::kU64},
+                                       {tflite::fb::TensorType::uint32, ElementType::kU32},
+                                       {tflite::fb::TensorType::uint16, ElementType::kU16},
+                                       {tflite::fb::TensorType::int4, ElementType::kI8},
+                                       {tflite::fb::TensorType::bfloat16, ElementType::kBf16}};
 
 /// Two to a byte, the lower half first; given as int8.
 class HalfBytes : public Storage {
@@ -67,15 +67,15 @@ class TfliteReader {
     const uint64_t tables = std::min<uint64_t>(file_->size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
     flatbuffers::Verifier verifier(file_->data(), size_t(tables), 64,
                                    flatbuffers::uoffset_t(limits_.entries));
-    if (tables < 8 || !verifier.VerifyBuffer<tflite::Model>("TFL3"))
+    if (tables < 8 || !verifier.VerifyBuffer<tflite::fb::Model>("TFL3"))
       refuse(
           "its tables point outside of it; the download is incomplete, or it was made to mislead");
-    model_ = flatbuffers::GetRoot<tflite::Model>(file_->data());
+    model_ = flatbuffers::GetRoot<tflite::fb::Model>(file_->data());
     out_.say({"version"}, int64_t(model_->version()));
     if (model_->description()) out_.say({"description"}, text(model_->description()));
     add_entries();
     if (model_->subgraphs())
-      for (const tflite::SubGraph* graph : *model_->subgraphs()) add_graph(graph);
+      for (const tflite::fb::SubGraph* graph : *model_->subgraphs()) add_graph(graph);
     if (!unread_.empty())
       host::fail(host::Exit::kUnsupported, path_ + ": tensors that are not read: " + unread_ +
                                                "; export the model with dense weights");
@@ -106,7 +106,7 @@ class TfliteReader {
     if (!model_->buffers() || buffer >= model_->buffers()->size())
       refuse(where + " has buffer " + std::to_string(buffer) + " of " +
              std::to_string(model_->buffers() ? model_->buffers()->size() : 0));
-    const tflite::Buffer* b = model_->buffers()->Get(buffer);
+    const tflite::fb::Buffer* b = model_->buffers()->Get(buffer);
     if (b->data() && b->data()->size() > 0) {
       *out = {uint64_t(b->data()->data() - file_->data()), b->data()->size()};
       return true;
@@ -122,7 +122,7 @@ class TfliteReader {
 
   void add_entries() {
     if (!model_->metadata()) return;
-    for (const tflite::Entry* entry : *model_->metadata()) {
+    for (const tflite::fb::Entry* entry : *model_->metadata()) {
       Range range;
       const std::string name = text(entry->name());
       if (!bytes_of(entry->buffer(), "metadata '" + name + "'", &range)) continue;
@@ -139,7 +139,7 @@ class TfliteReader {
     }
   }
 
-  void add_graph(const tflite::SubGraph* graph) {
+  void add_graph(const tflite::fb::SubGraph* graph) {
     Path below;
     if (model_->subgraphs()->size() > 1) {
       std::string name = text(graph->name());
@@ -150,7 +150,7 @@ class TfliteReader {
     if (!graph->tensors()) return;
     std::set<std::string> names;
     for (uint32_t i = 0; i < graph->tensors()->size(); i++) {
-      const tflite::Tensor* tensor = graph->tensors()->Get(i);
+      const tflite::fb::Tensor* tensor = graph->tensors()->Get(i);
       if (tensor->buffer() == 0) continue;
       std::string name = text(tensor->name());
       if (name.empty() || !names.insert(name).second) {
@@ -161,11 +161,11 @@ class TfliteReader {
     }
   }
 
-  void add_tensor(const tflite::Tensor& from, const std::string& name, const Path& below) {
+  void add_tensor(const tflite::fb::Tensor& from, const std::string& name, const Path& below) {
     const std::string where = "tensor '" + name + "'";
     Range range;
     if (!bytes_of(from.buffer(), where, &range)) return;  // computed while the model runs
-    if (from.type() == tflite::TensorType::string) {
+    if (from.type() == tflite::fb::TensorType::string) {
       out_.notes.push_back("'" + name + "' holds texts, which are no weights");
       return;
     }
@@ -194,7 +194,7 @@ class TfliteReader {
       t.dims.push_back(n);
     }
     t.strides = dense_strides(t.dims);
-    const bool halves = from.type() == tflite::TensorType::int4;
+    const bool halves = from.type() == tflite::fb::TensorType::int4;
     const uint64_t expected = halves ? (count + 1) / 2 : count * element_bytes(t.type);
     if (range.size != expected)
       refuse(where + " has " + std::to_string(range.size) + " bytes, its shape says " +
@@ -209,7 +209,7 @@ class TfliteReader {
     out_.add(std::move(t));
   }
 
-  void set_quantization(const tflite::Quantization& from, const std::string& where, Tensor* t) {
+  void set_quantization(const tflite::fb::Quantization& from, const std::string& where, Tensor* t) {
     const uint32_t scales = from.scale() ? from.scale()->size() : 0,
                    zeros = from.zero_point() ? from.zero_point()->size() : 0;
     if (scales == 0) return;  // only the range that was seen in training
@@ -238,7 +238,7 @@ class TfliteReader {
   const std::string& path_;
   const ReadLimits& limits_;
   std::shared_ptr<const MappedFile> file_;
-  const tflite::Model* model_ = nullptr;
+  const tflite::fb::Model* model_ = nullptr;
   uint64_t budget_ = 0;
   std::set<std::string> graphs_;
   std::string unread_;

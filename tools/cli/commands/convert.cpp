@@ -31,7 +31,7 @@ struct ConvertArguments {
   std::string source, output, golden, winograd = "auto";
   std::vector<std::string> shapes, images, types, arguments, dims, targets, layouts, metadata,
       states, inits, renames;
-  std::string dtype, precision;
+  std::string dtype, precision, signature;
   std::vector<std::string> keep_fp32;
   bool allow_overflow = false;
   std::string weights, key, prefix = "auto", epsilon;
@@ -108,6 +108,7 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
   for (const std::string& text : a.images) convert::add_image_input(options.images, text);
   options.input_shapes = a.shapes;
   options.input_types = a.types;
+  options.signature = a.signature;
   options.arguments = a.arguments;
   options.dims = a.dims;
   return options;
@@ -256,6 +257,11 @@ void add_convert(CLI::App& app, Action* chosen) {
       "NAME=i64");
   repeatable("--argument", &a->arguments,
              "of a TorchScript program: value of a parameter that is no tensor", "NAME=VALUE");
+  command
+      ->add_option("--signature", a->signature,
+                   "of a TFLite model: which entry point (ingot inspect lists them; default: the "
+                   "first subgraph)")
+      ->type_name("NAME");
   repeatable("--dim", &a->dims, "number or bounds of an open dimension",
              "NAME=VALUE|NAME=LOW..HIGH");
   repeatable("--target", &a->targets, "where it will run (default: cpu)", "cpu,cuda,mcu");
@@ -334,8 +340,8 @@ void add_convert(CLI::App& app, Action* chosen) {
                    "limit (default: 1, or INGOT_WORK_LIMIT)")
       ->type_name("NUMBER");
   group_options(command, "Inputs, outputs and shapes",
-                {"input-shape", "image", "input-type", "argument", "dim", "io-layout", "state",
-                 "state-init"});
+                {"input-shape", "image", "input-type", "argument", "signature", "dim", "io-layout",
+                 "state", "state-init"});
   group_options(command, "Weights from a checkpoint",
                 {"weights", "key", "strip-prefix", "map-key", "allow-missing", "allow-unused",
                  "bn-eps", "keep-training-state"});

@@ -16,7 +16,8 @@ using host::FileKind;
 void require_source(const std::string& path) {
   const FileKind kind = host::file_kind(path);
   switch (kind) {
-    case FileKind::kOnnx: return;
+    case FileKind::kOnnx:
+    case FileKind::kTflite: return;
     case FileKind::kIngot:
       host::fail(Exit::kUsage,
                  path + ": is an .ingot file already, expected a source such as an ONNX model");
@@ -35,18 +36,12 @@ void require_source(const std::string& path) {
                                          "network's ONNX model, .pt2, TorchScript, Keras or "
                                          "Flux file with them: ingot convert NETWORK --weights " +
                                          path);
-    case FileKind::kTflite:
-      host::fail(Exit::kUnsupported,
-                 path +
-                     ": is a TFLite model, which is not converted; convert the Keras model that it "
-                     "was made of, or make an "
-                     "ONNX model of it: tf2onnx.convert --tflite FILE --output net.onnx");
     case FileKind::kNumpyArray:
     case FileKind::kIngotState:
     case FileKind::kOther: break;
   }
   host::fail(Exit::kCorrupt,
-             path + ": expected an ONNX, TorchScript, .pt2, Keras or Flux model, found " +
+             path + ": expected an ONNX, TorchScript, .pt2, Keras, TFLite or Flux model, found " +
                  host::kind_text(path, kind));
 }
 

@@ -12,6 +12,7 @@
 #include "tools/files/failure.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/work_budget.h"
+#include "tools/import/tflite/import.h"
 #include "tools/import/torchscript/import.h"
 #include "tools/weights/programs/read_weights.h"
 
@@ -107,6 +108,62 @@ void print_program(const Json& program) {
   fputs(table.text().c_str(), stdout);
 }
 
+Json model_ports(const std::vector<importer::PortDescription>& ports) {
+  Json out = Json::array();
+  for (const importer::PortDescription& p : ports)
+    out.push_back({{"name", p.name}, {"dtype", p.dtype}, {"dims", p.dims}});
+  return out;
+}
+/// What a TFLite model takes and gives; null where its program is damaged.
+Json tflite_model(const std::string& path) {
+  try {
+    const tflite::Description d = tflite::describe_tflite(path);
+    Json signatures = Json::array(), operators = Json::object();
+    for (const tflite::SignatureDescription& s : d.signatures)
+      signatures.push_back({{"name", s.name},
+                            {"subgraph", s.subgraph},
+                            {"inputs", model_ports(s.inputs)},
+                            {"outputs", model_ports(s.outputs)}});
+    for (const auto& [name, count] : d.operators) operators[name] = count;
+    return {{"inputs", model_ports(d.inputs)},
+            {"outputs", model_ports(d.outputs)},
+            {"signatures", signatures},
+            {"operators", operators},
+            {"subgraphs", d.subgraphs}};
+  } catch (const graph::ConversionError& error) {
+    return {{"why", error.message}};
+  }
+}
+void print_model_ports(const char* title, const Json& ports) {
+  if (ports.empty()) return;
+  printf("%s\n", title);
+  Table table({"", "", ""});
+  for (const Json& p : ports) {
+    std::string dims;
+    for (const Json& d : p["dims"]) dims += (dims.empty() ? "" : ", ") + plain_text(d);
+    table.row({plain_text(p["name"]), plain_text(p["dtype"]), "[" + dims + "]"});
+  }
+  fputs(table.text().c_str(), stdout);
+}
+void print_tflite_model(const Json& model) {
+  if (model.contains("why")) {
+    printf("Program: %s\n", plain_text(model["why"]).c_str());
+    return;
+  }
+  print_model_ports("Inputs", model["inputs"]);
+  print_model_ports("Outputs", model["outputs"]);
+  for (const Json& s : model["signatures"]) {
+    printf("Signature '%s' (subgraph %s)\n", plain_text(s["name"]).c_str(),
+           plain_text(s["subgraph"]).c_str());
+    print_model_ports("  takes", s["inputs"]);
+    print_model_ports("  gives", s["outputs"]);
+  }
+  std::string operators;
+  for (const auto& [name, count] : model["operators"].items())
+    operators += (operators.empty() ? "" : ", ") + name + " " + plain_text(count);
+  printf("Operators: %s\n", operators.c_str());
+}
+
 bool is_tflite(const std::string& path) { return host::file_kind(path) == host::FileKind::kTflite; }
 
 }  // namespace
@@ -154,6 +211,7 @@ Json inspect_checkpoint(const InspectArguments& a) {
   report["tensors"] = Json::array();
   for (const checkpoint::Tensor& t : c.tensors) report["tensors"].push_back(tensor_of(t, a.hashes));
   if (c.format == "torchscript") report["program"] = program_of(a.file);
+  if (c.format == "tflite") report["model"] = tflite_model(a.file);
   report["facts"] = Json::array();
   const host::WorkBudget budget(a.file, host::file_bytes(a.file));
   for (const checkpoint::Fact& f : c.facts) {
@@ -192,6 +250,7 @@ void print_checkpoint(const Json& r, const InspectArguments& a) {
   }
   fputs(tensors.text().c_str(), stdout);
   if (r.contains("program")) print_program(r["program"]);
+  if (r.contains("model")) print_tflite_model(r["model"]);
   if (!all && r["tensors"].size() > kShort)
     printf("  ... %zu more; --tensors lists all\n", r["tensors"].size() - kShort);
   if (!r["facts"].empty()) {

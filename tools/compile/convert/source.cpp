@@ -21,6 +21,7 @@
 #include "tools/import/onnx/import.h"
 #include "tools/import/pt2/archive.h"
 #include "tools/import/pt2/import.h"
+#include "tools/import/tflite/import.h"
 #include "tools/import/torchscript/import.h"
 
 namespace ingot::convert {
@@ -47,8 +48,9 @@ std::string sha256_of(const std::string& path) {
 
 /// What a program keeps from run to run becomes pairs of states, but for those that the caller
 /// pairs himself.
-void add_states(ConvertOptions& options, const std::vector<torchscript::State>& states) {
-  for (const torchscript::State& state : states) {
+template <class State>
+void add_states(ConvertOptions& options, const std::vector<State>& states) {
+  for (const State& state : states) {
     bool given = false;
     for (const StatePair& pair : options.states) given = given || pair.input == state.input;
     if (!given) options.states.push_back({state.input, state.output, state.init});
@@ -58,7 +60,10 @@ void add_states(ConvertOptions& options, const std::vector<torchscript::State>& 
 /// The content decides which importer. States of a program are added to the options.
 graph::Model import_source(const std::string& path, const importer::ImportOptions& import,
                            ConvertOptions& options) {
-  const bool zip = host::file_kind(path) == host::FileKind::kZip;
+  const bool zip = host::file_kind(path) == host::FileKind::kZip,
+             is_tflite = host::file_kind(path) == host::FileKind::kTflite;
+  if (!import.signature.empty() && !is_tflite)
+    graph::fail_conversion(5, path + ": --signature is for TFLite models; this one has none");
   if (zip && torchscript::is_torchscript(path)) {
     torchscript::ImportOptions program_options;
     program_options.input_shapes = import.input_shapes;
@@ -80,6 +85,15 @@ graph::Model import_source(const std::string& path, const importer::ImportOption
 #ifdef INGOT_HAVE_JSON
   if (keras::is_keras_model(path)) return keras::import_keras(path, import);
 #endif
+  if (is_tflite) {
+    if (import.replace_weights)
+      graph::fail_conversion(4, path +
+                                    ": weights of a TFLite model are not replaced by those of a "
+                                    "checkpoint; convert it with its own");
+    tflite::Program program = tflite::import_tflite(path, import);
+    add_states(options, program.states);
+    return std::move(program.model);
+  }
   if (flux::is_flux_model(path)) return flux::import_flux(path, import);
   return onnx::import_onnx(path, import);
 }
@@ -96,6 +110,7 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
     importer::add_input_shape(wanted, argument);
   for (const std::string& argument : options.dims) importer::add_dim(wanted, argument);
   wanted.expected_inputs = options.expected_inputs;
+  wanted.signature = options.signature;
   overlay::OverlayReport used;
   if (!options.weights.checkpoint.empty()) {
     wanted.replace_weights = [&](graph::Model& model, const graph::WeightSites& sites) {

@@ -34,6 +34,7 @@ struct ConvertOptions {
   std::vector<std::string> input_shapes;         // "NAME=1x3x224xW", as on the command line
   std::vector<std::string> dims;                 // "NAME=16" or "NAME=1..64"
   // "NAME=i64": of a TorchScript program, whose file does not say
+  std::string signature;  // of a TFLite model: which entry point; empty for the first
   std::vector<std::string> input_types;
   // "NAME=16000": of a TorchScript program's parameters that are no tensors
   std::vector<std::string> arguments;

@@ -18,6 +18,8 @@ struct ImportOptions {
   std::map<std::string, graph::Dims> input_shapes;
   /// By name of a symbol. low == high binds it; otherwise its bounds, both included (high 0: none).
   std::map<std::string, graph::SymbolBounds> dims;
+  /// Of a TFLite model with several entry points: its name; empty for the first subgraph.
+  std::string signature;
   /// By name of an input: the extents of tensors that will be fed to it, axes in front (steps of a
   /// stream) not counted. They bind nothing; where an If can be converted for some extents only,
   /// bounds that hold these are preferred.

@@ -1,0 +1,247 @@
+// The importer of TFLite: what it makes of models, and what of models that lie, call themselves or
+// hold what is not supported.
+#include "tools/import/tflite/import.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/checkpoint/support.h"
+#include "tests/tflite/models.h"
+#include "tools/checkpoint/tensors/storage.h"
+#include "tools/files/output_file.h"
+#include "tools/graph/tensor_math.h"
+#include "tools/import/tflite/model_file.h"
+
+using namespace ingot;
+using namespace ingot::test;
+using graph::ConversionError;
+
+namespace {
+
+constexpr int kAdd = 0, kConv = 3, kDequantize = 6, kCustom = 32, kQuantize = 114, kCall = 31;
+const auto kF32 = fb::TensorType::float32;
+
+/// y = relu(x + c), with the name of each.
+GraphGiven sum(std::map<int, int8_t> bytes = {{0, 1}}, std::map<int, int32_t> fields = {}) {
+  GraphGiven g;
+  g.tensors = {{"x", kF32, {1, 2}, ""},
+               {"c", kF32, {2}, raw(std::vector<float>{1, -2})},
+               {"y", kF32, {1, 2}, ""}};
+  g.operators = {{kAdd, {0, 1}, {2}, 11, fields, bytes, ""}};
+  g.inputs = {0};
+  g.outputs = {2};
+  return g;
+}
+
+struct Outcome {
+  int code = 0;
+  std::string message;
+  std::vector<graph::Unsupported> unsupported;
+  tflite::Program program;
+};
+Outcome imported(const std::string& bytes, const importer::ImportOptions& options = {}) {
+  const host::TemporaryPath file(".tflite");
+  write_file(file.path(), bytes);
+  Outcome out;
+  try {
+    out.program = tflite::import_tflite(file.path(), options);
+  } catch (const ConversionError& error) {
+    out.code = error.exit_code;
+    out.message = error.message;
+    out.unsupported = error.unsupported;
+    CHECK(error.message.find('\n') == std::string::npos);
+  } catch (const host::Failure& failure) {
+    out.code = int(failure.exit());
+    out.message = failure.message();
+  }
+  return out;
+}
+bool says(const Outcome& out, const std::string& word) {
+  if (out.message.find(word) != std::string::npos) return true;
+  for (const graph::Unsupported& u : out.unsupported)
+    if ((u.op + " " + u.attribute + " " + u.why).find(word) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a sum with a function behind it") {
+  const Outcome out = imported(model_file({sum()}));
+  REQUIRE(out.code == 0);
+  const graph::Model& model = out.program.model;
+  REQUIRE(model.graph.nodes.size() == 2);
+  CHECK(model.graph.nodes[0].op == "Add");
+  CHECK(model.graph.nodes[1].op == "Relu");
+  CHECK(model.values[size_t(model.graph.inputs[0])].name == "x");
+  CHECK(model.values[size_t(model.graph.outputs[0])].name == "y");
+  CHECK(out.program.states.empty());
+}
+
+TEST_CASE("open dimensions are symbols, bound by options") {
+  GraphGiven g = sum();
+  g.tensors[0].signature = {-1, 2};
+  const Outcome open = imported(model_file({g}));
+  REQUIRE(open.code == 0);
+  CHECK(graph::text(open.program.model.values[size_t(open.program.model.graph.inputs[0])].dims) ==
+        "[N, 2]");
+  importer::ImportOptions three;
+  three.dims["N"] = {3, 3};
+  const Outcome bound = imported(model_file({g}), three);
+  REQUIRE(bound.code == 0);
+  CHECK(
+      graph::text(bound.program.model.values[size_t(bound.program.model.graph.outputs[0])].dims) ==
+      "[3, 2]");
+}
+
+TEST_CASE("entry points by name") {
+  GraphGiven other = sum({{0, 0}});
+  const std::string bytes = model_file({sum(), other}, {{"first", 0, {{"in", 0}}, {{"out", 2}}},
+                                                        {"second", 1, {{"a", 0}}, {{"b", 2}}}});
+  importer::ImportOptions options;
+  options.signature = "second";
+  const Outcome out = imported(bytes, options);
+  REQUIRE(out.code == 0);
+  CHECK(out.program.model.graph.nodes.size() == 1);
+  CHECK(out.program.model.values[size_t(out.program.model.graph.outputs[0])].name == "b");
+  options.signature = "third";
+  const Outcome none = imported(bytes, options);
+  CHECK(none.code == 5);
+  CHECK(says(none, "'first', 'second'"));
+  const host::TemporaryPath file(".tflite");
+  write_file(file.path(), bytes);
+  const tflite::Description d = tflite::describe_tflite(file.path());
+  REQUIRE(d.signatures.size() == 2);
+  CHECK(d.signatures[1].name == "second");
+  CHECK(d.subgraphs == 2);
+}
+
+TEST_CASE("an option that nothing reads is refused, also one of a newer TFLite") {
+  CHECK(imported(model_file({sum({{0, 0}, {1, 1}})})).code == 0);  // pot_scale_int16: no effect
+  CHECK(imported(model_file({sum({{0, 0}, {2, 0}})})).code == 0);  // unknown, and zero
+  const Outcome newer = imported(model_file({sum({{0, 0}, {2, 1}})}));
+  CHECK(newer.code == 4);
+  CHECK(says(newer, "field 2"));
+  const Outcome sign_bit = imported(model_file({sum({{0, 5}})}));
+  CHECK(sign_bit.code == 4);
+  CHECK(says(sign_bit, "fused_activation_function"));
+}
+
+TEST_CASE("everything that is not supported is listed at once") {
+  GraphGiven g = sum();
+  g.tensors.push_back({"q", fb::TensorType::int8, {1, 2}, "", {}, {0.5f}, {0}});
+  g.tensors.push_back({"s", fb::TensorType::string, {1, 2}, ""});
+  g.tensors.push_back({"z", kF32, {1, 2}, ""});
+  g.tensors.push_back({"w", fb::TensorType::int8, {2}, std::string("\1\2"), {}, {0.5f}, {0}});
+  g.operators.push_back({kQuantize, {2}, {3}});
+  g.operators.push_back({kCustom, {3}, {4}, 0, {}, {}, "Detect"});
+  g.operators.push_back({kCustom, {3}, {4}, 0, {}, {}, "FlexErf"});
+  g.operators.push_back({kAdd, {3, 3}, {3}, 11});
+  g.operators.push_back({kAdd, {2, 6}, {5}, 11});
+  g.operators.push_back({kAdd, {4, 4}, {5}, 11});
+  g.operators.push_back({51, {2}, {5}});
+  const Outcome out = imported(model_file({g}));
+  CHECK(out.code == 4);
+  for (const char* word : {"QUANTIZE", "quantized int8", "CUSTOM Detect", "CUSTOM FlexErf",
+                           "int8 weights", "type string", "DELEGATE"}) {
+    CAPTURE(word);
+    CHECK(says(out, word));
+  }
+}
+
+TEST_CASE("models that lie are refused") {
+  const auto code = [](const GraphGiven& g) { return imported(model_file({g})).code; };
+  GraphGiven g = sum();
+  g.operators[0].inputs = {0, 9};
+  CHECK(code(g) == 2);
+  g = sum();
+  g.operators[0].inputs = {0, -1};
+  CHECK(code(g) == 2);
+  g = sum();
+  g.operators[0].inputs = {0};
+  CHECK(code(g) == 2);
+  g = sum();
+  g.outputs = {-1};
+  CHECK(code(g) == 2);
+  g = sum();
+  g.operators.clear();  // nothing makes the output
+  CHECK(code(g) == 2);
+  g = sum();
+  g.inputs.clear();
+  CHECK(code(g) == 2);
+  g = sum();
+  g.tensors[0].shape = {-2, 2};
+  CHECK(code(g) == 2);
+  g = sum();
+  g.tensors[0].signature = {-1};
+  CHECK(code(g) == 2);
+  g = sum();
+  g.tensors[1].shape = {3};  // 8 bytes
+  CHECK(code(g) == 2);
+  g = sum();
+  g.tensors[1].shape = {1 << 30, 1 << 30, 1 << 30};
+  CHECK(code(g) == 2);
+  g = sum();
+  g.tensors[1] = {"c", fb::TensorType::int8, {2}, std::string("\1\2"), {}, {0.5f, 1.f, 2.f}, {0}};
+  CHECK(code(g) == 2);  // more scales than channels
+  for (const float scale : {std::nanf(""), -1.f, INFINITY}) {
+    g.tensors[1].scales = {scale};
+    CHECK(code(g) == 2);
+  }
+  CHECK(imported(model_file({sum()}, {}, 2)).code == 4);
+  CHECK(imported(model_file({})).code == 2);
+  CHECK(imported(model_file({sum()}, {{"s", 7, {}, {}}})).code == 2);
+  CHECK(imported(model_file({sum()}, {{"s", 0, {{"x", 99}}, {}}})).code == 2);
+  CHECK(imported(std::string("\x1c\0\0\0TFL3", 8)).code == 2);
+  g = sum();
+  g.operators = {{kCall, {0}, {2}, 16, {{0, 0}}}};  // itself
+  CHECK(code(g) == 2);
+  g.operators = {{kCall, {0}, {2}, 16, {{0, 5}}}};  // none
+  CHECK(code(g) == 2);
+  g = sum();
+  g.operators[0].options = 1;  // a convolution's
+  CHECK(code(g) == 4);
+}
+
+TEST_CASE("constants that are dequantized or sparse are computed while converting") {
+  GraphGiven g = sum({{0, 0}});
+  g.tensors[1] = {"q", fb::TensorType::int8, {2}, std::string("\3\xfe"), {}, {0.5f, 2.f}, {1, 0}};
+  g.tensors.push_back({"c", kF32, {2}, ""});
+  g.operators = {{kDequantize, {1}, {3}}, {kAdd, {0, 3}, {2}, 11}};
+  const Outcome out = imported(model_file({g}));
+  REQUIRE(out.code == 0);
+  const graph::Model& model = out.program.model;
+  REQUIRE(model.graph.nodes.size() == 1);
+  const graph::Constant* c = model.constant(model.graph.nodes[0].inputs[1]);
+  REQUIRE(c);
+  CHECK(graph::read_numbers(*c) == std::vector<double>{1, -4});
+}
+
+TEST_CASE("every cut and every changed byte of a model ends in a graph or in a refusal") {
+  GraphGiven g;
+  g.tensors = {{"x", kF32, {1, 4, 4, 1}, "", {-1, 4, 4, 1}},
+               {"w", kF32, {2, 1, 1, 1}, raw(std::vector<float>{1, 2})},
+               {"b", kF32, {2}, raw(std::vector<float>{1, 2})},
+               {"y", kF32, {1, 4, 4, 2}, ""}};
+  g.operators = {{kConv, {0, 1, 2}, {3}, 1, {{1, 1}, {2, 1}, {4, 1}, {5, 1}}, {{0, 1}, {3, 3}}}};
+  g.inputs = {0};
+  g.outputs = {3};
+  const std::string whole =
+      model_file({g, sum()}, {{"s", 0, {{"x", 0}}, {{"y", 3}}}, {"t", 1, {{"x", 0}}, {{"y", 2}}}});
+  REQUIRE(imported(whole).code == 0);
+  size_t refused = 0;
+  const auto tries = [&](const std::string& bytes) {
+    const Outcome out = imported(bytes);
+    CHECK(out.code != 8);
+    CHECK(out.code != 1);
+    refused += out.code != 0;
+  };
+  for (size_t n = 0; n < whole.size(); n += 3) tries(whole.substr(0, n));
+  for (size_t i = 0; i < whole.size(); i++)
+    for (const int mask : {0x01, 0x80, 0xff}) {
+      std::string bytes = whole;
+      bytes[i] = char(bytes[i] ^ mask);
+      tries(bytes);
+    }
+  CHECK(refused > 500);
+}

@@ -1,0 +1,115 @@
+// tests/tflite/models.h - small TFLite models made here, with our own schema.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tflite_generated.h"
+
+namespace ingot::test {
+
+namespace fb = tflite::fb;
+
+struct TensorGiven {
+  std::string name;
+  fb::TensorType type = fb::TensorType::float32;
+  std::vector<int32_t> shape;
+  std::string bytes;  // of a constant
+  std::vector<int32_t> signature = {};
+  std::vector<float> scales = {};
+  std::vector<int64_t> zeros = {};
+  int32_t axis = 0;
+  bool variable = false;
+};
+struct OperatorGiven {
+  int code = 0;
+  std::vector<int32_t> inputs, outputs;
+  int options = 0;                     // kind; 0: none
+  std::map<int, int32_t> fields = {};  // 4-byte fields by number
+  std::map<int, int8_t> bytes = {};    // 1-byte fields by number
+  std::string custom = {};
+};
+struct GraphGiven {
+  std::vector<TensorGiven> tensors;
+  std::vector<OperatorGiven> operators;
+  std::vector<int32_t> inputs, outputs;
+};
+struct SignatureGiven {
+  std::string name;
+  uint32_t subgraph = 0;
+  std::vector<std::pair<std::string, uint32_t>> inputs, outputs;
+};
+
+inline flatbuffers::Offset<fb::Opaque> options_table(flatbuffers::FlatBufferBuilder& b,
+                                                     const OperatorGiven& op) {
+  const auto start = b.StartTable();
+  for (const auto& [number, value] : op.fields)
+    b.AddElement<int32_t>(flatbuffers::voffset_t(4 + 2 * number), value);
+  for (const auto& [number, value] : op.bytes)
+    b.AddElement<int8_t>(flatbuffers::voffset_t(4 + 2 * number), value);
+  return flatbuffers::Offset<fb::Opaque>(b.EndTable(start));
+}
+
+inline std::string model_file(const std::vector<GraphGiven>& graphs,
+                              const std::vector<SignatureGiven>& signatures = {},
+                              uint32_t version = 3) {
+  flatbuffers::FlatBufferBuilder b;
+  std::vector<flatbuffers::Offset<fb::Buffer>> buffers = {fb::CreateBuffer(b)};
+  std::vector<flatbuffers::Offset<fb::OperatorCode>> codes;
+  std::vector<flatbuffers::Offset<fb::SubGraph>> made;
+  for (const GraphGiven& graph : graphs) {
+    std::vector<flatbuffers::Offset<fb::Tensor>> tensors;
+    for (const TensorGiven& t : graph.tensors) {
+      uint32_t buffer = 0;
+      if (!t.bytes.empty()) {
+        buffer = uint32_t(buffers.size());
+        b.ForceVectorAlignment(t.bytes.size(), 1, 16);
+        buffers.push_back(fb::CreateBuffer(
+            b, b.CreateVector(reinterpret_cast<const uint8_t*>(t.bytes.data()), t.bytes.size())));
+      }
+      flatbuffers::Offset<fb::Quantization> quantization;
+      if (!t.scales.empty())
+        quantization =
+            fb::CreateQuantization(b, 0, 0, b.CreateVector(t.scales), b.CreateVector(t.zeros),
+                                   fb::QuantizationDetails::NONE, 0, t.axis);
+      const auto signature = t.signature.empty() ? 0 : b.CreateVector(t.signature);
+      tensors.push_back(fb::CreateTensor(b, b.CreateVector(t.shape), t.type, buffer,
+                                         b.CreateString(t.name), quantization, t.variable, 0,
+                                         signature));
+    }
+    std::vector<flatbuffers::Offset<fb::Operator>> operators;
+    for (const OperatorGiven& op : graph.operators) {
+      codes.push_back(fb::CreateOperatorCode(b, int8_t(std::min(op.code, 127)),
+                                             op.custom.empty() ? 0 : b.CreateString(op.custom), 1,
+                                             op.code));
+      const auto options = op.options ? options_table(b, op) : 0;
+      operators.push_back(fb::CreateOperator(b, uint32_t(codes.size() - 1),
+                                             b.CreateVector(op.inputs), b.CreateVector(op.outputs),
+                                             uint8_t(op.options), options));
+    }
+    made.push_back(fb::CreateSubGraph(b, b.CreateVector(tensors), b.CreateVector(graph.inputs),
+                                      b.CreateVector(graph.outputs), b.CreateVector(operators),
+                                      b.CreateString("main")));
+  }
+  std::vector<flatbuffers::Offset<fb::Signature>> entries;
+  for (const SignatureGiven& s : signatures) {
+    const auto ports = [&](const std::vector<std::pair<std::string, uint32_t>>& list) {
+      std::vector<flatbuffers::Offset<fb::TensorMap>> all;
+      for (const auto& [name, tensor] : list)
+        all.push_back(fb::CreateTensorMap(b, b.CreateString(name), tensor));
+      return b.CreateVector(all);
+    };
+    const auto inputs = ports(s.inputs), outputs = ports(s.outputs);
+    entries.push_back(fb::CreateSignature(b, inputs, outputs, b.CreateString(s.name), s.subgraph));
+  }
+  const auto all_codes = b.CreateVector(codes);
+  const auto all_graphs = b.CreateVector(made);
+  const auto all_buffers = b.CreateVector(buffers);
+  const auto all_entries = b.CreateVector(entries);
+  b.Finish(fb::CreateModel(b, version, all_codes, all_graphs, b.CreateString("made here"),
+                           all_buffers, 0, 0, all_entries),
+           "TFL3");
+  return std::string(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
+}
+
+}  // namespace ingot::test

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Each builtin operator on shapes drawn at random against LiteRT's reference kernels, and every
+option of it changed: the program must change, or be refused by name, or stand among those without
+effect.
+
+  run_operators.py --ingot BIN [--seeds N] [name ...]
+
+Needs the package ai-edge-litert. The table of options (tools/import/tflite/option_tables.cpp) is
+compared with LiteRT's own schema as well."""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from operator_models import CASES, build
+from written_model import Model
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+REFERENCE = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+
+
+def reference(model, fed):
+    """Outputs of LiteRT by name; None where it refuses the model."""
+    machine = Interpreter(model_content=model, experimental_op_resolver_type=REFERENCE)
+    machine.allocate_tensors()
+    for detail in machine.get_input_details():
+        machine.set_tensor(detail["index"], fed[detail["name"]])
+    machine.invoke()
+    return {d["name"]: machine.get_tensor(d["index"]) for d in machine.get_output_details()}
+
+
+def convert(ingot, folder, model, golden=None):
+    path, out = folder / "model.tflite", folder / "model.ingot"
+    path.write_bytes(model)
+    out.unlink(missing_ok=True)
+    command = [ingot, "convert", path, "-o", out]
+    if golden is not None:
+        np.savez(folder / "golden.npz", **golden)
+        command += ["--golden", folder / "golden.npz"]
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout + done.stderr, out
+
+
+def trial(ingot, name, seed, folder):
+    """What is wrong; "" for nothing, None for a model that LiteRT refuses."""
+    model, fed = build(name, np.random.default_rng([seed, sum(name.encode())]))
+    try:
+        expected = reference(model, fed)
+    except (RuntimeError, ValueError):
+        return None
+    golden = {f"in:{k}": v for k, v in fed.items()} | {f"out:{k}": v for k, v in expected.items()}
+    code, text, _ = convert(ingot, folder, model, golden)
+    if code == 0:
+        return ""
+    if os.environ.get("INGOT_KEEP"):
+        pathlib.Path(os.environ["INGOT_KEEP"], f"{name}_{seed}.tflite").write_bytes(model)
+    return f"exit {code}: {text.strip()[-400:]}"
+
+
+def our_tables():
+    """Kinds of options by number, as option_tables.cpp has them."""
+    text = (ROOT / "tools/import/tflite/option_tables.cpp").read_text()
+    first = text.split("kFirst[] = {")[1].split("\n};")[0]
+    tables = {}
+    for row in re.findall(r"\{(\d+), \"(\w+)\",((?:\s*\"[^\"]*\")+)\}", first):
+        fields = "".join(re.findall(r'"([^"]*)"', row[2])).split()
+        tables[int(row[0])] = (row[1], fields)
+    return tables
+
+
+def their_fields(kind):
+    """(number, name, slot type, default) of one kind of options."""
+    source = pathlib.Path(schema.__file__).read_text()
+    pattern = rf"def {kind}Add(\w+)\(builder, \w+\):\n?\s*builder\.Prepend(\w+)Slot\((\d+), [^\n]*, ([^)]+)\)"
+    return [(int(m[2]), m[0], m[1], m[3]) for m in re.findall(pattern, source)]
+
+
+def schema_differences():
+    names = {"Int8": "byte", "Bool": "bool", "Int32": "int", "Uint32": "int", "Int64": "long"}
+    names |= {"Float32": "float"}
+    kinds = {v: k for k, v in vars(schema.BuiltinOptions).items() if isinstance(v, int)}
+    wrong, ours = [], our_tables()
+    for number, kind in sorted(kinds.items()):
+        if number == 0:
+            continue
+        if number not in ours or ours[number][0] != kind:
+            wrong.append(f"{kind} ({number}) is not in the table")
+            continue
+        fields = ours[number][1]
+        for place, name, slot, default in their_fields(kind):
+            plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+            if place >= len(fields):
+                wrong.append(f"{kind} has no field {place} ({name})")
+                continue
+            word = fields[place].split(":")
+            kind_of, _, otherwise = word[1].partition("=")
+            same = word[0].replace("_", "") == plain.replace("_", "")
+            typed = (
+                kind_of in ("ints", "longs", "text", "table")
+                if slot == "UOffsetTRelative"
+                else kind_of == names[slot]
+            )
+            number_of = {"False": 0.0, "True": 1.0}.get(default)
+            if number_of is None and slot != "UOffsetTRelative":
+                number_of = float(default)
+            valued = number_of is None or float(otherwise or 0) == number_of
+            if not (same and typed and valued):
+                wrong.append(
+                    f"{kind} field {place}: {fields[place]}, LiteRT has {name} {slot} {default}"
+                )
+    return wrong
+
+
+def without_effect():
+    text = (ROOT / "tools/import/tflite/no_effect.cpp").read_text()
+    rows = re.findall(r'\{"([^"]+)", "([^"]+)",\s*(?:"[^"]*"|k\w+)\}', text)
+    return {(where, option.replace("_", "")) for where, option in rows}
+
+
+def changed_options(ingot, name, folder, silent):
+    """Options of a case that can say something else without the program changing."""
+    model, _ = build(name, np.random.default_rng([1, sum(name.encode())]))
+    code, _, out = convert(ingot, folder, model)
+    if code:
+        return []
+    before = out.read_bytes()
+    found = []
+    op, options, operands, outputs = CASES[name](np.random.default_rng([1, sum(name.encode())]))
+    if not options:
+        return []
+    kind, fields = options
+    for field in vars(getattr(schema, kind + "T")()):
+        now = getattr(getattr(schema, kind + "T")(), field)
+        now = fields.get(field, now)
+        if isinstance(now, list) or now is None:
+            continue
+        other = (not now) if isinstance(now, bool) else now + 1
+        plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", field).lower().replace("_", "")
+        if {("*", plain), (op, plain), (kind, plain)} & silent:
+            continue
+        again = Model()
+        made = again.add(op, (kind, fields | {field: other}), operands, outputs)
+        code, text, out = convert(ingot, folder, again.finish(made))
+        if code == 0 and strip(out.read_bytes()) == strip(before):
+            found.append(f"{op} {field}: {now} and {other} give one program")
+        if code not in (0, 2, 4):
+            found.append(f"{op} {field}={other}: exit {code}, {text.strip()[-200:]}")
+    return found
+
+
+def strip(program):
+    """A program without the checksum of its source."""
+    return re.sub(rb"[0-9a-f]{64}", b"", program)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--ingot", required=True, type=pathlib.Path)
+    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--options", action="store_true", help="change options too")
+    parser.add_argument("names", nargs="*")
+    a = parser.parse_args()
+    passed = failed = skipped = 0
+    wrong = [] if a.names else schema_differences()
+    for line in wrong:
+        print(f"[fail] schema: {line}")
+    failed += len(wrong)
+    passed += not wrong
+    silent = without_effect()
+    with tempfile.TemporaryDirectory() as work:
+        folder = pathlib.Path(work)
+        for name in a.names or CASES:
+            refused = 0
+            for seed in range(a.seeds):
+                what = trial(a.ingot, name, seed, folder)
+                refused += what is None
+                passed += what == ""
+                if what:
+                    failed += 1
+                    print(f"[fail] {name} {seed}: {what}", flush=True)
+            if refused == a.seeds:
+                failed += 1
+                print(f"[fail] {name}: LiteRT refuses every model of it")
+            skipped += refused
+            if a.options:
+                found = changed_options(a.ingot, name, folder, silent)
+                failed += len(found)
+                passed += not found
+                for line in found:
+                    print(f"[fail] option: {line}", flush=True)
+    if skipped:
+        print(f"[skip] {skipped} of the models drawn are none that LiteRT takes")
+    print(f"{passed} checks passed, {failed} failed, {skipped} skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

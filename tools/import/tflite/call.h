@@ -1,0 +1,113 @@
+// tools/import/tflite/call.h - one operator while it is translated: typed access to its options and
+// tensors, and what it gives.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/import/tflite/translator.h"
+
+namespace ingot::tflite {
+
+struct OperatorRow;
+
+class Call {
+ public:
+  Call(Translator& translator, Scope& scope, const fb::Operator& op, const OperatorRow& row,
+       Options options);
+
+  Translator& translator;
+  Network& net;
+  aten::Builder& b;
+  Scope& scope;
+  const fb::Operator& op;
+  const OperatorRow& row;
+  std::vector<Slot> outputs;
+
+  // Tensors. What an operator does not read of its inputs is refused at the end.
+  size_t input_count() const { return op.inputs() ? op.inputs()->size() : 0; }
+  size_t output_count() const { return op.outputs() ? op.outputs()->size() : 0; }
+  bool has(size_t i) const;
+  ValueId input(size_t i);
+  Slot& slot(size_t i);
+  const fb::Tensor& tensor(size_t i) const;
+  const fb::Tensor& output_tensor(size_t i) const;
+  int64_t tensor_index(size_t i) const;
+  DType output_dtype(size_t i) const { return ModelFile::dtype(output_tensor(i).type()); }
+  int64_t rank(size_t i) { return b.rank(input(i)); }
+  void expect_rank(size_t i, int64_t wanted);
+  void expect_inputs(size_t least, size_t most) const;
+  /// Whole numbers that are known while converting. @throws Refused where only the run knows them.
+  std::vector<int64_t> known_integers(size_t i, const char* what);
+  int64_t known_integer(size_t i, const char* what);
+  double known_number(size_t i, const char* what);
+  /// The same where dimensions may be among them.
+  graph::Dims known_dims(size_t i, const char* what);
+  /// An axis counted from the front.
+  int64_t axis(int64_t given, int64_t rank) const;
+
+  // Options.
+  int64_t integer(const char* name) { return options_.integer(name); }
+  bool flag(const char* name) { return options_.integer(name) != 0; }
+  double number(const char* name) { return options_.number(name); }
+  std::vector<int64_t> integers(const char* name) { return options_.integers(name); }
+  std::string text(const char* name) { return options_.text(name); }
+  bool is_given(const char* name) { return options_.has(name); }
+  void refuse_unread() const;
+
+  // What it becomes.
+  void give(ValueId value) { outputs = {Slot{value, false, ""}}; }
+  void give_all(const std::vector<ValueId>& values);
+  /// `x` behind the function that the option names.
+  ValueId activated(ValueId x);
+  ValueId activated(ValueId x, int64_t function) const;
+  // Images have the channels last; ours are turned around each operator that wants them second,
+  // and passes take that away.
+  ValueId channels_second(ValueId x);
+  ValueId channels_last(ValueId x);
+
+  [[noreturn]] void refuse(const std::string& attribute, const std::string& why,
+                           const std::string& hint = "") const {
+    throw layers::Refused{attribute, why, hint};
+  }
+  [[noreturn]] void corrupt(const std::string& why) const;
+
+ private:
+  Options options_;
+  std::set<size_t> read_;
+};
+
+using Translate = void (*)(Call&);
+struct OperatorRow {
+  int code = 0;
+  const char* name = "";
+  int options = 0;      // number of its kind of options; 0: none
+  bool second = false;  // of the second union
+  Translate translate = nullptr;
+};
+/// By builtin code; null for a number that TFLite does not have. `translate` is null where the
+/// operator is not supported.
+const OperatorRow* find_operator(int code);
+std::string operator_name(const OperatorKind& kind);
+
+using TranslateTable = std::map<std::string, Translate>;
+const TranslateTable& translate_table();
+// One per family, in lower_<family>.cpp.
+void add_convolution(TranslateTable& table);
+void add_pool(TranslateTable& table);
+void add_product(TranslateTable& table);
+void add_elementwise(TranslateTable& table);
+void add_normalize(TranslateTable& table);
+void add_reduce(TranslateTable& table);
+void add_shape(TranslateTable& table);
+void add_slice(TranslateTable& table);
+void add_gather(TranslateTable& table);
+void add_arrange(TranslateTable& table);
+void add_generate(TranslateTable& table);
+void add_resize(TranslateTable& table);
+void add_recurrent(TranslateTable& table);
+void add_control(TranslateTable& table);
+void add_variables(TranslateTable& table);
+
+}  // namespace ingot::tflite

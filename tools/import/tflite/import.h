@@ -1,0 +1,43 @@
+// tools/import/tflite/import.h - the one door: a .tflite file to a graph in normal form
+// (tools/graph/README.md).
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tools/graph/graph.h"
+#include "tools/import/common/description.h"
+#include "tools/import/common/options.h"
+
+namespace ingot::tflite {
+
+/// A variable that the program keeps from run to run: an input and an output of the graph.
+struct State {
+  std::string input, output;
+  double init = 0;  // of every element at first
+};
+
+struct Program {
+  graph::Model model;
+  std::vector<State> states;
+};
+
+/// @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed in `unsupported`), 5 an
+/// option that names no input, dimension or signature; host::Failure when it cannot be read.
+Program import_tflite(const std::string& path, const importer::ImportOptions& options = {});
+
+/// A signature, for people.
+struct SignatureDescription {
+  std::string name;
+  uint32_t subgraph = 0;
+  std::vector<importer::PortDescription> inputs, outputs;
+};
+struct Description {
+  std::vector<importer::PortDescription> inputs, outputs;  // of the first subgraph
+  std::vector<SignatureDescription> signatures;
+  std::vector<std::pair<std::string, int>> operators;  // by name, of all subgraphs
+  size_t subgraphs = 0;
+};
+/// @throws as import_tflite() for damage.
+Description describe_tflite(const std::string& path);
+
+}  // namespace ingot::tflite

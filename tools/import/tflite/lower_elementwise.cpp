@@ -1,0 +1,264 @@
+// tools/import/tflite/lower_elementwise.cpp - one element at a time: arithmetic, comparisons, logic,
+// functions, types.
+#include "tools/graph/tensor_math.h"
+#include "tools/import/tflite/call.h"
+
+namespace ingot::tflite {
+namespace {
+
+using graph::Dims;
+
+ValueId scalar_like(Call& call, ValueId x, double value) {
+  return call.b.scalar(call.b.dtype(x), value);
+}
+
+/// Operators that the graph has under another name alone.
+struct Plain {
+  const char* name;
+  const char* op;
+  size_t inputs;
+};
+constexpr Plain kPlain[] = {
+    {"ABS", "Abs", 1},
+    {"CEIL", "Ceil", 1},
+    {"COS", "Cos", 1},
+    {"EXP", "Exp", 1},
+    {"FLOOR", "Floor", 1},
+    {"HARD_SWISH", "HardSwish", 1},
+    {"LOG", "Log", 1},
+    {"NEG", "Neg", 1},
+    {"LOGICAL_NOT", "Not", 1},
+    {"RELU", "Relu", 1},
+    {"ROUND", "Round", 1},
+    {"LOGISTIC", "Sigmoid", 1},
+    {"SIGN", "Sign", 1},
+    {"SIN", "Sin", 1},
+    {"SQRT", "Sqrt", 1},
+    {"TANH", "Tanh", 1},
+    {"LOGICAL_AND", "And", 2},
+    {"LOGICAL_OR", "Or", 2},
+    {"EQUAL", "Equal", 2},
+    {"GREATER", "Greater", 2},
+    {"GREATER_EQUAL", "GreaterOrEqual", 2},
+    {"LESS", "Less", 2},
+    {"LESS_EQUAL", "LessOrEqual", 2},
+    {"MAXIMUM", "Max", 2},
+    {"MINIMUM", "Min", 2},
+    {"POW", "Pow", 2},
+    {"BITWISE_XOR", "BitwiseXor", 2},
+};
+void plain(Call& call) {
+  const std::string name = call.row.name;
+  for (const Plain& row : kPlain) {
+    if (name != row.name) continue;
+    call.expect_inputs(row.inputs, row.inputs);
+    std::vector<ValueId> values;
+    for (size_t i = 0; i < row.inputs; i++) values.push_back(call.input(i));
+    call.give(call.b.emit(row.op, values));
+  }
+}
+
+/// With a function behind it.
+void arithmetic(Call& call, const char* op) {
+  call.expect_inputs(2, 2);
+  call.give(call.activated(call.b.emit(op, {call.input(0), call.input(1)})));
+}
+void add(Call& call) { arithmetic(call, "Add"); }
+void subtract(Call& call) { arithmetic(call, "Sub"); }
+void multiply(Call& call) { arithmetic(call, "Mul"); }
+void divide(Call& call) { arithmetic(call, "Div"); }
+
+void add_n(Call& call) {
+  call.expect_inputs(1, SIZE_MAX);
+  ValueId sum = call.input(0);
+  for (size_t i = 1; i < call.input_count(); i++) sum = call.b.emit("Add", {sum, call.input(i)});
+  call.give(sum);
+}
+void not_equal(Call& call) {
+  call.expect_inputs(2, 2);
+  call.give(call.b.emit("Not", {call.b.emit("Equal", {call.input(0), call.input(1)})}));
+}
+void squared_difference(Call& call) {
+  call.expect_inputs(2, 2);
+  const ValueId d = call.b.emit("Sub", {call.input(0), call.input(1)});
+  call.give(call.b.emit("Mul", {d, d}));
+}
+void square(Call& call) {
+  call.expect_inputs(1, 1);
+  call.give(call.b.emit("Mul", {call.input(0), call.input(0)}));
+}
+void reciprocal_root(Call& call) {
+  call.expect_inputs(1, 1);
+  call.give(call.b.emit("Reciprocal", {call.b.emit("Sqrt", {call.input(0)})}));
+}
+
+struct Remainder {
+  ValueId rest;        // of the sign of the dividend
+  ValueId other_sign;  // where it is not zero and has another sign than the divisor
+};
+Remainder remainder_of(Call& call, ValueId x, ValueId y) {
+  aten::Builder& b = call.b;
+  const ValueId zero = scalar_like(call, y, 0),
+                rest = b.emit("Mod", {x, y}, {{"fmod", int64_t(1)}});
+  const ValueId signs = b.emit("Xor", {b.emit("Less", {y, zero}), b.emit("Less", {rest, zero})});
+  return {rest, b.emit("And", {signs, b.emit("Not", {b.emit("Equal", {rest, zero})})})};
+}
+void floor_mod(Call& call) {
+  call.expect_inputs(2, 2);
+  const ValueId x = call.input(0), y = call.input(1);
+  if (!graph::is_floating(call.b.dtype(x)))
+    return call.give(call.b.emit("Mod", {x, y}, {{"fmod", int64_t(0)}}));
+  const Remainder r = remainder_of(call, x, y);
+  call.give(call.b.emit("Where", {r.other_sign, call.b.emit("Add", {r.rest, y}), r.rest}));
+}
+/// Of floating numbers the quotient is rounded before it is taken down, as TFLite does.
+void floor_divide(Call& call) {
+  call.expect_inputs(2, 2);
+  const ValueId x = call.input(0), y = call.input(1);
+  if (graph::is_floating(call.b.dtype(x)))
+    return call.give(call.b.emit("Floor", {call.b.emit("Div", {x, y})}));
+  const ValueId rest = call.b.emit("Mod", {x, y}, {{"fmod", int64_t(0)}});
+  call.give(call.b.emit("Div", {call.b.emit("Sub", {x, rest}), y}));
+}
+
+void clip(Call& call, double least, double most) {
+  call.expect_inputs(1, 1);
+  call.give(call.b.emit("Clip", {call.input(0)}, {{"min", least}, {"max", most}}));
+}
+void relu6(Call& call) { clip(call, 0, 6); }
+void relu_n1(Call& call) { clip(call, -1, 1); }
+void relu_01(Call& call) { clip(call, 0, 1); }
+void leaky_relu(Call& call) {
+  call.expect_inputs(1, 1);
+  call.give(call.b.emit("LeakyRelu", {call.input(0)}, {{"alpha", call.number("alpha")}}));
+}
+void elu(Call& call) {
+  call.expect_inputs(1, 1);
+  call.give(call.b.emit("Elu", {call.input(0)}, {{"alpha", 1.0}}));
+}
+void gelu(Call& call) {
+  call.expect_inputs(1, 1);
+  call.give(
+      call.b.emit("Gelu", {call.input(0)},
+                  {{"approximate", std::string(call.flag("approximate") ? "tanh" : "none")}}));
+}
+void prelu(Call& call) {
+  call.expect_inputs(2, 2);
+  call.give(call.b.emit("PRelu", {call.input(0), call.input(1)}));
+}
+
+/// The condition chooses rows where it has one dimension and the others more.
+void select(Call& call) {
+  call.expect_inputs(3, 3);
+  ValueId condition = call.input(0);
+  const int64_t rank = call.rank(1);
+  if (call.rank(0) == 1 && rank > 1) {
+    Dims dims(size_t(rank), graph::Dim(1));
+    dims[0] = call.b.dims(condition)[0];
+    condition = call.b.reshape(condition, dims);
+  }
+  call.give(call.b.emit("Where", {condition, call.input(1), call.input(2)}));
+}
+void select_v2(Call& call) {
+  call.expect_inputs(3, 3);
+  call.give(call.b.emit("Where", {call.input(0), call.input(1), call.input(2)}));
+}
+
+void cast(Call& call) {
+  call.expect_inputs(1, 1);
+  call.give(call.b.cast(call.input(0), call.output_dtype(0)));
+}
+
+/// Of half-precision and of quantized constants: numbers that are known while converting.
+void dequantize(Call& call) {
+  call.expect_inputs(1, 1);
+  const ValueId x = call.input(0);
+  const fb::Tensor& from = call.tensor(0);
+  if (!ModelFile::is_quantized(from)) {
+    if (!graph::is_floating(call.b.dtype(x)))
+      call.corrupt(std::string("its input is ") + ModelFile::type_name(from.type()) +
+                   " without a scale");
+    return call.give(call.b.cast(x, call.output_dtype(0)));
+  }
+  const TensorQuantization q = call.translator.file().quantization(from);
+  if (q.is_blockwise) call.refuse("", "its input is quantized by blocks");
+  const graph::Constant* constant = call.b.model.constant(x);
+  if (!constant) call.refuse("", "its input is no constant");
+  std::vector<float> values;
+  const std::vector<int64_t> dims = constant->dims, all = graph::read_integers(*constant);
+  int64_t inner = 1;
+  for (size_t d = size_t(q.axis) + 1; d < dims.size(); d++) inner *= dims[d];
+  const int64_t channels = int64_t(q.scales.size());
+  values.reserve(all.size());
+  for (size_t i = 0; i < all.size(); i++) {
+    const size_t c = channels > 1 ? size_t(int64_t(i) / inner % channels) : 0;
+    values.push_back(q.scales[c] * float(all[i] - q.zero_points[c]));
+  }
+  call.give(call.b.constant(graph::make_constant(DType::kF32, dims, values.data())));
+}
+
+/// A sparse constant is dense already (read_constant).
+void densify(Call& call) {
+  call.expect_inputs(1, 1);
+  call.give(call.input(0));
+}
+
+/// By the signs of both; rounded like the function of one argument.
+void atan2(Call& call) {
+  call.expect_inputs(2, 2);
+  aten::Builder& b = call.b;
+  const ValueId y = call.input(0), x = call.input(1);
+  const ValueId zero = scalar_like(call, x, 0), pi = scalar_like(call, x, 3.14159265358979323846),
+                half = scalar_like(call, x, 1.57079632679489661923);
+  const ValueId angle = b.emit("Atan", {b.emit("Div", {y, x})});
+  const ValueId y_negative = b.emit("Less", {y, zero}), x_negative = b.emit("Less", {x, zero});
+  const ValueId turned =
+      b.emit("Where", {y_negative, b.emit("Sub", {angle, pi}), b.emit("Add", {angle, pi})});
+  const ValueId upright =
+      b.emit("Where", {y_negative, b.emit("Neg", {half}),
+                       b.emit("Where", {b.emit("Greater", {y, zero}), half, zero})});
+  const ValueId slanted = b.emit("Where", {x_negative, turned, angle});
+  call.give(b.emit("Where", {b.emit("Equal", {x, zero}), upright, slanted}));
+}
+
+void right_shift(Call& call) {
+  call.expect_inputs(2, 2);
+  const DType dtype = call.b.dtype(call.input(0));
+  if (dtype == DType::kI8 || dtype == DType::kI16 || dtype == DType::kI32 || dtype == DType::kI64)
+    call.refuse("", "shifts signed numbers");
+  call.give(call.b.emit("BitShift", {call.input(0), call.input(1)},
+                        {{"direction", std::string("RIGHT")}}));
+}
+
+}  // namespace
+
+void add_elementwise(TranslateTable& table) {
+  for (const Plain& row : kPlain) table[row.name] = plain;
+  table["ADD"] = add;
+  table["SUB"] = subtract;
+  table["MUL"] = multiply;
+  table["DIV"] = divide;
+  table["ADD_N"] = add_n;
+  table["NOT_EQUAL"] = not_equal;
+  table["SQUARED_DIFFERENCE"] = squared_difference;
+  table["SQUARE"] = square;
+  table["RSQRT"] = reciprocal_root;
+  table["FLOOR_MOD"] = floor_mod;
+  table["FLOOR_DIV"] = floor_divide;
+  table["RELU6"] = relu6;
+  table["RELU_N1_TO_1"] = relu_n1;
+  table["RELU_0_TO_1"] = relu_01;
+  table["LEAKY_RELU"] = leaky_relu;
+  table["ELU"] = elu;
+  table["GELU"] = gelu;
+  table["PRELU"] = prelu;
+  table["SELECT"] = select;
+  table["SELECT_V2"] = select_v2;
+  table["CAST"] = cast;
+  table["DEQUANTIZE"] = dequantize;
+  table["DENSIFY"] = densify;
+  table["ATAN2"] = atan2;
+  table["RIGHT_SHIFT"] = right_shift;
+}
+
+}  // namespace ingot::tflite

@@ -1,0 +1,101 @@
+// tools/import/tflite/lower_generate.cpp - tensors made of numbers: fills, ranges, ones at places,
+// diagonals, places of what is true.
+#include "tools/graph/tensor_math.h"
+#include "tools/import/tflite/call.h"
+
+namespace ingot::tflite {
+namespace {
+
+using graph::Dim;
+using graph::Dims;
+
+void fill(Call& call) {
+  call.expect_inputs(2, 2);
+  const ValueId shape = call.b.cast(call.input(0), DType::kI64);
+  call.give(call.b.emit("Expand", {call.b.reshape(call.input(1), {}), shape}));
+}
+void zeros_like(Call& call) {
+  call.expect_inputs(1, 1);
+  const ValueId x = call.input(0);
+  call.give(call.b.expand(call.b.scalar(call.b.dtype(x), 0), call.b.dims(x)));
+}
+void range(Call& call) {
+  call.expect_inputs(3, 3);
+  std::vector<ValueId> all;
+  for (size_t i = 0; i < 3; i++) all.push_back(call.b.reshape(call.input(i), {}));
+  call.give(call.b.emit("Range", all));
+}
+void one_hot(Call& call) {
+  call.expect_inputs(4, 4);
+  aten::Builder& b = call.b;
+  const int64_t depth = call.known_integer(1, "depth");
+  const int64_t axis = call.axis(call.integer("axis"), call.rank(0) + 1);
+  const ValueId on = b.reshape(call.input(2), {Dim(1)}), off = b.reshape(call.input(3), {Dim(1)});
+  const ValueId values = b.emit("Concat", {off, on}, {{"axis", int64_t(0)}});
+  // Indices below 0 are none, where the operator of the graph counts them from the end.
+  const ValueId given = b.cast(call.input(0), DType::kI64);
+  const ValueId inside = b.emit("Where", {b.emit("Less", {given, b.scalar(DType::kI64, 0)}),
+                                          b.scalar(DType::kI64, double(depth)), given});
+  call.give(
+      b.emit("OneHot", {inside, b.scalar(DType::kI64, double(depth)), values}, {{"axis", axis}}));
+}
+/// Rows of indices of what is not zero.
+void where(Call& call) {
+  call.expect_inputs(1, 1);
+  const ValueId at = call.b.emit("NonZero", {call.input(0)});
+  call.give(call.b.cast(call.b.transpose(at, {1, 0}), call.output_dtype(0)));
+}
+
+/// True on the diagonal of the last two axes.
+ValueId diagonal(Call& call, const Dim& rows, const Dim& columns) {
+  aten::Builder& b = call.b;
+  return b.emit("Equal", {b.reshape(b.counting(rows), {rows, Dim(1)}),
+                          b.reshape(b.counting(columns), {Dim(1), columns})});
+}
+void matrix_diag(Call& call) {
+  call.expect_inputs(1, 1);
+  const ValueId x = call.input(0);
+  Dims dims = call.b.dims(x);
+  if (dims.empty()) call.corrupt("its input has no dimensions");
+  const Dim n = dims.back();
+  dims.insert(dims.end() - 1, Dim(1));
+  call.give(call.b.emit(
+      "Where", {diagonal(call, n, n), call.b.reshape(x, dims), call.b.scalar(call.b.dtype(x), 0)}));
+}
+void matrix_set_diag(Call& call) {
+  call.expect_inputs(2, 2);
+  aten::Builder& b = call.b;
+  const ValueId x = call.input(0);
+  const Dims dims = b.dims(x);
+  Dims line = b.dims(call.input(1));
+  if (dims.size() < 2 || line.size() + 1 != dims.size())
+    call.corrupt("its diagonal does not fit " + graph::text(dims));
+  const size_t rank = dims.size();
+  const auto rows = dims[rank - 2].value(), columns = dims[rank - 1].value();
+  if (!rows || !columns) call.refuse("", "has a symbolic shape", "bind it with --dim");
+  // As columns; where there are more of them than numbers, the rest is never looked at.
+  ValueId values = call.input(1);
+  if (*columns > *rows) {
+    std::vector<int64_t> pads(2 * line.size(), 0);
+    pads.back() = *columns - *rows;
+    values = b.emit("Pad", {values, b.integers(pads)}, {{"mode", std::string("constant")}});
+    line = b.dims(values);
+  }
+  line.insert(line.end() - 1, Dim(1));
+  call.give(b.emit("Where",
+                   {diagonal(call, dims[rank - 2], dims[rank - 1]), b.reshape(values, line), x}));
+}
+
+}  // namespace
+
+void add_generate(TranslateTable& table) {
+  table["FILL"] = fill;
+  table["ZEROS_LIKE"] = zeros_like;
+  table["RANGE"] = range;
+  table["ONE_HOT"] = one_hot;
+  table["WHERE"] = where;
+  table["MATRIX_DIAG"] = matrix_diag;
+  table["MATRIX_SET_DIAG"] = matrix_set_diag;
+}
+
+}  // namespace ingot::tflite

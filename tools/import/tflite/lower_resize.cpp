@@ -1,0 +1,43 @@
+// tools/import/tflite/lower_resize.cpp - images of another size.
+#include "tools/import/tflite/call.h"
+
+namespace ingot::tflite {
+namespace {
+
+void resize(Call& call, bool nearest) {
+  call.expect_inputs(2, 2);
+  call.expect_rank(0, 4);
+  const graph::Dims wanted = call.known_dims(1, "size");
+  if (wanted.size() != 2)
+    call.corrupt("its size has " + std::to_string(wanted.size()) + " extents");
+  const bool corners = call.flag("align_corners"), half = call.flag("half_pixel_centers");
+  if (corners && half) call.corrupt("has align_corners and half_pixel_centers");
+  aten::Builder& b = call.b;
+  const ValueId x = call.channels_second(call.input(0));
+  const graph::Dims in = b.dims(x);
+  std::vector<ValueId> sizes;
+  for (const graph::Dim& d : {in[0], in[1], wanted[0], wanted[1]})
+    sizes.push_back(b.reshape(b.extent(d), {graph::Dim(1)}));
+  const ValueId size = b.emit("Concat", sizes, {{"axis", int64_t(0)}});
+  // The nearest of two at the same distance is the farther one, but for neither option, where the
+  // one before is taken.
+  const std::string coordinate = corners ? "align_corners" : half ? "half_pixel" : "asymmetric";
+  call.give(call.channels_last(
+      b.emit("Resize", {x, kAbsent, kAbsent, size},
+             {{"mode", std::string(nearest ? "nearest" : "linear")},
+              {"coordinate_transformation_mode", coordinate},
+              {"nearest_mode", std::string(corners || half ? "round_prefer_ceil" : "floor")},
+              {"cubic_coeff_a", -0.75},
+              {"exclude_outside", int64_t(0)}})));
+}
+void resize_bilinear(Call& call) { resize(call, false); }
+void resize_nearest(Call& call) { resize(call, true); }
+
+}  // namespace
+
+void add_resize(TranslateTable& table) {
+  table["RESIZE_BILINEAR"] = resize_bilinear;
+  table["RESIZE_NEAREST_NEIGHBOR"] = resize_nearest;
+}
+
+}  // namespace ingot::tflite

@@ -1,0 +1,411 @@
+#include "tools/import/tflite/translator.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tools/files/work_budget.h"
+#include "tools/graph/dim_limit.h"
+#include "tools/graph/tensor_math.h"
+#include "tools/import/aten/report.h"
+#include "tools/import/tflite/call.h"
+
+namespace ingot::tflite {
+namespace {
+
+using graph::fail_conversion;
+
+constexpr int kMaxDepth = 16;               // of subgraphs inside of subgraphs
+constexpr size_t kMaxOperators = 1u << 18;  // with those of subgraphs that are called again
+constexpr int kCustom = 32, kDequantize = 6, kQuantize = 114;
+
+}  // namespace
+
+/// What goes in and out, by name.
+struct Translator::Ports {
+  struct Port {
+    std::string name;
+    int64_t tensor = 0;
+  };
+  uint32_t subgraph = 0;
+  std::vector<Port> inputs, outputs;
+};
+
+Translator::Translator(std::shared_ptr<const ModelFile> file,
+                       const importer::ImportOptions& options)
+    : net(file->path(), "tflite", options),
+      file_(std::move(file)),
+      path_(file_->path()),
+      options_(options) {
+  if (file_->model().description())
+    net.model.source_producer = aten::clean_line(file_->model().description()->str());
+}
+
+const fb::SubGraph& Translator::subgraph(int64_t index) const {
+  if (index < 0 || size_t(index) >= file_->subgraph_count())
+    file_->corrupt("it calls subgraph " + std::to_string(index) + " of " +
+                   std::to_string(file_->subgraph_count()));
+  return file_->subgraph(size_t(index));
+}
+
+Translator::Ports Translator::choose_ports() const {
+  Ports ports;
+  const auto* signatures = file_->model().signatures();
+  if (!options_.signature.empty()) {
+    std::string known;
+    for (uint32_t i = 0; signatures && i < signatures->size(); i++) {
+      const fb::Signature& each = *signatures->Get(i);
+      const std::string name = each.key() ? each.key()->str() : "";
+      known += (known.empty() ? "'" : ", '") + name + "'";
+      if (name != options_.signature) continue;
+      ports.subgraph = each.subgraph_index();
+      const auto add = [](const auto* from, std::vector<Ports::Port>* to) {
+        for (uint32_t k = 0; from && k < from->size(); k++)
+          to->push_back({from->Get(k)->name() ? from->Get(k)->name()->str() : "",
+                         int64_t(from->Get(k)->tensor_index())});
+      };
+      add(each.inputs(), &ports.inputs);
+      add(each.outputs(), &ports.outputs);
+      return ports;
+    }
+    fail_conversion(5, path_ + ": --signature names '" + options_.signature +
+                           "', which the model does not have; " +
+                           (known.empty() ? "it has none" : "there are " + known));
+  }
+  const fb::SubGraph& graph = file_->subgraph(0);
+  const auto add = [&](const flatbuffers::Vector<int32_t>* from, std::vector<Ports::Port>* to) {
+    for (uint32_t i = 0; from && i < from->size(); i++)
+      to->push_back({ModelFile::name(file_->tensor(graph, from->Get(i)), size_t(from->Get(i))),
+                     from->Get(i)});
+  };
+  add(graph.inputs(), &ports.inputs);
+  add(graph.outputs(), &ports.outputs);
+  return ports;
+}
+
+Program Translator::run() {
+  const Ports ports = choose_ports();
+  Scope scope;
+  scope.index = ports.subgraph;
+  scope.graph = &file_->subgraph(scope.index);
+  scope.slots.resize(ModelFile::tensor_count(*scope.graph));
+  declare_inputs(ports, scope);
+  depth_ = 1;
+  translate(scope);
+  std::vector<std::pair<std::string, ValueId>> outputs;
+  std::set<std::string> taken;
+  for (const Ports::Port& port : ports.outputs) {
+    const ValueId id = read(scope, port.tensor);
+    if (id == kAbsent && !slot(scope, port.tensor).refused)
+      file_->corrupt("nothing makes output '" + port.name + "'");
+    std::string name = port.name.empty() ? "output" : port.name;
+    while (!taken.insert(name).second) name += "_" + std::to_string(outputs.size());
+    outputs.emplace_back(name, id);
+  }
+  Program program;
+  finish_variables(&outputs, &program.states);
+  program.model = net.finish(outputs);
+  return program;
+}
+
+void Translator::declare_inputs(const Ports& ports, Scope& scope) {
+  std::set<std::string> names;
+  for (const Ports::Port& port : ports.inputs) {
+    const fb::Tensor& t = file_->tensor(*scope.graph, port.tensor);
+    Slot& at = scope.slots[size_t(port.tensor)];
+    if (at.id != kAbsent || at.refused) {
+      if (options_.signature.empty()) file_->corrupt("input '" + port.name + "' is listed twice");
+      continue;
+    }
+    std::string name = port.name.empty() ? "input" : port.name;
+    while (!names.insert(name).second) name += "_" + std::to_string(names.size());
+    const DType dtype = ModelFile::dtype(t.type());
+    if (dtype == DType::kInvalid) {
+      refused("input", "", name, std::string("is of type ") + ModelFile::type_name(t.type()),
+              "take out of the model what works on it, and give its result as input");
+      at.refused = true;
+      continue;
+    }
+    std::vector<int64_t> dims = ModelFile::shape(t);
+    std::vector<std::string> symbols;
+    const auto* open = t.shape_signature();
+    for (size_t d = 0; d < dims.size(); d++) {
+      if (open && open->size() == dims.size() && open->Get(uint32_t(d)) < 0) dims[d] = -1;
+      symbols.push_back(d == 0 ? "N" : name + "_dim" + std::to_string(d));
+    }
+    at.id = net.input(name, dtype, dims, symbols);
+  }
+}
+
+Slot& Translator::slot(Scope& scope, int64_t tensor) { return scope.slots.at(size_t(tensor)); }
+
+ValueId Translator::read(Scope& scope, int64_t index) {
+  Slot& at = slot(scope, index);
+  if (at.id != kAbsent || at.refused) return at.id;
+  const fb::Tensor& t = file_->tensor(*scope.graph, index);
+  const std::string name = ModelFile::name(t, size_t(index));
+  const std::vector<int64_t> dims = ModelFile::shape(t);
+  const bool is_empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
+  if (t.is_variable()) {
+    if (ModelFile::dtype(t.type()) == DType::kInvalid) return kAbsent;
+    return read_variable(variable_of(scope, index), ModelFile::dtype(t.type()), dims);
+  }
+  if (!file_->bytes(t).is_there && !(is_empty && t.buffer() != 0)) return kAbsent;
+  const auto key = std::make_pair(scope.index, index);
+  const auto known = constants_.find(key);
+  if (known != constants_.end()) return at.id = known->second;
+  if (ModelFile::dtype(t.type()) == DType::kInvalid) {
+    refused("constant", "", name, std::string("is of type ") + ModelFile::type_name(t.type()), "");
+    at.refused = true;
+    return kAbsent;
+  }
+  graph::Constant constant = read_constant(*file_, t, name);
+  net.model.fold_budget += 8 * constant.elements();
+  at.id = net.model.add_constant(name, std::move(constant));
+  constants_[key] = at.id;
+  return at.id;
+}
+
+void Translator::refused(const std::string& op, const std::string& attribute,
+                         const std::string& node, const std::string& why, const std::string& hint) {
+  const std::string key = op + "\n" + attribute + "\n" + why;
+  const auto [found, added] = said_.emplace(key, net.b.unsupported.size());
+  if (added) net.b.unsupported.push_back({op, attribute, node, "", why, hint});
+}
+
+/// What stands in the way of an operator whatever it reads. True when something was.
+bool Translator::refuse_kind(const Scope& scope, const fb::Operator& op, const std::string& node) {
+  const OperatorKind kind = file_->kind(op);
+  const std::string name = operator_name(kind);
+  const OperatorRow* row = kind.code == kCustom ? nullptr : find_operator(kind.code);
+  if (!row || (!row->translate && kind.code != kQuantize)) {
+    if (kind.code == kCustom && kind.custom.rfind("Flex", 0) == 0)
+      refused(name, "", node, "is an operator of TensorFlow itself",
+              "convert the model with TFLITE_BUILTINS alone");
+    else if (kind.code == kCustom)
+      refused(name, "", node, "is a custom operator, whose meaning the file does not say",
+              "replace it by builtin operators, or cut the model before it");
+    else
+      refused(name, "", node, "the operator is not supported", "");
+    return true;
+  }
+  const auto says = [&](const flatbuffers::Vector<int32_t>* list, bool made) {
+    for (uint32_t i = 0; list && i < list->size(); i++) {
+      if (list->Get(i) < 0) continue;
+      const fb::Tensor& t = file_->tensor(*scope.graph, list->Get(i));
+      if (t.type() == fb::TensorType::resource || t.type() == fb::TensorType::variant) continue;
+      if (ModelFile::dtype(t.type()) == DType::kInvalid && !ModelFile::is_quantized(t)) {
+        refused(name, "", node,
+                std::string("works on tensors of type ") + ModelFile::type_name(t.type()), "");
+        return true;
+      }
+      if (!ModelFile::is_quantized(t)) continue;
+      const bool is_constant = file_->bytes(t).is_there;
+      if (kind.code == kDequantize && is_constant && !made) continue;
+      if (is_constant && !made)
+        refused(name, "", node,
+                std::string("has ") + ModelFile::type_name(t.type()) + " weights with a scale",
+                "quantized arithmetic is not supported yet: convert the float model");
+      else
+        refused(name, "", node,
+                std::string("computes on quantized ") + ModelFile::type_name(t.type()),
+                "quantized arithmetic is not supported yet: convert the float model");
+      return true;
+    }
+    return false;
+  };
+  if (says(op.outputs(), true) || says(op.inputs(), false)) return true;
+  if (row->translate) return false;
+  refused(name, "", node, "the operator is not supported", "");
+  return true;
+}
+
+void Translator::translate(Scope& scope) {
+  const size_t count = scope.graph->operators() ? scope.graph->operators()->size() : 0;
+  for (size_t i = 0; i < count; i++) translate_operator(scope, i);
+}
+
+void Translator::translate_operator(Scope& scope, size_t index) {
+  if (++operators_ > kMaxOperators)
+    fail_conversion(4, path_ + ": more than " + std::to_string(kMaxOperators) +
+                           " operators when the subgraphs that it calls are followed");
+  const fb::Operator& op = *scope.graph->operators()->Get(uint32_t(index));
+  host::charge_work(1 + (op.inputs() ? op.inputs()->size() : 0));
+  const size_t outputs = op.outputs() ? op.outputs()->size() : 0;
+  std::string node = "operator " + std::to_string(index);
+  if (outputs > 0)
+    node = ModelFile::name(file_->tensor(*scope.graph, op.outputs()->Get(0)),
+                           size_t(op.outputs()->Get(0)));
+  for (uint32_t i = 0; i < outputs; i++) scope.slots[size_t(op.outputs()->Get(i))] = {};
+  const auto give_up = [&] {
+    for (uint32_t i = 0; i < outputs; i++)
+      scope.slots[size_t(op.outputs()->Get(i))] = {kAbsent, true, ""};
+  };
+  if (refuse_kind(scope, op, node)) return give_up();
+  const OperatorRow& row = *find_operator(file_->kind(op).code);
+  net.b.begin_node({node, row.name, node});
+  Call call(*this, scope, op, row,
+            file_->options(op, row.options ? find_options(row.options, row.second) : nullptr));
+  try {
+    row.translate(call);
+    call.refuse_unread();
+    if (call.outputs.size() != outputs)
+      call.corrupt("has " + std::to_string(outputs) + " outputs, expected " +
+                   std::to_string(call.outputs.size()));
+    for (uint32_t i = 0; i < outputs; i++) {
+      const int32_t at = op.outputs()->Get(i);
+      scope.slots[size_t(at)] = call.outputs[i];
+      if (call.outputs[i].id != kAbsent)
+        net.b.name(call.outputs[i].id,
+                   ModelFile::name(file_->tensor(*scope.graph, at), size_t(at)));
+    }
+    return;
+  } catch (const layers::Refused& why) {
+    refused(row.name, why.argument, node, why.why, why.hint);
+  } catch (const aten::Reported&) {
+  } catch (const graph::DimError& error) {
+    fail_conversion(graph::exit_code(error),
+                    std::string(row.name) + " '" + node + "': " + error.what());
+  } catch (graph::ConversionError& error) {
+    if (error.message.find(node) == std::string::npos)
+      error.message = std::string(row.name) + " '" + node + "': " + error.message;
+    throw;
+  }
+  give_up();
+}
+
+std::vector<Slot> Translator::call(int64_t index, const std::vector<Slot>& inputs) {
+  if (depth_ >= kMaxDepth)
+    fail_conversion(2, "subgraphs call each other more than " + std::to_string(kMaxDepth) +
+                           " deep, or themselves");
+  Scope scope;
+  scope.index = uint32_t(index);
+  scope.graph = &subgraph(index);
+  scope.slots.resize(ModelFile::tensor_count(*scope.graph));
+  const size_t wanted = scope.graph->inputs() ? scope.graph->inputs()->size() : 0;
+  if (inputs.size() != wanted)
+    fail_conversion(2, "calls subgraph " + std::to_string(index) + " with " +
+                           std::to_string(inputs.size()) + " inputs, it has " +
+                           std::to_string(wanted));
+  for (uint32_t i = 0; i < wanted; i++) {
+    const int32_t at = scope.graph->inputs()->Get(i);
+    scope.slots[size_t(at)] = inputs[i];
+  }
+  const size_t reported = net.b.unsupported.size();
+  depth_++;
+  translate(scope);
+  depth_--;
+  std::vector<Slot> outputs;
+  for (uint32_t i = 0; scope.graph->outputs() && i < scope.graph->outputs()->size(); i++) {
+    const int32_t at = scope.graph->outputs()->Get(i);
+    (void)read(scope, at);
+    const Slot& made = scope.slots[size_t(at)];
+    if (made.refused) throw aten::Reported{};
+    if (made.id == kAbsent && made.variable.empty())
+      fail_conversion(
+          2, "nothing makes output " + std::to_string(i) + " of subgraph " + std::to_string(index));
+    outputs.push_back(made);
+  }
+  if (net.b.unsupported.size() != reported) throw aten::Reported{};
+  return outputs;
+}
+
+std::string Translator::variable_of(Scope& scope, int64_t tensor) const {
+  const fb::Tensor& t = file_->tensor(*scope.graph, tensor);
+  // Tensors of one name are not one variable.
+  return ModelFile::name(t, size_t(tensor)) + "\n" + std::to_string(scope.index) + "/" +
+         std::to_string(tensor);
+}
+
+Variable& Translator::variable(const std::string& key) {
+  const auto [found, added] = variables_.try_emplace(key);
+  if (added) {
+    std::string name = key.substr(0, key.find('\n'));
+    if (name.empty()) name = "variable";
+    const auto taken = [&](const std::string& wanted) {
+      for (const ValueId id : net.model.graph.inputs)
+        if (net.model.values[size_t(id)].name == wanted) return true;
+      return std::any_of(variables_.begin(), variables_.end(),
+                         [&](const auto& v) { return v.second.name == wanted; });
+    };
+    std::string unique = name;
+    for (int i = 2; taken(unique); i++) unique = name + "_" + std::to_string(i);
+    found->second.name = unique;
+    variable_order_.push_back(key);
+  }
+  return found->second;
+}
+
+ValueId Translator::read_variable(const std::string& key, DType dtype,
+                                  const std::vector<int64_t>& dims) {
+  Variable& v = variable(key);
+  if (v.now != kAbsent) return v.now;
+  std::vector<int64_t> extents = dims;
+  if (v.init != kAbsent) {
+    dtype = net.b.dtype(v.init);
+    const graph::Constant* init = net.model.constant(v.init);
+    if (!init)
+      throw layers::Refused{"", "variable '" + v.name + "' begins with what is computed", ""};
+    extents = init->dims;
+    const std::vector<double> values = graph::read_numbers(*init);
+    v.first = values.empty() ? 0 : values[0];
+    host::charge_work(values.size());
+    if (std::any_of(values.begin(), values.end(), [&](double x) { return x != v.first; }))
+      throw layers::Refused{"", "variable '" + v.name + "' begins with different numbers",
+                            "let it begin with one number everywhere"};
+  }
+  if (std::any_of(extents.begin(), extents.end(), [](int64_t d) { return d < 0; }))
+    throw layers::Refused{"", "variable '" + v.name + "' has no shape", ""};
+  v.is_read = true;
+  v.now = net.input(v.name, dtype, extents, std::vector<std::string>(extents.size()));
+  return v.now;
+}
+
+void Translator::write_variable(const std::string& key, ValueId value) {
+  Variable& v = variable(key);
+  if (initializing_ > 0) {
+    v.init = value;
+    return;
+  }
+  if (branches_ > 0)
+    throw layers::Refused{
+        "",
+        "variable '" + v.name + "' is written inside of a branch or a loop that the run decides",
+        ""};
+  v.now = value;
+}
+
+bool Translator::was_initialized(int64_t subgraph) {
+  return !initialized_.emplace(subgraph, true).second;
+}
+
+void Translator::finish_variables(std::vector<std::pair<std::string, ValueId>>* outputs,
+                                  std::vector<State>* states) {
+  for (const std::string& key : variable_order_) {
+    const Variable& v = variables_.at(key);
+    if (!v.is_read) continue;  // written and never read before: nothing to keep
+    const std::string output = v.name + ".next";
+    outputs->emplace_back(output, v.now);
+    states->push_back({v.name, output, v.first});
+    net.b.note("variable '" + v.name + "' is kept from run to run");
+  }
+}
+
+Program import_tflite(const std::string& path, const importer::ImportOptions& options) {
+  try {
+    try {
+      return Translator(ModelFile::open(path), options).run();
+    } catch (const graph::DimError& error) {
+      fail_conversion(graph::exit_code(error), error.what());
+    }
+  } catch (graph::ConversionError& error) {
+    if (error.message.compare(0, path.size(), path) != 0)
+      error.message = path + ": " + error.message;
+    error.message = aten::clean_line(error.message);
+    for (graph::Unsupported& u : error.unsupported)
+      for (std::string* text : {&u.op, &u.attribute, &u.node, &u.output, &u.why, &u.hint})
+        *text = aten::clean_line(*text);
+    throw;
+  }
+}
+
+}  // namespace ingot::tflite
