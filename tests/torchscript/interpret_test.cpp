@@ -106,6 +106,27 @@ TEST_CASE("branches and loops on what is known are taken") {
             .integer == Dim(3));
 }
 
+TEST_CASE("isinstance() knows its types, or is refused") {
+  const auto is = [](const std::string& what) {
+    return result("return isinstance(" + what + ")").truth;
+  };
+  CHECK(is("[1, 2], (list, tuple)"));
+  CHECK(is("(1, 2), (list, tuple)"));
+  CHECK(!is("1, (list, tuple)"));
+  CHECK(is("[1], List[int]"));
+  CHECK(!is("[1], List[str]"));
+  CHECK(is("[[1.0]], List[List[float]]"));
+  CHECK(is("annotate(List[int], []), List[str]"));  // it does not say what it would hold
+  CHECK(is("{\"a\": 1}, Dict[str, int]"));
+  CHECK(is("[None, 1], List[Optional[int]]"));
+  CHECK(!is("2.5, Tensor"));
+  CHECK(!is("2.5, __torch__.Other"));
+  Program odd("", "return isinstance(1, Future[int])");
+  CHECK_THROWS_AS((void)odd.run(), Stopped);
+  REQUIRE(odd.builder.unsupported.size() == 1);
+  CHECK(odd.builder.unsupported[0].why == "of the type Future[int] is not supported");
+}
+
 TEST_CASE("functions, methods and classes of the archive") {
   Program p("x: int", "_0 = __torch__.f\na, b, = _0(x, c=5)\nq = (self).twice(b)\nreturn q",
             "  def twice(self: __torch__.M, y: int) -> int:\n    return torch.mul(y, 2)\n"

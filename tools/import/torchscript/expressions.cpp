@@ -1,6 +1,7 @@
 // tools/import/torchscript/expressions.cpp - names, attributes, items and calls.
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "tools/files/work_budget.h"
 #include "tools/graph/tensor_math.h"
@@ -251,6 +252,30 @@ Value Interpreter::call(Frame& frame, ExpressionId id) {
   return made;
 }
 
+/// Whether it is of that type; nothing where the type is not known. A list is of its first item's.
+static std::optional<bool> is_instance(const Value& v, const std::string& type) {
+  static const std::map<std::string, Kind> kKinds = {
+      {"Tensor", Kind::kTensor}, {"int", Kind::kInt},      {"float", Kind::kFloat},
+      {"bool", Kind::kBool},     {"str", Kind::kString},   {"List", Kind::kList},
+      {"list", Kind::kList},     {"Tuple", Kind::kTuple},  {"tuple", Kind::kTuple},
+      {"None", Kind::kNone},     {"NoneType", Kind::kNone}};
+  const size_t bracket = type.find('[');
+  const std::string base = type.substr(0, bracket);
+  if (const Object* object = as<Object>(v)) return object->type == type;
+  if (base.compare(0, 10, "__torch__.") == 0) return false;
+  if (base == "Dict" || base == "dict") return as<Dictionary>(v) != nullptr;
+  const std::string inner =
+      bracket == std::string::npos ? "" : type.substr(bracket + 1, type.size() - bracket - 2);
+  if (base == "Optional") return v.is(Kind::kNone) ? true : is_instance(v, inner);
+  if (base == "number") return v.is(Kind::kInt) || v.is(Kind::kFloat);
+  const auto found = kKinds.find(base);
+  if (found == kKinds.end()) return std::nullopt;
+  if (base != "List" || !v.is(Kind::kList) || inner.empty() || v.items->empty() ||
+      v.items->front().is(Kind::kUnknown))
+    return v.is(found->second);
+  return is_instance(v.items->front(), inner);
+}
+
 /// Functions of the language itself; types among their arguments are not evaluated.
 Value Interpreter::call_builtin(Frame& frame, const std::string& name, const Expression& e,
                                 bool* done) {
@@ -298,14 +323,9 @@ Value Interpreter::call_builtin(Frame& frame, const std::string& name, const Exp
     const Value v = evaluate(frame, argument(0));
     const std::string type = type_text(file, argument(1));
     const auto is = [&](const std::string& t) {
-      const std::string base = t.substr(0, t.find('['));
-      if (const Object* object = as<Object>(v)) return object->type == t;
-      return (base == "Tensor" && v.is(Kind::kTensor)) || (base == "int" && v.is(Kind::kInt)) ||
-             (base == "float" && v.is(Kind::kFloat)) || (base == "bool" && v.is(Kind::kBool)) ||
-             (base == "str" && v.is(Kind::kString)) || (base == "List" && v.is(Kind::kList)) ||
-             (base == "Tuple" && v.is(Kind::kTuple)) || (base == "None" && v.is(Kind::kNone)) ||
-             (base == "NoneType" && v.is(Kind::kNone)) ||
-             (base == "Dict" && as<Dictionary>(v) != nullptr);
+      const std::optional<bool> known = is_instance(v, t);
+      if (!known) refuse(name, place, "of the type " + t + " is not supported");
+      return *known;
     };
     if (v.is(Kind::kUnknown)) return v;
     if (type.find(", ") == std::string::npos || type.find('[') != std::string::npos)
