@@ -58,7 +58,7 @@ class Sample {
   std::string program(size_t which, size_t change) {
     Program p;
     aten::Call call;
-    call.name = "aten::" + schema_.name;
+    call.name = (schema_.name.find("::") == std::string::npos ? "aten::" : "") + schema_.name;
     call.overload = schema_.overload.empty() ? "default" : schema_.overload;
     call.node = "node";
     for (size_t i = 0; i < schema_.parameters.size(); i++) {

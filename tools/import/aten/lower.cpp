@@ -69,15 +69,24 @@ struct Choice {
   bool in_place = false;
 };
 
+/// Operators of PyTorch stand in the table without their namespace, others with it.
+std::string table_name(const std::string& name) {
+  constexpr const char* kPrefix = "aten::";
+  return name.rfind(kPrefix, 0) == 0 ? name.substr(6) : name;
+}
+
 /// The named overload where the table has it, else the first whose arguments fit: as PyTorch itself
 /// resolves a call.
 Choice choose(const Call& call) {
-  constexpr const char* kPrefix = "aten::";
-  if (call.name.rfind(kPrefix, 0) != 0)
-    throw Refused{"", "only operators of the namespace aten are supported", ""};
-  const std::string name = call.name.substr(6);
+  const std::string name = table_name(call.name);
   Choice choice;
   const std::vector<Schema>* schemas = operator_table().find(name);
+  if (!schemas && name == call.name) {
+    std::string others;
+    for (const auto& row : operator_table().all())
+      if (row.first.find("::") != std::string::npos) others += " and " + row.first;
+    throw Refused{"", "only operators of the namespace aten" + others + " are supported", ""};
+  }
   if (!schemas && name.size() > 1 && name.back() == '_') {
     schemas = operator_table().find(name.substr(0, name.size() - 1));
     choice.in_place = true;
@@ -201,11 +210,16 @@ void name_results(Builder& b, const Call& call, const Results& results) {
 
 }  // namespace
 
-bool is_operator(const std::string& name) {
-  if (name.rfind("aten::", 0) != 0) return false;
-  const std::string bare = name.substr(6);
-  return operator_table().find(bare) || (bare.size() > 1 && bare.back() == '_' &&
-                                         operator_table().find(bare.substr(0, bare.size() - 1)));
+void name_operator(const std::string& target, Call* call) {
+  const std::string kOps = "torch.ops.";
+  const size_t space = target.find('.', kOps.size()), dot = target.rfind('.');
+  call->name = target;
+  if (target.rfind(kOps, 0) != 0 || space >= dot) return;
+  const std::string name = target.substr(kOps.size(), space - kOps.size()) +
+                           "::" + target.substr(space + 1, dot - space - 1);
+  if (name.rfind("aten::", 0) != 0 && !operator_table().find(name)) return;
+  call->name = name;
+  call->overload = target.substr(dot + 1);
 }
 
 Results lower_call(Builder& b, const Call& call) {

@@ -30,7 +30,8 @@ struct Call {
 /// results and no report. @throws graph::ConversionError 2 where the source contradicts itself.
 std::vector<Value> lower_call(Builder& builder, const Call& call);
 
-/// Whether the table has an operator of that name, in place or not, with any overload.
-bool is_operator(const std::string& name);
+/// Name and overload of "torch.ops.aten.conv2d.padding"; of an operator that the table has not
+/// and that is not of aten, the whole target: it is refused by that name.
+void name_operator(const std::string& target, Call* call);
 
 }  // namespace ingot::aten

@@ -58,7 +58,7 @@ const Value& Operands::value(const char* name) const {
       read_[i] = true;
       return values_[i];
     }
-  throw std::logic_error("aten::" + schema_.name + " has no argument " + name);
+  throw std::logic_error(qualified() + " has no argument " + name);
 }
 bool Operands::given(const char* name) const {
   for (size_t i = 0; i < schema_.parameters.size(); i++) {
@@ -130,7 +130,7 @@ bool Operands::flag(const char* name) const {
 }
 std::string Operands::text(const char* name) const { return value(name).text; }
 int64_t Operands::axis(const char* name, int64_t rank) const {
-  return wrapped_axis(integer(name), rank, "aten::" + op());
+  return wrapped_axis(integer(name), rank, qualified());
 }
 std::vector<int64_t> Operands::axes(const char* name, int64_t rank) const {
   std::vector<int64_t> out = integers(name);
@@ -139,7 +139,7 @@ std::vector<int64_t> Operands::axes(const char* name, int64_t rank) const {
     std::iota(out.begin(), out.end(), 0);
     return out;
   }
-  for (int64_t& axis : out) axis = wrapped_axis(axis, rank, "aten::" + op());
+  for (int64_t& axis : out) axis = wrapped_axis(axis, rank, qualified());
   std::vector<int64_t> sorted = out;
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
@@ -168,7 +168,7 @@ void Operands::refuse(const std::string& argument, const std::string& why,
   throw Refused{argument, why, hint};
 }
 void Operands::corrupt(const std::string& what) const {
-  graph::fail_conversion(2, "aten::" + op() + ": " + what);
+  graph::fail_conversion(2, qualified() + ": " + what);
 }
 
 }  // namespace ingot::aten

@@ -19,6 +19,9 @@ class Operands {
 
   const std::string& op() const { return schema_.name; }  // without "_"
   const std::string& overload() const { return schema_.overload; }
+  std::string qualified() const {
+    return schema_.name.find("::") == std::string::npos ? "aten::" + op() : op();
+  }
   bool has(const char* name) const;    // the operator has such an argument
   bool given(const char* name) const;  // it is there and not None
   const Value& value(const char* name) const;

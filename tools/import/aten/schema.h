@@ -46,8 +46,8 @@ struct Schema {
 
 class Table {
  public:
-  /// "conv2d" or "conv2d.padding"; arguments as "Tensor input, Tensor? bias=None, int[] stride=1,
-  /// *, int? dtype=None".
+  /// "conv2d" or "conv2d.padding" of PyTorch, "torchvision::roi_align" of others; arguments as
+  /// "Tensor input, Tensor? bias=None, int[] stride=1, *, int? dtype=None".
   void add(const std::string& name, const std::string& arguments, Lower lower);
   /// Same arguments for several operators, separated by blanks.
   void add_all(const std::string& names, const std::string& arguments, Lower lower);

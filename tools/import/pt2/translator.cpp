@@ -225,20 +225,13 @@ void Translator::run_nodes(const Json& graph, Names* names, int depth) {
 void Translator::run_node(const Json& node, Names* names, int depth) {
   const std::string target = text(node, "target");
   const Json& outputs = array(node, "outputs");
-  const std::string kAten = "torch.ops.aten.";
   if (target.rfind("_operator.", 0) == 0 || target.rfind("torch.sym_", 0) == 0 ||
       target.rfind("math.", 0) == 0)
     return run_symbolic(target.substr(target.find('.') + 1), node, names);
   if (target.rfind("torch.ops.higher_order.wrap_with_", 0) == 0)
     return run_inner_graph(node, names, depth);
   aten::Call call;
-  const size_t dot = target.rfind('.');
-  if (target.rfind(kAten, 0) == 0 && dot >= kAten.size()) {
-    call.name = "aten::" + target.substr(kAten.size(), dot - kAten.size());
-    call.overload = target.substr(dot + 1);
-  } else {
-    call.name = target;  // refused by that name
-  }
+  aten::name_operator(target, &call);
   if (call.name == "aten::_assert_scalar" || call.name == "aten::_assert_async")
     return keep(outputs, {}, names);
   const Json& node_name = field(node, "name");
