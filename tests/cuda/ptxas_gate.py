@@ -4,6 +4,7 @@ what its name says.
 
   ptxas_gate.py --tree TREE [--update [--why TEXT]] [--show]
   ptxas_gate.py --rows
+  ptxas_gate.py --only FAMILY
 
 TREE/kernels/cuda has device_images.bin.tsv, cubin/UNIT.smNN.cudaV.cubin and beside each what ptxas
 said (.ptxas). For every module of the table: the ELF header names the architecture and the ABI of
@@ -13,7 +14,9 @@ threads fit a multiprocessor; registers (in the steps of 8 in which they are giv
 shared memory and stack at most those of tests/cuda/budget.tsv. --update writes today's figures
 there; a rise needs --why, which is written with it. --show prints the table of registers. Compilers
 without a column (13.2) are held to the hard limits alone. --rows needs no device code: budget.tsv
-has a row for each kernel of the list, with the same threads, and no other.
+has a row for each kernel of the list, with the same threads, and no other. --only writes the rows
+of the kernels of kernels/cuda/FAMILY that have none: it compiles that family alone, for the columns
+whose compiler is here (./dev cuda-toolkit VERSION).
 """
 
 import argparse
@@ -159,6 +162,57 @@ def check_rows(threads):
     return 1 if faults else 0
 
 
+def compiler_of(version):
+    """The path of that nvcc, or None."""
+    for path in (ROOT / f"build/cuda/{version}/bin/nvcc", "nvcc", "/usr/local/cuda/bin/nvcc"):
+        try:
+            said = subprocess.run([path, "--version"], capture_output=True, text=True).stdout
+        except OSError:
+            continue
+        if f"release {version}," in said:
+            return str(path)
+    return None
+
+
+def measure_family(family, threads, budget, whys):
+    """Writes the rows of its kernels that have none."""
+    header = ROOT / f"kernels/cuda/{family}/{family}.cuh"
+    if not header.exists():
+        sys.exit(f"there is no {header.relative_to(ROOT)}")
+    columns = sorted({c for row in budget.values() for c in row})
+    new = {}
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "family.cu"
+        source.write_text(f'#include "{header}"\n')
+        for column in columns:
+            sm, version = column.split("@")
+            nvcc = compiler_of(version)
+            if not nvcc:
+                print(f"[skip] {column}: no CUDA {version}: ./dev cuda-toolkit {version}")
+                continue
+            options = (
+                "-std=c++17 -O3 -fmad=false --expt-relaxed-constexpr -diag-suppress 186 -cubin"
+            )
+            done = subprocess.run(
+                [nvcc, *options.split(), "-allow-unsupported-compiler", f"-arch=sm_{sm}"]
+                + ["-Xptxas", "-v", f"-I{ROOT}", "-o", f"{folder}/out.cubin", str(source)],
+                capture_output=True,
+                text=True,
+            )
+            if done.returncode:
+                sys.exit(done.stderr.strip())
+            for name, (registers, shared, stack, spilled) in reports(done.stderr).items():
+                if name not in threads or name in budget:
+                    continue
+                new.setdefault(name, {})[column] = cell(registers, shared, stack)
+                if spilled:
+                    print(f"ERROR {name} {column}: spills {spilled} bytes")
+    write_budget({**budget, **new}, whys, threads)
+    for name in sorted(new):
+        print(name, *(f"{c} {new[name][c][0]}" for c in columns if c in new[name]))
+    print(f"{len(new)} rows written")
+
+
 def cell(registers, shared, stack):
     values = [(registers + 7) // 8 * 8, shared, stack]
     while len(values) > 1 and values[-1] == 0:
@@ -173,6 +227,7 @@ def main():
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--tree", type=pathlib.Path)
     what.add_argument("--rows", action="store_true")
+    what.add_argument("--only", metavar="FAMILY")
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--why", default="")
     parser.add_argument("--show", action="store_true")
@@ -181,6 +236,9 @@ def main():
     threads = {name: n for kernels in units.values() for name, n in kernels.items()}
     if args.rows:
         sys.exit(check_rows(threads))
+    if args.only:
+        measure_family(args.only, threads, budget, whys)
+        return
     folder = args.tree / "kernels/cuda"
     table = [
         line.split("\t") for line in (folder / "device_images.bin.tsv").read_text().splitlines()[1:]
