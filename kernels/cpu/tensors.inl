@@ -14,6 +14,7 @@
 #include "kernels/cpu/reduce/reduce_wide.inl"
 #include "kernels/cpu/resize/grid_sample.inl"
 #include "kernels/cpu/resize/resize.inl"
+#include "kernels/cpu/resize/roi_align.inl"
 #include "kernels/cpu/slice/slice.inl"
 #include "kernels/cpu/softmax/softmax.inl"
 #include "kernels/cpu/sort/sort.inl"
@@ -40,6 +41,7 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kPad, "pad", &kPadContract, nullptr, tensors::pad<V>},
     {OpCode::kResize, "resize", &kResizeContract, nullptr, tensors::resize<V>},
     {OpCode::kGridSample, "grid_sample", &kGridSampleContract, nullptr, tensors::grid_sample<V>},
+    {OpCode::kRoiAlign, "roi_align", &kRoiAlignContract, nullptr, tensors::roi_align<V>},
     {OpCode::kImageInput, "image_input", &kImageInputContract, nullptr, tensors::image_input<V>},
     {OpCode::kCopy, "copy", &kCopyContract, nullptr, tensors::copy<V>},
     {OpCode::kTile, "tile", &kTileContract, nullptr, tensors::tile<V>},

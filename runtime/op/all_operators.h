@@ -20,6 +20,7 @@
 #include "runtime/op/recurrent.h"
 #include "runtime/op/reduce.h"
 #include "runtime/op/resize.h"
+#include "runtime/op/roi_align.h"
 #include "runtime/op/slice.h"
 #include "runtime/op/softmax.h"
 #include "runtime/op/sort.h"

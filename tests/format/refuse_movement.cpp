@@ -230,6 +230,26 @@ void add_windows(RefuseTable* t) {
   t->dims("extent_beyond_24_bits", 0, {2, 1 << 24, 7, 3});
   t->spec("linear_of_integers",
           [](ProgramSpec& p) { p.values[0].dtype = p.values[2].dtype = DType::kU8; });
+
+  t->base("roi_align", [] {
+    return one_instruction(
+        RoiAlignAttributes(),
+        {input("x", {2, 5, 7, 3}), input("boxes", {4, 4}), input("images", {4}, DType::kI64)},
+        {output("y", {4, 2, 2, 3})});
+  });
+  using I = RoiAlignAttributes;
+  t->attributes<I>("mode_unknown", [](I& a) { a.mode = RoiMode(2); });
+  t->attributes<I>("samples_many", [](I& a) { a.samples = 0xffffffffu; });
+  t->attributes<I>("scale_nan", [](I& a) { a.scale = std::nanf(""); });
+  t->dtype("boxes_f64", 1, DType::kF64);
+  t->dtype("images_i32", 2, DType::kI32);
+  t->dims("boxes_of_five_numbers", 1, {4, 5});
+  t->dims("images_rank", 2, {4, 1});
+  t->dims("images_fewer_than_boxes", 2, {3});
+  t->dims("output_boxes", 3, {3, 2, 2, 3});
+  t->dims("output_channels", 3, {4, 2, 2, 4});
+  t->dims("from_nothing", 0, {2, 5, 0, 3});
+  t->dims("extent_beyond_24_bits", 0, {2, 1 << 24, 7, 3});
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from references import align_one
+
 FORMS = []
 
 
@@ -268,6 +270,48 @@ def read_at(x, grid, aligned, padding):
     return y.astype(np.float32)
 
 
+def boxes(rng):
+    x = rng.standard_normal((2, 5, 7, 9)).astype(np.float32)
+    corners = rng.uniform(-6, 20, (2, 5, 2))
+    rois = np.concatenate([corners.min(0), corners.max(0)], 1).astype(np.float32)
+    places = np.array([1, 0, 1, 1, 0])
+    for aligned in (0, 1):
+        for mode in ("avg", "max"):
+            for samples in (0, 1, 3):
+                y = [
+                    align_one(x[i], r * 0.5, (2, 3), samples, aligned, mode == "max")
+                    for i, r in zip(places, rois.astype(float))
+                ]
+                form(
+                    f"sample boxes of any image, {mode}, {samples} samples, half pixel {aligned}",
+                    [
+                        node(
+                            "RoiAlign",
+                            "x,r,i",
+                            "y",
+                            mode=mode,
+                            sampling_ratio=samples,
+                            spatial_scale=0.5,
+                            output_height=2,
+                            output_width=3,
+                            coordinate_transformation_mode="half_pixel"
+                            if aligned
+                            else "output_half_pixel",
+                        )
+                    ],
+                    {"x": x, "r": rois, "i": places},
+                    {"y": np.stack(y).astype(np.float32)},
+                    dims={"x": ["N", 5, "H", "W"], "r": ["R", 4], "i": ["R"]},
+                )
+    form(
+        "sample a box of an image that is not there",
+        [node("RoiAlign", "x,r,i", "y")],
+        {"x": x, "r": rois, "i": places + 1},
+        {"y": np.zeros((5, 5, 1, 1), np.float32)},
+        refused="index",
+    )
+
+
 def images(rng):
     x = rng.standard_normal((2, 5, 7, 9)).astype(np.float32)
     grid = rng.uniform(-1.4, 1.4, (2, 4, 6, 2)).astype(np.float32)
@@ -425,7 +469,7 @@ def main():
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
     rng = np.random.default_rng(5)
-    for family in (transforms, movement, images, positions):
+    for family in (transforms, movement, images, positions, boxes):
         family(rng)
     passed = failed = 0
     with tempfile.TemporaryDirectory() as work:

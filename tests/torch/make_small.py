@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from pool_programs import Averages, Positions, Products
+from pool_programs import Averages, Boxes, Positions, Products, box_inputs
 from value_programs import COMPOSED, Composed, Large, NotNumbers, ROWS, VALUES
 from view_programs import TurnsInPlace, Views, WritesInput
 
@@ -366,6 +366,7 @@ def main():
     write("types", Types(), (torch.arange(8), torch.rand(3, 4)))
     torch.manual_seed(7)
     write("antialias", Antialias(), (torch.randn(1, 2, 13, 16),))
+    write("boxes", Boxes(), box_inputs())
     write("empty_rows", EmptyRows(), rows_without_keys())
     write("refuse_unknown", Unknown(), (torch.rand(4, 4),))
     write("refuse_buffer", Counter(), (torch.rand(2, 3),))

@@ -4,6 +4,7 @@ used."""
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torchvision.ops import roi_align
 
 
 class Averages(nn.Module):
@@ -28,6 +29,26 @@ class Positions(nn.Module):
         f, where_f = F.max_pool2d(x, [2, 2], return_indices=True)
         back = F.max_unpool2d(f * 2, where_f, [2, 2], output_size=[7, 8])
         return a, where_a, b, where_b, c, where_c, d, where_d, e, where_e, back
+
+
+class Boxes(nn.Module):
+    """Pools of boxes of an image, as detectors have them: [K, 5], and a list for each image."""
+
+    def forward(self, x: torch.Tensor, rois: torch.Tensor, boxes: torch.Tensor):
+        return (
+            torch.ops.torchvision.roi_align(x, rois, 1.0, 2, 3, 2, False),
+            torch.ops.torchvision.roi_align(x, rois, 0.5, 3, 2, -1, True),
+            torch.ops.torchvision.roi_align(x, rois, 0.9, 1, 1, 0, False),
+            roi_align(x, [boxes, boxes[1:]], [2, 2], 0.7, 3, True),
+        )
+
+
+def box_inputs():
+    rng = torch.Generator().manual_seed(11)
+    corners = torch.rand(2, 6, 2, generator=rng) * 14 - 2
+    boxes = torch.cat([corners.amin(0), corners.amax(0)], 1)
+    images = torch.tensor([1.0, 0, 1, 1, 0, 0]).view(6, 1)
+    return torch.randn(2, 5, 9, 11, generator=rng), torch.cat([images, boxes], 1), boxes
 
 
 class Products(nn.Module):

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import nn
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "torch"))
-from pool_programs import Averages, Positions, Products  # noqa: E402
+from pool_programs import Averages, Boxes, Positions, Products, box_inputs  # noqa: E402
 from value_programs import COMPOSED, Composed, Large, NotNumbers, ROWS, VALUES  # noqa: E402
 from view_programs import Rows, TurnsInPlace, Views, Whole, WritesInput  # noqa: E402
 
@@ -325,6 +325,7 @@ def main():
         ("averages", Averages, (torch.randn(1, 2, 7, 8), torch.randn(1, 2, 7, 6, 8))),
         ("positions", Positions, (torch.randn(2, 2, 7, 8).round(decimals=1),)),
         ("products", Products, (torch.rand(4, 3) + 0.5,)),
+        ("boxes", Boxes, box_inputs()),
     ):
         save(name, torch.jit.script(kind()), golden(kind(), *inputs))
     save(

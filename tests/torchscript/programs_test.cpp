@@ -127,6 +127,10 @@ TEST_CASE("pools by a divisor and with positions, products along a dimension") {
   CHECK(run(committed("products", {"x=4x3"})) == "");
 }
 
+TEST_CASE("boxes of images, an operator of another namespace") {
+  CHECK(run(committed("boxes", {"x=2x5x9x11", "rois=6x5", "boxes=6x4"})) == "");
+}
+
 TEST_CASE("what is chosen is said") {
   CHECK(notes_of(committed("trained", {"x=1x2x5x6"})).find("training mode") != std::string::npos);
   CHECK(notes_of(committed("traced", {})).find("traced with") != std::string::npos);

@@ -1,9 +1,11 @@
-// kernels/cuda/resize/resize.cuh - Resize and GridSample. Contracts, coordinates and order:
-// runtime/op/resize.h, grid_sample.h. Resize: one launch makes the tables of source positions (and
-// weights), another reads them: an element a thread, or a unit of neighbouring ones that are only
-// copied. GridSample: four channels of a place a thread where they are aligned, else one.
+// kernels/cuda/resize/resize.cuh - Resize, GridSample and RoiAlign. Contracts, coordinates and
+// order: runtime/op/resize.h, grid_sample.h, roi_align.h. Resize: one launch makes the tables of
+// source positions (and weights), another reads them: an element a thread, or a unit of
+// neighbouring ones that are only copied. GridSample, RoiAlign: four channels of a place or bin a
+// thread where they are aligned, else one.
 #pragma once
 #include "kernels/cpu/resize/grid_taps.inl"
+#include "kernels/cpu/resize/roi_taps.inl"
 #include "kernels/cpu/resize/taps.inl"
 #include "kernels/cuda/device/bytes.cuh"
 #include "kernels/cuda/device/lane.h"
@@ -195,5 +197,78 @@ GPU_FN void grid_sample_mixed(const GridSampleParams& p) {
 }
 INGOT_GPU_KERNEL_BLOCKS(grid_sample_1, GridSampleParams, 128, 6) { grid_sample_mixed<1>(p); }
 INGOT_GPU_KERNEL_BLOCKS(grid_sample_4, GridSampleParams, 128, 6) { grid_sample_mixed<4>(p); }
+
+using cpu::tensors::RoiBin;
+using cpu::tensors::RoiRange;
+using cpu::tensors::RoiTap;
+
+/// Calls use(line tap, column tap) for each place of a bin that lies inside; gives their number.
+template <class Use>
+GPU_FN int64_t for_each_place(const RoiAlignParams& p, const RoiBin& down, const RoiBin& across,
+                              Use use) {
+  const RoiRange lines = cpu::tensors::roi_range(down, p.extents[1]),
+                 columns = cpu::tensors::roi_range(across, p.extents[2]);
+  int64_t inside = 0;
+  GPU_ROLLED for (int32_t i = lines.begin; i < lines.end; i++) {
+    const RoiTap line = cpu::tensors::roi_tap(down, i, p.extents[1]);
+    if (!line.inside) continue;
+    GPU_ROLLED for (int32_t j = columns.begin; j < columns.end; j++) {
+      const RoiTap column = cpu::tensors::roi_tap(across, j, p.extents[2]);
+      if (!column.inside) continue;
+      use(line, column), inside++;
+    }
+  }
+  return inside;
+}
+template <int width>
+GPU_FN void roi_align(const RoiAlignParams& p) {
+  using Unit = GridChannels<width>;
+  const bool largest = p.t.mode == RoiMode::kMax;
+  GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+    uint64_t rest = uint64_t(i);
+    const int64_t unit = int64_t(take_remainder(&rest, p.channels));
+    const int64_t to = int64_t(rest) * p.y_pixel + unit;
+    const int64_t bin_x = int64_t(take_remainder(&rest, p.columns)),
+                  bin_y = int64_t(take_remainder(&rest, p.lines)), image = p.images[rest];
+    if (image < 0 || image >= p.extents[0]) {
+      *p.fault = p.fault_value;
+      continue;
+    }
+    const float* const box = p.boxes + int64_t(rest) * p.box_row;
+    const RoiBin down = cpu::tensors::roi_bin(p.t, box[1], box[3], p.lines.divisor, bin_y),
+                 across = cpu::tensors::roi_bin(p.t, box[0], box[2], p.columns.divisor, bin_x);
+    const Unit* const x =
+        reinterpret_cast<const Unit*>(p.x) + image * p.extents[1] * p.extents[2] * p.x_pixel + unit;
+    Unit y;
+    INGOT_UNROLL for (int c = 0; c < width; c++) y.v[c] = largest ? -__builtin_inff() : 0;
+    const auto take = [&](int64_t line, int64_t column, float weight) {
+      const Unit from = x[(line * p.extents[2] + column) * p.x_pixel];
+      INGOT_UNROLL for (int c = 0; c < width; c++) {
+        const float product = from.v[c] * weight;
+        if (!largest)
+          y.v[c] = V::fma(from.v[c], weight, y.v[c]);
+        else if (product > y.v[c] || product != product)
+          y.v[c] = product;
+      }
+    };
+    const int64_t inside =
+        for_each_place(p, down, across, [&](const RoiTap& line, const RoiTap& column) {
+          take(line.low, column.low, (1 - line.weight) * (1 - column.weight));
+          take(line.low, column.high, (1 - line.weight) * column.weight);
+          take(line.high, column.low, line.weight * (1 - column.weight));
+          take(line.high, column.high, line.weight * column.weight);
+        });
+    const int64_t places = int64_t(down.places) * across.places;
+    INGOT_UNROLL for (int c = 0; c < width; c++) {
+      if (!largest)
+        y.v[c] = inside > 0 ? y.v[c] / float(places) : 0;
+      else if (inside < places || places == 0)  // others count as zero
+        y.v[c] = y.v[c] <= 0 ? 0 : y.v[c];
+    }
+    reinterpret_cast<Unit*>(p.y)[to] = y;
+  }
+}
+INGOT_GPU_KERNEL(roi_align_1, RoiAlignParams, 128) { roi_align<1>(p); }
+INGOT_GPU_KERNEL(roi_align_4, RoiAlignParams, 128) { roi_align<4>(p); }
 
 }  // namespace ingot::cuda

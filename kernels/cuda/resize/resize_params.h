@@ -1,8 +1,10 @@
-// kernels/cuda/resize/resize_params.h - Resize. Strides in units of the kernel.
+// kernels/cuda/resize/resize_params.h - Resize, GridSample and RoiAlign. Strides in units of the
+// kernel.
 #pragma once
 #include "kernels/cuda/device/fast_divide.h"
 #include "runtime/op/grid_sample.h"
 #include "runtime/op/resize.h"
+#include "runtime/op/roi_align.h"
 
 namespace ingot::cuda {
 
@@ -43,6 +45,20 @@ struct GridSampleParams {
   GridSampleAttributes t;
   int spatial;
   int unit;  // nearest: bytes
+};
+
+struct RoiAlignParams {
+  const char* x;
+  const float* boxes;
+  const int64_t* images;
+  char* y;
+  uint32_t* fault;  // where a bad image is reported
+  uint32_t fault_value;
+  int64_t count;                         // of y: units
+  FastDivisor channels, columns, lines;  // units of a bin; bins of a box
+  int64_t x_pixel, box_row, y_pixel;     // from one to the next, units and floats
+  int64_t extents[3];                    // of x: images, lines, columns
+  RoiAlignAttributes t;
 };
 
 }  // namespace ingot::cuda

@@ -1,4 +1,4 @@
-// kernels/cuda/resize/resize_plan.cpp - Resize and GridSample.
+// kernels/cuda/resize/resize_plan.cpp - Resize, GridSample and RoiAlign.
 #include "kernels/cpu/resize/taps.inl"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/movement/strides.h"
@@ -118,9 +118,38 @@ Status plan_grid_sample(const GpuWork& work) {
   return launch(work, kernel, blocks_for(p.count, 128, work.traits), p);
 }
 
+Status plan_roi_align(const GpuWork& work) {
+  const OpArguments& a = *work.arguments;
+  const TensorView &x = a.inputs[0], &boxes = a.inputs[1], &y = a.outputs[0];
+  if (y.elements() == 0) return {};
+  RoiAlignParams p = {};
+  p.x = x.as<const char>();
+  p.boxes = boxes.as<const float>();
+  p.images = a.inputs[2].as<const int64_t>();
+  p.y = y.as<char>();
+  p.fault = work.fault;
+  p.fault_value = work.fault_value;
+  p.t = a.as<RoiAlignAttributes>();
+  for (int i = 0; i < 3; i++) p.extents[i] = x.dims[i];
+  const int64_t channels = y.row_length();
+  const uint64_t bits = reinterpret_cast<uintptr_t>(p.x) | reinterpret_cast<uintptr_t>(p.y) |
+                        uint64_t((channels | x.row_stride | y.row_stride) * 4);
+  const int64_t ratio = widest_unit(bits) == 16 ? 4 : 1;
+  p.x_pixel = x.row_stride / ratio;
+  p.y_pixel = y.row_stride / ratio;
+  p.box_row = boxes.row_stride;
+  p.channels = fast_divisor(channels / ratio);
+  p.columns = fast_divisor(y.dims[2]);
+  p.lines = fast_divisor(y.dims[1]);
+  p.count = y.elements() / ratio;
+  return launch(work, ratio == 4 ? KernelId::roi_align_4 : KernelId::roi_align_1,
+                blocks_for(p.count, 128, work.traits), p);
+}
+
 constexpr GpuKernelEntry kResizeTable[] = {
     {OpCode::kResize, "resize", nullptr, resize_scratch, plan_resize},
-    {OpCode::kGridSample, "grid_sample", nullptr, nullptr, plan_grid_sample}};
+    {OpCode::kGridSample, "grid_sample", nullptr, nullptr, plan_grid_sample},
+    {OpCode::kRoiAlign, "roi_align", nullptr, nullptr, plan_roi_align}};
 
 }  // namespace
 

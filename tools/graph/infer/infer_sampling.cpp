@@ -1,5 +1,6 @@
-// tools/graph/infer/infer_sampling.cpp - images read at computed places: GridSample and AffineGrid,
-// and CenterCropPad.
+// tools/graph/infer/infer_sampling.cpp - images read at computed places: GridSample, AffineGrid and
+// RoiAlign, and CenterCropPad.
+#include "runtime/op/roi_align.h"
 #include "tools/graph/infer/inference.h"
 #include "tools/graph/tensor_math.h"
 
@@ -26,6 +27,30 @@ void grid_sample(NodeContext& context) {
   out.pop_back();
   out.insert(out.begin() + 1, in[1]);
   context.set(0, context.dtype(0), std::move(out));
+}
+
+void roi_align(NodeContext& context) {
+  const Dims in = context.dims(0), boxes = context.dims(1), images = context.dims(2);
+  if (in.size() != 4 || boxes.size() != 2 || images.size() != 1 || boxes[1] != Dim(4))
+    context.corrupt("its input has shape " + text(in) + ", its boxes " + text(boxes) +
+                    ", their images " + text(images) + ", expected [N, C, H, W], [R, 4], [R]");
+  if (boxes[0].is_static() && images[0].is_static() && boxes[0] != images[0])
+    context.corrupt("it has boxes " + text(boxes) + " and images " + text(images));
+  if (context.dtype(0) != DType::kF32 || context.dtype(1) != DType::kF32)
+    context.refuse("", "its input and its boxes must be f32", "convert the model to float32");
+  if (context.dtype(2) != DType::kI64) context.corrupt("the images of its boxes are not int64");
+  const int64_t samples = context.node.integer("sampling_ratio", 0);
+  if (samples > kMaxRoiSamples)
+    context.refuse("sampling_ratio",
+                   std::to_string(samples) + " is more than " + std::to_string(kMaxRoiSamples));
+  if (!context.node.has("output_height") && context.settled()) return;  // in normal form
+  const int64_t height = context.node.integer("output_height", 1),
+                width = context.node.integer("output_width", 1);
+  if (height < 1 || width < 1)
+    context.corrupt("its output has " + std::to_string(height) + " x " + std::to_string(width) +
+                    " bins, expected at least one");
+  context.set(0, context.dtype(0), {boxes[0], in[1], height, width});
+  context.erase({"output_height", "output_width"});
 }
 
 void affine_grid(NodeContext& context) {
@@ -93,6 +118,7 @@ void center_crop_pad(NodeContext& context) {
 
 void add_sampling_rules(InferTable& table) {
   table["GridSample"] = grid_sample;
+  table["RoiAlign"] = roi_align;
   table["AffineGrid"] = affine_grid;
   table["CenterCropPad"] = center_crop_pad;
 }

@@ -133,6 +133,24 @@ Results grid_sample(Operands& o) {
                             {"padding_mode", std::string(kPaddings[padding])},
                             {"align_corners", int64_t(o.flag("align_corners"))}}));
 }
+/// rois: [K, 5], the number of the image before each box.
+Results roi_align(Operands& o) {
+  Builder& b = o.b;
+  const ValueId x = o.read("input"), rois = o.read("rois");
+  const Dims dims = b.dims(rois);
+  if (dims.size() != 2 || dims[1] != Dim(5))
+    o.corrupt("has rois of " + graph::text(dims) + ", expected [K, 5]");
+  const int64_t samples = o.integer("sampling_ratio");
+  const ValueId images =
+      b.cast(b.reshape(b.slice(rois, 1, Dim(0), Dim(1)), {dims[0]}), DType::kI64);
+  return o.result(b.emit("RoiAlign", {x, b.slice(rois, 1, Dim(1), Dim(5)), images},
+                         {{"mode", std::string("avg")},
+                          {"aligned", int64_t(o.flag("aligned"))},
+                          {"sampling_ratio", samples < 0 ? int64_t(0) : samples},
+                          {"spatial_scale", o.number("spatial_scale")},
+                          {"output_height", o.integer("pooled_height")},
+                          {"output_width", o.integer("pooled_width")}}));
+}
 Results affine_grid(Operands& o) {
   const std::vector<int64_t> size = o.integers("size");
   return o.result(o.b.emit("AffineGrid", {o.read("theta"), o.b.integers(size)},
@@ -152,6 +170,10 @@ void add_sampling(Table& table) {
       "grid_sampler grid_sampler_2d grid_sampler_3d",
       "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners",
       grid_sample);
+  table.add("torchvision::roi_align",
+            "Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, "
+            "int sampling_ratio, bool aligned",
+            roi_align);
   table.add("affine_grid_generator", "Tensor theta, int[] size, bool align_corners", affine_grid);
 }
 

@@ -101,6 +101,26 @@ void grid_sample(Call& call) {
   made.attributes["padding_mode"] = padding;
   made.attributes["align_corners"] = call.integer("align_corners", 0);
 }
+void roi_align(Call& call) {
+  call.expect_inputs(3, 3);
+  const std::string mode = call.text("mode", "avg");
+  if (mode != "avg" && mode != "max") return call.refuse("mode", "'" + mode + "' is not known");
+  // before opset 16 there was no other
+  const std::string corner = call.opset() >= 16
+                                 ? call.text("coordinate_transformation_mode", "half_pixel")
+                                 : "output_half_pixel";
+  if (corner != "half_pixel" && corner != "output_half_pixel")
+    return call.refuse("coordinate_transformation_mode", "'" + corner + "' is not known");
+  const int64_t samples = call.integer("sampling_ratio", 0);
+  if (samples < 0) return call.refuse("sampling_ratio", std::to_string(samples) + " is negative");
+  graph::Node& made = call.emit("RoiAlign");
+  made.attributes["mode"] = mode;
+  made.attributes["aligned"] = int64_t(corner == "half_pixel");
+  made.attributes["sampling_ratio"] = samples;
+  made.attributes["spatial_scale"] = call.number("spatial_scale", 1);
+  made.attributes["output_height"] = call.integer("output_height", 1);
+  made.attributes["output_width"] = call.integer("output_width", 1);
+}
 void affine_grid(Call& call) {
   call.expect_inputs(2, 2);
   call.emit("AffineGrid").attributes["align_corners"] = call.integer("align_corners", 0);
@@ -207,6 +227,7 @@ void add_movement(TranslateTable& table) {
   table["ScatterND"] = scatter;
   table["ReverseSequence"] = reverse_sequence;
   table["GridSample"] = grid_sample;
+  table["RoiAlign"] = roi_align;
   table["AffineGrid"] = affine_grid;
   table["CenterCropPad"] = center_crop_pad;
   table["TopK"] = top_k;

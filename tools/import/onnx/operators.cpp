@@ -67,6 +67,7 @@ const std::map<std::string_view, const char*> kLimits = {
      "linear and cubic are of f32 and change at most three dimensions; antialias and "
      "tf_crop_and_resize need fixed "
      "extents and a constant region"},
+    {"RoiAlign", "f32; at most 256 samples a bin in each direction"},
     {"STFT", "f32; constant step; length constant or made from shapes"},
     {"Slice", "starts and ends constant or made from shapes; constant axes and steps"},
     {"Split", "sizes constant or made from shapes"},

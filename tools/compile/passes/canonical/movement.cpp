@@ -88,6 +88,23 @@ void grid_sample(Canonical& c, Node& node) {
   e.add("Transpose", {y}, {out}, node, {{"perm", inverse(perm)}});
 }
 
+void roi_align(Canonical& c, Node& node) {
+  Editor& e = c.editor;
+  const ValueId x = node.inputs[0], boxes = node.inputs[1], images = node.inputs[2],
+                out = node.outputs[0];
+  const Integers perm = to_channels_last(e.rank(x));
+  e.kill(node);
+  const ValueId y =
+      e.emit("RoiAlign", {e.transpose(x, perm, node), boxes, images}, e.value(out).dtype,
+             permuted(e.dims(out), perm), node,
+             {{"mode", std::string(node.text("mode", "avg") == "max" ? "max" : "average")},
+              {"aligned", node.integer("aligned", 1)},
+              {"samples", node.integer("sampling_ratio", 0)},
+              {"scale", node.number("spatial_scale", 1)}});
+  e.value(y).layout = "NHWC";
+  e.add("Transpose", {y}, {out}, node, {{"perm", inverse(perm)}});
+}
+
 void top_k(Canonical&, Node& node) { node.op = "TopK"; }
 
 void cumulative_sum(Canonical&, Node& node) { node.op = "CumSum"; }
@@ -112,6 +129,7 @@ void add_movement_rules(Rules& rules) {
   rules["Gather"] = gather;
   rules["Resize"] = resize;
   rules["GridSample"] = grid_sample;
+  rules["RoiAlign"] = roi_align;
   rules["TopK"] = top_k;
   rules["NonZero"] = rules["Unique"] = rules["NonMaxSuppression"] = rules["ResolveDim"] = as_it_is;
   rules["CumSum"] = cumulative_sum;
