@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Each registration of an operator is taken away in turn: the build fails, or a test that names it.
 
-  removal.py [--operator NAME] [--jobs N] [--list] [--again]
+  removal.py [NAME] [--rows 5-9] [--jobs N] [--list] [--again]
 
 The registrations are what the commit that added the operator changed in sources that were there
 (each run of added lines; changed lines go back to what they were) and each source that it added.
 Each is removed alone in a work tree of HEAD under build/removal, where the targets below are built
 and their tests run. Prints a row for each: what failed first. Exit code 1 when nothing did, or what
 failed does not name the operator. Rows that are known from an earlier run of the same commit are
-kept in build/removal/results.json; --again runs them anew.
+kept in build/removal/results.json; --again runs them anew. Where a later commit changed the same
+lines, what was added within them is taken away; where it changed that too, the row is counted as
+skipped: a newer operator has it whole.
 """
 
 import argparse
@@ -26,6 +28,7 @@ TREE = WORK / "tree"
 CODE = (".fbs", ".def", ".h", ".cpp", ".inl", ".cuh")
 PYTHON = ROOT / "build/venv/bin/python"
 INGOT = "build/gcc/bin/ingot"
+SKIPPED = ["[skip]", "a later commit changed what was added"]
 
 # subject of the commit, names by which a test knows it, targets, tests in the order of their cost
 OPERATORS = {
@@ -37,6 +40,17 @@ OPERATORS = {
             ["ctest", "--test-dir", "build/gcc", "-R", "^operators$", "--output-on-failure"],
             ["build/gcc/tests/conformance/test_conformance_grid_sample"],
             [str(PYTHON), "tests/onnx_nodes/run_forms.py", "--ingot", INGOT, "sample"],
+        ],
+    ),
+    "RoiAlign": (
+        "op: RoiAlign",
+        r"roi.?align",
+        ["ingot_cli", "test_operators", "test_conformance_roi_align", "test_aten"],
+        [
+            ["ctest", "--test-dir", "build/gcc", "-R", "^operators$", "--output-on-failure"],
+            ["build/gcc/tests/conformance/test_conformance_roi_align"],
+            ["build/gcc/tests/aten/test_aten"],
+            [str(PYTHON), "tests/onnx_nodes/run_nodes.py", "--ingot", INGOT, "roialign"],
         ],
     ),
     "Trunc": (
@@ -83,12 +97,22 @@ class Registration:
         at = TREE / self.path
         if not self.new:
             at.unlink()
-            return
+            return True
         text, block = at.read_text(), "".join(self.new)
-        if text.count(block) != 1:
-            sys.exit(f"{self.path}: what the commit added is not there as it was:\n{block}")
         kept = "".join(self.old) if len(self.old) <= len(self.new) else ""
+        if text.count(block) != 1:
+            block, kept = self.inserted(), ""
+            if text.count(block) != 1:
+                return False
         at.write_text(text.replace(block, kept))
+        return True
+
+    def inserted(self):
+        """What the new lines have between the beginning and the end of the old ones."""
+        old, new = "".join(self.old), "".join(self.new)
+        start = len(os.path.commonprefix([old, new]))
+        end = len(os.path.commonprefix([old[start:][::-1], new[start:][::-1]]))
+        return new[start : len(new) - end]
 
 
 def registrations(commit):
@@ -101,8 +125,8 @@ def registrations(commit):
     for line in git("diff", "--name-status", f"{commit}^", commit).splitlines():
         status, path = line.split("\t")[:2]
         now = moved.get(path, path)
-        if not path.endswith(CODE):
-            continue
+        if not path.endswith(CODE) or re.match(r"tests/(?!conformance/)", path):
+            continue  # no operator without a conformance test; other tests are no registrations
         if status == "A":
             found.append(Registration(now, [], [], 0))
             continue
@@ -126,7 +150,7 @@ def prepare():
         git("worktree", "add", "--detach", str(TREE), "HEAD")
     git("checkout", "--quiet", "--detach", head, cwd=TREE)
     git("checkout", "--quiet", "--", ".", cwd=TREE)
-    options = ["-DINGOT_TESTS=ON", "-DINGOT_WERROR=ON", "-DINGOT_CUDA=OFF"]
+    options = [f"-DINGOT_{x}" for x in ("TESTS=ON", "WERROR=ON", "CUDA=OFF", "UNITY=ON")]
     if run("which", "ccache", check=False).returncode == 0:
         options += [f"-DCMAKE_{x}_COMPILER_LAUNCHER=ccache" for x in ("C", "CXX")]
     run("cmake", "-S", ".", "-B", "build/gcc", "-G", "Ninja", *options, cwd=TREE)
@@ -176,6 +200,7 @@ def main():
     parser.add_argument("operator", nargs="?", choices=sorted(OPERATORS))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--rows", default="1-", help="of each operator, as --list counts them")
     parser.add_argument("--again", action="store_true")
     args = parser.parse_args()
     every = {}
@@ -184,19 +209,21 @@ def main():
         commit = git("log", "-1", "--format=%H", "--grep", f"^{subject}").strip()
         if not commit:
             sys.exit(f"no commit has the subject '{subject}'")
-        every[operator] = registrations(commit)
+        first, _, last = args.rows.partition("-")
+        rows = registrations(commit)
+        every[operator] = rows[int(first) - 1 : int(last) if last else len(rows)]
     if args.list:
         for operator, rows in every.items():
             print(f"{operator}: {len(rows)} registrations")
-            for row in rows:
-                print(f"  {row.name}")
+            for n, row in enumerate(rows, int(first)):
+                print(f"  {n:2} {row.name}")
         return
     head = prepare()
     file = WORK / "results.json"
     known = json.loads(file.read_text()) if file.exists() else {}
     if args.again or known.get("head") != head:
         known = {"head": head}
-    unnoticed = []
+    unnoticed, removed, skipped = [], 0, 0
     for operator, rows in every.items():
         if f"{operator} whole" not in known:
             found = try_all(operator, args.jobs)
@@ -206,8 +233,8 @@ def main():
         for row in rows:
             key = f"{operator} {row.key()}"
             if key not in known:
-                row.remove()
-                known[key] = try_all(operator, args.jobs)
+                there = row.remove()
+                known[key] = try_all(operator, args.jobs) if there else SKIPPED
                 git("checkout", "--quiet", "--", ".", cwd=TREE)
                 file.write_text(json.dumps(known, indent=1))
             noticed = known[key]
@@ -218,8 +245,9 @@ def main():
                 f"{'':11}   {': '.join(noticed)[:160] if noticed else 'NOTHING NOTICED'}",
                 flush=True,
             )
-    count = sum(len(rows) for rows in every.values())
-    print(f"{count} registrations removed, {count - len(unnoticed)} noticed")
+            skipped += noticed == SKIPPED
+            removed += noticed != SKIPPED
+    print(f"{removed} registrations removed, {removed - len(unnoticed)} noticed, {skipped} skipped")
     if unnoticed:
         sys.exit("nothing noticed: " + ", ".join(unnoticed))
 
