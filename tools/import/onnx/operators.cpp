@@ -152,14 +152,14 @@ std::string operators_page() {
       "Made by `ingot operators --markdown`; a test compares.\n\n";
   page += std::to_string(forms.size()) + " operators of the default domain, opsets " +
           std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) +
-          "; functions that a model carries are inlined. Elementwise operators, reductions and "
-          "movement work in every\n"
-          "number type that ONNX allows them, short of complex, float8, int4 and text. \"Made from "
-          "shapes\" means that the "
-          "value follows from\ndimensions, symbolic ones included. What a limit excludes is "
-          "refused with the node's name "
-          "and "
-          "exit code 4; nothing is approximated.\n\n";
+          "; functions that a model carries are inlined.\n"
+          "Elementwise operators, reductions and movement work in every number type that ONNX "
+          "allows them,\n"
+          "short of complex, float8, int4 and text. \"Made from shapes\" means that the value "
+          "follows from\n"
+          "dimensions, symbolic ones included. What a limit excludes is refused with the node's "
+          "name and exit\n"
+          "code 4; nothing is approximated.\n\n";
   page += "| Operator | Inputs | Attributes | Limits |\n| --- | --- | --- | --- |\n";
   for (const OperatorForm& form : forms) {
     std::string attributes;
@@ -170,9 +170,8 @@ std::string operators_page() {
   page +=
       "\n## Attributes without effect\n"
       "An attribute that is not in an operator's row is refused by name. Of those that are, these "
-      "change no number of "
-      "an "
-      "inference.\n\n| Operator | Attribute | Why |\n| --- | --- | --- |\n";
+      "change no\n"
+      "number of an inference.\n\n| Operator | Attribute | Why |\n| --- | --- | --- |\n";
   for (const NoEffect& row : attributes_without_effect())
     page += std::string("| ") + row.op + " | " + row.attribute + " | " + row.reason + " |\n";
   return page;
