@@ -81,7 +81,10 @@ TEST_CASE("--: what follows is a file, whatever it begins with") {
   there.in_child = [&] { (void)!chdir(folder.path().c_str()); };
   CHECK(run({"convert", "-o", "a.ingot", "--", "-x.onnx"}, there).exit == 0);
   CHECK(run({"inspect", "--json", "--", "a.ingot"}, there).exit == 0);
-  CHECK(run({"convert", "--", "-x.onnx", "-o"}, there).exit == 1);  // "-o" is a second file here
+  const Ran behind = run({"convert", "--", "-x.onnx", "-o", "b.ingot"}, there);
+  CHECK(behind.exit == 1);
+  CHECK(has(behind.err, "'-o' stands behind '--'"));
+  CHECK(has(behind.err, "options come before it"));
 }
 
 TEST_CASE(

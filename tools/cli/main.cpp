@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -57,37 +58,45 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-/// What CLI11 left over. The first "--", which ends the options, is among it.
-std::vector<std::string> leftovers(const CLI::App& app) {
-  std::vector<std::string> extras = app.remaining();
+/// The first word that CLI11 left over. The first "--" is among them: behind it all are files.
+struct Leftover {
+  std::string word;
+  bool is_file = false;
+};
+std::optional<Leftover> leftover(const CLI::App& app) {
+  const std::vector<std::string> extras = app.remaining();
   const auto end = std::find(extras.begin(), extras.end(), "--");
-  if (end != extras.end()) extras.erase(end);
-  return extras;
+  if (end != extras.begin()) return Leftover{extras.front(), extras.front().rfind("-", 0) != 0};
+  if (end == extras.end() || end + 1 == extras.end()) return std::nullopt;
+  return Leftover{end[1], true};
 }
 
 /// Words that nothing took, as one usage error.
 void refuse_extras(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands()) {
-    const std::vector<std::string> extras = leftovers(*command);
-    if (extras.empty()) continue;
-    const std::string& word = extras.front();
+    const std::optional<Leftover> left = leftover(*command);
+    if (!left) continue;
+    const std::string owner = command->get_name() + ": ";
     const std::string see = "; see: ingot " + command->get_name() + " --help";
-    if (word.rfind("-", 0) != 0)
-      host::fail(Exit::kUsage,
-                 command->get_name() + ": '" + word + "' is one argument too many" + see);
-    const std::string name = word.substr(0, word.find('='));
+    if (left->is_file && left->word.rfind("-", 0) == 0)
+      host::fail(Exit::kUsage, owner + "'" + left->word +
+                                   "' stands behind '--', where every word is a file: "
+                                   "options come before it" +
+                                   see);
+    if (left->is_file)
+      host::fail(Exit::kUsage, owner + "'" + left->word + "' is one argument too many" + see);
+    const std::string name = left->word.substr(0, left->word.find('='));
     const std::string near = host::nearest(name, option_names(*command));
-    host::fail(Exit::kUsage, command->get_name() + ": option '" + name + "' is unknown" +
+    host::fail(Exit::kUsage, owner + "option '" + name + "' is unknown" +
                                  (near.empty() ? see : "; did you mean '" + near + "'?"));
   }
-  const std::vector<std::string> extras = leftovers(app);
-  if (extras.empty()) return;
+  const std::optional<Leftover> left = leftover(app);
+  if (!left) return;
   std::vector<std::string> names = option_names(app);
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  const bool option = extras.front().rfind("-", 0) == 0;
-  const std::string near = host::nearest(extras.front(), names);
+  const std::string near = host::nearest(left->word, names);
   host::fail(Exit::kUsage,
-             std::string(option ? "option '" : "command '") + extras.front() + "' is unknown" +
+             std::string(left->is_file ? "command '" : "option '") + left->word + "' is unknown" +
                  (near.empty() ? "; see: ingot --help" : "; did you mean '" + near + "'?"));
 }
 
