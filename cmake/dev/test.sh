@@ -6,8 +6,8 @@ export every_model=${every_model:-}  # 1: the emulated machine runs the large ne
 stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
 stages_test=(lint gcc package firmware models sizes demo parsers)
-stages_full=(overlay tidy tsan cuda aarch64 nodes fuzz asan)               # what ./.ci/run adds
-stages_long=(slow asan_slow fuzz_long mutants peers abi browser torch trial keras tflite board)
+stages_full=(slow overlay tidy tsan cuda aarch64 nodes fuzz asan)          # what ./.ci/run adds
+stages_long=(asan_slow fuzz_long mutants peers abi browser torch trial keras tflite board)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -114,14 +114,15 @@ stage_models() {
   need_ingot
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no model was run: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
-  "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models
+  "$python" tests/models/run_models.py --part first --ingot build/gcc/bin/ingot --work build/models
 }
 
-# Checkpoints laid over the same models, the decoder's bits, figures of dynamic shapes.
+# The same models on one scalar core, checkpoints laid over them, the decoder's bits, figures of dynamic shapes.
 stage_overlay() {
   need_ingot
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no checkpoint was laid over a model: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
+  "$python" tests/models/run_models.py --part rest --ingot build/gcc/bin/ingot --work build/models
   "$python" tests/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models
   "$python" tests/models/decoder_bits.py --ingot build/gcc/bin/ingot --work build/models
   "$python" tests/figures/dynamic.py --ingot build/gcc/bin/ingot --work build/models

