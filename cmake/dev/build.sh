@@ -34,7 +34,7 @@ configure_and_build() {
   if [ $status -ne 0 ] && grep -q 'unknown target' "$log"; then
     explain_configure "$name" >&2
   elif [ $status -ne 0 ]; then
-    grep -E 'error|Error|FAILED' "$log" | head -30 >&2
+    grep -aE 'error|Error|FAILED' "$log" | head -30 >&2
   fi
   return $status
 }
@@ -70,7 +70,7 @@ say_build_time() {  # TREE TARGET...
 report_build() {  # LOG
   local began=$SECONDS at
   while sleep 30; do
-    at=$(grep -oE '^\[[0-9]+/[0-9]+\]' "$1" | tail -n 1) || true
+    at=$(grep -aoE '^\[[0-9]+/[0-9]+\]' "$1" | tail -n 1) || true
     [ -z "$at" ] || echo "built $at after $((SECONDS - began)) s"
   done
 }
