@@ -404,6 +404,8 @@ def resize(op, kind):
 def select(op):
     def build(rng):
         a, b = pair(rng)
+        if a.size == 1:  # where LiteRT keeps the shape that the file says
+            a, b = floats(rng, 2, 3), floats(rng, 3)
         if op == "SELECT":
             b = floats(rng, *a.shape)
         condition = rng.integers(0, 2, a.shape).astype(np.bool_)

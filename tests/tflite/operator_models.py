@@ -321,7 +321,7 @@ CASES["dequantize"] = fixed(
 
 
 def build(name, rng):
-    """The bytes of a model of that case, and what to feed it."""
+    """The bytes of a model of that case, what to feed it, and whether it keeps state."""
     op, options, operands, outputs = CASES[name](rng)
     model = Model()
     made = model.add(op, options, operands, outputs)
@@ -330,4 +330,4 @@ def build(name, rng):
             made = model.add("ADD", ("AddOptions", {}), [Fed(np.array(1.5, F)), made[0]], [F])
         else:
             made = model.add("ADD", ("AddOptions", {}), [Fed(scalar(1)), made[0]], [np.int32])
-    return model.finish(made), model.fed
+    return model.finish(made), model.fed, any(t.isVariable for t in model.graph.tensors)

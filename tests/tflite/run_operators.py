@@ -9,6 +9,7 @@ Needs the package ai-edge-litert. The table of options (tools/import/tflite/opti
 compared with LiteRT's own schema as well."""
 
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -19,6 +20,7 @@ import tempfile
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from control_models import CONTROL, build_control
 from operator_models import CASES, build
 from written_model import Model
 
@@ -26,14 +28,33 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 REFERENCE = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
 
 
-def reference(model, fed):
-    """Outputs of LiteRT by name; None where it refuses the model."""
+STEPS = 3  # of what keeps state
+
+
+def reference(model, steps):
+    """Outputs of LiteRT by name, one for each of what it is fed in turn."""
     machine = Interpreter(model_content=model, experimental_op_resolver_type=REFERENCE)
     machine.allocate_tensors()
-    for detail in machine.get_input_details():
-        machine.set_tensor(detail["index"], fed[detail["name"]])
-    machine.invoke()
-    return {d["name"]: machine.get_tensor(d["index"]) for d in machine.get_output_details()}
+    out = []
+    for fed in steps:
+        for detail in machine.get_input_details():
+            machine.set_tensor(detail["index"], fed[detail["name"]])
+        machine.invoke()
+        details = machine.get_output_details()
+        out.append({d["name"]: machine.get_tensor(d["index"]) for d in details})
+    return out
+
+
+def golden_of(model, fed, has_state):
+    """What is fed and what LiteRT gives, as a golden; of what keeps state over several runs."""
+    if not has_state:
+        expected = reference(model, [fed])[0]
+        return {f"in:{k}": v for k, v in fed.items()} | {f"out:{k}": v for k, v in expected.items()}
+    steps = [{k: v * (1 - i) for k, v in fed.items()} for i in range(STEPS)]
+    expected = reference(model, steps)
+    golden = {f"in:{k}": np.stack([step[k] for step in steps]) for k in fed}
+    golden |= {f"out:{k}": np.stack([step[k] for step in expected]) for k in expected[0]}
+    return golden | {"meta": np.array(json.dumps({"steps": STEPS}))}
 
 
 def convert(ingot, folder, model, golden=None):
@@ -50,12 +71,12 @@ def convert(ingot, folder, model, golden=None):
 
 def trial(ingot, name, seed, folder):
     """What is wrong; "" for nothing, None for a model that LiteRT refuses."""
-    model, fed = build(name, np.random.default_rng([seed, sum(name.encode())]))
+    make = build_control if name in CONTROL else build
+    model, fed, has_state = make(name, np.random.default_rng([seed, sum(name.encode())]))
     try:
-        expected = reference(model, fed)
+        golden = golden_of(model, fed, has_state)
     except (RuntimeError, ValueError):
         return None
-    golden = {f"in:{k}": v for k, v in fed.items()} | {f"out:{k}": v for k, v in expected.items()}
     code, text, _ = convert(ingot, folder, model, golden)
     if code == 0:
         return ""
@@ -126,7 +147,7 @@ def without_effect():
 
 def changed_options(ingot, name, folder, silent):
     """Options of a case that can say something else without the program changing."""
-    model, _ = build(name, np.random.default_rng([1, sum(name.encode())]))
+    model, _, _ = build(name, np.random.default_rng([1, sum(name.encode())]))
     code, _, out = convert(ingot, folder, model)
     if code:
         return []
@@ -176,7 +197,7 @@ def main():
     silent = without_effect()
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work)
-        for name in a.names or CASES:
+        for name in a.names or [*CASES, *CONTROL]:
             refused = 0
             for seed in range(a.seeds):
                 what = trial(a.ingot, name, seed, folder)
@@ -189,7 +210,7 @@ def main():
                 failed += 1
                 print(f"[fail] {name}: LiteRT refuses every model of it")
             skipped += refused
-            if a.options:
+            if a.options and name in CASES:
                 found = changed_options(a.ingot, name, folder, silent)
                 failed += len(found)
                 passed += not found

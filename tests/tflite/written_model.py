@@ -33,17 +33,18 @@ class Variable:
 
 
 class Model:
-    """Tensors and operators of one subgraph."""
+    """Tensors and operators of one subgraph; of a further one of `owner`'s model where given."""
 
-    def __init__(self):
-        self.model = schema.ModelT()
-        self.model.version = 3
-        self.model.buffers = [schema.BufferT()]
-        self.model.operatorCodes = []
+    def __init__(self, owner=None):
+        self.model = owner.model if owner else schema.ModelT()
+        if not owner:
+            self.model.version = 3
+            self.model.buffers = [schema.BufferT()]
+            self.model.operatorCodes, self.model.subgraphs = [], []
         self.graph = schema.SubGraphT()
         self.graph.tensors, self.graph.operators = [], []
         self.graph.inputs, self.graph.outputs = [], []
-        self.model.subgraphs = [self.graph]
+        self.model.subgraphs.append(self.graph)
         self.fed = {}
 
     def tensor(self, dtype, shape, name, data=None, variable=False):

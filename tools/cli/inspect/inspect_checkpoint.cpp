@@ -117,6 +117,7 @@ Json model_ports(const std::vector<importer::PortDescription>& ports) {
 /// What a TFLite model takes and gives; null where its program is damaged.
 Json tflite_model(const std::string& path) {
   try {
+    const host::WorkBudget budget(path, host::file_bytes(path));
     const tflite::Description d = tflite::describe_tflite(path);
     Json signatures = Json::array(), operators = Json::object();
     for (const tflite::SignatureDescription& s : d.signatures)

@@ -23,6 +23,7 @@ class Call {
   Scope& scope;
   const fb::Operator& op;
   const OperatorRow& row;
+  graph::SourceNode source;
   std::vector<Slot> outputs;
 
   // Tensors. What an operator does not read of its inputs is refused at the end.

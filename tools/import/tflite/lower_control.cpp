@@ -65,6 +65,7 @@ std::vector<ValueId> added(Call& call, graph::Node node, const std::vector<Value
     node.outputs.push_back(
         model.add_value(node.op + "." + std::to_string(model.values.size()), call.b.dtype(id)));
   std::vector<ValueId> made = node.outputs;
+  call.b.begin_node(call.source);  // behind those of the subgraphs
   if (!made.empty()) call.b.add(std::move(node));
   for (ValueId& id : made) id = call.b.resolve(id);
   return made;

@@ -134,24 +134,26 @@ void ModelFile::check_graph(const fb::SubGraph& graph, size_t index) const {
 }
 
 void ModelFile::check_tensor(const fb::Tensor& t, size_t index) const {
-  const std::string where = "tensor '" + name(t, index) + "'";
+  const auto corrupt = [&](const std::string& why) {
+    this->corrupt("tensor '" + name(t, index) + "' " + why);
+  };
   const size_t rank = size_of(t.shape());
   host::charge_work(1 + rank);
   int64_t elements = 1;
   for (size_t d = 0; d < rank; d++) {
     const int64_t extent = t.shape()->Get(uint32_t(d));
-    if (extent < -1) corrupt(where + " has a dimension of " + std::to_string(extent));
+    if (extent < -1) corrupt("has a dimension of " + std::to_string(extent));
     if (extent > 0 &&
         (__builtin_mul_overflow(elements, extent, &elements) || elements > kMaxElements))
-      corrupt(where + ": its size overflows");
+      corrupt("has a size that overflows");
   }
   if (t.shape_signature() && t.shape_signature()->size() > 0) {
     if (t.shape_signature()->size() != rank)
-      corrupt(where + " has " + std::to_string(rank) + " dimensions and " +
+      corrupt("has " + std::to_string(rank) + " dimensions and " +
               std::to_string(t.shape_signature()->size()) + " in its signature");
     for (uint32_t d = 0; d < rank; d++) {
       const int32_t open = t.shape_signature()->Get(d);
-      if (open < -1) corrupt(where + " has a dimension of " + std::to_string(open));
+      if (open < -1) corrupt("has a dimension of " + std::to_string(open));
     }
   }
   (void)bytes(t);
@@ -187,20 +189,20 @@ Options ModelFile::options(const fb::Operator& op, const OptionTable* expected) 
 }
 
 ModelFile::Bytes ModelFile::bytes(const fb::Tensor& t) const {
-  const std::string where = "tensor '" + (t.name() ? t.name()->str() : std::string()) + "'";
+  const auto where = [&] { return "tensor '" + name(t, 0) + "'"; };
   if (t.external_buffer() != 0)
-    graph::fail_conversion(4, path_ + ": " + where +
+    graph::fail_conversion(4, path_ + ": " + where() +
                                   " lies in another file, which is not supported; export the "
                                   "model with its weights inside");
   if (t.buffer() == 0) return {};
   if (t.buffer() >= size_of(model_->buffers()))
-    corrupt(where + " has buffer " + std::to_string(t.buffer()) + " of " +
+    corrupt(where() + " has buffer " + std::to_string(t.buffer()) + " of " +
             std::to_string(size_of(model_->buffers())));
   const fb::Buffer& buffer = *model_->buffers()->Get(t.buffer());
   if (size_of(buffer.data()) > 0) return {buffer.data()->data(), buffer.data()->size(), true};
   if (buffer.offset() <= 1) return {};
   if (buffer.offset() > file_->size() || buffer.size() > file_->size() - buffer.offset())
-    corrupt(where + " lies at byte " + std::to_string(buffer.offset()) + " and takes " +
+    corrupt(where() + " lies at byte " + std::to_string(buffer.offset()) + " and takes " +
             std::to_string(buffer.size()) + " of " + std::to_string(file_->size()) +
             " bytes: the download is incomplete");
   return {file_->data() + buffer.offset(), buffer.size(), buffer.size() > 0};
@@ -210,7 +212,7 @@ TensorQuantization ModelFile::quantization(const fb::Tensor& t) const {
   TensorQuantization out;
   if (!is_quantized(t)) return out;
   const fb::Quantization& from = *t.quantization();
-  const std::string where = "tensor '" + (t.name() ? t.name()->str() : std::string()) + "'";
+  const auto where = [&] { return "tensor '" + name(t, 0) + "'"; };
   const size_t rank = size_of(t.shape()), scales = size_of(from.scale()),
                zeros = size_of(from.zero_point());
   if (from.details_type() == fb::QuantizationDetails::BlockwiseQuantization) {
@@ -220,19 +222,19 @@ TensorQuantization ModelFile::quantization(const fb::Tensor& t) const {
   // One of each for every channel: as many as the dimension has, however often tensors share them.
   host::charge_work(scales);
   if (zeros > 1 && zeros != scales)
-    corrupt(where + " has " + std::to_string(scales) + " scales and " + std::to_string(zeros) +
+    corrupt(where() + " has " + std::to_string(scales) + " scales and " + std::to_string(zeros) +
             " zero points");
   int64_t axis = from.quantized_dimension();
   // Converters give a bias the axis of its weights.
   if (rank == 1 && t.shape()->Get(0) == int64_t(scales)) axis = 0;
   if (scales > 1 && (axis < 0 || size_t(axis) >= rank ||
                      t.shape()->Get(flatbuffers::uoffset_t(axis)) != int64_t(scales)))
-    corrupt(where + " has " + std::to_string(scales) + " scales along dimension " +
+    corrupt(where() + " has " + std::to_string(scales) + " scales along dimension " +
             std::to_string(axis));
   for (uint32_t i = 0; i < scales; i++) {
     const float scale = from.scale()->Get(i);
     if (!std::isfinite(scale) || scale < 0)
-      corrupt(where + " has a scale of " + std::to_string(scale));
+      corrupt(where() + " has a scale of " + std::to_string(scale));
     out.scales.push_back(scale);
   }
   out.zero_points.assign(scales, 0);
@@ -268,7 +270,9 @@ bool ModelFile::is_quantized(const fb::Tensor& t) {
          (size_of(t.quantization()->scale()) > 0 ||
           t.quantization()->details_type() == fb::QuantizationDetails::BlockwiseQuantization);
 }
+/// Tensors may share one long name.
 std::string ModelFile::name(const fb::Tensor& t, size_t index) {
+  host::charge_metadata(size_of(t.name()));
   return size_of(t.name()) > 0 ? t.name()->str() : "tensor_" + std::to_string(index);
 }
 std::vector<int64_t> ModelFile::shape(const fb::Tensor& t) {

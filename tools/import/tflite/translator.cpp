@@ -245,6 +245,7 @@ void Translator::translate_operator(Scope& scope, size_t index) {
   net.b.begin_node({node, row.name, node});
   Call call(*this, scope, op, row,
             file_->options(op, row.options ? find_options(row.options, row.second) : nullptr));
+  call.source = {node, row.name, node};
   try {
     row.translate(call);
     call.refuse_unread();
