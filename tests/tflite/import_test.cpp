@@ -217,6 +217,42 @@ TEST_CASE("constants that are dequantized or sparse are computed while convertin
   CHECK(graph::read_numbers(*c) == std::vector<double>{1, -4});
 }
 
+TEST_CASE("a variable is an input and an output, beginning with what CALL_ONCE writes") {
+  constexpr int kCallOnce = 129, kHandle = 142, kRead = 143, kAssign = 144;
+  const auto resource = fb::TensorType::resource;
+  const auto graphs = [&](const std::vector<float>& first) {
+    GraphGiven start, main;
+    start.tensors = {{"h", resource, {}, ""}, {"first", kF32, {2}, raw(first)}};
+    start.operators = {{kHandle, {}, {0}}, {kAssign, {0, 1}, {}}};
+    main.tensors = {{"x", kF32, {2}, ""},
+                    {"h", resource, {}, ""},
+                    {"was", kF32, {2}, ""},
+                    {"y", kF32, {2}, ""}};
+    main.operators = {{kCallOnce, {}, {}, 103, {{0, 1}}},
+                      {kHandle, {}, {1}},
+                      {kRead, {1}, {2}},
+                      {kAdd, {2, 0}, {3}, 11},
+                      {kAssign, {1, 3}, {}}};
+    main.inputs = {0};
+    main.outputs = {3};
+    return std::vector<GraphGiven>{main, start};
+  };
+  const Outcome out = imported(model_file(graphs({0.5f, 0.5f})));
+  REQUIRE(out.code == 0);
+  REQUIRE(out.program.states.size() == 1);
+  CHECK(out.program.states[0].init == 0.5);
+  CHECK(out.program.model.graph.inputs.size() == 2);
+  CHECK(out.program.model.graph.outputs.size() == 2);
+  const Outcome uneven = imported(model_file(graphs({0.5f, 1.f})));
+  CHECK(uneven.code == 4);
+  CHECK(says(uneven, "different numbers"));
+  auto lost = graphs({0.5f, 0.5f});
+  lost[0].operators.erase(lost[0].operators.begin());  // nothing initializes it: zero
+  const Outcome zero = imported(model_file(lost));
+  REQUIRE(zero.code == 0);
+  CHECK(zero.program.states[0].init == 0);
+}
+
 TEST_CASE("every cut and every changed byte of a model ends in a graph or in a refusal") {
   GraphGiven g;
   g.tensors = {{"x", kF32, {1, 4, 4, 1}, "", {-1, 4, 4, 1}},

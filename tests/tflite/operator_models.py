@@ -30,8 +30,6 @@ from operator_cases import (
     reverse_sequence,
     scatter_nd,
     select,
-    sequence_lstm,
-    sequence_rnn,
     shape_of,
     slice_,
     space_depth,
@@ -39,13 +37,13 @@ from operator_cases import (
     split,
     split_v,
     strided_slice,
-    svdf,
     tile,
     transpose,
     transpose_conv,
     unary,
     unpack,
 )
+from recurrent_cases import both_ways_lstm, sequence_lstm, sequence_rnn, svdf
 from written_model import Fed, Model
 
 
@@ -314,6 +312,42 @@ CASES = {
         lambda r: ({}, [Fed(floats(r, 4, 3)), i32(2, 0, 2, 1), scalar(4)]),
     ),
 }
+CASES["bucketize"] = fixed(
+    "BUCKETIZE",
+    "BucketizeOptions",
+    lambda r: ({"boundaries": [-1.0, 0.0, 0.5]}, [Fed(floats(r, 3, 4))]),
+    (np.int32,),
+)
+CASES["unique"] = fixed(
+    "UNIQUE",
+    "UniqueOptions",
+    lambda r: (
+        {"idxOutType": schema.TensorType.INT32},
+        [Fed(r.integers(0, 4, 9).astype(np.int32))],
+    ),
+    (np.int32, np.int32),
+)
+
+
+def boxes(op):
+    def build(rng):
+        corners = rng.random((9, 2)).astype(F)
+        operands = [
+            Fed(np.concatenate([corners, corners + F(0.4)], 1)),
+            Fed(rng.random(9).astype(F)),
+        ]
+        operands += [scalar(5), np.array(0.3, F), np.array(0.2, F)]
+        if op == "NON_MAX_SUPPRESSION_V4":
+            return op, ("NonMaxSuppressionV4Options", {}), operands, [np.int32, np.int32]
+        operands.append(np.array(0, F))
+        return op, ("NonMaxSuppressionV5Options", {}), operands, [np.int32, F, np.int32]
+
+    return build
+
+
+CASES["nms_v4"] = boxes("NON_MAX_SUPPRESSION_V4")
+CASES["nms_v5"] = boxes("NON_MAX_SUPPRESSION_V5")
+CASES["both_ways_lstm"] = both_ways_lstm
 # float16 weights, which are widened before they are used
 CASES["dequantize"] = fixed(
     "DEQUANTIZE", "DequantizeOptions", lambda r: ({}, [floats(r, 3, 4).astype(np.float16)])

@@ -124,7 +124,7 @@ def schema_differences():
             kind_of, _, otherwise = word[1].partition("=")
             same = word[0].replace("_", "") == plain.replace("_", "")
             typed = (
-                kind_of in ("ints", "longs", "text", "table")
+                kind_of in ("ints", "longs", "floats", "text", "table")
                 if slot == "UOffsetTRelative"
                 else kind_of == names[slot]
             )

@@ -53,6 +53,7 @@ class Call {
   bool flag(const char* name) { return options_.integer(name) != 0; }
   double number(const char* name) { return options_.number(name); }
   std::vector<int64_t> integers(const char* name) { return options_.integers(name); }
+  std::vector<double> numbers(const char* name) { return options_.numbers(name); }
   std::string text(const char* name) { return options_.text(name); }
   bool is_given(const char* name) { return options_.has(name); }
   void refuse_unread() const;

@@ -86,6 +86,72 @@ void matrix_set_diag(Call& call) {
                    {diagonal(call, dims[rank - 2], dims[rank - 1]), b.reshape(values, line), x}));
 }
 
+/// How many boundaries are not above each number.
+void bucketize(Call& call) {
+  call.expect_inputs(1, 1);
+  aten::Builder& b = call.b;
+  const std::vector<double> given = call.numbers("boundaries");
+  const std::vector<float> boundaries(given.begin(), given.end());
+  ValueId x = b.cast(call.input(0), DType::kF32);
+  Dims dims = b.dims(x);
+  dims.push_back(Dim(1));
+  const ValueId list = b.constant(
+      graph::make_constant(DType::kF32, {int64_t(boundaries.size())}, boundaries.data()));
+  const ValueId reached = b.emit("GreaterOrEqual", {b.reshape(x, dims), list});
+  const ValueId count =
+      b.reduce("ReduceSum", b.cast(reached, DType::kI32), {int64_t(dims.size()) - 1}, false);
+  call.give(b.cast(count, call.output_dtype(0)));
+}
+
+/// The different numbers in the order in which they come, and which of them each is.
+void unique(Call& call) {
+  call.expect_inputs(1, 1);
+  call.expect_rank(0, 1);
+  if (call.integer("idx_out_type") < 0) call.corrupt("its type of indices is none");
+  const std::vector<ValueId> made =
+      call.b.emit_many("Unique", {call.input(0)}, {{"sorted", int64_t(0)}}, 4);
+  call.give_all({made[0], call.b.cast(made[2], call.output_dtype(1))});
+}
+
+/// As many as are asked for; behind those that are found, zeros.
+ValueId filled_up(Call& call, ValueId found, int64_t most) {
+  aten::Builder& b = call.b;
+  const ValueId zeros = b.expand(b.scalar(b.dtype(found), 0), {Dim(most)});
+  const Dim count = b.dims(found)[0];
+  return b.emit("ScatterND", {zeros, b.reshape(b.counting(count), {count, Dim(1)}), found},
+                {{"reduction", std::string("none")}});
+}
+void non_max_suppression(Call& call, bool soft) {
+  call.expect_inputs(soft ? 6 : 5, soft ? 6 : 5);
+  aten::Builder& b = call.b;
+  const Dims boxes = b.dims(call.input(0));
+  if (boxes.size() != 2 || b.rank(call.input(1)) != 1)
+    call.corrupt("its boxes have shape " + graph::text(boxes));
+  const int64_t most = call.known_integer(2, "max_output_size");
+  if (most < 0 || most > (1 << 24)) call.corrupt("asks for " + std::to_string(most) + " boxes");
+  if (soft && call.known_number(5, "soft_nms_sigma") != 0)
+    call.refuse("soft_nms_sigma", "is not 0, which is not supported");
+  const auto one = [&](size_t i) { return b.reshape(call.input(i), {Dim(1)}); };
+  const ValueId chosen =
+      b.emit("NonMaxSuppression",
+             {b.reshape(call.input(0), {Dim(1), boxes[0], boxes[1]}),
+              b.reshape(call.input(1), {Dim(1), Dim(1), b.dims(call.input(1))[0]}),
+              b.integers({most}), one(3), one(4)},
+             {{"center_point_box", int64_t(0)}});
+  const Dim count = b.dims(chosen)[0];
+  const ValueId at = b.reshape(b.slice(chosen, 1, Dim(2), Dim(3)), {count});
+  const ValueId number = b.reshape(b.slice(b.emit("Shape", {chosen}), 0, Dim(0), Dim(1)), {});
+  std::vector<ValueId> out = {b.cast(filled_up(call, at, most), call.output_dtype(0))};
+  if (soft) {
+    const ValueId scores = b.emit("Gather", {call.input(1), at}, {{"axis", int64_t(0)}});
+    out.push_back(filled_up(call, scores, most));
+  }
+  out.push_back(b.cast(number, call.output_dtype(out.size())));
+  call.give_all(out);
+}
+void non_max_suppression_v4(Call& call) { non_max_suppression(call, false); }
+void non_max_suppression_v5(Call& call) { non_max_suppression(call, true); }
+
 }  // namespace
 
 void add_generate(TranslateTable& table) {
@@ -94,6 +160,10 @@ void add_generate(TranslateTable& table) {
   table["RANGE"] = range;
   table["ONE_HOT"] = one_hot;
   table["WHERE"] = where;
+  table["BUCKETIZE"] = bucketize;
+  table["UNIQUE"] = unique;
+  table["NON_MAX_SUPPRESSION_V4"] = non_max_suppression_v4;
+  table["NON_MAX_SUPPRESSION_V5"] = non_max_suppression_v5;
   table["MATRIX_DIAG"] = matrix_diag;
   table["MATRIX_SET_DIAG"] = matrix_set_diag;
 }

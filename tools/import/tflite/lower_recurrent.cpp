@@ -57,6 +57,9 @@ struct LstmPlaces {
   size_t input, input_weights, recurrent_weights, peephole, biases, projection, projection_bias,
       hidden, cell, norms;
 };
+constexpr size_t kNowhere = 1000;
+constexpr LstmPlaces kBothForward = {0, 1, 5, 9, 12, 16, 17, 35, 36, kNowhere},
+                     kBothBackward = {0, 18, 22, 26, 29, 33, 34, 37, 38, kNowhere};
 constexpr LstmPlaces kForward = {0, 1, 5, 9, 12, 16, 17, 18, 19, 20};
 
 /// Most may be left out.
@@ -216,6 +219,34 @@ void sequence_lstm(Call& call) {
   call.give(joined(call, steps, time_major));
 }
 
+/// One direction over the steps, the results in the order of the input.
+ValueId direction(Call& call, const LstmPlaces& places, bool backwards, bool time_major) {
+  StateTensor hidden(call, places.hidden), cell(call, places.cell);
+  Lstm lstm(call, places);
+  Lstm::State state = {hidden.value, cell.value};
+  const int64_t count = steps_of(call, call.input(0), time_major);
+  std::vector<ValueId> steps(size_t(count), kAbsent);
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t t = backwards ? count - 1 - i : i;
+    state = lstm.step(step_of(call, call.input(0), t, time_major), state);
+    steps[size_t(t)] = state.hidden;
+  }
+  hidden.keep(state.hidden);
+  cell.keep(state.cell);
+  return joined(call, steps, time_major);
+}
+void both_ways_lstm(Call& call) {
+  if (call.input_count() < 39 || call.input_count() > 48)
+    call.corrupt("has " + std::to_string(call.input_count()) + " inputs, expected 39 to 48");
+  for (size_t i = 39; i < 48; i++)
+    if (call.has(i)) call.refuse("", "has a second input beside the first");
+  const bool time_major = call.flag("time_major"), merged = call.flag("merge_outputs");
+  const ValueId forward = direction(call, kBothForward, false, time_major),
+                backward = direction(call, kBothBackward, true, time_major);
+  if (!merged) return call.give_all({forward, backward});
+  call.give(call.b.emit("Concat", {forward, backward}, {{"axis", int64_t(2)}}));
+}
+
 /// The basic kernel: one matrix of all gates over input and state together, the state handed over
 /// as tensors.
 void basic_lstm(Call& call) {
@@ -308,6 +339,7 @@ void svdf(Call& call) {
 
 void add_recurrent(TranslateTable& table) {
   table["UNIDIRECTIONAL_SEQUENCE_LSTM"] = sequence_lstm;
+  table["BIDIRECTIONAL_SEQUENCE_LSTM"] = both_ways_lstm;
   table["LSTM"] = lstm;
   table["RNN"] = rnn;
   table["UNIDIRECTIONAL_SEQUENCE_RNN"] = sequence_rnn;

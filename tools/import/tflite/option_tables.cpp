@@ -155,7 +155,7 @@ constexpr Row kFirst[] = {
     {112, "ReadVariableOptions", ""},
     {113, "AssignVariableOptions", ""},
     {114, "RandomOptions", "seed:long seed2:long"},
-    {115, "BucketizeOptions", "boundaries:table"},
+    {115, "BucketizeOptions", "boundaries:floats"},
     {116, "GeluOptions", "approximate:bool"},
     {117, "DynamicUpdateSliceOptions", ""},
     {118, "UnsortedSegmentProdOptions", ""},
@@ -182,6 +182,7 @@ FieldType type_of(const std::string& name) {
   if (name == "float") return FieldType::kFloat;
   if (name == "ints") return FieldType::kInts;
   if (name == "longs") return FieldType::kLongs;
+  if (name == "floats") return FieldType::kFloats;
   if (name == "text") return FieldType::kText;
   if (name == "table") return FieldType::kTable;
   return FieldType::kInt;

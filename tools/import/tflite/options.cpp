@@ -102,6 +102,15 @@ std::vector<int64_t> Options::integers(const std::string& name) {
     out.push_back(wide ? read<int64_t>(at + size_t{8} * i) : read<int32_t>(at + size_t{4} * i));
   return out;
 }
+std::vector<double> Options::numbers(const std::string& name) {
+  const Place found = find(name);
+  std::vector<double> out;
+  if (!found.at) return out;
+  uint32_t count = 0;
+  const uint8_t* at = vector_at(found.at, 4, &count);
+  for (uint32_t i = 0; i < count; i++) out.push_back(double(read<float>(at + size_t{4} * i)));
+  return out;
+}
 std::string Options::text(const std::string& name) {
   const Place found = find(name);
   if (!found.at) return "";

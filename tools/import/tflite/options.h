@@ -10,7 +10,18 @@
 
 namespace ingot::tflite {
 
-enum class FieldType : uint8_t { kByte, kBool, kInt, kLong, kFloat, kInts, kLongs, kText, kTable };
+enum class FieldType : uint8_t {
+  kByte,
+  kBool,
+  kInt,
+  kLong,
+  kFloat,
+  kInts,
+  kLongs,
+  kFloats,
+  kText,
+  kTable
+};
 struct OptionField {
   std::string name;
   FieldType type = FieldType::kInt;
@@ -38,6 +49,7 @@ class Options {
   int64_t integer(const std::string& name);
   double number(const std::string& name);
   std::vector<int64_t> integers(const std::string& name);
+  std::vector<double> numbers(const std::string& name);
   std::string text(const std::string& name);
   bool has(const std::string& name);  // stands in the table
 
