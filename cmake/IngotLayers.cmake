@@ -9,8 +9,10 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 
 # The C compiler's driver links programs in C: the kernels need libm, and nothing of the C++ library
-# (tests/package checks it).
-set(INGOT_C_LIBRARIES $<$<NOT:$<PLATFORM_ID:Generic>>:m>)
+# (tests/package checks it). Written as flags: a name alone would be a target of that name in the
+# project of whoever uses the libraries.
+set(INGOT_C_LIBRARIES $<$<NOT:$<PLATFORM_ID:Generic>>:-lm>)
+set(INGOT_DL_LIBRARIES $<$<BOOL:${CMAKE_DL_LIBS}>:-l${CMAKE_DL_LIBS}>)
 
 # Flags of everything: no contraction (the order of rounding is a promise), warnings.
 add_library(ingot_flags INTERFACE)

@@ -21,5 +21,5 @@ target_link_options(ingot_shared PRIVATE -Wl,--whole-archive $<TARGET_FILE:ingot
 add_dependencies(ingot_shared ingot_runtime ingot_cpu ingot_cuda ingot_cuda_kernels)
 target_include_directories(ingot_shared PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include> $<INSTALL_INTERFACE:include>)
-target_link_libraries(ingot_shared PUBLIC Threads::Threads ${CMAKE_DL_LIBS} PRIVATE
+target_link_libraries(ingot_shared PUBLIC Threads::Threads ${INGOT_DL_LIBRARIES} PRIVATE
   ${INGOT_C_LIBRARIES})

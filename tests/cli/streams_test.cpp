@@ -51,6 +51,7 @@ TEST_CASE("-: standard input is a source, a file, inputs; standard output takes 
   const Ran inspected = run({"inspect", "-"}, reading(model));
   CHECK(inspected.exit == 0);
   CHECK(inspected.out.rfind("standard input: Ingot file", 0) == 0);
+  CHECK(has(inspected.out, "\n  source        onnx\n"));
   CHECK(run({"run", model, "--inputs", data("linear.npz"), "--outputs", folder / "o.npz"}).exit ==
         0);
   const Ran outputs =

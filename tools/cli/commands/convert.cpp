@@ -219,12 +219,13 @@ void add_convert(CLI::App& app, Action* chosen) {
       "  ingot convert net.onnx --image image=nv12:1920x1080,letterbox,pad=114\n"
       "  ingot convert vad.jit --input-shape x=1x512 --argument sr=16000    # TorchScript",
       [a] { return convert(*a); });
-  reads_file(
-      command
-          ->add_option("SOURCE", a->source,
-                       "the source: ONNX, TorchScript, torch.export (.pt2), Keras, or a Flux chain")
-          ->required()
-          ->type_name(""));
+  reads_file(command
+                 ->add_option(
+                     "SOURCE", a->source,
+                     "the source: ONNX, TorchScript, torch.export (.pt2), TFLite, Keras, or a Flux "
+                     "chain")
+                 ->required()
+                 ->type_name(""));
   writes_file(command
                   ->add_option("-o,--output", a->output,
                                "file to write; without it, SOURCE with the ending .ingot")

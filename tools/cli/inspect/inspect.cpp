@@ -87,7 +87,8 @@ void print_metadata(const Json& m, bool all) {
   add("version", "version");
   add("licence", "licence");
   std::string source = text_of(m["source_file"]);
-  if (!text_of(m["source_format"]).empty()) source += " (" + text_of(m["source_format"]) + ")";
+  const std::string format = text_of(m["source_format"]);  // of standard input all that is known
+  if (!format.empty()) source = source.empty() ? format : source + " (" + format + ")";
   if (!source.empty()) table.row({"source", source});
   add("producer", "converted by");
   if (all) {
