@@ -217,6 +217,21 @@ TEST_CASE("constants that are dequantized or sparse are computed while convertin
   CHECK(graph::read_numbers(*c) == std::vector<double>{1, -4});
 }
 
+TEST_CASE("constants behind the tables") {
+  GraphGiven g = sum({{0, 0}});
+  g.tensors[1].outside = true;
+  const std::string whole = model_file({g});
+  const Outcome out = imported(whole);
+  REQUIRE(out.code == 0);
+  const graph::Model& model = out.program.model;
+  const graph::Constant* c = model.constant(model.graph.nodes[0].inputs[1]);
+  REQUIRE(c);
+  CHECK(graph::read_numbers(*c) == std::vector<double>{1, -2});
+  const Outcome cut = imported(whole.substr(0, whole.size() - 1));
+  CHECK(cut.code == 2);
+  CHECK(says(cut, "download is incomplete"));
+}
+
 TEST_CASE("a variable is an input and an output, beginning with what CALL_ONCE writes") {
   constexpr int kCallOnce = 129, kHandle = 142, kRead = 143, kAssign = 144;
   const auto resource = fb::TensorType::resource;

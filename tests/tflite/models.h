@@ -20,6 +20,7 @@ struct TensorGiven {
   std::vector<int64_t> zeros = {};
   int32_t axis = 0;
   bool variable = false;
+  bool outside = false;  // bytes behind the tables, as in files beyond 2 GiB
 };
 struct OperatorGiven {
   int code = 0;
@@ -50,9 +51,10 @@ inline flatbuffers::Offset<fb::Opaque> options_table(flatbuffers::FlatBufferBuil
   return flatbuffers::Offset<fb::Opaque>(b.EndTable(start));
 }
 
-inline std::string model_file(const std::vector<GraphGiven>& graphs,
-                              const std::vector<SignatureGiven>& signatures = {},
-                              uint32_t version = 3) {
+/// The tables, where those end at `tables`; what lies behind them goes to `behind`.
+inline std::string model_tables(const std::vector<GraphGiven>& graphs,
+                                const std::vector<SignatureGiven>& signatures, uint32_t version,
+                                size_t tables, std::string* behind) {
   flatbuffers::FlatBufferBuilder b;
   std::vector<flatbuffers::Offset<fb::Buffer>> buffers = {fb::CreateBuffer(b)};
   std::vector<flatbuffers::Offset<fb::OperatorCode>> codes;
@@ -61,7 +63,11 @@ inline std::string model_file(const std::vector<GraphGiven>& graphs,
     std::vector<flatbuffers::Offset<fb::Tensor>> tensors;
     for (const TensorGiven& t : graph.tensors) {
       uint32_t buffer = 0;
-      if (!t.bytes.empty()) {
+      if (t.outside) {
+        buffer = uint32_t(buffers.size());
+        buffers.push_back(fb::CreateBuffer(b, 0, tables + behind->size() + 2, t.bytes.size()));
+        *behind += t.bytes;
+      } else if (!t.bytes.empty()) {
         buffer = uint32_t(buffers.size());
         b.ForceVectorAlignment(t.bytes.size(), 1, 16);
         buffers.push_back(fb::CreateBuffer(
@@ -110,6 +116,17 @@ inline std::string model_file(const std::vector<GraphGiven>& graphs,
                            all_buffers, 0, 0, all_entries),
            "TFL3");
   return std::string(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
+}
+
+inline std::string model_file(const std::vector<GraphGiven>& graphs,
+                              const std::vector<SignatureGiven>& signatures = {},
+                              uint32_t version = 3) {
+  // Their size does not depend on where they end; two bytes keep 0 and 1 from being places.
+  std::string behind;
+  const size_t size = model_tables(graphs, signatures, version, 1 << 20, &behind).size();
+  behind.clear();
+  const std::string tables = model_tables(graphs, signatures, version, size, &behind);
+  return behind.empty() ? tables : tables + std::string(2, '\0') + behind;
 }
 
 }  // namespace ingot::test

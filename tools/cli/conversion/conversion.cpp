@@ -1,5 +1,6 @@
 #include "tools/cli/conversion/conversion.h"
 
+#include "tools/checkpoint/tensors/archive.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/standard_streams.h"
@@ -13,6 +14,27 @@ namespace ingot::cli {
 using host::Exit;
 using host::FileKind;
 
+namespace {
+
+/// A .task bundle is a zip of models, of which one is meant.
+void refuse_bundle(const std::string& path) {
+  std::string models;
+  try {
+    const auto archive = checkpoint::Archive::open(path);
+    for (const std::string& name : archive->names()) {
+      const bool is_model = name.size() > 7 && name.compare(name.size() - 7, 7, ".tflite") == 0;
+      if (is_model && models.size() < 400) models += (models.empty() ? "'" : ", '") + name + "'";
+    }
+  } catch (const host::Failure&) {  // is said of it as of any archive
+    return;
+  }
+  if (!models.empty())
+    host::fail(Exit::kUnsupported, path + ": is a bundle of TFLite models (" + models +
+                                       "); unpack it and convert the one that you want");
+}
+
+}  // namespace
+
 void require_source(const std::string& path) {
   const FileKind kind = host::file_kind(path);
   switch (kind) {
@@ -23,6 +45,7 @@ void require_source(const std::string& path) {
                  path + ": is an .ingot file already, expected a source such as an ONNX model");
     case FileKind::kZip:
       if (pt2::is_exported_program(path) || torchscript::is_torchscript(path)) return;
+      refuse_bundle(path);
       [[fallthrough]];
     case FileKind::kHdf5:
     case FileKind::kBson:

@@ -185,7 +185,8 @@ bool Translator::refuse_kind(const Scope& scope, const fb::Operator& op, const s
       refused(name, "", node, "is a custom operator, whose meaning the file does not say",
               "replace it by builtin operators, or cut the model before it");
     else
-      refused(name, "", node, "the operator is not supported", "");
+      refused(name, "", node, "the operator is not supported",
+              "cut the model before it, or convert its ONNX or Keras form");
     return true;
   }
   const auto says = [&](const flatbuffers::Vector<int32_t>* list, bool made) {
@@ -215,7 +216,8 @@ bool Translator::refuse_kind(const Scope& scope, const fb::Operator& op, const s
   };
   if (says(op.outputs(), true) || says(op.inputs(), false)) return true;
   if (row->translate) return false;
-  refused(name, "", node, "the operator is not supported", "");
+  refused(name, "", node, "the operator is not supported",
+          "cut the model before it, or convert its ONNX or Keras form");
   return true;
 }
 
