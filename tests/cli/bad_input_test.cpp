@@ -64,6 +64,27 @@ TEST_CASE(
   refused(folder, convert_words(folder, model), 1, {"is an .ingot file already"});
 }
 
+TEST_CASE("bad source: a bundle of TFLite models says which it holds") {
+  const auto number = [](uint32_t n, int bytes) {
+    std::string out;
+    for (int i = 0; i < bytes; i++) out += char(n >> (8 * i));
+    return out;
+  };
+  // A zip of one empty member.
+  const std::string name = "hand.tflite", sizes(12, 0), none(2, 0);
+  const std::string local = "PK\3\4" + number(20, 2) + std::string(8, 0) + sizes +
+                            number(uint32_t(name.size()), 2) + none + name;
+  const std::string entry = "PK\1\2" + number(20, 2) + number(20, 2) + std::string(8, 0) + sizes +
+                            number(uint32_t(name.size()), 2) + std::string(16, 0) + name;
+  const std::string end = "PK\5\6" + std::string(4, 0) + number(1, 2) + number(1, 2) +
+                          number(uint32_t(entry.size()), 4) + number(uint32_t(local.size()), 4) +
+                          none;
+  const Folder folder;
+  spill(folder / "hand.task", local + entry + end);
+  refused(folder, convert_words(folder, folder / "hand.task"), 4,
+          {"bundle of TFLite models", "'hand.tflite'"});
+}
+
 TEST_CASE("inspect: a TFLite model is called one") {
   const Folder folder;
   spill(folder / "lite.tflite", std::string("\x1c\0\0\0TFL3abcdefgh", 16));

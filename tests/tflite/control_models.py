@@ -114,7 +114,26 @@ def sparse(rng):
     return main, [binary(main, "ADD", whole, Fed(np.array(1, F)), "AddOptions")]
 
 
+def composite(rng):
+    """An operator that the model spells out: twice x, less one."""
+    main = Model()
+    shape = [int(n) for n in rng.integers(1, 5, 2)]
+    inside = Model(main)
+    x = parameter(inside, F, shape)
+    twice = binary(inside, "MUL", x, np.array(2, F), "MulOptions")
+    index = finished(inside, [binary(inside, "SUB", twice, np.array(1, F), "SubOptions")])
+    x = Fed(rng.standard_normal(shape).astype(F))
+    made = main.add("STABLEHLO_COMPOSITE", None, [x], [(F, shape)])
+    node, options = main.graph.operators[-1], schema.StableHLOCompositeOptionsT()
+    options.name, options.decompositionSubgraphIndex = "twice_less_one", index
+    options.compositeAttributes = [0, 0, 1, 0, 0, 36, 1]  # FlexBuffers: an empty map
+    node.builtinOptions2Type = schema.BuiltinOptions2.StableHLOCompositeOptions
+    node.builtinOptions2 = options
+    return main, made
+
+
 CONTROL = {
+    "composite": (composite, False),
     "if": (branches, False),
     "while_unrolled": (repeated(5), False),
     "while_loop": (repeated(100), False),
