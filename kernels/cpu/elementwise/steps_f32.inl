@@ -108,7 +108,10 @@ INGOT_FN void run_unary(const ElementwiseStep& s, const float* a, float* out, in
     INGOT_STEP1(kShrink, V::select(V::lt(x, V::neg(alpha)), V::add(x, beta),
                                    V::select(V::gt(x, alpha), V::sub(x, beta), V::zero())))
     INGOT_STEP1(kScaleShift, V::fma(x, alpha, beta))
-    default: return;
+#define INGOT_KIND_OPERANDS 1
+#define INGOT_KIND_WHOLE 0
+#include "runtime/op/other_functions.def"
+    break;
   }
 }
 
@@ -141,7 +144,10 @@ INGOT_FN void run_binary(const ElementwiseStep& s, const float* a, const float* 
     INGOT_STEP2(kLogicalOr, truth(V::mask_or(holds(x), holds(z))))
     INGOT_STEP2(kLogicalXor, truth(V::mask_xor(holds(x), holds(z))))
     INGOT_STEP2(kAtan2, Fn::atan2(x, z))
-    default: return;
+#define INGOT_KIND_OPERANDS 2
+#define INGOT_KIND_WHOLE 0
+#include "runtime/op/other_functions.def"
+    break;
   }
 }
 

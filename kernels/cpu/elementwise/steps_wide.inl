@@ -17,44 +17,40 @@ INGOT_FN inline double softplus_f64(double x) {
   return x != x ? x : (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
 }
 
-/// The steps that are functions of the C library.
-INGOT_FN inline double unary_library_f64(const ElementwiseStep& s, double x) {
-  const double alpha = double(s.alpha), beta = double(s.beta);
-  switch (s.op) {
-    case ElementwiseOp::kExp: return exp(x);
-    case ElementwiseOp::kLog: return log(x);
-    case ElementwiseOp::kSin: return sin(x);
-    case ElementwiseOp::kCos: return cos(x);
-    case ElementwiseOp::kTanh: return tanh(x);
-    case ElementwiseOp::kSigmoid: return sigmoid_f64(x);
-    case ElementwiseOp::kErf: return erf(x);
-    case ElementwiseOp::kSilu: return x * sigmoid_f64(x);
-    case ElementwiseOp::kGelu: return x < -40 ? 0 : x * erfc(-x * 0.70710678118654752440) * 0.5;
-    case ElementwiseOp::kGeluTanh:
-      return x * sigmoid_f64(1.5957691216057307 * (x + 0.044715 * x * x * x));
-    case ElementwiseOp::kSoftplus: return softplus_f64(x);
-    case ElementwiseOp::kMish: return x * tanh(softplus_f64(x));
-    case ElementwiseOp::kAtan: return atan(x);
-    case ElementwiseOp::kTan: return tan(x);
-    case ElementwiseOp::kAsin: return asin(x);
-    case ElementwiseOp::kAcos: return acos(x);
-    case ElementwiseOp::kSinh: return sinh(x);
-    case ElementwiseOp::kCosh: return cosh(x);
-    case ElementwiseOp::kAsinh: return asinh(x);
-    case ElementwiseOp::kAcosh: return acosh(x);
-    case ElementwiseOp::kAtanh: return atanh(x);
-    case ElementwiseOp::kElu: return x < 0 ? alpha * expm1(x) : x;
-    case ElementwiseOp::kSelu: return beta * (x < 0 ? alpha * expm1(x) : x);
-    case ElementwiseOp::kCelu: return x < 0 ? alpha * expm1(x / alpha) : x;
-    default: return x;
-  }
-}
+/// A function of the C library; library: false, as in device code, leaves it out.
+#define INGOT_LIBRARY(op, expression)         \
+  case ElementwiseOp::op:                     \
+    if constexpr (library) return expression; \
+    break;
 
-/// library: false leaves those out, as device code does.
 template <bool library = true>
 INGOT_FN double unary_f64(const ElementwiseStep& s, double x) {
   const double alpha = double(s.alpha), beta = double(s.beta);
   switch (s.op) {
+    INGOT_LIBRARY(kExp, exp(x))
+    INGOT_LIBRARY(kLog, log(x))
+    INGOT_LIBRARY(kSin, sin(x))
+    INGOT_LIBRARY(kCos, cos(x))
+    INGOT_LIBRARY(kTanh, tanh(x))
+    INGOT_LIBRARY(kSigmoid, sigmoid_f64(x))
+    INGOT_LIBRARY(kErf, erf(x))
+    INGOT_LIBRARY(kSilu, x * sigmoid_f64(x))
+    INGOT_LIBRARY(kGelu, x < -40 ? 0 : x * erfc(-x * 0.70710678118654752440) * 0.5)
+    INGOT_LIBRARY(kGeluTanh, x * sigmoid_f64(1.5957691216057307 * (x + 0.044715 * x * x * x)))
+    INGOT_LIBRARY(kSoftplus, softplus_f64(x))
+    INGOT_LIBRARY(kMish, x * tanh(softplus_f64(x)))
+    INGOT_LIBRARY(kAtan, atan(x))
+    INGOT_LIBRARY(kTan, tan(x))
+    INGOT_LIBRARY(kAsin, asin(x))
+    INGOT_LIBRARY(kAcos, acos(x))
+    INGOT_LIBRARY(kSinh, sinh(x))
+    INGOT_LIBRARY(kCosh, cosh(x))
+    INGOT_LIBRARY(kAsinh, asinh(x))
+    INGOT_LIBRARY(kAcosh, acosh(x))
+    INGOT_LIBRARY(kAtanh, atanh(x))
+    INGOT_LIBRARY(kElu, x < 0 ? alpha * expm1(x) : x)
+    INGOT_LIBRARY(kSelu, beta * (x < 0 ? alpha * expm1(x) : x))
+    INGOT_LIBRARY(kCelu, x < 0 ? alpha * expm1(x / alpha) : x)
     case ElementwiseOp::kNeg: return -x;
     case ElementwiseOp::kAbs: return fabs(x);
     case ElementwiseOp::kSqrt: return sqrt(x);
@@ -84,15 +80,20 @@ INGOT_FN double unary_f64(const ElementwiseStep& s, double x) {
     case ElementwiseOp::kThresholdedRelu: return x > alpha ? x : 0;
     case ElementwiseOp::kShrink: return x < -alpha ? x + beta : x > alpha ? x - beta : 0;
     case ElementwiseOp::kScaleShift: return x * alpha + beta;
-    default:
-      if constexpr (library) return unary_library_f64(s, x);
-      return x;
+    case ElementwiseOp::kIdentity: break;
+#define INGOT_KIND_OPERANDS 1
+#define INGOT_KIND_WHOLE 0
+#include "runtime/op/other_functions.def"
+      break;
   }
+  return x;
 }
 
 template <bool library = true>
 INGOT_FN double binary_f64(ElementwiseOp op, double a, double b) {
   switch (op) {
+    INGOT_LIBRARY(kPow, pow(a, b))
+    INGOT_LIBRARY(kAtan2, atan2(a, b))
     case ElementwiseOp::kAdd: return a + b;
     case ElementwiseOp::kSub: return a - b;
     case ElementwiseOp::kMul: return a * b;
@@ -114,14 +115,14 @@ INGOT_FN double binary_f64(ElementwiseOp op, double a, double b) {
     case ElementwiseOp::kLogicalAnd: return a != 0 && b != 0;
     case ElementwiseOp::kLogicalOr: return a != 0 || b != 0;
     case ElementwiseOp::kLogicalXor: return (a != 0) != (b != 0);
-    default:
-      if constexpr (library)
-        return op == ElementwiseOp::kPow     ? pow(a, b)
-               : op == ElementwiseOp::kAtan2 ? atan2(a, b)
-                                             : 0;
-      return 0;
+#define INGOT_KIND_OPERANDS 2
+#define INGOT_KIND_WHOLE 0
+#include "runtime/op/other_functions.def"
+      break;
   }
+  return 0;
 }
+#undef INGOT_LIBRARY
 
 template <bool library = true>
 INGOT_FN double step_f64(const ElementwiseStep& s, double a, double b, double c) {
@@ -170,8 +171,13 @@ INGOT_FN T unary_whole(const ElementwiseStep& s, T x) {
       return double(x) < double(s.alpha)  ? T(to_whole(s.alpha))
              : double(x) > double(s.beta) ? T(to_whole(s.beta))
                                           : x;
-    default: return x;
+    case ElementwiseOp::kIdentity: break;
+#define INGOT_KIND_OPERANDS 1
+#define INGOT_KIND_WHOLE 1
+#include "runtime/op/other_functions.def"
+      break;
   }
+  return x;
 }
 
 template <class T>
@@ -201,8 +207,12 @@ INGOT_FN T binary_whole(ElementwiseOp op, T a, T b) {
     case ElementwiseOp::kShiftLeft: return uint64_t(b) > 63 ? T(0) : T(uint64_t(a) << b);
     case ElementwiseOp::kShiftRight:
       return uint64_t(b) > 63 ? (a < T(0) ? T(-1) : T(0)) : T(a >> b);
-    default: return T(0);
+#define INGOT_KIND_OPERANDS 2
+#define INGOT_KIND_WHOLE 1
+#include "runtime/op/other_functions.def"
+      break;
   }
+  return T(0);
 }
 
 template <class V>
@@ -213,7 +223,7 @@ INGOT_FN void run_step(const ElementwiseStep& s, const double* a, const double* 
 template <class V, class T>
 INGOT_FN void run_step(const ElementwiseStep& s, const T* a, const T* b, const T* c, T* out,
                        int64_t n) {
-  switch (s.op) {  // the usual ones without a switch an element
+  switch (s.op) {  // the usual ones without a switch an element; others below
     case ElementwiseOp::kAdd:
       for (int64_t i = 0; i < n; i++) out[i] = T(uint64_t(a[i]) + uint64_t(b[i]));
       return;

@@ -74,8 +74,12 @@ double unary(const ElementwiseStep& s, double x) {
     case Op::kShrink: return x < -alpha ? x + beta : x > alpha ? x - beta : 0;
     case Op::kScaleShift: return x * alpha + beta;
     case Op::kIdentity: return x;
-    default: return std::nan("");  // forgotten: the conformance test of every function finds it
+#define INGOT_KIND_OPERANDS 1
+#define INGOT_KIND_WHOLE 0
+#include "runtime/op/other_functions.def"
+      break;
   }
+  return std::nan("");
 }
 
 double binary(Op op, double a, double b) {
@@ -103,14 +107,15 @@ double binary(Op op, double a, double b) {
     case Op::kLogicalOr: return a != 0 || b != 0;
     case Op::kLogicalXor: return (a != 0) != (b != 0);
     case Op::kAtan2: return std::atan2(a, b);
-    default: return std::nan("");
+#define INGOT_KIND_OPERANDS 2
+#define INGOT_KIND_WHOLE 0
+#include "runtime/op/other_functions.def"
+      break;
   }
+  return std::nan("");
 }
 
 using U = uint64_t;
-// of a function without a case: no test expects it
-constexpr int64_t kForgotten = 0x5afe5afe5afe5afe;
-
 int64_t whole_power(int64_t base, int64_t exponent, bool is_unsigned) {
   if (exponent < 0 && !is_unsigned) return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
   U result = 1, factor = U(base);
@@ -136,8 +141,12 @@ int64_t whole_unary(const ElementwiseStep& s, int64_t x, bool is_unsigned) {
                                   : x;
     }
     case Op::kIdentity: return x;
-    default: return kForgotten;
+#define INGOT_KIND_OPERANDS 1
+#define INGOT_KIND_WHOLE 1
+#include "runtime/op/other_functions.def"
+      break;
   }
+  return 0;
 }
 
 int64_t whole_binary(Op op, int64_t a, int64_t b, bool is_unsigned) {
@@ -175,8 +184,12 @@ int64_t whole_binary(Op op, int64_t a, int64_t b, bool is_unsigned) {
       return U(b) > 63     ? (is_unsigned || a >= 0 ? 0 : -1)
              : is_unsigned ? int64_t(U(a) >> b)
                            : a >> b;
-    default: return kForgotten;
+#define INGOT_KIND_OPERANDS 2
+#define INGOT_KIND_WHOLE 1
+#include "runtime/op/other_functions.def"
+      break;
   }
+  return 0;
 }
 
 /// Runs the steps on the registers r[0 .. inputs + steps); returns the last.

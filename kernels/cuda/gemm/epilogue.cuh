@@ -30,8 +30,13 @@ GPU_CALLED float activate_called(float x, Activation kind, float alpha, float be
     INGOT_ACTIVATION(kSoftplus)
     INGOT_ACTIVATION(kMish)
 #undef INGOT_ACTIVATION
-    default: return x;
+    case Activation::kNone:
+    case Activation::kRelu:
+    case Activation::kRelu6:
+    case Activation::kClip:
+    case Activation::kPrelu: break;
   }
+  return x;
 }
 
 GPU_FN Quad load_quad(const float* from, int64_t lanes, bool vector) {

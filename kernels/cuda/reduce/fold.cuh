@@ -73,7 +73,9 @@ GPU_FN float with_fold(ReduceKind kind, Body body) {
     case ReduceKind::kLogSumExp:
       if constexpr (all) return body(FoldExp<V>());
       break;
-    default: break;
+    case ReduceKind::kSum:
+    case ReduceKind::kMean:
+    case ReduceKind::kLogSum: break;
   }
   return body(FoldSum<V>());
 }
@@ -85,8 +87,14 @@ GPU_FN float finish_f32(ReduceKind kind, float x, float count, float shift) {
     case ReduceKind::kL2: return V::sqrt(x);
     case ReduceKind::kLogSum: return cpu::Math<V>::log(x);
     case ReduceKind::kLogSumExp: return cpu::Math<V>::log(x) + shift;
-    default: return x;
+    case ReduceKind::kSum:
+    case ReduceKind::kMin:
+    case ReduceKind::kMax:
+    case ReduceKind::kProd:
+    case ReduceKind::kL1:
+    case ReduceKind::kSumSquare: break;
   }
+  return x;
 }
 /// fold_all(a fold, its shift) gives all of an output's elements folded; of a logarithm of
 /// exponentials first the largest.

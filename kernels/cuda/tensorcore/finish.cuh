@@ -29,7 +29,12 @@ GPU_CALLED Four activate_long(ActivationSpec spec, Four v) {
     INGOT_LONG_ACTIVATION(kSoftplus)
     INGOT_LONG_ACTIVATION(kMish)
 #undef INGOT_LONG_ACTIVATION
-    default: break;
+    case Activation::kNone:
+    case Activation::kRelu:
+    case Activation::kRelu6:
+    case Activation::kClip:
+    case Activation::kLeakyRelu:
+    case Activation::kPrelu: break;
   }
   return v;
 }
