@@ -140,7 +140,7 @@ void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
   s->control.cancel = &s->cancel;
 }
 
-/// Writes the session into its tables. os::kHasPagespre memory is taken, weights are loaded.
+/// Writes the session into its tables. @pre memory is taken, weights are loaded.
 RunSession* fill_session(const OpenModel& model, const SessionRequest& request,
                          const Preparation& p, const Memory& memory) {
   uint8_t* base = memory.device_memory ? memory.device_memory : memory.arena.base;
@@ -205,11 +205,9 @@ uint32_t count_unbound(const RunSession& s) {
 
 Status session_requirements(const OpenModel& model, const SessionRequest& asked, Requirements* out,
                             ErrorDetail* detail) {
-  const Fallback fallback(model, asked);
-  INGOT_TRY(fallback.status(detail));
-  const WorkspaceLock lock(model);
-  Preparation p;
-  INGOT_TRY(prepare(model, fallback.request(), &p, detail));
+  const PreparedRequest prepared(model, asked, detail);
+  INGOT_TRY(prepared.status);
+  const Preparation& p = prepared.preparation;
   *out = sum_up(model, p);
   return {};
 }

@@ -38,6 +38,12 @@ Fallback::Fallback(const OpenModel& model, const SessionRequest& asked) : reques
   status_ = make(model);
 }
 
+PreparedRequest::PreparedRequest(const OpenModel& model, const SessionRequest& asked,
+                                 ErrorDetail* detail)
+    : fallback(model, asked), lock(model), status(fallback.status(detail)) {
+  if (status.ok()) status = prepare(model, fallback.request(), &preparation, detail);
+}
+
 Status Fallback::make(const OpenModel& model) {
   if (!os::kHasOtherDevices || request_.assignment) return {};  // firmware has one device
   Device device;

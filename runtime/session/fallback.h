@@ -5,6 +5,7 @@
 // Errors   those of find_device() and assign_devices(); kNoKernel where the request is strict.
 #pragma once
 #include "runtime/session/assignment.h"
+#include "runtime/session/preparation.h"
 
 namespace ingot {
 
@@ -37,6 +38,17 @@ class Fallback {
   DeviceAssignment* assignment_ = nullptr;
   ErrorDetail detail_;
   Status status_;
+};
+
+/// A request prepared as create_session() prepares it, under the model's lock: what questions about
+/// a session are answered from. Where `status` is bad nothing else holds.
+struct PreparedRequest {
+  PreparedRequest(const OpenModel& model, const SessionRequest& asked, ErrorDetail* detail);
+
+  const Fallback fallback;
+  const WorkspaceLock lock;
+  Preparation preparation;
+  Status status;
 };
 
 }  // namespace ingot

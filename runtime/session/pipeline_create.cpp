@@ -78,11 +78,9 @@ SessionRequest session_request(const PipelineRequest& request) {
 Status measure(const OpenModel& model, const PipelineRequest& request, SlotShape* shape,
                PipelineNeeds* out, ErrorDetail* detail) {
   INGOT_TRY(check(request, detail));
-  const Fallback fallback(model, session_request(request));
-  INGOT_TRY(fallback.status(detail));
-  const WorkspaceLock lock(model);
-  Preparation p;
-  INGOT_TRY(prepare(model, fallback.request(), &p, detail));
+  const PreparedRequest prepared(model, session_request(request), detail);
+  INGOT_TRY(prepared.status);
+  const Preparation& p = prepared.preparation;
   INGOT_TRY(measure_slot(model, p, shape, detail));
   out->session = sum_up(model, p);
   BumpAllocator bump(nullptr);

@@ -147,11 +147,9 @@ Status session_share(const RunSession& s, uint32_t index, DeviceShareReport* out
 
 Status model_share(const OpenModel& model, const SessionRequest& asked, uint32_t index,
                    DeviceShareReport* out, ErrorDetail* detail) {
-  const Fallback fallback(model, asked);
-  INGOT_TRY(fallback.status(detail));
-  const WorkspaceLock lock(model);
-  Preparation p;
-  INGOT_TRY(prepare(model, fallback.request(), &p, detail));
+  const PreparedRequest prepared(model, asked, detail);
+  INGOT_TRY(prepared.status);
+  const Preparation& p = prepared.preparation;
   if (p.split) {
     const Status status = split_share(*p.split, p.layout.bytes, index, out);
     return status.ok() ? status
@@ -182,11 +180,9 @@ Status session_branch(const RunSession& s, uint32_t index, NamedBranch* out) {
 
 Status model_branch(const OpenModel& model, const SessionRequest& asked, uint32_t index,
                     NamedBranch* out, ErrorDetail* detail) {
-  const Fallback fallback(model, asked);
-  INGOT_TRY(fallback.status(detail));
-  const WorkspaceLock lock(model);
-  Preparation p;
-  INGOT_TRY(prepare(model, fallback.request(), &p, detail));
+  const PreparedRequest prepared(model, asked, detail);
+  INGOT_TRY(prepared.status);
+  const Preparation& p = prepared.preparation;
   uint32_t subprogram;
   const Status status =
       p.has_branches ? find_branch(model.program, {&p.device, p.split}, index, &subprogram, out)

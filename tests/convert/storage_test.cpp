@@ -12,10 +12,10 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "tests/convert/core_graph.h"
 #include "tests/session/session_models.h"
-#include "tools/checkpoint/tensors/half.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/compile/write/program_encoder.h"
 #include "tools/diagnose/golden/compare.h"
+#include "tools/files/half.h"
 
 using namespace ingot;
 using namespace ingot::convert;
@@ -71,8 +71,8 @@ FileSpec rounded_on_the_host(const FileSpec& file) {
     for (size_t i = 0; i < bytes.size(); i += 4) {
       float x;
       std::memcpy(&x, bytes.data() + i, 4);
-      x = value.stored == DType::kF16 ? checkpoint::widen_f16(checkpoint::narrow_f16(x))
-                                      : checkpoint::widen_bf16(checkpoint::narrow_bf16(x));
+      x = value.stored == DType::kF16 ? host::widen_f16(host::narrow_f16(x))
+                                      : host::widen_bf16(host::narrow_bf16(x));
       std::memcpy(bytes.data() + i, &x, 4);
     }
     value.stored = DType::kInvalid;
@@ -195,8 +195,8 @@ TEST_CASE(
     CHECK(report.bytes_after * 2 == report.bytes_before);
     double largest = 0, sum = 0;
     for (const float x : w) {
-      const float y = dtype == DType::kF16 ? checkpoint::widen_f16(checkpoint::narrow_f16(x))
-                                           : checkpoint::widen_bf16(checkpoint::narrow_bf16(x));
+      const float y = dtype == DType::kF16 ? host::widen_f16(host::narrow_f16(x))
+                                           : host::widen_bf16(host::narrow_bf16(x));
       const double error = x == 0 ? 0 : std::fabs(double(y) - double(x)) / std::fabs(double(x));
       largest = std::max(largest, error), sum += error;
     }

@@ -8,7 +8,7 @@
 #include "tests/checkpoint/support.h"
 #include "tests/support/onnx_writer.h"
 #include "tools/checkpoint/flat/safetensors.h"
-#include "tools/checkpoint/tensors/half.h"
+#include "tools/files/half.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/files/output_file.h"
 #include "tools/weights/programs/read_weights.h"
@@ -88,21 +88,21 @@ OnnxGraph image_net() {
 
 TEST_CASE("both half-size floats come back from float32, NaNs included") {
   for (uint32_t bits = 0; bits < 65536; bits++) {
-    if (checkpoint::narrow_f16(checkpoint::widen_f16(uint16_t(bits))) != bits) FAIL("f16 " << bits);
-    if (checkpoint::narrow_bf16(checkpoint::widen_bf16(uint16_t(bits))) != bits)
+    if (host::narrow_f16(host::widen_f16(uint16_t(bits))) != bits) FAIL("f16 " << bits);
+    if (host::narrow_bf16(host::widen_bf16(uint16_t(bits))) != bits)
       FAIL("bf16 " << bits);
   }
-  CHECK(checkpoint::narrow_f16(65519.f) == 0x7bff);
-  CHECK(checkpoint::narrow_f16(65520.f) == 0x7c00);
-  CHECK(checkpoint::narrow_f16(0x1p-25f) == 0);
-  CHECK(checkpoint::narrow_f16(0x1.8p-25f) == 1);
-  CHECK(checkpoint::narrow_f16(-0x1.8p-24f) == 0x8002);
-  CHECK(checkpoint::narrow_f16(1.f + 0x1p-11f) == 0x3c00);
-  CHECK(checkpoint::narrow_f16(1.f + 0x1.8p-10f) == 0x3c02);
-  CHECK(checkpoint::narrow_f16(0x1.ff8p-15f) == 0x03ff);
-  CHECK(checkpoint::narrow_f16(0x1.ffcp-15f) == 0x0400);
-  CHECK(checkpoint::narrow_bf16(1.f + 0x1p-8f) == 0x3f80);
-  CHECK(checkpoint::narrow_bf16(3.4e38f) == 0x7f80);
+  CHECK(host::narrow_f16(65519.f) == 0x7bff);
+  CHECK(host::narrow_f16(65520.f) == 0x7c00);
+  CHECK(host::narrow_f16(0x1p-25f) == 0);
+  CHECK(host::narrow_f16(0x1.8p-25f) == 1);
+  CHECK(host::narrow_f16(-0x1.8p-24f) == 0x8002);
+  CHECK(host::narrow_f16(1.f + 0x1p-11f) == 0x3c00);
+  CHECK(host::narrow_f16(1.f + 0x1.8p-10f) == 0x3c02);
+  CHECK(host::narrow_f16(0x1.ff8p-15f) == 0x03ff);
+  CHECK(host::narrow_f16(0x1.ffcp-15f) == 0x0400);
+  CHECK(host::narrow_bf16(1.f + 0x1p-8f) == 0x3f80);
+  CHECK(host::narrow_bf16(3.4e38f) == 0x7f80);
 }
 
 TEST_CASE("images: channels last, depthwise rows, a product behind a flattened image") {
@@ -173,7 +173,7 @@ TEST_CASE("one product for three, the checkpoint's names and half precision") {
     if (i < 3) {
       std::vector<uint16_t> halves;
       for (const float x : numbers(2304, uint32_t(10 + i)))
-        halves.push_back(checkpoint::narrow_f16(x));
+        halves.push_back(host::narrow_f16(x));
       t.type = checkpoint::ElementType::kF16;
       t.dims = {48, 48};
       t.strides = {48, 1};
@@ -218,8 +218,8 @@ void write_halves(const std::string& path, checkpoint::ElementType last) {
     const std::vector<float> exact = numbers(2304, uint32_t(10 + i));
     std::vector<uint16_t> halves;
     for (const float x : exact)
-      halves.push_back(t.type == checkpoint::ElementType::kBf16 ? checkpoint::narrow_bf16(x)
-                                                                : checkpoint::narrow_f16(x));
+      halves.push_back(t.type == checkpoint::ElementType::kBf16 ? host::narrow_bf16(x)
+                                                                : host::narrow_f16(x));
     if (i == 0) halves[5] = 0xfc00, halves[6] = 0x8001;  // an infinity, the smallest number
     const std::string bytes = t.type == checkpoint::ElementType::kF32 ? raw(exact) : raw(halves);
     t.storage = checkpoint::memory_storage({bytes.begin(), bytes.end()});

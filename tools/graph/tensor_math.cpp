@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "tools/files/half.h"
+
 namespace ingot::graph {
 namespace {
 
@@ -11,11 +13,6 @@ template <class T>
 T load(const Constant& constant, int64_t i) {
   T value;
   std::memcpy(&value, constant.bytes->data() + size_t(i) * sizeof(T), sizeof(T));
-  return value;
-}
-float bits_to_float(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
   return value;
 }
 
@@ -42,15 +39,6 @@ bool is_floating(DType dtype) {
          dtype == DType::kBF16;
 }
 
-float half_to_float(uint16_t bits) {
-  const uint32_t sign = uint32_t(bits & 0x8000u) << 16;
-  const int exponent = (bits >> 10) & 31;
-  const uint32_t mantissa = bits & 1023u;
-  if (exponent == 31) return bits_to_float(sign | 0x7f800000u | (mantissa << 13));
-  const double magnitude = exponent == 0 ? std::ldexp(double(mantissa), -24)
-                                         : std::ldexp(double(mantissa + 1024), exponent - 25);
-  return float(sign ? -magnitude : magnitude);
-}
 uint16_t float_to_half(double value) {
   const uint16_t sign = std::signbit(value) ? 0x8000u : 0;
   if (std::isnan(value)) return uint16_t(sign | 0x7e00u);
@@ -70,8 +58,8 @@ uint16_t float_to_bfloat(double value) {
 }
 double rounded_to(DType dtype, double value) {
   if (dtype == DType::kF32) return double(float(value));
-  if (dtype == DType::kF16) return double(half_to_float(float_to_half(value)));
-  if (dtype == DType::kBF16) return double(bits_to_float(uint32_t(float_to_bfloat(value)) << 16));
+  if (dtype == DType::kF16) return double(host::widen_f16(float_to_half(value)));
+  if (dtype == DType::kBF16) return double(host::widen_bf16(float_to_bfloat(value)));
   return value;
 }
 
@@ -97,8 +85,8 @@ double read_number(const Constant& c, int64_t i) {
   switch (c.dtype) {
     case DType::kF32: return double(load<float>(c, i));
     case DType::kF64: return load<double>(c, i);
-    case DType::kF16: return double(half_to_float(load<uint16_t>(c, i)));
-    case DType::kBF16: return double(bits_to_float(uint32_t(load<uint16_t>(c, i)) << 16));
+    case DType::kF16: return double(host::widen_f16(load<uint16_t>(c, i)));
+    case DType::kBF16: return double(host::widen_bf16(load<uint16_t>(c, i)));
     case DType::kU64: return double(load<uint64_t>(c, i));
     default: return double(read_integer(c, i));
   }

@@ -17,7 +17,6 @@ inline int64_t count_of(const std::vector<int64_t>& dims) {
 bool is_floating(DType dtype);
 /// To the nearest value of a floating type, ties to even.
 double rounded_to(DType dtype, double value);
-float half_to_float(uint16_t bits);
 uint16_t float_to_half(double value);
 uint16_t float_to_bfloat(double value);
 

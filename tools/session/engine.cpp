@@ -407,6 +407,11 @@ bool Engine::run_unless_cancelled() {
 Array Engine::take_output(uint32_t i) {
   return copy_out(session_.output(i).value(), output(i).name);
 }
+std::vector<Array> Engine::take_outputs() {
+  std::vector<Array> outputs;
+  for (uint32_t i = 0; i < summary().output_count; i++) outputs.push_back(take_output(i));
+  return outputs;
+}
 
 ingot_placement Engine::placement() const {
   ingot_placement placement{};

@@ -102,6 +102,7 @@ class Engine {
   /// The same; false where the run was cancelled.
   bool run_unless_cancelled();
   host::Array take_output(uint32_t i);
+  std::vector<host::Array> take_outputs();
   /// A state variable of the session; of a device that keeps it to itself a copy, which lasts until
   /// the next call. @throws Failure
   ingot_tensor state_tensor(uint32_t i);

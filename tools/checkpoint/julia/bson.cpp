@@ -113,16 +113,9 @@ class BsonReader {
     if (out_.nodes.size() >= limits_.entries)
       host::fail(host::Exit::kCorrupt,
                  path_ + ": more than " + std::to_string(limits_.entries) + " values");
-    host::charge_metadata(memory_of(node));
-    out_.nodes.push_back(std::move(node));
-    return JuliaId(out_.nodes.size() - 1);
+    return out_.add(std::move(node));
   }
-  JuliaId unknown(const std::string& what) {
-    JuliaNode node;
-    node.kind = JuliaKind::kUnknown;
-    node.text = what;
-    return add(std::move(node));
-  }
+  JuliaId unknown(const std::string& what) { return add(unknown_node(what)); }
   std::vector<JuliaId> list(const Value* value, int depth) {
     std::vector<JuliaId> out;
     if (!value || value->type != 4) return out;

@@ -49,16 +49,9 @@ class Jld2Reader {
     if (out_.nodes.size() >= limits_.entries)
       file_->refuse("holds more than " + std::to_string(limits_.entries) + " values");
     host::charge_work(1);
-    host::charge_metadata(memory_of(node));
-    out_.nodes.push_back(std::move(node));
-    return JuliaId(out_.nodes.size() - 1);
+    return out_.add(std::move(node));
   }
-  JuliaId unknown(const std::string& what) {
-    JuliaNode node;
-    node.kind = JuliaKind::kUnknown;
-    node.text = what;
-    return add(std::move(node));
-  }
+  JuliaId unknown(const std::string& what) { return add(unknown_node(what)); }
   uint64_t address_of(const uint8_t* data) const {
     uint64_t n = 0;
     for (uint32_t i = 0; i < file_->address_bytes(); i++) n |= uint64_t(data[i]) << (8 * i);

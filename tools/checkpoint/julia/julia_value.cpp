@@ -95,15 +95,28 @@ class Collector {
   uint64_t visits_ = 0;
 };
 
-const std::string kNoName;
-
-}  // namespace
-
+/// What a node takes, its parts with it.
 uint64_t memory_of(const JuliaNode& node) {
   uint64_t bytes = sizeof node + host::text_memory(node.text.size()) +
                    node.items.size() * sizeof(JuliaId) + node.names.size() * sizeof(std::string);
   for (const std::string& name : node.names) bytes += host::text_memory(name.size());
   return bytes + (node.tensor ? sizeof(Tensor) : 0);
+}
+
+const std::string kNoName;
+
+}  // namespace
+
+JuliaNode unknown_node(const std::string& what) {
+  JuliaNode node;
+  node.kind = JuliaKind::kUnknown;
+  node.text = what;
+  return node;
+}
+JuliaId JuliaTree::add(JuliaNode node) {
+  host::charge_metadata(memory_of(node));
+  nodes.push_back(std::move(node));
+  return JuliaId(nodes.size() - 1);
 }
 const std::string& JuliaTree::type_name(JuliaId id) const {
   if (id == kNoJulia || at(id).kind != JuliaKind::kStruct || at(id).type == kNoJulia)

@@ -37,8 +37,8 @@ struct JuliaNode {
   std::vector<std::string> names;  // of items
   std::shared_ptr<const Tensor> tensor;
 };
-/// What a node takes, its parts with it.
-uint64_t memory_of(const JuliaNode& node);
+/// What cannot be said better than by its name.
+JuliaNode unknown_node(const std::string& what);
 
 struct JuliaTree {
   std::string file, format;
@@ -46,6 +46,8 @@ struct JuliaTree {
   JuliaId root = kNoJulia;  // a struct with names: what was saved under which name
 
   const JuliaNode& at(JuliaId id) const { return nodes[id]; }
+  /// What it takes is charged.
+  JuliaId add(JuliaNode node);
   /// "Flux.Dense" of a struct; "" for anything else.
   const std::string& type_name(JuliaId id) const;
   /// "Dense".

@@ -108,10 +108,7 @@ std::vector<Array> run_once(const RunArguments& a, const std::vector<Array>& arr
   }
   if (!a.profile.empty()) profile->watch(engine->session().get());
   engine->run();
-  std::vector<Array> outputs;
-  for (uint32_t i = 0; i < engine->summary().output_count; i++)
-    outputs.push_back(engine->take_output(i));
-  return outputs;
+  return engine->take_outputs();
 }
 
 int run_model(const RunArguments& a) {

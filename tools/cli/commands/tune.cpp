@@ -78,10 +78,7 @@ std::vector<Array> outputs_of(Engine& engine) {
   for (uint32_t i = 0; i < engine.summary().input_count; i++)
     engine.set_input(i, make_input(engine, i, engine.session().input(i).value()), "input");
   engine.run();
-  std::vector<Array> outputs;
-  for (uint32_t i = 0; i < engine.summary().output_count; i++)
-    outputs.push_back(engine.take_output(i));
-  return outputs;
+  return engine.take_outputs();
 }
 
 double median_of(const TunedTarget& target, size_t variant) {

@@ -9,8 +9,8 @@
 #include <unordered_map>
 
 #include "runtime/base/checked_math.h"
-#include "tools/checkpoint/tensors/half.h"
 #include "tools/compile/write/program_encoder.h"
+#include "tools/files/half.h"
 #include "tools/files/large_blocks.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/graph.h"
@@ -84,8 +84,7 @@ std::vector<uint8_t> widened(const Tensor& tensor) {
     } else {
       uint16_t half;
       std::memcpy(&half, bytes.data() + i * 2, 2);
-      x = tensor.type == ElementType::kF16 ? checkpoint::widen_f16(half)
-                                           : checkpoint::widen_bf16(half);
+      x = tensor.type == ElementType::kF16 ? host::widen_f16(half) : host::widen_bf16(half);
     }
     std::memcpy(out.data() + i * 4, &x, 4);
   }

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "runtime/base/widen.h"
-#include "tools/checkpoint/tensors/half.h"
 #include "tools/compile/write/program_encoder.h"
+#include "tools/files/half.h"
 #include "tools/files/large_blocks.h"
 #include "tools/files/suggest.h"
 
@@ -70,8 +70,8 @@ StorageLoss measure(DType dtype, const std::vector<uint8_t>& floats) {
   for (size_t i = 0; i < floats.size() / 4; i++) {
     const float x = number_at(floats, i);
     if (x == 0 || !std::isfinite(x)) continue;
-    const float y = dtype == DType::kF16 ? checkpoint::widen_f16(checkpoint::narrow_f16(x))
-                                         : checkpoint::widen_bf16(checkpoint::narrow_bf16(x));
+    const float y = dtype == DType::kF16 ? host::widen_f16(host::narrow_f16(x))
+                                         : host::widen_bf16(host::narrow_bf16(x));
     counted++;
     if (std::isinf(y)) {
       loss.overflowed++;
@@ -173,8 +173,7 @@ std::vector<uint8_t> narrow_floats(DType to, const std::vector<uint8_t>& floats)
   std::vector<uint8_t> halves(floats.size() / 2);
   for (size_t i = 0; i < floats.size() / 4; i++) {
     const float x = number_at(floats, i);
-    const uint16_t half =
-        to == DType::kF16 ? checkpoint::narrow_f16(x) : checkpoint::narrow_bf16(x);
+    const uint16_t half = to == DType::kF16 ? host::narrow_f16(x) : host::narrow_bf16(x);
     std::memcpy(halves.data() + 2 * i, &half, 2);
   }
   return halves;

@@ -5,29 +5,10 @@
 #include <cstring>
 #include <limits>
 
+#include "tools/files/half.h"
+
 namespace ingot::check {
 namespace {
-
-double half_to_double(uint16_t h) {
-  const int exponent = h >> 10 & 31;
-  const double fraction = h & 1023;
-  double value;
-  if (exponent == 31)
-    value = fraction != 0 ? std::numeric_limits<double>::quiet_NaN()
-                          : std::numeric_limits<double>::infinity();
-  else if (exponent == 0)
-    value = std::ldexp(fraction, -24);
-  else
-    value = std::ldexp(fraction + 1024, exponent - 25);
-  return h & 0x8000 ? -value : value;
-}
-
-double bf16_to_double(uint16_t h) {
-  const uint32_t bits = uint32_t(h) << 16;
-  float value;
-  memcpy(&value, &bits, 4);
-  return double(value);
-}
 
 bool comparable(DType expected, DType actual) {
   const auto is = [&](DType a, DType b) {
@@ -59,8 +40,8 @@ double element_as_double(const host::Array& array, int64_t i) {
   switch (array.dtype) {
     case DType::kF32: return double(array.as<float>()[i]);
     case DType::kF64: return array.as<double>()[i];
-    case DType::kF16: return half_to_double(array.as<uint16_t>()[i]);
-    case DType::kBF16: return bf16_to_double(array.as<uint16_t>()[i]);
+    case DType::kF16: return double(host::widen_f16(array.as<uint16_t>()[i]));
+    case DType::kBF16: return double(host::widen_bf16(array.as<uint16_t>()[i]));
     case DType::kI8: return array.as<int8_t>()[i];
     case DType::kU8:
     case DType::kBool: return array.as<uint8_t>()[i];

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tools/diagnose/golden/compare.h"
+#include "tools/graph/tensor_math.h"
 
 namespace ingot::compare {
 namespace {
@@ -38,18 +39,6 @@ void store(const Tensor& from, host::Array* to) {
       element = T(x);
     memcpy(to->bytes.data() + i * sizeof(T), &element, sizeof(T));
   }
-}
-
-uint16_t half_bits(double x) {
-  uint16_t sign = std::signbit(x) ? 0x8000 : 0;
-  x = std::fabs(x);
-  if (std::isnan(x)) return uint16_t(sign | 0x7e00);
-  x = rounded_to_bits(x, 10, -14, 65504);
-  if (std::isinf(x)) return uint16_t(sign | 0x7c00);
-  int exponent = 0;
-  const double fraction = std::frexp(x, &exponent);
-  if (x < std::ldexp(1.0, -14)) return uint16_t(sign | uint16_t(x * std::ldexp(1.0, 24)));
-  return uint16_t(sign | uint16_t((exponent + 14) << 10) | uint16_t((fraction * 2 - 1) * 1024));
 }
 
 }  // namespace
@@ -145,7 +134,7 @@ host::Array to_array(const Tensor& tensor, DType dtype, const std::string& name)
         const float narrow = float(rounded_to_bits(x, 7, -126, 3.4e38));
         uint32_t all;
         memcpy(&all, &narrow, 4);
-        x = dtype == DType::kF16 ? double(half_bits(x)) : double(all >> 16);
+        x = dtype == DType::kF16 ? double(graph::float_to_half(x)) : double(all >> 16);
       }
       store<uint16_t>(bits, &array);
       break;

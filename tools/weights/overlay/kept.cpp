@@ -10,7 +10,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "tools/checkpoint/tensors/half.h"
+#include "tools/files/half.h"
 #include "tools/weights/overlay/slot.h"
 
 namespace ingot::overlay {
@@ -26,8 +26,8 @@ class Numbers {
   double operator[](int64_t i) const {
     switch (dtype_) {
       case DType::kF64: return get<double>(i);
-      case DType::kF16: return double(checkpoint::widen_f16(get<uint16_t>(i)));
-      case DType::kBF16: return double(checkpoint::widen_bf16(get<uint16_t>(i)));
+      case DType::kF16: return double(host::widen_f16(get<uint16_t>(i)));
+      case DType::kBF16: return double(host::widen_bf16(get<uint16_t>(i)));
       default: return double(get<float>(i));
     }
   }

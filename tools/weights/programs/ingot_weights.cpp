@@ -8,8 +8,8 @@
 
 #include "runtime/base/widen.h"
 #include "runtime/format/format.h"
-#include "tools/checkpoint/tensors/half.h"
 #include "tools/files/failure.h"
+#include "tools/files/half.h"
 #include "tools/weights/programs/read_weights.h"
 #include "tools/weights/programs/unpack.h"
 
@@ -79,8 +79,7 @@ class ViewStorage : public Storage {
       float x;
       std::memcpy(&x, floats.data() + i * 4, 4);
       const double wide = x;
-      const uint16_t half =
-          type_ == ElementType::kF16 ? checkpoint::narrow_f16(x) : checkpoint::narrow_bf16(x);
+      const uint16_t half = type_ == ElementType::kF16 ? host::narrow_f16(x) : host::narrow_bf16(x);
       if (type_ == ElementType::kF64)
         std::memcpy(out.data() + i * 8, &wide, 8);
       else

@@ -4,25 +4,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "tools/files/half.h"
 #include "tools/files/large_blocks.h"
 
 namespace ingot::passes {
 namespace {
-
-double from_half(uint16_t bits) {
-  int exponent = (bits >> 10) & 31, mantissa = bits & 1023;
-  double magnitude = exponent == 31 ? (mantissa ? std::nan("") : INFINITY)
-                     : exponent     ? std::ldexp(1024 + mantissa, exponent - 25)
-                                    : std::ldexp(mantissa, -24);
-  return bits & 0x8000 ? -magnitude : magnitude;
-}
-
-double from_bfloat(uint16_t bits) {
-  uint32_t wide = uint32_t(bits) << 16;
-  float number;
-  std::memcpy(&number, &wide, sizeof number);
-  return number;
-}
 
 template <class T>
 std::vector<double> widened(const Constant& c) {
@@ -99,10 +85,12 @@ std::vector<double> numbers(const Constant& c) {
     case DType::kI64: return widened<int64_t>(c);
     case DType::kU64: return widened<uint64_t>(c);
     case DType::kF16:
-      for (int64_t i = 0; i < c.elements(); i++) result.push_back(from_half(c.as<uint16_t>()[i]));
+      for (int64_t i = 0; i < c.elements(); i++)
+        result.push_back(host::widen_f16(c.as<uint16_t>()[i]));
       return result;
     case DType::kBF16:
-      for (int64_t i = 0; i < c.elements(); i++) result.push_back(from_bfloat(c.as<uint16_t>()[i]));
+      for (int64_t i = 0; i < c.elements(); i++)
+        result.push_back(host::widen_bf16(c.as<uint16_t>()[i]));
       return result;
     case DType::kInvalid: return {};
   }

@@ -1,10 +1,10 @@
-// tools/checkpoint/tensors/half.h - the two half-size floats. Widening is exact and keeps the bits
+// tools/files/half.h - the two half-size floats. Widening is exact and keeps the bits
 // of a NaN; narrowing rounds to the nearest, ties to even, and gives back what was widened, bit by
 // bit.
 #pragma once
 #include <cstdint>
 
-namespace ingot::checkpoint {
+namespace ingot::host {
 
 float widen_f16(uint16_t bits);
 float widen_bf16(uint16_t bits);
@@ -12,4 +12,4 @@ float widen_bf16(uint16_t bits);
 uint16_t narrow_f16(float x);
 uint16_t narrow_bf16(float x);
 
-}  // namespace ingot::checkpoint
+}  // namespace ingot::host

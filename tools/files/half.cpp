@@ -1,8 +1,8 @@
-#include "tools/checkpoint/tensors/half.h"
+#include "tools/files/half.h"
 
 #include <bit>
 
-namespace ingot::checkpoint {
+namespace ingot::host {
 
 float widen_bf16(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 
@@ -40,4 +40,4 @@ uint16_t narrow_f16(float x) {
   return uint16_t(sign | ((rounded >> 13) - (112 << 10)));
 }
 
-}  // namespace ingot::checkpoint
+}  // namespace ingot::host
