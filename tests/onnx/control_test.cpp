@@ -27,6 +27,28 @@ OnnxGraph guarded(const std::string& dim) {
 
 }  // namespace
 
+TEST_CASE("import: an If of constant condition is its branch, any other keeps both") {
+  const auto branch = [](const char* op) {
+    return OnnxGraph().node(op, {"x"}, {"z"}).output("z").proto;
+  };
+  const std::vector<Proto> branches = {graph_attribute("then_branch", branch("Exp")),
+                                       graph_attribute("else_branch", branch("Neg"))};
+  OnnxGraph fixed;
+  fixed.input("x", {2})
+      .output("y")
+      .shape_input("two", {2})
+      .node("Shape", {"x"}, {"s"})
+      .node("Equal", {"s", "two"}, {"c"});
+  fixed.node("If", {"c"}, {"y"}, branches);
+  CHECK(operators(import(fixed).graph) == "Exp");
+  OnnxGraph open;
+  open.input("x", {2}).input("c", {}, 9).output("y").node("If", {"c"}, {"y"}, branches);
+  const graph::Model model = import(open);
+  CHECK(operators(model.graph) == "If");
+  CHECK(operators(*model.graph.nodes[0].subgraph("else_branch")) == "Neg");
+  CHECK(output_type(model) == "f32[2]");
+}
+
 TEST_CASE(
     "control: an If that a dimension decides is converted for the extents that take one branch, "
     "and "

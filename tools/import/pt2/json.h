@@ -52,6 +52,10 @@ inline int64_t integer(const Json& value, const char* what) {
   if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(INT64_MAX)) return INT64_MAX;
   return value.get<int64_t>();
 }
+/// Of a value: itself, or its name.
+inline std::string name_in(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : text(value, "name");
+}
 /// A tagged union: {"as_tensor": ...}. The tag, and what it holds.
 inline std::pair<std::string, const Json*> tagged(const Json& value) {
   if (!value.is_object() || value.size() != 1) corrupt("an argument is no tagged value");
