@@ -1,5 +1,5 @@
 // runtime/format/decode_program.cpp - counts, then walks the tables once and fills the plain
-// structs. Ranges of single fields are checked here, relations between them in prove_*.cpp.
+// structs. Ranges of single fields are checked here, relations between them in validate_*.cpp.
 #include <cstring>
 
 #include "runtime/base/byte_order.h"
