@@ -21,8 +21,8 @@ struct Program {
   std::vector<State> states;
 };
 
-/// @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed in `unsupported`), 5 an
-/// option that names no input, dimension or signature; host::Failure when it cannot be read.
+/// @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed in `unsupported`), 5
+/// an option that names no input, dimension or signature; host::Failure when it cannot be read.
 Program import_tflite(const std::string& path, const importer::ImportOptions& options = {});
 
 /// A signature, for people.

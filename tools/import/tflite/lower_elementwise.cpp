@@ -1,5 +1,5 @@
-// tools/import/tflite/lower_elementwise.cpp - one element at a time: arithmetic, comparisons, logic,
-// functions, types.
+// tools/import/tflite/lower_elementwise.cpp - one element at a time: arithmetic, comparisons,
+// logic, functions, types.
 #include "tools/graph/tensor_math.h"
 #include "tools/import/tflite/call.h"
 
