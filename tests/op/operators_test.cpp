@@ -3,6 +3,7 @@
 // when it gets one.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -150,6 +151,40 @@ TEST_CASE("functions: constants are folded, tests of passes can evaluate") {
     CHECK((fold.find(quoted) != std::string::npos) != (kNotFolded.count(node) != 0));
     CHECK((reference.find(quoted) != std::string::npos) != (kNotEvaluated.count(node) != 0));
   }
+}
+
+/// "GeluTanh" as the schema writes it: "gelu_tanh".
+std::string schema_spelling(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    if (std::isupper(static_cast<unsigned char>(c)) && !text.empty()) text += '_';
+    text += char(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return text;
+}
+
+// A file holds the number, and nothing that compiles reads its name.
+TEST_CASE("functions: the schema has every number under its name, and no other") {
+  const std::string schema = text_of("schema", "schema/ingot.fbs");
+  const size_t begin = schema.find("enum ElementwiseOp");
+  REQUIRE(begin != std::string::npos);
+  const std::string numbers = schema.substr(begin, schema.find('}', begin) - begin);
+  size_t rows = 0;
+  for (const char* const row : {
+#define INGOT_FUNCTION(name, number, operands, domain, library, result, node, source) \
+#name " " #number,
+#include "runtime/op/functions.def"
+       }) {
+    rows++;
+    const std::string text = row;
+    const std::string name = text.substr(0, text.find(' '));
+    const std::string entry = " " + schema_spelling(name) + " = " + text.substr(text.find(' ') + 1);
+    INFO(name, ": schema/ingot.fbs lacks", entry, " in ElementwiseOp");
+    CHECK((numbers.find(entry + ",") != std::string::npos ||
+           numbers.find(entry + "\n") != std::string::npos ||
+           numbers.find(entry + " ") != std::string::npos));
+  }
+  CHECK(size_t(std::count(numbers.begin(), numbers.end(), '=')) == rows);
 }
 
 TEST_CASE("functions: a node of a graph is one function") {

@@ -51,6 +51,7 @@ OPERATORS = {
             ["build/gcc/tests/conformance/test_conformance_roi_align"],
             ["build/gcc/tests/aten/test_aten"],
             [str(PYTHON), "tests/onnx_nodes/run_nodes.py", "--ingot", INGOT, "roialign"],
+            ["bash", "-c", f"{INGOT} operators --markdown | diff - docs/operators.md"],
         ],
     ),
     "Trunc": (
@@ -100,12 +101,13 @@ class Registration:
             return True
         text, block = at.read_text(), "".join(self.new)
         kept = "".join(self.old) if len(self.old) <= len(self.new) else ""
-        if text.count(block) != 1:
-            block, kept = self.inserted(), ""
-            if text.count(block) != 1:
-                return False
-        at.write_text(text.replace(block, kept))
-        return True
+        for block, instead in ((block, kept), (self.inserted(), "")):
+            # white space is as it may be: sources are formatted
+            pattern = r"\s*".join(map(re.escape, block.split()))
+            if block.split() and len(re.findall(pattern, text)) == 1:
+                at.write_text(re.sub(pattern, lambda _, to=instead: to.strip(), text))
+                return True
+        return False
 
     def inserted(self):
         """What the new lines have between the beginning and the end of the old ones."""
