@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from forms_quantize import quantized
 from references import align_one
 
 FORMS = []
@@ -471,6 +472,7 @@ def main():
     rng = np.random.default_rng(5)
     for family in (transforms, movement, images, positions, boxes):
         family(rng)
+    quantized(rng, form, node)
     passed = failed = 0
     with tempfile.TemporaryDirectory() as work:
         for entry in FORMS:

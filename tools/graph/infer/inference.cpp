@@ -33,6 +33,7 @@ const InferTable& infer_table() {
     add_spectral_rules(table);
     add_attention_rules(table);
     add_sampling_rules(table);
+    add_quantize_rules(table);
     return table;
   }();
   return kTable;

@@ -169,5 +169,6 @@ void add_data_dependent_rules(InferTable& table);
 void add_spectral_rules(InferTable& table);
 void add_attention_rules(InferTable& table);
 void add_sampling_rules(InferTable& table);
+void add_quantize_rules(InferTable& table);
 
 }  // namespace ingot::graph

@@ -89,5 +89,6 @@ void add_control(TranslateTable& table);
 void add_spectral(TranslateTable& table);
 void add_attention(TranslateTable& table);
 void add_data_dependent(TranslateTable& table);
+void add_quantize(TranslateTable& table);
 
 }  // namespace ingot::onnx

@@ -18,6 +18,9 @@ const std::vector<NoEffect>& attributes_without_effect() {
       {"Dropout", "ratio", kTraining},
       {"Dropout", "seed", kTraining},
       {"Dropout", "is_test", kTraining},
+      {"QuantizeLinear", "saturate", kNarrow},
+      {"QuantizeLinear", "precision", "f32, as it is computed anyway; any other is refused"},
+      {"DequantizeLinear", "output_dtype", "the type of its scale; any other is another program"},
       {"MaxPool", "storage_order", "of Indices alone: it says nothing where they are not wanted"},
   };
   return kList;
