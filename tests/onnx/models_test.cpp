@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "tests/onnx/import_helpers.h"
+#include "tools/import/tflite/import.h"
 
 using namespace ingot;
 namespace fs = std::filesystem;
@@ -90,7 +91,10 @@ TEST_CASE("models: those that must run import, with every shape known") {
     }
     CAPTURE(row.name);
     try {
-      const graph::Model model = onnx::import_onnx(path.string(), options_of(row.options));
+      const graph::Model model =
+          path.extension() == ".onnx"
+              ? onnx::import_onnx(path.string(), options_of(row.options))
+              : tflite::import_tflite(path.string(), options_of(row.options)).model;
       check_complete(model, model.graph);
       CHECK(!model.graph.outputs.empty());
       done++;
