@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from forms_quantize import quantized
+from more_forms import joined, quantized
 from references import align_one
 
 FORMS = []
@@ -473,6 +473,7 @@ def main():
     for family in (transforms, movement, images, positions, boxes):
         family(rng)
     quantized(rng, form, node)
+    joined(form, node)
     passed = failed = 0
     with tempfile.TemporaryDirectory() as work:
         for entry in FORMS:

@@ -185,6 +185,10 @@ void ViewElimination::visit_concat(const Use& at) {
   const size_t rank = lowered_->at(whole).dims.size();
   std::vector<std::pair<int32_t, SymbolicDim>> left;
   std::string why;
+  if (parts.size() > 1 && is_data_dependent(*lowered_, whole)) {
+    instruction_at(at).note = "where its parts begin is known when it runs";
+    return;
+  }
   // A part that cannot lie in the result at all leaves the concat as it is: what remained of it
   // could not be copied there either.
   for (size_t i = 0; i < parts.size();) {

@@ -1,4 +1,4 @@
-"""Forms of QuantizeLinear and DequantizeLinear for run_forms.py."""
+"""Forms for run_forms.py: arrays to integers and back, parts whose length the data has."""
 
 import numpy as np
 
@@ -30,4 +30,23 @@ def quantized(rng, form, node):
         {"q": np.array([127, -128, 127, -128, 2, 4, -2], np.int8)},
         constants={"s": np.float32(1)},
         opset=21,
+    )
+
+
+def joined(form, node):
+    form(
+        "places that the data has, joined to fixed ones and cut",
+        [
+            node("NonZero", "x", "p"),
+            node("Concat", "p,k", "c", axis=1),
+            node("Slice", "c,o,e,t", "y"),
+        ],
+        {"x": np.array([0, 1, 0, 1, 1], np.float32)},
+        {"c": np.array([[1, 3, 4, 7, 8]]), "y": np.array([[1, 3]])},
+        constants={
+            "k": np.array([[7, 8]]),
+            "o": np.array([0]),
+            "e": np.array([2]),
+            "t": np.array([1]),
+        },
     )
