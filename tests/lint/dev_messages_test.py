@@ -58,10 +58,16 @@ def main():
             (["nosuch"], (), ["dev: command 'nosuch' is unknown", "./dev --help"]),
             ([], (), None),
             (["test", "--nosuch"], (), ["no option '--nosuch'", "./dev --help"]),
+            (["demo", "--nosuch"], (), ["'--nosuch' is unknown", "./dev demo --help"]),
             (["show", "nosuch"], (), ["no line 'nosuch'", "./dev show --list"]),
             (["build"], (), ["the compiler", "missing", "apt-get install g"]),
             (["build"], ("cmake",), ["cmake and ninja are needed", "apt-get install cmake"]),
         ]
+        # Help installs and builds nothing, and says how long the demo takes.
+        code, lines = ask(tree, ["demo", "--help"], ("cmake",))
+        check(code == 0 and "usage: ./dev demo" in lines, "./dev demo --help", lines)
+        check(any(line.startswith("Takes ") for line in lines), "how long it takes", lines)
+        check(not (tree / "build").exists(), "./dev demo --help makes nothing", lines)
         for words, without, said in cases:
             code, lines = ask(tree, words, without)
             what = " ".join(["./dev", *words])

@@ -21,6 +21,15 @@ Window read_window(Call& call, bool dilated = true) {
   return w;
 }
 
+Window read_window_3d(Call& call) {
+  Window w;
+  w.strides = {call.integer("stride_d"), call.integer("stride_h"), call.integer("stride_w")};
+  w.dilations = {call.integer("dilation_d_factor"), call.integer("dilation_h_factor"),
+                 call.integer("dilation_w_factor")};
+  w.same = call.integer("padding") == 0;
+  return w;
+}
+
 Integers static_dims(Call& call, size_t input, const char* what) {
   Integers out;
   for (const graph::Dim& d : call.b.dims(call.input(input))) {
@@ -87,11 +96,7 @@ void convolve_depthwise(Call& call) {
 
 void convolve_3d(Call& call) {
   call.expect_inputs(2, 3);
-  Window w;
-  w.strides = {call.integer("stride_d"), call.integer("stride_h"), call.integer("stride_w")};
-  w.dilations = {call.integer("dilation_d_factor"), call.integer("dilation_h_factor"),
-                 call.integer("dilation_w_factor")};
-  w.same = call.integer("padding") == 0;
+  const Window w = read_window_3d(call);
   call.expect_rank(1, 5);
   const Integers weight = static_dims(call, 1, "filter");  // [d, h, w, I / group, O]
   const int64_t in = channels(call, 0);
@@ -157,11 +162,7 @@ void convolve_transposed(Call& call) {
 
 void convolve_3d_transposed(Call& call) {
   call.expect_inputs(3, 4);
-  Window w;
-  w.strides = {call.integer("stride_d"), call.integer("stride_h"), call.integer("stride_w")};
-  w.dilations = {call.integer("dilation_d_factor"), call.integer("dilation_h_factor"),
-                 call.integer("dilation_w_factor")};
-  w.same = call.integer("padding") == 0;
+  const Window w = read_window_3d(call);
   const graph::Dims wanted = call.known_dims(0, "output_shape");
   call.expect_rank(1, 5);
   const Integers weight = static_dims(call, 1, "filter");  // [d, h, w, O, I]

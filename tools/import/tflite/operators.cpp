@@ -136,6 +136,7 @@ constexpr OperatorRow kRows[] = {
     {124, "DENSIFY", 99, false, nullptr},
     {125, "SEGMENT_SUM", 100, false, nullptr},
     {126, "BATCH_MATMUL", 101, false, nullptr},
+    // no operator: what the old field, one byte, says where the number stands in the new one
     {127, "PLACEHOLDER_FOR_GREATER_OP_CODES", 0, false, nullptr},
     {128, "CUMSUM", 102, false, nullptr},
     {129, "CALL_ONCE", 103, false, nullptr},
