@@ -1,8 +1,11 @@
 // tools/graph/infer/infer_quantize.cpp - quantisation of tensors as ONNX has it, spelled out in
 // floating point: a graph of QuantizeLinear and DequantizeLinear means just that arithmetic.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "tools/graph/infer/inference.h"
+#include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
 namespace {
@@ -73,6 +76,19 @@ ValueId along_axis(NodeContext& context, size_t input, const char* name) {
                        {"steps", std::vector<int64_t>{1}}});
 }
 
+/// Scales as numbers of the source; those that the run computes are what they are.
+ValueId scale_of(NodeContext& context) {
+  if (const Constant* given = context.model().constant(context.in(1)))
+    if (is_floating(given->dtype))
+      for (int64_t i = 0; i < given->elements(); i++) {
+        const double scale = read_number(*given, i);
+        if (!(scale >= double(std::numeric_limits<float>::min()) && std::isfinite(scale)))
+          context.corrupt("its scale is " + std::to_string(scale) + " at element " +
+                          std::to_string(i) + ", expected a positive number");
+      }
+  return to_f32(context, along_axis(context, 1, "scale"));
+}
+
 /// round(x / scale) + zero point, between the limits of `to`; ties to even.
 void quantize_to(NodeContext& context, ValueId x, ValueId scale, ValueId zero, DType to) {
   const Limits limits = *limits_of(to);
@@ -95,7 +111,7 @@ void quantize(NodeContext& context) {
   if (!is_floating(context.dtype(0)) && context.dtype(0) != DType::kI32)
     context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) +
                     ", expected a floating type or i32");
-  const ValueId scale = to_f32(context, along_axis(context, 1, "scale"));
+  const ValueId scale = scale_of(context);
   const ValueId zero = context.has(2) ? along_axis(context, 2, "zero point") : kAbsent;
   quantize_to(context, to_f32(context, context.in(0)), scale, zero, to);
 }
@@ -119,8 +135,7 @@ void dequantize(NodeContext& context) {
     x = from == DType::kI32 ? context.make("Sub", {x, zero})
                             : context.make("Sub", {to_f32(context, x), to_f32(context, zero)});
   }
-  const ValueId product =
-      context.make("Mul", {to_f32(context, x), to_f32(context, along_axis(context, 1, "scale"))});
+  const ValueId product = context.make("Mul", {to_f32(context, x), scale_of(context)});
   const DType to = stated != DType::kInvalid ? stated : scaled;
   if (to == DType::kF32) return context.same(0, product);
   context.finish("Cast", {product}, {{"to", int64_t(to)}});
