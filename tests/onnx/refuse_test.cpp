@@ -2,6 +2,7 @@
 // with the exit code of its class.
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -96,6 +97,22 @@ TEST_CASE(
       CHECK((code == 0 || code == 2 || code == 4 || code == 5 || code == 3));
     }
   }
+}
+
+TEST_CASE("refuse: a quantisation whose scale or zero point cannot be one") {
+  const auto error = [](const Floats& scale, const Ints& dims, int64_t block = 0) {
+    OnnxGraph g;
+    g.input("x", {2, 3}).output("y").initializer("s", dims, scale);
+    g.node("QuantizeLinear", {"x", "s"}, {"y"}, {attribute("block_size", block)});
+    return import_error(g.bytes(21));
+  };
+  CHECK(error({1, 2, 0.5f}, {3}).exit_code == 0);
+  CHECK(error({1, 2, 3, 4, 5, 6}, {2, 3}, 1).exit_code == 0);
+  for (const float bad : {0.0f, -1.0f, 1e-40f, NAN, INFINITY})
+    check_line(error({1, bad, 1}, {3}), 2, "at element 1, expected a positive number");
+  check_line(error({1, 1}, {2}), 2, "shape [2], expected [3]");
+  check_line(error({1, 1}, {2}, -1), 2, "block_size is -1");
+  check_line(error({1, 1}, {2}, INT64_MAX), 2, "expected [2, 1]");
 }
 
 TEST_CASE("refuse: external data outside of the model's folder") {
