@@ -8,6 +8,7 @@
 #include "tests/compare/faulty.h"
 #include "tests/compare/networks.h"
 #include "tools/diagnose/program/find_divergence.h"
+#include "tools/graph/window.h"
 
 using namespace ingot;
 using namespace ingot::test;
@@ -123,8 +124,9 @@ bool drop_activation(graph::Model& model) {
 bool move_padding(graph::Model& model) {
   Node* node = find_node(model, "Conv2d", "pad1");
   if (!node) return false;
-  node->attributes["pad_top"] = node->integer("pad_top", 0) + 1;
-  node->attributes["pad_bottom"] = node->integer("pad_bottom", 0) - 1;
+  graph::Window2d window = graph::window_of(*node);
+  window.h.begin++, window.h.end--;
+  graph::set_window(node, window);
   return true;
 }
 

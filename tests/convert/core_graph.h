@@ -83,15 +83,10 @@ class CoreGraph {
     if (residual >= 0) inputs.push_back(residual);
     const Dims out{in[0], extent(in[1]), extent(in[2]), outputs};
     return node("Conv2d", inputs, out,
-                {{"kernel_h", kernel},
-                 {"kernel_w", kernel},
-                 {"stride_h", stride},
-                 {"stride_w", stride},
-                 {"pad_top", pad},
-                 {"pad_left", pad},
-                 {"pad_bottom", pad},
-                 {"pad_right", pad},
-                 {"groups", method == "depthwise" ? channels : 1},
+                {{"kernel_shape", std::vector<int64_t>{kernel, kernel}},
+                 {"strides", std::vector<int64_t>{stride, stride}},
+                 {"pads", std::vector<int64_t>{pad, pad, pad, pad}},
+                 {"group", method == "depthwise" ? channels : 1},
                  {"method", method},
                  {"activation", activation}});
   }

@@ -18,9 +18,8 @@ graph::Model layers(const std::vector<ConvShape>& shapes) {
     node.op = "Conv2d";
     node.inputs = {x};
     node.outputs = {y};
-    for (const char* key : {"kernel_h", "kernel_w"}) node.attributes[key] = int64_t{3};
-    for (const char* key : {"pad_top", "pad_left", "pad_bottom", "pad_right"})
-      node.attributes[key] = int64_t{1};
+    node.attributes["kernel_shape"] = std::vector<int64_t>{3, 3};
+    node.attributes["pads"] = std::vector<int64_t>{1, 1, 1, 1};
     model.graph.nodes.push_back(std::move(node));
   }
   return model;
@@ -78,9 +77,13 @@ TEST_CASE("choose_methods: a file for flash has no winograd unless a budget asks
 }
 
 TEST_CASE("choose_methods: strides, dilation and nchw input stay direct") {
-  for (const char* key : {"stride_h", "dilation_w", "groups"}) {
+  const std::pair<const char*, graph::Attribute> others[] = {
+      {"strides", std::vector<int64_t>{2, 1}},
+      {"dilations", std::vector<int64_t>{1, 2}},
+      {"group", int64_t{2}}};
+  for (const auto& [key, value] : others) {
     graph::Model model = layers({{1, 56, 56, 64, 64}});
-    model.graph.nodes[0].attributes[key] = int64_t{2};
+    model.graph.nodes[0].attributes[key] = value;
     CHECK(count_winograd(choose_methods(model, {}, {})) == 0);
   }
   graph::Model model = layers({{1, 56, 56, 64, 64}});

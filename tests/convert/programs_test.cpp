@@ -189,18 +189,13 @@ TEST_CASE("convert: recurrent cells with a hidden size that is no multiple of 16
 TEST_CASE("convert: transposed convolution, pools, resize, pad and reduce") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 8, 8, 6});
-  const ValueId t =
-      g.node("ConvTranspose2d", {x, g.weights({10, 2, 2, 6}), g.weights({10})}, {1, 16, 16, 10},
-             {{"kernel_h", int64_t{2}},
-              {"kernel_w", int64_t{2}},
-              {"stride_h", int64_t{2}},
-              {"stride_w", int64_t{2}}});
+  const ValueId t = g.node(
+      "ConvTranspose2d", {x, g.weights({10, 2, 2, 6}), g.weights({10})}, {1, 16, 16, 10},
+      {{"kernel_shape", std::vector<int64_t>{2, 2}}, {"strides", std::vector<int64_t>{2, 2}}});
   const ValueId p = g.node("Pool2d", {t}, {1, 8, 8, 10},
                            {{"kind", std::string("max")},
-                            {"kernel_h", int64_t{2}},
-                            {"kernel_w", int64_t{2}},
-                            {"stride_h", int64_t{2}},
-                            {"stride_w", int64_t{2}}});
+                            {"kernel_shape", std::vector<int64_t>{2, 2}},
+                            {"strides", std::vector<int64_t>{2, 2}}});
   const ValueId z = g.node("Resize", {p}, {1, 16, 16, 10},
                            {{"mode", std::string("nearest")},
                             {"coordinate", std::string("asymmetric")},

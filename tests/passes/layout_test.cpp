@@ -4,6 +4,7 @@
 #include "tests/support/graph_builder.h"
 #include "tools/compile/passes/common/transposes.h"
 #include "tools/compile/passes/layout/max_flow.h"
+#include "tools/graph/window.h"
 
 using namespace ingot;
 using namespace ingot::test;
@@ -224,10 +225,11 @@ TEST_CASE("lay_columns_down: a convolution over an image one column wide works a
     CHECK(worst <= 1e-5);
     for (const graph::Node& node : g.model.graph.nodes) {
       if (node.op != "Conv2d") continue;
-      CHECK(node.integer("kernel_h", 1) == 1);
-      CHECK(node.integer("kernel_w", 1) > 1);
-      CHECK(node.integer("stride_h", 1) == 1);
-      CHECK(node.integer("pad_top", 0) == 0);
+      const auto [h, w] = graph::window_of(node);
+      CHECK(h.kernel == 1);
+      CHECK(w.kernel > 1);
+      CHECK(h.stride == 1);
+      CHECK(h.begin == 0);
     }
     CHECK(g.count("Conv2d") == 2);
   }

@@ -32,7 +32,10 @@ int enum_value(const graph::Node& node, const std::string& key, const char* cons
 }
 
 uint32_t unsigned_value(const graph::Node& node, const std::string& key, int64_t otherwise) {
-  const int64_t n = node.integer(key, otherwise);
+  return to_unsigned(node, key, node.integer(key, otherwise));
+}
+
+uint32_t to_unsigned(const graph::Node& node, const std::string& key, int64_t n) {
   if (n < 0 || n > int64_t(std::numeric_limits<uint32_t>::max()))
     refuse_attribute(node, key, std::to_string(n) + " is not a uint");
   return uint32_t(n);

@@ -23,6 +23,8 @@ Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Di
 int enum_value(const graph::Node& node, const std::string& key, const char* const* names,
                int otherwise);
 uint32_t unsigned_value(const graph::Node& node, const std::string& key, int64_t otherwise);
+/// `value`, which attribute `key` has.
+uint32_t to_unsigned(const graph::Node& node, const std::string& key, int64_t value);
 ActivationSpec activation_of(const graph::Node& node);
 /// Spelling of an activation; throws like enum_value.
 Activation activation_kind(const graph::Node& node, const std::string& spelling);

@@ -1,29 +1,29 @@
 // tools/compile/lower/lower_spatial.cpp - attributes of the operators on images.
 #include "ingot_schema/ingot_generated.h"
 #include "tools/compile/lower/lower_attributes.h"
+#include "tools/graph/window.h"
 
 namespace ingot::convert {
 namespace {
 
-/// The window that convolutions and pools have in common, by the schema's names.
+/// The window that convolutions and pools have in common.
 template <class A>
 void read_window(const graph::Node& node, A* a) {
-  a->kernel_h = unsigned_value(node, "kernel_h", 1),
-  a->kernel_w = unsigned_value(node, "kernel_w", 1);
-  a->stride_h = unsigned_value(node, "stride_h", 1),
-  a->stride_w = unsigned_value(node, "stride_w", 1);
-  a->dilation_h = unsigned_value(node, "dilation_h", 1),
-  a->dilation_w = unsigned_value(node, "dilation_w", 1);
-  a->pad_top = unsigned_value(node, "pad_top", 0),
-  a->pad_left = unsigned_value(node, "pad_left", 0);
-  a->pad_bottom = unsigned_value(node, "pad_bottom", 0),
-  a->pad_right = unsigned_value(node, "pad_right", 0);
+  const auto [h, w] = graph::window_of(node);
+  a->kernel_h = to_unsigned(node, "kernel_shape", h.kernel),
+  a->kernel_w = to_unsigned(node, "kernel_shape", w.kernel);
+  a->stride_h = to_unsigned(node, "strides", h.stride),
+  a->stride_w = to_unsigned(node, "strides", w.stride);
+  a->dilation_h = to_unsigned(node, "dilations", h.dilation),
+  a->dilation_w = to_unsigned(node, "dilations", w.dilation);
+  a->pad_top = to_unsigned(node, "pads", h.begin), a->pad_left = to_unsigned(node, "pads", w.begin);
+  a->pad_bottom = to_unsigned(node, "pads", h.end), a->pad_right = to_unsigned(node, "pads", w.end);
 }
 
 Conv2dAttributes conv2d(const graph::Node& node) {
   Conv2dAttributes a;
   read_window(node, &a);
-  a.groups = unsigned_value(node, "groups", 1);
+  a.groups = unsigned_value(node, "group", 1);
   a.method = ConvMethod(enum_value(node, "method", fb::EnumNamesConvMethod(), 0));
   a.input_layout = ChannelLayout(enum_value(node, "input_layout", fb::EnumNamesChannelLayout(), 0));
   a.activation = activation_of(node);
@@ -34,7 +34,7 @@ Conv2dAttributes conv2d(const graph::Node& node) {
 ConvTranspose2dAttributes conv_transpose2d(const graph::Node& node) {
   ConvTranspose2dAttributes a;
   read_window(node, &a);
-  a.groups = unsigned_value(node, "groups", 1);
+  a.groups = unsigned_value(node, "group", 1);
   a.activation = activation_of(node);
   return a;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/base/checked_math.h"
+#include "tools/graph/window.h"
 
 namespace ingot::convert {
 namespace {
@@ -27,11 +28,10 @@ struct Candidate {
 };
 
 bool has_winograd_form(const graph::Node& node) {
-  return node.text("method", "direct") == "direct" && node.integer("kernel_h", 1) == 3 &&
-         node.integer("kernel_w", 1) == 3 && node.integer("stride_h", 1) == 1 &&
-         node.integer("stride_w", 1) == 1 && node.integer("dilation_h", 1) == 1 &&
-         node.integer("dilation_w", 1) == 1 && node.integer("groups", 1) == 1 &&
-         node.text("input_layout", "nhwc") == "nhwc";
+  const graph::Window2d window = graph::window_of(node);
+  return node.text("method", "direct") == "direct" && window.h.kernel == 3 &&
+         window.w.kernel == 3 && window.h.is_plain() && window.w.is_plain() &&
+         node.integer("group", 1) == 1 && node.text("input_layout", "nhwc") == "nhwc";
 }
 
 std::string shape_text(const ConvShape& s) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "tools/diagnose/reference/evaluator.h"
+#include "tools/graph/window.h"
 
 namespace ingot::reference {
 namespace {
@@ -21,22 +22,13 @@ int64_t extent(int64_t in, int64_t pads, int64_t kernel, int64_t stride, int64_t
   return (in + pads - dilation * (kernel - 1) - 1) / stride + 1;
 }
 
-Geometry source_geometry(const Node& node) {
-  Dimensions k = node.integers("kernel_shape"), s = node.integers("strides"),
-             d = node.integers("dilations"), p = node.integers("pads");
+Geometry geometry(const Node& node) {
+  const auto [h, w] = graph::window_of(node);
   Geometry g;
-  size_t n = k.size(), w = n - 1;
-  g.kw = k[w], g.sw = s[w], g.dw = d[w], g.left = p[w], g.right = p[n + w];
-  if (n == 2) g.kh = k[0], g.sh = s[0], g.dh = d[0], g.top = p[0], g.bottom = p[2];
+  g.kh = h.kernel, g.sh = h.stride, g.dh = h.dilation, g.top = h.begin, g.bottom = h.end;
+  g.kw = w.kernel, g.sw = w.stride, g.dw = w.dilation, g.left = w.begin, g.right = w.end;
   g.groups = node.integer("group", 1);
   return g;
-}
-
-Geometry core_geometry(const Node& node) {
-  auto get = [&](const char* key, int64_t otherwise) { return node.integer(key, otherwise); };
-  return {get("kernel_h", 1),   get("kernel_w", 1),   get("stride_h", 1), get("stride_w", 1),
-          get("dilation_h", 1), get("dilation_w", 1), get("pad_top", 0),  get("pad_left", 0),
-          get("pad_bottom", 0), get("pad_right", 0),  get("groups", 1)};
 }
 
 // An image seen as [N, C, H, W] whatever its order and rank.
@@ -205,7 +197,7 @@ Tensor pooled(const Tensor& x, bool last, const Geometry& g, const std::string& 
 }
 
 std::vector<Tensor> source_pool(Evaluator& e, const Node& node) {
-  Geometry g = source_geometry(node);
+  Geometry g = geometry(node);
   const Tensor& x = e.in(node, 0);
   NchwView px{x, false};
   int64_t oh = extent(px.h(), g.top + g.bottom, g.kh, g.sh, g.dh),
@@ -225,7 +217,7 @@ std::vector<Tensor> evaluate_spatial(Evaluator& e, const Node& node) {
   if (node.op == "MaxPool" || node.op == "AveragePool" || node.op == "LpPool")
     return source_pool(e, node);
   if (node.op == "Pool2d") {
-    Geometry g = core_geometry(node);
+    Geometry g = geometry(node);
     NchwView px{e.in(node, 0), true};
     return {pooled(px.t, true, g, node.text("kind", "max"), node.integer("p", 2),
                    extent(px.h(), g.top + g.bottom, g.kh, g.sh, g.dh),
@@ -234,7 +226,7 @@ std::vector<Tensor> evaluate_spatial(Evaluator& e, const Node& node) {
   bool source = node.op == "Conv" || node.op == "ConvTranspose";
   if (!source && node.op != "Conv2d" && node.op != "ConvTranspose2d") return {};
   const Tensor &x = e.in(node, 0), &w = e.in(node, 1);
-  Geometry g = source ? source_geometry(node) : core_geometry(node);
+  Geometry g = geometry(node);
   Tensor y;
   int64_t per = w.dims.back();
   auto core_weight = [&](int64_t o, int64_t c, int64_t ky, int64_t kx) {

@@ -6,25 +6,13 @@
 namespace ingot::passes {
 namespace {
 
-// Kernel, strides and dilations of one or two spatial dimensions as the schema's attributes; one
-// dimension is the width.
-Attributes window(const Node& node, size_t spatial) {
-  Integers kernel = node.integers("kernel_shape"), strides = node.integers("strides"),
-           dilations = node.integers("dilations"), pads = node.integers("pads");
-  size_t w = spatial - 1;
-  Attributes a = {{"kernel_w", kernel[w]},
-                  {"stride_w", strides[w]},
-                  {"dilation_w", dilations[w]},
-                  {"pad_left", pads[w]},
-                  {"pad_right", pads[spatial + w]}};
-  if (spatial == 2) {
-    a["kernel_h"] = kernel[0];
-    a["stride_h"] = strides[0];
-    a["dilation_h"] = dilations[0];
-    a["pad_top"] = pads[0];
-    a["pad_bottom"] = pads[2];
-  }
-  return a;
+// The window as it is, but for its pads.
+Attributes window(const Node& node, Integers pads, int64_t groups) {
+  return {{"kernel_shape", node.integers("kernel_shape")},
+          {"strides", node.integers("strides")},
+          {"dilations", node.integers("dilations")},
+          {"pads", std::move(pads)},
+          {"group", groups}};
 }
 
 // What every convolution needs; refuses and returns false otherwise.
@@ -85,8 +73,7 @@ void convolution(Canonical& c, Node& node) {
   int64_t groups = node.integer("group", 1), channels = w.dims[1] * groups, outputs = w.dims[0];
   Constant dense = permuted(w, to_channels_last(w.dims.size()));
   if (spatial == 1) dense = with_dims(dense, {dense.dims[0], 1, dense.dims[1], dense.dims[2]});
-  Attributes a = window(node, spatial);
-  a["groups"] = groups;
+  Attributes a = window(node, node.integers("pads"), groups);
   a["method"] = std::string(groups == 1                               ? "direct"
                             : groups == channels && groups == outputs ? "depthwise"
                                                                       : "grouped");
@@ -110,29 +97,25 @@ void transposed_convolution(Canonical& c, Node& node) {
   Editor& e = c.editor;
   const Constant& w = *e.constant(node.inputs[1]);
   size_t spatial = w.dims.size() - 2;
-  Attributes a = window(node, spatial);
-  const char* const names[2][2] = {{"kernel_h", "h"}, {"kernel_w", "w"}};
+  const Integers kernel = node.integers("kernel_shape"), strides = node.integers("strides"),
+                 dilations = node.integers("dilations");
+  Integers pads = node.integers("pads");
   for (size_t i = 0; i < spatial; i++) {
-    std::string side = names[spatial == 1 ? 1 : i][1];
-    auto integer = [&](const std::string& key) { return std::get<int64_t>(a.at(key)); };
-    int64_t end = 0, reach = integer("dilation_" + side) * (integer("kernel_" + side) - 1) + 1;
-    int64_t begin = integer(side == "h" ? "pad_top" : "pad_left");
-    if (!transposed_end_pad(e, node, 2 + i, integer("stride_" + side), reach, begin, end)) {
+    const int64_t reach = dilations[i] * (kernel[i] - 1) + 1;
+    if (!transposed_end_pad(e, node, 2 + i, strides[i], reach, pads[i], pads[spatial + i])) {
       c.refuse(node, "pads", "its output padding is not below its stride, or cannot be told",
                "fix the shape with --input-shape");
       return;
     }
-    a[side == "h" ? "pad_bottom" : "pad_right"] = end;
   }
   e.kill(node);
   int64_t groups = node.integer("group", 1), per_group = w.dims[0] / groups;
   int64_t kh = spatial == 1 ? 1 : w.dims[2], kw = w.dims.back();
   Constant dense = permuted(with_dims(w, {groups, per_group, w.dims[1], kh, kw}), {0, 2, 3, 4, 1});
   dense = with_dims(dense, {groups * w.dims[1], kh, kw, per_group});
-  a["groups"] = groups;
   ValueId weights = e.new_constant(e.value(node.inputs[1]).name, std::move(dense));
   finish(e, node, "ConvTranspose2d", {channels_last(e, node.inputs[0], node), weights},
-         std::move(a));
+         window(node, std::move(pads), groups));
 }
 
 }  // namespace

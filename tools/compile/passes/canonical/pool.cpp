@@ -1,13 +1,12 @@
 #include <algorithm>
 
 #include "tools/compile/passes/canonical/rules.h"
+#include "tools/graph/window.h"
 
 namespace ingot::passes {
 namespace {
 
-struct Window {
-  int64_t kernel = 1, stride = 1, dilation = 1, begin = 0, end = 0;
-};
+using Window = graph::WindowSide;
 
 // The pad at the end that makes the plain formula give `out`, which may come from ceil_mode; -1
 // when there is none.
@@ -74,14 +73,13 @@ void pool(Canonical& c, Node& node) {
   }
   Attributes a = {{"kind", include ? "average_include_pad" : kind}};
   if (kind == "lp") a["p"] = node.integer("p", 2);
-  for (size_t i = 0; i < all.size(); i++) {
-    bool wide = i + 1 == all.size();
-    a[wide ? "kernel_w" : "kernel_h"] = all[i].kernel;
-    a[wide ? "stride_w" : "stride_h"] = all[i].stride;
-    a[wide ? "dilation_w" : "dilation_h"] = all[i].dilation;
-    a[wide ? "pad_left" : "pad_top"] = all[i].begin;
-    a[wide ? "pad_right" : "pad_bottom"] = std::max<int64_t>(0, ends[i]);
+  Integers kernel, strides, dilations, pads;
+  for (const Window& w : all) {
+    kernel.push_back(w.kernel), strides.push_back(w.stride), dilations.push_back(w.dilation);
+    pads.push_back(w.begin);
   }
+  for (const int64_t end : ends) pads.push_back(std::max<int64_t>(0, end));
+  a["kernel_shape"] = kernel, a["strides"] = strides, a["dilations"] = dilations, a["pads"] = pads;
   Integers perm = to_channels_last(e.rank(x));
   ValueId y = e.emit("Pool2d", {e.transpose(x, perm, node)}, e.value(out).dtype,
                      permuted(e.dims(out), perm), node, std::move(a));

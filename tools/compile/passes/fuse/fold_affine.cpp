@@ -6,6 +6,7 @@
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/common/elementwise.h"
 #include "tools/compile/passes/common/pass.h"
+#include "tools/graph/window.h"
 
 namespace ingot::passes {
 namespace {
@@ -121,11 +122,6 @@ bool fold_behind(Editor& e, Node& node) {
   return false;
 }
 
-bool padded(const Node& node) {
-  return node.integer("pad_top", 0) || node.integer("pad_left", 0) ||
-         node.integer("pad_bottom", 0) || node.integer("pad_right", 0);
-}
-
 // In front: the reader's input channels. A shift would be missing where the image is padded with
 // zeros.
 bool fold_in_front(Editor& e, Node& node) {
@@ -139,12 +135,12 @@ bool fold_in_front(Editor& e, Node& node) {
     if (!a || !finite(*a)) continue;
     bool shifted = false;
     for (double t : a->shift) shifted |= t != 0;
-    if (shifted && reader->op == "Conv2d" && padded(*reader)) continue;
+    if (shifted && reader->op == "Conv2d" && graph::window_of(*reader).has_pads()) continue;
     const Constant& weights = *e.constant(reader->inputs[1]);
     std::vector<double> w = numbers(weights);
     size_t outputs = size_t(weights.dims[0]), each = w.size() / outputs,
            per_group = size_t(weights.dims.back());
-    size_t groups = size_t(reader->integer("groups", 1));
+    size_t groups = size_t(reader->integer("group", 1));
     std::vector<double> b = bias_of(e, *reader, outputs);
     for (size_t o = 0; o < outputs; o++)
       for (size_t k = 0; k < each; k++) {

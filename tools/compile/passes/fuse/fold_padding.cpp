@@ -1,6 +1,7 @@
 // Zeros around an image go into the padding of the convolution or average that reads it.
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/common/pass.h"
+#include "tools/graph/window.h"
 
 namespace ingot::passes {
 namespace {
@@ -29,17 +30,12 @@ std::optional<Border> border(const Editor& e, const Node& pad) {
   return result;
 }
 
-bool no_pads(const Node& node) {
-  for (const char* key : {"pad_top", "pad_left", "pad_bottom", "pad_right"})
-    if (node.integer(key, 0)) return false;
-  return true;
-}
-
 bool takes_zeros(Node& reader) {
   if (reader.op == "Conv2d") return true;
   if (reader.op != "Pool2d") return false;
   std::string kind = reader.text("kind", "max");
-  return kind == "lp" || kind == "average_include_pad" || (kind == "average" && no_pads(reader));
+  return kind == "lp" || kind == "average_include_pad" ||
+         (kind == "average" && !graph::window_of(reader).has_pads());
 }
 
 }  // namespace
@@ -58,13 +54,10 @@ uint32_t fold_padding(Editor& e, Remarks&) {
     for (Node* reader : readers) all = all && takes_zeros(*reader) && reader->inputs[0] == y;
     if (!all) continue;
     for (Node* reader : readers) {
-      auto grow = [&](const char* key, int64_t by) {
-        reader->attributes[key] = reader->integer(key, 0) + by;
-      };
-      grow("pad_top", b->top);
-      grow("pad_left", b->left);
-      grow("pad_bottom", b->bottom);
-      grow("pad_right", b->right);
+      graph::Window2d window = graph::window_of(*reader);
+      window.h.begin += b->top, window.h.end += b->bottom;
+      window.w.begin += b->left, window.w.end += b->right;
+      graph::set_window(reader, window);
       if (reader->op == "Pool2d" && reader->text("kind", "max") == "average")
         reader->attributes["kind"] = std::string("average_include_pad");
       e.set_input(*reader, 0, pad->inputs[0]);

@@ -4,6 +4,8 @@
 #include <set>
 #include <string_view>
 
+#include "tools/graph/window.h"
+
 namespace ingot::passes {
 namespace {
 
@@ -57,16 +59,9 @@ namespace {
 
 // Height becomes width.
 void turn_window(Node& node) {
-  const char* const pairs[][2] = {{"kernel_h", "kernel_w"},
-                                  {"stride_h", "stride_w"},
-                                  {"dilation_h", "dilation_w"},
-                                  {"pad_top", "pad_left"},
-                                  {"pad_bottom", "pad_right"}};
-  for (auto& [h, w] : pairs) {
-    int64_t otherwise = h[0] == 'p' ? 0 : 1, height = node.integer(h, otherwise);
-    node.attributes[h] = node.integer(w, otherwise);
-    node.attributes[w] = height;
-  }
+  graph::Window2d window = graph::window_of(node);
+  std::swap(window.h, window.w);
+  graph::set_window(&node, window);
 }
 
 }  // namespace

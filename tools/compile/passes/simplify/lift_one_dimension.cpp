@@ -2,6 +2,7 @@
 // could be folded into them, become images one row high between Reshapes; so do convolutions of
 // images one column wide, because kernels work along rows.
 #include "tools/compile/passes/common/pass.h"
+#include "tools/graph/window.h"
 
 namespace ingot::passes {
 namespace {
@@ -25,8 +26,8 @@ bool works_down_a_column(const Editor& e, const Node& node) {
     return false;
   const bool one_column =
       is_one(e.dims(node.inputs[0])[from_port(node) ? 3 : 2]) && is_one(e.dims(node.outputs[0])[2]);
-  return one_column && node.integer("kernel_w", 1) == 1 && node.integer("kernel_h", 1) > 1 &&
-         node.integer("pad_left", 0) == 0 && node.integer("pad_right", 0) == 0;
+  const graph::Window2d window = graph::window_of(node);
+  return one_column && window.w.kernel == 1 && window.h.kernel > 1 && !window.w.has_pads();
 }
 
 Dims laid_down(const Dims& dims, bool nchw = false) {
@@ -64,15 +65,9 @@ uint32_t lay_columns_down(Editor& e, Remarks& remarks) {
     }
     inputs[1] = lay_weights_down(e, inputs[1]);
     e.set_inputs(*node, inputs);
-    for (auto [down, across] : {std::pair{"kernel_h", "kernel_w"},
-                                {"stride_h", "stride_w"},
-                                {"dilation_h", "dilation_w"}}) {
-      const int64_t h = node->integer(down, 1), w = node->integer(across, 1);
-      node->attributes[down] = w, node->attributes[across] = h;
-    }
-    for (auto [down, across] : {std::pair{"pad_top", "pad_left"}, {"pad_bottom", "pad_right"}}) {
-      node->attributes[across] = node->integer(down, 0), node->attributes[down] = int64_t(0);
-    }
+    graph::Window2d window = graph::window_of(*node);
+    std::swap(window.h, window.w);
+    graph::set_window(node, window);
     make_row(e, node, laid_down(e.dims(node->outputs[0])));
     changed++;
   }
@@ -100,7 +95,7 @@ uint32_t lift_one_dimension(Editor& e, Remarks& remarks) {
 uint32_t fold_input_layout(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->dead || node->op != "Conv2d" || node->integer("groups", 1) != 1) continue;
+    if (node->dead || node->op != "Conv2d" || node->integer("group", 1) != 1) continue;
     Node* turned = e.producer_if(node->inputs[0], "Transpose");
     if (!turned || turned->integers("perm") != to_channels_last(e.rank(node->inputs[0]))) continue;
     ValueId port = turned->inputs[0];
