@@ -77,34 +77,11 @@ KernelId kernel_of(ComputeType compute) {
   return KernelId::elementwise_f32;
 }
 
+#define INGOT_QUICK(function, expression) case ElementwiseOp::function:
 bool is_quick_op(ElementwiseOp op) {
   switch (op) {
-    case ElementwiseOp::kNeg:
-    case ElementwiseOp::kAbs:
-    case ElementwiseOp::kSqrt:
-    case ElementwiseOp::kReciprocal:
-    case ElementwiseOp::kExp:
-    case ElementwiseOp::kTanh:
-    case ElementwiseOp::kSigmoid:
-    case ElementwiseOp::kRelu:
-    case ElementwiseOp::kSilu:
-    case ElementwiseOp::kGelu:
-    case ElementwiseOp::kGeluTanh:
-    case ElementwiseOp::kHardSwish:
-    case ElementwiseOp::kSquare:
-    case ElementwiseOp::kHardSigmoid:
-    case ElementwiseOp::kLeakyRelu:
-    case ElementwiseOp::kClip:
-    case ElementwiseOp::kScaleShift:
-    case ElementwiseOp::kAdd:
-    case ElementwiseOp::kSub:
-    case ElementwiseOp::kMul:
-    case ElementwiseOp::kDiv:
-    case ElementwiseOp::kMin:
-    case ElementwiseOp::kMax:
-    case ElementwiseOp::kPrelu:
-    case ElementwiseOp::kSelect:
-    case ElementwiseOp::kFma: return true;
+#include "kernels/cuda/elementwise/quick_functions.def"
+    return true;
     default: return false;
   }
 }

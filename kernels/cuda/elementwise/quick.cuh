@@ -1,7 +1,7 @@
 // kernels/cuda/elementwise/quick.cuh - the chains that networks are full of: f32, f16 and bf16,
 // usual steps, four neighbours a thread, every value in a register. A step is looked up once for
 // four elements. Formulas are those of kernels/cpu/elementwise/steps_f32.inl; the plan sends here
-// only what quick_step() knows.
+// only what has a row in quick_functions.def.
 #pragma once
 #include "kernels/cuda/device/lane.h"
 #include "kernels/cuda/device/loops.h"
@@ -60,36 +60,10 @@ GPU_FN Quad each_of(Step step) {
 GPU_FN Quad quick_step(const ElementwiseStep& s, const Quad& a, const Quad& b, const Quad& c) {
   using Fn = cpu::Math<V>;
   switch (s.op) {
-    INGOT_QUICK(kNeg, V::neg(a.v[i]))
-    INGOT_QUICK(kAbs, V::abs(a.v[i]))
-    INGOT_QUICK(kSqrt, V::sqrt(a.v[i]))
-    INGOT_QUICK(kReciprocal, V::div(1.0f, a.v[i]))
-    INGOT_QUICK(kExp, Fn::exp(a.v[i]))
-    INGOT_QUICK(kTanh, Fn::tanh(a.v[i]))
-    INGOT_QUICK(kSigmoid, Fn::sigmoid(a.v[i]))
-    INGOT_QUICK(kRelu, Fn::relu(a.v[i]))
-    INGOT_QUICK(kSilu, Fn::silu(a.v[i]))
-    INGOT_QUICK(kGelu, Fn::gelu(a.v[i]))
-    INGOT_QUICK(kGeluTanh, Fn::gelu_tanh(a.v[i]))
-    INGOT_QUICK(kHardSwish, Fn::hard_swish(a.v[i]))
-    INGOT_QUICK(kSquare, V::mul(a.v[i], a.v[i]))
-    INGOT_QUICK(kHardSigmoid, Fn::hard_sigmoid(a.v[i], s.alpha, s.beta))
-    INGOT_QUICK(kLeakyRelu, Fn::leaky_relu(a.v[i], s.alpha))
-    INGOT_QUICK(kClip, Fn::clip(a.v[i], s.alpha, s.beta))
-    INGOT_QUICK(kScaleShift, V::fma(a.v[i], s.alpha, s.beta))
-    INGOT_QUICK(kAdd, V::add(a.v[i], b.v[i]))
-    INGOT_QUICK(kSub, V::sub(a.v[i], b.v[i]))
-    INGOT_QUICK(kMul, V::mul(a.v[i], b.v[i]))
-    INGOT_QUICK(kDiv, V::div(a.v[i], b.v[i]))
-    INGOT_QUICK(kMin, a.v[i] != a.v[i] ? a.v[i] : V::min(a.v[i], b.v[i]))
-    INGOT_QUICK(kMax, a.v[i] != a.v[i] ? a.v[i] : V::max(a.v[i], b.v[i]))
-    INGOT_QUICK(kPrelu, Fn::leaky_relu(a.v[i], b.v[i]))
-    INGOT_QUICK(kSelect, V::select(V::eq(a.v[i], 0.0f), c.v[i], b.v[i]))
-    INGOT_QUICK(kFma, V::fma(a.v[i], b.v[i], c.v[i]))
+#include "kernels/cuda/elementwise/quick_functions.def"
     default: return a;
   }
 }
-#undef INGOT_QUICK
 
 INGOT_GPU_KERNEL(elementwise_quick, QuickParams, 256) {
   GPU_ROLLED for (int64_t g = grid_thread(); g < p.groups; g += grid_threads()) {
