@@ -172,6 +172,24 @@ inline ingot_weight_place named(const Assignment& assignment, const std::string&
   }
 }
 
+/// three_weights(): a on the CPU, b and c each on a device of its own; what the CPU alone answers.
+struct PlacedWeights {
+  FileBytes bytes{three_weights()};
+  Model model = open_bytes_or_fail(bytes);
+  std::vector<std::vector<float>> expected = run_twice(model, session_options());
+  Assignment assignment = apart();
+
+  Assignment apart() const {
+    auto made = model.assign("cpu", [](const ingot_weight& w) {
+      return std::strstr(w.name, "net.b")    ? "fake:0"
+             : std::strcmp(w.name, "c") == 0 ? "fake:1"
+                                             : nullptr;
+    });
+    if (!made) throw std::runtime_error(made.error().text());
+    return std::move(*made);
+  }
+};
+
 inline void reset_counts() {
   for (int d = 0; d < kFakeDevices; d++)
     fake_gpu(d).uploads = fake_gpu(d).downloads = fake_gpu(d).runs = 0;

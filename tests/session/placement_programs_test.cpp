@@ -183,24 +183,16 @@ TEST_CASE("placement: weights mapped, copied, in place, and arenas of the caller
   }
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    PlacedWeights,
     "placement: a fault of either device at every call in turn is named and leaves nothing "
     "behind") {
-  FileBytes bytes(three_weights());
-  Model model = open_bytes_or_fail(bytes);
-  const auto expected = run_twice(model, session_options());
-  auto assignment = model.assign("cpu", [](const ingot_weight& w) {
-    return std::strstr(w.name, "net.b")    ? "fake:0"
-           : std::strcmp(w.name, "c") == 0 ? "fake:1"
-                                           : nullptr;
-  });
-  REQUIRE(assignment.ok());
   for (int gpu = 0; gpu < kFakeDevices; gpu++) {
     for (const Code code : {Code::kDeviceLost, Code::kDeviceFault, Code::kOutOfMemory}) {
       int faults = 0;
       for (uint32_t n = 1;; n++) {
         set_fake_fault(gpu, n, code);
-        auto session = model.session(with(*assignment));
+        auto session = model.session(with(assignment));
         bool failed = !session;
         if (failed) {
           CHECK(session.error().code == ingot_code(code));

@@ -29,31 +29,23 @@ TEST_CASE(
   CHECK(asked.size() == 3);
 }
 
-TEST_CASE("placement: the report says what lies where and why, and what a run transfers") {
-  FileBytes bytes(three_weights());
-  Model model = open_bytes_or_fail(bytes);
-  const auto expected = run_twice(model, session_options());
-  auto assignment = model.assign("cpu", [](const ingot_weight& w) {
-    return std::strstr(w.name, "net.b")    ? "fake:0"
-           : std::strcmp(w.name, "c") == 0 ? "fake:1"
-                                           : nullptr;
-  });
-  REQUIRE(assignment.ok());
-  CHECK(std::string(named(*assignment, "a").asked) == "cpu");
-  CHECK(named(*assignment, "a").by_callback == 0);
-  CHECK(named(*assignment, "a").devices == 1);
-  CHECK(named(*assignment, "state_dict.net.b").by_callback == 1);
-  CHECK(std::string(named(*assignment, "state_dict.net.b").reason) == "asked for");
-  const uint32_t second = named(*assignment, "c").devices == 2 ? 1 : 2;
-  CHECK(std::string(assignment->device(second)) == "fake:1");
-  CHECK(assignment->device(3) == nullptr);
-  CHECK(ingot_assignment_instruction(assignment->get(), 0) == 0);
-  CHECK(ingot_assignment_instruction(assignment->get(), 2) == int32_t(second));
+TEST_CASE_FIXTURE(PlacedWeights,
+                  "placement: the report says what lies where and why, and what a run transfers") {
+  CHECK(std::string(named(assignment, "a").asked) == "cpu");
+  CHECK(named(assignment, "a").by_callback == 0);
+  CHECK(named(assignment, "a").devices == 1);
+  CHECK(named(assignment, "state_dict.net.b").by_callback == 1);
+  CHECK(std::string(named(assignment, "state_dict.net.b").reason) == "asked for");
+  const uint32_t second = named(assignment, "c").devices == 2 ? 1 : 2;
+  CHECK(std::string(assignment.device(second)) == "fake:1");
+  CHECK(assignment.device(3) == nullptr);
+  CHECK(ingot_assignment_instruction(assignment.get(), 0) == 0);
+  CHECK(ingot_assignment_instruction(assignment.get(), 2) == int32_t(second));
   // stays where u was made
-  CHECK(ingot_assignment_instruction(assignment->get(), 3) == int32_t(second));
-  CHECK(ingot_assignment_instruction(assignment->get(), 4) == -1);
-  CHECK(run_twice(model, with(*assignment)) == expected);
-  auto session = model.session(with(*assignment));
+  CHECK(ingot_assignment_instruction(assignment.get(), 3) == int32_t(second));
+  CHECK(ingot_assignment_instruction(assignment.get(), 4) == -1);
+  CHECK(run_twice(model, with(assignment)) == expected);
+  auto session = model.session(with(assignment));
   REQUIRE(session.ok());
   const ingot_share cpu = session->share(0), last = session->share(second);
   CHECK(cpu.instructions == 1);
