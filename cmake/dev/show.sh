@@ -76,7 +76,7 @@ checkpoints  every checkpoint of ../shared and of packages that it lists, read b
 convert-memory [--mb N]  what is resident at most while sources of N (300) MB are converted, of every kind that can be made here: at
           most 1.3 times the source (torch and keras kinds where they are installed)
 removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has as examples, taken away in turn: what fails to build
-          or which test names it; goes on where it was broken off (hours)
+          or which test names it; some 15 minutes on 2 quiet cores; goes on where it was broken off (--rows 5-9: those alone)
 grid-sample [--before INGOT]  GridSample beside onnxruntime, and beside another build: every form compared, then times (--threads N)
 large     a checkpoint of 2 GiB made into safetensors: time and memory beside torch (needs torch; --gib 5: beyond 4 GiB)
 overlay   checkpoints of fine-tuned networks over exports of untrained ones, prefixed and in half precision; bare weights from packages
