@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What a test needs built, by its name.
 
-one_test.py TREE NAME     the files of the tree TREE that ctest's test NAME uses, one a line; exit 1
-                          and the nearest names where there is no such test"""
+one_test.py TREE NAME [OTHER..]   the files of the tree TREE that ctest's test NAME uses, one a
+                                  line; exit 1 and the nearest names, of tests and of OTHER, where
+                                  there is no such test"""
 
 import difflib
 import pathlib
@@ -48,7 +49,7 @@ def main():
     tree, name = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
     tests = read(tree)
     if name not in tests:
-        print(" ".join(difflib.get_close_matches(name, tests, 5, 0.5)))
+        print(" ".join(difflib.get_close_matches(name, [*tests, *sys.argv[3:]], 5, 0.5)))
         sys.exit(1)
     print("\n".join(sorted(set(files(tree, tests, name)))))
 

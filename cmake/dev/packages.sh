@@ -55,7 +55,7 @@ need_python() {
   [ ${#missing[@]} -eq 0 ] && return 0
   echo "== python packages for $why: ${missing[*]}"
   timeout 900 "$python" -m pip install -q "${missing[@]}" >build/logs/pip.log 2>&1 || {
-    echo "dev: pip could not install ${missing[*]} (no network?); log: build/logs/pip.log" >&2
+    echo "dev: pip could not install ${missing[*]}: no network? Try again with one, or install them into build/venv by hand; log: build/logs/pip.log" >&2
     return 1
   }
 }

@@ -102,8 +102,7 @@ stage_parsers() {
   configure_and_build asan "${parser_tests[@]/#/test_}" -- "${asan_options[@]}"
   local names
   names=$(IFS='|'; echo "${parser_tests[*]}")
-  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-    run_ctest asan -R "^($names)\$"
+  sanitized_ctest -R "^($names)\$"
 }
 parser_tests=(format_refuse format_sweep format_round_trip checkpoint_pickle checkpoint_gguf checkpoint_tflite
   checkpoint_hdf5 npz onnx_refuse tflite_import torchscript_code session_run session_hostile session_state session_rebind)
@@ -128,16 +127,18 @@ stage_overlay() {
   "$python" tests/figures/dynamic.py --ingot build/gcc/bin/ingot --work build/models
 }
 
+sanitized_ctest() {  # [ctest options]
+  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 \
+    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan "$@"
+}
 stage_asan() {
   configure_and_build asan all -- "${asan_options[@]}"
-  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan -LE 'no_asan|slow' -E '^(conformance|cuda)_'
+  sanitized_ctest -LE 'no_asan|slow'
 }
-# The kernels' own suites, and what takes minutes without a sanitizer.
+# What takes minutes without a sanitizer.
 stage_asan_slow() {
   configure_and_build asan all -- "${asan_options[@]}"
-  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan -L slow
-  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-    run_ctest asan -LE no_asan -R '^(conformance|cuda)_'
+  sanitized_ctest -L slow -LE no_asan
 }
 
 # Whole sessions on many threads under ThreadSanitizer; one instruction set, since threads meet in
@@ -265,15 +266,32 @@ stage_browser() {
   "$python" tests/browser/pages.py --ingot build/gcc/bin/ingot
 }
 
-# One test by its name, with what it needs built and no more.
-run_named_test() {  # NAME
-  local name=$1 log=build/logs/test-$1.log files status=0
+# What a test needs built; ends where there is no test of that name.
+files_of_test() {  # NAME
+  command -v python3 >/dev/null || {
+    echo "dev: one test by its name needs python3: apt-get install python3" >&2
+    exit 7
+  }
   [ -f build/gcc/CTestTestfile.cmake ] ||
-    configure_and_build gcc help -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
-  files=$(python3 cmake/dev/one_test.py build/gcc "$name") || {
-    echo "dev: no stage or test '$name'${files:+; did you mean: $files}; ./dev test --list has all" >&2
+    configure_and_build gcc help -- "${gcc_options[@]}" \
+      -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null || exit 1
+  test_files=$(python3 cmake/dev/one_test.py build/gcc "$1" test full quick long \
+    "${stages_test[@]}" "${stages_full[@]}" "${stages_long[@]}") || {
+    # a tree that lacks a package has fewer tests
+    if grep -q 'not found: .*(install' build/logs/configure-gcc.log 2>/dev/null; then
+      echo "dev: no test '$1' in this tree: $(explain_configure gcc)" >&2
+      exit 1
+    fi
+    echo "dev: no stage or test '$1'${test_files:+; did you mean: $test_files}; ./dev test --list has all" >&2
     exit 1
   }
+}
+
+# One test by its name, with what it needs built and no more.
+run_named_test() {  # NAME
+  local name=$1 log=build/logs/test-$1.log files status=0 test_files
+  files_of_test "$name"
+  files=$test_files
   ninja -C build/gcc -t targets all | sed 's/: .*//' | grep -Fx "$files" >"$log" || true
   local targets=()
   mapfile -t targets <"$log"
@@ -324,6 +342,10 @@ dev_test() {
   done
   need_packages "the build" "${build_packages[@]}"
   need_packages "the tests" "${test_packages[@]}" "${demo_packages[@]}"
+  local test_files
+  for s in "${list[@]}"; do  # a wrong name is not found after half an hour
+    declare -F "stage_$s" >/dev/null || files_of_test "$s"
+  done
   for s in "${list[@]}"; do
     # A test may have the name of a stage (demo): the stage is meant.
     if declare -F "stage_$s" >/dev/null; then run_stage "$s"; else run_named_test "$s"; fi

@@ -26,11 +26,14 @@ def check(ok, what, said):
         print(f"[fail] {what}: {said}")
 
 
-def ask(tree, words, without=()):
-    folder = tree / ("bin-" + "-".join(without))
+C_COMPILER = "gcc as ld ar ranlib nm objcopy objdump strip".split()
+
+
+def ask(tree, words, without=(), also=()):
+    folder = tree / ("bin-" + "-".join([*without, *also]))
     if not folder.exists():
         folder.mkdir()
-        for name in TOOLS:
+        for name in [*TOOLS, *also]:
             found = shutil.which(name)
             if found and name not in without:
                 (folder / name).symlink_to(found)
@@ -61,8 +64,13 @@ def main():
             (["demo", "--nosuch"], (), ["'--nosuch' is unknown", "./dev demo --help"]),
             (["show", "nosuch"], (), ["no line 'nosuch'", "./dev show --list"]),
             (["build"], (), ["the compiler", "missing", "apt-get install g"]),
+            (["test", "nosuch"], ("python3",), ["needs python3", "apt-get install python3"]),
             (["build"], ("cmake",), ["cmake and ninja are needed", "apt-get install cmake"]),
         ]
+        # The one that is missing is named, not the one that is there.
+        _, lines = ask(tree, ["build"], (), C_COMPILER)
+        check(len(lines) == 1 and "the compiler g++ is missing" in lines[0], "no g++", lines)
+        shutil.rmtree(tree / "build")
         # Help installs and builds nothing, and says how long the demo takes.
         code, lines = ask(tree, ["demo", "--help"], ("cmake",))
         check(code == 0 and "usage: ./dev demo" in lines, "./dev demo --help", lines)
