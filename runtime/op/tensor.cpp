@@ -32,6 +32,13 @@ bool packed_elements(const TensorType& t, uint64_t* out) {
     case Packing::kDepthwise16:
       return t.rank >= 1 && align16(t.dims[0], &padded) && multiply_dims(t, 1, t.rank, padded, out);
     case Packing::kVector16: return t.rank == 1 && align16(t.dims[0], out);
+    case Packing::kPanels16x4: {  // a run for each kernel row, of whole groups of 4
+      if (t.rank != 2 && t.rank != 4) return false;
+      uint64_t run = 0;
+      return align16(t.dims[0], &padded) && multiply_dims(t, t.rank / 2, t.rank, 1, &run) &&
+             checked_align(run, 4, &run) && checked_mul(padded, run, &padded) &&
+             multiply_dims(t, 1, t.rank / 2, padded, out);
+    }
     case Packing::kDense: break;
   }
   return false;

@@ -28,7 +28,8 @@ enum class Packing : uint8_t {
   kPanels16 = 1,
   kWinogradF43 = 2,
   kDepthwise16 = 3,
-  kVector16 = 4
+  kVector16 = 4,
+  kPanels16x4 = 5
 };
 
 constexpr int kMaxRank = 8;

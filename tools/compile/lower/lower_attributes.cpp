@@ -158,6 +158,12 @@ PadAttributes pad(const graph::Node& node, size_t rank, Dims* extents) {
 void read_field(const graph::Node& node, const char* key, uint32_t* to) {
   *to = unsigned_value(node, key, *to);
 }
+void read_field(const graph::Node& node, const char* key, int32_t* to) {
+  const int64_t n = node.integer(key, *to);
+  if (n < std::numeric_limits<int32_t>::min() || n > std::numeric_limits<int32_t>::max())
+    refuse_attribute(node, key, std::to_string(n) + " is not an int");
+  *to = int32_t(n);
+}
 void read_field(const graph::Node& node, const char* key, float* to) {
   *to = float(node.number(key, double(*to)));
 }

@@ -1,0 +1,129 @@
+#include "runtime/op/quantized_blocks.h"
+
+#include "runtime/op/rules.h"
+
+namespace ingot::quantized {
+namespace {
+
+/// *at is where `bytes` begin; the next begin a multiple of 64 later.
+bool reserve(uint64_t* total, uint64_t bytes, uint64_t* at) {
+  *at = *total;
+  return checked_add(*total, bytes, total) && checked_align(*total, 64, total);
+}
+
+struct Sizes {
+  uint64_t band = 0, pixels = 0;
+};
+
+bool lay_out(const QuantizedConv2dAttributes& t, const Sizes& sizes, int64_t channels,
+             int64_t outputs, ConvScratch* s) {
+  uint64_t total = 0, at = 0, sums = 0, panel = 0;
+  if (!reserve(&total, conv::segment_bytes(geometry(t)), &at)) return false;
+  uint64_t band = sizes.band;
+  if (s->copies && !checked_add<uint64_t>(band, uint64_t(kSlack), &band)) return false;
+  if (!reserve(&total, s->copies ? band : 0, &s->band)) return false;
+  if (t.w_zero != 0 && !checked_mul<uint64_t>(sizes.pixels, 4, &sums)) return false;
+  if (!reserve(&total, sums, &s->sums)) return false;
+  if (t.method == ConvMethod::kGrouped) {
+    int64_t dims[4];
+    direct_dims(t, outputs / t.groups, channels / t.groups, dims);
+    const uint64_t padded = uint64_t(round_up(dims[0], kPanel));
+    uint64_t vectors;
+    if (!checked_mul(padded, uint64_t(panel_depth(dims)), &panel) ||
+        !checked_mul<uint64_t>(padded, 12, &vectors) || !checked_align(panel, 64, &panel) ||
+        !checked_add(panel, vectors, &panel))
+      return false;
+  }
+  if (!reserve(&total, panel, &s->panels)) return false;
+  s->bytes = total;
+  return total < conv::kMaxScratchBytes;
+}
+
+/// Channels that a band holds: of one group, or all.
+int64_t band_channels(const QuantizedConv2dAttributes& t, int64_t c) {
+  return t.method == ConvMethod::kGrouped ? c / t.groups : c;
+}
+
+/// Tiles read groups of four bytes, and depthwise kernels 16 channels: where that would leave the
+/// tensor, and where windows leave the image or pixels do not touch, the input is copied.
+bool copies_band(const QuantizedConv2dAttributes& t, const TensorType& x) {
+  if (conv::needs_band(geometry(t)) || t.method == ConvMethod::kGrouped) return true;
+  const int64_t c = x.dims[3];
+  if (t.method == ConvMethod::kDepthwise) return c % kPanel != 0;
+  int64_t dims[4];
+  direct_dims(t, 1, c, dims);
+  return dims[2] * dims[3] % 4 != 0 || (dims[2] > 1 && x.row_stride != c);
+}
+
+}  // namespace
+
+using rules::refuse;
+
+bool check_bytes(const TensorType& x, const TensorType& w, const TensorType& y, Violation* v) {
+  if (x.dtype != DType::kU8)
+    return refuse(v, "quantized x is u8", 0, int64_t(DType::kU8), int64_t(x.dtype));
+  if (w.dtype != DType::kI8)
+    return refuse(v, "quantized weights are i8", 1, int64_t(DType::kI8), int64_t(w.dtype));
+  if (y.dtype != DType::kU8)
+    return refuse(v, "quantized y is u8", rules::output(0), int64_t(DType::kU8), int64_t(y.dtype));
+  return true;
+}
+
+Conv2dAttributes geometry(const QuantizedConv2dAttributes& t) {
+  Conv2dAttributes g;
+  g.kernel_h = t.kernel_h, g.kernel_w = t.kernel_w, g.stride_h = t.stride_h,
+  g.stride_w = t.stride_w;
+  g.dilation_h = t.dilation_h, g.dilation_w = t.dilation_w;
+  g.pad_top = t.pad_top, g.pad_left = t.pad_left, g.pad_bottom = t.pad_bottom,
+  g.pad_right = t.pad_right;
+  g.groups = t.groups, g.method = t.method;
+  return g;
+}
+
+void direct_dims(const QuantizedConv2dAttributes& t, int64_t outputs, int64_t channels,
+                 int64_t dims[4]) {
+  const bool by_row = t.dilation_w == 1;
+  dims[0] = outputs, dims[1] = by_row ? t.kernel_h : int64_t(t.kernel_h) * t.kernel_w;
+  dims[2] = by_row ? t.kernel_w : 1, dims[3] = channels;
+}
+
+int64_t panel_depth(const int64_t dims[4]) { return dims[1] * round_up(dims[2] * dims[3], 4); }
+
+bool conv_scratch(const QuantizedConv2dAttributes& t, const TensorType& x, const TensorType& y,
+                  ConvScratch* out) {
+  *out = {};
+  const Conv2dAttributes g = geometry(t);
+  const conv::Extents e = conv::extents(g, x, y);
+  out->copies = copies_band(t, x);
+  Sizes sizes;
+  if (!conv::bands(g, e, band_channels(t, e.c), &out->bands)) return false;
+  sizes.band = uint64_t(out->bands.elements);
+  return checked_mul<uint64_t>(uint64_t(out->bands.rows), uint64_t(out->bands.cols),
+                               &sizes.pixels) &&
+         lay_out(t, sizes, e.c, e.o, out);
+}
+
+bool conv_scratch_bound(const QuantizedConv2dAttributes& t, const TensorType& x,
+                        const TensorType& y, uint64_t* bytes) {
+  const Conv2dAttributes g = geometry(t);
+  const conv::Extents e = conv::extents(g, x, y);
+  const int64_t c = band_channels(t, e.c);
+  uint64_t floats = 0;
+  if (!conv::direct_scratch_bound(g, e, c, true, &floats)) return false;
+  ConvScratch s;
+  s.copies = copies_band(t, x);
+  // as floats, of which each is a byte; a band has no more output pixels than input pixels
+  const uint64_t band = (floats - conv::segment_bytes(g)) / 4;
+  Sizes sizes{band, c > 0 ? band / uint64_t(c) + 1 : uint64_t(conv::kBandBytes)};
+  if (!lay_out(t, sizes, e.c, e.o, &s)) return false;
+  *bytes = s.bytes;
+  return true;
+}
+
+uint64_t linear_scratch(const TensorType& x) {
+  const int64_t k = x.row_length();
+  const uint64_t rows = k % 4 == 0 ? 0 : uint64_t(kLinearRows) * uint64_t(round_up(k, 4) + kSlack);
+  return (rows + uint64_t(kLinearRows) * 4 + 63) / 64 * 64;
+}
+
+}  // namespace ingot::quantized

@@ -1,0 +1,18 @@
+// runtime/op/quantized_linear.h - product of bytes with constant weights.
+// Operands  x u8 [..., K], w i8 panels16x4 [O,K] (dense for the oracle), bias i32 [O], multipliers
+//           f32 [O] (i32 of fixed point), [shifts i32 [O]] -> y u8 [..., O].
+// Sum       bias[o] + sum of x * (w - w_zero), modulo 2^32; the zero point of x is in the bias.
+// Output    as runtime/op/requantize.h says.
+#pragma once
+#include "runtime/op/requantize.h"
+
+namespace ingot {
+
+struct QuantizedLinearAttributes {
+  RequantMode requant = RequantMode::kFloatEven;
+  int32_t w_zero = 0;
+  uint32_t y_zero = 0, low = 0, high = 255;
+};
+extern const OpContract kQuantizedLinearContract;
+
+}  // namespace ingot

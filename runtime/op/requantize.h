@@ -1,0 +1,44 @@
+// runtime/op/requantize.h - how the i32 sum of an integer product becomes a step of its output.
+//
+// A value q of u8 stands for (q - zero) * scale. What a signed source calls q lies in memory with
+// 128 added, and so does its zero point (docs/decisions.md, D140): unsigned by signed bytes is what
+// instructions multiply. Of a sum and the numbers of its output channel:
+//   float_even  round(float(sum) * multiplier) to the nearest, ties to even; the multiplier is f32.
+//               float(sum) is the nearest f32. XNNPACK's, so LiteRT's by default, and ONNX's
+//   fixed_up    the multiplier is 31 bits m, and a shift s, 0 .. 31, that goes right:
+//               d = (sum * m + 2^30) >> 31 of 64 bits, then (d + 2^(s-1)) >> s. A sum whose shift
+//               goes left (s < 0, at least -31) is shifted before: sum * 2^-s, saturated to i32.
+//               TFLite's optimized kernels
+//   fixed_away  as fixed_up, but ties of the second go away from zero. TFLite's reference kernels
+//   fixed_once  (sum * m + 2^(30 + s)) >> (31 + s) of 64 bits, s at least -30: one rounding, ties
+//               upwards. TFLite's reference kernels of fully connected layers
+// Then the output's zero is added and the result limited to low .. high, in that order, in numbers
+// that do not overflow: y = max(low, min(high, step + zero)). Where -2^31 * 2^31 / 2^31 leaves i32
+// (a sum and a multiplier of -2^31), the contract has refused the multiplier.
+#pragma once
+#include <cstdint>
+
+#include "runtime/op/contract.h"
+
+namespace ingot {
+
+enum class RequantMode : uint8_t { kFloatEven = 0, kFixedUp = 1, kFixedAway = 2, kFixedOnce = 3 };
+
+namespace quantized {
+
+/// Numbers of an output: requant known, zero and limits of a byte, low <= high.
+bool check_output_steps(RequantMode mode, uint32_t zero, uint32_t low, uint32_t high,
+                        Violation* violation);
+/// Operands bias i32 [o], multipliers f32 or i32 [o] and shifts i32 [o] (absent with float_even)
+/// at `first`; each vector16, or dense for the oracle.
+bool check_channels(const OpArguments& arguments, int first, RequantMode mode, int64_t o,
+                    Violation* violation);
+/// A sum of k products of a byte and a weight fits i32.
+bool check_sum(int64_t k, int operand, Violation* violation);
+/// What the kernels subtract from weights.
+bool check_weight_zero(int32_t zero, Violation* violation);
+
+constexpr int64_t kMaxProducts = 65793;  // 2^31 / (255 * 128), rounded down
+
+}  // namespace quantized
+}  // namespace ingot
