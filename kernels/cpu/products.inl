@@ -7,6 +7,7 @@
 #include "kernels/cpu/linear/linear.inl"
 #include "kernels/cpu/matmul/matmul.inl"
 #include "kernels/cpu/pool2d/pool2d.inl"
+#include "kernels/cpu/quantized/products.inl"
 
 namespace ingot::cpu {
 namespace {
@@ -27,6 +28,7 @@ constexpr KernelEntry kProductKernels[] = {
     {OpCode::kPool2d, "pool2d_f32", &kPool2dContract, nullptr, pool2d_f32<V>},
     {OpCode::kConvTranspose2d, "conv_transpose2d_f32", &kConvTranspose2dContract,
      conv_transpose2d_supports, conv_transpose2d_f32<V>},
+    INGOT_QUANTIZED_PRODUCTS,
     {},
 };
 

@@ -56,14 +56,19 @@ class Lowering {
   void lower_conv2d(const graph::Node& node, LoweredInstruction* instruction);
   void lower_conv_transpose2d(const graph::Node& node, LoweredInstruction* instruction);
   void lower_linear(const graph::Node& node, LoweredInstruction* instruction);
+  void lower_quantized_conv2d(const graph::Node& node, LoweredInstruction* instruction);
+  void lower_quantized_linear(const graph::Node& node, LoweredInstruction* instruction);
+  void lower_channels(const graph::Node& node, int64_t outputs, LoweredInstruction* instruction);
   void lower_recurrent(const graph::Node& node, LoweredInstruction* instruction);
 
   /// LoweredProgram value of a graph value (-1 for an absent one); a constant is added, dense, at
   /// its first use.
   int32_t value(graph::ValueId id);
   using Pack = std::function<std::vector<uint8_t>()>;
-  int32_t packed(graph::ValueId id, Packing packing, const std::vector<int64_t>& dims, Pack pack);
-  const graph::Constant& weight(const graph::Node& node, size_t operand, size_t rank) const;
+  int32_t packed(graph::ValueId id, Packing packing, const std::vector<int64_t>& dims, Pack pack,
+                 DType dtype = DType::kF32);
+  const graph::Constant& weight(const graph::Node& node, size_t operand, size_t rank,
+                                DType dtype = DType::kF32) const;
   int32_t bias_vector(const graph::Node& node, size_t operand, int64_t outputs);
   static void append_copy(int32_t from, int32_t to, const std::string& why, Block* block);
 

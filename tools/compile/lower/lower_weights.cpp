@@ -31,30 +31,32 @@ void Lowering::lower_weights(const graph::Node& node, LoweredInstruction* instru
     case OpCode::kConvTranspose2d: return lower_conv_transpose2d(node, instruction);
     case OpCode::kLinear: return lower_linear(node, instruction);
     case OpCode::kRecurrent: return lower_recurrent(node, instruction);
+    case OpCode::kQuantizedConv2d: return lower_quantized_conv2d(node, instruction);
+    case OpCode::kQuantizedLinear: return lower_quantized_linear(node, instruction);
     default:
       for (const graph::ValueId id : node.inputs) instruction->inputs.push_back(value(id));
   }
 }
 
-const graph::Constant& Lowering::weight(const graph::Node& node, size_t operand,
-                                        size_t rank) const {
+const graph::Constant& Lowering::weight(const graph::Node& node, size_t operand, size_t rank,
+                                        DType dtype) const {
   const graph::Constant* constant =
       operand < node.inputs.size() ? model_.constant(node.inputs[operand]) : nullptr;
-  if (!constant || constant->dtype != DType::kF32 || constant->dims.size() != rank)
+  if (!constant || constant->dtype != dtype || constant->dims.size() != rank)
     graph::fail_conversion(
         8, "node '" + node.name + "' (" + node.op + "): operand " + std::to_string(operand) +
-               " is not an f32 constant of " + std::to_string(rank) +
+               " is not a constant of " + dtype_name(dtype) + " and " + std::to_string(rank) +
                " dimensions; a fault of ingot's passes, please report it with the model");
   return *constant;
 }
 
 int32_t Lowering::packed(graph::ValueId id, Packing packing, const std::vector<int64_t>& dims,
-                         Pack pack) {
+                         Pack pack, DType dtype) {
   const auto [found, is_first] = packed_.try_emplace({id, packing, dims}, -1);
   if (!is_first) return found->second;
   LoweredValue value;
   value.name = model_.values[size_t(id)].name;
-  value.dtype = DType::kF32;
+  value.dtype = dtype;
   value.packing = packing;
   value.kind = ValueKind::kConstant;
   value.dims.assign(dims.begin(), dims.end());

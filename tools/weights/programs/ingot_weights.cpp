@@ -32,12 +32,13 @@ constexpr ElementType kElements[] = {
 class PackedStorage : public Storage {
  public:
   PackedStorage(Bytes packed, DType stored, Packing packing, std::vector<int64_t> dims,
-                uint64_t size)
+                size_t element, uint64_t elements)
       : packed_(std::move(packed)),
         stored_(stored),
         packing_(packing),
         dims_(std::move(dims)),
-        size_(size) {}
+        element_(element),
+        size_(elements * element) {}
   uint64_t size() const override { return size_; }
   Bytes load() const override {
     std::shared_ptr<const std::vector<uint8_t>> dense = last_.lock();
@@ -48,15 +49,17 @@ class PackedStorage : public Storage {
 
  private:
   std::vector<uint8_t> unpacked() const {
-    if (stored_ == DType::kInvalid) return unpack(packing_, dims_, packed_.data, packed_.size);
+    if (stored_ == DType::kInvalid)
+      return unpack(packing_, dims_, packed_.data, packed_.size, element_);
     std::vector<uint8_t> wide(packed_.size * 2);
     (stored_ == DType::kF16 ? widen_f16 : widen_bf16)(packed_.data, wide.data(), packed_.size / 2);
-    return unpack(packing_, dims_, wide.data(), wide.size());
+    return unpack(packing_, dims_, wide.data(), wide.size(), element_);
   }
   Bytes packed_;
   DType stored_;  // halves of f32 elements, or kInvalid
   Packing packing_;
   std::vector<int64_t> dims_;
+  size_t element_;  // bytes
   uint64_t size_;
   mutable std::weak_ptr<const std::vector<uint8_t>> last_;
 };
@@ -243,8 +246,8 @@ class Reader {
     if (packing == Packing::kDense && stored == DType::kInvalid)
       out.storage = checkpoint::held_storage(std::move(held));
     else if (can_unpack(packing))
-      out.storage =
-          std::make_shared<PackedStorage>(std::move(held), stored, packing, out.dims, elements * 4);
+      out.storage = std::make_shared<PackedStorage>(std::move(held), stored, packing, out.dims,
+                                                    size_t(dtype_bytes(type.dtype)), elements);
     return out;
   }
 

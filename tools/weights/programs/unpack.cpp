@@ -10,7 +10,7 @@ namespace ingot::weights {
 bool can_unpack(Packing packing) { return packing != Packing::kWinogradF43; }
 
 std::vector<uint8_t> unpack(Packing packing, const std::vector<int64_t>& dims,
-                            const uint8_t* packed, uint64_t bytes) {
+                            const uint8_t* packed, uint64_t bytes, size_t element) {
   std::vector<uint8_t> dense;
   if (packing == Packing::kDense) {
     dense.reserve(size_t(bytes));
@@ -19,18 +19,24 @@ std::vector<uint8_t> unpack(Packing packing, const std::vector<int64_t>& dims,
   }
   int64_t elements = 1;
   for (const int64_t d : dims) elements *= d;
-  dense.reserve(size_t(elements) * sizeof(float));
+  dense.reserve(size_t(elements) * element);
   const int64_t first = dims.empty() ? 1 : dims[0], rest = first ? elements / first : 0;
   const int64_t padded = round_up(first, kPanel);
+  const int64_t runs = packing == Packing::kPanels16x4 && dims.size() == 4 ? dims[1] : 1;
+  const int64_t run = runs ? rest / runs : 0, groups = ceil_div(run, 4);
   for (int64_t o = 0; o < first; o++) {
-    dense.resize(dense.size() + size_t(rest) * sizeof(float));
+    dense.resize(dense.size() + size_t(rest) * element);
     for (int64_t i = 0; i < rest; i++) {
       int64_t from = o;  // vector16
       if (packing == Packing::kPanels16) from = (o / kPanel * rest + i) * kPanel + o % kPanel;
       if (packing == Packing::kDepthwise16) from = i * padded + o;
-      std::memcpy(dense.data() + (o * rest + i) * 4, packed + from * 4, 4);
+      if (packing == Packing::kPanels16x4)
+        from = (((o / kPanel * runs + i / run) * groups + i % run / 4) * kPanel + o % kPanel) * 4 +
+               i % run % 4;
+      std::memcpy(dense.data() + size_t(o * rest + i) * element, packed + size_t(from) * element,
+                  element);
     }
-    host::note_touched(uint64_t(rest) * 8);
+    host::note_touched(uint64_t(rest) * 2 * element);
   }
   return dense;
 }

@@ -10,9 +10,9 @@ namespace ingot::weights {
 
 /// False for Winograd's transform, which rounds.
 bool can_unpack(Packing packing);
-/// `packed` has the storage_bytes() of f32 in that packing over `dims`; dense constants of any type
-/// pass as they are. @pre can_unpack(packing), and the dims fit the packing.
+/// `packed` has the storage_bytes() of elements of that many bytes in that packing over `dims`;
+/// dense constants pass as they are. @pre can_unpack(packing), and the dims fit the packing.
 std::vector<uint8_t> unpack(Packing packing, const std::vector<int64_t>& dims,
-                            const uint8_t* packed, uint64_t bytes);
+                            const uint8_t* packed, uint64_t bytes, size_t element);
 
 }  // namespace ingot::weights

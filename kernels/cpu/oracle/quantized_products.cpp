@@ -1,0 +1,103 @@
+// kernels/cpu/oracle/quantized_products.cpp - products of bytes, one sum at a time, in 64 bits.
+#include <cmath>
+
+#include "kernels/cpu/oracle/access.h"
+#include "kernels/cpu/oracle/oracle.h"
+#include "runtime/op/quantized_conv2d.h"
+#include "runtime/op/quantized_linear.h"
+
+namespace ingot::cpu::oracle {
+namespace {
+
+double wrapped(int64_t x) { return double(int32_t(uint32_t(uint64_t(x)))); }
+
+double limited(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+double limited_i32(double x) { return limited(x, -2147483648.0, 2147483647.0); }
+
+/// floor(a * b / 2^shift + 1/2) for whole a, b of 32 bits.
+double rounded_up(double a, double b, int shift) {
+  const int64_t unit = int64_t{1} << shift, n = int64_t(a) * int64_t(b) + unit / 2;
+  return double(n % unit < 0 ? n / unit - 1 : n / unit);
+}
+
+/// A step of the output, before its zero point.
+double step_of(RequantMode mode, double sum, const OpArguments& a, int64_t o) {
+  if (mode == RequantMode::kFloatEven) {
+    const double step = double(float(float(sum) * a.inputs[3].as<const float>()[o]));
+    // as limits do: what is no number is above them
+    return step == step ? std::nearbyint(limited(step, -1e6, 1e6)) : 1e6;
+  }
+  const double multiplier = a.inputs[3].as<const int32_t>()[o];
+  const int given = a.inputs[4].as<const int32_t>()[o];
+  const int least = mode == RequantMode::kFixedOnce ? -30 : -31;
+  const int shift = given < least ? least : given > 31 ? 31 : given;
+  if (mode == RequantMode::kFixedOnce) return limited_i32(rounded_up(sum, multiplier, 31 + shift));
+  const double shifted = shift < 0 ? limited_i32(std::ldexp(sum, -shift)) : sum;
+  const double high = limited_i32(rounded_up(shifted, multiplier, 31));
+  if (shift <= 0) return high;
+  const double exact = std::ldexp(high, -shift);
+  return mode == RequantMode::kFixedUp ? std::floor(exact + 0.5) : std::round(exact);
+}
+
+template <class A>
+uint8_t output_of(const A& t, double sum, const OpArguments& a, int64_t o) {
+  const double step = step_of(t.requant, sum, a, o) + t.y_zero;
+  return uint8_t(limited(step, t.low, t.high));
+}
+
+/// Byte i of run r of output o; of `runs` runs of `length` bytes.
+int64_t weight(const TensorView& w, int64_t o, int64_t r, int64_t i, int64_t runs, int64_t length) {
+  int64_t at = (o * runs + r) * length + i;
+  if (w.packing == Packing::kPanels16x4)
+    at = (((o / kPanel * runs + r) * ((length + 3) / 4) + i / 4) * kPanel + o % kPanel) * 4 + i % 4;
+  if (w.packing == Packing::kDepthwise16)
+    at = (r * length + i) * ((w.dims[0] + kPanel - 1) / kPanel * kPanel) + o;
+  return w.as<const int8_t>()[at];
+}
+
+}  // namespace
+
+Status quantized_conv2d(const OpArguments& a, const Team& team) {
+  if (team.id != 0) return {};
+  const QuantizedConv2dAttributes& t = a.as<QuantizedConv2dAttributes>();
+  const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
+  const int64_t groups = t.groups, outputs = w.dims[0], depth = w.dims[3], runs = w.dims[1],
+                length = w.dims[2] * depth;
+  for_each_index(y, [&](const int64_t* at) {
+    const int64_t o = at[3], group = outputs ? o / (outputs / groups) : 0;
+    int64_t sum = a.inputs[2].as<const int32_t>()[o];
+    for (int64_t ky = 0; ky < t.kernel_h; ky++)
+      for (int64_t kx = 0; kx < t.kernel_w; kx++)
+        for (int64_t c = 0; c < depth; c++) {
+          const int64_t in_y = at[1] * t.stride_h + ky * t.dilation_h - t.pad_top,
+                        in_x = at[2] * t.stride_w + kx * t.dilation_w - t.pad_left;
+          const bool inside = in_y >= 0 && in_y < x.dims[1] && in_x >= 0 && in_x < x.dims[2];
+          const int64_t from[4] = {at[0], in_y, in_x, group * depth + c};
+          const int64_t k = (ky * t.kernel_w + kx) * depth + c;
+          const int64_t byte = inside ? read_integer(x, offset_of(x, from)) : t.x_zero;
+          sum += byte * (weight(w, o, k / length, k % length, runs, length) - t.w_zero);
+        }
+    y.as<uint8_t>()[offset_of(y, at)] = output_of(t, wrapped(sum), a, o);
+  });
+  return {};
+}
+
+Status quantized_linear(const OpArguments& a, const Team& team) {
+  if (team.id != 0) return {};
+  const QuantizedLinearAttributes& t = a.as<QuantizedLinearAttributes>();
+  const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
+  const int64_t k = w.dims[1];
+  for_each_index(y, [&](const int64_t* at) {
+    const int64_t o = at[y.rank - 1];
+    int64_t sum = a.inputs[2].as<const int32_t>()[o], from[kMaxRank];
+    for (int i = 0; i < x.rank; i++) from[i] = at[i];
+    for (int64_t c = 0; c < k; c++) {
+      from[x.rank - 1] = c;
+      sum += read_integer(x, offset_of(x, from)) * (weight(w, o, 0, c, 1, k) - t.w_zero);
+    }
+    y.as<uint8_t>()[offset_of(y, at)] = output_of(t, wrapped(sum), a, o);
+  });
+  return {};
+}
+
+}  // namespace ingot::cpu::oracle

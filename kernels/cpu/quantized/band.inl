@@ -1,0 +1,97 @@
+// kernels/cpu/quantized/band.inl - one image of bytes, and the band copy that spares tiles every
+// edge case: what lies outside of the image is the zero point.
+#pragma once
+#include "kernels/cpu/quantized/tile.inl"
+#include "runtime/op/quantized_blocks.h"
+
+namespace ingot::cpu {
+namespace {
+
+/// One image; strides in bytes.
+struct ByteImage {
+  uint8_t* at = nullptr;
+  int64_t h = 0, w = 0, c = 0, pixel_stride = 0, row_stride = 0;
+  uint8_t* row(int64_t y) const { return at + y * row_stride; }
+};
+
+inline ByteImage byte_image(const TensorView& t, int64_t n) {
+  ByteImage i;
+  i.h = t.dims[1], i.w = t.dims[2], i.c = t.dims[3];
+  i.pixel_stride = t.row_stride, i.row_stride = i.w * t.row_stride;
+  i.at = t.as<uint8_t>() + n * i.h * i.row_stride;
+  return i;
+}
+
+/// Rows and columns [y0, y0 + rows) x [x0, x0 + cols), which may leave the image, to a dense band.
+inline void copy_byte_band(const ByteImage& in, int64_t y0, int64_t rows, int64_t x0, int64_t cols,
+                           uint8_t zero, uint8_t* band) {
+  const int64_t c = in.c, begin = min_of(in.w, max_of(0, x0)),
+                end = max_of(begin, min_of(in.w, x0 + cols)), count = end - begin;
+  const int64_t left = count ? begin - x0 : cols, right = cols - left - count;
+  for (int64_t y = y0; y < y0 + rows; y++, band += cols * c) {
+    if (y < 0 || y >= in.h || count == 0) {
+      std::memset(band, zero, size_t(cols * c));
+      continue;
+    }
+    std::memset(band, zero, size_t(left * c));
+    std::memset(band + (left + count) * c, zero, size_t(right * c));
+    uint8_t* to = band + left * c;
+    const uint8_t* from = in.row(y) + begin * in.pixel_stride;
+    if (in.pixel_stride == c)
+      std::memcpy(to, from, size_t(count * c));
+    else
+      for (int64_t x = 0; x < count; x++)
+        std::memcpy(to + x * c, from + x * in.pixel_stride, size_t(c));
+  }
+}
+
+/// What every band of one image shares.
+struct ByteConvJob {
+  const QuantizedConv2dAttributes* t = nullptr;
+  const quantized::ConvScratch* scratch = nullptr;
+  ByteImage in, out;
+  const int8_t* weights = nullptr;
+  const Requantization* requantization = nullptr;
+  char* memory = nullptr;  // the thread's scratch
+};
+
+/// The input of one band: rows of pixels that windows do not leave.
+struct ByteBand {
+  const uint8_t* at = nullptr;  // the first tap of the first output
+  int64_t pixel_stride = 0, row_stride = 0;
+};
+
+inline ByteBand load_band(const ByteConvJob& j, Range rows, Range cols) {
+  const QuantizedConv2dAttributes& t = *j.t;
+  const int64_t sh = t.stride_h, sw = t.stride_w;
+  if (!j.scratch->copies)
+    return {j.in.row(rows.begin * sh) + cols.begin * sw * j.in.pixel_stride, j.in.pixel_stride,
+            j.in.row_stride};
+  const Conv2dAttributes g = quantized::geometry(t);
+  const int64_t in_rows = (rows.count() - 1) * sh + conv::window_h(g),
+                in_cols = (cols.count() - 1) * sw + conv::window_w(g);
+  uint8_t* const band = reinterpret_cast<uint8_t*>(j.memory + j.scratch->band);
+  copy_byte_band(j.in, rows.begin * sh - t.pad_top, in_rows, cols.begin * sw - t.pad_left, in_cols,
+                 uint8_t(t.x_zero), band);
+  // what tiles read past the last pixel meets weights of zero, and is never left unwritten
+  std::memset(band + in_rows * in_cols * j.in.c, 0, quantized::kSlack);
+  return {band, j.in.c, in_cols * j.in.c};
+}
+
+/// Output rows x columns of one image, band after band: f(band, rows, columns).
+template <class F>
+void for_bands(const ByteConvJob& j, Range rows, Range cols, F f) {
+  if (rows.count() <= 0 || cols.count() <= 0) return;
+  const conv::Bands& b = j.scratch->bands;
+  const int64_t down = ceil_div(rows.count(), b.rows), across = ceil_div(cols.count(), b.cols);
+  for (int64_t i = 0; i < down; i++)
+    for (int64_t k = 0; k < across; k++) {
+      const Range y = part(rows.count(), i, down), x = part(cols.count(), k, across);
+      const Range band_rows = {rows.begin + y.begin, rows.begin + y.end},
+                  band_cols = {cols.begin + x.begin, cols.begin + x.end};
+      f(load_band(j, band_rows, band_cols), band_rows, band_cols);
+    }
+}
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,211 @@
+// kernels/cpu/quantized/conv.inl - convolutions of bytes as products without im2col, dense and in
+// groups. Contract: runtime/op/quantized_conv2d.h.
+#pragma once
+#include "kernels/cpu/quantized/band.inl"
+
+namespace ingot::cpu {
+namespace {
+
+/// The runs of one pixel's sum. @return how many
+inline int64_t fill_byte_segments(const QuantizedConv2dAttributes& t, int64_t channels,
+                                  const ByteBand& band, Segment* segments, int64_t* length) {
+  int64_t dims[4];
+  quantized::direct_dims(t, 1, channels, dims);
+  const int64_t per_row = dims[1] / t.kernel_h;
+  *length = round_up(dims[2] * dims[3], 4);
+  for (int64_t i = 0; i < dims[1]; i++)
+    segments[i] = {i / per_row * t.dilation_h * band.row_stride +
+                       i % per_row * t.dilation_w * band.pixel_stride,
+                   i * *length * kPanel};
+  return dims[1];
+}
+
+/// The sum of the bytes that each output pixel of a band reads; those of a window in one chain.
+inline void sum_windows(const QuantizedConv2dAttributes& t, const ByteBand& band, int64_t channels,
+                        int64_t rows, int64_t cols, int32_t* sums) {
+  for (int64_t y = 0; y < rows; y++)
+    for (int64_t x = 0; x < cols; x++) {
+      uint32_t sum = 0;
+      for (int64_t ky = 0; ky < t.kernel_h; ky++)
+        for (int64_t kx = 0; kx < t.kernel_w; kx++) {
+          const uint8_t* p = band.at + (y * t.stride_h + ky * t.dilation_h) * band.row_stride +
+                             (x * t.stride_w + kx * t.dilation_w) * band.pixel_stride;
+          for (int64_t c = 0; c < channels; c++) sum += p[c];
+        }
+      sums[y * cols + x] = int32_t(sum);
+    }
+}
+
+/// One band, all panels of the range.
+template <class V>
+void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
+                    Range panels) {
+  const QuantizedConv2dAttributes& t = *j.t;
+  Segment* segments = reinterpret_cast<Segment*>(j.memory);
+  int32_t* sums = nullptr;
+  if (t.w_zero != 0) {
+    sums = reinterpret_cast<int32_t*>(j.memory + j.scratch->sums);
+    sum_windows(t, band, j.in.c, rows.count(), cols.count(), sums);
+  }
+  ByteTileShape shape;
+  shape.segments = segments;
+  shape.segment_count = fill_byte_segments(t, j.in.c, band, segments, &shape.segment_length);
+  shape.pixel_stride = int64_t(t.stride_w) * band.pixel_stride;
+  shape.panel_stride = shape.segment_count * shape.segment_length * kPanel;
+  shape.out_stride = j.out.pixel_stride, shape.requantization = j.requantization;
+  const int64_t down = int64_t(t.stride_h) * band.row_stride;
+  for_byte_panels(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {
+    const int64_t most = ByteTiles<V>::rows(count), tiles = ceil_div(cols.count(), most);
+    // narrow images: a tile spans two rows
+    const int64_t step = cols.count() * 2 <= most ? 2 : 1;
+    for (int64_t y = rows.begin; y < rows.end; y += step) {
+      ByteTileAt at;
+      at.a = band.at + (y - rows.begin) * down;
+      at.b = j.weights + p * shape.panel_stride, at.output = p * kPanel, at.cols = outputs;
+      at.out = j.out.row(y) + cols.begin * j.out.pixel_stride + p * kPanel;
+      at.sums = sums ? sums + (y - rows.begin) * cols.count() : nullptr;
+      if (step == 2 && y + 1 < rows.end) {
+        at.half = down, at.out_half = j.out.row_stride, at.sums_half = cols.count();
+        ByteTiles<V>::tile(count, 2 * cols.count())(shape, at);
+        continue;
+      }
+      for (int64_t i = 0; i < tiles; i++) {
+        const Range x = part(cols.count(), i, tiles);
+        const int64_t h = (x.count() + 1) / 2;
+        ByteTileAt here = at;
+        here.a += x.begin * shape.pixel_stride, here.half = h * shape.pixel_stride;
+        here.out += x.begin * j.out.pixel_stride, here.out_half = h * j.out.pixel_stride;
+        if (sums) here.sums += x.begin, here.sums_half = h;
+        ByteTiles<V>::tile(count, x.count())(shape, here);
+      }
+    }
+  });
+}
+
+/// What every image of the batch shares.
+struct ByteConvCall {
+  const QuantizedConv2dAttributes& t;
+  const TensorView &x, &y;
+  quantized::ConvScratch scratch;
+  Requantization requantization;
+  explicit ByteConvCall(const OpArguments& a)
+      : t(a.as<QuantizedConv2dAttributes>()),
+        x(a.inputs[0]),
+        y(a.outputs[0]),
+        requantization(requantization_of(a, t.requant, t.y_zero, t.low, t.high, t.w_zero)) {
+    if (y.elements() != 0)
+      (void)quantized::conv_scratch(t, x, y, &scratch);  // checked by the contract
+  }
+  ByteConvJob job(const OpArguments& a, int64_t n, const Team& team) const {
+    ByteConvJob j;
+    j.t = &t, j.scratch = &scratch, j.in = byte_image(x, n), j.out = byte_image(y, n);
+    j.weights = a.inputs[1].as<const int8_t>(), j.requantization = &requantization;
+    j.memory = static_cast<char*>(team.scratch);
+    return j;
+  }
+  /// Output rows of the whole batch: f(image, its rows).
+  template <class F>
+  void for_rows(Range rows, F f) const {
+    const int64_t oh = y.dims[1];
+    for (int64_t r = rows.begin; r < rows.end;) {
+      const int64_t n = r / oh, y0 = r % oh, y1 = min_of(oh, y0 + rows.end - r);
+      f(n, Range{y0, y1});
+      r += y1 - y0;
+    }
+  }
+};
+
+inline bool quantized_conv2d_is(const OpArguments& a, ConvMethod method, Packing packing) {
+  return a.as<QuantizedConv2dAttributes>().method == method && a.inputs[1].packing == packing &&
+         channels_are_packed(a);
+}
+inline bool quantized_direct_supports(const OpArguments& a) {
+  return quantized_conv2d_is(a, ConvMethod::kDirect, Packing::kPanels16x4);
+}
+inline bool quantized_grouped_supports(const OpArguments& a) {
+  return quantized_conv2d_is(a, ConvMethod::kGrouped, Packing::kDense);
+}
+
+template <class V>
+Status quantized_conv2d_direct(const OpArguments& a, const Team& team) {
+  const ByteConvCall call(a);
+  const int64_t n = call.y.dims[0], oh = call.y.dims[1], ow = call.y.dims[2], o = call.y.dims[3];
+  if (call.y.elements() == 0) return {};
+  // panels where weights are larger than the image, columns where there are few rows
+  const int64_t all = n * oh, count = ceil_div(o, kPanel), c = call.x.dims[3],
+                k = int64_t(call.t.kernel_h) * call.t.kernel_w * c;
+  Range rows = {0, all}, cols = {0, ow}, panels = {0, count};
+  if (count >= 2 * team.size && count * kPanel * k > call.x.dims[1] * call.x.dims[2] * c)
+    panels = part(count, team.id, team.size);
+  else if (all >= 4 * team.size || ow < 28 * team.size)
+    rows = part(all, team.id, team.size);
+  else
+    cols = part(ow, team.id, team.size);
+  if (panels.count() <= 0) return {};
+  call.for_rows(rows, [&](int64_t image, Range r) {
+    const ByteConvJob j = call.job(a, image, team);
+    for_bands(j, r, cols, [&](const ByteBand& band, Range y, Range x) {
+      byte_conv_band<V>(j, band, y, x, panels);
+    });
+  });
+  return {};
+}
+
+/// Dense weights [o][rows][run] of one group -> panels16x4.
+inline void pack_byte_panels(const int8_t* from, int64_t o, int64_t rows, int64_t run,
+                             int8_t* panels) {
+  const int64_t groups = ceil_div(run, 4), depth = rows * groups * 4;
+  std::memset(panels, 0, size_t(round_up(o, kPanel) * depth));
+  for (int64_t i = 0; i < o; i++) {
+    int8_t* panel = panels + i / kPanel * depth * kPanel + i % kPanel * 4;
+    for (int64_t r = 0; r < rows; r++)
+      for (int64_t k = 0; k < run; k++)
+        panel[(r * groups + k / 4) * kPanel * 4 + k % 4] = from[(i * rows + r) * run + k];
+  }
+}
+
+/// Groups in turn, each packed into panels in the scratch and run as a dense convolution of a slice
+/// of the channels.
+template <class V>
+Status quantized_conv2d_grouped(const OpArguments& a, const Team& team) {
+  const ByteConvCall call(a);
+  if (call.y.elements() == 0) return {};
+  const QuantizedConv2dAttributes& t = call.t;
+  const int64_t groups = t.groups, c = call.x.dims[3] / groups, o = call.y.dims[3] / groups,
+                all = call.y.dims[0] * call.y.dims[1];
+  int64_t dims[4];
+  quantized::direct_dims(t, o, c, dims);
+  const int64_t depth = quantized::panel_depth(dims), padded = round_up(o, kPanel);
+  int8_t* const panels = static_cast<int8_t*>(team.scratch) + call.scratch.panels;
+  int32_t* const vectors = reinterpret_cast<int32_t*>(panels + round_up(padded * depth, 64));
+  const bool by_groups = groups >= team.size;
+  const Range mine = by_groups ? part(groups, team.id, team.size) : Range{0, groups};
+  const Range rows = by_groups ? Range{0, all} : part(all, team.id, team.size);
+  if (rows.count() <= 0) return {};
+  for (int64_t g = mine.begin; g < mine.end; g++) {
+    pack_byte_panels(a.inputs[1].as<const int8_t>() + g * o * dims[1] * dims[2] * c, o, dims[1],
+                     dims[2] * c, panels);
+    // a group's numbers start anywhere: padded copies
+    Requantization r = call.requantization;
+    const void* const from[3] = {r.bias, r.multipliers, r.shifts};
+    for (int i = 0; i < 3; i++) {
+      int32_t* to = vectors + i * padded;
+      std::memset(to, 0, size_t(padded) * 4);
+      if (from[i]) std::memcpy(to, static_cast<const int32_t*>(from[i]) + g * o, size_t(o) * 4);
+    }
+    r.bias = vectors, r.multipliers = vectors + padded;
+    if (r.shifts) r.shifts = vectors + 2 * padded;
+    call.for_rows(rows, [&](int64_t image, Range y) {
+      ByteConvJob j = call.job(a, image, team);
+      j.in.at += g * c, j.in.c = c, j.out.at += g * o, j.out.c = o;
+      j.weights = panels, j.requantization = &r;
+      for_bands(j, y, {0, call.y.dims[2]}, [&](const ByteBand& band, Range rows_of, Range cols) {
+        byte_conv_band<V>(j, band, rows_of, cols, {0, ceil_div(o, kPanel)});
+      });
+    });
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,275 @@
+// kernels/cpu/quantized/dot.inl - struct Dot: products of four unsigned by four signed bytes,
+// summed in 32 bits, for sixteen outputs at a time. It stands beside struct V of the instruction
+// set. All are exact: sums are modulo 2^32, so that their order does not matter.
+//
+//   kRows, kPanels, kTall, kWide   register tiles: rows x panels; rows of a single panel; panels of
+//                                  a single row
+//   A, W, X      the sums of one panel (16 outputs) for one pixel; one group of its weights, 16
+//                outputs x 4; four bytes of a pixel
+//   kChunks      vectors of V that hold 16 numbers
+//   start        sums that begin with `bias`, 16 numbers, or that finish() adds it to
+//   finish       the sums in order of the outputs
+//   load_u8, load_i8   16 bytes as numbers
+//   store        16 numbers, each 0 .. 255, as bytes, or the first n of them
+#pragma once
+#include <cstring>
+
+#include "runtime/op/tensor.h"
+
+namespace ingot::cpu {
+namespace {
+
+#if defined(INGOT_SIMD_AVX512)
+
+struct Dot {
+  static constexpr int kRows = 12, kPanels = 2, kTall = 14, kWide = 4, kChunks = 1;
+  using X = __m512i;
+  using A = __m512i;
+  static INGOT_INLINE A start(const int32_t* bias) { return _mm512_loadu_si512(bias); }
+  static INGOT_INLINE void finish(A a, const int32_t*, __m512i (&out)[1]) { out[0] = a; }
+  static INGOT_INLINE int32_t quad(const uint8_t* p) {
+    int32_t bytes;
+    std::memcpy(&bytes, p, 4);
+    return bytes;
+  }
+#if defined(INGOT_SIMD_VNNI)
+  using W = __m512i;
+  static INGOT_INLINE W weights(const int8_t* p) { return _mm512_loadu_si512(p); }
+  static INGOT_INLINE X bytes(const uint8_t* p) { return _mm512_set1_epi32(quad(p)); }
+  static INGOT_INLINE void dot(A& a, X x, const W& w) {
+    // the intrinsic makes GCC 12 keep the tile on the stack
+    asm("vpdpbusd %2, %1, %0" : "+v"(a) : "v"(x), "v"(w));
+  }
+#else
+  struct W {
+    __m512i even, odd;  // of each group, as 16 bits
+  };
+  static INGOT_INLINE W weights(const int8_t* p) {
+    const __m512i w = _mm512_loadu_si512(p);
+    return {_mm512_srai_epi16(_mm512_slli_epi16(w, 8), 8), _mm512_srai_epi16(w, 8)};
+  }
+  static INGOT_INLINE X bytes(const uint8_t* p) { return _mm512_set1_epi32(quad(p)); }
+  static INGOT_INLINE void dot(A& a, X x, const W& w) {
+    const __m512i even = _mm512_and_si512(x, _mm512_set1_epi32(0x00ff00ff)),
+                  odd = _mm512_srli_epi16(x, 8);
+    a = _mm512_add_epi32(
+        a, _mm512_add_epi32(_mm512_madd_epi16(even, w.even), _mm512_madd_epi16(odd, w.odd)));
+  }
+#endif
+  static INGOT_INLINE void load_u8(const uint8_t* p, __m512i (&out)[1]) {
+    out[0] = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static INGOT_INLINE void load_i8(const int8_t* p, __m512i (&out)[1]) {
+    out[0] = _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static INGOT_INLINE void store(uint8_t* p, const __m512i (&v)[1], int64_t n) {
+    const __m128i bytes = _mm512_cvtepi32_epi8(v[0]);
+    if (n >= 16)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
+    else
+      _mm_mask_storeu_epi8(p, __mmask16((1u << n) - 1), bytes);
+  }
+};
+
+#elif defined(INGOT_SIMD_AVX2)
+
+struct Dot {
+  static constexpr int kRows = 4, kPanels = 1, kTall = 4, kWide = 2, kChunks = 2;
+  using X = __m256i;
+  struct A {
+    __m256i low, high;  // outputs 0 .. 7, 8 .. 15
+  };
+  static INGOT_INLINE __m256i load(const void* p) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(p));
+  }
+  static INGOT_INLINE A start(const int32_t* bias) { return {load(bias), load(bias + 8)}; }
+  static INGOT_INLINE void finish(const A& a, const int32_t*, __m256i (&out)[2]) {
+    out[0] = a.low, out[1] = a.high;
+  }
+  static INGOT_INLINE X bytes(const uint8_t* p) {
+    int32_t quad;
+    std::memcpy(&quad, p, 4);
+    return _mm256_set1_epi32(quad);
+  }
+#if defined(INGOT_SIMD_VNNI)
+  struct W {
+    __m256i low, high;
+  };
+  static INGOT_INLINE W weights(const int8_t* p) { return {load(p), load(p + 32)}; }
+  static INGOT_INLINE void dot(A& a, X x, const W& w) {
+    asm("{vex} vpdpbusd %2, %1, %0" : "+x"(a.low) : "x"(x), "x"(w.low));
+    asm("{vex} vpdpbusd %2, %1, %0" : "+x"(a.high) : "x"(x), "x"(w.high));
+  }
+#else
+  struct W {
+    __m256i even[2], odd[2];  // of each group, as 16 bits
+  };
+  static INGOT_INLINE W weights(const int8_t* p) {
+    W w;
+    INGOT_UNROLL for (int i = 0; i < 2; i++) {
+      const __m256i v = load(p + 32 * i);
+      w.even[i] = _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8);
+      w.odd[i] = _mm256_srai_epi16(v, 8);
+    }
+    return w;
+  }
+  static INGOT_INLINE void dot(A& a, X x, const W& w) {
+    const __m256i even = _mm256_and_si256(x, _mm256_set1_epi32(0x00ff00ff)),
+                  odd = _mm256_srli_epi16(x, 8);
+    a.low = _mm256_add_epi32(a.low, _mm256_add_epi32(_mm256_madd_epi16(even, w.even[0]),
+                                                     _mm256_madd_epi16(odd, w.odd[0])));
+    a.high = _mm256_add_epi32(a.high, _mm256_add_epi32(_mm256_madd_epi16(even, w.even[1]),
+                                                       _mm256_madd_epi16(odd, w.odd[1])));
+  }
+#endif
+  static INGOT_INLINE __m128i half(const void* p) {
+    return _mm_loadl_epi64(static_cast<const __m128i*>(p));
+  }
+  static INGOT_INLINE void load_u8(const uint8_t* p, __m256i (&out)[2]) {
+    out[0] = _mm256_cvtepu8_epi32(half(p)), out[1] = _mm256_cvtepu8_epi32(half(p + 8));
+  }
+  static INGOT_INLINE void load_i8(const int8_t* p, __m256i (&out)[2]) {
+    out[0] = _mm256_cvtepi8_epi32(half(p)), out[1] = _mm256_cvtepi8_epi32(half(p + 8));
+  }
+  static INGOT_INLINE void store(uint8_t* p, const __m256i (&v)[2], int64_t n) {
+    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(v[0], v[1]), 0xd8);
+    const __m128i bytes =
+        _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    if (n >= 16) return _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
+    alignas(16) uint8_t all[16];
+    _mm_store_si128(reinterpret_cast<__m128i*>(all), bytes);
+    std::memcpy(p, all, size_t(n));
+  }
+};
+
+#elif defined(INGOT_SIMD_NEON)
+
+struct Dot {
+  static constexpr int kChunks = 4;
+#if defined(INGOT_SIMD_I8MM)
+  static constexpr int kRows = 5, kPanels = 1, kTall = 5, kWide = 4;
+  struct A {
+    int32x4_t four[4];
+  };
+  struct W {
+    int8x16_t four[4];  // four outputs each
+  };
+  using X = uint8x16_t;
+  static INGOT_INLINE A start(const int32_t* bias) {
+    return {{vld1q_s32(bias), vld1q_s32(bias + 4), vld1q_s32(bias + 8), vld1q_s32(bias + 12)}};
+  }
+  static INGOT_INLINE void finish(const A& a, const int32_t*, int32x4_t (&out)[4]) {
+    INGOT_UNROLL for (int i = 0; i < 4; i++) out[i] = a.four[i];
+  }
+  static INGOT_INLINE W weights(const int8_t* p) {
+    return {{vld1q_s8(p), vld1q_s8(p + 16), vld1q_s8(p + 32), vld1q_s8(p + 48)}};
+  }
+  static INGOT_INLINE X bytes(const uint8_t* p) {
+    uint32_t quad;
+    std::memcpy(&quad, p, 4);
+    return vreinterpretq_u8_u32(vdupq_n_u32(quad));
+  }
+  static INGOT_INLINE void dot(A& a, X x, const W& w) {
+    INGOT_UNROLL for (int i = 0; i < 4; i++) a.four[i] = vusdotq_s32(a.four[i], x, w.four[i]);
+  }
+#else
+  static constexpr int kRows = 2, kPanels = 1, kTall = 2, kWide = 2;
+  // two sums of each output, of two outputs each
+  struct A {
+    int32x4_t two[8];
+  };
+  struct W {
+    int16x8_t two[8];
+  };
+  using X = int16x8_t;
+  static INGOT_INLINE A start(const int32_t*) {
+    A a;
+    INGOT_UNROLL for (int i = 0; i < 8; i++) a.two[i] = vdupq_n_s32(0);
+    return a;
+  }
+  static INGOT_INLINE void finish(const A& a, const int32_t* bias, int32x4_t (&out)[4]) {
+    INGOT_UNROLL for (int i = 0; i < 4; i++) out[i] =
+        vaddq_s32(vpaddq_s32(a.two[2 * i], a.two[2 * i + 1]), vld1q_s32(bias + 4 * i));
+  }
+  static INGOT_INLINE W weights(const int8_t* p) {
+    W w;
+    INGOT_UNROLL for (int i = 0; i < 8; i++) w.two[i] = vmovl_s8(vld1_s8(p + 8 * i));
+    return w;
+  }
+  static INGOT_INLINE X bytes(const uint8_t* p) {
+    uint32_t quad;
+    std::memcpy(&quad, p, 4);
+    return vreinterpretq_s16_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(quad))));
+  }
+  // a byte times a signed byte fits 16 bits
+  static INGOT_INLINE void dot(A& a, X x, const W& w) {
+    INGOT_UNROLL for (int i = 0; i < 8; i++) a.two[i] =
+        vpadalq_s16(a.two[i], vmulq_s16(x, w.two[i]));
+  }
+#endif
+  static INGOT_INLINE void load_u8(const uint8_t* p, int32x4_t (&out)[4]) {
+    const uint8x16_t v = vld1q_u8(p);
+    const uint16x8_t low = vmovl_u8(vget_low_u8(v)), high = vmovl_u8(vget_high_u8(v));
+    out[0] = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(low)));
+    out[1] = vreinterpretq_s32_u32(vmovl_u16(vget_high_u16(low)));
+    out[2] = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high)));
+    out[3] = vreinterpretq_s32_u32(vmovl_u16(vget_high_u16(high)));
+  }
+  static INGOT_INLINE void load_i8(const int8_t* p, int32x4_t (&out)[4]) {
+    const int8x16_t v = vld1q_s8(p);
+    const int16x8_t low = vmovl_s8(vget_low_s8(v)), high = vmovl_s8(vget_high_s8(v));
+    out[0] = vmovl_s16(vget_low_s16(low)), out[1] = vmovl_s16(vget_high_s16(low));
+    out[2] = vmovl_s16(vget_low_s16(high)), out[3] = vmovl_s16(vget_high_s16(high));
+  }
+  static INGOT_INLINE void store(uint8_t* p, const int32x4_t (&v)[4], int64_t n) {
+    const uint16x8_t low = vcombine_u16(vqmovun_s32(v[0]), vqmovun_s32(v[1])),
+                     high = vcombine_u16(vqmovun_s32(v[2]), vqmovun_s32(v[3]));
+    const uint8x16_t bytes = vcombine_u8(vqmovn_u16(low), vqmovn_u16(high));
+    if (n >= 16) return vst1q_u8(p, bytes);
+    uint8_t all[16];
+    vst1q_u8(all, bytes);
+    std::memcpy(p, all, size_t(n));
+  }
+};
+
+#else
+
+struct Dot {
+  static constexpr int kRows = 1, kPanels = 1, kTall = 1, kWide = 1, kChunks = 16;
+  struct A {
+    int32_t sums[16];
+  };
+  using W = const int8_t*;
+  using X = const uint8_t*;
+  static INGOT_INLINE A start(const int32_t* bias) {
+    A a;
+    std::memcpy(a.sums, bias, sizeof a.sums);
+    return a;
+  }
+  static INGOT_INLINE void finish(const A& a, const int32_t*, int32_t (&out)[16]) {
+    std::memcpy(out, a.sums, sizeof out);
+  }
+  static INGOT_INLINE W weights(const int8_t* p) { return p; }
+  static INGOT_INLINE X bytes(const uint8_t* p) { return p; }
+  static INGOT_INLINE void dot(A& a, X x, W w) {
+    for (int o = 0; o < 16; o++) {
+      const int32_t four =
+          x[0] * w[4 * o] + x[1] * w[4 * o + 1] + x[2] * w[4 * o + 2] + x[3] * w[4 * o + 3];
+      a.sums[o] = int32_t(uint32_t(a.sums[o]) + uint32_t(four));
+    }
+  }
+  static INGOT_INLINE void load_u8(const uint8_t* p, int32_t (&out)[16]) {
+    for (int i = 0; i < 16; i++) out[i] = p[i];
+  }
+  static INGOT_INLINE void load_i8(const int8_t* p, int32_t (&out)[16]) {
+    for (int i = 0; i < 16; i++) out[i] = p[i];
+  }
+  static INGOT_INLINE void store(uint8_t* p, const int32_t (&v)[16], int64_t n) {
+    for (int i = 0; i < 16 && i < n; i++) p[i] = uint8_t(v[i]);
+  }
+};
+
+#endif
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,108 @@
+// kernels/cpu/quantized/linear.inl - rows of bytes times constant panels. Contract:
+// runtime/op/quantized_linear.h.
+#pragma once
+#include "kernels/cpu/quantized/tile.inl"
+#include "runtime/op/quantized_blocks.h"
+#include "runtime/op/quantized_linear.h"
+
+namespace ingot::cpu {
+namespace {
+
+inline bool quantized_linear_supports(const OpArguments& a) {
+  return a.inputs[1].packing == Packing::kPanels16x4 && channels_are_packed(a);
+}
+
+/// Rows of k bytes, or copies of them where k is no multiple of 4.
+struct ByteRows {
+  const uint8_t* at = nullptr;
+  int64_t stride = 0;
+  const int32_t* sums = nullptr;  // null: weights have no zero point
+};
+
+inline ByteRows load_rows(const TensorView& x, Range rows, bool wants_sums, void* scratch) {
+  const int64_t k = x.row_length(), padded = round_up(k, 4);
+  int32_t* const sums = static_cast<int32_t*>(scratch);
+  uint8_t* const copy = static_cast<uint8_t*>(scratch) + quantized::kLinearRows * 4;
+  ByteRows out{x.as<const uint8_t>() + rows.begin * x.row_stride, x.row_stride, nullptr};
+  if (wants_sums) {
+    for (int64_t i = 0; i < rows.count(); i++) {
+      uint32_t sum = 0;
+      for (int64_t c = 0; c < k; c++) sum += out.at[i * out.stride + c];
+      sums[i] = int32_t(sum);
+    }
+    out.sums = sums;
+  }
+  if (k == padded) return out;
+  for (int64_t i = 0; i < rows.count(); i++) {
+    std::memcpy(copy + i * padded, out.at + i * out.stride, size_t(k));
+    std::memset(copy + i * padded + k, 0, size_t(padded - k));
+  }
+  out.at = copy, out.stride = padded;
+  return out;
+}
+
+/// One row: panels stream from memory, several at a time.
+template <class V, int NP>
+INGOT_INLINE int64_t byte_row_panels(const ByteTileShape& shape, ByteTileAt at, const int8_t* w,
+                                     uint8_t* out, int64_t o, int64_t p, int64_t end) {
+  for (; p + NP <= end; p += NP) {
+    at.b = w + p * shape.panel_stride, at.output = p * kPanel;
+    at.out = out + p * kPanel, at.cols = min_of(o - p * kPanel, NP * kPanel);
+    byte_tile<V, 1, NP>(shape, at);
+  }
+  return p;
+}
+
+template <class V>
+Status quantized_linear(const OpArguments& a, const Team& team) {
+  const QuantizedLinearAttributes& t = a.as<QuantizedLinearAttributes>();
+  const TensorView &x = a.inputs[0], &y = a.outputs[0];
+  if (y.elements() == 0) return {};
+  const Requantization r = requantization_of(a, t.requant, t.y_zero, t.low, t.high, t.w_zero);
+  const int64_t k = round_up(x.row_length(), 4), o = y.row_length(), count = ceil_div(o, kPanel);
+  const Segment whole{0, 0};
+  ByteTileShape shape;
+  shape.segments = &whole, shape.segment_count = 1, shape.segment_length = k;
+  shape.panel_stride = k * kPanel, shape.out_stride = y.row_stride, shape.requantization = &r;
+  const int8_t* const w = a.inputs[1].as<const int8_t>();
+  Range rows = {0, y.rows()}, panels = {0, count};
+  if (rows.end == 1 || (count >= 2 * team.size && count * kPanel > rows.end))
+    panels = part(count, team.id, team.size);
+  else
+    rows = part(rows.end, team.id, team.size);
+  if (panels.count() <= 0) return {};
+  const int64_t blocks = ceil_div(rows.count(), quantized::kLinearRows);
+  for (int64_t b = 0; b < blocks; b++) {
+    const Range some = part(rows.count(), b, blocks);
+    const Range block = {rows.begin + some.begin, rows.begin + some.end};
+    const ByteRows from = load_rows(x, block, t.w_zero != 0, team.scratch);
+    uint8_t* const out = y.as<uint8_t>() + block.begin * y.row_stride;
+    shape.pixel_stride = from.stride;
+    ByteTileAt at;
+    at.a = from.at, at.sums = from.sums;
+    if (block.count() == 1) {
+      int64_t p = byte_row_panels<V, Dot::kWide>(shape, at, w, out, o, panels.begin, panels.end);
+      if constexpr (Dot::kWide >= 4) p = byte_row_panels<V, 2>(shape, at, w, out, o, p, panels.end);
+      byte_row_panels<V, 1>(shape, at, w, out, o, p, panels.end);
+      continue;
+    }
+    for_byte_panels(panels, o, [&](int64_t p, int columns, int64_t outputs) {
+      const int64_t tiles = ceil_div(block.count(), ByteTiles<V>::rows(columns));
+      for (int64_t i = 0; i < tiles; i++) {
+        const Range part_of = part(block.count(), i, tiles);
+        const int64_t h = (part_of.count() + 1) / 2;
+        ByteTileAt here = at;
+        here.a += part_of.begin * from.stride, here.half = h * from.stride;
+        here.b = w + p * shape.panel_stride, here.output = p * kPanel, here.cols = outputs;
+        here.out = out + part_of.begin * y.row_stride + p * kPanel,
+        here.out_half = h * y.row_stride;
+        if (here.sums) here.sums += part_of.begin, here.sums_half = h;
+        ByteTiles<V>::tile(columns, part_of.count())(shape, here);
+      }
+    });
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace ingot::cpu

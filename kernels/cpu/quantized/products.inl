@@ -1,0 +1,17 @@
+// kernels/cpu/quantized/products.inl - convolutions and linear layers of bytes: their rows, for the
+// tables of whole instruction sets and for those that add instructions for bytes alone.
+#pragma once
+#include "kernels/cpu/quantized/depthwise.inl"
+#include "kernels/cpu/quantized/linear.inl"
+
+#define INGOT_QUANTIZED_PRODUCTS                                                          \
+  {OpCode::kQuantizedConv2d, "quantized_conv2d_direct", &kQuantizedConv2dContract,        \
+   quantized_direct_supports, quantized_conv2d_direct<V>},                                \
+      {OpCode::kQuantizedConv2d, "quantized_conv2d_depthwise", &kQuantizedConv2dContract, \
+       quantized_depthwise_supports, quantized_conv2d_depthwise<V>},                      \
+      {OpCode::kQuantizedConv2d, "quantized_conv2d_grouped", &kQuantizedConv2dContract,   \
+       quantized_grouped_supports, quantized_conv2d_grouped<V>},                          \
+  {                                                                                       \
+    OpCode::kQuantizedLinear, "quantized_linear", &kQuantizedLinearContract,              \
+        quantized_linear_supports, quantized_linear<V>                                    \
+  }

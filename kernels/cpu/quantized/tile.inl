@@ -1,0 +1,120 @@
+// kernels/cpu/quantized/tile.inl - the register tile behind every product of bytes: MR pixels by NP
+// panels of 16 outputs, as kernels/cpu/gemm/tile.inl for floats. Runs are whole groups of four
+// bytes: what is read past the end of a run meets weights of zero.
+#pragma once
+#include "kernels/cpu/gemm/tile.inl"
+#include "kernels/cpu/quantized/requantize.inl"
+
+namespace ingot::cpu {
+namespace {
+
+/// What the tiles of one call share. Sizes in bytes.
+struct ByteTileShape {
+  const Segment* segments = nullptr;
+  int64_t segment_count = 0, segment_length = 0;  // length: a multiple of 4
+  int64_t pixel_stride = 0, panel_stride = 0, out_stride = 0;
+  const Requantization* requantization = nullptr;
+};
+
+/// Where one tile is. Pixels come in two halves, as in gemm_tile. `sums`: of the bytes of each
+/// pixel's window, where weights have a zero point; else null.
+struct ByteTileAt {
+  const uint8_t* a = nullptr;
+  int64_t half = 0;
+  const int8_t* b = nullptr;
+  int64_t output = 0;  // the first channel of it
+  uint8_t* out = nullptr;
+  int64_t out_half = 0;
+  const int32_t* sums = nullptr;
+  int64_t sums_half = 0;
+  int64_t cols = 0;  // outputs of it that exist
+};
+
+constexpr int64_t kBytePrefetch = 2048;  // bytes ahead in a weight panel
+
+template <class V, int MR, int NP>
+INGOT_INLINE void accumulate_bytes(const ByteTileShape& x, const ByteTileAt& t,
+                                   typename Dot::A (&acc)[MR][NP]) {
+  constexpr int kHalf = (MR + 1) / 2, kQuarter = kHalf > 7 ? (kHalf + 1) / 2 : kHalf;
+  const int64_t panel = x.panel_stride, stride = x.pixel_stride, length = x.segment_length;
+  const int32_t* const bias = x.requantization->bias + t.output;
+  INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int p = 0; p < NP; p++) acc[i][p] =
+      Dot::start(bias + p * kPanel);
+  const Segment* const last = x.segments + x.segment_count;
+  for (const Segment* s = x.segments; s != last; s++) {
+    const uint8_t* p0 = t.a + s->a;
+    const uint8_t *p1 = p0 + kQuarter * stride, *p2 = p0 + t.half, *p3 = p2 + kQuarter * stride;
+    const int8_t* w = t.b + s->b;
+    for (const uint8_t* const end = p0 + length; p0 != end;
+         p0 += 4, p1 += 4, p2 += 4, p3 += 4, w += 4 * kPanel) {
+      typename Dot::W column[NP];
+      INGOT_UNROLL for (int p = 0; p < NP; p++) {
+        column[p] = Dot::weights(w + p * panel);
+        V::prefetch(w + p * panel + kBytePrefetch);
+      }
+      INGOT_UNROLL for (int i = 0; i < MR; i++) {
+        const uint8_t* from = i < kQuarter           ? p0 + i * stride
+                              : i < kHalf            ? p1 + (i - kQuarter) * stride
+                              : i < kHalf + kQuarter ? p2 + (i - kHalf) * stride
+                                                     : p3 + (i - kHalf - kQuarter) * stride;
+        const typename Dot::X v = Dot::bytes(from);
+        INGOT_UNROLL for (int p = 0; p < NP; p++) Dot::dot(acc[i][p], v, column[p]);
+      }
+    }
+  }
+}
+
+template <class V, int MR, int NP>
+void byte_tile(const ByteTileShape& x, const ByteTileAt& t) {
+  constexpr int kHalf = (MR + 1) / 2;
+  typename Dot::A acc[MR][NP];
+  accumulate_bytes<V, MR, NP>(x, t, acc);
+  const Requantization& r = *x.requantization;
+  INGOT_UNROLL for (int i = 0; i < MR; i++) {
+    uint8_t* const out = tile_row(t.out, kHalf, t.out_half, x.out_stride, i);
+    INGOT_UNROLL for (int p = 0; p < NP; p++) {
+      typename V::I sums[Dot::kChunks];
+      Dot::finish(acc[i][p], r.bias + t.output + p * kPanel, sums);
+      if (t.sums) {
+        const int32_t sum = *tile_row(t.sums, kHalf, t.sums_half, 1, i);
+        const typename V::I less = V::isplat(int32_t(uint32_t(sum) * uint32_t(r.w_zero)));
+        INGOT_UNROLL for (int c = 0; c < Dot::kChunks; c++) sums[c] = V::isub(sums[c], less);
+      }
+      requantize<V>(r, sums, t.output + p * kPanel, out + p * kPanel, t.cols - p * kPanel);
+    }
+  }
+}
+
+using ByteTile = void (*)(const ByteTileShape&, const ByteTileAt&);
+
+template <class V, int NP, int n>
+struct ByteTileColumn {
+  ByteTile rows[n + 1] = {};
+  template <int... I>
+  constexpr void fill(Indices<I...>) {
+    ((rows[I + 1] = byte_tile<V, I + 1, NP>), ...);
+  }
+  constexpr ByteTileColumn() { fill(typename MakeIndices<n>::Type()); }
+};
+
+template <class V>
+struct ByteTiles {
+  static constexpr ByteTileColumn<V, 1, Dot::kTall> kSingle{};
+  static constexpr ByteTileColumn<V, Dot::kPanels, Dot::kRows> kFull{};
+  static constexpr int rows(int panels) { return panels == Dot::kPanels ? Dot::kRows : Dot::kTall; }
+  static INGOT_INLINE ByteTile tile(int panels, int64_t rows) {
+    return panels == Dot::kPanels ? kFull.rows[rows] : kSingle.rows[rows];
+  }
+};
+
+/// Calls f(first panel, panels, outputs) over panels [range) of o outputs.
+template <class F>
+INGOT_INLINE void for_byte_panels(Range range, int64_t o, F f) {
+  for (int64_t p = range.begin; p < range.end; p += Dot::kPanels) {
+    const int count = range.end - p < Dot::kPanels ? 1 : Dot::kPanels;
+    f(p, count, min_of(o - p * kPanel, count * kPanel));
+  }
+}
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,300 @@
+// Convolutions and linear layers of bytes: every tail, method, window, way of requantisation and
+// zero point; sums that wrap; numbers of channels that mean nothing.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "runtime/op/quantized_blocks.h"
+#include "runtime/op/quantized_linear.h"
+#include "tests/conformance/combinations.h"
+#include "tools/compile/lower/quantized_packing.h"
+
+using namespace ingot;
+using namespace ingot::conformance;
+
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+Tensor packed_as(const Tensor& dense, Packing packing, const Dims& dims,
+                 const std::vector<uint8_t>& bytes) {
+  Tensor t(dense.view().dtype, dims, 0, packing);
+  if (!bytes.empty()) std::memcpy(t.view().data, bytes.data(), bytes.size());
+  return t;
+}
+
+/// Operands 2 and up, dense or packed. Sums of about 100 * sqrt(k) give most of the 256 steps.
+void add_channels(std::vector<Tensor>* inputs, bool packed, RequantMode mode, int64_t o, int64_t k,
+                  uint32_t seed) {
+  const bool fixed = mode != RequantMode::kFloatEven;
+  const double gain = 40 / (6000 * std::sqrt(double(k + 1)));
+  Tensor bias = Tensor(DType::kI32, {o}).random(seed, -4000, 4000),
+         multipliers(fixed ? DType::kI32 : DType::kF32, {o}), shifts(DType::kI32, {o});
+  for (int64_t i = 0; i < o; i++) {
+    const double m = gain * (0.5 + double((uint64_t(i) * 2654435761u + seed) % 1000) / 500);
+    int exponent;
+    const double mantissa = std::frexp(m, &exponent);
+    multipliers.set(i, fixed ? std::round(mantissa * 2147483648.0) - (mantissa == 1) : m);
+    shifts.set(i, -exponent);
+  }
+  const auto put = [&](const Tensor& t) {
+    const auto* words = static_cast<const uint8_t*>(t.view().data);
+    inputs->push_back(
+        packed ? packed_as(t, Packing::kVector16, {o}, pack_vector16({words, size_t(o) * 4})) : t);
+  };
+  put(bias), put(multipliers);
+  if (fixed) put(shifts);
+}
+
+const std::vector<RequantMode> kModes = {RequantMode::kFloatEven, RequantMode::kFixedUp,
+                                         RequantMode::kFixedAway, RequantMode::kFixedOnce};
+
+Tensor packed_conv_weights(const QuantizedConv2dAttributes& t, const Tensor& dense) {
+  const TensorView& w = dense.view();
+  const std::span<const int8_t> values(w.as<const int8_t>(), size_t(w.elements()));
+  if (t.method == ConvMethod::kGrouped) return dense;
+  if (t.method == ConvMethod::kDepthwise)
+    return packed_as(dense, Packing::kDepthwise16, {w.dims[0], w.dims[1], w.dims[2], 1},
+                     pack_depthwise16(values, w.dims[0], w.dims[1] * w.dims[2]));
+  Dims dims(4);
+  quantized::direct_dims(t, w.dims[0], w.dims[3], dims.data());
+  return packed_as(dense, Packing::kPanels16x4, dims, pack_panels16x4(values, dims));
+}
+
+/// False where the window does not fit.
+bool conv_case(const QuantizedConv2dAttributes& t, const Dims& x, int64_t o, uint32_t seed,
+               int64_t padding, Case* c) {
+  const int64_t tall = int64_t(t.dilation_h) * (t.kernel_h - 1) + 1,
+                wide = int64_t(t.dilation_w) * (t.kernel_w - 1) + 1;
+  const int64_t oh = x[1] + t.pad_top + t.pad_bottom - tall,
+                ow = x[2] + t.pad_left + t.pad_right - wide;
+  if (oh < 0 || ow < 0) return false;
+  const Tensor image = Tensor(DType::kU8, x, padding).random(seed, 0, 255),
+               dense = Tensor(DType::kI8, {o, t.kernel_h, t.kernel_w, x[3] / t.groups})
+                           .random(seed + 1, -128, 127);
+  const int64_t k = int64_t(t.kernel_h) * t.kernel_w * x[3] / t.groups;
+  *c = {"quantized_conv2d", OpCode::kQuantizedConv2d, &t, {}, {}, {0, 0}, {}};
+  c->inputs = {image, packed_conv_weights(t, dense)};
+  c->oracle_inputs = {image, dense};
+  add_channels(&c->inputs, true, t.requant, o, k, seed);
+  add_channels(&c->oracle_inputs, false, t.requant, o, k, seed);
+  c->outputs = {Tensor(DType::kU8, {x[0], oh / t.stride_h + 1, ow / t.stride_w + 1, o}, padding)};
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("quantized_conv2d: the product of its attributes") {
+  Combinations all("quantized_conv2d", 2500, 2, 0);
+  const Axis<Dims> x = all.axis<Dims>("x", {{1, 7, 9, 16},
+                                            {2, 5, 6, 3},
+                                            {1, 14, 31, 8},
+                                            {1, 1, 40, 20},
+                                            {3, 4, 3, 33},
+                                            {1, 9, 1, 12},
+                                            {1, 20, 18, 64}});
+  const Axis<int> o = all.axis<int>("outputs", {1, 5, 16, 24, 33, 70});
+  const Axis<Dims> kernel = all.axis<Dims>("kernel", {{1, 1}, {3, 3}, {1, 4}, {5, 2}, {7, 7}});
+  const Axis<Dims> stride = all.axis<Dims>("stride", {{1, 1}, {2, 2}, {1, 3}});
+  const Axis<Dims> dilation = all.axis<Dims>("dilation", {{1, 1}, {2, 2}, {1, 3}});
+  const Axis<Dims> pads = all.axis<Dims>("pads", {{0, 0, 0, 0}, {1, 1, 1, 1}, {0, 1, 2, 3}});
+  const Axis<int> method = all.axis<int>("method", {0, 2, 3});
+  const Axis<RequantMode> mode = all.axis<RequantMode>("requant", kModes);
+  const Axis<int> w_zero = all.axis<int>("w_zero", {0, -37, 255});
+  const Axis<Dims> limits = all.axis<Dims>("limits", {{128, 0, 255}, {0, 0, 255}, {255, 30, 250}});
+  const Axis<int> padding = all.axis<int>("padding", {0, 5});
+  QuantizedConv2dAttributes t;
+  uint32_t seed = 0;
+  all.run([&](Case& c) {
+    t = {};
+    Dims image = x();
+    int64_t outputs = o();
+    t.method = ConvMethod(method());
+    if (t.method == ConvMethod::kDepthwise) outputs = image[3], t.groups = uint32_t(outputs);
+    if (t.method == ConvMethod::kGrouped) {
+      t.groups = image[3] % 4 == 0 ? 4 : 3;
+      outputs = (outputs + t.groups - 1) / t.groups * t.groups;
+    }
+    t.kernel_h = uint32_t(kernel()[0]), t.kernel_w = uint32_t(kernel()[1]);
+    t.stride_h = uint32_t(stride()[0]), t.stride_w = uint32_t(stride()[1]);
+    t.dilation_h = uint32_t(dilation()[0]), t.dilation_w = uint32_t(dilation()[1]);
+    t.pad_top = uint32_t(pads()[0]), t.pad_left = uint32_t(pads()[1]);
+    t.pad_bottom = uint32_t(pads()[2]), t.pad_right = uint32_t(pads()[3]);
+    t.requant = mode(), t.w_zero = w_zero(), t.x_zero = seed % 256;
+    t.y_zero = uint32_t(limits()[0]), t.low = uint32_t(limits()[1]), t.high = uint32_t(limits()[2]);
+    seed += 3;
+    return conv_case(t, image, outputs, seed, padding(), &c);
+  });
+}
+
+TEST_CASE("quantized_conv2d: several bands, whole tiles, no channels, empty batches") {
+  struct Row {
+    Dims x;
+    int64_t o;
+    uint32_t kernel, stride, pad;
+    int method;
+  };
+  const Row rows[] = {
+      {{1, 70, 40, 80}, 5, 3, 1, 1, 0},   {{1, 96, 96, 3}, 8, 3, 2, 1, 0},
+      {{2, 56, 56, 24}, 144, 1, 1, 0, 0}, {{1, 1, 4001, 64}, 3, 1, 1, 0, 0},
+      {{1, 66, 64, 52}, 52, 3, 1, 1, 2},  {{1, 25, 5, 64}, 64, 3, 1, 1, 2},
+      {{1, 48, 48, 16}, 16, 3, 2, 1, 2},  {{1, 3, 3, 0}, 9, 1, 1, 0, 0},
+      {{0, 3, 3, 4}, 9, 3, 1, 1, 0},      {{1, 3, 3, 4}, 0, 1, 1, 0, 0},
+      {{1, 20, 20, 64}, 64, 5, 1, 2, 3},
+  };
+  for (const Row& row : rows)
+    for (const RequantMode mode : {RequantMode::kFloatEven, RequantMode::kFixedUp}) {
+      QuantizedConv2dAttributes t;
+      t.kernel_h = t.kernel_w = row.kernel, t.stride_h = t.stride_w = row.stride;
+      t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = row.pad;
+      t.method = ConvMethod(row.method), t.requant = mode, t.x_zero = 100, t.y_zero = 128;
+      if (t.method == ConvMethod::kDepthwise) t.groups = uint32_t(row.o);
+      if (t.method == ConvMethod::kGrouped) t.groups = 2;
+      Case c;
+      REQUIRE(conv_case(t, row.x, row.o, 77, 0, &c));
+      run_case(c);
+    }
+}
+
+TEST_CASE("quantized_linear: rows, tails, batches, ways of requantisation") {
+  struct Row {
+    Dims x;
+    int64_t o, x_padding = 0, y_padding = 0;
+  };
+  const Row rows[] = {{{1, 640}, 128},    {{1, 300}, 1000}, {{40}, 21},          {{2, 50}, 260},
+                      {{2, 9, 33}, 48},   {{131, 20}, 30},  {{7, 11}, 17, 5, 3}, {{5, 1}, 16},
+                      {{4, 0}, 18},       {{0, 8}, 18},     {{3, 8}, 0},         {{90, 5000}, 18},
+                      {{3, 130, 36}, 200}};
+  uint32_t seed = 1;
+  for (const Row& row : rows)
+    for (const RequantMode mode : kModes)
+      for (const int32_t w_zero : {0, 91}) {
+        QuantizedLinearAttributes t;
+        t.requant = mode, t.w_zero = w_zero, t.y_zero = 90, t.low = 3, t.high = 251;
+        const int64_t k = row.x.back();
+        const Tensor x = Tensor(DType::kU8, row.x, row.x_padding).random(seed, 0, 255),
+                     dense = Tensor(DType::kI8, {row.o, k}).random(seed + 1, -128, 127);
+        const std::span<const int8_t> values(dense.view().as<const int8_t>(), size_t(row.o * k));
+        Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}, {}};
+        c.inputs = {x, packed_as(dense, Packing::kPanels16x4, {row.o, k},
+                                 pack_panels16x4(values, Dims{row.o, k}))};
+        c.oracle_inputs = {x, dense};
+        add_channels(&c.inputs, true, mode, row.o, k, seed);
+        add_channels(&c.oracle_inputs, false, mode, row.o, k, seed);
+        Dims y = row.x;
+        y.back() = row.o;
+        c.outputs = {Tensor(DType::kU8, y, row.y_padding)};
+        run_case(c);
+        seed += 5;
+      }
+}
+
+TEST_CASE("quantized_linear: numbers of channels that mean nothing have a result all the same") {
+  const int64_t o = 37, k = 8;
+  const std::vector<double> strange = {INFINITY, -INFINITY, NAN, 0, -1, 1e30, -1e30, 1e-40, 0.5, 3};
+  const std::vector<double> numbers = {2147483647, -2147483648.0, 0, 1, -1, 1073741824, 40, 31, 30,
+                                       -31,        -2147483648.0, 62};
+  for (const RequantMode mode : kModes) {
+    QuantizedLinearAttributes t;
+    t.requant = mode, t.y_zero = 7, t.low = 1, t.high = 254;
+    const bool fixed = mode != RequantMode::kFloatEven;
+    const Tensor dense = Tensor(DType::kI8, {o, k}).random(5, -128, 127);
+    const std::span<const int8_t> values(dense.view().as<const int8_t>(), size_t(o * k));
+    Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}, {}};
+    const auto vector = [&](DType type, const std::vector<double>& from) {
+      Tensor plain = Tensor(type, {o}).values(from);
+      c.oracle_inputs.push_back(plain);
+      c.inputs.push_back(packed_as(
+          plain, Packing::kVector16, {o},
+          pack_vector16({static_cast<const uint8_t*>(plain.view().data), size_t(o) * 4})));
+    };
+    c.inputs = {
+        Tensor(DType::kU8, {5, k}).random(3, 0, 255),
+        packed_as(dense, Packing::kPanels16x4, {o, k}, pack_panels16x4(values, Dims{o, k}))};
+    c.oracle_inputs = {c.inputs[0], dense};
+    vector(DType::kI32, {2147483647, -2147483648.0, 0, 5, 2147480000});
+    if (fixed)
+      vector(DType::kI32, numbers);
+    else
+      vector(DType::kF32, strange);
+    if (fixed) vector(DType::kI32, {40, -40, 2147483647, -2147483648.0, 0, 31, -31, 32, -30, 1, 7});
+    c.outputs = {Tensor(DType::kU8, {5, o})};
+    run_case(c);
+  }
+}
+
+TEST_CASE("quantized products: the contracts refuse") {
+  struct Wrong {
+    const char* rule;
+    void (*spoil)(QuantizedConv2dAttributes&, Case&);
+  };
+  using T = QuantizedConv2dAttributes;
+  const Wrong wrongs[] = {
+      {"quantized x is u8", [](T&, Case& c) { c.inputs[0].view().dtype = DType::kI8; }},
+      {"quantized weights are i8", [](T&, Case& c) { c.inputs[1].view().dtype = DType::kU8; }},
+      {"quantized y is u8", [](T&, Case& c) { c.outputs[0].view().dtype = DType::kBool; }},
+      {"requant is known", [](T& t, Case&) { t.requant = RequantMode(4); }},
+      {"y_zero is a byte", [](T& t, Case&) { t.y_zero = 256; }},
+      {"high is a byte", [](T& t, Case&) { t.high = 256; }},
+      {"low is at most high", [](T& t, Case&) { t.low = 9, t.high = 8; }},
+      {"w_zero is at most 255", [](T& t, Case&) { t.w_zero = -256; }},
+      {"x_zero is a byte", [](T& t, Case&) { t.x_zero = 256; }},
+      {"quantized_conv2d.method is direct, depthwise or grouped",
+       [](T& t, Case&) { t.method = ConvMethod::kWinogradF43; }},
+      {"direct convolutions have one group", [](T& t, Case&) { t.groups = 2; }},
+      {"depthwise has a group a channel", [](T& t, Case&) { t.method = ConvMethod::kDepthwise; }},
+      {"quantized_conv2d.groups divides the channels",
+       [](T& t, Case&) { t.method = ConvMethod::kGrouped, t.groups = 3; }},
+      {"kernel, stride and dilation are 1 to 2^20", [](T& t, Case&) { t.stride_w = 0; }},
+      {"pads are at most 2^20", [](T& t, Case&) { t.pad_left = (1u << 20) + 1; }},
+      {"the window fits the padded image", [](T& t, Case&) { t.dilation_h = 5; }},
+      {"weights' dims agree with attributes and operands",
+       [](T&, Case& c) { c.inputs[1].view().dims[3] = 15; }},
+      {"weights have the packing of their method",
+       [](T&, Case& c) { c.inputs[1].view().packing = Packing::kPanels16; }},
+      {"quantized_conv2d's x is a batch of images",
+       [](T&, Case& c) {
+         c.inputs[0] = Tensor(DType::kU8, {8, 8, 16});
+       }},
+      {"quantized_conv2d's y is [N,OH,OW,O]",
+       [](T&, Case& c) {
+         c.outputs[0] = Tensor(DType::kU8, {1, 6, 5, 20});
+       }},
+      {"bias, multipliers and, of fixed point, shifts are there",
+       [](T&, Case& c) { c.inputs[2] = Tensor(); }},
+      {"bias, multipliers and, of fixed point, shifts are there",
+       [](T& t, Case&) { t.requant = RequantMode::kFixedUp; }},
+      {"multipliers in floating point have no shifts",
+       [](T&, Case& c) { c.inputs.push_back(Tensor(DType::kI32, {20})); }},
+      {"numbers of channels have the type of their mode",
+       [](T&, Case& c) { c.inputs[3] = Tensor(DType::kI32, {20}); }},
+      {"a bias is [O]", [](T&, Case& c) { c.inputs[2] = Tensor(DType::kI32, {19}); }},
+      {"enough inputs", [](T&, Case& c) { c.inputs.resize(3); }},
+  };
+  for (const Wrong& w : wrongs) {
+    QuantizedConv2dAttributes t;
+    t.kernel_h = t.kernel_w = 3;
+    Case c{w.rule, OpCode::kQuantizedConv2d, &t, {}, {}, {}, {}};
+    c.inputs = {Tensor(DType::kU8, {1, 8, 8, 16}),
+                Tensor(DType::kI8, {20, 3, 3, 16}, 0, Packing::kPanels16x4),
+                Tensor(DType::kI32, {20}, 0, Packing::kVector16),
+                Tensor(DType::kF32, {20}, 0, Packing::kVector16)};
+    c.outputs = {Tensor(DType::kU8, {1, 6, 6, 20})};
+    w.spoil(t, c);
+    CHECK(refusal(c) == w.rule);
+  }
+  QuantizedLinearAttributes t;
+  Case c{"", OpCode::kQuantizedLinear, &t, {}, {}, {}, {}};
+  c.inputs = {Tensor(DType::kU8, {1, 65794}),
+              Tensor(DType::kI8, {1, 65794}, 0, Packing::kPanels16x4),
+              Tensor(DType::kI32, {1}, 0, Packing::kVector16),
+              Tensor(DType::kF32, {1}, 0, Packing::kVector16)};
+  c.outputs = {Tensor(DType::kU8, {1, 1})};
+  CHECK(refusal(c) == "a sum of products of bytes fits 32 bits");
+  c.inputs[0] = Tensor(DType::kU8, {});
+  CHECK(refusal(c) == "quantized_linear's x has a last dimension");
+  c.inputs[0] = Tensor(DType::kU8, {2, 65794});
+  c.inputs[1] = Tensor(DType::kI8, {1, 1, 65794});
+  CHECK(refusal(c) == "quantized_linear's weights are [O, K]");
+}

@@ -1,0 +1,21 @@
+// tools/compile/lower/quantized_packing.h - from dense integer weights to the packings of
+// schema/ingot.fbs. What is padding is zero.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ingot {
+
+/// dims [O, kh, kw, C] or [O, K] -> [ceil(O/16)][groups of 4][16][4], a run of kw * C bytes (or K)
+/// for each kernel row. @throws std::invalid_argument where dims and `dense` do not agree.
+std::vector<uint8_t> pack_panels16x4(std::span<const int8_t> dense, std::span<const int64_t> dims);
+
+/// dims [C, kh, kw, 1] -> [kh * kw][ceil(C/16) * 16].
+std::vector<uint8_t> pack_depthwise16(std::span<const int8_t> dense, int64_t channels,
+                                      int64_t taps);
+
+/// Numbers of channels, 4 bytes each -> padded to a multiple of 16 of them.
+std::vector<uint8_t> pack_vector16(std::span<const uint8_t> words);
+
+}  // namespace ingot
