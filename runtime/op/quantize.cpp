@@ -10,14 +10,14 @@ using rules::refuse;
 struct Limits {
   int64_t low, high;
 };
-/// What a quantized type holds; false of other types.
+/// What zero points a quantized type has; false of other types.
 bool limits_of(DType t, Limits* limits) {
   switch (t) {
     case DType::kI8: *limits = {-128, 127}; return true;
     case DType::kU8: *limits = {0, 255}; return true;
     case DType::kI16: *limits = {-32768, 32767}; return true;
     case DType::kU16: *limits = {0, 65535}; return true;
-    case DType::kI32: *limits = {INT32_MIN, INT32_MAX}; return true;
+    case DType::kI32: *limits = {0, 0}; return true;
     default: return false;
   }
 }
@@ -30,7 +30,7 @@ bool check_quantization(float scale, int32_t zero, const TensorType& t, int oper
   if (!(scale >= 1.17549435e-38f) || !(scale - scale == 0))
     return refuse(v, "a scale is a positive normal number", Violation::kAttribute);
   if (zero < limits.low || zero > limits.high)
-    return refuse(v, "a zero point is one of the type's numbers", Violation::kAttribute,
+    return refuse(v, "a zero point is one of the type's numbers, 0 of i32", Violation::kAttribute,
                   limits.high, zero);
   return true;
 }

@@ -4,9 +4,9 @@
 //               zero_point). `reciprocal`: x * (1 / scale), 1 / scale rounded to f32 once. The
 //               product or quotient is f32; it is limited to what y holds less the zero point, then
 //               rounded, ties as `rounding` says, then the zero point is added. NaN gives the
-//               zero point. i32 is limited to +-(2^31 - 128).
-//   Dequantize  x of those types -> y f32: float(x - zero_point) * scale, the difference exact in
-//               i64 and rounded to f32 once.
+//               zero point. i32 is limited to +-(2^31 - 128) and has no zero point but 0.
+//   Dequantize  x of those types -> y f32: float(x - zero_point) * scale, the difference exact and
+//               rounded to f32 once.
 // The scale is a positive normal number.
 #pragma once
 #include "runtime/op/contract.h"

@@ -1,0 +1,41 @@
+#include "runtime/op/quantized_softmax.h"
+
+#include "runtime/op/rules.h"
+
+namespace ingot {
+namespace {
+
+using rules::refuse;
+
+bool check_quantized_softmax(const OpArguments& a, Violation* v) {
+  if (!rules::check_operands(a, kQuantizedSoftmaxContract, {}, v)) return false;
+  const QuantizedSoftmaxAttributes& t = a.as<QuantizedSoftmaxAttributes>();
+  const TensorType &x = a.inputs[0], &table = a.inputs[1], &y = a.outputs[0];
+  if (x.dtype != DType::kU8)
+    return refuse(v, "quantized_softmax takes u8", 0, int64_t(DType::kU8), int64_t(x.dtype));
+  if (x.rank < 1) return refuse(v, "quantized_softmax's x has a last dimension", 0, 1, 0);
+  if (table.dtype != DType::kF32 && table.dtype != DType::kI32)
+    return refuse(v, "quantized_softmax's table is f32 or i32", 1, int64_t(DType::kF32),
+                  int64_t(table.dtype));
+  if (table.rank != 1 || table.dims[0] != 256)
+    return refuse(v, "quantized_softmax's table has 256 elements", 1, 256,
+                  table.rank == 1 ? table.dims[0] : -1);
+  if (y.dtype != DType::kU8 && y.dtype != DType::kI16)
+    return refuse(v, "quantized_softmax gives u8 or i16", rules::output(0), int64_t(DType::kU8),
+                  int64_t(y.dtype));
+  if (!(t.scale >= 1.17549435e-38f) || !(t.scale - t.scale == 0))
+    return refuse(v, "a scale is a positive normal number", Violation::kAttribute);
+  const int32_t low = y.dtype == DType::kU8 ? 0 : -32768, high = low == 0 ? 255 : 32767;
+  if (t.y_zero < low || t.y_zero > high)
+    return refuse(v, "a zero point is one of the type's numbers", Violation::kAttribute, high,
+                  t.y_zero);
+  return rules::check_same_dims(x, y, rules::output(0), v);
+}
+
+}  // namespace
+
+const OpContract kQuantizedSoftmaxContract = {
+    OpCode::kQuantizedSoftmax, 1,       2,    2,   1, 1, check_quantized_softmax,
+    rules::in_place_first,     nullptr, 0x1u, 0x1u};
+
+}  // namespace ingot

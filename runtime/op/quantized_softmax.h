@@ -1,0 +1,26 @@
+// runtime/op/quantized_softmax.h - softmax of bytes along the last dimension: x u8 [..., N], table
+// [256] -> y u8 or i16 of x's dims. table[i] is exp(step * (i - 255)), so that an element counts
+// e(x) = table[255 - top + x], where top is the largest of its row.
+//
+// table f32   s is the sum of e in f32, one chain in the order of the row; r = 1 / (s * scale);
+//             e * r, limited to +-65536, is rounded, ties away from zero (`add_half`: e * r + 0.5,
+//             truncated); y_zero is added; the result is limited to what y holds. TFLite's optimized
+//             kernels: scale is that of y, add_half where the source's input and output are uint8.
+// table i32   exp in Q0.31, 0 where it is passed over. s is the sum of (e + 2^11) >> 12, saturated
+//             to i32; r is 1 / s by Newton's method in fixed point; the product is rounded to the
+//             bits of y and y_zero added. TFLite's reference kernels and TFLM; scale and add_half
+//             are not read. A negative entry counts as 0.
+// y_zero is a number of y: of i16 commonly -32768. scale is a positive normal number.
+#pragma once
+#include "runtime/op/contract.h"
+
+namespace ingot {
+
+struct QuantizedSoftmaxAttributes {
+  float scale = 1.0f / 256;
+  int32_t y_zero = 0;
+  bool add_half = false;
+};
+extern const OpContract kQuantizedSoftmaxContract;
+
+}  // namespace ingot
