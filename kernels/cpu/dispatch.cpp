@@ -1,6 +1,12 @@
 // kernels/cpu/dispatch.cpp - chooses a table by what the processor says it has.
 #include <cstdlib>
 #include <cstring>
+#if INGOT_HAVE_AVXVNNI
+#include <cpuid.h>
+#endif
+#if INGOT_HAVE_NEONI8MM && defined(__linux__)
+#include <sys/auxv.h>
+#endif
 
 #include "ingot/cpu.h"
 #include "kernels/cpu/cpu_kernels.h"
@@ -16,11 +22,29 @@ bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 #endif
+#if INGOT_HAVE_AVXVNNI
+bool has_avxvnni() {
+  uint32_t a, b, c, d;
+  return has_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+}
+#endif
 #if INGOT_HAVE_AVX512
 bool has_avx512() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && has_avx2();
+}
+#endif
+#if INGOT_HAVE_AVX512VNNI
+bool has_avx512vnni() { return has_avx512() && __builtin_cpu_supports("avx512vnni"); }
+#endif
+#if INGOT_HAVE_NEONI8MM
+bool has_neoni8mm() {
+#if defined(__linux__)
+  return (getauxval(AT_HWCAP2) >> 13 & 1) != 0;  // HWCAP2_I8MM, which older headers do not name
+#else
+  return false;
+#endif
 }
 #endif
 
@@ -33,11 +57,20 @@ constexpr Isa kIsas[] = {
 #if INGOT_HAVE_AVX2
     {&cpu::kAvx2Kernels, has_avx2},
 #endif
+#if INGOT_HAVE_AVXVNNI
+    {&cpu::kAvxVnniKernels, has_avxvnni},
+#endif
 #if INGOT_HAVE_AVX512
     {&cpu::kAvx512Kernels, has_avx512},
 #endif
+#if INGOT_HAVE_AVX512VNNI
+    {&cpu::kAvx512VnniKernels, has_avx512vnni},
+#endif
 #if INGOT_HAVE_NEON
     {&cpu::kNeonKernels, always},  // part of aarch64
+#endif
+#if INGOT_HAVE_NEONI8MM
+    {&cpu::kNeonI8mmKernels, has_neoni8mm},
 #endif
 };
 constexpr const char* kNames[] = {
@@ -45,11 +78,20 @@ constexpr const char* kNames[] = {
 #if INGOT_HAVE_AVX2
     "avx2",
 #endif
+#if INGOT_HAVE_AVXVNNI
+    "avxvnni",
+#endif
 #if INGOT_HAVE_AVX512
     "avx512",
 #endif
+#if INGOT_HAVE_AVX512VNNI
+    "avx512vnni",
+#endif
 #if INGOT_HAVE_NEON
     "neon",
+#endif
+#if INGOT_HAVE_NEONI8MM
+    "neoni8mm",
 #endif
 };
 

@@ -250,7 +250,7 @@ TEST_CASE("quantized products: the contracts refuse") {
       {"pads are at most 2^20", [](T& t, Case&) { t.pad_left = (1u << 20) + 1; }},
       {"the window fits the padded image", [](T& t, Case&) { t.dilation_h = 5; }},
       {"weights' dims agree with attributes and operands",
-       [](T&, Case& c) { c.inputs[1].view().dims[3] = 15; }},
+       [](T&, Case& c) { c.inputs[1].view().dims[3] = c.inputs[1].view().row_stride = 15; }},
       {"weights have the packing of their method",
        [](T&, Case& c) { c.inputs[1].view().packing = Packing::kPanels16; }},
       {"quantized_conv2d's x is a batch of images",
@@ -264,7 +264,9 @@ TEST_CASE("quantized products: the contracts refuse") {
       {"bias, multipliers and, of fixed point, shifts are there",
        [](T&, Case& c) { c.inputs[2] = Tensor(); }},
       {"bias, multipliers and, of fixed point, shifts are there",
-       [](T& t, Case&) { t.requant = RequantMode::kFixedUp; }},
+       [](T& t, Case& c) {
+         t.requant = RequantMode::kFixedUp, c.inputs[3].view().dtype = DType::kI32;
+       }},
       {"multipliers in floating point have no shifts",
        [](T&, Case& c) { c.inputs.push_back(Tensor(DType::kI32, {20})); }},
       {"numbers of channels have the type of their mode",

@@ -7,8 +7,11 @@ namespace ingot::cpu {
 
 extern const KernelTable kScalarKernels;
 extern const KernelTable kAvx2Kernels;
+extern const KernelTable kAvxVnniKernels;
 extern const KernelTable kAvx512Kernels;
+extern const KernelTable kAvx512VnniKernels;
 extern const KernelTable kNeonKernels;
+extern const KernelTable kNeonI8mmKernels;
 extern const KernelTable kOracleKernels;
 
 }  // namespace ingot::cpu

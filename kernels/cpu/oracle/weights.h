@@ -18,7 +18,8 @@ inline double weight(const TensorView& w, int64_t o, int64_t tap, int64_t c, int
       return double(p[tap * ((w.dims[0] + kPanel - 1) / kPanel * kPanel) + o]);
     case Packing::kDense:
     case Packing::kVector16:
-    case Packing::kWinogradF43: break;
+    case Packing::kWinogradF43:
+    case Packing::kPanels16x4: break;
   }
   return double(p[o * taps * channels + k]);
 }

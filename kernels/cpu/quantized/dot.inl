@@ -22,7 +22,11 @@ namespace {
 #if defined(INGOT_SIMD_AVX512)
 
 struct Dot {
-  static constexpr int kRows = 12, kPanels = 2, kTall = 14, kWide = 4, kChunks = 1;
+#if defined(INGOT_SIMD_VNNI)
+  static constexpr int kRows = 14, kPanels = 2, kTall = 16, kWide = 4, kChunks = 1;
+#else
+  static constexpr int kRows = 10, kPanels = 2, kTall = 14, kWide = 4, kChunks = 1;
+#endif
   using X = __m512i;
   using A = __m512i;
   static INGOT_INLINE A start(const int32_t* bias) { return _mm512_loadu_si512(bias); }
@@ -74,7 +78,11 @@ struct Dot {
 #elif defined(INGOT_SIMD_AVX2)
 
 struct Dot {
+#if defined(INGOT_SIMD_VNNI)
+  static constexpr int kRows = 6, kPanels = 1, kTall = 6, kWide = 4, kChunks = 2;
+#else
   static constexpr int kRows = 4, kPanels = 1, kTall = 4, kWide = 2, kChunks = 2;
+#endif
   using X = __m256i;
   struct A {
     __m256i low, high;  // outputs 0 .. 7, 8 .. 15
@@ -97,8 +105,8 @@ struct Dot {
   };
   static INGOT_INLINE W weights(const int8_t* p) { return {load(p), load(p + 32)}; }
   static INGOT_INLINE void dot(A& a, X x, const W& w) {
-    asm("{vex} vpdpbusd %2, %1, %0" : "+x"(a.low) : "x"(x), "x"(w.low));
-    asm("{vex} vpdpbusd %2, %1, %0" : "+x"(a.high) : "x"(x), "x"(w.high));
+    a.low = _mm256_dpbusd_avx_epi32(a.low, x, w.low);
+    a.high = _mm256_dpbusd_avx_epi32(a.high, x, w.high);
   }
 #else
   struct W {

@@ -53,6 +53,17 @@ inline int32_t requantize_fixed(RequantMode mode, int32_t sum, int32_t multiplie
   return int32_t((d + half) >> s);
 }
 
+/// Not a part of every tile: fixed point is for who wants another runtime's integers.
+__attribute__((noinline)) void requantize_sixteen(const Requantization& r, const int32_t* sums,
+                                                  int64_t o, uint8_t* out, int64_t n) {
+  const int32_t* multipliers = static_cast<const int32_t*>(r.multipliers) + o;
+  for (int i = 0; i < n && i < kPanel; i++) {
+    const int64_t step =
+        int64_t(requantize_fixed(r.mode, sums[i], multipliers[i], r.shifts[o + i])) + r.zero;
+    out[i] = uint8_t(step > r.high ? r.high : step < r.low ? r.low : step);
+  }
+}
+
 /// Sixteen sums of channels o .. o + 15 -> `n` bytes.
 template <class V>
 INGOT_INLINE void requantize(const Requantization& r, typename V::I (&sums)[Dot::kChunks],
@@ -71,12 +82,7 @@ INGOT_INLINE void requantize(const Requantization& r, typename V::I (&sums)[Dot:
   }
   alignas(64) int32_t all[kPanel];
   INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++) V::istore(all + i * V::kLanes, sums[i]);
-  const int32_t* multipliers = static_cast<const int32_t*>(r.multipliers) + o;
-  for (int i = 0; i < n && i < kPanel; i++) {
-    const int64_t step =
-        int64_t(requantize_fixed(r.mode, all[i], multipliers[i], r.shifts[o + i])) + r.zero;
-    out[i] = uint8_t(step > r.high ? r.high : step < r.low ? r.low : step);
-  }
+  requantize_sixteen(r, all, o, out, n);
 }
 
 }  // namespace

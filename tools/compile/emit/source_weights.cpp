@@ -183,7 +183,8 @@ class SourceFinder {
     {
       const auto packed = produce_constant(value);
       dense_ = {};  // before the next one is made
-      dense_ = weights::unpack(value.packing, value.dims, packed->data(), packed->size());
+      dense_ = weights::unpack(value.packing, value.dims, packed->data(), packed->size(),
+                               size_t(dtype_bytes(value.dtype)));
     }
     const auto found = by_bytes_.find(hash_of(dense_));
     if (found == by_bytes_.end()) return;
@@ -220,7 +221,8 @@ class SourceFinder {
     {
       const auto packed = produce_constant(value);
       dense_ = {};  // before the next one is made
-      dense_ = weights::unpack(value.packing, value.dims, packed->data(), packed->size());
+      dense_ = weights::unpack(value.packing, value.dims, packed->data(), packed->size(),
+                               size_t(dtype_bytes(value.dtype)));
     }
     width_ = dense_.size() / size_t(elements_);
     const auto gates = gates_.find(id);

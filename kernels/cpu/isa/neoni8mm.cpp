@@ -1,0 +1,9 @@
+// kernels/cpu/isa/neoni8mm.cpp - products of bytes by the mixed dot products of FEAT_I8MM; the rest
+// is neon's.
+#include "kernels/cpu/simd/neon.h"
+
+#define INGOT_SIMD_I8MM 1
+#define INGOT_ISA_NAME "neoni8mm"
+#define INGOT_ISA_TABLE kNeonI8mmKernels
+#define INGOT_ISA_BASE kNeonKernels
+#include "kernels/cpu/quantized/quantized_table.inl"

@@ -1,0 +1,18 @@
+// kernels/cpu/quantized/quantized_table.inl - the table of an instruction set that adds dot products
+// of bytes to another, INGOT_ISA_BASE: the products of bytes again, the rest from there.
+#pragma once
+#include "kernels/cpu/isa/tables.h"
+#include "kernels/cpu/quantized/products.inl"
+
+namespace ingot::cpu {
+namespace {
+
+constexpr KernelEntry kQuantizedKernels[] = {INGOT_QUANTIZED_PRODUCTS};
+
+}  // namespace
+
+const KernelTable INGOT_ISA_TABLE = {INGOT_ISA_NAME, kQuantizedKernels,
+                                     sizeof(kQuantizedKernels) / sizeof(KernelEntry),
+                                     &INGOT_ISA_BASE};
+
+}  // namespace ingot::cpu
