@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/simd/bytes.inl"
 #include "kernels/cpu/simd/inline.h"
 
 #define INGOT_SIMD_AVX2 1
@@ -135,6 +136,77 @@ struct V {
   }
   static INGOT_INLINE void prefetch(const void* p) {
     _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+  }
+
+  static INGOT_INLINE I iload_u8(const uint8_t* p) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  }
+  static INGOT_INLINE I iload_u8_partial(const uint8_t* p, int64_t n) {
+    return _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(int64_t(load_word(p, n))));
+  }
+  /// The low byte of each lane, as one word.
+  static INGOT_INLINE __m128i low_bytes(I v) {
+    const __m128i pick = _mm_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    return _mm_unpacklo_epi32(_mm_shuffle_epi8(_mm256_castsi256_si128(v), pick),
+                              _mm_shuffle_epi8(_mm256_extracti128_si256(v, 1), pick));
+  }
+  static INGOT_INLINE void istore_u8(uint8_t* p, I v) {
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(p), low_bytes(v));
+  }
+  static INGOT_INLINE void istore_u8_partial(uint8_t* p, I v, int64_t n) {
+    store_word(p, uint64_t(_mm_cvtsi128_si64(low_bytes(v))), n);
+  }
+  static INGOT_INLINE I imin(I a, I b) { return _mm256_min_epi32(a, b); }
+  static INGOT_INLINE I imax(I a, I b) { return _mm256_max_epi32(a, b); }
+  static INGOT_INLINE I isar(I a, int n) { return _mm256_sra_epi32(a, _mm_cvtsi32_si128(n)); }
+
+  static constexpr int kBytes = 32;
+  using B = __m256i;
+  static INGOT_INLINE B bload(const uint8_t* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static INGOT_INLINE void bstore(uint8_t* p, B v) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v);
+  }
+  static INGOT_INLINE B bload_partial(const uint8_t* p, int64_t n) {
+    alignas(32) uint64_t words[4];
+    INGOT_UNROLL for (int i = 0; i < 4; i++) words[i] = load_word(p + 8 * i, n - 8 * i);
+    return _mm256_load_si256(reinterpret_cast<const __m256i*>(words));
+  }
+  static INGOT_INLINE void bstore_partial(uint8_t* p, B v, int64_t n) {
+    alignas(32) uint64_t words[4];
+    _mm256_store_si256(reinterpret_cast<__m256i*>(words), v);
+    INGOT_UNROLL for (int i = 0; i < 4; i++) store_word(p + 8 * i, words[i], n - 8 * i);
+  }
+  static INGOT_INLINE B bsplat(uint8_t x) { return _mm256_set1_epi8(char(x)); }
+  static INGOT_INLINE B bxor(B a, B b) { return _mm256_xor_si256(a, b); }
+  static INGOT_INLINE B bmin(B a, B b) { return _mm256_min_epu8(a, b); }
+  static INGOT_INLINE B bmax(B a, B b) { return _mm256_max_epu8(a, b); }
+  /// Of each half of the table: its first 16 bytes, then by what each 16 differ from those before.
+  struct Table {
+    __m256i differences[16];
+  };
+  static INGOT_INLINE Table btable(const uint8_t* p) {
+    Table t;
+    __m128i before = _mm_setzero_si128();
+    INGOT_UNROLL for (int i = 0; i < 16; i++) {
+      const __m128i row = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * i));
+      t.differences[i] = _mm256_broadcastsi128_si256(i % 8 == 0 ? row : _mm_xor_si128(row, before));
+      before = row;
+    }
+    return t;
+  }
+  /// An index less 16 i is negative, and counts for nothing, in every row after its own; those of
+  /// the other half are negative in all rows.
+  static INGOT_INLINE B blookup(const Table& t, B x) {
+    const B step = _mm256_set1_epi8(16);
+    B low = x, high = _mm256_xor_si256(x, _mm256_set1_epi8(-128)), y = _mm256_setzero_si256();
+    INGOT_UNROLL for (int i = 0; i < 8; i++) {
+      y = _mm256_xor_si256(y, _mm256_shuffle_epi8(t.differences[i], low));
+      y = _mm256_xor_si256(y, _mm256_shuffle_epi8(t.differences[8 + i], high));
+      low = _mm256_subs_epi8(low, step), high = _mm256_subs_epi8(high, step);
+    }
+    return y;
   }
 };
 

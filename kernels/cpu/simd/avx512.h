@@ -132,6 +132,65 @@ struct V {
   static INGOT_INLINE void prefetch(const void* p) {
     _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
   }
+
+  static INGOT_INLINE I iload_u8(const uint8_t* p) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static INGOT_INLINE I iload_u8_partial(const uint8_t* p, int64_t n) {
+    return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(tail_mask(n), p));
+  }
+  static INGOT_INLINE void istore_u8(uint8_t* p, I v) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(v));
+  }
+  static INGOT_INLINE void istore_u8_partial(uint8_t* p, I v, int64_t n) {
+    _mm_mask_storeu_epi8(p, tail_mask(n), _mm512_cvtepi32_epi8(v));
+  }
+  static INGOT_INLINE I imin(I a, I b) { return _mm512_min_epi32(a, b); }
+  static INGOT_INLINE I imax(I a, I b) { return _mm512_max_epi32(a, b); }
+  static INGOT_INLINE I isar(I a, int n) { return _mm512_sra_epi32(a, _mm_cvtsi32_si128(n)); }
+
+  static constexpr int kBytes = 64;
+  using B = __m512i;
+  static INGOT_INLINE __mmask64 byte_mask(int64_t n) {
+    return n >= 64 ? ~__mmask64{0} : (__mmask64{1} << n) - 1;
+  }
+  static INGOT_INLINE B bload(const uint8_t* p) { return _mm512_loadu_si512(p); }
+  static INGOT_INLINE void bstore(uint8_t* p, B v) { _mm512_storeu_si512(p, v); }
+  static INGOT_INLINE B bload_partial(const uint8_t* p, int64_t n) {
+    return _mm512_maskz_loadu_epi8(byte_mask(n), p);
+  }
+  static INGOT_INLINE void bstore_partial(uint8_t* p, B v, int64_t n) {
+    _mm512_mask_storeu_epi8(p, byte_mask(n), v);
+  }
+  static INGOT_INLINE B bsplat(uint8_t x) { return _mm512_set1_epi8(char(x)); }
+  static INGOT_INLINE B bxor(B a, B b) { return _mm512_xor_si512(a, b); }
+  static INGOT_INLINE B bmin(B a, B b) { return _mm512_min_epu8(a, b); }
+  static INGOT_INLINE B bmax(B a, B b) { return _mm512_max_epu8(a, b); }
+  /// As in avx2.h.
+  struct Table {
+    __m512i differences[16];
+  };
+  static INGOT_INLINE Table btable(const uint8_t* p) {
+    Table t;
+    __m128i before = _mm_setzero_si128();
+    INGOT_UNROLL for (int i = 0; i < 16; i++) {
+      const __m128i row = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * i));
+      t.differences[i] = _mm512_broadcast_i32x4(i % 8 == 0 ? row : _mm_xor_si128(row, before));
+      before = row;
+    }
+    return t;
+  }
+  static INGOT_INLINE B blookup(const Table& t, B x) {
+    const B step = _mm512_set1_epi8(16);
+    B low = x, high = _mm512_xor_si512(x, _mm512_set1_epi8(-128)), y = _mm512_setzero_si512();
+    INGOT_UNROLL for (int i = 0; i < 8; i++) {
+      // the exclusive-or of three
+      y = _mm512_ternarylogic_epi64(y, _mm512_shuffle_epi8(t.differences[i], low),
+                                    _mm512_shuffle_epi8(t.differences[8 + i], high), 0x96);
+      low = _mm512_subs_epi8(low, step), high = _mm512_subs_epi8(high, step);
+    }
+    return y;
+  }
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/simd/bytes.inl"
 #include "kernels/cpu/simd/inline.h"
 
 #define INGOT_SIMD_NEON 1
@@ -120,6 +121,65 @@ struct V {
     rows[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
   }
   static INGOT_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
+
+  static INGOT_INLINE I iload_u8(const uint8_t* p) {
+    uint32_t bytes;
+    __builtin_memcpy(&bytes, p, 4);
+    return widened(bytes);
+  }
+  static INGOT_INLINE I iload_u8_partial(const uint8_t* p, int64_t n) {
+    return widened(load_word(p, n < 4 ? n : 4));
+  }
+  static INGOT_INLINE I widened(uint64_t bytes) {
+    return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(bytes)))));
+  }
+  /// The low byte of each lane, as one word.
+  static INGOT_INLINE uint32_t low_bytes(I v) {
+    const uint16x4_t halves = vmovn_u32(vreinterpretq_u32_s32(v));
+    return vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(halves, halves))), 0);
+  }
+  static INGOT_INLINE void istore_u8(uint8_t* p, I v) {
+    const uint32_t bytes = low_bytes(v);
+    __builtin_memcpy(p, &bytes, 4);
+  }
+  static INGOT_INLINE void istore_u8_partial(uint8_t* p, I v, int64_t n) {
+    store_word(p, low_bytes(v), n < 4 ? n : 4);
+  }
+  static INGOT_INLINE I imin(I a, I b) { return vminq_s32(a, b); }
+  static INGOT_INLINE I imax(I a, I b) { return vmaxq_s32(a, b); }
+  static INGOT_INLINE I isar(I a, int n) { return vshlq_s32(a, vdupq_n_s32(-n)); }
+
+  static constexpr int kBytes = 16;
+  using B = uint8x16_t;
+  static INGOT_INLINE B bload(const uint8_t* p) { return vld1q_u8(p); }
+  static INGOT_INLINE void bstore(uint8_t* p, B v) { vst1q_u8(p, v); }
+  static INGOT_INLINE B bload_partial(const uint8_t* p, int64_t n) {
+    return vcombine_u8(vcreate_u8(load_word(p, n)), vcreate_u8(load_word(p + 8, n - 8)));
+  }
+  static INGOT_INLINE void bstore_partial(uint8_t* p, B v, int64_t n) {
+    store_word(p, vgetq_lane_u64(vreinterpretq_u64_u8(v), 0), n);
+    store_word(p + 8, vgetq_lane_u64(vreinterpretq_u64_u8(v), 1), n - 8);
+  }
+  static INGOT_INLINE B bsplat(uint8_t x) { return vdupq_n_u8(x); }
+  static INGOT_INLINE B bxor(B a, B b) { return veorq_u8(a, b); }
+  static INGOT_INLINE B bmin(B a, B b) { return vminq_u8(a, b); }
+  static INGOT_INLINE B bmax(B a, B b) { return vmaxq_u8(a, b); }
+  struct Table {
+    uint8x16x4_t quarters[4];
+  };
+  static INGOT_INLINE Table btable(const uint8_t* p) {
+    Table t;
+    INGOT_UNROLL for (int q = 0; q < 4; q++) INGOT_UNROLL for (int i = 0; i < 4; i++) t.quarters[q]
+        .val[i] = vld1q_u8(p + 64 * q + 16 * i);
+    return t;
+  }
+  /// An index outside of its quarter counts for nothing.
+  static INGOT_INLINE B blookup(const Table& t, B x) {
+    B y = vqtbl4q_u8(t.quarters[0], x);
+    INGOT_UNROLL for (int q = 1; q < 4; q++) y =
+        vqtbx4q_u8(y, t.quarters[q], vsubq_u8(x, vdupq_n_u8(uint8_t(64 * q))));
+    return y;
+  }
 };
 
 }  // namespace

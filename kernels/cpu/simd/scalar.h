@@ -18,6 +18,10 @@
 //   ishl<n>, ishr<n>, isar<n>   shifts of int32 lanes: left, right logical, right arithmetic.
 //   transpose    of a square of kLanes vectors.
 //   keep         hides a value from the optimiser, so that it stays in its register.
+//   iload_u8     kLanes bytes as int32; istore_u8: the low byte of each lane. *_partial as above.
+//   imin, imax   of int32; isar(a, n) shifts right arithmetically by n, 0 .. 31.
+//   B            kBytes bytes; bload .. bstore, *_partial for 0 <= n <= kBytes. bmin, bmax: unsigned.
+//   Table        256 bytes, which btable reads; blookup: the byte of each index.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -133,6 +137,34 @@ struct V {
   static INGOT_INLINE void keep(F&) {}
   static INGOT_INLINE void transpose(F (&)[1]) {}
   static INGOT_INLINE void prefetch(const void*) {}
+
+  static INGOT_INLINE I iload_u8(const uint8_t* p) { return *p; }
+  static INGOT_INLINE I iload_u8_partial(const uint8_t* p, int64_t n) { return n > 0 ? *p : 0; }
+  static INGOT_INLINE void istore_u8(uint8_t* p, I v) { *p = uint8_t(v); }
+  static INGOT_INLINE void istore_u8_partial(uint8_t* p, I v, int64_t n) {
+    if (n > 0) *p = uint8_t(v);
+  }
+  static INGOT_INLINE I imin(I a, I b) { return a < b ? a : b; }
+  static INGOT_INLINE I imax(I a, I b) { return a > b ? a : b; }
+  static INGOT_INLINE I isar(I a, int n) { return a >> n; }
+
+  static constexpr int kBytes = 1;
+  using B = uint8_t;
+  static INGOT_INLINE B bload(const uint8_t* p) { return *p; }
+  static INGOT_INLINE void bstore(uint8_t* p, B v) { *p = v; }
+  static INGOT_INLINE B bload_partial(const uint8_t* p, int64_t n) { return n > 0 ? *p : B(0); }
+  static INGOT_INLINE void bstore_partial(uint8_t* p, B v, int64_t n) {
+    if (n > 0) *p = v;
+  }
+  static INGOT_INLINE B bsplat(uint8_t x) { return x; }
+  static INGOT_INLINE B bxor(B a, B b) { return B(a ^ b); }
+  static INGOT_INLINE B bmin(B a, B b) { return a < b ? a : b; }
+  static INGOT_INLINE B bmax(B a, B b) { return a > b ? a : b; }
+  struct Table {
+    const uint8_t* at;
+  };
+  static INGOT_INLINE Table btable(const uint8_t* p) { return {p}; }
+  static INGOT_INLINE B blookup(const Table& t, B x) { return t.at[x]; }
 };
 
 }  // namespace
