@@ -199,6 +199,30 @@ inline ComputeType conversion_type(DType from) {
   }
 }
 
+/// One step that turns bits of bytes over, the same in each: what moves quantized tensors between
+/// signed and unsigned.
+inline bool flips_bytes(const ElementwiseAttributes& t, const Grid& g) {
+  const ElementwiseStep& s = t.steps[0];
+  return t.step_count == 1 && s.op == ElementwiseOp::kBitwiseXor && s.a == 0 &&
+         s.b == kConstantRegister && t.compute == ComputeType::kI64 && g.count == 2 &&
+         g.operands[0].bytes == 1 && g.operands[1].bytes == 1 &&
+         g.operands[0].dtype != DType::kBool && g.operands[1].dtype != DType::kBool &&
+         g.operands[0].walk == Walk::kLinear && g.operands[1].walk == Walk::kLinear;
+}
+
+template <class V>
+void flip_bytes(const ElementwiseAttributes& t, const Grid& g, const Team& team) {
+  const uint8_t* x = reinterpret_cast<const uint8_t*>(g.operands[0].data);
+  uint8_t* y = reinterpret_cast<uint8_t*>(g.operands[1].data);
+  const typename V::B bits = V::bsplat(uint8_t(to_whole(t.steps[0].alpha)));
+  const Part mine = part_of(team, g.rows * g.length, 64, 16384);
+  int64_t i = mine.begin;
+  for (; i + V::kBytes <= mine.end; i += V::kBytes)
+    V::bstore(y + i, V::bxor(V::bload(x + i), bits));
+  const int64_t rest = mine.end - i;
+  if (rest > 0) V::bstore_partial(y + i, V::bxor(V::bload_partial(x + i, rest), bits), rest);
+}
+
 template <class V>
 Status elementwise(const OpArguments& a, const Team& team) {
   const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
@@ -206,6 +230,10 @@ Status elementwise(const OpArguments& a, const Team& team) {
     if (a.outputs[0].dims[i] == 0) return {};
   Grid grid;
   make_grid(a, &grid);
+  if (flips_bytes(t, grid)) {
+    flip_bytes<V>(t, grid, team);
+    return {};
+  }
   ComputeType compute = t.compute;
   if (t.step_count == 0) {
     compute = conversion_type(a.inputs[0].dtype);
