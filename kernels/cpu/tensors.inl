@@ -10,6 +10,11 @@
 #include "kernels/cpu/image/image.inl"
 #include "kernels/cpu/normalize/normalize.inl"
 #include "kernels/cpu/pad/pad.inl"
+#include "kernels/cpu/quantized/binary.inl"
+#include "kernels/cpu/quantized/lookup.inl"
+#include "kernels/cpu/quantized/pool.inl"
+#include "kernels/cpu/quantized/quantize.inl"
+#include "kernels/cpu/quantized/softmax.inl"
 #include "kernels/cpu/recurrent/recurrent.inl"
 #include "kernels/cpu/reduce/reduce_wide.inl"
 #include "kernels/cpu/resize/grid_sample.inl"
@@ -56,6 +61,15 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kUnique, "unique", &kUniqueContract, nullptr, tensors::unique<V>},
     {OpCode::kNonMaxSuppression, "non_max_suppression", &kNonMaxSuppressionContract, nullptr,
      tensors::non_max_suppression<V>},
+    {OpCode::kQuantize, "quantize", &kQuantizeContract, nullptr, tensors::quantize<V>},
+    {OpCode::kDequantize, "dequantize", &kDequantizeContract, nullptr, tensors::dequantize<V>},
+    {OpCode::kLookup, "lookup", &kLookupContract, nullptr, tensors::lookup<V>},
+    {OpCode::kQuantizedElementwise, "quantized_elementwise", &kQuantizedElementwiseContract,
+     nullptr, tensors::quantized_elementwise<V>},
+    {OpCode::kQuantizedPool2d, "quantized_pool2d", &kQuantizedPool2dContract, nullptr,
+     tensors::quantized_pool2d<V>},
+    {OpCode::kQuantizedSoftmax, "quantized_softmax", &kQuantizedSoftmaxContract, nullptr,
+     tensors::quantized_softmax<V>},
     // the session runs these two; the rows carry the contracts
     {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},
     {OpCode::kLoop, "loop", &kLoopContract, nullptr, nullptr},

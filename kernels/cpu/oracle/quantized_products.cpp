@@ -1,8 +1,7 @@
 // kernels/cpu/oracle/quantized_products.cpp - products of bytes, one sum at a time, in 64 bits.
-#include <cmath>
-
 #include "kernels/cpu/oracle/access.h"
 #include "kernels/cpu/oracle/oracle.h"
+#include "kernels/cpu/oracle/rescale.h"
 #include "runtime/op/quantized_conv2d.h"
 #include "runtime/op/quantized_linear.h"
 
@@ -11,15 +10,6 @@ namespace {
 
 double wrapped(int64_t x) { return double(int32_t(uint32_t(uint64_t(x)))); }
 
-double limited(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
-double limited_i32(double x) { return limited(x, -2147483648.0, 2147483647.0); }
-
-/// floor(a * b / 2^shift + 1/2) for whole a, b of 32 bits.
-double rounded_up(double a, double b, int shift) {
-  const int64_t unit = int64_t{1} << shift, n = int64_t(a) * int64_t(b) + unit / 2;
-  return double(n % unit < 0 ? n / unit - 1 : n / unit);
-}
-
 /// A step of the output, before its zero point.
 double step_of(RequantMode mode, double sum, const OpArguments& a, int64_t o) {
   if (mode == RequantMode::kFloatEven) {
@@ -27,16 +17,8 @@ double step_of(RequantMode mode, double sum, const OpArguments& a, int64_t o) {
     // as limits do: what is no number is above them
     return step == step ? std::nearbyint(limited(step, -1e6, 1e6)) : 1e6;
   }
-  const double multiplier = a.inputs[3].as<const int32_t>()[o];
-  const int given = a.inputs[4].as<const int32_t>()[o];
-  const int least = mode == RequantMode::kFixedOnce ? -30 : -31;
-  const int shift = given < least ? least : given > 31 ? 31 : given;
-  if (mode == RequantMode::kFixedOnce) return limited_i32(rounded_up(sum, multiplier, 31 + shift));
-  const double shifted = shift < 0 ? limited_i32(std::ldexp(sum, -shift)) : sum;
-  const double high = limited_i32(rounded_up(shifted, multiplier, 31));
-  if (shift <= 0) return high;
-  const double exact = std::ldexp(high, -shift);
-  return mode == RequantMode::kFixedUp ? std::floor(exact + 0.5) : std::round(exact);
+  return rescaled(mode, sum, a.inputs[3].as<const int32_t>()[o],
+                  a.inputs[4].as<const int32_t>()[o]);
 }
 
 template <class A>

@@ -1,0 +1,130 @@
+// kernels/cpu/quantized/softmax.inl - softmax of rows of bytes by a table of exponentials.
+// Contract: runtime/op/quantized_softmax.h.
+#pragma once
+#include "kernels/cpu/quantized/quantize.inl"
+#include "runtime/op/quantized_softmax.h"
+
+namespace ingot::cpu {
+namespace {
+namespace tensors {
+
+template <class V>
+uint8_t largest_byte(const uint8_t* x, int64_t n) {
+  typename V::B most = V::bsplat(0);
+  int64_t i = 0;
+  for (; i + V::kBytes <= n; i += V::kBytes) most = V::bmax(most, V::bload(x + i));
+  if (i < n) most = V::bmax(most, V::bload_partial(x + i, n - i));
+  alignas(64) uint8_t lanes[V::kBytes];
+  V::bstore(lanes, most);
+  uint8_t top = 0;
+  for (const uint8_t lane : lanes) top = lane > top ? lane : top;
+  return top;
+}
+
+/// Steps of y, zero point and limits included.
+struct SoftmaxSteps {
+  int32_t zero, low, high;
+  bool add_half;
+};
+
+/// n <= kQuantizeBlock steps of e(x) * r.
+template <class V>
+INGOT_INLINE void softmax_steps(const SoftmaxSteps& s, const float* e, typename V::F r,
+                                const uint8_t* x, int64_t n, int32_t* out) {
+  using F = typename V::F;
+  for (int64_t i = 0; i < n; i += V::kLanes) {
+    const int64_t count = least_of(V::kLanes, n - i);
+    const F v = V::mul(V::gather(e, V::iload_u8_partial(x + i, count)), r),
+            p = V::max(V::min(v, V::splat(65536.0f)), V::splat(-65536.0f));
+    const typename V::I step =
+        s.add_half ? V::to_int(V::add(p, V::splat(0.5f))) : V::to_int(round_away<V>(p));
+    V::istore(out + i, V::imax(V::imin(V::iadd(step, V::isplat(s.zero)), V::isplat(s.high)),
+                               V::isplat(s.low)));
+  }
+}
+
+/// (a * b) / 2^31, to the nearest, ties upwards.
+inline int64_t high_product(int64_t a, int64_t b) { return (a * b + (int64_t{1} << 30)) >> 31; }
+
+/// 1 / s of fixed point. @pre 2^19 <= s
+struct FixedReciprocal {
+  int64_t factor;  // Q0.31
+  int exponent;    // what a product with it is shifted right by is this less the bits of y
+  explicit FixedReciprocal(int64_t s) {
+    const int headroom = __builtin_clz(uint32_t(s));
+    const int64_t half = (s << headroom) / 2;                  // half of 1 <= s * 2^n < 2, Q0.31
+    int64_t x = 1515870810 + high_product(half, -1010580540);  // 48 / 17 - 32 / 17 * half, Q2.29
+    for (int i = 0; i < 3; i++) {
+      const int64_t rest = (int64_t{1} << 29) - high_product(half, x);
+      x += high_product(x, rest) * 4;
+    }
+    factor = x * 2 > INT32_MAX ? INT32_MAX : x * 2;
+    exponent = 12 - headroom + 31;
+  }
+};
+
+inline void fixed_softmax_row(const SoftmaxSteps& s, int bits, const int32_t* e, const uint8_t* x,
+                              int64_t n, DType type, void* y) {
+  const auto entry = [&](uint8_t q) { return int64_t(e[q] > 0 ? e[q] : 0); };
+  int64_t sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += (entry(x[i]) + (1 << 11)) >> 12;
+  sum = sum < 1 << 19 ? 1 << 19 : sum > INT32_MAX ? INT32_MAX : sum;
+  const FixedReciprocal r(sum);
+  const int shift = r.exponent - bits;
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t p = high_product(r.factor, entry(x[i])),
+                  step = ((p + (int64_t{1} << (shift - 1))) >> shift) + s.zero,
+                  q = step < s.low    ? s.low
+                      : step > s.high ? s.high
+                                      : step;
+    if (type == DType::kU8)
+      static_cast<uint8_t*>(y)[i] = uint8_t(q);
+    else
+      static_cast<int16_t*>(y)[i] = int16_t(q);
+  }
+}
+
+template <class V>
+void softmax_byte_row(const SoftmaxSteps& s, float scale, const float* e, const uint8_t* x,
+                      int64_t n, DType type, void* y) {
+  float sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += e[x[i]];
+  const typename V::F r = V::splat(1.0f / (sum * scale));
+  alignas(64) int32_t block[kQuantizeBlock];
+  for (int64_t i = 0; i < n; i += kQuantizeBlock) {
+    const int64_t count = least_of(kQuantizeBlock, n - i);
+    softmax_steps<V>(s, e, r, x + i, count, block);
+    if (type != DType::kU8) {
+      narrow_block(type, block, count, y, i);
+      continue;
+    }
+    for (int64_t k = 0; k < count; k += V::kLanes)
+      V::istore_u8_partial(static_cast<uint8_t*>(y) + i + k, V::iload(block + k),
+                           least_of(V::kLanes, count - k));
+  }
+}
+
+template <class V>
+Status quantized_softmax(const OpArguments& a, const Team& team) {
+  const QuantizedSoftmaxAttributes& t = a.as<QuantizedSoftmaxAttributes>();
+  const TensorView &x = a.inputs[0], &table = a.inputs[1], &y = a.outputs[0];
+  const int64_t n = x.row_length();
+  if (x.elements() == 0) return {};
+  const bool bytes = y.dtype == DType::kU8;
+  const SoftmaxSteps s{t.y_zero, bytes ? 0 : -32768, bytes ? 255 : 32767, t.add_half};
+  const Part mine = part_of(team, x.rows(), 1, most_of(1, 1024 / n));
+  for (int64_t i = mine.begin; i < mine.end; i++) {
+    const uint8_t* from = x.as<const uint8_t>() + i * x.row_stride;
+    void* to = y.as<char>() + i * y.row_stride * (bytes ? 1 : 2);
+    const int64_t first = 255 - largest_byte<V>(from, n);
+    if (table.dtype == DType::kF32)
+      softmax_byte_row<V>(s, t.scale, table.as<const float>() + first, from, n, y.dtype, to);
+    else
+      fixed_softmax_row(s, bytes ? 8 : 16, table.as<const int32_t>() + first, from, n, y.dtype, to);
+  }
+  return {};
+}
+
+}  // namespace tensors
+}  // namespace
+}  // namespace ingot::cpu
