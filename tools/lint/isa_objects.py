@@ -11,8 +11,8 @@ import re
 import subprocess
 import sys
 
-TILE = re.compile(r"gemm_tile<")
-FMA = re.compile(r"fmadd|fmla")
+TILE = re.compile(r"(?:gemm|byte)_tile<")
+FMA = re.compile(r"fmadd|fmla|vpdpbusd|vpmaddwd|usdot|sadalp")
 STACK = re.compile(r"\(%[re]sp|\(%[re]bp|\[sp")
 JUMP = re.compile(r"(?:j\w+|b\.\w+|cbnz|cbz)\s+(?:\w+,\s*)?([0-9a-f]+)\b")
 

@@ -103,10 +103,14 @@ struct ByteConvCall {
     j.memory = static_cast<char*>(team.scratch);
     return j;
   }
-  /// Output rows of the whole batch: f(image, its rows).
+  /// A product of pixels, read where they lie.
+  bool is_pointwise() const {
+    return t.kernel_h == 1 && t.kernel_w == 1 && t.stride_h == 1 && t.stride_w == 1 &&
+           !scratch.copies;
+  }
+  /// Output rows of the whole batch, of `oh` rows an image: f(image, its rows).
   template <class F>
-  void for_rows(Range rows, F f) const {
-    const int64_t oh = y.dims[1];
+  static void for_rows(Range rows, int64_t oh, F f) {
     for (int64_t r = rows.begin; r < rows.end;) {
       const int64_t n = r / oh, y0 = r % oh, y1 = min_of(oh, y0 + rows.end - r);
       f(n, Range{y0, y1});
@@ -128,9 +132,15 @@ inline bool quantized_grouped_supports(const OpArguments& a) {
 
 template <class V>
 Status quantized_conv2d_direct(const OpArguments& a, const Team& team) {
-  const ByteConvCall call(a);
-  const int64_t n = call.y.dims[0], oh = call.y.dims[1], ow = call.y.dims[2], o = call.y.dims[3];
+  ByteConvCall call(a);
+  int64_t n = call.y.dims[0], oh = call.y.dims[1], ow = call.y.dims[2];
+  const int64_t o = call.y.dims[3];
   if (call.y.elements() == 0) return {};
+  const bool by_pixels = call.is_pointwise();
+  if (by_pixels) {  // pixels of all images as one row
+    ow *= n * oh, n = oh = 1;
+    call.scratch.bands.cols *= call.scratch.bands.rows, call.scratch.bands.rows = 1;
+  }
   // panels where weights are larger than the image, columns where there are few rows
   const int64_t all = n * oh, count = ceil_div(o, kPanel), c = call.x.dims[3],
                 k = int64_t(call.t.kernel_h) * call.t.kernel_w * c;
@@ -142,8 +152,9 @@ Status quantized_conv2d_direct(const OpArguments& a, const Team& team) {
   else
     cols = part(ow, team.id, team.size);
   if (panels.count() <= 0) return {};
-  call.for_rows(rows, [&](int64_t image, Range r) {
-    const ByteConvJob j = call.job(a, image, team);
+  call.for_rows(rows, oh, [&](int64_t image, Range r) {
+    ByteConvJob j = call.job(a, image, team);
+    if (by_pixels) j.in.h = 1, j.in.w = ow, j.out.h = 1, j.out.w = ow;
     for_bands(j, r, cols, [&](const ByteBand& band, Range y, Range x) {
       byte_conv_band<V>(j, band, y, x, panels);
     });
@@ -195,7 +206,7 @@ Status quantized_conv2d_grouped(const OpArguments& a, const Team& team) {
     }
     r.bias = vectors, r.multipliers = vectors + padded;
     if (r.shifts) r.shifts = vectors + 2 * padded;
-    call.for_rows(rows, [&](int64_t image, Range y) {
+    call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range y) {
       ByteConvJob j = call.job(a, image, team);
       j.in.at += g * c, j.in.c = c, j.out.at += g * o, j.out.c = o;
       j.weights = panels, j.requantization = &r;

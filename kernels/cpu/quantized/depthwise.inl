@@ -2,6 +2,9 @@
 // runtime/op/quantized_conv2d.h.
 #pragma once
 #include "kernels/cpu/quantized/conv.inl"
+#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
+#include "kernels/cpu/quantized/depthwise3_avx512.inl"
+#endif
 
 namespace ingot::cpu {
 namespace {
@@ -51,9 +54,12 @@ Status quantized_conv2d_depthwise(const OpArguments& a, const Team& team) {
   const Range channels = by_channels ? part(groups, team.id, team.size) : Range{0, groups};
   const Range rows = by_channels ? Range{0, all} : part(all, team.id, team.size);
   if (channels.count() <= 0) return {};
-  call.for_rows(rows, [&](int64_t image, Range r) {
+  call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range r) {
     const ByteConvJob j = call.job(a, image, team);
     for_bands(j, r, {0, call.y.dims[2]}, [&](const ByteBand& band, Range y, Range x) {
+#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
+      if (is_depthwise3(call.t, x.count())) return depthwise3_band(j, band, y, x, channels);
+#endif
       for (int64_t g = channels.begin; g < channels.end; g++)
         depthwise_bytes_band<V>(j, band, y, x, g * kPanel);
     });

@@ -11,6 +11,8 @@
 //   finish       the sums in order of the outputs
 //   load_u8, load_i8   16 bytes as numbers
 //   store        16 numbers, each 0 .. 255, as bytes, or the first n of them
+//   kPacksFour   pack_four() is there: four vectors of 16 steps, none above 255 - zero, to 64 bytes
+//                max(low, step + zero), and store_part<bytes> stores `bytes` of them, or the first n
 #pragma once
 #include <cstring>
 
@@ -65,6 +67,39 @@ struct Dot {
   }
   static INGOT_INLINE void load_i8(const int8_t* p, __m512i (&out)[1]) {
     out[0] = _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static constexpr bool kPacksFour = true;
+  static INGOT_INLINE __m512i pack_four(const __m512i (&v)[4], int32_t zero, int32_t low) {
+    const __m512i zeros = _mm512_set1_epi16(int16_t(zero));
+    const __m512i a = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), zeros),
+                  b = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), zeros);
+    const __m512i bytes = _mm512_max_epu8(_mm512_packus_epi16(a, b), _mm512_set1_epi8(int8_t(low)));
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_permutexvar_epi32(order, bytes);
+  }
+  template <int kBytes>
+  static INGOT_INLINE void store_part(uint8_t* p, __m512i v, int part, int64_t n) {
+    if constexpr (kBytes == 64) {
+      if (n >= 64)
+        _mm512_storeu_si512(p, v);
+      else
+        _mm512_mask_storeu_epi8(p, ~0ull >> (64 - n), v);
+    } else if constexpr (kBytes == 32) {
+      const __m256i half = part == 0 ? _mm512_castsi512_si256(v) : _mm512_extracti64x4_epi64(v, 1);
+      if (n >= 32)
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), half);
+      else
+        _mm256_mask_storeu_epi8(p, __mmask32(~0u >> (32 - n)), half);
+    } else {
+      const __m128i quarter = part == 0   ? _mm512_castsi512_si128(v)
+                              : part == 1 ? _mm512_extracti32x4_epi32(v, 1)
+                              : part == 2 ? _mm512_extracti32x4_epi32(v, 2)
+                                          : _mm512_extracti32x4_epi32(v, 3);
+      if (n >= 16)
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), quarter);
+      else
+        _mm_mask_storeu_epi8(p, __mmask16(0xffffu >> (16 - n)), quarter);
+    }
   }
   static INGOT_INLINE void store(uint8_t* p, const __m512i (&v)[1], int64_t n) {
     const __m128i bytes = _mm512_cvtepi32_epi8(v[0]);
@@ -130,6 +165,7 @@ struct Dot {
                                                        _mm256_madd_epi16(odd, w.odd[1])));
   }
 #endif
+  static constexpr bool kPacksFour = false;
   static INGOT_INLINE __m128i half(const void* p) {
     return _mm_loadl_epi64(static_cast<const __m128i*>(p));
   }
@@ -154,6 +190,7 @@ struct Dot {
 
 struct Dot {
   static constexpr int kChunks = 4;
+  static constexpr bool kPacksFour = false;
 #if defined(INGOT_SIMD_I8MM)
   static constexpr int kRows = 5, kPanels = 1, kTall = 5, kWide = 4;
   struct A {
@@ -244,6 +281,7 @@ struct Dot {
 
 struct Dot {
   static constexpr int kRows = 1, kPanels = 1, kTall = 1, kWide = 1, kChunks = 16;
+  static constexpr bool kPacksFour = false;
   struct A {
     int32_t sums[16];
   };

@@ -64,22 +64,27 @@ __attribute__((noinline)) void requantize_sixteen(const Requantization& r, const
   }
 }
 
-/// Sixteen sums of channels o .. o + 15 -> `n` bytes.
+/// Sixteen sums of channels o .. o + 15 -> `n` bytes, multipliers in floating point.
+template <class V>
+INGOT_INLINE void requantize_float(const Requantization& r, typename V::I (&sums)[Dot::kChunks],
+                                   int64_t o, uint8_t* out, int64_t n) {
+  using F = typename V::F;
+  const float* multipliers = static_cast<const float*>(r.multipliers) + o;
+  const F low = V::splat(float(r.low - r.zero)), high = V::splat(float(r.high - r.zero));
+  const typename V::I zero = V::isplat(r.zero);
+  INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++) {
+    const F step = V::mul(V::to_float(sums[i]), V::load(multipliers + i * V::kLanes));
+    sums[i] = V::iadd(V::to_int_nearest(V::max(V::min(step, high), low)), zero);
+  }
+  Dot::store(out, sums, n);
+}
+
+/// The same in any mode.
 template <class V>
 INGOT_INLINE void requantize(const Requantization& r, typename V::I (&sums)[Dot::kChunks],
                              int64_t o, uint8_t* out, int64_t n) {
-  using F = typename V::F;
-  if (__builtin_expect(r.mode == RequantMode::kFloatEven, 1)) {
-    const float* multipliers = static_cast<const float*>(r.multipliers) + o;
-    const F low = V::splat(float(r.low - r.zero)), high = V::splat(float(r.high - r.zero));
-    const typename V::I zero = V::isplat(r.zero);
-    INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++) {
-      const F step = V::mul(V::to_float(sums[i]), V::load(multipliers + i * V::kLanes));
-      sums[i] = V::iadd(V::to_int_nearest(V::max(V::min(step, high), low)), zero);
-    }
-    Dot::store(out, sums, n);
-    return;
-  }
+  if (__builtin_expect(r.mode == RequantMode::kFloatEven, 1))
+    return requantize_float<V>(r, sums, o, out, n);
   alignas(64) int32_t all[kPanel];
   INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++) V::istore(all + i * V::kLanes, sums[i]);
   requantize_sixteen(r, all, o, out, n);

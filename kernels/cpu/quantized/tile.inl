@@ -64,23 +64,87 @@ INGOT_INLINE void accumulate_bytes(const ByteTileShape& x, const ByteTileAt& t,
   }
 }
 
+/// The sums of pixel i and panel p, in order, weights' zero point taken into account.
+template <class V, int MR, int NP>
+INGOT_INLINE void finish_sums(const ByteTileShape& x, const ByteTileAt& t,
+                              const typename Dot::A (&acc)[MR][NP], int i, int p,
+                              typename V::I (&sums)[Dot::kChunks]) {
+  constexpr int kHalf = (MR + 1) / 2;
+  const Requantization& r = *x.requantization;
+  Dot::finish(acc[i][p], r.bias + t.output + p * kPanel, sums);
+  if (__builtin_expect(t.sums != nullptr, 0)) {
+    const int32_t sum = *tile_row(t.sums, kHalf, t.sums_half, 1, i);
+    const typename V::I less = V::isplat(int32_t(uint32_t(sum) * uint32_t(r.w_zero)));
+    INGOT_UNROLL for (int c = 0; c < Dot::kChunks; c++) sums[c] = V::isub(sums[c], less);
+  }
+}
+
+/// Four vectors of 16 steps at a time, where the instruction set packs them so.
+template <class V, class D, int MR, int NP>
+INGOT_INLINE void store_by_fours(const ByteTileShape& x, const ByteTileAt& t,
+                                 const typename D::A (&acc)[MR][NP]) {
+  constexpr int kHalf = (MR + 1) / 2, kUnits = MR * NP, kPixels = NP >= 4 ? 1 : 4 / NP;
+  const Requantization& r = *x.requantization;
+  const float* const multipliers = static_cast<const float*>(r.multipliers) + t.output;
+  const typename V::F high = V::splat(float(r.high - r.zero));
+  INGOT_UNROLL for (int u = 0; u < kUnits; u += 4) {
+    typename V::I steps[4];
+    INGOT_UNROLL for (int j = 0; j < 4; j++) {
+      const int unit = u + j < kUnits ? u + j : kUnits - 1, p = unit % NP;
+      typename V::I sums[1];
+      finish_sums<V, MR, NP>(x, t, acc, unit / NP, p, sums);
+      const typename V::F step = V::mul(V::to_float(sums[0]), V::load(multipliers + p * kPanel));
+      steps[j] = V::to_int_nearest(V::min(step, high));
+    }
+    const typename V::I bytes = D::pack_four(steps, r.zero, r.low);
+    INGOT_UNROLL for (int k = 0; k < kPixels; k++) {
+      const int i = u / NP + k;
+      if (i < MR)
+        D::template store_part<64 / kPixels>(
+            tile_row(t.out, kHalf, t.out_half, x.out_stride, i) + u % NP * kPanel, bytes, k,
+            t.cols - u % NP * kPanel);
+    }
+  }
+}
+
+/// Sums of `rows` pixels, `stride` apart, in fixed point. Not a part of every tile.
+__attribute__((noinline)) void store_fixed_tile(const ByteTileShape& x, const ByteTileAt& t,
+                                                const int32_t* sums, int rows, int stride) {
+  const int half = (rows + 1) / 2;
+  for (int i = 0; i < rows; i++)
+    for (int o = 0; o < t.cols; o += kPanel)
+      requantize_sixteen(*x.requantization, sums + i * stride + o, t.output + o,
+                         tile_row(t.out, half, t.out_half, x.out_stride, i) + o, t.cols - o);
+}
+
 template <class V, int MR, int NP>
 void byte_tile(const ByteTileShape& x, const ByteTileAt& t) {
   constexpr int kHalf = (MR + 1) / 2;
   typename Dot::A acc[MR][NP];
   accumulate_bytes<V, MR, NP>(x, t, acc);
   const Requantization& r = *x.requantization;
-  INGOT_UNROLL for (int i = 0; i < MR; i++) {
-    uint8_t* const out = tile_row(t.out, kHalf, t.out_half, x.out_stride, i);
-    INGOT_UNROLL for (int p = 0; p < NP; p++) {
-      typename V::I sums[Dot::kChunks];
-      Dot::finish(acc[i][p], r.bias + t.output + p * kPanel, sums);
-      if (t.sums) {
-        const int32_t sum = *tile_row(t.sums, kHalf, t.sums_half, 1, i);
-        const typename V::I less = V::isplat(int32_t(uint32_t(sum) * uint32_t(r.w_zero)));
-        INGOT_UNROLL for (int c = 0; c < Dot::kChunks; c++) sums[c] = V::isub(sums[c], less);
+  if (__builtin_expect(r.mode != RequantMode::kFloatEven, 0)) {
+    alignas(64) int32_t all[MR][NP * kPanel];
+    INGOT_UNROLL for (int i = 0; i < MR; i++) {
+      INGOT_UNROLL for (int p = 0; p < NP; p++) {
+        typename V::I sums[Dot::kChunks];
+        finish_sums<V, MR, NP>(x, t, acc, i, p, sums);
+        INGOT_UNROLL for (int c = 0; c < Dot::kChunks; c++)
+            V::istore(&all[i][p * kPanel + c * V::kLanes], sums[c]);
       }
-      requantize<V>(r, sums, t.output + p * kPanel, out + p * kPanel, t.cols - p * kPanel);
+    }
+    return store_fixed_tile(x, t, all[0], MR, NP * kPanel);
+  }
+  if constexpr (Dot::kPacksFour) {
+    store_by_fours<V, Dot, MR, NP>(x, t, acc);
+  } else {
+    INGOT_UNROLL for (int i = 0; i < MR; i++) {
+      uint8_t* const out = tile_row(t.out, kHalf, t.out_half, x.out_stride, i);
+      INGOT_UNROLL for (int p = 0; p < NP; p++) {
+        typename V::I sums[Dot::kChunks];
+        finish_sums<V, MR, NP>(x, t, acc, i, p, sums);
+        requantize_float<V>(r, sums, t.output + p * kPanel, out + p * kPanel, t.cols - p * kPanel);
+      }
     }
   }
 }
