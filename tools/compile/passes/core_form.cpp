@@ -83,6 +83,15 @@ class Checker {
     return node.op == "Recurrent" ? constant_operand(node, 2, 3) : constant_operand(node, 2, 1);
   }
 
+  /// Constants of an operator on bytes, by their ranks.
+  std::string numbers_of_bytes(const Node& node) const {
+    const bool image = node.op == "QuantizedConv2d";
+    if (!image && node.op != "QuantizedLinear") return constant_operand(node, 1, 1);
+    std::string why = constant_operand(node, 1, image ? 4 : 2);
+    for (size_t i = 2; i < 5 && why.empty(); i++) why = constant_operand(node, i, 1);
+    return why;
+  }
+
   std::string steps(const Node& node) const {
     std::vector<Step> all = steps_of(node);
     if (all.size() > size_t(kMaxElementwiseSteps)) return "too many steps";
@@ -141,6 +150,9 @@ class Checker {
     if (node.op == "Conv2d" || node.op == "ConvTranspose2d" || node.op == "Linear" ||
         node.op == "Recurrent")
       return weights(node);
+    if (node.op == "QuantizedConv2d" || node.op == "QuantizedLinear" || node.op == "Lookup" ||
+        node.op == "QuantizedSoftmax")
+      return numbers_of_bytes(node);
     if (node.op == "Elementwise") return steps(node);
     if (node.op == "If" || node.op == "Loop") return inner(node);
     return "";

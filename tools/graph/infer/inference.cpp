@@ -34,6 +34,7 @@ const InferTable& infer_table() {
     add_attention_rules(table);
     add_sampling_rules(table);
     add_quantize_rules(table);
+    add_quantized_rules(table);
     return table;
   }();
   return kTable;

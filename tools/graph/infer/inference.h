@@ -170,5 +170,6 @@ void add_spectral_rules(InferTable& table);
 void add_attention_rules(InferTable& table);
 void add_sampling_rules(InferTable& table);
 void add_quantize_rules(InferTable& table);
+void add_quantized_rules(InferTable& table);
 
 }  // namespace ingot::graph

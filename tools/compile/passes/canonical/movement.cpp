@@ -1,5 +1,6 @@
 #include "tools/compile/passes/canonical/rules.h"
 #include "tools/compile/passes/common/constants.h"
+#include "tools/compile/passes/common/elementwise.h"
 
 namespace ingot::passes {
 namespace {
@@ -105,6 +106,12 @@ void roi_align(Canonical& c, Node& node) {
   e.add("Transpose", {y}, {out}, node, {{"perm", inverse(perm)}});
 }
 
+/// Bytes with another sign: 128 more, modulo 256.
+void offset_byte(Canonical&, Node& node) {
+  node.op = "Elementwise";
+  node.attributes = elementwise({{Op::kBitwiseXor, 0, kConstantRegister, 0, 128}}, "i64");
+}
+
 void top_k(Canonical&, Node& node) { node.op = "TopK"; }
 
 void cumulative_sum(Canonical&, Node& node) { node.op = "CumSum"; }
@@ -133,6 +140,10 @@ void add_movement_rules(Rules& rules) {
   rules["TopK"] = top_k;
   rules["NonZero"] = rules["Unique"] = rules["NonMaxSuppression"] = rules["ResolveDim"] = as_it_is;
   rules["CumSum"] = cumulative_sum;
+  rules["OffsetByte"] = offset_byte;
+  rules["Quantize"] = rules["Dequantize"] = rules["QuantizedConv2d"] = rules["QuantizedLinear"] =
+      rules["Lookup"] = rules["QuantizedElementwise"] = rules["QuantizedPool2d"] =
+          rules["QuantizedSoftmax"] = as_it_is;
   rules["GatherND"] = rules["ScatterND"] = rules["ScatterElements"] = rules["GatherElements"] =
       renamed;
 }

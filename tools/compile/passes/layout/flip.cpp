@@ -11,7 +11,8 @@ namespace {
 
 const std::set<std::string_view> kAnyPerm = {
     "Elementwise", "Concat", "Slice",  "Pad",  "Reduce", "ArgReduce",     "Softmax",
-    "Resize",      "Tile",   "CumSum", "TopK", "Gather", "GatherElements"};
+    "Resize",      "Tile",   "CumSum", "TopK", "Gather", "GatherElements",
+    "Quantize",    "Dequantize", "Lookup", "QuantizedElementwise"};
 
 // The last `count` dimensions keep their places.
 bool keeps_tail(const Integers& perm, size_t count) {
@@ -32,7 +33,8 @@ std::vector<T> flipped(const std::vector<T>& plain, const Integers& perm) {
 bool is_flipped_operand(const Editor& e, const Node& node, size_t i, size_t rank) {
   if (node.inputs[i] < 0) return false;
   if (node.op == "Linear" || node.op == "Conv2d") return i == 0 || i == 3;
-  if (node.op == "Normalize" || node.op == "Gather" || node.op == "Pad") return i == 0;
+  if (node.op == "Normalize" || node.op == "Gather" || node.op == "Pad" || node.op == "Lookup")
+    return i == 0;
   return node.op == "Elementwise" || e.rank(node.inputs[i]) == rank;
 }
 
@@ -44,6 +46,7 @@ bool can_flip(const Editor& e, const Node& node, const Integers& perm) {
       (node.inputs.empty() || node.inputs[0] < 0 || e.rank(node.inputs[0]) != rank))
     return false;
   if (node.op == "Gather") return e.rank(node.inputs[1]) == 1;
+  if (node.op == "QuantizedElementwise") return e.rank(node.inputs[1]) == rank;
   if (node.op == "Linear") return keeps_tail(perm, 1);
   if (node.op == "Conv2d" || node.op == "Pool2d") return perm == Integers{0, 2, 1, 3};
   if (node.op == "MatMul") return e.rank(node.inputs[1]) == rank && keeps_tail(perm, 2);

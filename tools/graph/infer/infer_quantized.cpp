@@ -1,0 +1,157 @@
+// tools/graph/infer/infer_quantized.cpp - integers that stand for numbers: operators of core form,
+// which importers emit as the runtime has them (runtime/op/quantize.h and its neighbors).
+#include "tools/graph/infer/inference.h"
+
+namespace ingot::graph {
+namespace {
+
+bool is_quantized_type(DType dtype) {
+  return dtype == DType::kU8 || dtype == DType::kI8 || dtype == DType::kU16 ||
+         dtype == DType::kI16 || dtype == DType::kI32;
+}
+
+void expect_bytes(NodeContext& context, size_t input) {
+  if (context.dtype(input) != DType::kU8)
+    context.corrupt("its input " + std::to_string(input) + " is " +
+                    dtype_text(context.dtype(input)) + ", expected u8");
+}
+/// A constant operand.
+void expect_constant(NodeContext& context, size_t input, DType dtype, const Dims& dims) {
+  if (!context.model().constant(context.in(input)))
+    context.refuse("", "its operand " + std::to_string(input) + " is no constant");
+  if (context.dtype(input) != dtype || context.dims(input) != dims)
+    context.corrupt("its operand " + std::to_string(input) + " is " +
+                    dtype_text(context.dtype(input)) + " " + text(context.dims(input)) +
+                    ", expected " + dtype_text(dtype) + " " + text(dims));
+}
+
+/// What stands for numbers has the type of the attribute "to"; u8 where that is absent.
+void quantize_bytes(NodeContext& context) {
+  if (context.dtype(0) != DType::kF32)
+    context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) + ", expected f32");
+  if (!context.node.has("to") && context.settled()) return;  // in normal form
+  const DType to = DType(context.node.integer("to", int64_t(DType::kU8)));
+  if (!is_quantized_type(to)) context.corrupt(std::string("it gives ") + dtype_text(to));
+  context.set(0, to, context.dims(0));
+  context.erase({"to"});
+}
+void dequantize_bytes(NodeContext& context) {
+  if (!is_quantized_type(context.dtype(0)))
+    context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) +
+                    ", expected a quantized type");
+  context.set(0, DType::kF32, context.dims(0));
+}
+
+/// i8 to u8 or back: 128 is added modulo 256.
+void offset_byte(NodeContext& context) {
+  const DType from = context.dtype(0);
+  if (from != DType::kI8 && from != DType::kU8)
+    context.corrupt(std::string("its input is ") + dtype_text(from) + ", expected i8 or u8");
+  context.set(0, from == DType::kI8 ? DType::kU8 : DType::kI8, context.dims(0));
+}
+
+void expect_channels(NodeContext& context, const Dim& outputs) {
+  const bool fixed = context.node.text("requant", "float_even") != "float_even";
+  expect_constant(context, 2, DType::kI32, {outputs});
+  expect_constant(context, 3, fixed ? DType::kI32 : DType::kF32, {outputs});
+  if (fixed) expect_constant(context, 4, DType::kI32, {outputs});
+  if (!fixed && context.has(4)) context.corrupt("has shifts, and multipliers that are f32");
+}
+
+struct Direction {
+  const char *kernel, *stride, *dilation, *before, *after;
+};
+constexpr Direction kHeight = {"kernel_h", "stride_h", "dilation_h", "pad_top", "pad_bottom"};
+constexpr Direction kWidth = {"kernel_w", "stride_w", "dilation_w", "pad_left", "pad_right"};
+
+Dim windows(NodeContext& context, const Dim& extent, const Direction& d) {
+  constexpr int64_t kLimit = int64_t(1) << 31;
+  const Node& node = context.node;
+  const int64_t kernel = node.integer(d.kernel, 1), stride = node.integer(d.stride, 1),
+                dilation = node.integer(d.dilation, 1), before = node.integer(d.before, 0),
+                after = node.integer(d.after, 0);
+  for (const int64_t n : {kernel, stride, dilation, before + 1, after + 1})
+    if (n < 1 || n > kLimit) context.corrupt("its window is out of range");
+  const int64_t window = (kernel - 1) * dilation + 1;
+  const Dim room = extent + Dim(before + after) - Dim(window);
+  if (proven_at_least(Dim(-1), room))
+    context.corrupt("its window of " + std::to_string(window) + " is larger than its padded input");
+  return room / Dim(stride) + Dim(1);
+}
+void expect_image_bytes(NodeContext& context) {
+  if (context.rank(0) != 4)
+    context.corrupt("its input has shape " + text(context.dims(0)) + ", expected [N, H, W, C]");
+}
+
+void convolve_bytes(NodeContext& context) {
+  expect_bytes(context, 0);
+  expect_image_bytes(context);
+  const Dims x = context.dims(0), w = context.dims(1);
+  const int64_t groups = context.node.integer("groups", 1);
+  if (groups < 1 || w.size() != 4 || w[3] * Dim(groups) != x[3])
+    context.corrupt("its input has shape " + text(x) + ", its weights " + text(w) + " in " +
+                    std::to_string(groups) + " groups");
+  expect_constant(context, 1, DType::kI8,
+                  {w[0], Dim(context.node.integer("kernel_h", 1)),
+                   Dim(context.node.integer("kernel_w", 1)), w[3]});
+  expect_channels(context, w[0]);
+  context.set(0, DType::kU8,
+              {x[0], windows(context, x[1], kHeight), windows(context, x[2], kWidth), w[0]});
+}
+
+void multiply_bytes(NodeContext& context) {
+  expect_bytes(context, 0);
+  Dims x = context.dims(0);
+  const Dims w = context.dims(1);
+  if (x.empty() || w.size() != 2 || w[1] != x.back())
+    context.corrupt("its input has shape " + text(x) + ", its weights " + text(w));
+  expect_constant(context, 1, DType::kI8, w);
+  expect_channels(context, w[0]);
+  x.back() = w[0];
+  context.set(0, DType::kU8, std::move(x));
+}
+
+void look_up(NodeContext& context) {
+  expect_bytes(context, 0);
+  expect_constant(context, 1, DType::kU8, {Dim(256)});
+  context.set(0, DType::kU8, context.dims(0));
+}
+
+void elementwise_bytes(NodeContext& context) {
+  expect_bytes(context, 0), expect_bytes(context, 1);
+  context.set(0, DType::kU8, broadcast(context, context.dims(0), context.dims(1)));
+}
+
+void pool_bytes(NodeContext& context) {
+  expect_bytes(context, 0);
+  expect_image_bytes(context);
+  const Dims x = context.dims(0);
+  context.set(0, DType::kU8,
+              {x[0], windows(context, x[1], kHeight), windows(context, x[2], kWidth), x[3]});
+}
+
+void softmax_bytes(NodeContext& context) {
+  expect_bytes(context, 0);
+  if (context.rank(0) < 1) context.corrupt("its input has no dimensions");
+  if (!context.node.has("to") && context.settled()) return;
+  const DType to = DType(context.node.integer("to", int64_t(DType::kU8)));
+  if (!is_quantized_type(to)) context.corrupt(std::string("it gives ") + dtype_text(to));
+  context.set(0, to, context.dims(0));
+  context.erase({"to"});
+}
+
+}  // namespace
+
+void add_quantized_rules(InferTable& table) {
+  table["Quantize"] = quantize_bytes;
+  table["Dequantize"] = dequantize_bytes;
+  table["OffsetByte"] = offset_byte;
+  table["QuantizedConv2d"] = convolve_bytes;
+  table["QuantizedLinear"] = multiply_bytes;
+  table["Lookup"] = look_up;
+  table["QuantizedElementwise"] = elementwise_bytes;
+  table["QuantizedPool2d"] = pool_bytes;
+  table["QuantizedSoftmax"] = softmax_bytes;
+}
+
+}  // namespace ingot::graph
