@@ -129,10 +129,10 @@ TEST_CASE("an option that nothing reads is refused, also one of a newer TFLite")
 
 TEST_CASE("everything that is not supported is listed at once") {
   GraphGiven g = sum();
-  g.tensors.push_back({"q", fb::TensorType::int8, {1, 2}, "", {}, {0.5f}, {0}});
+  g.tensors.push_back({"q", fb::TensorType::int16, {1, 2}, "", {}, {0.5f}, {0}});
   g.tensors.push_back({"s", fb::TensorType::string, {1, 2}, ""});
   g.tensors.push_back({"z", kF32, {1, 2}, ""});
-  g.tensors.push_back({"w", fb::TensorType::int8, {2}, std::string("\1\2"), {}, {0.5f}, {0}});
+  g.tensors.push_back({"w", fb::TensorType::int2, {2}, std::string("\1"), {}, {0.5f}, {0}});
   g.operators.push_back({kQuantize, {2}, {3}});
   g.operators.push_back({kCustom, {3}, {4}, 0, {}, {}, "Detect"});
   g.operators.push_back({kCustom, {3}, {4}, 0, {}, {}, "FlexErf"});
@@ -142,8 +142,8 @@ TEST_CASE("everything that is not supported is listed at once") {
   g.operators.push_back({51, {2}, {5}});
   const Outcome out = imported(model_file({g}));
   CHECK(out.code == 4);
-  for (const char* word : {"QUANTIZE", "quantized int8", "CUSTOM Detect", "CUSTOM FlexErf",
-                           "int8 weights", "type string", "DELEGATE"}) {
+  for (const char* word : {"QUANTIZE", "quantized int16", "CUSTOM Detect", "CUSTOM FlexErf",
+                           "int2 weights", "type string", "DELEGATE"}) {
     CAPTURE(word);
     CHECK(says(out, word));
   }

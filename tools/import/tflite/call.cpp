@@ -7,14 +7,16 @@
 
 namespace ingot::tflite {
 
-Call::Call(Translator& t, Scope& s, const fb::Operator& o, const OperatorRow& r, Options options)
+Call::Call(Translator& t, Scope& s, const fb::Operator& o, const OperatorRow& r, Options options,
+           Reads reads)
     : translator(t),
       net(t.net),
       b(t.net.b),
       scope(s),
       op(o),
       row(r),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      reads_(reads) {}
 
 void Call::corrupt(const std::string& why) const {
   graph::fail_conversion(2, std::string(row.name) + ": " + why);
@@ -34,6 +36,11 @@ const fb::Tensor& Call::output_tensor(size_t i) const {
   if (i >= output_count()) corrupt("has no output " + std::to_string(i));
   return translator.file().tensor(*scope.graph, op.outputs()->Get(uint32_t(i)));
 }
+DType Call::output_dtype(size_t i) const {
+  const fb::Tensor& t = output_tensor(i);
+  if (is_byte_type(t)) return reads_ == Reads::kFloats ? DType::kF32 : DType::kU8;
+  return ModelFile::dtype(t.type());
+}
 Slot& Call::slot(size_t i) {
   read_.insert(i);
   return translator.slot(scope, tensor_index(i));
@@ -41,7 +48,8 @@ Slot& Call::slot(size_t i) {
 ValueId Call::input(size_t i) {
   const int64_t index = tensor_index(i);
   read_.insert(i);
-  const ValueId id = translator.read(scope, index);
+  const ValueId id = reads_ == Reads::kFloats ? translator.read_floats(scope, index)
+                                              : translator.read(scope, index);
   if (id == kAbsent) {
     // Refused before and reported there.
     if (translator.slot(scope, index).refused) throw aten::Reported{};

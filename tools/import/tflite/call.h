@@ -14,8 +14,10 @@ struct OperatorRow;
 
 class Call {
  public:
+  /// How quantized tensors are read: as bytes, or as the numbers that they stand for.
+  enum class Reads { kBytes, kFloats };
   Call(Translator& translator, Scope& scope, const fb::Operator& op, const OperatorRow& row,
-       Options options);
+       Options options, Reads reads = Reads::kBytes);
 
   Translator& translator;
   Network& net;
@@ -35,7 +37,14 @@ class Call {
   const fb::Tensor& tensor(size_t i) const;
   const fb::Tensor& output_tensor(size_t i) const;
   int64_t tensor_index(size_t i) const;
-  DType output_dtype(size_t i) const { return ModelFile::dtype(output_tensor(i).type()); }
+  /// Of what is given; of what is quantized, the bytes or the numbers.
+  DType output_dtype(size_t i) const;
+  /// None of what is no tensor of bytes with one scale.
+  std::optional<Steps> steps(size_t i) const { return steps_of(translator.file(), tensor(i)); }
+  std::optional<Steps> output_steps(size_t i) const {
+    return steps_of(translator.file(), output_tensor(i));
+  }
+  void mark_read(size_t i) { read_.insert(i); }
   int64_t rank(size_t i) { return b.rank(input(i)); }
   void expect_rank(size_t i, int64_t wanted);
   void expect_inputs(size_t least, size_t most) const;
@@ -77,10 +86,14 @@ class Call {
 
  private:
   Options options_;
+  Reads reads_;
   std::set<size_t> read_;
 };
 
 using Translate = void (*)(Call&);
+/// On bytes that stand for numbers. False, with nothing given: there is no arithmetic for these, and
+/// they become numbers before and bytes behind.
+using TranslateBytes = bool (*)(Call&);
 struct OperatorRow {
   int code = 0;
   const char* name = "";
@@ -111,5 +124,13 @@ void add_resize(TranslateTable& table);
 void add_recurrent(TranslateTable& table);
 void add_control(TranslateTable& table);
 void add_variables(TranslateTable& table);
+
+using BytesTable = std::map<std::string, TranslateBytes>;
+const BytesTable& bytes_table();
+// One per family, in lower_quantized_<family>.cpp.
+void add_quantized_products(BytesTable& table);
+void add_quantized_arithmetic(BytesTable& table);
+void add_quantized_functions(BytesTable& table);
+void add_quantized_movement(BytesTable& table);
 
 }  // namespace ingot::tflite

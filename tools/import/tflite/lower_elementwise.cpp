@@ -169,34 +169,21 @@ void cast(Call& call) {
   call.give(call.b.cast(call.input(0), call.output_dtype(0)));
 }
 
-/// Of half-precision and of quantized constants: numbers that are known while converting.
+/// Of half-precision; what is quantized is numbers where it is read.
 void dequantize(Call& call) {
   call.expect_inputs(1, 1);
   const ValueId x = call.input(0);
   const fb::Tensor& from = call.tensor(0);
-  if (!ModelFile::is_quantized(from)) {
-    if (!graph::is_floating(call.b.dtype(x)))
-      call.corrupt(std::string("its input is ") + ModelFile::type_name(from.type()) +
-                   " without a scale");
-    return call.give(call.b.cast(x, call.output_dtype(0)));
-  }
-  const TensorQuantization q = call.translator.file().quantization(from);
-  if (q.is_blockwise) call.refuse("", "its input is quantized by blocks");
-  const graph::Constant* constant = call.b.model.constant(x);
-  if (!constant) call.refuse("", "its input is no constant");
-  std::vector<float> values;
-  const std::vector<int64_t> dims = constant->dims, all = graph::read_integers(*constant);
-  int64_t inner = 1;
-  for (size_t d = size_t(q.axis) + 1; d < dims.size(); d++) inner *= dims[d];
-  const int64_t channels = int64_t(q.scales.size());
-  values.reserve(all.size());
-  for (size_t i = 0; i < all.size(); i++) {
-    const size_t c = channels > 1 ? size_t(int64_t(i) / inner % channels) : 0;
-    values.push_back(q.scales[c] * float(all[i] - q.zero_points[c]));
-  }
-  call.give(call.b.constant(graph::make_constant(DType::kF32, dims, values.data())));
+  if (!graph::is_floating(call.b.dtype(x)))
+    call.corrupt(std::string("its input is ") + ModelFile::type_name(from.type()) +
+                 " without a scale");
+  call.give(call.b.cast(x, call.output_dtype(0)));
 }
-
+/// What it gives is made bytes behind it.
+void quantize(Call& call) {
+  call.expect_inputs(1, 1);
+  call.give(call.b.cast(call.input(0), DType::kF32));
+}
 /// A sparse constant is dense already (read_constant).
 void densify(Call& call) {
   call.expect_inputs(1, 1);
@@ -256,6 +243,7 @@ void add_elementwise(TranslateTable& table) {
   table["SELECT_V2"] = select_v2;
   table["CAST"] = cast;
   table["DEQUANTIZE"] = dequantize;
+  table["QUANTIZE"] = quantize;
   table["DENSIFY"] = densify;
   table["ATAN2"] = atan2;
   table["RIGHT_SHIFT"] = right_shift;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <sstream>
 
 #include "tools/files/work_budget.h"
 
@@ -49,6 +51,21 @@ const TypeRow* row_of(fb::TensorType type) {
   for (const TypeRow& row : kTypes)
     if (row.type == type) return &row;
   return nullptr;
+}
+
+struct ZeroRange {
+  int64_t low, high;
+};
+ZeroRange zeros_of(fb::TensorType type) {
+  switch (type) {
+    case fb::TensorType::int8: return {-128, 127};
+    case fb::TensorType::uint8: return {0, 255};
+    case fb::TensorType::int16: return {-32768, 32767};
+    case fb::TensorType::int4: return {-8, 7};
+    case fb::TensorType::uint4: return {0, 15};
+    case fb::TensorType::int2: return {-2, 1};
+    default: return {INT32_MIN, INT32_MAX};
+  }
 }
 
 template <class Vector>
@@ -231,10 +248,16 @@ TensorQuantization ModelFile::quantization(const fb::Tensor& t) const {
                      t.shape()->Get(flatbuffers::uoffset_t(axis)) != int64_t(scales)))
     corrupt(where() + " has " + std::to_string(scales) + " scales along dimension " +
             std::to_string(axis));
+  const bool is_bias = t.type() == fb::TensorType::int32 || t.type() == fb::TensorType::int64;
   for (uint32_t i = 0; i < scales; i++) {
     const float scale = from.scale()->Get(i);
-    if (!std::isfinite(scale) || scale < 0)
-      corrupt(where() + " has a scale of " + std::to_string(scale));
+    // Nothing computes with that of a bias, which is a product of two others.
+    const float least = is_bias ? 0 : std::numeric_limits<float>::min();
+    if (!std::isfinite(scale) || scale < least) {
+      std::ostringstream found;
+      found << scale;
+      corrupt(where() + " has a scale of " + found.str() + ", expected a positive normal number");
+    }
     out.scales.push_back(scale);
   }
   out.zero_points.assign(scales, 0);
@@ -242,6 +265,11 @@ TensorQuantization ModelFile::quantization(const fb::Tensor& t) const {
     // The verifier does not see to the alignment of 8-byte elements.
     std::memcpy(&out.zero_points[i], from.zero_point()->Data() + size_t{8} * (zeros == 1 ? 0 : i),
                 8);
+  const ZeroRange range = zeros_of(t.type());
+  for (const int64_t zero : out.zero_points)
+    if (zero < range.low || zero > range.high)
+      corrupt(where() + " has a zero point of " + std::to_string(zero) + ", expected " +
+              std::to_string(range.low) + " to " + std::to_string(range.high));
   out.axis = axis;
   return out;
 }

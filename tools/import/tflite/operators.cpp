@@ -248,6 +248,18 @@ const TranslateTable& translate_table() {
   return kTable;
 }
 
+const BytesTable& bytes_table() {
+  static const BytesTable kTable = [] {
+    BytesTable table;
+    add_quantized_products(table);
+    add_quantized_arithmetic(table);
+    add_quantized_functions(table);
+    add_quantized_movement(table);
+    return table;
+  }();
+  return kTable;
+}
+
 const OperatorRow* find_operator(int code) {
   static const std::vector<OperatorRow> kAll = [] {
     std::vector<OperatorRow> all;

@@ -16,7 +16,7 @@ using graph::fail_conversion;
 
 constexpr int kMaxDepth = 16;               // of subgraphs inside of subgraphs
 constexpr size_t kMaxOperators = 1u << 18;  // with those of subgraphs that are called again
-constexpr int kCustom = 32, kDequantize = 6, kQuantize = 114;
+constexpr int kCustom = 32;
 
 }  // namespace
 
@@ -94,7 +94,12 @@ Program Translator::run() {
   std::vector<std::pair<std::string, ValueId>> outputs;
   std::set<std::string> taken;
   for (const Ports::Port& port : ports.outputs) {
-    const ValueId id = read(scope, port.tensor);
+    ValueId id = read(scope, port.tensor);
+    const auto steps = steps_of(*file_, file_->tensor(*scope.graph, port.tensor));
+    if (id != kAbsent && steps && steps->is_signed) {
+      net.b.begin_node({port.name, "output", port.name});
+      id = net.b.emit("OffsetByte", {id});
+    }
     if (id == kAbsent && !slot(scope, port.tensor).refused)
       file_->corrupt("nothing makes output '" + port.name + "'");
     std::string name = port.name.empty() ? "output" : port.name;
@@ -103,6 +108,7 @@ Program Translator::run() {
   }
   Program program;
   finish_variables(&outputs, &program.states);
+  note_arithmetic();
   program.model = net.finish(outputs);
   return program;
 }
@@ -133,6 +139,10 @@ void Translator::declare_inputs(const Ports& ports, Scope& scope) {
       symbols.push_back(d == 0 ? "N" : name + "_dim" + std::to_string(d));
     }
     at.id = net.input(name, dtype, dims, symbols);
+    if (steps_of(*file_, t) && dtype == DType::kI8) {
+      net.b.begin_node({name, "input", name});
+      at.id = net.b.emit("OffsetByte", {at.id});
+    }
   }
 }
 
@@ -147,7 +157,8 @@ ValueId Translator::read(Scope& scope, int64_t index) {
   const bool is_empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
   if (t.is_variable()) {
     if (ModelFile::dtype(t.type()) == DType::kInvalid) return kAbsent;
-    return read_variable(variable_of(scope, index), ModelFile::dtype(t.type()), dims);
+    return read_variable(variable_of(scope, index),
+                         is_byte_type(t) ? DType::kU8 : ModelFile::dtype(t.type()), dims);
   }
   if (!file_->bytes(t).is_there && !(is_empty && t.buffer() != 0)) return kAbsent;
   const auto key = std::make_pair(scope.index, index);
@@ -158,7 +169,8 @@ ValueId Translator::read(Scope& scope, int64_t index) {
     at.refused = true;
     return kAbsent;
   }
-  graph::Constant constant = read_constant(*file_, t, name);
+  graph::Constant constant = steps_of(*file_, t) ? read_bytes(*file_, t, name)
+                                                 : read_constant(*file_, t, name);
   net.model.fold_budget += 8 * constant.elements();
   at.id = net.model.add_constant(name, std::move(constant));
   constants_[key] = at.id;
@@ -177,7 +189,7 @@ bool Translator::refuse_kind(const Scope& scope, const fb::Operator& op, const s
   const OperatorKind kind = file_->kind(op);
   const std::string name = operator_name(kind);
   const OperatorRow* row = kind.code == kCustom ? nullptr : find_operator(kind.code);
-  if (!row || (!row->translate && kind.code != kQuantize)) {
+  if (!row || !row->translate) {
     if (kind.code == kCustom && kind.custom.rfind("Flex", 0) == 0)
       refused(name, "", node, "is an operator of TensorFlow itself",
               "convert the model with TFLITE_BUILTINS alone");
@@ -189,36 +201,7 @@ bool Translator::refuse_kind(const Scope& scope, const fb::Operator& op, const s
               "cut the model before it, or convert its ONNX or Keras form");
     return true;
   }
-  const auto says = [&](const flatbuffers::Vector<int32_t>* list, bool made) {
-    for (uint32_t i = 0; list && i < list->size(); i++) {
-      if (list->Get(i) < 0) continue;
-      const fb::Tensor& t = file_->tensor(*scope.graph, list->Get(i));
-      if (t.type() == fb::TensorType::resource || t.type() == fb::TensorType::variant) continue;
-      if (ModelFile::dtype(t.type()) == DType::kInvalid && !ModelFile::is_quantized(t)) {
-        refused(name, "", node,
-                std::string("works on tensors of type ") + ModelFile::type_name(t.type()), "");
-        return true;
-      }
-      if (!ModelFile::is_quantized(t)) continue;
-      const bool is_constant = file_->bytes(t).is_there;
-      if (kind.code == kDequantize && is_constant && !made) continue;
-      if (is_constant && !made)
-        refused(name, "", node,
-                std::string("has ") + ModelFile::type_name(t.type()) + " weights with a scale",
-                "quantized arithmetic is not supported yet: convert the float model");
-      else
-        refused(name, "", node,
-                std::string("computes on quantized ") + ModelFile::type_name(t.type()),
-                "quantized arithmetic is not supported yet: convert the float model");
-      return true;
-    }
-    return false;
-  };
-  if (says(op.outputs(), true) || says(op.inputs(), false)) return true;
-  if (row->translate) return false;
-  refused(name, "", node, "the operator is not supported",
-          "cut the model before it, or convert its ONNX or Keras form");
-  return true;
+  return refuse_tensors(scope, op, name, node);
 }
 
 void Translator::translate(Scope& scope) {
@@ -245,21 +228,13 @@ void Translator::translate_operator(Scope& scope, size_t index) {
   if (refuse_kind(scope, op, node)) return give_up();
   const OperatorRow& row = *find_operator(file_->kind(op).code);
   net.b.begin_node({node, row.name, node});
-  Call call(*this, scope, op, row,
-            file_->options(op, row.options ? find_options(row.options, row.second) : nullptr));
-  call.source = {node, row.name, node};
   try {
-    row.translate(call);
-    call.refuse_unread();
-    if (call.outputs.size() != outputs)
-      call.corrupt("has " + std::to_string(outputs) + " outputs, expected " +
-                   std::to_string(call.outputs.size()));
+    const std::vector<Slot> made = translate_call(scope, op, row, {node, row.name, node});
     for (uint32_t i = 0; i < outputs; i++) {
       const int32_t at = op.outputs()->Get(i);
-      scope.slots[size_t(at)] = call.outputs[i];
-      if (call.outputs[i].id != kAbsent)
-        net.b.name(call.outputs[i].id,
-                   ModelFile::name(file_->tensor(*scope.graph, at), size_t(at)));
+      scope.slots[size_t(at)] = made[i];
+      if (made[i].id != kAbsent)
+        net.b.name(made[i].id, ModelFile::name(file_->tensor(*scope.graph, at), size_t(at)));
     }
     return;
   } catch (const layers::Refused& why) {

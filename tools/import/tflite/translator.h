@@ -10,6 +10,7 @@
 #include "tools/import/layers/network.h"
 #include "tools/import/tflite/import.h"
 #include "tools/import/tflite/model_file.h"
+#include "tools/import/tflite/quantization.h"
 
 namespace ingot::tflite {
 
@@ -17,7 +18,8 @@ using graph::kAbsent;
 using graph::ValueId;
 using layers::Network;
 
-/// What a tensor of a subgraph stands for while it is translated.
+/// What a tensor of a subgraph stands for while it is translated. Of int8 and uint8 with one scale
+/// it is the bytes, as u8 (quantization.h).
 struct Slot {
   ValueId id = kAbsent;  // kAbsent: not made, or refused
   bool refused = false;
@@ -40,6 +42,8 @@ struct Scope {
   std::vector<Slot> slots;
 };
 
+struct OperatorRow;
+
 class Translator {
  public:
   Translator(std::shared_ptr<const ModelFile> file, const importer::ImportOptions& options);
@@ -52,6 +56,10 @@ class Translator {
   /// The value of a tensor; a constant is made when it is first read. kAbsent where what makes it
   /// was refused.
   ValueId read(Scope& scope, int64_t tensor);
+  /// The same as numbers in f32, where it is quantized: a constant, or behind a Dequantize.
+  ValueId read_floats(Scope& scope, int64_t tensor);
+  ValueId quantized(ValueId x, const Steps& steps);
+  ValueId dequantized(ValueId x, const Steps& steps);
   /// Translates a subgraph with `inputs`; its outputs. @throws layers::Refused where it has another
   /// number of them, calls itself, or could not be translated.
   std::vector<Slot> call(int64_t subgraph, const std::vector<Slot>& inputs);
@@ -72,11 +80,19 @@ class Translator {
 
  private:
   struct Ports;
+  /// What an operator's quantized tensors ask for.
+  enum class Arithmetic { kPlain, kBytes, kFloatsOfWeights };
   Ports choose_ports() const;
   void declare_inputs(const Ports& ports, Scope& scope);
   void translate(Scope& scope);
   void translate_operator(Scope& scope, size_t index);
+  std::vector<Slot> translate_call(Scope& scope, const fb::Operator& op, const OperatorRow& row,
+                                   const graph::SourceNode& source);
+  Arithmetic arithmetic_of(const Scope& scope, const fb::Operator& op) const;
   bool refuse_kind(const Scope& scope, const fb::Operator& op, const std::string& name);
+  bool refuse_tensors(const Scope& scope, const fb::Operator& op, const std::string& name,
+                      const std::string& node);
+  void note_arithmetic();
   void refused(const std::string& op, const std::string& attribute, const std::string& node,
                const std::string& why, const std::string& hint);
   void finish_variables(std::vector<std::pair<std::string, ValueId>>* outputs,
@@ -85,7 +101,8 @@ class Translator {
   std::shared_ptr<const ModelFile> file_;
   std::string path_;
   const importer::ImportOptions& options_;
-  std::map<std::pair<uint32_t, int64_t>, ValueId> constants_;
+  std::map<std::pair<uint32_t, int64_t>, ValueId> constants_, floats_;
+  std::map<std::string, int> in_floats_, with_float_weights_;  // operators, by name
   std::map<std::string, Variable> variables_;
   std::vector<std::string> variable_order_;
   std::map<int64_t, bool> initialized_;

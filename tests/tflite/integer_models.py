@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Whole quantized models against LiteRT as it runs by default (XNNPACK, and its own kernels where
+that takes floats alone), on random inputs: every integer of every output must be equal.
+
+  integer_models.py --ingot BIN [--runs N] model.tflite[:MOST] ...
+
+Prints a line a model; MOST is the largest difference that is allowed, 0 where it is left out. A model
+that keeps state is run N times in a row. Needs the package ai-edge-litert."""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+
+
+def drawn(detail, rng):
+    shape = [max(int(d), 1) for d in detail["shape"]]
+    dtype = np.dtype(detail["dtype"])
+    if dtype.kind in "iu":
+        if dtype.itemsize > 1:
+            return rng.integers(0, 4, shape).astype(dtype)
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max + 1, shape).astype(dtype)
+    return rng.uniform(-1, 1, shape).astype(dtype)
+
+
+def compare(ingot, model, runs, folder):
+    """(outputs compared, elements, how many differ, by how much at most), or what went wrong."""
+    out = folder / "model.ingot"
+    out.unlink(missing_ok=True)
+    done = subprocess.run(
+        [ingot, "convert", model, "-o", out], capture_output=True, text=True, timeout=300
+    )
+    if done.returncode != 0:
+        return f"exit {done.returncode}: {done.stderr.strip()[-300:]}"
+    try:
+        machine = Interpreter(model_path=str(model))
+        machine.allocate_tensors()
+    except (RuntimeError, ValueError) as why:
+        return f"LiteRT refuses it: {str(why)[:100]}"
+    rng = np.random.default_rng(7)
+    elements = different = most = 0
+    state = folder / "state"
+    state.unlink(missing_ok=True)
+    for _ in range(runs):
+        fed = {d["name"]: drawn(d, rng) for d in machine.get_input_details()}
+        for d in machine.get_input_details():
+            machine.set_tensor(d["index"], fed[d["name"]])
+        machine.invoke()
+        np.savez(folder / "in.npz", **{f"in:{k}": v for k, v in fed.items()})
+        command = [ingot, "run", out, "-q", "--inputs", folder / "in.npz"]
+        command += ["--outputs", folder / "out.npz"]
+        command += ["--load-state", state] if state.exists() else []
+        command += ["--save-state", state] if " kept from run to run" in done.stderr else []
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        if ran.returncode != 0:
+            return f"run: exit {ran.returncode}: {ran.stderr.strip()[-300:]}"
+        found = np.load(folder / "out.npz")
+        for d in machine.get_output_details():
+            want = machine.get_tensor(d["index"])
+            have = found[d["name"]] if d["name"] in found else found[f"out:{d['name']}"]
+            if have.shape != want.shape or have.dtype != want.dtype:
+                return f"{d['name']}: {have.dtype} {have.shape}, {want.dtype} {want.shape} expected"
+            away = np.abs(have.astype(np.float64) - want.astype(np.float64))
+            elements, different = elements + away.size, different + int((away > 0).sum())
+            most = max(most, float(away.max(initial=0)))
+    return elements, different, most
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("models", nargs="+")
+    options = parser.parse_args()
+    failed = 0
+    for given in options.models:
+        path, _, allowed = given.partition(":")
+        with tempfile.TemporaryDirectory() as folder:
+            made = compare(options.ingot, path, options.runs, pathlib.Path(folder))
+        name = pathlib.Path(path).name
+        if isinstance(made, str):
+            failed += 1
+            print(f"FAIL {name}: {made}")
+            continue
+        elements, different, most = made
+        failed += most > float(allowed or 0)
+        verdict = "ok  " if most <= float(allowed or 0) else "FAIL"
+        print(
+            f"{verdict} {name}: {elements} elements in {options.runs} runs, {different} differ, "
+            f"by at most {most:g}"
+        )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

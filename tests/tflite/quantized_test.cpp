@@ -1,0 +1,269 @@
+// The importer of TFLite on bytes that stand for numbers: which nodes it makes of them, what it says
+// where there is no integer arithmetic, and scales and zero points that cannot be.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/checkpoint/support.h"
+#include "tests/tflite/models.h"
+#include "tools/files/output_file.h"
+#include "tools/graph/tensor_math.h"
+#include "tools/import/tflite/import.h"
+#include "tools/import/tflite/quantization.h"
+
+using namespace ingot;
+using namespace ingot::test;
+using graph::ConversionError;
+
+namespace {
+
+constexpr int kAdd = 0, kConv = 3, kFullyConnected = 9, kLogistic = 14, kReshape = 22, kMean = 40;
+const auto kI8 = fb::TensorType::int8, kU8 = fb::TensorType::uint8;
+
+/// y = x + c of bytes.
+GraphGiven sum_of_bytes(fb::TensorType type = kI8) {
+  GraphGiven g;
+  g.tensors = {{"x", type, {1, 2}, "", {}, {0.5f}, {3}},
+               {"c", type, {2}, std::string("\1\x7e"), {}, {0.25f}, {4}},
+               {"y", type, {1, 2}, "", {}, {1.f}, {5}}};
+  g.operators = {{kAdd, {0, 1}, {2}, 11}};
+  g.inputs = {0};
+  g.outputs = {2};
+  return g;
+}
+/// y = w x + b.
+GraphGiven product_of_bytes(std::string bias, int columns = 2) {
+  GraphGiven g;
+  g.tensors = {{"x", kI8, {1, columns}, "", {}, {0.5f}, {-128}},
+               {"w", kI8, {2, columns}, std::string(size_t(2 * columns), '\1'), {}, {0.5f}, {0}},
+               {"b", fb::TensorType::int32, {2}, std::move(bias), {}, {0.25f}, {0}},
+               {"y", kI8, {1, 2}, "", {}, {2.f}, {-1}}};
+  g.operators = {{kFullyConnected, {0, 1, 2}, {3}, 8, {}, {{0, 1}}}};
+  g.inputs = {0};
+  g.outputs = {3};
+  return g;
+}
+
+struct Made {
+  int code = 0;
+  std::string message;
+  graph::Model model;
+  std::vector<std::string> ops() const {
+    std::vector<std::string> all;
+    for (const graph::Node& node : model.graph.nodes) all.push_back(node.op);
+    return all;
+  }
+  const graph::Node& node(const std::string& op) const {
+    for (const graph::Node& each : model.graph.nodes)
+      if (each.op == op) return each;
+    FAIL("no node ", op);
+    return model.graph.nodes[0];
+  }
+};
+Made made_of(const GraphGiven& g) {
+  const host::TemporaryPath file(".tflite");
+  write_file(file.path(), model_file({g}));
+  Made out;
+  try {
+    out.model = tflite::import_tflite(file.path()).model;
+  } catch (const ConversionError& error) {
+    out.code = error.exit_code;
+    out.message = error.message;
+    for (const graph::Unsupported& u : error.unsupported)
+      out.message += " " + u.op + " " + u.attribute + " " + u.why;
+    CHECK(error.message.find('\n') == std::string::npos);
+  }
+  return out;
+}
+bool says(const Made& out, const std::string& word) {
+  return out.message.find(word) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("signed bytes have 128 added inside, and ports keep their type") {
+  const Made out = made_of(sum_of_bytes());
+  REQUIRE(out.code == 0);
+  CHECK(out.ops() == std::vector<std::string>{"OffsetByte", "QuantizedElementwise", "OffsetByte"});
+  CHECK(out.model.values[size_t(out.model.graph.inputs[0])].dtype == DType::kI8);
+  CHECK(out.model.values[size_t(out.model.graph.outputs[0])].dtype == DType::kI8);
+  const graph::Node& node = out.node("QuantizedElementwise");
+  CHECK(node.integer("a_zero", 0) == 131);
+  CHECK(node.integer("b_zero", 0) == 132);
+  CHECK(node.integer("y_zero", 0) == 133);
+  CHECK(node.integer("a_multiplier", 0) == 1 << 20);  // of 0.5: 2^21 of 1
+  CHECK(node.integer("b_multiplier", 0) == 1 << 19);
+  CHECK(node.integer("y_shift", 0) == 21);
+  const graph::Constant* c = out.model.constant(node.inputs[1]);
+  REQUIRE(c);
+  CHECK(graph::read_integers(*c) == std::vector<int64_t>{129, 254});
+}
+
+TEST_CASE("unsigned bytes are as they are") {
+  const Made out = made_of(sum_of_bytes(kU8));
+  REQUIRE(out.code == 0);
+  CHECK(out.ops() == std::vector<std::string>{"QuantizedElementwise"});
+  CHECK(out.node("QuantizedElementwise").integer("a_zero", 0) == 3);
+}
+
+TEST_CASE("the zero point of the input is in the bias, which must stay in 32 bits") {
+  const Made out = made_of(product_of_bytes(raw(std::vector<int32_t>{7, -7})));
+  REQUIRE(out.code == 0);
+  const graph::Node& node = out.node("QuantizedLinear");
+  // x_zero is 0 as u8
+  CHECK(graph::read_integers(*out.model.constant(node.inputs[2])) == std::vector<int64_t>{7, -7});
+  CHECK(graph::read_numbers(*out.model.constant(node.inputs[3])) ==
+        std::vector<double>{0.125, 0.125});
+  CHECK(node.integer("y_zero", 0) == 127);
+  CHECK(node.integer("low", 0) == 127);  // relu
+  GraphGiven g = product_of_bytes(raw(std::vector<int32_t>{INT32_MIN + 1, 0}));
+  g.tensors[0].zeros = {127};
+  const Made beyond = made_of(g);
+  CHECK(beyond.code == 4);
+  CHECK(says(beyond, "leaves 32 bits"));
+  CHECK(says(beyond, "channel 0"));
+}
+
+TEST_CASE("a sum of too many products is refused") {
+  const Made out = made_of(product_of_bytes(raw(std::vector<int32_t>{0, 0}), 65794));
+  CHECK(out.code == 4);
+  CHECK(says(out, "65793"));
+}
+
+TEST_CASE("functions of one byte are tables") {
+  GraphGiven g = sum_of_bytes();
+  g.operators = {{kLogistic, {0}, {2}}};
+  g.tensors[2].scales = {1.f / 256};
+  g.tensors[2].zeros = {-128};
+  const Made out = made_of(g);
+  REQUIRE(out.code == 0);
+  const graph::Constant* table = out.model.constant(out.node("Lookup").inputs[1]);
+  REQUIRE(table);
+  const std::vector<int64_t> bytes = graph::read_integers(*table);
+  CHECK(bytes[131] == 128);  // 0.5 * 256
+  CHECK(bytes[0] == 0);
+  CHECK(bytes[255] == 255);
+}
+
+TEST_CASE("what has no integer arithmetic is said") {
+  GraphGiven g = sum_of_bytes();
+  g.tensors.push_back({"axis", fb::TensorType::int32, {1}, raw(std::vector<int32_t>{1})});
+  g.tensors[2].shape = {1};
+  g.operators = {{kMean, {0, 3}, {2}, 27}};
+  const Made out = made_of(g);
+  REQUIRE(out.code == 0);
+  CHECK(out.node("Dequantize").integer("zero_point", 0) == 131);
+  CHECK(out.node("Quantize").integer("zero_point", 0) == 133);
+  REQUIRE(out.model.notes.size() == 1);
+  CHECK(out.model.notes[0].find("MEAN*1") != std::string::npos);
+}
+
+TEST_CASE("integer weights of floating inputs are numbers") {
+  for (const auto type : {kI8, fb::TensorType::int4}) {
+    GraphGiven g = product_of_bytes(raw(std::vector<float>{0, 0}));
+    for (const size_t t : {size_t(0), size_t(2), size_t(3)}) {
+      g.tensors[t].type = fb::TensorType::float32;
+      g.tensors[t].scales.clear();
+    }
+    g.tensors[1].type = type;
+    g.tensors[1].bytes = type == kI8 ? std::string("\1\2\xff\0", 4) : std::string("\x21\x0f", 2);
+    g.operators[0].bytes = {};
+    const Made out = made_of(g);
+    REQUIRE(out.code == 0);
+    const graph::Constant* weights = out.model.constant(out.node("Gemm").inputs[1]);
+    REQUIRE(weights);
+    CHECK(graph::read_numbers(*weights) == std::vector<double>{0.5, 1, -0.5, 0});
+    REQUIRE(out.model.notes.size() == 1);
+    CHECK(out.model.notes[0].find("FULLY_CONNECTED*1") != std::string::npos);
+  }
+}
+
+TEST_CASE("scales and zero points that cannot be are refused by name") {
+  const auto refused = [](const GraphGiven& g, const std::string& word) {
+    const Made out = made_of(g);
+    CHECK(out.code == 2);
+    CHECK(says(out, "'c'"));
+    CHECK_MESSAGE(says(out, word), out.message);
+  };
+  GraphGiven g = sum_of_bytes();
+  for (const float scale : {0.f, -1.f, std::nanf(""), INFINITY, -INFINITY, 1e-40f}) {
+    g.tensors[1].scales = {scale};
+    refused(g, "a scale of");
+  }
+  g = sum_of_bytes();
+  g.tensors[1].scales = {1.f, 1.f, 1.f};
+  refused(g, "3 scales");
+  g.tensors[1].scales = {1.f, 1.f};
+  g.tensors[1].zeros = {0, 0, 0};
+  refused(g, "3 zero points");
+  for (const int64_t zero : {int64_t{128}, int64_t{-129}, INT64_MAX, INT64_MIN}) {
+    g = sum_of_bytes();
+    g.tensors[1].zeros = {zero};
+    refused(g, "a zero point of");
+  }
+  for (const int64_t zero : {int64_t{-1}, int64_t{256}}) {
+    g = sum_of_bytes(kU8);
+    g.tensors[1].zeros = {zero};
+    refused(g, "expected 0 to 255");
+  }
+}
+
+TEST_CASE("an activation with scales of channels is refused, weights are not") {
+  GraphGiven g = sum_of_bytes();
+  g.tensors[0].axis = 1;
+  g.tensors[0].scales = {1.f, 2.f};
+  g.tensors[0].zeros = {0, 0};
+  const Made out = made_of(g);
+  CHECK(out.code == 4);
+  CHECK(says(out, "many scales"));
+}
+
+TEST_CASE("bytes that do not fit the shape of their weights") {
+  GraphGiven g = product_of_bytes(raw(std::vector<int32_t>{0, 0}));
+  g.tensors[1].bytes.pop_back();
+  CHECK(made_of(g).code == 2);
+  g = product_of_bytes(raw(std::vector<int32_t>{0}));
+  CHECK(made_of(g).code == 2);
+  g = product_of_bytes(raw(std::vector<int32_t>{0, 0}));
+  g.tensors[1].type = fb::TensorType::int4;  // of four elements, two bytes
+  CHECK(made_of(g).code == 2);
+  g = product_of_bytes(raw(std::vector<int32_t>{0, 0}));
+  g.tensors[0].shape = {1, 3};
+  CHECK(made_of(g).code == 2);
+}
+
+TEST_CASE("bytes that move stay bytes") {
+  GraphGiven g = sum_of_bytes();
+  g.tensors.push_back({"shape", fb::TensorType::int32, {2}, raw(std::vector<int32_t>{2, 1})});
+  g.tensors[2].shape = {2, 1};
+  g.operators = {{kReshape, {0, 3}, {2}, 17}};
+  const Made out = made_of(g);
+  REQUIRE(out.code == 0);
+  CHECK(out.ops() == std::vector<std::string>{"OffsetByte", "Reshape", "OffsetByte"});
+}
+
+TEST_CASE("a window that leaves its image, and one without an extent") {
+  GraphGiven g;
+  g.tensors = {{"x", kI8, {1, 4, 4, 1}, "", {}, {0.5f}, {0}},
+               {"w", kI8, {1, 5, 5, 1}, std::string(25, '\1'), {}, {0.5f}, {0}},
+               {"y", kI8, {1, 1, 1, 1}, "", {}, {2.f}, {0}}};
+  g.operators = {{kConv, {0, 1}, {2}, 1, {{1, 1}, {2, 1}}, {{0, 1}}}};
+  g.inputs = {0};
+  g.outputs = {2};
+  CHECK(made_of(g).code == 2);  // VALID
+  g.operators[0].bytes = {};    // SAME
+  CHECK(made_of(g).code == 0);
+  g.operators[0].fields = {{1, 0}, {2, 1}};  // a stride of 0
+  CHECK(made_of(g).code == 2);
+}
+
+TEST_CASE("fixed point rounds twice: ties go up, then away from zero") {
+  using tflite::divided, tflite::fixed_point, tflite::multiplied;
+  CHECK(divided(3, 1) == 2);
+  CHECK(divided(-3, 1) == -2);
+  CHECK(divided(-1, 2) == 0);
+  CHECK(multiplied(100, fixed_point(0.5)) == 50);
+  CHECK(multiplied(-101, fixed_point(0.5)) == -50);
+  CHECK(multiplied(7, fixed_point(4)) == 28);
+  CHECK(multiplied(7, fixed_point(0)) == 0);
+}

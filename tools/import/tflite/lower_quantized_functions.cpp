@@ -1,0 +1,191 @@
+// tools/import/tflite/lower_quantized_functions.cpp - functions of one tensor of bytes: tables that
+// are computed while converting, as LiteRT computes them.
+#include <cmath>
+#include <limits>
+
+#include "tools/import/tflite/call.h"
+
+namespace ingot::tflite {
+namespace {
+
+struct Ends {
+  Steps x, y;
+};
+std::optional<Ends> ends_of(Call& call) {
+  call.expect_inputs(1, 1);
+  const auto x = call.steps(0), y = call.output_steps(0);
+  if (!x || !y || x->is_signed != y->is_signed) return std::nullopt;
+  return Ends{*x, *y};
+}
+bool give_bytes(Call& call, const Table& table) {
+  bool same = true;
+  for (size_t i = 0; i < table.size(); i++) same &= table[i] == i;
+  const ValueId x = call.input(0);
+  if (same)
+    call.give(x);
+  else
+    call.give(call.b.emit(
+        "Lookup", {x, call.b.constant(graph::make_constant(DType::kU8, {256}, table.data()))}));
+  return true;
+}
+
+float logistic(float x) {
+  if (x > 100) return 1;
+  if (x < -100) return 0;
+  const double e = std::exp(double(x));
+  return float(e / (1 + e));
+}
+float hyperbolic(float x) { return std::tanh(x); }
+float exponential(float x) { return std::exp(x); }
+float exponential_unit(float x) { return x < 0 ? std::expm1(x) : x; }
+
+template <float (*function)(float)>
+bool by_xnnpack(Call& call) {
+  const auto ends = ends_of(call);
+  return ends && give_bytes(call, table_of_xnnpack(ends->x, ends->y, function));
+}
+template <float (*function)(float)>
+bool by_kernels(Call& call) {
+  const auto ends = ends_of(call);
+  return ends && give_bytes(call, table_of_kernels(ends->x, ends->y, function));
+}
+bool elu_bytes(Call& call) {
+  const auto ends = ends_of(call);
+  return ends && ends->x.is_signed &&
+         give_bytes(call, table_of_xnnpack(ends->x, ends->y, exponential_unit));
+}
+bool log_bytes(Call& call) {
+  const auto ends = ends_of(call);
+  if (!ends || !ends->x.is_signed) return false;
+  const float least = float(-128 - ends->y.source_zero()) * ends->y.scale;
+  return give_bytes(call, table_of_kernels(ends->x, ends->y,
+                                           [&](float x) { return x <= 0 ? least : std::log(x); }));
+}
+bool gelu_bytes(Call& call) {
+  const auto ends = ends_of(call);
+  if (!ends) return false;
+  const bool approximate = call.flag("approximate");
+  return give_bytes(call, table_of_kernels(ends->x, ends->y, [&](float x) {
+                      constexpr float kRoot = 0.70710678118654752440f,
+                                      kSlope = 0.79788456080286535588f;
+                      if (!approximate) return 0.5f * x * (1 + std::erf(x * kRoot));
+                      return 0.5f * x * (1 + std::tanh(kSlope * (x + 0.044715f * x * x * x)));
+                    }));
+}
+
+/// TFLite's own: rescaled in fixed point, then limited.
+bool rectified_bytes(Call& call, float low, float high) {
+  const auto ends = ends_of(call);
+  if (!ends) return false;
+  const Steps &x = ends->x, &y = ends->y;
+  const FixedPoint by = fixed_point(double(x.scale / y.scale));
+  const Limits limits = limits_of_kernels({low, high}, y);
+  return give_bytes(call, table_of(x, y, [&](int32_t step) {
+                      const int64_t made = int64_t(multiplied(step - x.source_zero(), by)) + y.zero;
+                      return int32_t(std::clamp(made, limits.low, limits.high)) - y.offset();
+                    }));
+}
+constexpr float kNone = std::numeric_limits<float>::infinity();
+bool relu_bytes(Call& call) { return rectified_bytes(call, 0, kNone); }
+bool relu6_bytes(Call& call) { return rectified_bytes(call, 0, 6); }
+bool relu_n1_bytes(Call& call) { return rectified_bytes(call, -1, 1); }
+bool relu_01_bytes(Call& call) { return rectified_bytes(call, 0, 1); }
+
+bool leaky_relu_bytes(Call& call) {
+  const auto ends = ends_of(call);
+  if (!ends) return false;
+  const Steps &x = ends->x, &y = ends->y;
+  const float alpha = float(call.number("alpha"));
+  const float positive = x.scale / y.scale, negative = positive * alpha;
+  const bool xnnpack = std::isnormal(alpha) && positive >= 1.0f / 256 && positive <= 128 &&
+                       negative >= -127.99609375f && negative <= 128 &&
+                       std::fabs(negative) >= 1.0f / 256;
+  if (xnnpack) {
+    const int32_t up = int32_t(std::nearbyint(256.0f * positive)),
+                  down = int32_t(std::nearbyint(256.0f * negative));
+    return give_bytes(call, table_of(x, y, [&](int32_t step) {
+                        const int32_t d = step - x.source_zero();
+                        return (y.source_zero() * 256 + d * (d >= 0 ? up : down) + 128) >> 8;
+                      }));
+  }
+  const FixedPoint up = fixed_point(double(positive)),
+                   down = fixed_point(double(x.scale * alpha / y.scale));
+  return give_bytes(call, table_of(x, y, [&](int32_t step) {
+                      const int32_t d = step - x.source_zero();
+                      return multiplied(d, d >= 0 ? up : down) + y.source_zero();
+                    }));
+}
+
+bool absolute_bytes(Call& call) {
+  const auto ends = ends_of(call);
+  if (!ends) return false;
+  const Steps &x = ends->x, &y = ends->y;
+  const FixedPoint by = fixed_point(double(x.scale) / double(y.scale));
+  return give_bytes(call, table_of(x, y, [&](int32_t step) {
+                      const int32_t size = std::abs(step - x.source_zero());
+                      return (x.scale == y.scale ? size : multiplied(size, by)) + y.source_zero();
+                    }));
+}
+
+// hard_swish in 16 bits, as TFLite's kernels have it.
+int16_t saturated(int64_t n) { return int16_t(std::clamp<int64_t>(n, INT16_MIN, INT16_MAX)); }
+/// Upper half of twice the product, to the nearest, and toward zero.
+int16_t nearest_product(int16_t a, int16_t b) {
+  const int32_t product = int32_t(a) * b;
+  const int32_t half = product >= 0 ? 1 << 14 : 1 - (1 << 14);
+  return saturated((product + half) / (1 << 15));
+}
+int16_t short_product(int16_t a, int16_t b) { return saturated(int32_t(a) * b / (1 << 15)); }
+int16_t upper_half(int32_t multiplier) {
+  return saturated((int64_t(multiplier) + (1 << 15)) >> 16);
+}
+
+bool hard_swish_bytes(Call& call) {
+  const auto ends = ends_of(call);
+  if (!ends) return false;
+  const Steps &x = ends->x, &y = ends->y;
+  const float fine = (1.0f / 128.0f) * x.scale, unit = 3.0f / 32768.0f;
+  const FixedPoint out = fixed_point(double(fine / y.scale)),
+                   relu = fixed_point(double(fine / unit));
+  if (out.shift > 0) return false;  // LiteRT refuses it
+  const int16_t out_half = upper_half(out.multiplier), relu_half = upper_half(relu.multiplier);
+  return give_bytes(call, table_of(x, y, [&](int32_t step) {
+                      const int16_t input = int16_t((step - x.source_zero()) * 128);
+                      const int16_t scaled = nearest_product(input, out_half);
+                      int16_t gate = input;
+                      if (relu.shift > 0) gate = saturated(int64_t(gate) << (relu.shift - 1));
+                      gate = nearest_product(gate, relu_half);
+                      if (relu.shift > 0) gate = saturated(int64_t(gate) * 2);
+                      if (relu.shift < 0) gate = int16_t(divided(gate, -relu.shift));
+                      gate = int16_t((int32_t(gate) + (1 << 15)) >> 1);
+                      return divided(short_product(gate, scaled), -out.shift) + y.source_zero();
+                    }));
+}
+
+/// Bytes to bytes; from numbers it is what stands behind the operator in floating point.
+bool requantize_bytes(Call& call) {
+  call.expect_inputs(1, 1);
+  const auto x = call.steps(0), y = call.output_steps(0);
+  return x && y && give_bytes(call, table_of_rescaling(*x, *y));
+}
+
+}  // namespace
+
+void add_quantized_functions(BytesTable& table) {
+  table["LOGISTIC"] = by_xnnpack<logistic>;
+  table["TANH"] = by_xnnpack<hyperbolic>;
+  table["ELU"] = elu_bytes;
+  table["EXP"] = by_kernels<exponential>;
+  table["LOG"] = log_bytes;
+  table["GELU"] = gelu_bytes;
+  table["RELU"] = relu_bytes;
+  table["RELU6"] = relu6_bytes;
+  table["RELU_N1_TO_1"] = relu_n1_bytes;
+  table["RELU_0_TO_1"] = relu_01_bytes;
+  table["LEAKY_RELU"] = leaky_relu_bytes;
+  table["ABS"] = absolute_bytes;
+  table["HARD_SWISH"] = hard_swish_bytes;
+  table["QUANTIZE"] = requantize_bytes;
+}
+
+}  // namespace ingot::tflite

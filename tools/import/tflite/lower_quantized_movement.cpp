@@ -1,0 +1,156 @@
+// tools/import/tflite/lower_quantized_movement.cpp - operators that move bytes and compare them, and
+// leave them as they are: those of floating point serve.
+#include <cmath>
+
+#include "tools/import/tflite/call.h"
+
+namespace ingot::tflite {
+namespace {
+
+bool as_it_is(Call& call) {
+  // What has scales of channels is moved as numbers.
+  for (size_t i = 0; i < call.input_count(); i++)
+    if (call.has(i) && is_byte_type(call.tensor(i)) && !call.steps(i)) return false;
+  call.row.translate(call);
+  return true;
+}
+/// Where all that is quantized has one scale and one zero point.
+bool of_one_kind(Call& call, bool with_outputs) {
+  std::optional<Steps> first;
+  bool same = true;
+  const auto meet = [&](const std::optional<Steps>& steps) {
+    same &= steps && (!first || *first == *steps);
+    if (!first) first = steps;
+  };
+  for (size_t i = 0; i < call.input_count(); i++)
+    if (call.has(i) && is_byte_type(call.tensor(i))) meet(call.steps(i));
+  for (size_t i = 0; with_outputs && i < call.output_count(); i++)
+    if (is_byte_type(call.output_tensor(i))) meet(call.output_steps(i));
+  return same && as_it_is(call);
+}
+bool moved_bytes(Call& call) { return of_one_kind(call, true); }
+bool compared_bytes(Call& call) { return of_one_kind(call, false); }
+
+/// Parts of another scale are rescaled by a table: TFLite's own.
+bool concatenate_bytes(Call& call) {
+  call.expect_inputs(1, SIZE_MAX);
+  const auto y = call.output_steps(0);
+  if (!y || call.integer("fused_activation_function") != 0) return false;
+  const float inverse = 1.0f / y->scale;
+  std::vector<ValueId> all;
+  const int64_t axis = call.axis(call.integer("axis"), call.rank(0));
+  for (size_t i = 0; i < call.input_count(); i++) {
+    const auto x = call.steps(i);
+    if (!x || x->is_signed != y->is_signed) return false;
+    ValueId part = call.input(i);
+    if (!(*x == *y)) {
+      const float scale = x->scale * inverse, bias = -float(x->source_zero()) * scale;
+      const Table table = table_of(*x, *y, [&](int32_t step) {
+        return int32_t(std::round(float(step) * scale + bias)) + y->source_zero();
+      });
+      part = call.b.emit(
+          "Lookup", {part, call.b.constant(graph::make_constant(DType::kU8, {256}, table.data()))});
+    }
+    all.push_back(part);
+  }
+  call.give(call.b.emit("Concat", all, {{"axis", axis}}));
+  return true;
+}
+
+/// What is around it stands for zero.
+bool pad_bytes(Call& call) {
+  const auto x = call.steps(0), y = call.output_steps(0);
+  call.expect_inputs(2, 2);
+  if (!x || !y || !(*x == *y)) return false;
+  const std::vector<int64_t> flat = call.known_integers(1, "paddings");
+  const size_t rank = size_t(call.rank(0));
+  if (flat.size() != 2 * rank)
+    call.corrupt("has " + std::to_string(flat.size()) + " paddings, expected " +
+                 std::to_string(2 * rank));
+  std::vector<int64_t> pads(2 * rank, 0);
+  for (size_t d = 0; d < rank; d++)
+    for (size_t end = 0; end < 2; end++) {
+      const int64_t n = flat[2 * d + end];
+      if (n < 0 || n > (int64_t{1} << 31)) call.corrupt("a padding is " + std::to_string(n));
+      pads[d + end * rank] = n;
+    }
+  const ValueId value = call.b.constant(
+      graph::make_constant(DType::kU8, {}, std::vector<uint8_t>{uint8_t(x->zero)}.data()));
+  call.give(call.b.emit("Pad", {call.input(0), call.b.integers(pads), value},
+                        {{"mode", std::string("constant")}}));
+  return true;
+}
+
+/// The numbers of the bytes, not what they stand for.
+bool cast_bytes(Call& call) {
+  const auto x = call.steps(0);
+  if (!x || is_byte_type(call.output_tensor(0))) return false;
+  const ValueId bytes = call.input(0);
+  call.give(
+      call.b.cast(x->is_signed ? call.b.emit("OffsetByte", {bytes}) : bytes, call.output_dtype(0)));
+  return true;
+}
+
+/// XNNPACK's weights have 11 bits, and halves go up: the same integers as in floating point where
+/// the weights are such numbers, as of twice the size.
+bool resize_bilinear_bytes(Call& call) {
+  const auto x = call.steps(0), y = call.output_steps(0);
+  if (!x || !y || !(*x == *y)) return false;
+  aten::Builder& b = call.b;
+  Slot& slot = call.slot(0);
+  const Slot bytes{call.input(0), false, ""};
+  slot.id = b.cast(bytes.id, DType::kF32);
+  call.row.translate(call);
+  call.slot(0) = bytes;
+  const ValueId up = b.emit("Add", {call.outputs[0].id, b.scalar(DType::kF32, 0.5)});
+  call.give(b.cast(b.emit("Floor", {up}), DType::kU8));
+  return true;
+}
+
+}  // namespace
+
+void add_quantized_movement(BytesTable& table) {
+  for (const char* name : {"RESHAPE",
+                           "SQUEEZE",
+                           "EXPAND_DIMS",
+                           "TRANSPOSE",
+                           "SLICE",
+                           "STRIDED_SLICE",
+                           "SPLIT",
+                           "SPLIT_V",
+                           "UNPACK",
+                           "TILE",
+                           "BROADCAST_TO",
+                           "GATHER",
+                           "GATHER_ND",
+                           "SPACE_TO_DEPTH",
+                           "DEPTH_TO_SPACE",
+                           "BATCH_TO_SPACE_ND",
+                           "REVERSE_V2",
+                           "SHAPE",
+                           "REVERSE_SEQUENCE",
+                           "ARG_MAX",
+                           "ARG_MIN",
+                           "RANK",
+                           "EMBEDDING_LOOKUP",
+                           "MIRROR_PAD",
+                           "IF",
+                           "WHILE",
+                           "CALL",
+                           "STABLEHLO_COMPOSITE",
+                           "READ_VARIABLE",
+                           "ASSIGN_VARIABLE",
+                           "RESIZE_NEAREST_NEIGHBOR"})
+    table[name] = as_it_is;
+  for (const char* name : {"PACK", "SELECT", "SELECT_V2", "DYNAMIC_UPDATE_SLICE", "MAXIMUM",
+                           "MINIMUM", "PADV2", "TOPK_V2", "REDUCE_MAX", "REDUCE_MIN"})
+    table[name] = moved_bytes;
+  for (const char* name : {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"})
+    table[name] = compared_bytes;
+  table["CONCATENATION"] = concatenate_bytes;
+  table["PAD"] = pad_bytes;
+  table["RESIZE_BILINEAR"] = resize_bilinear_bytes;
+  table["CAST"] = cast_bytes;
+}
+
+}  // namespace ingot::tflite

@@ -1,0 +1,188 @@
+#include "tools/import/tflite/quantization.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "tools/files/work_budget.h"
+#include "tools/graph/tensor_math.h"
+
+namespace ingot::tflite {
+namespace {
+
+/// Two elements a byte, the first in the low half.
+std::vector<int32_t> read_half_bytes(const ModelFile& file, const fb::Tensor& t,
+                                     const std::string& name) {
+  uint64_t count = 1;
+  for (const int64_t d : ModelFile::shape(t))
+    if (d < 0 || __builtin_mul_overflow(count, uint64_t(d), &count))
+      file.corrupt("tensor '" + name + "': its size overflows");
+  const ModelFile::Bytes bytes = file.bytes(t);
+  if (t.sparsity() || bytes.size != count / 2 + count % 2)
+    file.corrupt("tensor '" + name + "' has " + std::to_string(bytes.size) +
+                 " bytes, its shape says " + std::to_string(count / 2 + count % 2));
+  host::charge_work(count);
+  host::charge_memory(4 * count);
+  const bool is_signed = t.type() == fb::TensorType::int4;
+  std::vector<int32_t> out;
+  out.reserve(size_t(count));
+  for (uint64_t i = 0; i < count; i++) {
+    const int32_t half = bytes.data[i / 2] >> (i % 2 ? 4 : 0) & 15;
+    out.push_back(is_signed && half > 7 ? half - 16 : half);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool is_half_byte(const fb::Tensor& t) {
+  return t.type() == fb::TensorType::int4 || t.type() == fb::TensorType::uint4;
+}
+bool is_byte_type(const fb::Tensor& t) {
+  return ModelFile::is_quantized(t) &&
+         (t.type() == fb::TensorType::int8 || t.type() == fb::TensorType::uint8);
+}
+
+std::optional<Steps> steps_of(const ModelFile& file, const fb::Tensor& t) {
+  if (!is_byte_type(t)) return std::nullopt;
+  const TensorQuantization q = file.quantization(t);
+  if (q.is_blockwise || q.scales.size() != 1) return std::nullopt;
+  const bool is_signed = t.type() == fb::TensorType::int8;
+  return Steps{q.scales[0], int32_t(q.zero_points[0]) + (is_signed ? 128 : 0), is_signed};
+}
+
+std::vector<int32_t> read_steps(const ModelFile& file, const fb::Tensor& t,
+                                const std::string& name) {
+  if (is_half_byte(t)) return read_half_bytes(file, t, name);
+  std::vector<int32_t> out;
+  for (const int64_t n : graph::read_integers(read_constant(file, t, name)))
+    out.push_back(int32_t(std::clamp<int64_t>(n, INT32_MIN, INT32_MAX)));
+  host::charge_memory(4 * out.size());
+  return out;
+}
+
+graph::Constant read_bytes(const ModelFile& file, const fb::Tensor& t, const std::string& name) {
+  graph::Constant constant = read_constant(file, t, name);
+  if (t.type() != fb::TensorType::int8) return constant;
+  host::charge_memory(uint64_t(constant.elements()));
+  std::vector<uint8_t> bytes;
+  if (constant.bytes) bytes = *constant.bytes;
+  for (uint8_t& each : bytes) each ^= 0x80;
+  return graph::make_constant(DType::kU8, constant.dims, bytes.data());
+}
+
+std::vector<float> read_dequantized(const ModelFile& file, const fb::Tensor& t,
+                                    const std::string& name) {
+  const TensorQuantization q = file.quantization(t);
+  const std::vector<int32_t> steps = read_steps(file, t, name);
+  const std::vector<int64_t> dims = ModelFile::shape(t);
+  uint64_t inner = 1;
+  for (size_t d = size_t(q.axis) + 1; d < dims.size(); d++) inner *= uint64_t(dims[d]);
+  const size_t channels = q.scales.size();
+  std::vector<float> out;
+  out.reserve(steps.size());
+  host::charge_memory(4 * steps.size());
+  for (size_t i = 0; i < steps.size(); i++) {
+    const size_t c = channels > 1 ? i / std::max<size_t>(size_t(inner), 1) % channels : 0;
+    out.push_back(q.scales[c] * float(int64_t(steps[i]) - q.zero_points[c]));
+  }
+  return out;
+}
+
+std::optional<RealRange> range_of_activation(int64_t function) {
+  constexpr float kNone = std::numeric_limits<float>::infinity();
+  switch (function) {
+    case 0: return RealRange{-kNone, kNone};
+    case 1: return RealRange{0, kNone};
+    case 2: return RealRange{-1, 1};
+    case 3: return RealRange{0, 6};
+    default: return std::nullopt;
+  }
+}
+
+Limits limits_of_xnnpack(const RealRange& range, const Steps& y) {
+  const auto step = [&](float real) {
+    const float least = y.is_signed ? -128.0f : 0, most = y.is_signed ? 127.0f : 255;
+    const float steps = real / y.scale + float(y.source_zero());
+    return int64_t(std::nearbyint(std::min(std::max(steps, least), most))) + y.offset();
+  };
+  return {step(range.low), step(range.high)};
+}
+Limits limits_of_kernels(const RealRange& range, const Steps& y) {
+  const auto step = [&](float real) {
+    const double steps = double(std::round(real / y.scale)) + y.zero;
+    return int64_t(std::clamp(steps, 0.0, 255.0));
+  };
+  return {step(range.low), step(range.high)};
+}
+
+FixedPoint fixed_point(double real) {
+  if (real == 0) return {};
+  int shift = 0;
+  int64_t bits = int64_t(std::round(std::frexp(real, &shift) * double(int64_t{1} << 31)));
+  if (bits == int64_t{1} << 31) bits /= 2, shift++;
+  if (shift < -31) return {};
+  if (shift > 30) return {INT32_MAX, 30};
+  return {int32_t(bits), shift};
+}
+int32_t divided(int32_t x, int bits) {
+  if (bits <= 0) return x;
+  const int64_t half = int64_t{1} << (bits - 1), n = x;
+  return int32_t(n < 0 ? -((-n + half) >> bits) : (n + half) >> bits);
+}
+int32_t multiplied(int32_t x, const FixedPoint& by) {
+  const int64_t left = int64_t(x) * (int64_t{1} << std::max(by.shift, 0));
+  const int64_t wide = int64_t(int32_t(uint32_t(uint64_t(left)))) * by.multiplier;
+  // the quotient goes toward zero, so half is added on the side of the product
+  const int64_t half = wide < 0 ? 1 - (int64_t{1} << 30) : int64_t{1} << 30;
+  return divided(int32_t((wide + half) / (int64_t{1} << 31)), std::max(-by.shift, 0));
+}
+
+Table table_of(const Steps& x, const Steps& y, const std::function<int32_t(int32_t)>& of) {
+  Table table{};
+  for (int32_t i = 0; i < 256; i++)
+    table[size_t(i)] =
+        uint8_t(std::clamp<int64_t>(int64_t(of(i - x.offset())) + y.offset(), 0, 255));
+  return table;
+}
+namespace {
+
+/// NaN is `nothing`; what leaves the range of whole numbers is at its end.
+int32_t whole(float x, int32_t nothing) {
+  if (std::isnan(x)) return nothing;
+  return int32_t(std::clamp(x, -1e6f, 1e6f));
+}
+
+}  // namespace
+
+Table table_of_xnnpack(const Steps& x, const Steps& y, const std::function<float(float)>& of) {
+  const float inverse = 1.0f / y.scale;
+  return table_of(x, y, [&](int32_t step) {
+    const float real = (float(step) - float(x.source_zero())) * x.scale;
+    return whole(std::nearbyint(of(real) * inverse + float(y.source_zero())), 0);
+  });
+}
+Table table_of_kernels(const Steps& x, const Steps& y, const std::function<float(float)>& of) {
+  const float inverse = 1 / y.scale;
+  return table_of(x, y, [&](int32_t step) {
+    const float real = x.scale * float(step - x.source_zero());
+    return whole(std::round(of(real) * inverse) + float(y.source_zero()), 0);
+  });
+}
+
+Table table_of_rescaling(const Steps& x, const Steps& y) {
+  const float ratio = x.scale / y.scale;
+  // XNNPACK's, of one type and of ratios that 16 bits hold; else TFLite's own.
+  if (x.is_signed == y.is_signed && ratio >= 1.0f / 256 && ratio <= 128) {
+    const int32_t multiplier = int32_t(std::nearbyint(256.0f * ratio));
+    return table_of(x, y, [&](int32_t step) {
+      return (y.source_zero() * 256 + (step - x.source_zero()) * multiplier + 128) >> 8;
+    });
+  }
+  const FixedPoint by = fixed_point(double(x.scale) / double(y.scale));
+  return table_of(
+      x, y, [&](int32_t step) { return multiplied(step - x.source_zero(), by) + y.source_zero(); });
+}
+
+}  // namespace ingot::tflite

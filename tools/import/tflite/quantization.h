@@ -1,0 +1,77 @@
+// tools/import/tflite/quantization.h - bytes that stand for numbers: what a tensor says of itself,
+// and the numbers in which LiteRT computes with it. By default LiteRT runs XNNPACK, and its own
+// kernels where XNNPACK takes an operator for floats alone; each function says whose it is.
+#pragma once
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tools/import/tflite/model_file.h"
+
+namespace ingot::tflite {
+
+/// Of a tensor of int8 or uint8: real = scale * (byte - zero). In the graph a byte is unsigned:
+/// what is signed in the file has 128 added, and so has its zero.
+struct Steps {
+  float scale = 1;
+  int32_t zero = 0;
+  bool is_signed = false;
+  int32_t offset() const { return is_signed ? 128 : 0; }
+  int32_t source_zero() const { return zero - offset(); }
+  friend bool operator==(const Steps& a, const Steps& b) {
+    return a.scale == b.scale && a.zero == b.zero && a.is_signed == b.is_signed;
+  }
+};
+/// None of another type, and of scales of channels.
+std::optional<Steps> steps_of(const ModelFile& file, const fb::Tensor& tensor);
+/// int8 or uint8 with a scale.
+bool is_byte_type(const fb::Tensor& tensor);
+bool is_half_byte(const fb::Tensor& tensor);  // int4, uint4
+
+/// Elements of a quantized constant as they are in the file; int4 and uint4 widened.
+/// @throws graph::ConversionError 2 where its bytes do not fit its shape.
+std::vector<int32_t> read_steps(const ModelFile& file, const fb::Tensor& tensor,
+                                const std::string& name);
+/// A constant of bytes with one scale, as u8 (Steps).
+graph::Constant read_bytes(const ModelFile& file, const fb::Tensor& tensor,
+                           const std::string& name);
+/// The numbers they stand for: scale * (element - zero).
+std::vector<float> read_dequantized(const ModelFile& file, const fb::Tensor& tensor,
+                                    const std::string& name);
+
+/// Bytes of the graph between which a fused function limits a result.
+struct Limits {
+  int64_t low = 0, high = 255;
+};
+/// What a fused activation leaves, as numbers; none for one that is no limit.
+struct RealRange {
+  float low, high;
+};
+std::optional<RealRange> range_of_activation(int64_t function);
+Limits limits_of_xnnpack(const RealRange& range, const Steps& y);
+Limits limits_of_kernels(const RealRange& range, const Steps& y);
+
+/// A multiplier of 31 bits and a shift that goes left, as TFLite's kernels have it.
+struct FixedPoint {
+  int32_t multiplier = 0;
+  int shift = 0;
+};
+FixedPoint fixed_point(double real);
+/// x * multiplier * 2^shift, rounded twice, the second time away from zero.
+int32_t multiplied(int32_t x, const FixedPoint& by);
+/// The nearest x / 2^bits, ties away from zero.
+int32_t divided(int32_t x, int bits);
+
+/// y as a byte of the graph for every byte of x; `of` takes and gives what the file means, and what
+/// it gives is limited to what y holds.
+using Table = std::array<uint8_t, 256>;
+Table table_of(const Steps& x, const Steps& y, const std::function<int32_t(int32_t)>& of);
+/// By a function of real numbers, as XNNPACK and as TFLite's kernels make their tables.
+Table table_of_xnnpack(const Steps& x, const Steps& y, const std::function<float(float)>& of);
+Table table_of_kernels(const Steps& x, const Steps& y, const std::function<float(float)>& of);
+/// To another scale and zero point.
+Table table_of_rescaling(const Steps& x, const Steps& y);
+
+}  // namespace ingot::tflite

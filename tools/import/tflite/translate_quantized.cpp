@@ -1,0 +1,156 @@
+// tools/import/tflite/translate_quantized.cpp - which arithmetic an operator has by its quantized
+// tensors: whole numbers, where there are operators for it; else floating point between a
+// Dequantize and a Quantize, which a note of the model says.
+#include "tools/graph/tensor_math.h"
+#include "tools/import/tflite/call.h"
+
+namespace ingot::tflite {
+namespace {
+
+constexpr int kDequantize = 6, kQuantize = 114;
+
+/// "CONV_2D*2, MEAN*1"
+std::string listed(const std::map<std::string, int>& counts) {
+  std::string text;
+  for (const auto& [name, count] : counts)
+    text += (text.empty() ? "" : ", ") + name + "*" + std::to_string(count);
+  return text;
+}
+
+}  // namespace
+
+bool Translator::refuse_tensors(const Scope& scope, const fb::Operator& op, const std::string& name,
+                                const std::string& node) {
+  const auto why = [&](const fb::Tensor& t, bool made) -> std::string {
+    const bool is_constant = !made && file_->bytes(t).is_there;
+    const std::string type = ModelFile::type_name(t.type());
+    if (t.type() == fb::TensorType::resource || t.type() == fb::TensorType::variant) return "";
+    if (!ModelFile::is_quantized(t))
+      return ModelFile::dtype(t.type()) == DType::kInvalid ? "works on tensors of type " + type
+                                                           : "";
+    if (file_->quantization(t).is_blockwise) return "has " + type + " weights quantized by blocks";
+    if (is_byte_type(t))
+      return is_constant || steps_of(*file_, t) ? "" : "computes on " + type + " with many scales";
+    if (is_constant && (is_half_byte(t) || ModelFile::dtype(t.type()) != DType::kInvalid))
+      return "";
+    return is_constant ? "has " + type + " weights with a scale" : "computes on quantized " + type;
+  };
+  const auto refuses = [&](const flatbuffers::Vector<int32_t>* list, bool made) {
+    for (uint32_t i = 0; list && i < list->size(); i++) {
+      if (list->Get(i) < 0) continue;
+      const fb::Tensor& t = file_->tensor(*scope.graph, list->Get(i));
+      const std::string text = why(t, made);
+      if (text.empty()) continue;
+      refused(name, "", node, text,
+              ModelFile::is_quantized(t)
+                  ? "arithmetic of this type is not supported yet: convert the float model"
+                  : "");
+      return true;
+    }
+    return false;
+  };
+  return refuses(op.outputs(), true) || refuses(op.inputs(), false);
+}
+
+Translator::Arithmetic Translator::arithmetic_of(const Scope& scope, const fb::Operator& op) const {
+  const bool from_constants = file_->kind(op).code == kDequantize;
+  bool has_weights = false, has_bytes = false, gives_floats = false;
+  for (const auto* list : {op.outputs(), op.inputs()})
+    for (uint32_t i = 0; list && i < list->size(); i++) {
+      if (list->Get(i) < 0) continue;
+      const fb::Tensor& t = file_->tensor(*scope.graph, list->Get(i));
+      gives_floats |= list == op.outputs() && graph::is_floating(ModelFile::dtype(t.type()));
+      if (!ModelFile::is_quantized(t)) continue;
+      const bool is_constant = list == op.inputs() && file_->bytes(t).is_there;
+      if (!is_constant && is_byte_type(t)) return Arithmetic::kBytes;
+      has_bytes |= is_byte_type(t);
+      has_weights |= is_constant && (is_byte_type(t) || is_half_byte(t) || from_constants);
+    }
+  if (has_weights && gives_floats) return Arithmetic::kFloatsOfWeights;
+  return has_bytes ? Arithmetic::kBytes : Arithmetic::kPlain;
+}
+
+std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& op,
+                                             const OperatorRow& row,
+                                             const graph::SourceNode& source) {
+  const size_t outputs = op.outputs() ? op.outputs()->size() : 0;
+  const auto open = [&](Call::Reads reads) {
+    Call call(*this, scope, op, row,
+              file_->options(op, row.options ? find_options(row.options, row.second) : nullptr),
+              reads);
+    call.source = source;
+    return call;
+  };
+  const auto finish = [&](Call& call) {
+    call.refuse_unread();
+    if (call.outputs.size() != outputs)
+      call.corrupt("has " + std::to_string(outputs) + " outputs, expected " +
+                   std::to_string(call.outputs.size()));
+    return call.outputs;
+  };
+  const Arithmetic arithmetic = arithmetic_of(scope, op);
+  const int code = file_->kind(op).code;
+  const auto bytes = bytes_table().find(row.name);
+  if (arithmetic == Arithmetic::kBytes && bytes != bytes_table().end()) {
+    Call call = open(Call::Reads::kBytes);
+    if (bytes->second(call)) return finish(call);
+  }
+  const bool in_bytes = arithmetic == Arithmetic::kPlain;
+  Call call = open(in_bytes ? Call::Reads::kBytes : Call::Reads::kFloats);
+  row.translate(call);
+  std::vector<Slot> made = finish(call);
+  if (arithmetic == Arithmetic::kPlain) return made;
+  for (uint32_t i = 0; i < outputs; i++)
+    if (const auto steps = steps_of(*file_, call.output_tensor(i)); steps && made[i].id != kAbsent)
+      made[i].id = quantized(made[i].id, *steps);
+  if (arithmetic == Arithmetic::kFloatsOfWeights && code != kDequantize)
+    with_float_weights_[row.name]++;
+  if (arithmetic == Arithmetic::kBytes && code != kDequantize && code != kQuantize)
+    in_floats_[row.name]++;
+  return made;
+}
+
+ValueId Translator::read_floats(Scope& scope, int64_t index) {
+  const fb::Tensor& t = file_->tensor(*scope.graph, index);
+  if (!ModelFile::is_quantized(t)) return read(scope, index);
+  if (file_->bytes(t).is_there) {
+    const auto key = std::make_pair(scope.index, index);
+    const auto known = floats_.find(key);
+    if (known != floats_.end()) return known->second;
+    const std::string name = ModelFile::name(t, size_t(index));
+    const std::vector<float> values = read_dequantized(*file_, t, name);
+    net.model.fold_budget += 8 * int64_t(values.size());
+    return floats_[key] = net.model.add_constant(
+               name, graph::make_constant(DType::kF32, ModelFile::shape(t), values.data()));
+  }
+  const ValueId x = read(scope, index);
+  const auto steps = steps_of(*file_, t);
+  return x == kAbsent || !steps ? x : dequantized(x, *steps);
+}
+
+ValueId Translator::dequantized(ValueId x, const Steps& steps) {
+  return net.b.emit("Dequantize", {x},
+                    {{"scale", double(steps.scale)}, {"zero_point", int64_t(steps.zero)}});
+}
+/// As XNNPACK does: by the reciprocal of the scale, ties to even.
+ValueId Translator::quantized(ValueId x, const Steps& steps) {
+  return net.b.emit("Quantize", {net.b.cast(x, DType::kF32)},
+                    {{"scale", double(steps.scale)},
+                     {"zero_point", int64_t(steps.zero)},
+                     {"rounding", std::string("even")},
+                     {"reciprocal", int64_t(1)},
+                     {"to", int64_t(DType::kU8)}});
+}
+
+void Translator::note_arithmetic() {
+  if (!in_floats_.empty())
+    net.b.note(
+        "computed in float32 between dequantization and quantization, where LiteRT computes "
+        "in integers: " +
+        listed(in_floats_));
+  if (!with_float_weights_.empty())
+    net.b.note("integer weights as float32, where LiteRT quantizes the inputs in each run: " +
+               listed(with_float_weights_));
+}
+
+}  // namespace ingot::tflite
