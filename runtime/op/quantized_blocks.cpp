@@ -34,6 +34,8 @@ bool lay_out(const QuantizedConv2dAttributes& t, const Sizes& sizes, int64_t cha
         !checked_add(panel, vectors, &panel))
       return false;
   }
+  if (t.method == ConvMethod::kDepthwise)  // pairs of taps of 16 channels, 16 bits each
+    panel = (uint64_t(t.kernel_h) * t.kernel_w + 1) / 2 * kPanel * 4;
   if (!reserve(&total, panel, &s->panels)) return false;
   s->bytes = total;
   return total < conv::kMaxScratchBytes;

@@ -29,8 +29,9 @@ struct ConvScratch {
   bool copies = false;  // a band of the input is copied
   uint64_t band = 0;    // offset; before it lie the segments
   uint64_t sums = 0;    // i32 for each output pixel of a band, where w_zero is not 0
-  uint64_t panels = 0;  // of one group: weights, then three vectors of its channels
-  uint64_t bytes = 0;   // of all
+  // of one group: weights, then three vectors of its channels; of depthwise: pairs of taps
+  uint64_t panels = 0;
+  uint64_t bytes = 0;  // of all
 };
 /// False on overflow. @pre the extents were checked; oh and ow are at least 1.
 bool conv_scratch(const QuantizedConv2dAttributes& t, const TensorType& x, const TensorType& y,

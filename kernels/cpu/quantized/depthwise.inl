@@ -9,33 +9,42 @@
 namespace ingot::cpu {
 namespace {
 
-/// One band of sixteen channels from c on.
+/// Taps of sixteen channels from c on, two by two, less their zero point.
+inline void pair_taps(const int8_t* weights, int64_t row, int64_t taps, int32_t zero,
+                      int16_t* pairs) {
+  for (int64_t k = 0; k < taps; k += 2, pairs += 2 * kPanel)
+    for (int64_t i = 0; i < kPanel; i++) {
+      pairs[2 * i] = int16_t(weights[k * row + i] - zero);
+      pairs[2 * i + 1] = int16_t(k + 1 < taps ? weights[(k + 1) * row + i] - zero : 0);
+    }
+}
+
+/// One band of sixteen channels from c on; of any window.
 template <class V>
 void depthwise_bytes_band(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
                           int64_t c) {
   const QuantizedConv2dAttributes& t = *j.t;
   const Requantization& r = *j.requantization;
-  using I = typename V::I;
-  const int64_t weight_row = round_up(j.in.c, kPanel), n = j.in.c - c;
-  const I zero = V::isplat(t.w_zero);
+  const int64_t taps = int64_t(t.kernel_h) * t.kernel_w, n = j.in.c - c;
+  Segment* const segments = reinterpret_cast<Segment*>(j.memory);
+  for (int64_t k = 0; k < taps; k++)
+    segments[k] = {k / t.kernel_w * t.dilation_h * band.row_stride +
+                       k % t.kernel_w * t.dilation_w * band.pixel_stride,
+                   0};
+  int16_t* const pairs = reinterpret_cast<int16_t*>(j.memory + j.scratch->panels);
+  pair_taps(j.weights + c, round_up(j.in.c, kPanel), taps, t.w_zero, pairs);
   for (int64_t y = 0; y < rows.count(); y++)
     for (int64_t x = 0; x < cols.count(); x++) {
-      I sums[Dot::kChunks];
+      typename V::I sums[Dot::kChunks];
       INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++) sums[i] =
           V::iload(r.bias + c + i * V::kLanes);
-      const uint8_t* at =
+      const uint8_t* const at =
           band.at + y * t.stride_h * band.row_stride + x * t.stride_w * band.pixel_stride + c;
-      const int8_t* w = j.weights + c;
-      for (int64_t ky = 0; ky < t.kernel_h; ky++)
-        for (int64_t kx = 0; kx < t.kernel_w; kx++, w += weight_row) {
-          I bytes[Dot::kChunks], taps[Dot::kChunks];
-          Dot::load_u8(
-              at + ky * t.dilation_h * band.row_stride + kx * t.dilation_w * band.pixel_stride,
-              bytes);
-          Dot::load_i8(w, taps);
-          INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++) sums[i] =
-              V::iadd(sums[i], V::imul(bytes[i], V::isub(taps[i], zero)));
-        }
+      const int16_t* pair = pairs;
+      int64_t k = 0;
+      for (; k + 1 < taps; k += 2, pair += 2 * kPanel)
+        Dot::dot_pair(sums, at + segments[k].a, at + segments[k + 1].a, pair);
+      if (k < taps) Dot::dot_pair(sums, at + segments[k].a, at + segments[k].a, pair);
       requantize<V>(r, sums, c,
                     j.out.row(rows.begin + y) + (cols.begin + x) * j.out.pixel_stride + c, n);
     }

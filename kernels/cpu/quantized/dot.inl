@@ -9,7 +9,7 @@
 //   kChunks      vectors of V that hold 16 numbers
 //   start        sums that begin with `bias`, 16 numbers, or that finish() adds it to
 //   finish       the sums in order of the outputs
-//   load_u8, load_i8   16 bytes as numbers
+//   dot_pair     adds a * pair[2i] + b * pair[2i + 1] for 16 bytes of a and b each
 //   store        16 numbers, each 0 .. 255, as bytes, or the first n of them
 //   kPacksFour   pack_four() is there: four vectors of 16 steps, none above 255 - zero, to 64 bytes
 //                max(low, step + zero), and store_part<bytes> stores `bytes` of them, or the first n
@@ -62,11 +62,14 @@ struct Dot {
         a, _mm512_add_epi32(_mm512_madd_epi16(even, w.even), _mm512_madd_epi16(odd, w.odd)));
   }
 #endif
-  static INGOT_INLINE void load_u8(const uint8_t* p, __m512i (&out)[1]) {
-    out[0] = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-  }
-  static INGOT_INLINE void load_i8(const int8_t* p, __m512i (&out)[1]) {
-    out[0] = _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  static INGOT_INLINE void dot_pair(__m512i (&sums)[1], const uint8_t* a, const uint8_t* b,
+                                    const int16_t* pair) {
+    const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(a)),
+                  y = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b));
+    const __m256i pairs = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_unpacklo_epi8(x, y)),
+                                                  _mm_unpackhi_epi8(x, y), 1);
+    sums[0] = _mm512_add_epi32(
+        sums[0], _mm512_madd_epi16(_mm512_cvtepu8_epi16(pairs), _mm512_loadu_si512(pair)));
   }
   static constexpr bool kPacksFour = true;
   static INGOT_INLINE __m512i pack_four(const __m512i (&v)[4], int32_t zero, int32_t low) {
@@ -166,14 +169,14 @@ struct Dot {
   }
 #endif
   static constexpr bool kPacksFour = false;
-  static INGOT_INLINE __m128i half(const void* p) {
-    return _mm_loadl_epi64(static_cast<const __m128i*>(p));
-  }
-  static INGOT_INLINE void load_u8(const uint8_t* p, __m256i (&out)[2]) {
-    out[0] = _mm256_cvtepu8_epi32(half(p)), out[1] = _mm256_cvtepu8_epi32(half(p + 8));
-  }
-  static INGOT_INLINE void load_i8(const int8_t* p, __m256i (&out)[2]) {
-    out[0] = _mm256_cvtepi8_epi32(half(p)), out[1] = _mm256_cvtepi8_epi32(half(p + 8));
+  static INGOT_INLINE void dot_pair(__m256i (&sums)[2], const uint8_t* a, const uint8_t* b,
+                                    const int16_t* pair) {
+    const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(a)),
+                  y = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b));
+    const __m256i low = _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(x, y)),
+                  high = _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(x, y));
+    sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(low, load(pair)));
+    sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(high, load(pair + 16)));
   }
   static INGOT_INLINE void store(uint8_t* p, const __m256i (&v)[2], int64_t n) {
     const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(v[0], v[1]), 0xd8);
@@ -252,19 +255,20 @@ struct Dot {
         vpadalq_s16(a.two[i], vmulq_s16(x, w.two[i]));
   }
 #endif
-  static INGOT_INLINE void load_u8(const uint8_t* p, int32x4_t (&out)[4]) {
-    const uint8x16_t v = vld1q_u8(p);
-    const uint16x8_t low = vmovl_u8(vget_low_u8(v)), high = vmovl_u8(vget_high_u8(v));
-    out[0] = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(low)));
-    out[1] = vreinterpretq_s32_u32(vmovl_u16(vget_high_u16(low)));
-    out[2] = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high)));
-    out[3] = vreinterpretq_s32_u32(vmovl_u16(vget_high_u16(high)));
+  static INGOT_INLINE void dot_pair(int32x4_t (&sums)[4], const uint8_t* a, const uint8_t* b,
+                                    const int16_t* pair) {
+    const uint8x16_t x = vld1q_u8(a), y = vld1q_u8(b);
+    const int16x8x2_t low = vld2q_s16(pair), high = vld2q_s16(pair + 16);
+    add_products(sums[0], sums[1], vget_low_u8(x), low.val[0]);
+    add_products(sums[2], sums[3], vget_high_u8(x), high.val[0]);
+    add_products(sums[0], sums[1], vget_low_u8(y), low.val[1]);
+    add_products(sums[2], sums[3], vget_high_u8(y), high.val[1]);
   }
-  static INGOT_INLINE void load_i8(const int8_t* p, int32x4_t (&out)[4]) {
-    const int8x16_t v = vld1q_s8(p);
-    const int16x8_t low = vmovl_s8(vget_low_s8(v)), high = vmovl_s8(vget_high_s8(v));
-    out[0] = vmovl_s16(vget_low_s16(low)), out[1] = vmovl_s16(vget_high_s16(low));
-    out[2] = vmovl_s16(vget_low_s16(high)), out[3] = vmovl_s16(vget_high_s16(high));
+  static INGOT_INLINE void add_products(int32x4_t& low, int32x4_t& high, uint8x8_t bytes,
+                                        int16x8_t w) {
+    const int16x8_t x = vreinterpretq_s16_u16(vmovl_u8(bytes));
+    low = vmlal_s16(low, vget_low_s16(x), vget_low_s16(w));
+    high = vmlal_s16(high, vget_high_s16(x), vget_high_s16(w));
   }
   static INGOT_INLINE void store(uint8_t* p, const int32x4_t (&v)[4], int64_t n) {
     const uint16x8_t low = vcombine_u16(vqmovun_s32(v[0]), vqmovun_s32(v[1])),
@@ -304,11 +308,10 @@ struct Dot {
       a.sums[o] = int32_t(uint32_t(a.sums[o]) + uint32_t(four));
     }
   }
-  static INGOT_INLINE void load_u8(const uint8_t* p, int32_t (&out)[16]) {
-    for (int i = 0; i < 16; i++) out[i] = p[i];
-  }
-  static INGOT_INLINE void load_i8(const int8_t* p, int32_t (&out)[16]) {
-    for (int i = 0; i < 16; i++) out[i] = p[i];
+  static INGOT_INLINE void dot_pair(int32_t (&sums)[16], const uint8_t* a, const uint8_t* b,
+                                    const int16_t* pair) {
+    for (int i = 0; i < 16; i++)
+      sums[i] = int32_t(uint32_t(sums[i]) + uint32_t(a[i] * pair[2 * i] + b[i] * pair[2 * i + 1]));
   }
   static INGOT_INLINE void store(uint8_t* p, const int32_t (&v)[16], int64_t n) {
     for (int i = 0; i < 16 && i < n; i++) p[i] = uint8_t(v[i]);
