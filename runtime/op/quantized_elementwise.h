@@ -6,8 +6,9 @@
 //             1 .. 30. XNNPACK's, in whole numbers in spite of the name of its mode.
 //             fixed_*: rescale(rescale(da * 2^20, a) +- rescale(db * 2^20, b), y), where rescale
 //             is what runtime/op/requantize.h says of the mode with the operand's multiplier
-//             (0 .. 2^31 - 1) and shift. TFLite's optimized and reference kernels, both of which
-//             round as fixed_away does.
+//             (0 .. 2^31 - 1) and shift. fixed_away is what TFLite's reference kernels do, and its
+//             optimized ones but for their vectors, which round the terms of a sum once and wrap
+//             products that leave 16 bits.
 // mul         float_even: round(float(da * db) * scale), ties to even. fixed_*: rescale(da * db, y).
 //
 // a_shift and b_shift are 0 .. 31, that of y -31 .. 31 (-30 of fixed_once); scale is a positive

@@ -55,7 +55,62 @@ struct ByteProducts {
   }
 };
 
-/// Fixed point, one number at a time.
+/// fixed_up and fixed_away with shifts to the right.
+template <class V>
+struct RightRescale {
+  typename V::I multiplier;
+  int shift;
+  bool away;
+  INGOT_INLINE typename V::I operator()(typename V::I x) const {
+    typename V::I d = V::ihigh(x, multiplier);
+    if (shift == 0) return d;
+    if (away) d = V::iadd(d, V::template isar<31>(d));  // ties of negative numbers go down
+    d = V::isar(d, shift - 1);
+    return V::iadd(V::template isar<1>(d), V::iand(d, V::isplat(1)));
+  }
+};
+
+template <class V>
+struct FixedByteSums {
+  RightRescale<V> a, b, y;
+  typename V::I a_zero, b_zero, sign, zero, low, high;
+  explicit FixedByteSums(const BinaryAttributes& t) {
+    const bool away = t.requant == RequantMode::kFixedAway;
+    a = {V::isplat(t.a_multiplier), t.a_shift, away};
+    b = {V::isplat(t.b_multiplier), t.b_shift, away};
+    y = {V::isplat(t.y_multiplier), t.y_shift, away};
+    a_zero = V::isplat(int32_t(t.a_zero)), b_zero = V::isplat(int32_t(t.b_zero));
+    sign = V::isplat(t.function == QuantizedFunction::kSub ? -1 : 0);
+    zero = V::isplat(int32_t(t.y_zero));
+    low = V::isplat(int32_t(t.low)), high = V::isplat(int32_t(t.high));
+  }
+  INGOT_INLINE typename V::I operator()(typename V::I p, typename V::I q) const {
+    using I = typename V::I;
+    const I first = a(V::template ishl<kQuantizedSumShift>(V::isub(p, a_zero))),
+            second = b(V::template ishl<kQuantizedSumShift>(V::isub(q, b_zero))),
+            signed_second = V::isub(V::ixor(second, sign), sign);
+    const I step = V::iadd(y(V::iadd(first, signed_second)), zero);
+    return V::imax(V::imin(step, high), low);
+  }
+};
+
+template <class V>
+struct FixedByteProducts {
+  RightRescale<V> y;
+  typename V::I a_zero, b_zero, zero, low, high;
+  explicit FixedByteProducts(const BinaryAttributes& t) {
+    y = {V::isplat(t.y_multiplier), t.y_shift, t.requant == RequantMode::kFixedAway};
+    a_zero = V::isplat(int32_t(t.a_zero)), b_zero = V::isplat(int32_t(t.b_zero));
+    zero = V::isplat(int32_t(t.y_zero));
+    low = V::isplat(int32_t(t.low)), high = V::isplat(int32_t(t.high));
+  }
+  INGOT_INLINE typename V::I operator()(typename V::I p, typename V::I q) const {
+    const typename V::I product = V::imul(V::isub(p, a_zero), V::isub(q, b_zero));
+    return V::imax(V::imin(V::iadd(y(product), zero), high), low);
+  }
+};
+
+/// Every way of fixed point, one number at a time.
 struct FixedByteOperation {
   const BinaryAttributes& t;
   int32_t term(int32_t q, uint32_t zero, int32_t multiplier, int32_t shift) const {
@@ -136,9 +191,15 @@ Status quantized_elementwise(const OpArguments& a, const Team& team) {
                     [&](const uint8_t* p, int64_t p_step, const uint8_t* q, int64_t q_step,
                         uint8_t* y, int64_t n) { run(operation, p, p_step, q, q_step, y, n); });
   };
-  if (t.requant != RequantMode::kFloatEven)
+  const bool product = t.function == QuantizedFunction::kMul,
+             fixed = t.requant != RequantMode::kFloatEven;
+  if (t.requant == RequantMode::kFixedOnce || (fixed && t.y_shift < 0))
     all(FixedByteOperation{t}, binary_fixed);
-  else if (t.function == QuantizedFunction::kMul)
+  else if (fixed && product)
+    all(FixedByteProducts<V>(t), binary_vectors<V, FixedByteProducts<V>>);
+  else if (fixed)
+    all(FixedByteSums<V>(t), binary_vectors<V, FixedByteSums<V>>);
+  else if (product)
     all(ByteProducts<V>(t), binary_vectors<V, ByteProducts<V>>);
   else
     all(ByteSums<V>(t), binary_vectors<V, ByteSums<V>>);

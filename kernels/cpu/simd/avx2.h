@@ -159,6 +159,13 @@ struct V {
   static INGOT_INLINE I imin(I a, I b) { return _mm256_min_epi32(a, b); }
   static INGOT_INLINE I imax(I a, I b) { return _mm256_max_epi32(a, b); }
   static INGOT_INLINE I isar(I a, int n) { return _mm256_sra_epi32(a, _mm_cvtsi32_si128(n)); }
+  static INGOT_INLINE I ihigh(I a, I b) {
+    const I half = _mm256_set1_epi64x(1 << 30);
+    const I even = _mm256_add_epi64(_mm256_mul_epi32(a, b), half),
+            odd = _mm256_add_epi64(
+                _mm256_mul_epi32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32)), half);
+    return _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa);
+  }
 
   static constexpr int kBytes = 32;
   using B = __m256i;
@@ -168,15 +175,23 @@ struct V {
   static INGOT_INLINE void bstore(uint8_t* p, B v) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v);
   }
+  static INGOT_INLINE __m128i load_half(const uint8_t* p, int64_t n) {
+    if (n >= 16) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return _mm_set_epi64x(n > 8 ? int64_t(load_word(p + 8, n - 8)) : 0, int64_t(load_word(p, n)));
+  }
+  static INGOT_INLINE void store_half(uint8_t* p, __m128i v, int64_t n) {
+    if (n >= 16) return _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v);
+    store_word(p, uint64_t(_mm_cvtsi128_si64(v)), n);
+    if (n > 8) store_word(p + 8, uint64_t(_mm_extract_epi64(v, 1)), n - 8);
+  }
   static INGOT_INLINE B bload_partial(const uint8_t* p, int64_t n) {
-    alignas(32) uint64_t words[4];
-    INGOT_UNROLL for (int i = 0; i < 4; i++) words[i] = load_word(p + 8 * i, n - 8 * i);
-    return _mm256_load_si256(reinterpret_cast<const __m256i*>(words));
+    const __m128i low = load_half(p, n);
+    if (n <= 16) return _mm256_set_m128i(_mm_setzero_si128(), low);
+    return _mm256_set_m128i(load_half(p + 16, n - 16), low);
   }
   static INGOT_INLINE void bstore_partial(uint8_t* p, B v, int64_t n) {
-    alignas(32) uint64_t words[4];
-    _mm256_store_si256(reinterpret_cast<__m256i*>(words), v);
-    INGOT_UNROLL for (int i = 0; i < 4; i++) store_word(p + 8 * i, words[i], n - 8 * i);
+    store_half(p, _mm256_castsi256_si128(v), n);
+    if (n > 16) store_half(p + 16, _mm256_extracti128_si256(v, 1), n - 16);
   }
   static INGOT_INLINE B bsplat(uint8_t x) { return _mm256_set1_epi8(char(x)); }
   static INGOT_INLINE B bxor(B a, B b) { return _mm256_xor_si256(a, b); }

@@ -148,6 +148,13 @@ struct V {
   static INGOT_INLINE I imin(I a, I b) { return _mm512_min_epi32(a, b); }
   static INGOT_INLINE I imax(I a, I b) { return _mm512_max_epi32(a, b); }
   static INGOT_INLINE I isar(I a, int n) { return _mm512_sra_epi32(a, _mm_cvtsi32_si128(n)); }
+  static INGOT_INLINE I ihigh(I a, I b) {
+    const I half = _mm512_set1_epi64(1 << 30);
+    const I even = _mm512_add_epi64(_mm512_mul_epi32(a, b), half),
+            odd = _mm512_add_epi64(
+                _mm512_mul_epi32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32)), half);
+    return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
+  }
 
   static constexpr int kBytes = 64;
   using B = __m512i;

@@ -20,6 +20,7 @@
 //   keep         hides a value from the optimiser, so that it stays in its register.
 //   iload_u8     kLanes bytes as int32; istore_u8: the low byte of each lane. *_partial as above.
 //   imin, imax   of int32; isar(a, n) shifts right arithmetically by n, 0 .. 31.
+//   ihigh        (a * b + 2^30) >> 31 of 64 bits. @pre not both are -2^31
 //   B            kBytes bytes; bload .. bstore, *_partial for 0 <= n <= kBytes. bmin, bmax: unsigned.
 //   Table        256 bytes, which btable reads; blookup: the byte of each index.
 #pragma once
@@ -147,6 +148,9 @@ struct V {
   static INGOT_INLINE I imin(I a, I b) { return a < b ? a : b; }
   static INGOT_INLINE I imax(I a, I b) { return a > b ? a : b; }
   static INGOT_INLINE I isar(I a, int n) { return a >> n; }
+  static INGOT_INLINE I ihigh(I a, I b) {
+    return int32_t((int64_t(a) * b + (int64_t{1} << 30)) >> 31);
+  }
 
   static constexpr int kBytes = 1;
   using B = uint8_t;
