@@ -96,7 +96,7 @@ struct KernelEntry {
 
 /// What the application hands in. Constant data; rows are tried in order, then those of `fallback`.
 struct KernelTable {
-  const char* isa;                            // "scalar", "avx2", "avx512", "neon"
+  const char* isa;                            // "scalar", "avx2", "avx512vnni"
   const KernelEntry* entries;
   uint32_t entry_count;
   const KernelTable* fallback;

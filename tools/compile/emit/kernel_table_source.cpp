@@ -10,13 +10,33 @@
 namespace ingot::convert {
 namespace {
 
-/// The flags that kernels/cpu/CMakeLists.txt gives to the translation unit of an instruction set.
-std::string flags_of(const std::string& isa) {
-  if (isa == "scalar" || isa == "neon") return "";
-  if (isa == "avx2") return " -mavx2 -mfma -mtune=haswell";
-  if (isa == "avx512")
-    return " -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mtune=icelake-server";
-  graph::fail_conversion(1, "instruction set '" + isa + "': expected scalar, avx2, avx512 or neon");
+/// How kernels/cpu/CMakeLists.txt and isa/*.cpp build an instruction set.
+struct IsaBuild {
+  const char* name;
+  const char* header;  // of kernels/cpu/simd
+  const char* define;  // before it; "" for none
+  const char* flags;
+};
+#define INGOT_AVX512_FLAGS " -mavx512f -mavx512bw -mavx512vl -mavx512dq"
+constexpr IsaBuild kIsaBuilds[] = {
+    {"scalar", "scalar", "", ""},
+    {"avx2", "avx2", "", " -mavx2 -mfma -mtune=haswell"},
+    {"avxvnni", "avx2", "INGOT_SIMD_VNNI", " -mavx2 -mfma -mavxvnni -mtune=haswell"},
+    {"avx512", "avx512", "", INGOT_AVX512_FLAGS " -mavx2 -mfma -mtune=icelake-server"},
+    {"avx512vnni", "avx512", "INGOT_SIMD_VNNI",
+     INGOT_AVX512_FLAGS " -mavx512vnni -mavx2 -mfma -mtune=icelake-server"},
+    {"neon", "neon", "", ""},
+    {"neoni8mm", "neon", "INGOT_SIMD_I8MM", " -march=armv8.2-a+i8mm"},
+};
+#undef INGOT_AVX512_FLAGS
+
+const IsaBuild& build_of(const std::string& isa) {
+  std::string names;
+  for (const IsaBuild& build : kIsaBuilds) {
+    if (isa == build.name) return build;
+    names += (names.empty() ? "" : ", ") + std::string(build.name);
+  }
+  graph::fail_conversion(1, "instruction set '" + isa + "': expected one of " + names);
 }
 
 const char kTail[] = R"(
@@ -47,8 +67,9 @@ std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundPr
   for (size_t i = 0; i < program.instructions.size; i++) {
     const InstructionDef& instruction = program.instructions[i];
     if (is_control(instruction.op)) {  // the session runs it; its row carries the contract
-      for (uint32_t e = 0; e < table.entry_count; e++)
-        if (table.entries[e].op == instruction.op) needed.insert(&table.entries[e]);
+      for (const KernelTable* t = &table; t; t = t->fallback)
+        for (uint32_t e = 0; e < t->entry_count; e++)
+          if (t->entries[e].op == instruction.op) needed.insert(&t->entries[e]);
       continue;
     }
     std::vector<TensorView> inputs(instruction.input_count), outputs(instruction.output_count);
@@ -77,6 +98,7 @@ std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundPr
 
 std::string kernel_table_source(const std::string& model, const std::string& isa,
                                 const std::vector<std::string>& kernels) {
+  const IsaBuild& build = build_of(isa);
   std::string printable;  // a file name may hold anything; a comment may not
   for (const char c : model) printable += c >= ' ' && c <= '~' && c != '\\' ? c : '?';
   std::string source = "// The kernels of " + printable +
@@ -84,8 +106,9 @@ std::string kernel_table_source(const std::string& model, const std::string& isa
   source +=
       "// Compile  c++ -std=c++17 -O2 -ffp-contract=off -fno-exceptions -fno-rtti "
       "-ffunction-sections -fdata-sections" +
-      flags_of(isa) + " -I INGOT -I INGOT/runtime/include -c THIS\n";
-  source += "#include \"kernels/cpu/simd/" + isa + ".h\"\n";
+      build.flags + " -I INGOT -I INGOT/runtime/include -c THIS\n";
+  if (*build.define) source += "#define " + std::string(build.define) + " 1\n";
+  source += "#include \"kernels/cpu/simd/" + std::string(build.header) + ".h\"\n";
   source +=
       "#include \"kernels/cpu/products.inl\"\n#include \"kernels/cpu/tensors.inl\"\n#include "
       "\"ingot/ingot.h\"\n\n";
