@@ -2,8 +2,8 @@
 // Operands  x u8 [N,H,W,C], w i8, bias i32 [O], multipliers f32 [O] (i32 of fixed point), [shifts
 //           i32 [O]] -> y u8 [N,OH,OW,O]. bias and what follows: vector16, dense for the oracle.
 // Weights   direct: panels16x4 over [O,kh,kw,C], over [O,kh*kw,1,C] where dilation_w > 1;
-//           depthwise: depthwise16 in bytes over [C,kh,kw,1]; grouped: dense [O,kh,kw,C/groups]. The
-//           oracle also takes dense weights for every method.
+//           depthwise: depthwise16 in bytes over [C,kh,kw,1]; grouped: dense
+//           [O,kh,kw,C/groups]. The oracle also takes dense weights for every method.
 // Sum       bias[o] + sum of x * (w - w_zero) over the window, in whole numbers; x outside of the
 //           image is x_zero. That x has a zero point is in the bias already: bias - x_zero *
 //           sum(w - w_zero). Sums are taken modulo 2^32: their order does not matter.

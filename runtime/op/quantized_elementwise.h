@@ -9,7 +9,8 @@
 //             (0 .. 2^31 - 1) and shift. fixed_away is what TFLite's reference kernels do, and its
 //             optimized ones but for their vectors, which round the terms of a sum once and wrap
 //             products that leave 16 bits.
-// mul         float_even: round(float(da * db) * scale), ties to even. fixed_*: rescale(da * db, y).
+// mul         float_even: round(float(da * db) * scale), ties to even.
+//             fixed_*: rescale(da * db, y).
 //
 // a_shift and b_shift are 0 .. 31, that of y -31 .. 31 (-30 of fixed_once); scale is a positive
 // normal number of at most 2^14. Then y_zero is added and the result limited to low .. high. What a

@@ -4,8 +4,9 @@
 //
 // table f32   s is the sum of e in f32, one chain in the order of the row; r = 1 / (s * scale);
 //             e * r, limited to +-65536, is rounded, ties away from zero (`add_half`: e * r + 0.5,
-//             truncated); y_zero is added; the result is limited to what y holds. TFLite's optimized
-//             kernels: scale is that of y, add_half where the source's input and output are uint8.
+//             truncated); y_zero is added; the result is limited to what y holds. TFLite's
+//             optimized kernels: scale is that of y, add_half where the source's input and output
+//             are uint8.
 // table i32   exp in Q0.31, 0 where it is passed over. s is the sum of (e + 2^11) >> 12, saturated
 //             to i32; r is 1 / s by Newton's method in fixed point; the product is rounded to the
 //             bits of y and y_zero added. TFLite's reference kernels and TFLM; scale and add_half

@@ -12,7 +12,8 @@
 //   dot_pair     adds a * pair[2i] + b * pair[2i + 1] for 16 bytes of a and b each
 //   store        16 numbers, each 0 .. 255, as bytes, or the first n of them
 //   kPacksFour   pack_four() is there: four vectors of 16 steps, none above 255 - zero, to 64 bytes
-//                max(low, step + zero), and store_part<bytes> stores `bytes` of them, or the first n
+//                max(low, step + zero), and store_part<bytes> stores `bytes` of them or the first
+//                n
 #pragma once
 #include <cstring>
 

@@ -1,5 +1,5 @@
-// kernels/cpu/quantized/quantized_table.inl - the table of an instruction set that adds dot products
-// of bytes to another, INGOT_ISA_BASE: the products of bytes again, the rest from there.
+// kernels/cpu/quantized/quantized_table.inl - the table of an instruction set that adds dot
+// products of bytes to another, INGOT_ISA_BASE: the products of bytes again, the rest from there.
 #pragma once
 #include "kernels/cpu/isa/tables.h"
 #include "kernels/cpu/quantized/products.inl"

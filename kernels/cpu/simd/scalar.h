@@ -21,7 +21,8 @@
 //   iload_u8     kLanes bytes as int32; istore_u8: the low byte of each lane. *_partial as above.
 //   imin, imax   of int32; isar(a, n) shifts right arithmetically by n, 0 .. 31.
 //   ihigh        (a * b + 2^30) >> 31 of 64 bits. @pre not both are -2^31
-//   B            kBytes bytes; bload .. bstore, *_partial for 0 <= n <= kBytes. bmin, bmax: unsigned.
+//   B            kBytes bytes; bload .. bstore, *_partial for 0 <= n <= kBytes. bmin, bmax:
+//                unsigned.
 //   Table        256 bytes, which btable reads; blookup: the byte of each index.
 #pragma once
 #include <cstdint>
