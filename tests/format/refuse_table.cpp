@@ -145,6 +145,8 @@ const RefuseTable& refuse_table() {
     add_data_dependent_cases(&t);
     t.kind("images");
     add_image_cases(&t);
+    t.kind("quantized");
+    add_quantized_cases(&t);
     t.kind("files");
     add_file_cases(&t);
     return t;

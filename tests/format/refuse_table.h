@@ -79,6 +79,7 @@ void add_value_cases(RefuseTable* table);     // values, constants, ports, state
 void add_alias_cases(RefuseTable* table);     // views, in place, order of reads and writes
 void add_data_dependent_cases(RefuseTable* table);  // sizes that the data decides
 void add_image_cases(RefuseTable* table);           // frames of a camera
+void add_quantized_cases(RefuseTable* table);       // operators of bytes
 void add_control_cases(RefuseTable* table);   // subprograms and If
 void add_file_cases(RefuseTable* table);      // header, parts, features, limits
 const RefuseTable& refuse_table();

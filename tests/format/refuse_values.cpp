@@ -12,7 +12,7 @@ void add_fields(RefuseTable* t) {
   t->dtype("dtype_zero", 0, DType::kInvalid);
   t->dtype("dtype_14", 0, DType(14));
   t->dtype("dtype_255", 3, DType(255));
-  t->spec("packing_unknown", [](ProgramSpec& p) { p.values[0].packing = Packing(5); });
+  t->spec("packing_unknown", [](ProgramSpec& p) { p.values[0].packing = Packing(6); });
   t->spec("packed_input", [](ProgramSpec& p) { p.values[0].packing = Packing::kPanels16; });
   t->spec("packed_output", [](ProgramSpec& p) { p.values[3].packing = Packing::kVector16; });
   t->spec("kind_unknown", [](ProgramSpec& p) { p.values[3].kind = ValueKind(5); });

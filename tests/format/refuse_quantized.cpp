@@ -1,0 +1,164 @@
+#include "tests/format/refuse_table.h"
+
+namespace ingot::test {
+namespace {
+
+constexpr DType kU8 = DType::kU8;
+
+template <class A>
+void add_output_steps(RefuseTable* t) {
+  t->attributes<A>("high_beyond_byte", [](A& a) { a.high = 256; });
+  t->attributes<A>("high_huge", [](A& a) { a.high = 0xffffffffu; });
+  t->attributes<A>("low_above_high", [](A& a) { a.low = 9, a.high = 8; });
+}
+
+void add_conversions(RefuseTable* t) {
+  t->base("quantize", [] {
+    return one_instruction(QuantizeAttributes{0.1f, 3, QuantizeRounding::kAway, true},
+                           {input("x", {2, 4})}, {output("y", {2, 4}, kU8)});
+  });
+  using Q = QuantizeAttributes;
+  t->attributes<Q>("scale_zero", [](Q& a) { a.scale = 0; });
+  t->attributes<Q>("scale_negative", [](Q& a) { a.scale = -1; });
+  t->attributes<Q>("scale_nan", [](Q& a) { a.scale = __builtin_nanf(""); });
+  t->attributes<Q>("scale_denormal", [](Q& a) { a.scale = 1e-40f; });
+  t->attributes<Q>("zero_beyond_type", [](Q& a) { a.zero_point = 256; });
+  t->attributes<Q>("zero_negative", [](Q& a) { a.zero_point = -1; });
+  t->attributes<Q>("rounding_unknown", [](Q& a) { a.rounding = QuantizeRounding(2); });
+  t->dtype("x_f16", 0, DType::kF16);
+  t->dtype("y_i64", 1, DType::kI64);
+  t->dims("y_dims", 1, {4, 2});
+
+  t->base("dequantize", [] {
+    return one_instruction(DequantizeAttributes{0.1f, 3}, {input("x", {2, 4}, kU8)},
+                           {output("y", {2, 4})});
+  });
+  using D = DequantizeAttributes;
+  t->attributes<D>("scale_infinite", [](D& a) { a.scale = __builtin_inff(); });
+  t->attributes<D>("zero_beyond_type", [](D& a) { a.zero_point = INT32_MIN; });
+  t->dtype("x_bool", 0, DType::kBool);
+  t->dtype("x_i32_with_zero", 0, DType::kI32);
+  t->dtype("y_f16", 1, DType::kF16);
+
+  t->base("lookup", [] {
+    return one_instruction(LookupAttributes{},
+                           {input("x", {2, 4}, kU8), constant("t", {256}, Packing::kDense, kU8)},
+                           {output("y", {2, 4}, kU8)});
+  });
+  t->dims("table_short", 1, {255});
+  t->dims("table_rank", 1, {16, 16});
+  t->dtype("x_i8", 0, DType::kI8);
+  t->dtype("table_i16", 1, DType::kI16);
+  t->dims("y_dims", 2, {8});
+}
+
+void add_binary(RefuseTable* t) {
+  t->base("quantized_elementwise", [] {
+    QuantizedElementwiseAttributes a;
+    a.y_shift = 20;
+    return one_instruction(a, {input("a", {2, 4}, kU8), input("b", {4}, kU8)},
+                           {output("y", {2, 4}, kU8)});
+  });
+  using A = QuantizedElementwiseAttributes;
+  constexpr RequantMode kUp = RequantMode::kFixedUp;
+  t->attributes<A>("function_unknown", [](A& a) { a.function = QuantizedFunction(3); });
+  t->attributes<A>("requant_unknown", [](A& a) { a.requant = RequantMode(4); });
+  t->attributes<A>("zero_beyond_byte", [](A& a) { a.b_zero = 256; });
+  t->attributes<A>("multiplier_huge", [](A& a) { a.a_multiplier = INT32_MIN; });
+  t->attributes<A>("shift_zero", [](A& a) { a.y_shift = 0; });
+  t->attributes<A>("shift_huge", [](A& a) { a.y_shift = 31; });
+  t->attributes<A>("fixed_multiplier_negative", [](A& a) { a.requant = kUp, a.y_multiplier = -1; });
+  t->attributes<A>("fixed_shift_huge", [](A& a) { a.requant = kUp, a.y_shift = 32; });
+  t->attributes<A>("fixed_shift_of_a_left", [](A& a) { a.requant = kUp, a.a_shift = -1; });
+  t->attributes<A>("scale_of_product_zero",
+                   [](A& a) { a.function = QuantizedFunction::kMul, a.scale = 0; });
+  add_output_steps<A>(t);
+  t->dtype("a_f32", 0, DType::kF32);
+  t->dims("b_dims", 1, {3});
+}
+
+void add_rows(RefuseTable* t) {
+  t->base("quantized_pool2d", [] {
+    QuantizedPool2dAttributes a;
+    a.kind = PoolKind::kAverage, a.kernel_h = a.kernel_w = a.stride_h = a.stride_w = 2;
+    return one_instruction(a, {input("x", {1, 4, 4, 3}, kU8)}, {output("y", {1, 2, 2, 3}, kU8)});
+  });
+  using P = QuantizedPool2dAttributes;
+  t->attributes<P>("kind_lp", [](P& a) { a.kind = PoolKind::kLp; });
+  t->attributes<P>("kind_unknown", [](P& a) { a.kind = PoolKind(4); });
+  t->attributes<P>("offset_beyond_byte", [](P& a) { a.offset = 256; });
+  t->attributes<P>("stride_zero", [](P& a) { a.stride_h = 0; });
+  t->attributes<P>("window_huge", [](P& a) { a.kernel_h = a.kernel_w = 1u << 20; });
+  t->attributes<P>("pad_huge", [](P& a) { a.pad_left = 0xfffffff0u; });
+  add_output_steps<P>(t);
+  t->dims("x_rank", 0, {4, 4, 3});
+  t->dims("y_channels", 1, {1, 2, 2, 4});
+  t->dtype("x_i8", 0, DType::kI8);
+
+  t->base("quantized_softmax", [] {
+    return one_instruction(QuantizedSoftmaxAttributes{},
+                           {input("x", {2, 4}, kU8), constant("t", {256})},
+                           {output("y", {2, 4}, kU8)});
+  });
+  using S = QuantizedSoftmaxAttributes;
+  t->attributes<S>("scale_zero", [](S& a) { a.scale = 0; });
+  t->attributes<S>("zero_beyond_type", [](S& a) { a.y_zero = 256; });
+  t->dims("x_scalar", 0, {});
+  t->dims("table_long", 1, {257});
+  t->dtype("table_f64", 1, DType::kF64);
+  t->dtype("y_i8", 2, DType::kI8);
+}
+
+void add_products(RefuseTable* t) {
+  t->base("quantized_linear", [] {
+    return one_instruction(
+        QuantizedLinearAttributes{},
+        {input("x", {2, 8}, kU8), constant("w", {16, 8}, Packing::kPanels16x4, DType::kI8),
+         constant("b", {16}, Packing::kVector16, DType::kI32),
+         constant("m", {16}, Packing::kVector16)},
+        {output("y", {2, 16}, kU8)});
+  });
+  using L = QuantizedLinearAttributes;
+  t->attributes<L>("requant_unknown", [](L& a) { a.requant = RequantMode(4); });
+  t->attributes<L>("fixed_without_shifts", [](L& a) { a.requant = RequantMode::kFixedUp; });
+  t->attributes<L>("w_zero_huge", [](L& a) { a.w_zero = 256; });
+  t->attributes<L>("y_zero_beyond_byte", [](L& a) { a.y_zero = 256; });
+  add_output_steps<L>(t);
+  t->dims("weights_depth", 1, {16, 9});
+  t->dims("bias_length", 2, {15});
+  t->dtype("multipliers_i32", 3, DType::kI32);
+  t->spec("weights_panels16", [](ProgramSpec& p) { p.values[1].packing = Packing::kPanels16; });
+
+  t->base("quantized_conv2d", [] {
+    QuantizedConv2dAttributes a;
+    a.kernel_h = a.kernel_w = 3;
+    return one_instruction(a,
+                           {input("x", {1, 5, 5, 4}, kU8),
+                            constant("w", {16, 3, 3, 4}, Packing::kPanels16x4, DType::kI8),
+                            constant("b", {16}, Packing::kVector16, DType::kI32),
+                            constant("m", {16}, Packing::kVector16)},
+                           {output("y", {1, 3, 3, 16}, kU8)});
+  });
+  using C = QuantizedConv2dAttributes;
+  t->attributes<C>("method_winograd", [](C& a) { a.method = ConvMethod::kWinogradF43; });
+  t->attributes<C>("method_unknown", [](C& a) { a.method = ConvMethod(4); });
+  t->attributes<C>("x_zero_beyond_byte", [](C& a) { a.x_zero = 256; });
+  t->attributes<C>("groups_zero", [](C& a) { a.method = ConvMethod::kGrouped, a.groups = 0; });
+  t->attributes<C>("stride_zero", [](C& a) { a.stride_w = 0; });
+  t->attributes<C>("window_larger_than_image", [](C& a) { a.dilation_w = 9; });
+  add_output_steps<C>(t);
+  t->dims("weights_channels", 1, {16, 3, 3, 5});
+  t->dims("y_height", 4, {1, 4, 3, 16});
+  t->dtype("x_f32", 0, DType::kF32);
+}
+
+}  // namespace
+
+void add_quantized_cases(RefuseTable* t) {
+  add_conversions(t);
+  add_binary(t);
+  add_rows(t);
+  add_products(t);
+}
+
+}  // namespace ingot::test
