@@ -46,6 +46,24 @@ int64_t band_channels(const QuantizedConv2dAttributes& t, int64_t c) {
   return t.method == ConvMethod::kGrouped ? c / t.groups : c;
 }
 
+/// Bands as small as pays: weights stream over each, so that they may be an eighth of them; rows that
+/// two bands read are copied twice, so that at least four rows of outputs share theirs.
+constexpr int64_t kLeastBand = 4 << 10, kLeastRows = 4;
+
+bool small_bands(const Conv2dAttributes& g, const conv::Extents& e, int64_t channels,
+                 int64_t weights, conv::Bands* b) {
+  if (!conv::bands(g, e, channels, b)) return false;
+  const int64_t row = b->in_cols * channels;  // bytes; elements were checked
+  int64_t fit = weights / 8 > kLeastBand ? weights / 8 : kLeastBand;
+  fit = row > 0 ? (fit / row - conv::window_h(g)) / g.stride_h + 1 : b->rows;
+  fit = fit < kLeastRows ? kLeastRows : fit;
+  if (fit >= b->rows) return true;
+  b->rows = ceil_div(e.oh, ceil_div(e.oh, fit));
+  b->in_rows = (b->rows - 1) * g.stride_h + conv::window_h(g);
+  b->elements = b->in_rows * b->in_cols * channels;
+  return true;
+}
+
 /// Tiles read groups of four bytes, and depthwise kernels 16 channels: where that would leave the
 /// tensor, and where windows leave the image or pixels do not touch, the input is copied.
 bool copies_band(const QuantizedConv2dAttributes& t, const TensorType& x) {
@@ -98,7 +116,14 @@ bool conv_scratch(const QuantizedConv2dAttributes& t, const TensorType& x, const
   const conv::Extents e = conv::extents(g, x, y);
   out->copies = copies_band(t, x);
   Sizes sizes;
-  if (!conv::bands(g, e, band_channels(t, e.c), &out->bands)) return false;
+  uint64_t weights = 0;
+  const int64_t channels = band_channels(t, e.c);
+  // of one group, where it fits: a convolution of more does not fit anywhere
+  if (!checked_mul<uint64_t>(uint64_t(t.kernel_h) * t.kernel_w, uint64_t(e.o / t.groups),
+                             &weights) ||
+      !checked_mul<uint64_t>(weights, uint64_t(e.c / t.groups), &weights) || weights >> 60)
+    return false;
+  if (!small_bands(g, e, channels, int64_t(weights), &out->bands)) return false;
   sizes.band = uint64_t(out->bands.elements);
   return checked_mul<uint64_t>(uint64_t(out->bands.rows), uint64_t(out->bands.cols),
                                &sizes.pixels) &&

@@ -106,7 +106,7 @@ std::string kernel_table_source(const std::string& model, const std::string& isa
   source +=
       "// Compile  c++ -std=c++17 -O2 -ffp-contract=off -fno-exceptions -fno-rtti "
       "-ffunction-sections -fdata-sections" +
-      build.flags + " -I INGOT -I INGOT/runtime/include -c THIS\n";
+      std::string(build.flags) + " -I INGOT -I INGOT/runtime/include -c THIS\n";
   if (*build.define) source += "#define " + std::string(build.define) + " 1\n";
   source += "#include \"kernels/cpu/simd/" + std::string(build.header) + ".h\"\n";
   source +=
