@@ -221,14 +221,29 @@ stage_trial() {
   "$python" tests/torch/trial/trial.py --ingot build/gcc/bin/ingot --work build/trial --jobs "$jobs" ${INGOT_TRIAL:+--part $INGOT_TRIAL}
 }
 
-# Every builtin operator of TFLite that is converted, on shapes drawn at random, against LiteRT.
+# Every builtin operator of TFLite that is converted, on shapes drawn at random, and whole quantized
+# models, against LiteRT.
 stage_tflite() {
   dev_build_gcc
   need_python "operators of TFLite" numpy ai-edge-litert || {
     echo "[skip] no operator of TFLite was tried: ai-edge-litert is not to be had"
     return 0
   }
-  "$python" tests/tflite/run_operators.py --ingot build/gcc/bin/ingot --seeds 12 --options
+  local failed=0
+  "$python" tests/tflite/run_operators.py --ingot build/gcc/bin/ingot --seeds 12 --options || failed=1
+  "$python" tests/tflite/integer_operators.py --ingot build/gcc/bin/ingot --seeds 12 || failed=1
+  local models=../shared/models
+  if [ -d "$models" ]; then
+    "$python" tests/tflite/integer_models.py --ingot build/gcc/bin/ingot --runs 12 \
+      "$models"/mlcommons__tiny/{ad01_int8,kws_ref_model,pretrainedResnet_quant,vww_96_int8,str_ww_ref_model}.tflite \
+      "$models"/esphome__micro-wake-word-models/{okay_nabu,v2_okay_nabu,v2_vad}.tflite \
+      "$models"/google-coral__test_data/{mobilenet_v1_0.25_128_quant,deeplabv3_mnv2_dm05_pascal_quant,movenet_single_pose_lightning_ptq}.tflite \
+      "$models"/tensorflow__tflite-micro/{hello_world_int8,micro_speech_quantized}.tflite \
+      "$models"/tensorflow__tflite-support/automl_labeler_model.tflite || failed=1
+  else
+    echo "[skip] no quantized model of ../shared was compared with LiteRT: it is not there"
+  fi
+  return "$failed"
 }
 
 # Networks of keras.applications as keras saves them, with its own outputs.

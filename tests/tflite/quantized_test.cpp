@@ -264,6 +264,8 @@ TEST_CASE("fixed point rounds twice: ties go up, then away from zero") {
   CHECK(divided(-1, 2) == 0);
   CHECK(multiplied(100, fixed_point(0.5)) == 50);
   CHECK(multiplied(-101, fixed_point(0.5)) == -50);
+  CHECK(multiplied(-10, {INT32_MAX, -2}) == -3);
+  CHECK(multiplied(-10, {INT32_MAX, -2}, true) == -2);
   CHECK(multiplied(7, fixed_point(4)) == 28);
   CHECK(multiplied(7, fixed_point(0)) == 0);
 }

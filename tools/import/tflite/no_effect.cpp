@@ -3,7 +3,7 @@
 namespace ingot::tflite {
 
 const std::vector<NoEffect>& options_without_effect() {
-  constexpr const char* kInteger = "it is about integer arithmetic, which is refused before";
+  constexpr const char* kInteger = "it is about integers that are refused, or computed as floats";
   constexpr const char* kTensor = "the tensors say it";
   static const std::vector<NoEffect> kList = {
       {"*", "asymmetric_quantize_inputs", kInteger},

@@ -131,12 +131,15 @@ int32_t divided(int32_t x, int bits) {
   const int64_t half = int64_t{1} << (bits - 1), n = x;
   return int32_t(n < 0 ? -((-n + half) >> bits) : (n + half) >> bits);
 }
-int32_t multiplied(int32_t x, const FixedPoint& by) {
+int32_t multiplied(int32_t x, const FixedPoint& by, bool ties_up) {
   const int64_t left = int64_t(x) * (int64_t{1} << std::max(by.shift, 0));
   const int64_t wide = int64_t(int32_t(uint32_t(uint64_t(left)))) * by.multiplier;
   // the quotient goes toward zero, so half is added on the side of the product
   const int64_t half = wide < 0 ? 1 - (int64_t{1} << 30) : int64_t{1} << 30;
-  return divided(int32_t((wide + half) / (int64_t{1} << 31)), std::max(-by.shift, 0));
+  const int32_t high = int32_t((wide + half) / (int64_t{1} << 31));
+  const int right = std::max(-by.shift, 0);
+  if (!ties_up || right == 0) return divided(high, right);
+  return int32_t((int64_t(high) + (int64_t{1} << (right - 1))) >> right);
 }
 
 Table table_of(const Steps& x, const Steps& y, const std::function<int32_t(int32_t)>& of) {
@@ -180,9 +183,11 @@ Table table_of_rescaling(const Steps& x, const Steps& y) {
       return (y.source_zero() * 256 + (step - x.source_zero()) * multiplier + 128) >> 8;
     });
   }
+  // That takes 16 elements at a time with ties up; it rounds what is left over another way.
   const FixedPoint by = fixed_point(double(x.scale) / double(y.scale));
-  return table_of(
-      x, y, [&](int32_t step) { return multiplied(step - x.source_zero(), by) + y.source_zero(); });
+  return table_of(x, y, [&](int32_t step) {
+    return multiplied(step - x.source_zero(), by, true) + y.source_zero();
+  });
 }
 
 }  // namespace ingot::tflite

@@ -59,8 +59,8 @@ struct FixedPoint {
   int shift = 0;
 };
 FixedPoint fixed_point(double real);
-/// x * multiplier * 2^shift, rounded twice, the second time away from zero.
-int32_t multiplied(int32_t x, const FixedPoint& by);
+/// x * multiplier * 2^shift, rounded twice; the second time ties go away from zero, or up.
+int32_t multiplied(int32_t x, const FixedPoint& by, bool ties_up = false);
 /// The nearest x / 2^bits, ties away from zero.
 int32_t divided(int32_t x, int bits);
 

@@ -169,8 +169,8 @@ ValueId Translator::read(Scope& scope, int64_t index) {
     at.refused = true;
     return kAbsent;
   }
-  graph::Constant constant = steps_of(*file_, t) ? read_bytes(*file_, t, name)
-                                                 : read_constant(*file_, t, name);
+  graph::Constant constant =
+      steps_of(*file_, t) ? read_bytes(*file_, t, name) : read_constant(*file_, t, name);
   net.model.fold_budget += 8 * constant.elements();
   at.id = net.model.add_constant(name, std::move(constant));
   constants_[key] = at.id;

@@ -1,0 +1,388 @@
+#!/usr/bin/env python3
+"""Builtin operators on int8 and uint8 against LiteRT as it runs by default: shapes, windows,
+activations, scales and zero points (those at the ends of the range too) drawn at random, every
+integer equal.
+
+  integer_operators.py --ingot BIN [--seeds N] [name ...]
+
+Needs the package ai-edge-litert."""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from written_model import Fed, Model
+
+IN_FLOATS = "between dequantization and quantization"
+
+
+class Steps:
+    """Integers with their scales and zero points."""
+
+    def __init__(self, array, scales, zeros, axis=0):
+        self.array = np.asarray(array)
+        self.scales = np.atleast_1d(np.asarray(scales, np.float32))
+        self.zeros = np.atleast_1d(np.asarray(zeros, np.int64))
+        self.axis = axis
+
+
+class Integers:
+    """What a case draws from: one type for all its tensors."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.dtype = np.dtype(rng.choice([np.int8, np.int8, np.uint8]))
+        self.limits = np.iinfo(self.dtype)
+
+    def scale(self, about=0.05):
+        return np.float32(about * 2 ** self.rng.uniform(-2, 2))
+
+    def zero(self):
+        ends = [self.limits.min, self.limits.max]
+        within = self.rng.integers(self.limits.min, self.limits.max + 1)
+        return int(self.rng.choice([*ends, within, within]))
+
+    def x(self, *shape, scale=None, zero=None):
+        data = self.rng.integers(self.limits.min, self.limits.max + 1, shape).astype(self.dtype)
+        zero = self.zero() if zero is None else zero
+        return Steps(data, self.scale() if scale is None else scale, zero)
+
+    def weights(self, *shape, axis):
+        """Of int8 with a scale of every channel, or one; of uint8 with a zero point."""
+        if self.dtype == np.uint8:
+            data = self.rng.integers(0, 256, shape).astype(np.uint8)
+            return Steps(data, self.scale(0.01), self.zero())
+        data = self.rng.integers(-127, 128, shape).astype(np.int8)
+        if self.rng.random() < 0.3:
+            return Steps(data, self.scale(0.01), 0)
+        scales = [self.scale(0.01) for _ in range(shape[axis])]
+        return Steps(data, scales, [0] * shape[axis], axis)
+
+    def bias(self, x, w, count):
+        data = self.rng.integers(-4000, 4000, count).astype(np.int32)
+        return Steps(data, x.scales * w.scales, [0] * len(w.scales))
+
+    def output(self, about=0.05, zero=None):
+        return (self.dtype, self.scale(about), self.zero() if zero is None else zero)
+
+    def product(self, x, w, count):
+        """A scale that sums of `count` products fill."""
+        return self.output(float(x.scales[0] * w.scales.max()) * 70 * max(count, 1) ** 0.5)
+
+
+def activation(rng):
+    return {"fusedActivationFunction": int(rng.choice([0, 0, 1, 2, 3]))}
+
+
+def window(rng, dilated=True):
+    fields = {"padding": int(rng.integers(0, 2))} | activation(rng)
+    fields |= {"strideW": int(rng.integers(1, 4)), "strideH": int(rng.integers(1, 4))}
+    if dilated and rng.random() < 0.3:
+        fields |= {"strideW": 1, "strideH": 1}
+        fields |= {"dilationWFactor": int(rng.integers(1, 3))}
+        fields |= {"dilationHFactor": int(rng.integers(1, 3))}
+    return fields
+
+
+def conv(n, rng):
+    kh, kw, o = (int(v) for v in rng.integers(1, 6, 3))
+    c = int(rng.choice([1, 2, 3, 4, 8, 16, 19]))
+    o = int(rng.choice([o, 16, 24]))
+    x = n.x(int(rng.integers(1, 3)), *(int(v) for v in rng.integers(9, 14, 2)), c)
+    w = n.weights(o, kh, kw, c, axis=0)
+    bias = n.bias(x, w, o)
+    return ("Conv2DOptions", window(rng)), [x, w, bias], n.product(x, w, kh * kw * c)
+
+
+def depthwise(n, rng):
+    kh, kw, m = (int(v) for v in rng.integers(1, 6, 3))
+    c, m = int(rng.choice([1, 3, 8, 16, 21])), int(rng.choice([1, 1, 1, m]))
+    x = n.x(1, *(int(v) for v in rng.integers(9, 14, 2)), c)
+    w = n.weights(1, kh, kw, c * m, axis=3)
+    fields = window(rng) | {"depthMultiplier": m}
+    fields["strideW"] = fields["strideH"]
+    bias = n.bias(x, w, c * m)
+    return ("DepthwiseConv2DOptions", fields), [x, w, bias], n.product(x, w, kh * kw)
+
+
+def fully_connected(n, rng):
+    k, o = int(rng.choice([1, 7, 16, 33, 130])), int(rng.choice([1, 5, 16, 40]))
+    keep = bool(rng.random() < 0.3)
+    shape = (2, 3, k) if keep else (int(rng.integers(1, 5)), k)
+    x, w = n.x(*shape), n.weights(o, k, axis=0)
+    bias = n.bias(x, w, o) if rng.random() < 0.7 else None
+    fields = activation(rng) | {"keepNumDims": keep}
+    return ("FullyConnectedOptions", fields), [x, w, bias], n.product(x, w, k)
+
+
+def pair(n, rng):
+    shape = [int(v) for v in rng.integers(1, 7, 4)]
+    other = [1 if rng.random() < 0.2 else d for d in shape]
+    return n.x(*shape), n.x(*other)
+
+
+def add(n, rng):
+    return ("AddOptions", activation(rng)), [*pair(n, rng)], n.output()
+
+
+def sub(n, rng):
+    return ("SubOptions", activation(rng)), [*pair(n, rng)], n.output()
+
+
+def far_add(n, rng):
+    """A scale that XNNPACK leaves to TFLite's own kernels, which wrap where it is too large."""
+    a, b = pair(n, rng)
+    a.scales = a.scales * np.float32(1e-4)
+    return ("AddOptions", activation(rng)), [a, b], n.output()
+
+
+def mul(n, rng):
+    a, b = pair(n, rng)
+    return ("MulOptions", activation(rng)), [a, b], n.output(float(a.scales[0]))
+
+
+def pool(n, rng):
+    kh, kw = (int(v) for v in rng.integers(2, 6, 2))
+    x = n.x(1, *(int(v) for v in rng.integers(6, 12, 2)), int(rng.choice([1, 3, 16, 17])))
+    fields = window(rng, dilated=False) | {"filterHeight": kh, "filterWidth": kw}
+    return ("Pool2DOptions", fields), [x], (n.dtype, x.scales[0], int(x.zeros[0]))
+
+
+def softmax(n, rng):
+    x = n.x(int(rng.integers(1, 5)), int(rng.choice([1, 2, 12, 37, 100])), scale=n.scale(0.1))
+    zero = int(n.limits.min)
+    fields = {"beta": float(rng.choice([1, 1, 0.5]))}
+    return ("SoftmaxOptions", fields), [x], (n.dtype, np.float32(1 / 256), zero)
+
+
+def unary(n, rng):
+    return None, [n.x(3, 40)], n.output()
+
+
+def to_unit(n, rng):
+    zero = int(n.limits.min)
+    return None, [n.x(3, 100)], (n.dtype, np.float32(1 / 256), zero)
+
+
+def tanh(n, rng):
+    zero = 0 if n.dtype == np.int8 else 128
+    return None, [n.x(3, 100)], (n.dtype, np.float32(1 / 128), zero)
+
+
+def leaky(n, rng):
+    return ("LeakyReluOptions", {"alpha": float(rng.uniform(0.01, 0.9))}), [n.x(3, 100)], n.output()
+
+
+def gelu(n, rng):
+    fields = {"approximate": bool(rng.integers(0, 2))}
+    return ("GeluOptions", fields), [n.x(3, 100)], n.output()
+
+
+def quantize(n, rng):
+    x = rng.normal(0, 4, (3, 50)).astype(np.float32)
+    return None, [x], n.output()
+
+
+def requantize(n, rng):
+    dtype = np.dtype(rng.choice([np.int8, np.uint8]))
+    limits = np.iinfo(dtype)
+    zero = int(rng.integers(limits.min, limits.max + 1))
+    # of 16 elements at a time LiteRT rounds ties another way than of fewer
+    return None, [n.x(3, 48)], (dtype, n.scale(), zero)
+
+
+def dequantize(n, rng):
+    return None, [n.x(3, 50)], (np.dtype(np.float32), None, None)
+
+
+def concatenation(n, rng):
+    first = n.x(2, 3, 4)
+    same = n.dtype == np.int8 or rng.random() < 0.3
+    given = {"scale": first.scales[0], "zero": int(first.zeros[0])} if same else {}
+    parts = [first, n.x(2, int(rng.integers(1, 5)), 4, **given), n.x(2, 1, 4, **given)]
+    y = (n.dtype, first.scales[0], int(first.zeros[0]))
+    return ("ConcatenationOptions", {"axis": 1}), parts, y if same else n.output()
+
+
+def moved(kind, fields, *more):
+    def make(n, rng):
+        x = n.x(2, 4, 6)
+        return (kind, fields), [x, *more], (n.dtype, x.scales[0], int(x.zeros[0]))
+
+    return make
+
+
+def i32(*values):
+    return np.array(values, np.int32)
+
+
+def resize(n, rng):
+    x = n.x(1, int(rng.integers(2, 6)), int(rng.integers(2, 6)), 3)
+    times = int(rng.choice([2, 4]))
+    size = i32(*(times * d for d in x.array.shape[1:3]))
+    half = bool(rng.integers(0, 2))
+    y = (n.dtype, x.scales[0], int(x.zeros[0]))
+    return ("ResizeBilinearOptions", {"halfPixelCenters": half}), [x, size], y
+
+
+def nearest(n, rng):
+    _, operands, y = resize(n, rng)
+    return ("ResizeNearestNeighborOptions", {}), operands, y
+
+
+CASES = {
+    "CONV_2D": conv,
+    "DEPTHWISE_CONV_2D": depthwise,
+    "FULLY_CONNECTED": fully_connected,
+    "ADD": add,
+    "ADD far": far_add,
+    "SUB": sub,
+    "MUL": mul,
+    "MAX_POOL_2D": pool,
+    "AVERAGE_POOL_2D": pool,
+    "SOFTMAX": softmax,
+    "LOGISTIC": to_unit,
+    "TANH": tanh,
+    "ELU": unary,
+    "RELU": unary,
+    "RELU6": unary,
+    "RELU_N1_TO_1": unary,
+    "RELU_0_TO_1": unary,
+    "HARD_SWISH": unary,
+    "LEAKY_RELU": leaky,
+    "ABS": unary,
+    "EXP": unary,
+    "LOG": unary,
+    "GELU": gelu,
+    "QUANTIZE": quantize,
+    "QUANTIZE again": requantize,
+    "DEQUANTIZE": dequantize,
+    "CONCATENATION": concatenation,
+    "RESHAPE": moved("ReshapeOptions", {"newShape": [8, 6]}, i32(8, 6)),
+    "TRANSPOSE": moved("TransposeOptions", {}, i32(2, 0, 1)),
+    "PAD": moved("PadOptions", {}, np.array([[0, 1], [2, 0], [1, 1]], np.int32)),
+    "STRIDED_SLICE": moved("StridedSliceOptions", {}, i32(0, 1, 0), i32(2, 4, 6), i32(1, 2, 1)),
+    "RESIZE_BILINEAR": resize,
+    "RESIZE_NEAREST_NEIGHBOR": nearest,
+}
+
+
+def written(op, case, shape, version):
+    """The model of a case, with that shape of its output, and what is fed."""
+    kind, operands, (dtype, scale, zero) = case
+    model = Model()
+
+    def steps_of(tensor, scales, zeros, axis=0):
+        q = schema.QuantizationParametersT()
+        q.scale = np.atleast_1d(np.asarray(scales, np.float32))
+        q.zeroPoint = np.atleast_1d(np.asarray(zeros, np.int64))
+        q.quantizedDimension = axis
+        model.graph.tensors[tensor].quantization = q
+
+    given = []
+    for i, each in enumerate(operands):
+        plain = isinstance(each, Steps)
+        array = each.array if plain else each
+        # what is no weight or shape is fed
+        fed = i == 0 or (plain and array.dtype != np.int32 and op not in PRODUCTS)
+        at = model.value(Fed(array) if fed else array)
+        if plain:
+            steps_of(at, each.scales, each.zeros, each.axis)
+        given.append(None if each is None else at)
+    outputs = model.add(op, kind, given, [(dtype, shape)])
+    if scale is not None:
+        steps_of(outputs[0], scale, zero)
+    model.model.operatorCodes[0].version = version
+    return model.finish(outputs), model.fed
+
+
+PRODUCTS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+
+
+def run_of(model, fed, resolver):
+    machine = Interpreter(model_content=model, experimental_op_resolver_type=resolver)
+    machine.allocate_tensors()
+    for detail in machine.get_input_details():
+        machine.set_tensor(detail["index"], fed[detail["name"]])
+    machine.invoke()
+    return {d["name"]: machine.get_tensor(d["index"]) for d in machine.get_output_details()}
+
+
+def answered(op, case):
+    """The model, what is fed and what LiteRT gives. Each operator has a version of its own that
+    takes integers."""
+    plain = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    for version in (3, 2, 1):
+        try:
+            # XNNPACK wants to see the shape of the output in the file.
+            (shape,) = (v.shape for v in run_of(*written(op, case, [], version), plain).values())
+            model, fed = written(op, case, shape, version)
+            return model, fed, run_of(model, fed, OpResolverType.AUTO)
+        except (RuntimeError, ValueError) as why:
+            refused = why
+    raise refused
+
+
+def trial(ingot, name, seed, folder):
+    """What is wrong; "" for nothing, None for a model that LiteRT refuses."""
+    rng = np.random.default_rng([seed, sum(name.encode())])
+    op = name.split(" ")[0]
+    case = CASES[name](Integers(rng), rng)
+    try:
+        model, fed, expected = answered(op, case)
+    except (RuntimeError, ValueError) as why:
+        if os.environ.get("INGOT_KEEP"):
+            print(name, seed, str(why)[:200])
+        return None
+    golden = {f"in:{k}": v for k, v in fed.items()} | {f"out:{k}": v for k, v in expected.items()}
+    path, out = folder / "model.tflite", folder / "model.ingot"
+    path.write_bytes(model)
+    out.unlink(missing_ok=True)
+    np.savez(folder / "golden.npz", **golden)
+    command = [ingot, "convert", path, "-o", out, "--golden", folder / "golden.npz"]
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120)
+    text = done.stdout + done.stderr
+    if done.returncode == 0 and IN_FLOATS not in text:
+        return ""
+    if os.environ.get("INGOT_KEEP"):
+        pathlib.Path(os.environ["INGOT_KEEP"], f"{op}_{seed}.tflite").write_bytes(model)
+        np.savez(pathlib.Path(os.environ["INGOT_KEEP"], f"{op}_{seed}.npz"), **golden)
+    return f"exit {done.returncode}: {text.strip()[-300:]}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("names", nargs="*")
+    a = parser.parse_args()
+    passed = failed = skipped = 0
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        for name in a.names or CASES:
+            refused = 0
+            for seed in range(a.seeds):
+                what = trial(a.ingot, name, seed, folder)
+                refused += what is None
+                passed += what == ""
+                if what:
+                    failed += 1
+                    print(f"[fail] {name} {seed}: {what}", flush=True)
+            if refused == a.seeds:
+                failed += 1
+                print(f"[fail] {name}: LiteRT refuses every model of it")
+            skipped += refused
+    if skipped:
+        print(f"[skip] {skipped} of the models drawn are none that LiteRT takes")
+    print(f"{passed} checks passed, {failed} failed, {skipped} skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
