@@ -26,7 +26,7 @@ namespace {
 
 struct Dot {
 #if defined(INGOT_SIMD_VNNI)
-  static constexpr int kRows = 14, kPanels = 2, kTall = 16, kWide = 4, kChunks = 1;
+  static constexpr int kRows = 14, kPanels = 2, kTall = 16, kWide = 8, kChunks = 1;
 #else
   static constexpr int kRows = 10, kPanels = 2, kTall = 14, kWide = 4, kChunks = 1;
 #endif

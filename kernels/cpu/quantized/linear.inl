@@ -82,6 +82,7 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
     at.a = from.at, at.sums = from.sums;
     if (block.count() == 1) {
       int64_t p = byte_row_panels<V, Dot::kWide>(shape, at, w, out, o, panels.begin, panels.end);
+      if constexpr (Dot::kWide >= 8) p = byte_row_panels<V, 4>(shape, at, w, out, o, p, panels.end);
       if constexpr (Dot::kWide >= 4) p = byte_row_panels<V, 2>(shape, at, w, out, o, p, panels.end);
       byte_row_panels<V, 1>(shape, at, w, out, o, p, panels.end);
       continue;
