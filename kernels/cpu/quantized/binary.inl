@@ -17,10 +17,12 @@ inline uint8_t limited_step(const BinaryAttributes& t, int64_t step) {
   return uint8_t(y < t.low ? t.low : y > t.high ? t.high : y);
 }
 
-/// float_even; vectors of int32.
+// Operations on vectors of int32, before the limits.
+
+/// float_even
 template <class V>
 struct ByteSums {
-  typename V::I a_multiplier, b_multiplier, bias, zero, low, high;
+  typename V::I a_multiplier, b_multiplier, bias, zero;
   int shift;
   explicit ByteSums(const BinaryAttributes& t) {
     const int32_t b = t.function == QuantizedFunction::kSub ? -t.b_multiplier : t.b_multiplier;
@@ -28,30 +30,27 @@ struct ByteSums {
     a_multiplier = V::isplat(t.a_multiplier), b_multiplier = V::isplat(b);
     bias = V::isplat(int32_t((1u << (t.y_shift - 1)) - less));
     zero = V::isplat(int32_t(t.y_zero));
-    low = V::isplat(int32_t(t.low)), high = V::isplat(int32_t(t.high));
     shift = t.y_shift;
   }
   INGOT_INLINE typename V::I operator()(typename V::I a, typename V::I b) const {
-    const typename V::I sum = V::iadd(V::iadd(V::imul(a, a_multiplier), bias),
-                                      V::imul(b, b_multiplier)),
-                        y = V::iadd(V::isar(sum, shift), zero);
-    return V::imax(V::imin(y, high), low);
+    const typename V::I sum =
+        V::iadd(V::iadd(V::imul(a, a_multiplier), bias), V::imul(b, b_multiplier));
+    return V::iadd(V::isar(sum, shift), zero);
   }
 };
 
 template <class V>
 struct ByteProducts {
-  typename V::I a_zero, b_zero, zero, low, high;
+  typename V::I a_zero, b_zero, zero;
   typename V::F scale;
   explicit ByteProducts(const BinaryAttributes& t) {
     a_zero = V::isplat(int32_t(t.a_zero)), b_zero = V::isplat(int32_t(t.b_zero));
     zero = V::isplat(int32_t(t.y_zero)), scale = V::splat(t.scale);
-    low = V::isplat(int32_t(t.low)), high = V::isplat(int32_t(t.high));
   }
   INGOT_INLINE typename V::I operator()(typename V::I a, typename V::I b) const {
     const typename V::I product = V::imul(V::isub(a, a_zero), V::isub(b, b_zero)),
                         step = V::to_int_nearest(V::mul(V::to_float(product), scale));
-    return V::imax(V::imin(V::iadd(step, zero), high), low);
+    return V::iadd(step, zero);
   }
 };
 
@@ -73,7 +72,7 @@ struct RightRescale {
 template <class V>
 struct FixedByteSums {
   RightRescale<V> a, b, y;
-  typename V::I a_zero, b_zero, sign, zero, low, high;
+  typename V::I a_zero, b_zero, sign, zero;
   explicit FixedByteSums(const BinaryAttributes& t) {
     const bool away = t.requant == RequantMode::kFixedAway;
     a = {V::isplat(t.a_multiplier), t.a_shift, away};
@@ -82,31 +81,28 @@ struct FixedByteSums {
     a_zero = V::isplat(int32_t(t.a_zero)), b_zero = V::isplat(int32_t(t.b_zero));
     sign = V::isplat(t.function == QuantizedFunction::kSub ? -1 : 0);
     zero = V::isplat(int32_t(t.y_zero));
-    low = V::isplat(int32_t(t.low)), high = V::isplat(int32_t(t.high));
   }
   INGOT_INLINE typename V::I operator()(typename V::I p, typename V::I q) const {
     using I = typename V::I;
     const I first = a(V::template ishl<kQuantizedSumShift>(V::isub(p, a_zero))),
             second = b(V::template ishl<kQuantizedSumShift>(V::isub(q, b_zero))),
             signed_second = V::isub(V::ixor(second, sign), sign);
-    const I step = V::iadd(y(V::iadd(first, signed_second)), zero);
-    return V::imax(V::imin(step, high), low);
+    return V::iadd(y(V::iadd(first, signed_second)), zero);
   }
 };
 
 template <class V>
 struct FixedByteProducts {
   RightRescale<V> y;
-  typename V::I a_zero, b_zero, zero, low, high;
+  typename V::I a_zero, b_zero, zero;
   explicit FixedByteProducts(const BinaryAttributes& t) {
     y = {V::isplat(t.y_multiplier), t.y_shift, t.requant == RequantMode::kFixedAway};
     a_zero = V::isplat(int32_t(t.a_zero)), b_zero = V::isplat(int32_t(t.b_zero));
     zero = V::isplat(int32_t(t.y_zero));
-    low = V::isplat(int32_t(t.low)), high = V::isplat(int32_t(t.high));
   }
   INGOT_INLINE typename V::I operator()(typename V::I p, typename V::I q) const {
     const typename V::I product = V::imul(V::isub(p, a_zero), V::isub(q, b_zero));
-    return V::imax(V::imin(V::iadd(y(product), zero), high), low);
+    return V::iadd(y(product), zero);
   }
 };
 
@@ -130,32 +126,46 @@ struct FixedByteOperation {
   }
 };
 
-/// n bytes; an operand that stays the same has a step of 0. y may be a or b.
+/// n bytes; an operand that stays the same has a step of 0. y may be a or b. The operation is a copy
+/// that no store of bytes can change, so that its numbers stay in registers.
 template <class V, class Operation>
-INGOT_INLINE void binary_run(const Operation& operation, const uint8_t* a, int64_t a_step,
-                             const uint8_t* b, int64_t b_step, uint8_t* y, int64_t n) {
+INGOT_INLINE void binary_run(const BinaryAttributes& t, const Operation operation, const uint8_t* a,
+                             int64_t a_step, const uint8_t* b, int64_t b_step, uint8_t* y,
+                             int64_t n) {
   using I = typename V::I;
-  const I a0 = V::isplat(n > 0 ? *a : 0), b0 = V::isplat(n > 0 ? *b : 0);
+  constexpr int64_t kLanes = V::kLanes;
+  const I a0 = V::isplat(*a), b0 = V::isplat(*b), low = V::isplat(int32_t(t.low)),
+          high = V::isplat(int32_t(t.high));
+  const typename V::B least = V::bsplat(uint8_t(t.low)), most = V::bsplat(uint8_t(t.high));
   int64_t i = 0;
-  for (; i + V::kLanes <= n; i += V::kLanes)
-    V::istore_u8(y + i,
-                 operation(a_step ? V::iload_u8(a + i) : a0, b_step ? V::iload_u8(b + i) : b0));
-  if (i < n)
-    V::istore_u8_partial(y + i,
-                         operation(a_step ? V::iload_u8_partial(a + i, n - i) : a0,
-                                   b_step ? V::iload_u8_partial(b + i, n - i) : b0),
-                         n - i);
+  if constexpr (V::kPacks) {
+    for (; i + V::kBytes <= n; i += V::kBytes) {
+      I steps[4];
+      INGOT_UNROLL for (int k = 0; k < 4; k++) steps[k] =
+          operation(a_step ? V::iload_u8(a + i + k * kLanes) : a0,
+                    b_step ? V::iload_u8(b + i + k * kLanes) : b0);
+      V::bstore(y + i, V::bmax(V::bmin(V::bpack(steps), most), least));
+    }
+  }
+  for (; i < n; i += kLanes) {
+    const int64_t count = least_of(kLanes, n - i);
+    const I step = operation(a_step ? V::iload_u8_partial(a + i, count) : a0,
+                             b_step ? V::iload_u8_partial(b + i, count) : b0);
+    V::istore_u8_partial(y + i, V::imax(V::imin(step, high), low), count);
+  }
 }
 template <class V, class Operation>
-void binary_vectors(const Operation& operation, const uint8_t* a, int64_t a_step, const uint8_t* b,
+void binary_vectors(const BinaryAttributes& t, const uint8_t* a, int64_t a_step, const uint8_t* b,
                     int64_t b_step, uint8_t* y, int64_t n) {
+  const Operation operation(t);
   if (a_step && b_step)
-    binary_run<V>(operation, a, 1, b, 1, y, n);
+    binary_run<V>(t, operation, a, 1, b, 1, y, n);
   else
-    binary_run<V>(operation, a, a_step, b, b_step, y, n);
+    binary_run<V>(t, operation, a, a_step, b, b_step, y, n);
 }
-inline void binary_fixed(const FixedByteOperation& operation, const uint8_t* a, int64_t a_step,
+inline void binary_fixed(const BinaryAttributes& t, const uint8_t* a, int64_t a_step,
                          const uint8_t* b, int64_t b_step, uint8_t* y, int64_t n) {
+  const FixedByteOperation operation{t};
   for (int64_t i = 0; i < n; i++) y[i] = operation(a[i * a_step], b[i * b_step]);
 }
 
@@ -186,23 +196,16 @@ Status quantized_elementwise(const OpArguments& a, const Team& team) {
   if (a.outputs[0].elements() == 0) return {};
   Grid grid;
   make_grid(a, &grid);
-  const auto all = [&](auto operation, auto run) {
-    for_binary_runs(grid, team,
-                    [&](const uint8_t* p, int64_t p_step, const uint8_t* q, int64_t q_step,
-                        uint8_t* y, int64_t n) { run(operation, p, p_step, q, q_step, y, n); });
-  };
   const bool product = t.function == QuantizedFunction::kMul,
              fixed = t.requant != RequantMode::kFloatEven;
-  if (t.requant == RequantMode::kFixedOnce || (fixed && t.y_shift < 0))
-    all(FixedByteOperation{t}, binary_fixed);
-  else if (fixed && product)
-    all(FixedByteProducts<V>(t), binary_vectors<V, FixedByteProducts<V>>);
-  else if (fixed)
-    all(FixedByteSums<V>(t), binary_vectors<V, FixedByteSums<V>>);
-  else if (product)
-    all(ByteProducts<V>(t), binary_vectors<V, ByteProducts<V>>);
-  else
-    all(ByteSums<V>(t), binary_vectors<V, ByteSums<V>>);
+  const auto run = t.requant == RequantMode::kFixedOnce || (fixed && t.y_shift < 0) ? binary_fixed
+                   : fixed   ? (product ? binary_vectors<V, FixedByteProducts<V>>
+                                        : binary_vectors<V, FixedByteSums<V>>)
+                   : product ? binary_vectors<V, ByteProducts<V>>
+                             : binary_vectors<V, ByteSums<V>>;
+  for_binary_runs(grid, team,
+                  [&](const uint8_t* p, int64_t p_step, const uint8_t* q, int64_t q_step,
+                      uint8_t* y, int64_t n) { run(t, p, p_step, q, q_step, y, n); });
   return {};
 }
 

@@ -10,7 +10,8 @@ namespace tensors {
 
 /// y may be x.
 template <class V>
-void lookup_run(const typename V::Table& table, const uint8_t* x, uint8_t* y, int64_t n) {
+void lookup_run(const typename V::Table& from, const uint8_t* x, uint8_t* y, int64_t n) {
+  const typename V::Table table = from;  // which no store of bytes can change
   int64_t i = 0;
   for (; i + V::kBytes <= n; i += V::kBytes) V::bstore(y + i, V::blookup(table, V::bload(x + i)));
   if (i < n) V::bstore_partial(y + i, V::blookup(table, V::bload_partial(x + i, n - i)), n - i);

@@ -19,7 +19,7 @@ INGOT_INLINE typename V::F round_away(typename V::F x) {
   return V::add(whole, up);
 }
 
-/// Numbers of an instruction. A type's numbers are low .. high; those of i8 are moved up by 128.
+/// Numbers of an instruction.
 struct QuantizeSteps {
   float scale, low, high;  // low and high are less the zero point
   int32_t zero;
@@ -64,13 +64,28 @@ inline void widen_block(DType type, const void* x, int64_t at, int64_t n, int32_
     for (int64_t i = 0; i < n; i++) to[i] = static_cast<const uint16_t*>(x)[at + i];
 }
 
+/// Numbers of i8 are made 128 higher and turned back: `flip` is 128 then, else 0.
 template <class V>
-void quantize_bytes(const QuantizeSteps& s, const float* x, uint8_t* y, int64_t n) {
+void quantize_bytes(const QuantizeSteps& steps, uint8_t flip, const float* x, uint8_t* y,
+                    int64_t n) {
+  QuantizeSteps s = steps;  // which no store of bytes can change
+  s.zero += flip;
   int64_t i = 0;
-  for (; i + V::kLanes <= n; i += V::kLanes)
-    V::istore_u8(y + i, quantize_vector<V>(s, V::load(x + i)));
-  if (i < n)
-    V::istore_u8_partial(y + i, quantize_vector<V>(s, V::load_partial(x + i, n - i)), n - i);
+  if constexpr (V::kPacks) {
+    const typename V::B bits = V::bsplat(flip);
+    for (; i + V::kBytes <= n; i += V::kBytes) {
+      typename V::I whole[4];
+      INGOT_UNROLL for (int k = 0; k < 4; k++) whole[k] =
+          quantize_vector<V>(s, V::load(x + i + k * V::kLanes));
+      V::bstore(y + i, V::bxor(V::bpack(whole), bits));
+    }
+  }
+  const typename V::I bits = V::isplat(flip);
+  for (; i < n; i += V::kLanes) {
+    const int64_t count = least_of(V::kLanes, n - i);
+    V::istore_u8_partial(y + i, V::ixor(quantize_vector<V>(s, V::load_partial(x + i, count)), bits),
+                         count);
+  }
 }
 
 template <class V>
@@ -78,9 +93,10 @@ Status quantize(const OpArguments& a, const Team& team) {
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   const QuantizeSteps s = quantize_steps(a.as<QuantizeAttributes>(), y.dtype);
   const bool bytes = y.dtype == DType::kU8 || y.dtype == DType::kI8;
+  const uint8_t flip = y.dtype == DType::kI8 ? 128 : 0;
   for_runs(team, x, y, [&](int64_t from, int64_t to, int64_t n) {
     const float* p = x.as<const float>() + from;
-    if (bytes) return quantize_bytes<V>(s, p, y.as<uint8_t>() + to, n);
+    if (bytes) return quantize_bytes<V>(s, flip, p, y.as<uint8_t>() + to, n);
     alignas(64) int32_t block[kQuantizeBlock];
     for (int64_t i = 0; i < n; i += kQuantizeBlock) {
       const int64_t count = least_of(kQuantizeBlock, n - i);

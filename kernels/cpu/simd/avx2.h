@@ -167,6 +167,7 @@ struct V {
     return _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa);
   }
 
+  static constexpr bool kPacks = true;
   static constexpr int kBytes = 32;
   using B = __m256i;
   static INGOT_INLINE B bload(const uint8_t* p) {
@@ -197,6 +198,11 @@ struct V {
   static INGOT_INLINE B bxor(B a, B b) { return _mm256_xor_si256(a, b); }
   static INGOT_INLINE B bmin(B a, B b) { return _mm256_min_epu8(a, b); }
   static INGOT_INLINE B bmax(B a, B b) { return _mm256_max_epu8(a, b); }
+  static INGOT_INLINE B bpack(const I (&v)[4]) {
+    const B all =
+        _mm256_packus_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
+    return _mm256_permutevar8x32_epi32(all, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+  }
   /// Of each half of the table: its first 16 bytes, then by what each 16 differ from those before.
   struct Table {
     __m256i differences[16];

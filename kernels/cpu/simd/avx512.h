@@ -156,6 +156,7 @@ struct V {
     return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
   }
 
+  static constexpr bool kPacks = true;
   static constexpr int kBytes = 64;
   using B = __m512i;
   static INGOT_INLINE __mmask64 byte_mask(int64_t n) {
@@ -173,6 +174,12 @@ struct V {
   static INGOT_INLINE B bxor(B a, B b) { return _mm512_xor_si512(a, b); }
   static INGOT_INLINE B bmin(B a, B b) { return _mm512_min_epu8(a, b); }
   static INGOT_INLINE B bmax(B a, B b) { return _mm512_max_epu8(a, b); }
+  static INGOT_INLINE B bpack(const I (&v)[4]) {
+    const B all =
+        _mm512_packus_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+    return _mm512_permutexvar_epi32(
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), all);
+  }
   /// As in avx2.h.
   struct Table {
     __m512i differences[16];

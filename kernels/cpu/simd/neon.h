@@ -150,6 +150,7 @@ struct V {
   static INGOT_INLINE I isar(I a, int n) { return vshlq_s32(a, vdupq_n_s32(-n)); }
   static INGOT_INLINE I ihigh(I a, I b) { return vqrdmulhq_s32(a, b); }
 
+  static constexpr bool kPacks = true;
   static constexpr int kBytes = 16;
   using B = uint8x16_t;
   static INGOT_INLINE B bload(const uint8_t* p) { return vld1q_u8(p); }
@@ -165,6 +166,10 @@ struct V {
   static INGOT_INLINE B bxor(B a, B b) { return veorq_u8(a, b); }
   static INGOT_INLINE B bmin(B a, B b) { return vminq_u8(a, b); }
   static INGOT_INLINE B bmax(B a, B b) { return vmaxq_u8(a, b); }
+  static INGOT_INLINE B bpack(const I (&v)[4]) {
+    return vcombine_u8(vqmovun_s16(vcombine_s16(vqmovn_s32(v[0]), vqmovn_s32(v[1]))),
+                       vqmovun_s16(vcombine_s16(vqmovn_s32(v[2]), vqmovn_s32(v[3]))));
+  }
   struct Table {
     uint8x16x4_t quarters[4];
   };

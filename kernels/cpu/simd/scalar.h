@@ -23,6 +23,7 @@
 //   ihigh        (a * b + 2^30) >> 31 of 64 bits. @pre not both are -2^31
 //   B            kBytes bytes; bload .. bstore, *_partial for 0 <= n <= kBytes. bmin, bmax:
 //                unsigned.
+//   bpack        four vectors of int32 in order, each lane limited to 0 .. 255. Where kPacks.
 //   Table        256 bytes, which btable reads; blookup: the byte of each index.
 #pragma once
 #include <cstdint>
@@ -153,6 +154,7 @@ struct V {
     return int32_t((int64_t(a) * b + (int64_t{1} << 30)) >> 31);
   }
 
+  static constexpr bool kPacks = false;  // kBytes is 4 * kLanes
   static constexpr int kBytes = 1;
   using B = uint8_t;
   static INGOT_INLINE B bload(const uint8_t* p) { return *p; }
