@@ -7,8 +7,8 @@
 //             fixed_*: rescale(rescale(da * 2^20, a) +- rescale(db * 2^20, b), y), where rescale
 //             is what runtime/op/requantize.h says of the mode with the operand's multiplier
 //             (0 .. 2^31 - 1) and shift. fixed_away is what TFLite's reference kernels do, and its
-//             optimized ones but for their vectors, which round the terms of a sum once and wrap
-//             products that leave 16 bits.
+//             optimized ones but for their vectors, which shift the terms of a sum of uint8 without
+//             rounding and wrap products that leave 16 bits.
 // mul         float_even: round(float(da * db) * scale), ties to even.
 //             fixed_*: rescale(da * db, y).
 //
