@@ -234,7 +234,7 @@ stage_tflite() {
   "$python" tests/tflite/integer_operators.py --ingot build/gcc/bin/ingot --seeds 12 || failed=1
   local models=../shared/models
   if [ -d "$models" ]; then
-    "$python" tests/tflite/integer_models.py --ingot build/gcc/bin/ingot --runs 12 \
+    "$python" tests/tflite/integer_models.py --ingot build/gcc/bin/ingot --runs 6 --insides \
       "$models"/mlcommons__tiny/{ad01_int8,kws_ref_model,pretrainedResnet_quant,vww_96_int8,str_ww_ref_model}.tflite \
       "$models"/esphome__micro-wake-word-models/{okay_nabu,v2_okay_nabu,v2_vad}.tflite \
       "$models"/google-coral__test_data/{mobilenet_v1_0.25_128_quant,deeplabv3_mnv2_dm05_pascal_quant,movenet_single_pose_lightning_ptq}.tflite \

@@ -2,9 +2,9 @@
 """Whole quantized models against LiteRT as it runs by default (XNNPACK, and its own kernels where
 that takes floats alone), on random inputs: every integer of every output must be equal.
 
-  integer_models.py --ingot BIN [--runs N] model.tflite[:MOST] ...
+  integer_models.py --ingot BIN [--runs N] [--insides] model.tflite[:MOST] ...
 
-Prints a line a model; MOST is the largest difference that is allowed, 0 where it is left out. A model
+With --insides the bytes that each operator makes are compared too. Prints a line a model; MOST is the largest difference that is allowed, 0 where it is left out. A model
 that keeps state is run N times in a row. Needs the package ai-edge-litert."""
 
 import argparse
@@ -13,7 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+import flatbuffers
 import numpy as np
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 
 
@@ -26,6 +28,23 @@ def drawn(detail, rng):
         limits = np.iinfo(dtype)
         return rng.integers(limits.min, limits.max + 1, shape).astype(dtype)
     return rng.uniform(-1, 1, shape).astype(dtype)
+
+
+def with_insides(path, to):
+    """The model with each result of bytes of its main subgraph as an output; their number."""
+    from_file = schema.Model.GetRootAsModel(pathlib.Path(path).read_bytes(), 0)
+    model = schema.ModelT.InitFromObj(from_file)
+    graph = model.subgraphs[0]
+    made = [int(t) for op in graph.operators for t in op.outputs]
+    bytes_of = (schema.TensorType.INT8, schema.TensorType.UINT8)
+    graph.outputs = [t for t in made if graph.tensors[t].type in bytes_of]
+    for t in graph.outputs:
+        graph.tensors[t].name = f"inside_{t}"
+    model.signatureDefs = None
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    to.write_bytes(bytes(builder.Output()))
+    return len(graph.outputs)
 
 
 def compare(ingot, model, runs, folder):
@@ -75,14 +94,19 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--insides", action="store_true", help="every byte that operators make")
     parser.add_argument("models", nargs="+")
     options = parser.parse_args()
     failed = 0
     for given in options.models:
         path, _, allowed = given.partition(":")
         with tempfile.TemporaryDirectory() as folder:
+            name = pathlib.Path(path).name
+            if options.insides:
+                inside = pathlib.Path(folder, "insides.tflite")
+                name += f", {with_insides(path, inside)} results inside"
+                path = inside
             made = compare(options.ingot, path, options.runs, pathlib.Path(folder))
-        name = pathlib.Path(path).name
         if isinstance(made, str):
             failed += 1
             print(f"FAIL {name}: {made}")

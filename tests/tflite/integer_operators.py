@@ -218,6 +218,13 @@ def moved(kind, fields, *more):
     return make
 
 
+def reduced(n, rng):
+    x = n.x(2, 5, 4, int(rng.choice([3, 16])))
+    axes = [[1, 2], [3], [1], [0, 3]][int(rng.integers(0, 4))]
+    fields = {"keepDims": bool(rng.integers(0, 2))}
+    return ("ReducerOptions", fields), [x, i32(*axes)], n.output(float(x.scales[0]))
+
+
 def i32(*values):
     return np.array(values, np.int32)
 
@@ -264,6 +271,8 @@ CASES = {
     "QUANTIZE again": requantize,
     "DEQUANTIZE": dequantize,
     "CONCATENATION": concatenation,
+    "MEAN": reduced,
+    "SUM": reduced,
     "RESHAPE": moved("ReshapeOptions", {"newShape": [8, 6]}, i32(8, 6)),
     "TRANSPOSE": moved("TransposeOptions", {}, i32(2, 0, 1)),
     "PAD": moved("PadOptions", {}, np.array([[0, 1], [2, 0], [1, 1]], np.int32)),

@@ -17,7 +17,8 @@ using graph::ConversionError;
 
 namespace {
 
-constexpr int kAdd = 0, kConv = 3, kFullyConnected = 9, kLogistic = 14, kReshape = 22, kMean = 40;
+constexpr int kAdd = 0, kConv = 3, kFullyConnected = 9, kLogistic = 14, kReshape = 22, kMean = 40,
+              kReduceProd = 81;
 const auto kI8 = fb::TensorType::int8, kU8 = fb::TensorType::uint8;
 
 /// y = x + c of bytes.
@@ -149,13 +150,24 @@ TEST_CASE("what has no integer arithmetic is said") {
   GraphGiven g = sum_of_bytes();
   g.tensors.push_back({"axis", fb::TensorType::int32, {1}, raw(std::vector<int32_t>{1})});
   g.tensors[2].shape = {1};
-  g.operators = {{kMean, {0, 3}, {2}, 27}};
+  g.operators = {{kReduceProd, {0, 3}, {2}, 27}};
   const Made out = made_of(g);
   REQUIRE(out.code == 0);
   CHECK(out.node("Dequantize").integer("zero_point", 0) == 131);
   CHECK(out.node("Quantize").integer("zero_point", 0) == 133);
   REQUIRE(out.model.notes.size() == 1);
-  CHECK(out.model.notes[0].find("MEAN*1") != std::string::npos);
+  CHECK(out.model.notes[0].find("REDUCE_PROD*1") != std::string::npos);
+}
+
+TEST_CASE("means are sums of bytes") {
+  GraphGiven g = sum_of_bytes();
+  g.tensors.push_back({"axis", fb::TensorType::int32, {1}, raw(std::vector<int32_t>{1})});
+  g.tensors[2].shape = {1};
+  g.operators = {{kMean, {0, 3}, {2}, 27}};
+  const Made out = made_of(g);
+  REQUIRE(out.code == 0);
+  CHECK(out.node("ReduceSum").integers("axes") == std::vector<int64_t>{1});
+  CHECK(out.model.notes.empty());
 }
 
 TEST_CASE("integer weights of floating inputs are numbers") {
@@ -255,6 +267,38 @@ TEST_CASE("a window that leaves its image, and one without an extent") {
   CHECK(made_of(g).code == 0);
   g.operators[0].fields = {{1, 0}, {2, 1}};  // a stride of 0
   CHECK(made_of(g).code == 2);
+}
+
+TEST_CASE("every cut and every changed byte ends in a graph or in a refusal") {
+  GraphGiven g = product_of_bytes(raw(std::vector<int32_t>{1, 2}));
+  g.tensors.push_back({"t", kI8, {1, 2}, "", {}, {1.f / 256}, {-128}});
+  g.tensors.push_back({"z", kI8, {1, 2}, "", {}, {0.5f}, {1}});
+  g.operators.push_back({kLogistic, {3}, {4}});
+  g.operators.push_back({kAdd, {3, 4}, {5}, 11});
+  g.outputs = {5};
+  const std::string whole = model_file({g});
+  size_t refused = 0;
+  const auto tries = [&](const std::string& bytes) {
+    const host::TemporaryPath file(".tflite");
+    write_file(file.path(), bytes);
+    try {
+      (void)tflite::import_tflite(file.path());
+    } catch (const ConversionError& error) {
+      CHECK(error.exit_code >= 2);
+      CHECK(error.exit_code <= 5);
+      refused++;
+    } catch (const host::Failure&) {
+      refused++;
+    }
+  };
+  for (size_t n = 0; n < whole.size(); n += 5) tries(whole.substr(0, n));
+  for (size_t i = 0; i < whole.size(); i++)
+    for (const int mask : {0x01, 0x80, 0xff}) {
+      std::string bytes = whole;
+      bytes[i] = char(bytes[i] ^ mask);
+      tries(bytes);
+    }
+  CHECK(refused > 300);
 }
 
 TEST_CASE("fixed point rounds twice: ties go up, then away from zero") {

@@ -1,4 +1,5 @@
 // tools/import/tflite/lower_quantized_arithmetic.cpp - sums, products, pools and softmax of bytes.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -7,6 +8,8 @@
 
 namespace ingot::tflite {
 namespace {
+
+constexpr int64_t kMaxExactSum = 65536;  // of bytes, as whole numbers in f32
 
 struct Operands {
   Steps a, b, y;
@@ -120,6 +123,7 @@ bool softmax_bytes(Call& call) {
   const auto x = call.steps(0), y = call.output_steps(0);
   if (!x || !y || call.rank(0) < 1) return false;
   const float step = -x->scale * float(call.number("beta"));
+  if (!std::isfinite(step)) call.corrupt("its beta or scale leaves the range of float32");
   std::vector<float> table(256);
   for (int i = 0; i < 256; i++) table[size_t(255 - i)] = std::exp(step * float(i));
   const ValueId exponents = call.b.constant(graph::make_constant(DType::kF32, {256}, table.data()));
@@ -130,6 +134,45 @@ bool softmax_bytes(Call& call) {
   return true;
 }
 
+/// XNNPACK's: the exact sum of the bytes times a scale, and a zero point that is no whole number,
+/// in f32, ties to even.
+bool reduce_bytes(Call& call, bool mean) {
+  call.expect_inputs(2, 2);
+  const auto x = call.steps(0), y = call.output_steps(0);
+  if (!x || !y || x->is_signed != y->is_signed) return false;
+  aten::Builder& b = call.b;
+  const ValueId bytes = call.input(0);
+  const graph::Dims dims = b.dims(bytes);
+  std::vector<int64_t> axes;
+  for (const int64_t given : call.known_integers(1, "axis"))
+    axes.push_back(call.axis(given, int64_t(dims.size())));
+  std::sort(axes.begin(), axes.end());
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  int64_t count = 1;
+  for (const int64_t axis : axes) {
+    const auto extent = dims[size_t(axis)].value();
+    if (!extent || *extent < 1 || *extent > kMaxExactSum) return false;
+    count *= *extent;
+    if (count > kMaxExactSum) return false;
+  }
+  if (axes.empty()) return false;
+  const float ratio = x->scale / y->scale;
+  const float scale = mean ? ratio * (1.0f / float(count)) : ratio;
+  const float zero = float(y->source_zero()) - float(count * x->source_zero()) * scale;
+  const auto number = [&](double n) { return b.scalar(DType::kF32, n); };
+  const ValueId whole =
+      b.reduce("ReduceSum", b.cast(bytes, DType::kF32), axes, call.flag("keep_dims"));
+  const ValueId sum = b.emit("Sub", {whole, number(double(count * x->offset()))});
+  const ValueId steps =
+      b.emit("Add", {b.emit("Mul", {sum, number(double(scale))}), number(double(zero))});
+  const ValueId kept = b.emit("Clip", {b.emit("Round", {steps})},
+                              {{"min", double(-y->offset())}, {"max", double(255 - y->offset())}});
+  call.give(b.cast(b.emit("Add", {kept, number(double(y->offset()))}), DType::kU8));
+  return true;
+}
+bool mean_bytes(Call& call) { return reduce_bytes(call, true); }
+bool total_bytes(Call& call) { return reduce_bytes(call, false); }
+
 }  // namespace
 
 void add_quantized_arithmetic(BytesTable& table) {
@@ -139,6 +182,8 @@ void add_quantized_arithmetic(BytesTable& table) {
   table["MAX_POOL_2D"] = max_pool_bytes;
   table["AVERAGE_POOL_2D"] = average_pool_bytes;
   table["SOFTMAX"] = softmax_bytes;
+  table["MEAN"] = mean_bytes;
+  table["SUM"] = total_bytes;
 }
 
 }  // namespace ingot::tflite

@@ -1,5 +1,6 @@
 // tools/import/tflite/lower_quantized_movement.cpp - operators that move bytes and compare them, and
 // leave them as they are: those of floating point serve.
+#include <algorithm>
 #include <cmath>
 
 #include "tools/import/tflite/call.h"
@@ -46,7 +47,8 @@ bool concatenate_bytes(Call& call) {
     if (!(*x == *y)) {
       const float scale = x->scale * inverse, bias = -float(x->source_zero()) * scale;
       const Table table = table_of(*x, *y, [&](int32_t step) {
-        return int32_t(std::round(float(step) * scale + bias)) + y->source_zero();
+        const float steps = std::clamp(std::round(float(step) * scale + bias), -1e6f, 1e6f);
+        return (std::isnan(steps) ? 0 : int32_t(steps)) + y->source_zero();
       });
       part = call.b.emit(
           "Lookup", {part, call.b.constant(graph::make_constant(DType::kU8, {256}, table.data()))});

@@ -1,5 +1,6 @@
 // tools/import/tflite/lower_quantized_product.cpp - convolutions and products of bytes, in the
 // numbers of XNNPACK: multipliers are (input * weight) / output in f32, in this order.
+#include <cmath>
 #include <limits>
 
 #include "runtime/op/requantize.h"
@@ -74,6 +75,8 @@ bool read_channels_bytes(Call& call, size_t input, const Steps& x, const Steps& 
     bias[size_t(o)] = int32_t(whole);
     const float scale = w.scales[w.scales.size() > 1 ? size_t(o) : 0];
     multipliers[size_t(o)] = x.scale * scale / y.scale;
+    if (!std::isfinite(multipliers[size_t(o)]))
+      call.corrupt("the scales of channel " + std::to_string(o) + " leave the range of float32");
   }
   operands->push_back(call.b.constant(graph::make_constant(DType::kI32, {w.outputs}, bias.data())));
   operands->push_back(

@@ -118,7 +118,8 @@ Limits limits_of_kernels(const RealRange& range, const Steps& y) {
 }
 
 FixedPoint fixed_point(double real) {
-  if (real == 0) return {};
+  if (real == 0 || std::isnan(real)) return {};
+  if (std::isinf(real)) return {INT32_MAX, 30};
   int shift = 0;
   int64_t bits = int64_t(std::round(std::frexp(real, &shift) * double(int64_t{1} << 31)));
   if (bits == int64_t{1} << 31) bits /= 2, shift++;
