@@ -41,6 +41,10 @@ DType Call::output_dtype(size_t i) const {
   if (is_byte_type(t)) return reads_ == Reads::kFloats ? DType::kF32 : DType::kU8;
   return ModelFile::dtype(t.type());
 }
+double Call::zero_of(size_t i) const {
+  const auto x = reads_ == Reads::kBytes ? steps(i) : std::nullopt;
+  return x ? x->zero : 0;
+}
 Slot& Call::slot(size_t i) {
   read_.insert(i);
   return translator.slot(scope, tensor_index(i));

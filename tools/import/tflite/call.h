@@ -45,6 +45,8 @@ class Call {
     return steps_of(translator.file(), output_tensor(i));
   }
   void mark_read(size_t i) { read_.insert(i); }
+  /// The element of an input that stands for zero: of bytes their zero point.
+  double zero_of(size_t i) const;
   int64_t rank(size_t i) { return b.rank(input(i)); }
   void expect_rank(size_t i, int64_t wanted);
   void expect_inputs(size_t least, size_t most) const;

@@ -69,7 +69,8 @@ void space_to_batch(Call& call) {
     pads[i + 1] = blocks.before[i];
     pads[i + 1 + rank] = blocks.after[i];
   }
-  ValueId x = call.b.emit("Pad", {call.input(0), call.b.integers(pads)},
+  const ValueId border = call.b.scalar(call.b.dtype(call.input(0)), call.zero_of(0));
+  ValueId x = call.b.emit("Pad", {call.input(0), call.b.integers(pads), border},
                           {{"mode", std::string("constant")}});
   const Dims d = call.b.dims(x);
   Dims split = {d[0]}, out = {d[0]};

@@ -59,30 +59,6 @@ bool concatenate_bytes(Call& call) {
   return true;
 }
 
-/// What is around it stands for zero.
-bool pad_bytes(Call& call) {
-  const auto x = call.steps(0), y = call.output_steps(0);
-  call.expect_inputs(2, 2);
-  if (!x || !y || !(*x == *y)) return false;
-  const std::vector<int64_t> flat = call.known_integers(1, "paddings");
-  const size_t rank = size_t(call.rank(0));
-  if (flat.size() != 2 * rank)
-    call.corrupt("has " + std::to_string(flat.size()) + " paddings, expected " +
-                 std::to_string(2 * rank));
-  std::vector<int64_t> pads(2 * rank, 0);
-  for (size_t d = 0; d < rank; d++)
-    for (size_t end = 0; end < 2; end++) {
-      const int64_t n = flat[2 * d + end];
-      if (n < 0 || n > (int64_t{1} << 31)) call.corrupt("a padding is " + std::to_string(n));
-      pads[d + end * rank] = n;
-    }
-  const ValueId value = call.b.constant(
-      graph::make_constant(DType::kU8, {}, std::vector<uint8_t>{uint8_t(x->zero)}.data()));
-  call.give(call.b.emit("Pad", {call.input(0), call.b.integers(pads), value},
-                        {{"mode", std::string("constant")}}));
-  return true;
-}
-
 /// The numbers of the bytes, not what they stand for.
 bool cast_bytes(Call& call) {
   const auto x = call.steps(0);
@@ -144,13 +120,13 @@ void add_quantized_movement(BytesTable& table) {
                            "ASSIGN_VARIABLE",
                            "RESIZE_NEAREST_NEIGHBOR"})
     table[name] = as_it_is;
-  for (const char* name : {"PACK", "SELECT", "SELECT_V2", "DYNAMIC_UPDATE_SLICE", "MAXIMUM",
-                           "MINIMUM", "PADV2", "TOPK_V2", "REDUCE_MAX", "REDUCE_MIN"})
+  for (const char* name :
+       {"PACK", "SELECT", "SELECT_V2", "DYNAMIC_UPDATE_SLICE", "MAXIMUM", "MINIMUM", "PADV2", "PAD",
+        "SPACE_TO_BATCH_ND", "TOPK_V2", "REDUCE_MAX", "REDUCE_MIN"})
     table[name] = moved_bytes;
   for (const char* name : {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"})
     table[name] = compared_bytes;
   table["CONCATENATION"] = concatenate_bytes;
-  table["PAD"] = pad_bytes;
   table["RESIZE_BILINEAR"] = resize_bilinear_bytes;
   table["CAST"] = cast_bytes;
 }

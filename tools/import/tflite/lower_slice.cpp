@@ -170,7 +170,7 @@ ValueId padded(Call& call, const Borders& border, const char* mode, double value
 }
 void pad(Call& call) {
   call.expect_inputs(2, 2);
-  call.give(padded(call, borders(call), "constant", 0));
+  call.give(padded(call, borders(call), "constant", call.zero_of(0)));
 }
 void pad_v2(Call& call) {
   call.expect_inputs(3, 3);
