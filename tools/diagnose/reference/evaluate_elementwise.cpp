@@ -86,8 +86,13 @@ bool integral(DType t) {
          t != DType::kInvalid;
 }
 
+/// Bytes hold whole numbers modulo 256.
 double stored(double x, DType to) {
-  return to == DType::kBool ? double(x != 0) : integral(to) ? std::trunc(x) : x;
+  if (to == DType::kBool) return double(x != 0);
+  if (!integral(to)) return x;
+  if ((to != DType::kI8 && to != DType::kU8) || !std::isfinite(x)) return std::trunc(x);
+  const int64_t low = to == DType::kI8 ? -128 : 0, n = int64_t(x) - low;
+  return double(n - (n >> 8) * 256 + low);
 }
 
 double step_of(const Step& s, double a, double b, double c, bool whole) {
@@ -155,6 +160,7 @@ double step_of(const Step& s, double a, double b, double c, bool whole) {
     case Op::kGreaterEqual: return a >= b;
     case Op::kLogicalAnd: return a != 0 && b != 0;
     case Op::kLogicalOr: return a != 0 || b != 0;
+    case Op::kBitwiseXor: return double(int64_t(a) ^ int64_t(b));
     case Op::kLogicalXor: return (a != 0) != (b != 0);
     case Op::kSelect: return a != 0 ? b : c;
     case Op::kFma: return a * b + c;
@@ -166,7 +172,6 @@ double step_of(const Step& s, double a, double b, double c, bool whole) {
     case Op::kShrink:
     case Op::kBitwiseAnd:
     case Op::kBitwiseOr:
-    case Op::kBitwiseXor:
     case Op::kShiftLeft:
     case Op::kShiftRight:
       break;
