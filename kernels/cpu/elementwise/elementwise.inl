@@ -207,7 +207,8 @@ inline bool flips_bytes(const ElementwiseAttributes& t, const Grid& g) {
          s.b == kConstantRegister && t.compute == ComputeType::kI64 && g.count == 2 &&
          g.operands[0].bytes == 1 && g.operands[1].bytes == 1 &&
          g.operands[0].dtype != DType::kBool && g.operands[1].dtype != DType::kBool &&
-         g.operands[0].walk == Walk::kLinear && g.operands[1].walk == Walk::kLinear;
+         (g.rows * g.length == 1 ||  // of one element no walk is linear
+          (g.operands[0].walk == Walk::kLinear && g.operands[1].walk == Walk::kLinear));
 }
 
 template <class V>
