@@ -70,18 +70,6 @@ uint32_t elementwise_in_place(const OpArguments& a) {
   return mask;
 }
 
-/// One step that turns bits of bytes over where they lie: kernels/cpu/elementwise takes it as it is.
-bool flips_bytes(const OpArguments& a) {
-  const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
-  const ElementwiseStep& s = t.steps[0];
-  const TensorType &x = a.inputs[0], &y = a.outputs[0];
-  return t.step_count == 1 && t.compute == ComputeType::kI64 && a.input_count == 1 &&
-         s.op == ElementwiseOp::kBitwiseXor && s.a == 0 && s.b == kConstantRegister &&
-         (x.dtype == DType::kU8 || x.dtype == DType::kI8) &&
-         (y.dtype == DType::kU8 || y.dtype == DType::kI8) && same_dims(x, y) && x.is_dense() &&
-         y.is_dense();
-}
-
 /// A register of kElementwiseBlock elements for each operand and step.
 ScratchNeed elementwise_scratch(const OpArguments& a, int) {
   const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
@@ -91,6 +79,16 @@ ScratchNeed elementwise_scratch(const OpArguments& a, int) {
 }
 
 }  // namespace
+
+bool flips_bytes(const OpArguments& a) {
+  const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
+  const ElementwiseStep& s = t.steps[0];
+  const TensorType &x = a.inputs[0], &y = a.outputs[0];
+  return t.step_count == 1 && t.compute == ComputeType::kI64 && a.input_count == 1 &&
+         s.op == ElementwiseOp::kBitwiseXor && s.a == 0 && s.b == kConstantRegister &&
+         (x.dtype == DType::kU8 || x.dtype == DType::kI8) &&
+         (y.dtype == DType::kU8 || y.dtype == DType::kI8) && same_dims(x, y);
+}
 
 const OpContract kElementwiseContract = {OpCode::kElementwise,
                                          1,

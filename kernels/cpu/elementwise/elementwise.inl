@@ -199,29 +199,19 @@ inline ComputeType conversion_type(DType from) {
   }
 }
 
-/// One step that turns bits of bytes over, the same in each: what moves quantized tensors between
-/// signed and unsigned.
-inline bool flips_bytes(const ElementwiseAttributes& t, const Grid& g) {
-  const ElementwiseStep& s = t.steps[0];
-  return t.step_count == 1 && s.op == ElementwiseOp::kBitwiseXor && s.a == 0 &&
-         s.b == kConstantRegister && t.compute == ComputeType::kI64 && g.count == 2 &&
-         g.operands[0].bytes == 1 && g.operands[1].bytes == 1 &&
-         g.operands[0].dtype != DType::kBool && g.operands[1].dtype != DType::kBool &&
-         (g.rows * g.length == 1 ||  // of one element no walk is linear
-          (g.operands[0].walk == Walk::kLinear && g.operands[1].walk == Walk::kLinear));
-}
-
+/// @pre flips_bytes
 template <class V>
-void flip_bytes(const ElementwiseAttributes& t, const Grid& g, const Team& team) {
-  const uint8_t* x = reinterpret_cast<const uint8_t*>(g.operands[0].data);
-  uint8_t* y = reinterpret_cast<uint8_t*>(g.operands[1].data);
-  const typename V::B bits = V::bsplat(uint8_t(to_whole(t.steps[0].alpha)));
-  const Part mine = part_of(team, g.rows * g.length, 64, 16384);
-  int64_t i = mine.begin;
-  for (; i + V::kBytes <= mine.end; i += V::kBytes)
-    V::bstore(y + i, V::bxor(V::bload(x + i), bits));
-  const int64_t rest = mine.end - i;
-  if (rest > 0) V::bstore_partial(y + i, V::bxor(V::bload_partial(x + i, rest), bits), rest);
+void flip_bytes(const OpArguments& a, const Team& team) {
+  const TensorView &from = a.inputs[0], &to = a.outputs[0];
+  const float alpha = a.as<ElementwiseAttributes>().steps[0].alpha;
+  const typename V::B bits = V::bsplat(uint8_t(to_whole(alpha)));
+  for_runs(team, from, to, [&](int64_t x_at, int64_t y_at, int64_t n) {
+    const uint8_t* x = from.as<const uint8_t>() + x_at;
+    uint8_t* y = to.as<uint8_t>() + y_at;
+    int64_t i = 0;
+    for (; i + V::kBytes <= n; i += V::kBytes) V::bstore(y + i, V::bxor(V::bload(x + i), bits));
+    if (i < n) V::bstore_partial(y + i, V::bxor(V::bload_partial(x + i, n - i), bits), n - i);
+  });
 }
 
 template <class V>
@@ -229,12 +219,12 @@ Status elementwise(const OpArguments& a, const Team& team) {
   const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
   for (int i = 0; i < a.outputs[0].rank; i++)
     if (a.outputs[0].dims[i] == 0) return {};
-  Grid grid;
-  make_grid(a, &grid);
-  if (flips_bytes(t, grid)) {
-    flip_bytes<V>(t, grid, team);
+  if (flips_bytes(a)) {
+    flip_bytes<V>(a, team);
     return {};
   }
+  Grid grid;
+  make_grid(a, &grid);
   ComputeType compute = t.compute;
   if (t.step_count == 0) {
     compute = conversion_type(a.inputs[0].dtype);

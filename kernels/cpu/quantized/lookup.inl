@@ -1,7 +1,7 @@
 // kernels/cpu/quantized/lookup.inl - a function of one byte by its table. Contract:
 // runtime/op/lookup.h.
 #pragma once
-#include "kernels/cpu/quantized/runs.inl"
+#include "kernels/cpu/simd/share.inl"
 #include "runtime/op/lookup.h"
 
 namespace ingot::cpu {

@@ -1,7 +1,7 @@
 // kernels/cpu/quantized/quantize.inl - between floats and integers. Bytes go straight to and from
 // vectors; 16 and 32 bits through a block of int32. Contract: runtime/op/quantize.h.
 #pragma once
-#include "kernels/cpu/quantized/runs.inl"
+#include "kernels/cpu/simd/share.inl"
 #include "runtime/op/quantize.h"
 
 namespace ingot::cpu {

@@ -27,6 +27,21 @@ inline Part part_of(const Team& team, int64_t n, int64_t grain = 1, int64_t leas
 inline int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t most_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/// Runs of elements that lie together in both of two tensors of the same dims, of this member:
+/// f(offset in x, offset in y, elements), offsets in elements.
+template <class F>
+INGOT_INLINE void for_runs(const Team& team, const TensorView& x, const TensorView& y, F f) {
+  const bool dense = x.is_dense() && y.is_dense();
+  const int64_t all = y.elements(), length = dense ? all : y.row_length();
+  const Part mine = part_of(team, all, 64, 4096);
+  for (int64_t at = mine.begin; at < mine.end;) {
+    const int64_t row = at / length, column = at - row * length,
+                  n = least_of(length - column, mine.end - at);
+    f(row * x.row_stride + column, row * y.row_stride + column, n);
+    at += n;
+  }
+}
+
 }  // namespace tensors
 }  // namespace
 }  // namespace ingot::cpu
