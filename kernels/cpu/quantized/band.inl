@@ -22,26 +22,41 @@ inline ByteImage byte_image(const TensorView& t, int64_t n) {
   return i;
 }
 
+/// Rows of a band are short: a call of the C library for each of their parts would take longer.
+template <class V>
+INGOT_INLINE void fill_bytes(uint8_t* to, uint8_t byte, int64_t n) {
+  const typename V::B bytes = V::bsplat(byte);
+  int64_t i = 0;
+  for (; i + V::kBytes <= n; i += V::kBytes) V::bstore(to + i, bytes);
+  if (i < n) V::bstore_partial(to + i, bytes, n - i);
+}
+template <class V>
+INGOT_INLINE void copy_bytes(uint8_t* to, const uint8_t* from, int64_t n) {
+  int64_t i = 0;
+  for (; i + V::kBytes <= n; i += V::kBytes) V::bstore(to + i, V::bload(from + i));
+  if (i < n) V::bstore_partial(to + i, V::bload_partial(from + i, n - i), n - i);
+}
+
 /// Rows and columns [y0, y0 + rows) x [x0, x0 + cols), which may leave the image, to a dense band.
-inline void copy_byte_band(const ByteImage& in, int64_t y0, int64_t rows, int64_t x0, int64_t cols,
-                           uint8_t zero, uint8_t* band) {
+template <class V>
+void copy_byte_band(const ByteImage& in, int64_t y0, int64_t rows, int64_t x0, int64_t cols,
+                    uint8_t zero, uint8_t* band) {
   const int64_t c = in.c, begin = min_of(in.w, max_of(0, x0)),
                 end = max_of(begin, min_of(in.w, x0 + cols)), count = end - begin;
   const int64_t left = count ? begin - x0 : cols, right = cols - left - count;
   for (int64_t y = y0; y < y0 + rows; y++, band += cols * c) {
     if (y < 0 || y >= in.h || count == 0) {
-      std::memset(band, zero, size_t(cols * c));
+      fill_bytes<V>(band, zero, cols * c);
       continue;
     }
-    std::memset(band, zero, size_t(left * c));
-    std::memset(band + (left + count) * c, zero, size_t(right * c));
+    fill_bytes<V>(band, zero, left * c);
+    fill_bytes<V>(band + (left + count) * c, zero, right * c);
     uint8_t* to = band + left * c;
     const uint8_t* from = in.row(y) + begin * in.pixel_stride;
     if (in.pixel_stride == c)
-      std::memcpy(to, from, size_t(count * c));
+      copy_bytes<V>(to, from, count * c);
     else
-      for (int64_t x = 0; x < count; x++)
-        std::memcpy(to + x * c, from + x * in.pixel_stride, size_t(c));
+      for (int64_t x = 0; x < count; x++) copy_bytes<V>(to + x * c, from + x * in.pixel_stride, c);
   }
 }
 
@@ -61,7 +76,8 @@ struct ByteBand {
   int64_t pixel_stride = 0, row_stride = 0;
 };
 
-inline ByteBand load_band(const ByteConvJob& j, Range rows, Range cols) {
+template <class V>
+ByteBand load_band(const ByteConvJob& j, Range rows, Range cols) {
   const QuantizedConv2dAttributes& t = *j.t;
   const int64_t sh = t.stride_h, sw = t.stride_w;
   if (!j.scratch->copies)
@@ -71,15 +87,15 @@ inline ByteBand load_band(const ByteConvJob& j, Range rows, Range cols) {
   const int64_t in_rows = (rows.count() - 1) * sh + conv::window_h(g),
                 in_cols = (cols.count() - 1) * sw + conv::window_w(g);
   uint8_t* const band = reinterpret_cast<uint8_t*>(j.memory + j.scratch->band);
-  copy_byte_band(j.in, rows.begin * sh - t.pad_top, in_rows, cols.begin * sw - t.pad_left, in_cols,
-                 uint8_t(t.x_zero), band);
+  copy_byte_band<V>(j.in, rows.begin * sh - t.pad_top, in_rows, cols.begin * sw - t.pad_left,
+                    in_cols, uint8_t(t.x_zero), band);
   // what tiles read past the last pixel meets weights of zero, and is never left unwritten
   std::memset(band + in_rows * in_cols * j.in.c, 0, quantized::kSlack);
   return {band, j.in.c, in_cols * j.in.c};
 }
 
 /// Output rows x columns of one image, band after band: f(band, rows, columns).
-template <class F>
+template <class V, class F>
 void for_bands(const ByteConvJob& j, Range rows, Range cols, F f) {
   if (rows.count() <= 0 || cols.count() <= 0) return;
   const conv::Bands& b = j.scratch->bands;
@@ -89,7 +105,7 @@ void for_bands(const ByteConvJob& j, Range rows, Range cols, F f) {
       const Range y = part(rows.count(), i, down), x = part(cols.count(), k, across);
       const Range band_rows = {rows.begin + y.begin, rows.begin + y.end},
                   band_cols = {cols.begin + x.begin, cols.begin + x.end};
-      f(load_band(j, band_rows, band_cols), band_rows, band_cols);
+      f(load_band<V>(j, band_rows, band_cols), band_rows, band_cols);
     }
 }
 

@@ -155,7 +155,7 @@ Status quantized_conv2d_direct(const OpArguments& a, const Team& team) {
   call.for_rows(rows, oh, [&](int64_t image, Range r) {
     ByteConvJob j = call.job(a, image, team);
     if (by_pixels) j.in.h = 1, j.in.w = ow, j.out.h = 1, j.out.w = ow;
-    for_bands(j, r, cols, [&](const ByteBand& band, Range y, Range x) {
+    for_bands<V>(j, r, cols, [&](const ByteBand& band, Range y, Range x) {
       byte_conv_band<V>(j, band, y, x, panels);
     });
   });
@@ -210,7 +210,7 @@ Status quantized_conv2d_grouped(const OpArguments& a, const Team& team) {
       ByteConvJob j = call.job(a, image, team);
       j.in.at += g * c, j.in.c = c, j.out.at += g * o, j.out.c = o;
       j.weights = panels, j.requantization = &r;
-      for_bands(j, y, {0, call.y.dims[2]}, [&](const ByteBand& band, Range rows_of, Range cols) {
+      for_bands<V>(j, y, {0, call.y.dims[2]}, [&](const ByteBand& band, Range rows_of, Range cols) {
         byte_conv_band<V>(j, band, rows_of, cols, {0, ceil_div(o, kPanel)});
       });
     });

@@ -65,7 +65,7 @@ Status quantized_conv2d_depthwise(const OpArguments& a, const Team& team) {
   if (channels.count() <= 0) return {};
   call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range r) {
     const ByteConvJob j = call.job(a, image, team);
-    for_bands(j, r, {0, call.y.dims[2]}, [&](const ByteBand& band, Range y, Range x) {
+    for_bands<V>(j, r, {0, call.y.dims[2]}, [&](const ByteBand& band, Range y, Range x) {
 #if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
       if (is_depthwise3(call.t, x.count())) return depthwise3_band(j, band, y, x, channels);
 #endif
