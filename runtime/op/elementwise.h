@@ -59,8 +59,8 @@ struct ElementwiseAttributes {
 };
 extern const OpContract kElementwiseContract;
 
-/// One step that turns bits of bytes over: what moves quantized tensors between signed and unsigned.
-/// It takes no scratch, whatever the extents. @pre the contract was checked
+/// One step that turns bits of bytes over: what moves quantized tensors between signed and
+/// unsigned. It takes no scratch, whatever the extents. @pre the contract was checked
 bool flips_bytes(const OpArguments& arguments);
 
 /// Extent of the broadcast of two, for int64_t or a symbolic dimension; the caller has validated

@@ -46,8 +46,8 @@ int64_t band_channels(const QuantizedConv2dAttributes& t, int64_t c) {
   return t.method == ConvMethod::kGrouped ? c / t.groups : c;
 }
 
-/// Bands as small as pays: weights stream over each, so that they may be an eighth of them; rows that
-/// two bands read are copied twice, so that at least four rows of outputs share theirs.
+/// Bands as small as pays: weights stream over each, so that they may be an eighth of them; rows
+/// that two bands read are copied twice, so that at least four rows of outputs share theirs.
 constexpr int64_t kLeastBand = 4 << 10, kLeastRows = 4;
 
 bool small_bands(const Conv2dAttributes& g, const conv::Extents& e, int64_t channels,

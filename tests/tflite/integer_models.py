@@ -4,7 +4,8 @@ that takes floats alone), on random inputs: every integer of every output must b
 
   integer_models.py --ingot BIN [--runs N] [--insides] model.tflite[:MOST] ...
 
-With --insides the bytes that each operator makes are compared too. Prints a line a model; MOST is the largest difference that is allowed, 0 where it is left out. A model
+With --insides the bytes that each operator makes are compared too. Prints a line a model; MOST is
+the largest difference that is allowed, 0 where it is left out. A model
 that keeps state is run N times in a row. Needs the package ai-edge-litert."""
 
 import argparse

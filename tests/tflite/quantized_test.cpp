@@ -1,5 +1,5 @@
-// The importer of TFLite on bytes that stand for numbers: which nodes it makes of them, what it says
-// where there is no integer arithmetic, and scales and zero points that cannot be.
+// The importer of TFLite on bytes that stand for numbers: which nodes it makes of them, what it
+// says where there is no integer arithmetic, and scales and zero points that cannot be.
 #include <doctest/doctest.h>
 
 #include <cmath>

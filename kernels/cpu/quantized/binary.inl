@@ -126,8 +126,8 @@ struct FixedByteOperation {
   }
 };
 
-/// n bytes; an operand that stays the same has a step of 0. y may be a or b. The operation is a copy
-/// that no store of bytes can change, so that its numbers stay in registers.
+/// n bytes; an operand that stays the same has a step of 0. y may be a or b. The operation is a
+/// copy that no store of bytes can change, so that its numbers stay in registers.
 template <class V, class Operation>
 INGOT_INLINE void binary_run(const BinaryAttributes& t, const Operation operation, const uint8_t* a,
                              int64_t a_step, const uint8_t* b, int64_t b_step, uint8_t* y,

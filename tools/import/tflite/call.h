@@ -93,8 +93,8 @@ class Call {
 };
 
 using Translate = void (*)(Call&);
-/// On bytes that stand for numbers. False, with nothing given: there is no arithmetic for these, and
-/// they become numbers before and bytes behind.
+/// On bytes that stand for numbers. False, with nothing given: there is no arithmetic for these,
+/// and they become numbers before and bytes behind.
 using TranslateBytes = bool (*)(Call&);
 struct OperatorRow {
   int code = 0;

@@ -1,5 +1,5 @@
-// tools/import/tflite/lower_quantized_movement.cpp - operators that move bytes and compare them, and
-// leave them as they are: those of floating point serve.
+// tools/import/tflite/lower_quantized_movement.cpp - operators that move bytes and compare them,
+// and leave them as they are: those of floating point serve.
 #include <algorithm>
 #include <cmath>
 
