@@ -105,7 +105,7 @@ stage_parsers() {
   sanitized_ctest -R "^($names)\$"
 }
 parser_tests=(format_refuse format_sweep format_round_trip checkpoint_pickle checkpoint_gguf checkpoint_tflite
-  checkpoint_hdf5 npz onnx_refuse tflite_import torchscript_code session_run session_hostile session_state session_rebind)
+  checkpoint_hdf5 npz onnx_refuse tflite_import tflite_quantized torchscript_code session_run session_hostile session_state session_rebind)
 
 stage_sizes() { need_ingot; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes; }
 
