@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Quantized TFLite models: Ingot beside LiteRT (XNNPACK, its default), outputs compared first.
 
-  integers.py [--ingot BIN] [--threads 1,2] [--rounds N] [--seconds S] [MODEL.tflite ...]
+  integers.py [--ingot BIN] [--threads 1,2] [--rounds N] [--seconds S] [--memory] [MODEL.tflite ...]
 
 Each engine in a process of its own, in turn, round after round; the ratio is the median of the
-rounds' ratios with the smallest and the largest. LiteRT is called through Python: what such a call
+rounds' ratios with the smallest and the largest. The arena of one thread (activations, scratch,
+the session's tables) is printed beside what TFLite Micro's interpreter needed for the networks of
+MLPerf Tiny; --memory prints nothing else. LiteRT is called through Python: what such a call
 costs (a model of three tiny layers, 1 us of work at most) is printed and not taken off. Without
 models: those of MLPerf Tiny and a MobileNetV1 in ../shared. Needs ai-edge-litert.
 """
@@ -32,6 +34,14 @@ MODELS = [
     "google-coral__test_data/mobilenet_v1_0.25_128_quant.tflite",
     "google-coral__test_data/movenet_single_pose_lightning_ptq.tflite",
 ]
+# arena_used_bytes() of tflite-micro on x86-64, tables included
+MICRO_BYTES = {
+    "ad01_int8": 4671,
+    "str_ww_ref_model": 16702,
+    "kws_ref_model": 24318,
+    "pretrainedResnet_quant": 55996,
+    "vww_96_int8": 103673,
+}
 SMALLEST = "tensorflow__tflite-micro/hello_world_int8.tflite"
 
 
@@ -79,6 +89,20 @@ def ingot_round(ingot, file, threads, seconds):
     return json.loads(done.stdout)["median_ms"]
 
 
+def print_memory(ingot, file, name):
+    """False where the arena is larger than TFLite Micro's."""
+    words = [ingot, "bench", file, "--threads", "1", "--seconds", "0.01", "--json"]
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=True)
+    report = json.loads(done.stdout)
+    parts = [report[f"{part}_bytes"] for part in ("activation", "scratch", "tables")]
+    micro = MICRO_BYTES.get(name)
+    print(
+        f"{name}: arena {sum(parts):,} bytes: activations {parts[0]:,}, scratch {parts[1]:,}, "
+        f"tables {parts[2]:,}" + (f"; TFLite Micro {micro:,}" if micro else "")
+    )
+    return not micro or sum(parts) <= micro
+
+
 def compare(args, model, folder):
     """Empty, or why the outputs differ."""
     script = ROOT / "tests/tflite/integer_models.py"
@@ -93,6 +117,7 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--memory", action="store_true")
     parser.add_argument("--litert", metavar="MODEL", help=argparse.SUPPRESS)
     parser.add_argument("models", nargs="*")
     args = parser.parse_args()
@@ -101,19 +126,23 @@ def main():
     models = args.models or [SHARED / m for m in MODELS if (SHARED / m).exists()]
     if not models:
         sys.exit("integers.py: no models: name some, or lay ../shared beside the repository")
-    if (SHARED / SMALLEST).exists():
+    if not args.memory and (SHARED / SMALLEST).exists():
         call = LiteRt(SHARED / SMALLEST, 1)
         print(f"a call of LiteRT through Python: {call.round(0.3) * 1e3:.1f} us")
         call.close()
-    ratios = []
+    ratios, larger = [], []
     for model in models:
         name = pathlib.Path(model).stem
         with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "model.ingot"
+            subprocess.run([args.ingot, "convert", model, "-o", file, "-q"], check=True)
+            if not print_memory(args.ingot, file, name):
+                larger.append(name)
+            if args.memory:
+                continue
             if why := compare(args, model, folder):
                 print(f"{name}: not timed, outputs differ: {why}")
                 continue
-            file = pathlib.Path(folder) / "model.ingot"
-            subprocess.run([args.ingot, "convert", model, "-o", file, "-q"], check=True)
             for threads in args.threads.split(","):
                 peer, pairs = LiteRt(model, threads), []
                 for _ in range(args.rounds):
@@ -137,6 +166,8 @@ def main():
             f"{len(ratios)} rows: geometric mean {float(np.exp(np.mean(np.log(ratios)))):.2f}, "
             f"least {min(ratios):.2f}"
         )
+    if larger:
+        print(f"more memory than TFLite Micro: {', '.join(larger)}")
     return 0
 
 

@@ -27,7 +27,7 @@ if(INGOT_SANITIZE)
   # Lines are what a finding shows; whole debug information costs a tenth of the build and half of
   # its bytes, -O2 a third of the build.
   target_compile_options(ingot_flags INTERFACE -fsanitize=${INGOT_SANITIZE} -fno-omit-frame-pointer
-    -g1 -O1)
+    -g1 -O${INGOT_SANITIZE_LEVEL})
   target_link_options(ingot_flags INTERFACE -fsanitize=${INGOT_SANITIZE})
 endif()
 if(INGOT_FUZZ)

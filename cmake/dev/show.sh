@@ -13,7 +13,7 @@ dev_show() {
     memory) show_needs numpy onnx==1.23.2 onnxruntime; need_python "LiteRT beside it" ai-edge-litert || true; "$python" tests/figures/memory_table.py --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     dynamic) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; "$python" tests/figures/dynamic.py --full --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     threads) dev_test tsan ;;
-    torch | keras | tflite) dev_test "$1" ;;
+    torch | keras | tflite | integers) dev_test "$1" ;;
     state) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_tests >/dev/null
       # shellcheck disable=SC2046
       "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models $(grep -oE '^[^[:space:]]+_state\b' tests/models/models.tsv) ;;
@@ -43,6 +43,8 @@ dev_show() {
       python3 bench/against_build.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" "${@:3}" ;;
     speed) shift; dev_bench "$@" ;;
     removals) show_needs numpy onnx==1.23.2 torch; "$python" tests/op/removal.py "${@:2}" ;;
+    integer-speed) show_needs numpy ai-edge-litert flatbuffers
+      "$python" bench/integers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     grid-sample) show_needs numpy onnx==1.23.2 onnxruntime
       "$python" bench/grid_sample.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     --list | '')
@@ -63,6 +65,7 @@ state     streaming models with state in the arena: goldens over all steps, equa
           instruction set and restored on another with the same bits
 torch     32 networks of torchvision and timm in three formats, every checkpoint and the matrix, against torch
 tflite    every builtin operator of TFLite that is converted, against LiteRT on drawn shapes
+integers  operators and networks that onnxruntime's tools quantized, against onnxruntime
 keras     8 networks of keras.applications as keras saves them, against keras' own outputs
 sweeps    byte flips and truncations of three small files
 fuzz [S]  S seconds (600) of coverage-guided fuzzing of each target under ASan and UBSan
@@ -77,6 +80,8 @@ convert-memory [--mb N]  what is resident at most while sources of N (300) MB ar
           most 1.3 times the source (torch and keras kinds where they are installed)
 removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has as examples, taken away in turn: what fails to build
           or which test names it; some 15 minutes on 2 quiet cores; goes on where it was broken off (--rows 5-9: those alone)
+integer-speed [--memory]  quantized TFLite models: outputs compared with LiteRT's, the time of each
+          beside it, the arena beside TFLite Micro's
 grid-sample [--before INGOT]  GridSample beside onnxruntime, and beside another build: every form compared, then times (--threads N)
 large     a checkpoint of 2 GiB made into safetensors: time and memory beside torch (needs torch; --gib 5: beyond 4 GiB)
 overlay   checkpoints of fine-tuned networks over exports of untrained ones, prefixed and in half precision; bare weights from packages

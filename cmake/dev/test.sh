@@ -6,8 +6,8 @@ export every_model=${every_model:-}  # 1: the emulated machine runs the large ne
 stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
 stages_test=(lint gcc package firmware models sizes demo parsers)
-stages_full=(slow overlay tidy tsan cuda aarch64 nodes fuzz asan)          # what ./.ci/run adds
-stages_long=(asan_slow fuzz_long mutants peers abi browser torch trial keras tflite board)
+stages_full=(slow overlay tidy tsan cuda aarch64 cross nodes fuzz asan)          # what ./.ci/run adds
+stages_long=(asan_slow fuzz_long mutants peers abi browser torch trial keras tflite integers board)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -96,13 +96,14 @@ stage_quick() {
   run_ctest gcc -L quick
 }
 
-# The readers of files, the importers and the session under AddressSanitizer and UBSan, in the tree
-# of stage asan, which runs all.
+# The readers of files, the importers and the session under AddressSanitizer and UBSan, in a build
+# that is compiled fast: not optimized, kernels of one lane. Stage asan has the others.
 stage_parsers() {
-  configure_and_build asan "${parser_tests[@]/#/test_}" -- "${asan_options[@]}"
+  configure_and_build parsers "${parser_tests[@]/#/test_}" -- "${asan_options[@]}" -DINGOT_FUZZ=OFF -DINGOT_ISAS=none \
+    -DINGOT_SANITIZE_LEVEL=0
   local names
   names=$(IFS='|'; echo "${parser_tests[*]}")
-  sanitized_ctest -R "^($names)\$"
+  sanitized_ctest parsers -R "^($names)\$"
 }
 parser_tests=(format_refuse format_sweep format_round_trip checkpoint_pickle checkpoint_gguf checkpoint_tflite
   checkpoint_hdf5 npz onnx_refuse tflite_import tflite_quantized torchscript_code session_run session_hostile session_state session_rebind)
@@ -127,18 +128,18 @@ stage_overlay() {
   "$python" tests/figures/dynamic.py --ingot build/gcc/bin/ingot --work build/models
 }
 
-sanitized_ctest() {  # [ctest options]
+sanitized_ctest() {  # TREE [ctest options]
   ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 \
-    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest asan "$@"
+    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest "$@"
 }
 stage_asan() {
   configure_and_build asan all -- "${asan_options[@]}"
-  sanitized_ctest -LE 'no_asan|slow'
+  sanitized_ctest asan -LE 'no_asan|slow'
 }
 # What takes minutes without a sanitizer.
 stage_asan_slow() {
   configure_and_build asan all -- "${asan_options[@]}"
-  sanitized_ctest -L slow -LE no_asan
+  sanitized_ctest asan -L slow -LE no_asan
 }
 
 # Whole sessions on many threads under ThreadSanitizer; one instruction set, since threads meet in
@@ -185,6 +186,8 @@ stage_nodes() {
   "$python" tests/onnx_nodes/run_forms.py --ingot build/gcc/bin/ingot
   "$python" tests/onnx_nodes/run_nodes.py --ingot build/gcc/bin/ingot
   "$python" tests/onnx_nodes/run_attributes.py --ingot build/gcc/bin/ingot
+  need_python "integer operators of ONNX" numpy onnx onnxruntime || { echo "[skip] no integer operator was compared with onnxruntime: it is not to be had"; return 0; }
+  "$python" tests/onnx/integer_operators.py --ingot build/gcc/bin/ingot --seeds 3
 }
 
 # The quick check of the C interface is a test of stage gcc (api_promise); this is the one of the
@@ -225,24 +228,59 @@ stage_trial() {
 # models, against LiteRT.
 stage_tflite() {
   dev_build_gcc
-  need_python "operators of TFLite" numpy ai-edge-litert || {
+  need_python "operators of TFLite" numpy pillow ai-edge-litert || {
     echo "[skip] no operator of TFLite was tried: ai-edge-litert is not to be had"
     return 0
   }
   local failed=0
   "$python" tests/tflite/run_operators.py --ingot build/gcc/bin/ingot --seeds 12 --options || failed=1
-  "$python" tests/tflite/integer_operators.py --ingot build/gcc/bin/ingot --seeds 12 || failed=1
-  local models=../shared/models
-  if [ -d "$models" ]; then
-    "$python" tests/tflite/integer_models.py --ingot build/gcc/bin/ingot --runs 6 --insides \
-      "$models"/mlcommons__tiny/{ad01_int8,kws_ref_model,pretrainedResnet_quant,vww_96_int8,str_ww_ref_model}.tflite \
-      "$models"/esphome__micro-wake-word-models/{okay_nabu,v2_okay_nabu,v2_vad}.tflite \
-      "$models"/google-coral__test_data/{mobilenet_v1_0.25_128_quant,deeplabv3_mnv2_dm05_pascal_quant,movenet_single_pose_lightning_ptq}.tflite \
-      "$models"/tensorflow__tflite-micro/{hello_world_int8,micro_speech_quantized}.tflite \
-      "$models"/tensorflow__tflite-support/automl_labeler_model.tflite || failed=1
+  local mode modes="litert builtin"
+  if need_python "TFLite Micro" tflite-micro==0.dev20261023182759; then
+    modes="$modes tflm"
   else
+    echo "[skip] nothing was compared with TFLite Micro: tflite-micro is not to be had"
+  fi
+  local models=../shared/models compare="$python tests/tflite/integer_models.py --insides --runs 6"
+  local detector="$models/tensorflow__tflite-support/ssd_mobilenet_v1.tflite"
+  [ -f "$detector" ] || detector=
+  "$python" tests/tflite/detection.py --ingot build/gcc/bin/ingot $detector || failed=1
+  local tiny="$models/mlcommons__tiny" micro="$models/tensorflow__tflite-micro"
+  local coral="$models/google-coral__test_data" wake="$models/esphome__micro-wake-word-models"
+  for mode in $modes; do
+    local options="--ingot build/gcc/bin/ingot --exact-to $mode"
+    "$python" tests/tflite/integer_operators.py $options --seeds 12 || failed=1
+    [ -d "$models" ] || continue
+    $compare $options "$tiny"/{ad01_int8,kws_ref_model,pretrainedResnet_quant}.tflite \
+      "$tiny"/{vww_96_int8,str_ww_ref_model}.tflite \
+      "$micro"/{hello_world_int8,micro_speech_quantized,trained_lstm_int8}.tflite \
+      "$micro"/{micro_speech_lstm,dtln_noise_suppression,keyword_scrambled}.tflite \
+      "$coral"/keras_lstm_mnist_ptq.tflite || failed=1
+    [ "$mode" = tflm ] && continue # it has no uint8, and not all the operators of the others
+    $compare $options "$wake"/{okay_nabu,v2_okay_nabu,v2_vad}.tflite $detector \
+      "$coral"/{mobilenet_v1_0.25_128_quant,deeplabv3_mnv2_dm05_pascal_quant}.tflite \
+      "$coral"/movenet_single_pose_lightning_ptq.tflite \
+      "$models"/tensorflow__tflite-support/automl_labeler_model.tflite || failed=1
+  done
+  if ! [ -d "$models" ]; then
     echo "[skip] no quantized model of ../shared was compared with LiteRT: it is not there"
   fi
+  return "$failed"
+}
+
+# Operators and networks that onnxruntime's tools quantized, against onnxruntime.
+stage_integers() {
+  dev_build_gcc
+  need_python "quantized ONNX graphs" numpy onnx==1.23.2 onnxruntime torch torchvision || {
+    echo "[skip] no quantized ONNX graph was compared: onnxruntime or torchvision is not to be had"
+    return 0
+  }
+  local failed=0 tract=../shared/models/sonos__tract
+  "$python" tests/onnx/integer_operators.py --ingot build/gcc/bin/ingot --seeds 12 --figures ||
+    failed=1
+  [ -d "$tract" ] || echo "[skip] no quantized model of ../shared was compared: it is not there"
+  # shellcheck disable=SC2046
+  "$python" tests/onnx/integer_models.py --ingot build/gcc/bin/ingot --networks \
+    $(ls "$tract"/qlstm_*/model.onnx build/models/pypi/*/*_int8.onnx 2>/dev/null) || failed=1
   return "$failed"
 }
 
@@ -271,6 +309,7 @@ stage_fuzz() {
 stage_mutants() { mutants=1000000 bash tests/fuzz/run_mutants.sh; }
 stage_fuzz_long() { fuzz_seconds=600 bash tests/fuzz/run.sh; }
 stage_package() { bash tests/package/run.sh build/gcc build/package; }
+stage_cross() { need_ingot; bash tests/package/cross.sh build/gcc build/cross; }
 stage_demo() { dev_demo --check; }
 stage_peers() { dev_bench --check; }
 stage_browser() {

@@ -15,6 +15,12 @@ struct Sizes {
   uint64_t band = 0, pixels = 0;
 };
 
+/// Channels that a band holds.
+int64_t band_channels(const QuantizedConv2dAttributes& t, int64_t c) {
+  if (t.method == ConvMethod::kDepthwise) return c < kDepthwiseChannels ? c : kDepthwiseChannels;
+  return t.method == ConvMethod::kGrouped ? c / t.groups : c;
+}
+
 bool lay_out(const QuantizedConv2dAttributes& t, const Sizes& sizes, int64_t channels,
              int64_t outputs, ConvScratch* s) {
   uint64_t total = 0, at = 0, sums = 0, panel = 0;
@@ -34,20 +40,16 @@ bool lay_out(const QuantizedConv2dAttributes& t, const Sizes& sizes, int64_t cha
         !checked_add(panel, vectors, &panel))
       return false;
   }
-  if (t.method == ConvMethod::kDepthwise)  // pairs of taps of 16 channels, 16 bits each
-    panel = (uint64_t(t.kernel_h) * t.kernel_w + 1) / 2 * kPanel * 4;
+  if (t.method == ConvMethod::kDepthwise)  // pairs of taps, 16 bits each
+    panel = (uint64_t(t.kernel_h) * t.kernel_w + 1) / 2 *
+            uint64_t(round_up(band_channels(t, channels), kPanel)) * 4;
   if (!reserve(&total, panel, &s->panels)) return false;
   s->bytes = total;
   return total < conv::kMaxScratchBytes;
 }
 
-/// Channels that a band holds: of one group, or all.
-int64_t band_channels(const QuantizedConv2dAttributes& t, int64_t c) {
-  return t.method == ConvMethod::kGrouped ? c / t.groups : c;
-}
-
 /// Bands as small as pays: weights stream over each, so that they may be an eighth of them; rows
-/// that two bands read are copied twice, so that at least four rows of outputs share theirs.
+/// that two bands read are moved, so that at least four rows of outputs share theirs.
 constexpr int64_t kLeastBand = 4 << 10, kLeastRows = 4;
 
 bool small_bands(const Conv2dAttributes& g, const conv::Extents& e, int64_t channels,

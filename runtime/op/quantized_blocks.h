@@ -23,6 +23,9 @@ void direct_dims(const QuantizedConv2dAttributes& t, int64_t outputs, int64_t ch
 /// Bytes of one output channel in panels16x4 of such dims.
 int64_t panel_depth(const int64_t dims[4]);
 
+/// Channels that a depthwise convolution works on at a time: a band holds so many.
+constexpr int64_t kDepthwiseChannels = 64;
+
 /// What one thread needs, as offsets from the start of its scratch in this order.
 struct ConvScratch {
   conv::Bands bands;

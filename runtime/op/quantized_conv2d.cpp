@@ -47,7 +47,7 @@ bool check_weights(const QuantizedConv2dAttributes& t, const TensorType& w, conv
 }
 
 bool check_quantized_conv2d(const OpArguments& a, Violation* v) {
-  if (!rules::check_operands(a, kQuantizedConv2dContract, {0x3u, 1u, 0x1eu}, v)) return false;
+  if (!rules::check_operands(a, kQuantizedConv2dContract, {0x7u, 1u, 0x2u}, v)) return false;
   const QuantizedConv2dAttributes& t = a.as<QuantizedConv2dAttributes>();
   const TensorType &x = a.inputs[0], &y = a.outputs[0];
   if (!quantized::check_bytes(x, a.inputs[1], y, v) ||
@@ -67,7 +67,8 @@ bool check_quantized_conv2d(const OpArguments& a, Violation* v) {
     return refuse(v, "the window fits the padded image", Violation::kAttribute, conv::window_h(g),
                   e.h);
   if ((e.h == 0 || e.w == 0) && e.n != 0) return refuse(v, "an image has pixels", 0, 1, 0);
-  if (!check_weights(t, a.inputs[1], &e, v) || !quantized::check_channels(a, 2, t.requant, e.o, v))
+  if (!check_weights(t, a.inputs[1], &e, v) ||
+      !quantized::check_channels(a.inputs[2], 2, t.requant, e.o, v))
     return false;
   const int64_t want[4] = {e.n, e.oh, e.ow, e.o};
   for (int i = 0; i < 4; i++)
@@ -100,8 +101,8 @@ ScratchNeed quantized_conv2d_scratch_bound(const OpArguments& a, int) {
 
 const OpContract kQuantizedConv2dContract = {OpCode::kQuantizedConv2d,
                                              1,
-                                             4,
-                                             5,
+                                             3,
+                                             3,
                                              1,
                                              1,
                                              check_quantized_conv2d,

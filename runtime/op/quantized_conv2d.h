@@ -1,6 +1,6 @@
 // runtime/op/quantized_conv2d.h - convolution of NHWC images of bytes.
-// Operands  x u8 [N,H,W,C], w i8, bias i32 [O], multipliers f32 [O] (i32 of fixed point), [shifts
-//           i32 [O]] -> y u8 [N,OH,OW,O]. bias and what follows: vector16, dense for the oracle.
+// Operands  x u8 [N,H,W,C], w i8, channels i32 [2 or 3, O rounded up to 16] (biases, multipliers,
+//           shifts: runtime/op/requantize.h) -> y u8 [N,OH,OW,O]
 // Weights   direct: panels16x4 over [O,kh,kw,C], over [O,kh*kw,1,C] where dilation_w > 1;
 //           depthwise: depthwise16 in bytes over [C,kh,kw,1]; grouped: dense
 //           [O,kh,kw,C/groups]. The oracle also takes dense weights for every method.

@@ -9,7 +9,7 @@ namespace {
 using rules::refuse;
 
 bool check_quantized_linear(const OpArguments& a, Violation* v) {
-  if (!rules::check_operands(a, kQuantizedLinearContract, {0x3u, 1u, 0x1eu}, v)) return false;
+  if (!rules::check_operands(a, kQuantizedLinearContract, {0x7u, 1u, 0x2u}, v)) return false;
   const QuantizedLinearAttributes& t = a.as<QuantizedLinearAttributes>();
   const TensorType &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
   if (!quantized::check_output_steps(t.requant, t.y_zero, t.low, t.high, v) ||
@@ -19,7 +19,7 @@ bool check_quantized_linear(const OpArguments& a, Violation* v) {
   if (w.rank != 2) return refuse(v, "quantized_linear's weights are [O, K]", 1, 2, w.rank);
   const int64_t dims[2] = {w.dims[0], x.dims[x.rank - 1]};
   if (!conv::check_weights(w, 1, Packing::kPanels16x4, dims, 2, v) ||
-      !quantized::check_channels(a, 2, t.requant, w.dims[0], v) ||
+      !quantized::check_channels(a.inputs[2], 2, t.requant, w.dims[0], v) ||
       !quantized::check_sum(dims[1], 1, v))
     return false;
   if (y.rank != x.rank)
@@ -39,7 +39,7 @@ ScratchNeed quantized_linear_scratch(const OpArguments& a, int) {
 }  // namespace
 
 const OpContract kQuantizedLinearContract = {
-    OpCode::kQuantizedLinear, 1,    4,   5, 1, 1, check_quantized_linear, nullptr,
+    OpCode::kQuantizedLinear, 1,    3,   3, 1, 1, check_quantized_linear, nullptr,
     quantized_linear_scratch, 0x1u, 0x1u};
 
 }  // namespace ingot

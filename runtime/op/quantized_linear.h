@@ -1,6 +1,7 @@
 // runtime/op/quantized_linear.h - product of bytes with constant weights.
-// Operands  x u8 [..., K], w i8 panels16x4 [O,K] (dense for the oracle), bias i32 [O], multipliers
-//           f32 [O] (i32 of fixed point), [shifts i32 [O]] -> y u8 [..., O].
+// Operands  x u8 [..., K], w i8 panels16x4 [O,K] (dense for the oracle), channels i32 [2 or 3, O
+//           rounded up to 16] (biases, multipliers, shifts: runtime/op/requantize.h) ->
+//           y u8 [..., O].
 // Sum       bias[o] + sum of x * (w - w_zero), modulo 2^32; the zero point of x is in the bias.
 // Output    as runtime/op/requantize.h says.
 #pragma once

@@ -17,22 +17,20 @@ bool check_output_steps(RequantMode mode, uint32_t zero, uint32_t low, uint32_t 
   return true;
 }
 
-bool check_channels(const OpArguments& a, int first, RequantMode mode, int64_t o, Violation* v) {
-  const bool fixed = mode != RequantMode::kFloatEven;
-  const DType types[] = {DType::kI32, fixed ? DType::kI32 : DType::kF32, DType::kI32};
-  for (int i = 0; i < 3; i++) {
-    const int operand = first + i;
-    const TensorView* channel = a.optional(operand);
-    if (!channel && (i < 2 || fixed))
-      return refuse(v, "bias, multipliers and, of fixed point, shifts are there", operand, 1, 0);
-    if (!channel) continue;
-    if (i == 2 && !fixed)
-      return refuse(v, "multipliers in floating point have no shifts", operand, 0, 1);
-    if (channel->dtype != types[i])
-      return refuse(v, "numbers of channels have the type of their mode", operand,
-                    int64_t(types[i]), int64_t(channel->dtype));
-    if (!conv::check_bias(channel, operand, o, v)) return false;
-  }
+bool check_channels(const TensorView& channels, int operand, RequantMode mode, int64_t o,
+                    Violation* v) {
+  if (channels.dtype != DType::kI32)
+    return refuse(v, "numbers of channels are i32", operand, int64_t(DType::kI32),
+                  int64_t(channels.dtype));
+  if (channels.rank != 2)
+    return refuse(v, "numbers of channels are rows", operand, 2, channels.rank);
+  if (channels.dims[0] != channel_rows(mode))
+    return refuse(v, "biases, multipliers and, of fixed point, shifts are there", operand,
+                  channel_rows(mode), channels.dims[0]);
+  const int64_t padded = (o + kPanel - 1) / kPanel * kPanel;
+  if (channels.dims[1] != padded)
+    return refuse(v, "a row has a number an output, rounded up to 16", operand, padded,
+                  channels.dims[1]);
   return true;
 }
 

@@ -29,10 +29,12 @@ namespace quantized {
 /// Numbers of an output: requant known, zero and limits of a byte, low <= high.
 bool check_output_steps(RequantMode mode, uint32_t zero, uint32_t low, uint32_t high,
                         Violation* violation);
-/// Operands bias i32 [o], multipliers f32 or i32 [o] and shifts i32 [o] (absent with float_even)
-/// at `first`; each vector16, or dense for the oracle.
-bool check_channels(const OpArguments& arguments, int first, RequantMode mode, int64_t o,
+/// Numbers of o channels, i32 [2 or 3, o rounded up to 16]: a row of biases, one of multipliers
+/// (the bits of an f32 with float_even) and, of fixed point, one of shifts. What lies behind o is
+/// not used.
+bool check_channels(const TensorView& channels, int operand, RequantMode mode, int64_t o,
                     Violation* violation);
+constexpr int64_t channel_rows(RequantMode mode) { return mode == RequantMode::kFloatEven ? 2 : 3; }
 /// A sum of k products of a byte and a weight fits i32.
 bool check_sum(int64_t k, int operand, Violation* violation);
 /// What the kernels subtract from weights.

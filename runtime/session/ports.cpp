@@ -53,14 +53,18 @@ Status check_bound(const PortDef& def, const Port& port, const TensorView& view,
 void move_operands(RunSession* s, Port* port, uintptr_t base) {
   const uintptr_t shift = base - port->base;
   port->base = base;
+  const ProgramDef& program = s->model->program;
   TensorView* operand = s->tables.operands;
-  for (const InstructionDef& instruction : s->model->program.instructions) {
-    for (uint32_t i = 0; i < instruction.input_count; i++, operand++)
-      if (lies_in(s->model->program, s->rules, *port, instruction.inputs[i]))
-        operand->data = reinterpret_cast<void*>(uintptr_t(operand->data) + shift);
-    for (uint32_t i = 0; i < instruction.output_count; i++, operand++)
-      if (lies_in(s->model->program, s->rules, *port, instruction.outputs[i]))
-        operand->data = reinterpret_cast<void*>(uintptr_t(operand->data) + shift);
+  const auto move = [&](int32_t value) {
+    if (lies_in(program, s->rules, *port, value))
+      operand->data = reinterpret_cast<void*>(uintptr_t(operand->data) + shift);
+    operand++;
+  };
+  for (uint32_t i = 0; i < program.instructions.size; i++) {
+    const InstructionDef& instruction = program.instructions[i];
+    const uint32_t first = continues_operands(program, i, s->split != nullptr);
+    for (uint32_t k = first; k < instruction.input_count; k++) move(instruction.inputs[k]);
+    for (uint32_t k = 0; k < instruction.output_count; k++) move(instruction.outputs[k]);
   }
 }
 
@@ -178,19 +182,18 @@ Status find_value(const RunSession& s, int32_t value, TensorView* out, ErrorDeta
                   "value: may be overwritten; make the session with keep_values");
   name_error(detail, def.name);
   if (!status.ok()) return status;
-  const TensorView* operand = s.tables.operands;
-  const auto found = [&](const InstructionDef& instruction) {
-    *out = *operand;
-    if (s.split)
-      out->data = s.split->assignment->code->home(
-          s, uint32_t(&instruction - program.instructions.data), value, out->data);
+  const auto found = [&](uint32_t instruction, const TensorView& operand) {
+    *out = operand;
+    if (s.split) out->data = s.split->assignment->code->home(s, instruction, value, out->data);
     return type_resolved(s, value, out, detail);
   };
-  for (const InstructionDef& instruction : program.instructions) {
-    for (uint32_t i = 0; i < instruction.input_count; i++, operand++)
-      if (instruction.inputs[i] == value) return found(instruction);
-    for (uint32_t i = 0; i < instruction.output_count; i++, operand++)
-      if (instruction.outputs[i] == value) return found(instruction);
+  for (uint32_t i = 0; i < program.instructions.size; i++) {
+    const InstructionDef& instruction = program.instructions[i];
+    const OpArguments& operands = s.tables.calls[i].arguments;
+    for (uint32_t k = 0; k < instruction.input_count; k++)
+      if (instruction.inputs[k] == value) return found(i, operands.inputs[k]);
+    for (uint32_t k = 0; k < instruction.output_count; k++)
+      if (instruction.outputs[k] == value) return found(i, operands.outputs[k]);
   }
   status = fail(detail, Code::kNotFound, "value: no instruction has it");
   name_error(detail, def.name);

@@ -198,11 +198,12 @@ void fill_routes(const OpenModel& model, const Addresses& addresses, const Table
 void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& addresses,
                 const Tables& t) {
   const ProgramDef& program = model.program;
-  TensorView* operands = t.operands;
+  TensorView* operands = t.operands;  // where the next instruction's begin
   uint8_t* attributes = t.attributes;
   for (uint32_t i = 0; i < program.instructions.size; i++) {
     const InstructionDef& instruction = program.instructions[i];
     Call* call = new (&t.calls[i]) Call;
+    if (continues_operands(program, i, p.split != nullptr)) operands--;
     call->arguments = operand_types(program, p.planned.bound, i, operands);
     for (uint32_t k = 0; k < instruction.input_count; k++)
       if (instruction.inputs[k] >= 0) operands[k].data = addresses.of(instruction.inputs[k], i);
@@ -236,6 +237,13 @@ void fill_resolved(const ProgramDef& program, const BoundProgram& bound, const R
 
 }  // namespace
 
+bool continues_operands(const ProgramDef& program, uint32_t i, bool is_split) {
+  if (i == 0 || is_split) return false;
+  const InstructionDef &now = program.instructions[i], &before = program.instructions[i - 1];
+  return now.input_count && before.output_count && now.inputs[0] >= 0 &&
+         now.inputs[0] == before.outputs[before.output_count - 1];
+}
+
 bool lies_in(const ProgramDef& program, const LifetimeRules& rules, const Port& port,
              int32_t value) {
   return value >= 0 && storage_root(program, value, rules) == port.root;
@@ -263,6 +271,7 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, BumpAllocator*
   for (uint32_t i = 0; i < program.instructions.size; i++) {
     operands +=
         uint64_t{program.instructions[i].input_count} + program.instructions[i].output_count;
+    operands -= continues_operands(program, i, p.split != nullptr);
     attributes += rounded_up(resolved_bytes(model, p.planned.bound, i), kAttributeAlignment);
   }
   Tables t;

@@ -68,9 +68,10 @@ struct Tables {
   RunSession* session = nullptr;
   ResolvedSizes resolved;
   Rebinding rebinding;
-  Call* calls = nullptr;           // by instruction
-  TensorView* operands = nullptr;  // inputs, then outputs, of one instruction behind the other
-  uint8_t* attributes = nullptr;   // resolved ones, that would not outlive the workspace
+  Call* calls = nullptr;  // by instruction
+  // inputs, then outputs, of one instruction behind the other; see continues_operands()
+  TensorView* operands = nullptr;
+  uint8_t* attributes = nullptr;  // resolved ones, that would not outlive the workspace
   Port* inputs = nullptr;
   Port* outputs = nullptr;
   StateSlot* states = nullptr;
@@ -110,6 +111,10 @@ void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRul
 /// Fills Tables::known, if it is there.
 /// Errors   kFileRead
 Status read_known(const OpenModel& model, const Tables& tables, ErrorDetail* detail);
+
+/// True where the first operand of instruction i is the last one of the instruction before it, as
+/// in most of a network: both are one view. Not where several devices have addresses of their own.
+bool continues_operands(const ProgramDef& program, uint32_t i, bool is_split);
 
 /// True when the kernels find `value` in the storage of `port`, bound or not.
 bool lies_in(const ProgramDef& program, const LifetimeRules& rules, const Port& port,

@@ -82,7 +82,16 @@ TEST_CASE("bad source: a bundle of TFLite models says which it holds") {
   const Folder folder;
   spill(folder / "hand.task", local + entry + end);
   refused(folder, convert_words(folder, folder / "hand.task"), 4,
-          {"bundle of TFLite models", "'hand.tflite'"});
+          {"bundle of TFLite models", "'hand.tflite'", "--member"});
+  const auto with = [&](const std::string& source, const std::string& member) {
+    std::vector<std::string> words = convert_words(folder, source);
+    words.insert(words.end(), {"--member", member});
+    return words;
+  };
+  refused(folder, with(folder / "hand.task", "face.tflite"), 5,
+          {"'face.tflite'", "there are 'hand.tflite'"});
+  refused(folder, with(folder / "hand.task", "hand.tflite"), 2, {"hand.task!hand.tflite"});
+  refused(folder, with(data("truncated.onnx"), "hand.tflite"), 5, {"this is none"});
 }
 
 TEST_CASE("inspect: a TFLite model is called one") {
@@ -113,6 +122,9 @@ TEST_CASE("bad options for a source: no such input, no such dimension, the sourc
   refused(folder, with("linear.onnx", {"--input-shape", "x=2x4"}), 5, {"x"});
   refused(folder, with("batch.onnx", {"--dim", "M=4"}), 5, {"M"});
   refused(folder, with("batch.onnx", {"--dim", "N=4..2"}), 1, {"N"});
+  refused(folder, with("linear.onnx", {"--exact-to", "xnnpack"}), 1, {"litert, builtin, tflm"});
+  refused(folder, with("linear.onnx", {"--exact-to", "tflm"}), 5, {"the integers of onnx"});
+  refused(folder, with("linear.onnx", {"--exact-to", "onnx"}), 5, {"nothing in integers"});
   spill(folder / "net.onnx", slurp(data("linear.onnx")));
   refused(folder, {"convert", folder / "net.onnx", "-o", folder / "net.onnx"}, 1,
           {"is the source itself"});

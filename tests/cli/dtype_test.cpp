@@ -132,9 +132,9 @@ TEST_CASE("--dtype: --explain and inspect say what every weight costs") {
 TEST_CASE("--dtype: mistakes are named") {
   const Folder folder;
   const std::string out = folder / "m.ingot";
-  const Ran unknown = run({"convert", digits(), "-o", out, "--dtype", "int8"});
+  const Ran unknown = run({"convert", digits(), "-o", out, "--dtype", "int7"});
   CHECK(unknown.exit == 1);
-  CHECK(unknown.err.find("expected fp32, fp16 or bf16") != std::string::npos);
+  CHECK(unknown.err.find("expected fp32, fp16, bf16 or int8") != std::string::npos);
   CHECK(run({"convert", digits(), "-o", out, "--keep-fp32", "w1"}).exit == 1);
   CHECK(run({"convert", digits(), "-o", out, "--allow-overflow", "--dtype", "fp32"}).exit == 1);
   const Ran nothing = run(

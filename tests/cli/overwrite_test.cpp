@@ -20,7 +20,8 @@ struct Files {
   std::vector<std::string> reads, writes;
 };
 const std::map<std::string, Files> kCommands = {
-    {"convert", {{"SOURCE", "--golden", "--weights"}, {"--output"}}},
+    {"convert",
+     {{"SOURCE", "--golden", "--weights", "--calibrate"}, {"--output", "--sensitivity-html"}}},
     {"inspect", {{"FILE"}, {}}},
     {"run", {{"FILE", "--inputs", "--load-state"}, {"--outputs", "--profile", "--save-state"}}},
     {"bench", {{"FILE", "--inputs"}, {}}},
@@ -170,6 +171,14 @@ TEST_CASE("overwrite: no command writes over a file that it reads") {
   keeps(all, {"convert", "@external.onnx", "-o", "OUTPUT", "--weights", "@all.index.json"},
         external);
   keeps(all, {"convert", "@external.onnx", "-o", "OUTPUT", "--weights", "@all.index.json"}, shards);
+  keeps(
+      all,
+      {"convert", "@linear.onnx", "-o", "OUTPUT", "--dtype", "int8", "--calibrate", "@linear.npz"},
+      {"linear.onnx", "linear.npz"});
+  keeps(all,
+        {"convert", "@linear.onnx", "-o", "@made.ingot", "--dtype", "int8", "--calibrate",
+         "@linear.npz", "--sensitivity-html", "OUTPUT"},
+        {"linear.onnx", "linear.npz"});
   for (const char* output : {"--outputs", "--profile", "--save-state"}) {
     std::vector<std::string> words = {"run",         "@stream.ingot", "--inputs",
                                       "@stream.npz", output,          "OUTPUT"};

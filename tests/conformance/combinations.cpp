@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
 
 namespace ingot::conformance {
@@ -19,11 +20,15 @@ namespace {
 #define INGOT_FEWER_CASES
 #endif
 #ifdef INGOT_FEWER_CASES
-constexpr size_t kFewer = 8;        // one case of so many that are drawn
-constexpr size_t kMaxTogether = 2;  // pairs of values, not triples
+constexpr size_t kOneIn = 8;
 #else
-constexpr size_t kFewer = 1, kMaxTogether = SIZE_MAX;
+constexpr size_t kOneIn = 1;
 #endif
+/// One case of so many that are drawn; then pairs of values meet, not triples.
+size_t one_in() {
+  const char* said = std::getenv("INGOT_ONE_CASE_IN");
+  return said ? std::max<size_t>(kOneIn, std::strtoul(said, nullptr, 10)) : kOneIn;
+}
 constexpr size_t kMaxWrong = 5;  // then a product ends
 // tries to make a case of some values before they count as having none
 constexpr int kCompletions = 24;
@@ -112,8 +117,9 @@ void Combinations::run_missing() {
 
 void Combinations::run(const std::function<bool(Case&)>& make, const Check& check) {
   make_ = make, check_ = check;
-  most_ /= kFewer;
-  together_ = std::min({together_, places_.size(), kMaxTogether});
+  const size_t fewer = one_in();
+  most_ /= fewer;
+  together_ = std::min({together_, places_.size(), fewer > 1 ? size_t{2} : SIZE_MAX});
   const bool whole = product() <= double(most_);
   if (whole) {
     for (size_t n = 0; n < size_t(product()) && wrong_ < kMaxWrong; n++) {
@@ -139,9 +145,9 @@ void Combinations::run(const std::function<bool(Case&)>& make, const Check& chec
                                         " attributes together but " + std::to_string(apart_);
   std::printf(
       "combinations: %-16s %5zu cases of %.3g, %s; %zu on the emulated GPU; %zu have no case, %zu "
-      "are refused%s\n",
+      "are refused; one case in %zu\n",
       name_.c_str(), ran_.size(), product(), which.c_str(), on_gpu_, none_, refused_,
-      kFewer > 1 ? "; an eighth of the cases, for a sanitizer" : "");
+      fewer);
 }
 
 }  // namespace ingot::conformance

@@ -24,9 +24,18 @@ Tensor packed_as(const Tensor& dense, Packing packing, const Dims& dims,
   return t;
 }
 
-/// Operands 2 and up, dense or packed. Sums of about 100 * sqrt(k) give most of the 256 steps.
-void add_channels(std::vector<Tensor>* inputs, bool packed, RequantMode mode, int64_t o, int64_t k,
-                  uint32_t seed) {
+/// Operand 2 of both, of these rows.
+void add_channels(Case* c, const std::vector<Tensor>& rows, int64_t o) {
+  std::vector<std::span<const uint8_t>> words;
+  for (const Tensor& row : rows)
+    words.emplace_back(static_cast<const uint8_t*>(row.view().data), size_t(o) * 4);
+  c->inputs.push_back(packed_as(Tensor(DType::kI32, {}), Packing::kDense,
+                                {int64_t(rows.size()), round_up(o, kPanel)}, pack_channels(words)));
+  c->oracle_inputs.push_back(c->inputs.back());
+}
+
+/// Sums of about 100 * sqrt(k) give most of the 256 steps.
+void add_channels(Case* c, RequantMode mode, int64_t o, int64_t k, uint32_t seed) {
   const bool fixed = mode != RequantMode::kFloatEven;
   const double gain = 40 / (6000 * std::sqrt(double(k + 1)));
   Tensor bias = Tensor(DType::kI32, {o}).random(seed, -4000, 4000),
@@ -38,13 +47,10 @@ void add_channels(std::vector<Tensor>* inputs, bool packed, RequantMode mode, in
     multipliers.set(i, fixed ? std::round(mantissa * 2147483648.0) - (mantissa == 1) : m);
     shifts.set(i, -exponent);
   }
-  const auto put = [&](const Tensor& t) {
-    const auto* words = static_cast<const uint8_t*>(t.view().data);
-    inputs->push_back(
-        packed ? packed_as(t, Packing::kVector16, {o}, pack_vector16({words, size_t(o) * 4})) : t);
-  };
-  put(bias), put(multipliers);
-  if (fixed) put(shifts);
+  if (fixed)
+    add_channels(c, {bias, multipliers, shifts}, o);
+  else
+    add_channels(c, {bias, multipliers}, o);
 }
 
 const std::vector<RequantMode> kModes = {RequantMode::kFloatEven, RequantMode::kFixedUp,
@@ -77,8 +83,7 @@ bool conv_case(const QuantizedConv2dAttributes& t, const Dims& x, int64_t o, uin
   *c = {"quantized_conv2d", OpCode::kQuantizedConv2d, &t, {}, {}, {0, 0}, {}};
   c->inputs = {image, packed_conv_weights(t, dense)};
   c->oracle_inputs = {image, dense};
-  add_channels(&c->inputs, true, t.requant, o, k, seed);
-  add_channels(&c->oracle_inputs, false, t.requant, o, k, seed);
+  add_channels(c, t.requant, o, k, seed);
   c->outputs = {Tensor(DType::kU8, {x[0], oh / t.stride_h + 1, ow / t.stride_w + 1, o}, padding)};
   return true;
 }
@@ -180,8 +185,7 @@ TEST_CASE("quantized_linear: rows, tails, batches, ways of requantisation") {
         c.inputs = {x, packed_as(dense, Packing::kPanels16x4, {row.o, k},
                                  pack_panels16x4(values, Dims{row.o, k}))};
         c.oracle_inputs = {x, dense};
-        add_channels(&c.inputs, true, mode, row.o, k, seed);
-        add_channels(&c.oracle_inputs, false, mode, row.o, k, seed);
+        add_channels(&c, mode, row.o, k, seed);
         Dims y = row.x;
         y.back() = row.o;
         c.outputs = {Tensor(DType::kU8, y, row.y_padding)};
@@ -202,23 +206,18 @@ TEST_CASE("quantized_linear: numbers of channels that mean nothing have a result
     const Tensor dense = Tensor(DType::kI8, {o, k}).random(5, -128, 127);
     const std::span<const int8_t> values(dense.view().as<const int8_t>(), size_t(o * k));
     Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}, {}};
-    const auto vector = [&](DType type, const std::vector<double>& from) {
-      Tensor plain = Tensor(type, {o}).values(from);
-      c.oracle_inputs.push_back(plain);
-      c.inputs.push_back(packed_as(
-          plain, Packing::kVector16, {o},
-          pack_vector16({static_cast<const uint8_t*>(plain.view().data), size_t(o) * 4})));
-    };
     c.inputs = {
         Tensor(DType::kU8, {5, k}).random(3, 0, 255),
         packed_as(dense, Packing::kPanels16x4, {o, k}, pack_panels16x4(values, Dims{o, k}))};
     c.oracle_inputs = {c.inputs[0], dense};
-    vector(DType::kI32, {2147483647, -2147483648.0, 0, 5, 2147480000});
+    std::vector<Tensor> rows = {
+        Tensor(DType::kI32, {o}).values({2147483647, -2147483648.0, 0, 5, 2147480000}),
+        fixed ? Tensor(DType::kI32, {o}).values(numbers)
+              : Tensor(DType::kF32, {o}).values(strange)};
     if (fixed)
-      vector(DType::kI32, numbers);
-    else
-      vector(DType::kF32, strange);
-    if (fixed) vector(DType::kI32, {40, -40, 2147483647, -2147483648.0, 0, 31, -31, 32, -30, 1, 7});
+      rows.push_back(Tensor(DType::kI32, {o})
+                         .values({40, -40, 2147483647, -2147483648.0, 0, 31, -31, 32, -30, 1, 7}));
+    add_channels(&c, rows, o);
     c.outputs = {Tensor(DType::kU8, {5, o})};
     run_case(c);
   }
@@ -261,18 +260,24 @@ TEST_CASE("quantized products: the contracts refuse") {
        [](T&, Case& c) {
          c.outputs[0] = Tensor(DType::kU8, {1, 6, 5, 20});
        }},
-      {"bias, multipliers and, of fixed point, shifts are there",
-       [](T&, Case& c) { c.inputs[2] = Tensor(); }},
-      {"bias, multipliers and, of fixed point, shifts are there",
-       [](T& t, Case& c) {
-         t.requant = RequantMode::kFixedUp, c.inputs[3].view().dtype = DType::kI32;
+      {"required input is present", [](T&, Case& c) { c.inputs[2] = Tensor(); }},
+      {"biases, multipliers and, of fixed point, shifts are there",
+       [](T& t, Case&) { t.requant = RequantMode::kFixedUp; }},
+      {"biases, multipliers and, of fixed point, shifts are there",
+       [](T&, Case& c) {
+         c.inputs[2] = Tensor(DType::kI32, {3, 32});
        }},
-      {"multipliers in floating point have no shifts",
-       [](T&, Case& c) { c.inputs.push_back(Tensor(DType::kI32, {20})); }},
-      {"numbers of channels have the type of their mode",
-       [](T&, Case& c) { c.inputs[3] = Tensor(DType::kI32, {20}); }},
-      {"a bias is [O]", [](T&, Case& c) { c.inputs[2] = Tensor(DType::kI32, {19}); }},
-      {"enough inputs", [](T&, Case& c) { c.inputs.resize(3); }},
+      {"numbers of channels are i32",
+       [](T&, Case& c) {
+         c.inputs[2] = Tensor(DType::kF32, {2, 32});
+       }},
+      {"numbers of channels are rows",
+       [](T&, Case& c) { c.inputs[2] = Tensor(DType::kI32, {64}); }},
+      {"a row has a number an output, rounded up to 16",
+       [](T&, Case& c) {
+         c.inputs[2] = Tensor(DType::kI32, {2, 20});
+       }},
+      {"enough inputs", [](T&, Case& c) { c.inputs.resize(2); }},
   };
   for (const Wrong& w : wrongs) {
     QuantizedConv2dAttributes t;
@@ -280,8 +285,7 @@ TEST_CASE("quantized products: the contracts refuse") {
     Case c{w.rule, OpCode::kQuantizedConv2d, &t, {}, {}, {}, {}};
     c.inputs = {Tensor(DType::kU8, {1, 8, 8, 16}),
                 Tensor(DType::kI8, {20, 3, 3, 16}, 0, Packing::kPanels16x4),
-                Tensor(DType::kI32, {20}, 0, Packing::kVector16),
-                Tensor(DType::kF32, {20}, 0, Packing::kVector16)};
+                Tensor(DType::kI32, {2, 32})};
     c.outputs = {Tensor(DType::kU8, {1, 6, 6, 20})};
     w.spoil(t, c);
     CHECK(refusal(c) == w.rule);
@@ -290,8 +294,7 @@ TEST_CASE("quantized products: the contracts refuse") {
   Case c{"", OpCode::kQuantizedLinear, &t, {}, {}, {}, {}};
   c.inputs = {Tensor(DType::kU8, {1, 65794}),
               Tensor(DType::kI8, {1, 65794}, 0, Packing::kPanels16x4),
-              Tensor(DType::kI32, {1}, 0, Packing::kVector16),
-              Tensor(DType::kF32, {1}, 0, Packing::kVector16)};
+              Tensor(DType::kI32, {2, 16})};
   c.outputs = {Tensor(DType::kU8, {1, 1})};
   CHECK(refusal(c) == "a sum of products of bytes fits 32 bits");
   c.inputs[0] = Tensor(DType::kU8, {});

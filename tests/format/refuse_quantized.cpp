@@ -114,8 +114,7 @@ void add_products(RefuseTable* t) {
     return one_instruction(
         QuantizedLinearAttributes{},
         {input("x", {2, 8}, kU8), constant("w", {16, 8}, Packing::kPanels16x4, DType::kI8),
-         constant("b", {16}, Packing::kVector16, DType::kI32),
-         constant("m", {16}, Packing::kVector16)},
+         constant("c", {2, 16}, Packing::kDense, DType::kI32)},
         {output("y", {2, 16}, kU8)});
   });
   using L = QuantizedLinearAttributes;
@@ -125,8 +124,9 @@ void add_products(RefuseTable* t) {
   t->attributes<L>("y_zero_beyond_byte", [](L& a) { a.y_zero = 256; });
   add_output_steps<L>(t);
   t->dims("weights_depth", 1, {16, 9});
-  t->dims("bias_length", 2, {15});
-  t->dtype("multipliers_i32", 3, DType::kI32);
+  t->dims("channels_length", 2, {2, 15});
+  t->dims("channels_rank", 2, {32});
+  t->dtype("channels_f32", 2, DType::kF32);
   t->spec("weights_panels16", [](ProgramSpec& p) { p.values[1].packing = Packing::kPanels16; });
 
   t->base("quantized_conv2d", [] {
@@ -135,8 +135,7 @@ void add_products(RefuseTable* t) {
     return one_instruction(a,
                            {input("x", {1, 5, 5, 4}, kU8),
                             constant("w", {16, 3, 3, 4}, Packing::kPanels16x4, DType::kI8),
-                            constant("b", {16}, Packing::kVector16, DType::kI32),
-                            constant("m", {16}, Packing::kVector16)},
+                            constant("c", {2, 16}, Packing::kDense, DType::kI32)},
                            {output("y", {1, 3, 3, 16}, kU8)});
   });
   using C = QuantizedConv2dAttributes;
@@ -148,7 +147,7 @@ void add_products(RefuseTable* t) {
   t->attributes<C>("window_larger_than_image", [](C& a) { a.dilation_w = 9; });
   add_output_steps<C>(t);
   t->dims("weights_channels", 1, {16, 3, 3, 5});
-  t->dims("y_height", 4, {1, 4, 3, 16});
+  t->dims("y_height", 3, {1, 4, 3, 16});
   t->dtype("x_f32", 0, DType::kF32);
 }
 

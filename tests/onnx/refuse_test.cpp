@@ -115,6 +115,74 @@ TEST_CASE("refuse: a quantisation whose scale or zero point cannot be one") {
   check_line(error({1, 1}, {2}, INT64_MAX), 2, "expected [2, 1]");
 }
 
+TEST_CASE("refuse: zero points of another type, axes and scales that do not fit") {
+  const auto bytes_of = [](const std::string& op, const Ints& dims, int64_t axis) {
+    OnnxGraph g;
+    g.input("x", {2, 3}).output("y").initializer("s", dims, Floats(size_t(dims[0]), 0.5f));
+    g.node(op, {"x", "s"}, {"y"}, {attribute("axis", axis)});
+    return import_error(g.bytes(21));
+  };
+  CHECK(bytes_of("QuantizeLinear", {2}, -2).exit_code == 0);
+  check_line(bytes_of("QuantizeLinear", {2}, 2), 2, "axis");
+  check_line(bytes_of("QuantizeLinear", {2}, -3), 2, "axis");
+  check_line(bytes_of("QuantizeLinear", {2}, 1), 2, "shape [2], expected [3]");
+  const auto with_zero = [](int type, bool is_signed) {
+    OnnxGraph g;
+    g.input("x", {2, 3}, type).output("y").initializer("s", {}, Floats{0.5f});
+    if (is_signed)
+      g.initializer("z", {}, std::vector<int8_t>{1});
+    else
+      g.initializer("z", {}, std::vector<uint8_t>{1});
+    g.node("DequantizeLinear", {"x", "s", "z"}, {"y"});
+    return import_error(g.bytes(21));
+  };
+  CHECK(with_zero(2, false).exit_code == 0);
+  check_line(with_zero(2, true), 2, "its zero point is i8, its input u8");
+  check_line(with_zero(3, false), 2, "its zero point is u8, its input i8");
+  check_line(with_zero(1, false), 2, "its input is f32, expected a quantised type or i32");
+}
+
+TEST_CASE("refuse: operators on integers whose operands do not fit") {
+  const auto convolved = [](const Floats& scale, const Ints& weights, int zero_type = 2) {
+    OnnxGraph g;
+    g.input("x", {1, 2, 4, 4}, 2).output("y").initializer("s", {}, Floats{0.5f});
+    g.initializer("z", {}, std::vector<uint8_t>{3});
+    g.initializer("w", weights, std::vector<int8_t>(size_t(weights[0] * weights[1]), 1));
+    g.initializer("ws", {int64_t(scale.size())}, scale);
+    g.initializer("wz", {int64_t(scale.size())}, std::vector<int8_t>(scale.size(), 0));
+    g.node("QLinearConv", {"x", "s", zero_type == 2 ? "z" : "wz", "w", "ws", "wz", "s", "z"},
+           {"y"});
+    return import_error(g.bytes());
+  };
+  CHECK(convolved({1, 2, 3}, {3, 2, 1, 1}).exit_code == 0);
+  check_line(convolved({1, 0, 3}, {3, 2, 1, 1}), 2, "its scale is 0.000000 at element 1");
+  check_line(convolved({1, 2}, {3, 2, 1, 1}), 2, "shape [2], expected [3]");
+  check_line(convolved({1, 2, 3}, {3, 2, 1, 1}, 3), 2, "its zero point is i8, its input u8");
+  const auto multiplied = [](int products, int type) {
+    OnnxGraph g;
+    g.input("a", {2, products}, type).output("y");
+    g.initializer("b", {products, 1}, std::vector<int8_t>(size_t(products), 1));
+    g.node("MatMulInteger", {"a", "b"}, {"y"});
+    return import_error(g.bytes());
+  };
+  CHECK(multiplied(4112, 2).exit_code == 0);
+  check_line(multiplied(4113, 2), 4, "sums of 4113 products of bytes, at most 4112");
+  check_line(multiplied(8, 1), 2, "its input 0 is f32, expected i8 or u8");
+  const auto microsoft = [](const std::string& op, const std::vector<Proto>& attributes) {
+    OnnxGraph g;
+    g.input("x", {1, 2, 4, 4}, 2).output("y").initializer("s", {}, Floats{0.5f});
+    g.initializer("z", {}, std::vector<uint8_t>{3});
+    g.node(op, {"x", "s", "z", "s", "z"}, {"y"}, attributes, "com.microsoft");
+    return import_error(g.bytes());
+  };
+  CHECK(microsoft("QLinearSigmoid", {}).exit_code == 0);
+  check_line(microsoft("QLinearGlobalAveragePool", {attribute("channels_last", int64_t(1))}), 4,
+             "channels_last");
+  check_line(microsoft("QLinearSigmoid", {attribute("beta", int64_t(1))}), 4, "beta");
+  check_line(microsoft("QLinearConcat", {}), 2, "axis 0 is out of range");
+  check_line(microsoft("NGramRepeatBlock", {}), 4, "operators of domain 'com.microsoft'");
+}
+
 TEST_CASE("refuse: external data outside of the model's folder") {
   const Folder folder, outside;
   outside.write("secret.bin", "12345678");

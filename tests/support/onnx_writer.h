@@ -85,6 +85,14 @@ inline Proto tensor(const std::string& name, const std::vector<int64_t>& dims,
                     const std::vector<int64_t>& values) {
   return Proto().packed_varints(1, dims).varint(2, 7).packed(9, values).text(8, name);
 }
+inline Proto tensor(const std::string& name, const std::vector<int64_t>& dims,
+                    const std::vector<uint8_t>& values) {
+  return Proto().packed_varints(1, dims).varint(2, 2).packed(9, values).text(8, name);
+}
+inline Proto tensor(const std::string& name, const std::vector<int64_t>& dims,
+                    const std::vector<int8_t>& values) {
+  return Proto().packed_varints(1, dims).varint(2, 3).packed(9, values).text(8, name);
+}
 
 inline Proto value_info(const std::string& name, int type, const std::vector<OnnxDim>& dims) {
   Proto shape;

@@ -84,6 +84,14 @@ def conv(n, rng):
     return ("Conv2DOptions", window(rng)), [x, w, bias], n.product(x, w, kh * kw * c)
 
 
+def grouped(n, rng):
+    groups, each, o = (int(v) for v in rng.integers(2, 5, 3))
+    x = n.x(1, 7, 8, groups * each)
+    w = n.weights(groups * o, 3, 2, each, axis=0)
+    bias = n.bias(x, w, groups * o)
+    return ("Conv2DOptions", window(rng)), [x, w, bias], n.product(x, w, 6 * each)
+
+
 def depthwise(n, rng):
     kh, kw, m = (int(v) for v in rng.integers(1, 6, 3))
     c, m = int(rng.choice([1, 3, 8, 16, 21])), int(rng.choice([1, 1, 1, m]))
@@ -255,9 +263,18 @@ def images(kind, fields, *more):
 
 
 def transpose_conv(n, rng):
-    x, w = n.x(1, 4, 5, 3), n.weights(6, 3, 3, 3, axis=0)
-    fields = {"padding": 0, "strideW": 2, "strideH": 2}
-    return ("TransposeConvOptions", fields), [i32(1, 8, 10, 6), w, x], n.product(x, w, 7)
+    kh, kw, sh, sw, c = (int(v) for v in rng.integers(1, 5, 5))
+    sh, sw = min(sh, kh), min(sw, kw)  # others are none that LiteRT takes
+    o = int(rng.choice([1, 6, 8, 19]))
+    x, w = n.x(int(rng.integers(1, 3)), 4, 5, c), n.weights(o, kh, kw, c, axis=0)
+    same = int(rng.integers(0, 2))  # 1 is VALID
+    h, v = (4 * sh, 5 * sw) if same == 0 else (3 * sh + kh, 4 * sw + kw)
+    fields = {"padding": same, "strideW": sw, "strideH": sh}
+    operands = [i32(x.array.shape[0], h, v, o), w, x]
+    if rng.random() < 0.5:
+        operands.append(n.bias(x, w, o))
+    about = max(kh * kw * c // (sh * sw), 1)
+    return ("TransposeConvOptions", fields), operands, n.product(x, w, about)
 
 
 def prelu(n, rng):
@@ -270,9 +287,17 @@ def root(n, rng):
     return None, [n.x(3, 40, zero=low)], (n.dtype, n.scale(), low)
 
 
+def inverse_root(n, rng):
+    kind, (x,), _ = root(n, rng)
+    x.array = np.maximum(x.array, x.zeros[0] + 1).astype(n.dtype)
+    return kind, [x], (n.dtype, n.scale(), n.zero())
+
+
 def odd_resize(n, rng):
-    kind, (x, _), y = resize(n, rng)
-    return ("ResizeBilinearOptions", {}), [x, i32(7, 11)], y
+    _, (x, _), y = resize(n, rng)
+    way = int(rng.integers(0, 3))
+    fields = {"alignCorners": way == 1, "halfPixelCenters": way == 2}
+    return ("ResizeBilinearOptions", fields), [x, i32(*rng.integers(1, 12, 2))], y
 
 
 def batch_matmul(n, rng):
@@ -296,6 +321,7 @@ def nearest(n, rng):
 
 CASES = {
     "CONV_2D": conv,
+    "CONV_2D grouped": grouped,
     "DEPTHWISE_CONV_2D": depthwise,
     "FULLY_CONNECTED": fully_connected,
     "ADD": add,
@@ -313,6 +339,9 @@ CASES = {
     "RELU_N1_TO_1": unary,
     "RELU_0_TO_1": unary,
     "HARD_SWISH": unary,
+    "SQRT": root,
+    "RSQRT": inverse_root,
+    "PRELU": prelu,
     "LEAKY_RELU": leaky,
     "ABS": unary,
     "EXP": unary,
@@ -344,16 +373,16 @@ CASES = {
     "SPACE_TO_DEPTH": images("SpaceToDepthOptions", {"blockSize": 2}),
     "DEPTH_TO_SPACE": images("DepthToSpaceOptions", {"blockSize": 2}),
     "RESIZE_BILINEAR": resize,
+    "RESIZE_BILINEAR odd": odd_resize,
+    "TRANSPOSE_CONV": transpose_conv,
     "RESIZE_NEAREST_NEIGHBOR": nearest,
 }
 
 
 # Computed as floats: one step away at most.
 NEAR = {
-    "TRANSPOSE_CONV": transpose_conv,
-    "PRELU": prelu,
-    "SQRT": root,
-    "RESIZE_BILINEAR odd": odd_resize,
     "BATCH_MATMUL": batch_matmul,
     "SQUARED_DIFFERENCE": difference,
 }
+# The same of uint8, but for XNNPACK: another order of operations in f32.
+NEAR_BUT_LITERT = ("RESIZE_BILINEAR odd",)

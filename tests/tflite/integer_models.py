@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Whole quantized models against LiteRT as it runs by default (XNNPACK, and its own kernels where
-that takes floats alone), on random inputs: every integer of every output must be equal.
+"""Whole quantized models against the runtime whose integers are wanted, on random inputs: every
+integer of every output must be equal. litert is LiteRT as it runs by default (XNNPACK, and its own
+kernels where that takes floats alone), builtin LiteRT without XNNPACK, tflm TFLite Micro.
 
-  integer_models.py --ingot BIN [--runs N] [--insides] model.tflite[:MOST] ...
+  integer_models.py --ingot BIN [--exact-to MODE] [--runs N] [--insides] model.tflite[:MOST] ...
 
 With --insides the bytes that each operator makes are compared too. Prints a line a model; MOST is
 the largest difference that is allowed, 0 where it is left out. A model
-that keeps state is run N times in a row. Needs the package ai-edge-litert."""
+that keeps state is run N times in a row. Needs the packages ai-edge-litert and, for tflm,
+tflite-micro."""
 
 import argparse
 import pathlib
@@ -17,14 +19,18 @@ import tempfile
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
-from ai_edge_litert.interpreter import Interpreter
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+
+def named(detail):
+    return detail["name"] or f"tensor_{detail['index']}"
 
 
 def drawn(detail, rng):
     shape = [max(int(d), 1) for d in detail["shape"]]
     dtype = np.dtype(detail["dtype"])
     if dtype.kind in "iu":
-        if dtype.itemsize > 1:
+        if dtype.itemsize > 2:  # indices
             return rng.integers(0, 4, shape).astype(dtype)
         limits = np.iinfo(dtype)
         return rng.integers(limits.min, limits.max + 1, shape).astype(dtype)
@@ -48,29 +54,67 @@ def with_insides(path, to):
     return len(graph.outputs)
 
 
-def compare(ingot, model, runs, folder):
-    """(outputs compared, elements, how many differ, by how much at most), or what went wrong."""
+class Lite:
+    """LiteRT, in one of its ways."""
+
+    def __init__(self, path, mode):
+        kernels = OpResolverType.AUTO
+        if mode == "builtin":
+            kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        self.machine = Interpreter(model_path=str(path), experimental_op_resolver_type=kernels)
+        self.machine.allocate_tensors()
+        self.inputs = self.machine.get_input_details()
+        self.outputs = self.machine.get_output_details()
+
+    def run(self, fed):
+        for d in self.inputs:
+            self.machine.set_tensor(d["index"], fed[named(d)])
+        self.machine.invoke()
+        return {named(d): self.machine.get_tensor(d["index"]) for d in self.outputs}
+
+
+class Micro:
+    """TFLite Micro; names are LiteRT's, which it does not give."""
+
+    def __init__(self, path):
+        from tflite_micro.python.tflite_micro import runtime
+
+        names = Interpreter(
+            model_path=str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF
+        )
+        self.inputs, self.outputs = names.get_input_details(), names.get_output_details()
+        self.machine = runtime.Interpreter.from_file(str(path), arena_size=64 << 20)
+
+    def run(self, fed):
+        for i, d in enumerate(self.inputs):
+            self.machine.set_input(fed[named(d)], i)
+        self.machine.invoke()
+        return {named(d): self.machine.get_output(i) for i, d in enumerate(self.outputs)}
+
+
+def compare(ingot, model, mode, runs, folder):
+    """(elements, how many differ, by how much at most), or what went wrong."""
     out = folder / "model.ingot"
     out.unlink(missing_ok=True)
     done = subprocess.run(
-        [ingot, "convert", model, "-o", out], capture_output=True, text=True, timeout=300
+        [ingot, "convert", model, "-o", out, "--exact-to", mode],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     if done.returncode != 0:
         return f"exit {done.returncode}: {done.stderr.strip()[-300:]}"
     try:
-        machine = Interpreter(model_path=str(model))
-        machine.allocate_tensors()
-    except (RuntimeError, ValueError) as why:
-        return f"LiteRT refuses it: {str(why)[:100]}"
+        machine = Micro(model) if mode == "tflm" else Lite(model, mode)
+    except Exception as why:  # Micro's are of any kind
+        return f"the runtime refuses it: {str(why)[:100]}"
     rng = np.random.default_rng(7)
     elements = different = most = 0
     state = folder / "state"
     state.unlink(missing_ok=True)
     for _ in range(runs):
-        fed = {d["name"]: drawn(d, rng) for d in machine.get_input_details()}
-        for d in machine.get_input_details():
-            machine.set_tensor(d["index"], fed[d["name"]])
-        machine.invoke()
+        fed = {named(d): drawn(d, rng) for d in machine.inputs}
+        wanted = machine.run(fed)
         np.savez(folder / "in.npz", **{f"in:{k}": v for k, v in fed.items()})
         command = [ingot, "run", out, "-q", "--inputs", folder / "in.npz"]
         command += ["--outputs", folder / "out.npz"]
@@ -80,11 +124,10 @@ def compare(ingot, model, runs, folder):
         if ran.returncode != 0:
             return f"run: exit {ran.returncode}: {ran.stderr.strip()[-300:]}"
         found = np.load(folder / "out.npz")
-        for d in machine.get_output_details():
-            want = machine.get_tensor(d["index"])
-            have = found[d["name"]] if d["name"] in found else found[f"out:{d['name']}"]
+        for name, want in wanted.items():
+            have = found[name] if name in found else found[f"out:{name}"]
             if have.shape != want.shape or have.dtype != want.dtype:
-                return f"{d['name']}: {have.dtype} {have.shape}, {want.dtype} {want.shape} expected"
+                return f"{name}: {have.dtype} {have.shape}, {want.dtype} {want.shape} expected"
             away = np.abs(have.astype(np.float64) - want.astype(np.float64))
             elements, different = elements + away.size, different + int((away > 0).sum())
             most = max(most, float(away.max(initial=0)))
@@ -94,6 +137,7 @@ def compare(ingot, model, runs, folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ingot", required=True)
+    parser.add_argument("--exact-to", choices=("litert", "builtin", "tflm"), default="litert")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--insides", action="store_true", help="every byte that operators make")
     parser.add_argument("models", nargs="+")
@@ -107,7 +151,9 @@ def main():
                 inside = pathlib.Path(folder, "insides.tflite")
                 name += f", {with_insides(path, inside)} results inside"
                 path = inside
-            made = compare(options.ingot, path, options.runs, pathlib.Path(folder))
+            made = compare(
+                options.ingot, path, options.exact_to, options.runs, pathlib.Path(folder)
+            )
         if isinstance(made, str):
             failed += 1
             print(f"FAIL {name}: {made}")

@@ -28,7 +28,7 @@ struct OperatorGiven {
   int options = 0;                     // kind; 0: none
   std::map<int, int32_t> fields = {};  // 4-byte fields by number
   std::map<int, int8_t> bytes = {};    // 1-byte fields by number
-  std::string custom = {};
+  std::string custom = {}, custom_options = {};
 };
 struct GraphGiven {
   std::vector<TensorGiven> tensors;
@@ -49,6 +49,12 @@ inline flatbuffers::Offset<fb::Opaque> options_table(flatbuffers::FlatBufferBuil
   for (const auto& [number, value] : op.bytes)
     b.AddElement<int8_t>(flatbuffers::voffset_t(4 + 2 * number), value);
   return flatbuffers::Offset<fb::Opaque>(b.EndTable(start));
+}
+
+inline flatbuffers::Offset<flatbuffers::Vector<uint8_t>> bytes_of(flatbuffers::FlatBufferBuilder& b,
+                                                                  const std::string& bytes) {
+  if (bytes.empty()) return 0;
+  return b.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
 }
 
 /// The tables, where those end at `tables`; what lies behind them goes to `behind`.
@@ -89,9 +95,9 @@ inline std::string model_tables(const std::vector<GraphGiven>& graphs,
                                              op.custom.empty() ? 0 : b.CreateString(op.custom), 1,
                                              op.code));
       const auto options = op.options ? options_table(b, op) : 0;
-      operators.push_back(fb::CreateOperator(b, uint32_t(codes.size() - 1),
-                                             b.CreateVector(op.inputs), b.CreateVector(op.outputs),
-                                             uint8_t(op.options), options));
+      operators.push_back(fb::CreateOperator(
+          b, uint32_t(codes.size() - 1), b.CreateVector(op.inputs), b.CreateVector(op.outputs),
+          uint8_t(op.options), options, bytes_of(b, op.custom_options)));
     }
     made.push_back(fb::CreateSubGraph(b, b.CreateVector(tensors), b.CreateVector(graph.inputs),
                                       b.CreateVector(graph.outputs), b.CreateVector(operators),

@@ -8,6 +8,7 @@
 #include "tests/tflite/models.h"
 #include "tools/files/output_file.h"
 #include "tools/graph/tensor_math.h"
+#include "tools/import/tflite/fixed_point.h"
 #include "tools/import/tflite/import.h"
 #include "tools/import/tflite/quantization.h"
 
@@ -61,12 +62,14 @@ struct Made {
     return model.graph.nodes[0];
   }
 };
-Made made_of(const GraphGiven& g) {
+Made made_of(const GraphGiven& g, importer::ExactTo exact_to = importer::ExactTo::kDefault) {
   const host::TemporaryPath file(".tflite");
   write_file(file.path(), model_file({g}));
   Made out;
   try {
-    out.model = tflite::import_tflite(file.path()).model;
+    importer::ImportOptions options;
+    options.exact_to = exact_to;
+    out.model = tflite::import_tflite(file.path(), options).model;
   } catch (const ConversionError& error) {
     out.code = error.exit_code;
     out.message = error.message;
@@ -157,6 +160,85 @@ TEST_CASE("what has no integer arithmetic is said") {
   CHECK(out.node("Quantize").integer("zero_point", 0) == 133);
   REQUIRE(out.model.notes.size() == 1);
   CHECK(out.model.notes[0].find("REDUCE_PROD*1") != std::string::npos);
+}
+
+TEST_CASE("--exact-to chooses how sums are rounded") {
+  using importer::ExactTo;
+  const GraphGiven sum = sum_of_bytes(),
+                   product = product_of_bytes(raw(std::vector<int32_t>{7, -7}));
+  const auto requant = [](const Made& out, const char* op) {
+    CHECK(out.code == 0);
+    return out.node(op).text("requant", "");
+  };
+  CHECK(requant(made_of(sum, ExactTo::kLitert), "QuantizedElementwise") == "float_even");
+  CHECK(requant(made_of(sum, ExactTo::kBuiltin), "QuantizedElementwise") == "fixed_away");
+  CHECK(requant(made_of(product, ExactTo::kLitert), "QuantizedLinear") == "float_even");
+  CHECK(requant(made_of(product, ExactTo::kTflm), "QuantizedLinear") == "fixed_away");
+  const Made out = made_of(product, ExactTo::kBuiltin);
+  CHECK(requant(out, "QuantizedLinear") == "fixed_up");
+  const graph::Node& node = out.node("QuantizedLinear");  // 0.5 * 0.5 / 2 = 2^30 / 2^31 * 2^-2
+  CHECK(graph::read_integers(*out.model.constant(node.inputs[3])) ==
+        std::vector<int64_t>{1 << 30, 1 << 30});
+  CHECK(graph::read_integers(*out.model.constant(node.inputs[4])) == std::vector<int64_t>{2, 2});
+}
+
+TEST_CASE("--exact-to that a model cannot have is refused") {
+  using importer::ExactTo;
+  const Made onnx = made_of(sum_of_bytes(), ExactTo::kOnnx);
+  CHECK(onnx.code == 5);
+  CHECK(says(onnx, "--exact-to onnx"));
+  GraphGiven g = sum_of_bytes();
+  for (TensorGiven& t : g.tensors) t.type = fb::TensorType::float32, t.scales.clear();
+  g.tensors[1].bytes = raw(std::vector<float>{1, 2});
+  for (const ExactTo to : {ExactTo::kLitert, ExactTo::kBuiltin, ExactTo::kTflm}) {
+    const Made out = made_of(g, to);
+    CHECK(out.code == 5);
+    CHECK(says(out, "nothing in integers"));
+  }
+  CHECK(made_of(g).code == 0);
+}
+
+TEST_CASE("TFLite Micro's functions in fixed point") {
+  // exp(-1), 1 / (1 + exp(-1)), tanh(1) of Q4.27, to 2^-20
+  const auto near = [](int32_t found, double real) {
+    return std::fabs(double(found) / double(1LL << 31) - real) < 1.0 / (1 << 20);
+  };
+  constexpr int32_t kOne = 1 << 27;
+  CHECK(tflite::fixed_exp(0, 4) == INT32_MAX);
+  for (const double x : {0.125, 1.0, 2.75, 7.0, 15.5}) {
+    const int32_t given = int32_t(x * kOne);
+    CHECK(near(tflite::fixed_exp(-given, 4), std::exp(-x)));
+    CHECK(near(tflite::fixed_logistic(given), 1 / (1 + std::exp(-x))));
+    CHECK(near(tflite::fixed_logistic(-given), 1 / (1 + std::exp(x))));
+    CHECK(near(tflite::fixed_tanh(given), std::tanh(x)));
+    CHECK(tflite::fixed_tanh(-given) == -tflite::fixed_tanh(given));
+  }
+  CHECK(tflite::fixed_logistic(0) == 1 << 30);
+  CHECK(tflite::fixed_tanh(0) == 0);
+  // of 16 bits: Q3.12 to Q0.15
+  const auto near16 = [](int32_t found, double real) {
+    return std::fabs(double(found) / 32768 - real) < 1.0 / (1 << 11);
+  };
+  for (const double x : {0.125, 1.0, 2.75, 7.0}) {
+    const int32_t given = int32_t(x * 4096);
+    CHECK(near16(tflite::fixed_logistic16(given), 1 / (1 + std::exp(-x))));
+    CHECK(near16(tflite::fixed_logistic16(-given), 1 / (1 + std::exp(x))));
+    CHECK(near16(tflite::fixed_tanh16(-given, 3), -std::tanh(x)));
+    CHECK(near16(tflite::fixed_tanh16(given / 2, 4), std::tanh(x)));
+    CHECK(near16(tflite::interpolated_logistic(given, 0, 0), 1 / (1 + std::exp(-x))));
+    CHECK(near16(tflite::interpolated_tanh(-given, 0, 0), -std::tanh(x)));
+    CHECK(near16(tflite::interpolated_tanh(given / 2, 0, 1), std::tanh(x)));
+  }
+  for (const int32_t end : {INT16_MIN, INT16_MAX}) {
+    CHECK(std::abs(tflite::fixed_tanh16(end, 3)) <= 32768);
+    CHECK(std::abs(tflite::interpolated_tanh(end, 0, 5)) <= 32768);
+  }
+  const auto input = tflite::fixed_input(0.5, 4);  // 2^26 = 2^-1 * 2^27
+  REQUIRE(input);
+  CHECK(input->by.multiplier == 1 << 30);
+  CHECK(input->by.shift == 27);
+  CHECK(input->radius == 15);
+  CHECK(!tflite::fixed_input(1e-12, 4));
 }
 
 TEST_CASE("means are sums of bytes") {

@@ -1,4 +1,6 @@
 // kernels/cpu/oracle/quantized_products.cpp - products of bytes, one sum at a time, in 64 bits.
+#include <cstring>
+
 #include "kernels/cpu/oracle/access.h"
 #include "kernels/cpu/oracle/oracle.h"
 #include "kernels/cpu/oracle/rescale.h"
@@ -10,15 +12,22 @@ namespace {
 
 double wrapped(int64_t x) { return double(int32_t(uint32_t(uint64_t(x)))); }
 
+/// Biases, multipliers, shifts.
+int32_t channel_number(const OpArguments& a, int64_t row, int64_t o) {
+  return a.inputs[2].as<const int32_t>()[row * a.inputs[2].dims[1] + o];
+}
+
 /// A step of the output, before its zero point.
 double step_of(RequantMode mode, double sum, const OpArguments& a, int64_t o) {
+  const int32_t number = channel_number(a, 1, o);
   if (mode == RequantMode::kFloatEven) {
-    const double step = double(float(float(sum) * a.inputs[3].as<const float>()[o]));
+    float multiplier;
+    std::memcpy(&multiplier, &number, sizeof multiplier);
+    const double step = double(float(float(sum) * multiplier));
     // as limits do: what is no number is above them
     return step == step ? std::nearbyint(limited(step, -1e6, 1e6)) : 1e6;
   }
-  return rescaled(mode, sum, a.inputs[3].as<const int32_t>()[o],
-                  a.inputs[4].as<const int32_t>()[o]);
+  return rescaled(mode, sum, number, channel_number(a, 2, o));
 }
 
 template <class A>
@@ -47,7 +56,7 @@ Status quantized_conv2d(const OpArguments& a, const Team& team) {
                 length = w.dims[2] * depth;
   for_each_index(y, [&](const int64_t* at) {
     const int64_t o = at[3], group = outputs ? o / (outputs / groups) : 0;
-    int64_t sum = a.inputs[2].as<const int32_t>()[o];
+    int64_t sum = channel_number(a, 0, o);
     for (int64_t ky = 0; ky < t.kernel_h; ky++)
       for (int64_t kx = 0; kx < t.kernel_w; kx++)
         for (int64_t c = 0; c < depth; c++) {
@@ -71,7 +80,7 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
   const int64_t k = w.dims[1];
   for_each_index(y, [&](const int64_t* at) {
     const int64_t o = at[y.rank - 1];
-    int64_t sum = a.inputs[2].as<const int32_t>()[o], from[kMaxRank];
+    int64_t sum = channel_number(a, 0, o), from[kMaxRank];
     for (int i = 0; i < x.rank; i++) from[i] = at[i];
     for (int64_t c = 0; c < k; c++) {
       from[x.rank - 1] = c;

@@ -76,22 +76,31 @@ struct ByteBand {
   int64_t pixel_stride = 0, row_stride = 0;
 };
 
+/// Rows of inputs that `rows` of outputs read.
+inline int64_t rows_read(const QuantizedConv2dAttributes& t, int64_t rows) {
+  return (rows - 1) * t.stride_h + conv::window_h(quantized::geometry(t));
+}
+
+/// `before`: rows of outputs of the band that lies there now, directly above; 0: none. What both
+/// read is moved, not copied again.
 template <class V>
-ByteBand load_band(const ByteConvJob& j, Range rows, Range cols) {
+ByteBand load_band(const ByteConvJob& j, Range rows, Range cols, int64_t before) {
   const QuantizedConv2dAttributes& t = *j.t;
   const int64_t sh = t.stride_h, sw = t.stride_w;
   if (!j.scratch->copies)
     return {j.in.row(rows.begin * sh) + cols.begin * sw * j.in.pixel_stride, j.in.pixel_stride,
             j.in.row_stride};
-  const Conv2dAttributes g = quantized::geometry(t);
-  const int64_t in_rows = (rows.count() - 1) * sh + conv::window_h(g),
-                in_cols = (cols.count() - 1) * sw + conv::window_w(g);
+  const int64_t in_rows = rows_read(t, rows.count()),
+                in_cols = (cols.count() - 1) * sw + conv::window_w(quantized::geometry(t)),
+                row = in_cols * j.in.c;
   uint8_t* const band = reinterpret_cast<uint8_t*>(j.memory + j.scratch->band);
-  copy_byte_band<V>(j.in, rows.begin * sh - t.pad_top, in_rows, cols.begin * sw - t.pad_left,
-                    in_cols, uint8_t(t.x_zero), band);
+  const int64_t kept = before ? max_of(0, rows_read(t, 1) - sh) : 0;
+  if (kept) copy_bytes<V>(band, band + (rows_read(t, before) - kept) * row, kept * row);
+  copy_byte_band<V>(j.in, rows.begin * sh - t.pad_top + kept, in_rows - kept,
+                    cols.begin * sw - t.pad_left, in_cols, uint8_t(t.x_zero), band + kept * row);
   // what tiles read past the last pixel meets weights of zero, and is never left unwritten
-  std::memset(band + in_rows * in_cols * j.in.c, 0, quantized::kSlack);
-  return {band, j.in.c, in_cols * j.in.c};
+  std::memset(band + in_rows * row, 0, quantized::kSlack);
+  return {band, j.in.c, row};
 }
 
 /// Output rows x columns of one image, band after band: f(band, rows, columns).
@@ -105,7 +114,8 @@ void for_bands(const ByteConvJob& j, Range rows, Range cols, F f) {
       const Range y = part(rows.count(), i, down), x = part(cols.count(), k, across);
       const Range band_rows = {rows.begin + y.begin, rows.begin + y.end},
                   band_cols = {cols.begin + x.begin, cols.begin + x.end};
-      f(load_band<V>(j, band_rows, band_cols), band_rows, band_cols);
+      const int64_t before = across == 1 && i > 0 ? part(rows.count(), i - 1, down).count() : 0;
+      f(load_band<V>(j, band_rows, band_cols, before), band_rows, band_cols);
     }
 }
 

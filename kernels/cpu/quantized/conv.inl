@@ -120,8 +120,7 @@ struct ByteConvCall {
 };
 
 inline bool quantized_conv2d_is(const OpArguments& a, ConvMethod method, Packing packing) {
-  return a.as<QuantizedConv2dAttributes>().method == method && a.inputs[1].packing == packing &&
-         channels_are_packed(a);
+  return a.as<QuantizedConv2dAttributes>().method == method && a.inputs[1].packing == packing;
 }
 inline bool quantized_direct_supports(const OpArguments& a) {
   return quantized_conv2d_is(a, ConvMethod::kDirect, Packing::kPanels16x4);

@@ -9,7 +9,7 @@
 namespace ingot::cpu {
 namespace {
 
-/// Taps of sixteen channels from c on, two by two, less their zero point.
+/// Taps of sixteen channels, two by two, less their zero point.
 inline void pair_taps(const int8_t* weights, int64_t row, int64_t taps, int32_t zero,
                       int16_t* pairs) {
   for (int64_t k = 0; k < taps; k += 2, pairs += 2 * kPanel)
@@ -19,20 +19,14 @@ inline void pair_taps(const int8_t* weights, int64_t row, int64_t taps, int32_t 
     }
 }
 
-/// One band of sixteen channels from c on; of any window.
+/// One band of sixteen channels from c on; of any window. `pairs`: of pair_taps().
 template <class V>
 void depthwise_bytes_band(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
-                          int64_t c) {
+                          int64_t c, const int16_t* pairs) {
   const QuantizedConv2dAttributes& t = *j.t;
   const Requantization& r = *j.requantization;
   const int64_t taps = int64_t(t.kernel_h) * t.kernel_w, n = j.in.c - c;
-  Segment* const segments = reinterpret_cast<Segment*>(j.memory);
-  for (int64_t k = 0; k < taps; k++)
-    segments[k] = {k / t.kernel_w * t.dilation_h * band.row_stride +
-                       k % t.kernel_w * t.dilation_w * band.pixel_stride,
-                   0};
-  int16_t* const pairs = reinterpret_cast<int16_t*>(j.memory + j.scratch->panels);
-  pair_taps(j.weights + c, round_up(j.in.c, kPanel), taps, t.w_zero, pairs);
+  const Segment* const segments = reinterpret_cast<const Segment*>(j.memory);
   for (int64_t y = 0; y < rows.count(); y++)
     for (int64_t x = 0; x < cols.count(); x++) {
       typename V::I sums[Dot::kChunks];
@@ -50,29 +44,68 @@ void depthwise_bytes_band(const ByteConvJob& j, const ByteBand& band, Range rows
     }
 }
 
+/// Where the taps of a pixel lie in a band.
+inline void fill_tap_segments(const QuantizedConv2dAttributes& t, const ByteBand& band,
+                              Segment* segments) {
+  for (int64_t ky = 0; ky < t.kernel_h; ky++)
+    for (int64_t kx = 0; kx < t.kernel_w; kx++)
+      *segments++ = {ky * t.dilation_h * band.row_stride + kx * t.dilation_w * band.pixel_stride,
+                     0};
+}
+
 inline bool quantized_depthwise_supports(const OpArguments& a) {
   return quantized_conv2d_is(a, ConvMethod::kDepthwise, Packing::kDepthwise16);
+}
+
+/// Channels c .. c + n of these rows of the batch. What is made of the weights is made once.
+template <class V>
+void depthwise_slice(const ByteConvCall& call, const OpArguments& a, Range rows, int64_t c,
+                     int64_t n, const Team& team) {
+  const QuantizedConv2dAttributes& t = call.t;
+  const Range cols = {0, call.y.dims[2]};
+  const int8_t* const weights = a.inputs[1].as<const int8_t>() + c;
+  const int64_t weight_row = round_up(call.x.dims[3], kPanel);
+  const Requantization requantization = from_channel(call.requantization, c);
+  const auto for_all_bands = [&](auto f) {
+    call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range r) {
+      ByteConvJob j = call.job(a, image, team);
+      j.in.at += c, j.in.c = n, j.out.at += c, j.out.c = n, j.requantization = &requantization;
+      for_bands<V>(j, r, cols, [&](const ByteBand& band, Range y, Range x) { f(j, band, y, x); });
+    });
+  };
+#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
+  if (is_depthwise3(t, cols.count())) {
+    DepthwiseTable table;
+    fill_depthwise_table(weights, weight_row, requantization, n, &table);
+    return for_all_bands([&](const ByteConvJob& j, const ByteBand& band, Range y, Range x) {
+      depthwise3_band(j, band, y, x, table);
+    });
+  }
+#endif
+  const int64_t taps = int64_t(t.kernel_h) * t.kernel_w, paired = (taps + 1) / 2 * 2 * kPanel;
+  char* const memory = static_cast<char*>(team.scratch);
+  int16_t* const pairs = reinterpret_cast<int16_t*>(memory + call.scratch.panels);
+  for (int64_t g = 0; g < n; g += kPanel)
+    pair_taps(weights + g, weight_row, taps, t.w_zero, pairs + g / kPanel * paired);
+  for_all_bands([&](const ByteConvJob& j, const ByteBand& band, Range y, Range x) {
+    fill_tap_segments(t, band, reinterpret_cast<Segment*>(memory));
+    for (int64_t g = 0; g < n; g += kPanel)
+      depthwise_bytes_band<V>(j, band, y, x, g, pairs + g / kPanel * paired);
+  });
 }
 
 template <class V>
 Status quantized_conv2d_depthwise(const OpArguments& a, const Team& team) {
   const ByteConvCall call(a);
   if (call.y.elements() == 0) return {};
-  const int64_t groups = ceil_div(call.y.dims[3], kPanel), all = call.y.dims[0] * call.y.dims[1];
+  const int64_t all = call.y.dims[0] * call.y.dims[1], c = call.y.dims[3],
+                groups = ceil_div(c, kPanel);
   const bool by_channels = all < team.size;
   const Range channels = by_channels ? part(groups, team.id, team.size) : Range{0, groups};
   const Range rows = by_channels ? Range{0, all} : part(all, team.id, team.size);
-  if (channels.count() <= 0) return {};
-  call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range r) {
-    const ByteConvJob j = call.job(a, image, team);
-    for_bands<V>(j, r, {0, call.y.dims[2]}, [&](const ByteBand& band, Range y, Range x) {
-#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
-      if (is_depthwise3(call.t, x.count())) return depthwise3_band(j, band, y, x, channels);
-#endif
-      for (int64_t g = channels.begin; g < channels.end; g++)
-        depthwise_bytes_band<V>(j, band, y, x, g * kPanel);
-    });
-  });
+  const int64_t end = min_of(channels.end * kPanel, c);
+  for (int64_t at = channels.begin * kPanel; at < end; at += quantized::kDepthwiseChannels)
+    depthwise_slice<V>(call, a, rows, at, min_of(quantized::kDepthwiseChannels, end - at), team);
   return {};
 }
 

@@ -25,10 +25,8 @@ struct DepthwiseBlock {
   uint8_t* out = nullptr;
   int64_t out_row = 0, out_pixel = 0;
   int64_t rows = 0, cols = 0;  // outputs; of kFlat, cols counts bytes
-  const int8_t* weights = nullptr;
-  int64_t weight_row = 0;
   const Requantization* requantization = nullptr;
-  int64_t channel = 0, channels = 0;
+  int64_t channels = 0;
   int64_t stride_h = 1;
   int64_t in_half = 0, out_half = 0;  // kHalves: where the second row is
 };
@@ -56,26 +54,27 @@ INGOT_INLINE __m512i repeated_taps(const int8_t* from, int64_t channels, int64_t
   return _mm512_load_si512(taps);
 }
 
-inline void fill_depthwise_table(const DepthwiseBlock& b, int64_t period, DepthwiseTable* t) {
+/// Of n <= 64 channels. Those that divide 64 repeat, for pixels that lie together in a vector.
+inline void fill_depthwise_table(const int8_t* weights, int64_t weight_row, const Requantization& r,
+                                 int64_t n, DepthwiseTable* t) {
+  const int64_t period = n >= 4 && 64 % n == 0 ? n : 64;
   const __m512i none = _mm512_setzero_si512();
   for (int ky = 0; ky < 3; ky++) {
     __m512i w[3], q[4];
     for (int kx = 0; kx < 3; kx++)
-      w[kx] = repeated_taps(b.weights + (ky * 3 + kx) * b.weight_row, b.channels, period);
+      w[kx] = repeated_taps(weights + (ky * 3 + kx) * weight_row, n, period);
     interleave_taps({w[0], w[1], w[2], none}, q);
     for (int j = 0; j < 4; j++) _mm512_store_si512(t->weights[ky][0][j], q[j]);
     interleave_taps({none, w[0], w[1], w[2]}, q);
     for (int j = 0; j < 4; j++) _mm512_store_si512(t->weights[ky][1][j], q[j]);
   }
-  const int32_t* const bias = b.requantization->bias + b.channel;
-  const float* const multipliers =
-      static_cast<const float*>(b.requantization->multipliers) + b.channel;
-  const int64_t padded = round_up(b.channels, kPanel);  // as they are stored
+  const float* const multipliers = static_cast<const float*>(r.multipliers);
+  const int64_t padded = round_up(n, kPanel);  // as they are stored
   for (int64_t j = 0; j < 4; j++)
     for (int64_t lane = 0; lane < 4; lane++) {
       int64_t c = (16 * lane + 4 * j) & (period - 1);
       if (c >= padded) c = 0;  // is not stored
-      std::memcpy(t->bias[j] + 4 * lane, bias + c, 16);
+      std::memcpy(t->bias[j] + 4 * lane, r.bias + c, 16);
       std::memcpy(t->multipliers[j] + 4 * lane, multipliers + c, 16);
     }
 }
@@ -209,7 +208,7 @@ __attribute__((noinline)) void depthwise_rows3(const uint8_t* in, uint8_t* out,
 }
 
 template <int kStride, DepthwisePart P>
-void depthwise_part(DepthwiseBlock b) {
+void depthwise_part(DepthwiseBlock b, const DepthwiseTable& table) {
   DepthwiseLanes<P> lanes;
   if constexpr (P == DepthwisePart::kMasked) lanes.keep = ~0ull >> (64 - b.channels);
   if constexpr (P == DepthwisePart::kHalves) {  // each takes half of the rows; they may overlap
@@ -217,9 +216,6 @@ void depthwise_part(DepthwiseBlock b) {
     lanes.in_half = second * b.stride_h * b.in_row, lanes.out_half = second * b.out_row;
     b.rows = half;
   }
-  DepthwiseTable table;
-  const bool repeats = P == DepthwisePart::kFlat || P == DepthwisePart::kHalves;
-  fill_depthwise_table(b, repeats ? b.channels : 64, &table);
   const int64_t down = b.stride_h * b.in_row;
   if (kStride == 1 && b.stride_h == 1 && b.rows > 1) {
     for (int64_t i = 0; i < b.rows; i += 2) {
@@ -233,24 +229,15 @@ void depthwise_part(DepthwiseBlock b) {
 }
 
 template <int kStride>
-void depthwise_channels(const DepthwiseBlock& all, bool dense) {
-  const int64_t c = all.channels, bytes = all.cols * c;
-  if (kStride == 1 && dense && c < 64 && c >= 4 && 64 % c == 0 && bytes >= 64) {
-    DepthwiseBlock b = all;
+void depthwise_channels(DepthwiseBlock b, bool dense, const DepthwiseTable& table) {
+  const int64_t n = b.channels, bytes = b.cols * n;
+  if (n == 64) return depthwise_part<kStride, DepthwisePart::kFull>(b, table);
+  if (kStride == 1 && dense && n >= 4 && 64 % n == 0 && bytes >= 64) {
     b.cols = bytes;
-    return depthwise_part<kStride, DepthwisePart::kFlat>(b);
+    return depthwise_part<kStride, DepthwisePart::kFlat>(b, table);
   }
-  for (int64_t at = 0; at < c; at += 64) {
-    DepthwiseBlock b = all;
-    b.in += at, b.out += at, b.weights += at, b.channel += at;
-    b.channels = c - at < 64 ? c - at : 64;
-    if (b.channels == 64)
-      depthwise_part<kStride, DepthwisePart::kFull>(b);
-    else if (b.channels == 32 && b.rows >= 2)
-      depthwise_part<kStride, DepthwisePart::kHalves>(b);
-    else
-      depthwise_part<kStride, DepthwisePart::kMasked>(b);
-  }
+  if (n == 32 && b.rows >= 2) return depthwise_part<kStride, DepthwisePart::kHalves>(b, table);
+  depthwise_part<kStride, DepthwisePart::kMasked>(b, table);
 }
 
 inline bool is_depthwise3(const QuantizedConv2dAttributes& t, int64_t cols) {
@@ -258,23 +245,21 @@ inline bool is_depthwise3(const QuantizedConv2dAttributes& t, int64_t cols) {
          t.stride_w <= 2 && t.w_zero == 0 && t.requant == RequantMode::kFloatEven && cols >= 2;
 }
 
-/// One band, channels [channels) in groups of 16.
+/// One band of at most 64 channels.
 inline void depthwise3_band(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
-                            Range channels) {
+                            const DepthwiseTable& table) {
   const QuantizedConv2dAttributes& t = *j.t;
   DepthwiseBlock b;
-  const int64_t c = channels.begin * kPanel;
-  b.in = band.at + c, b.in_row = band.row_stride, b.pixel = band.pixel_stride;
-  b.out = j.out.row(rows.begin) + cols.begin * j.out.pixel_stride + c;
+  b.in = band.at, b.in_row = band.row_stride, b.pixel = band.pixel_stride;
+  b.out = j.out.row(rows.begin) + cols.begin * j.out.pixel_stride;
   b.out_row = j.out.row_stride, b.out_pixel = j.out.pixel_stride;
-  b.rows = rows.count(), b.cols = cols.count(), b.weights = j.weights + c;
-  b.weight_row = round_up(j.in.c, kPanel), b.requantization = j.requantization, b.channel = c;
-  b.channels = min_of(j.in.c, channels.end * kPanel) - c, b.stride_h = t.stride_h;
+  b.rows = rows.count(), b.cols = cols.count(), b.requantization = j.requantization;
+  b.channels = j.in.c, b.stride_h = t.stride_h;
   const bool dense = band.pixel_stride == b.channels && j.out.pixel_stride == b.channels;
   if (t.stride_w == 1)
-    depthwise_channels<1>(b, dense);
+    depthwise_channels<1>(b, dense, table);
   else
-    depthwise_channels<2>(b, dense);
+    depthwise_channels<2>(b, dense, table);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace ingot::cpu {
 namespace {
 
 inline bool quantized_linear_supports(const OpArguments& a) {
-  return a.inputs[1].packing == Packing::kPanels16x4 && channels_are_packed(a);
+  return a.inputs[1].packing == Packing::kPanels16x4;
 }
 
 /// Rows of k bytes, or copies of them where k is no multiple of 4.

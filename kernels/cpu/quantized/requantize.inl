@@ -22,16 +22,18 @@ inline Requantization requantization_of(const OpArguments& a, RequantMode mode, 
                                         uint32_t low, uint32_t high, int32_t w_zero) {
   Requantization r;
   r.mode = mode, r.zero = int32_t(zero), r.low = int32_t(low), r.high = int32_t(high);
-  r.bias = a.inputs[2].as<const int32_t>(), r.multipliers = a.inputs[3].data;
-  r.shifts = a.optional(4) ? a.inputs[4].as<const int32_t>() : nullptr;
+  const TensorView& channels = a.inputs[2];
+  r.bias = channels.as<const int32_t>(), r.multipliers = r.bias + channels.dims[1];
+  r.shifts = mode == RequantMode::kFloatEven ? nullptr : r.bias + 2 * channels.dims[1];
   r.w_zero = w_zero;
   return r;
 }
-/// Bias, multipliers and shifts lie as kernels read them.
-inline bool channels_are_packed(const OpArguments& a) {
-  for (int i = 2; i < 5; i++)
-    if (a.optional(i) && a.inputs[i].packing != Packing::kVector16) return false;
-  return true;
+/// The same from channel `o` on.
+inline Requantization from_channel(Requantization r, int64_t o) {
+  r.bias += o;
+  r.multipliers = static_cast<const int32_t*>(r.multipliers) + o;  // 4 bytes each
+  if (r.shifts) r.shifts += o;
+  return r;
 }
 
 inline int32_t limited_to_i32(int64_t x) {

@@ -206,6 +206,7 @@ int bench(const BenchArguments& a) {
                        {"arena_bytes", need.arena_bytes},
                        {"activation_bytes", need.activations},
                        {"scratch_bytes", need.scratch},
+                       {"tables_bytes", need.tables},
                        {"weights_bytes", engine.summary().weights_bytes},
                        {"file_bytes", engine.summary().file_bytes},
                        {"page_faults", m.minor_faults + m.major_faults},

@@ -12,6 +12,7 @@
 #include "tools/cli/options/command.h"
 #include "tools/cli/options/help.h"
 #include "tools/cli/output/terminal.h"
+#include "tools/cli/quantize/quantize_options.h"
 #include "tools/cli/reports/conversion_report.h"
 #include "tools/diagnose/steps/check_golden.h"
 #include "tools/files/file_kind.h"
@@ -31,7 +32,7 @@ struct ConvertArguments {
   std::string source, output, golden, winograd = "auto";
   std::vector<std::string> shapes, images, types, arguments, dims, targets, layouts, metadata,
       states, inits, renames;
-  std::string dtype, precision, signature;
+  std::string dtype, precision, signature, member, exact_to;
   std::vector<std::string> keep_fp32;
   bool allow_overflow = false;
   std::string weights, key, prefix = "auto", epsilon;
@@ -40,6 +41,7 @@ struct ConvertArguments {
   bool keep_weights = false, keep_training_state = false;
   bool check = false, explain = false, dry_run = false;
   std::string limit;
+  QuantizeOptions quantize;
 };
 
 std::string default_output(const std::string& source) {
@@ -71,12 +73,15 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
   for (const std::string& text : a.inits) convert::set_state_init(options, text);
   for (const std::string& text : a.metadata) convert::add_metadata(options, text);
   options.weights.checkpoint = a.weights;
-  if (!a.dtype.empty()) convert::set_storage(options.storage, a.dtype);
-  options.storage.keep_fp32 = a.keep_fp32;
+  const bool is_int8 = a.dtype == "int8";
+  if (!a.dtype.empty() && !is_int8) convert::set_storage(options.storage, a.dtype);
+  if (!is_int8) options.storage.keep_fp32 = a.keep_fp32;  // layers otherwise
   options.storage.allow_overflow = a.allow_overflow;
-  if (options.storage.dtype == DType::kF32 && (!a.keep_fp32.empty() || a.allow_overflow))
+  if (options.storage.dtype == DType::kF32 &&
+      ((!is_int8 && !a.keep_fp32.empty()) || a.allow_overflow))
     fail(Exit::kUsage,
-         "convert: --keep-fp32 and --allow-overflow are about --dtype fp16 or bf16; say which");
+         "convert: --keep-fp32 is about --dtype fp16, bf16 or int8, --allow-overflow about fp16 or "
+         "bf16; say which");
   options.keep_weights = a.keep_weights;
   options.keep_training_state = a.keep_training_state;
   options.weights.key = a.key;
@@ -109,6 +114,7 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
   options.input_shapes = a.shapes;
   options.input_types = a.types;
   options.signature = a.signature;
+  options.exact_to = a.exact_to;
   options.arguments = a.arguments;
   options.dims = a.dims;
   return options;
@@ -161,26 +167,42 @@ void check_cast(const ConvertArguments& a, const std::string& path,
   }
 }
 
-int convert(const ConvertArguments& a) {
-  if (!a.limit.empty()) host::WorkBudget::set_factor(parse_real("--limit", a.limit, 0, 1e6));
-  const convert::ConvertOptions options = convert_options_of(a);
+int convert(const ConvertArguments& given) {
+  if (!given.limit.empty())
+    host::WorkBudget::set_factor(parse_real("--limit", given.limit, 0, 1e6));
+  const auto unpacked = unpack_member(given.source, given.member);
+  ConvertArguments a = given;
+  if (unpacked) {
+    a.source = unpacked->path();
+    if (a.output.empty() && !host::is_standard_input(given.source))
+      a.output = (std::filesystem::path(given.source).parent_path() /
+                  std::filesystem::path(default_output(given.member)).filename())
+                     .string();
+  }
+  convert::ConvertOptions options = convert_options_of(a);
+  const bool is_int8 = a.quantize.are_wanted(a.dtype, a.keep_fp32);
   require_source(a.source);
-  if (a.output.empty() && host::is_standard_input(a.source))
+  if (a.output.empty() && host::is_standard_input(given.source))
     fail(Exit::kUsage,
          "convert: the source is standard input, so say where to write: -o OUT.ingot, or -o - for "
          "standard output");
   const std::string output = a.output.empty() ? default_output(a.source) : a.output;
-  if (host::same_file(a.source, output) || output == a.source) {
+  if (host::same_file(given.source, output) || output == given.source) {
     fail(Exit::kUsage,
          output + ": is the source itself, which is not overwritten; choose another name with -o");
   }
-  host::keep_apart({output}, {a.golden});
+  host::keep_apart({output, a.quantize.html}, {a.golden});
   const host::LargeBlocks blocks(bytes_in_memory(a));
+  QuantizeReport quantised;
+  if (is_int8) options = cli::quantised(a.source, options, a.quantize.arguments, &quantised);
   convert::ConversionResult result = convert_with_progress(a.source, options);
+  if (is_int8)
+    result.file.metadata.entries.push_back({"ingot.quantization", summary_of(quantised)});
   if (!a.golden.empty()) result.file.goldens = golden_to_embed(a.golden, result.file.program);
   // fails now where the place refuses it, not after the work
   std::unique_ptr<host::OutputFile> file;
   if (!a.dry_run) file = std::make_unique<host::OutputFile>(output);
+  if (is_int8) print_quantize_report(quantised, a.quantize, a.source);
   for (const std::string& text : result.report.notes) note(text);
   for (const std::string& text : result.report.hints) note(text);
   if (a.explain) print_conversion_report(result.report);
@@ -216,7 +238,9 @@ void add_convert(CLI::App& app, Action* chosen) {
       "  ingot convert net.onnx --weights finetuned.pth -o finetuned.ingot\n"
       "  ingot convert net.onnx --input-shape x=1x3x224x224 --io-layout x=nhwc --explain "
       "--dry-run\n"
+      "  ingot convert net.onnx --dtype int8 --calibrate samples.npz --sensitivity\n"
       "  ingot convert net.onnx --image image=nv12:1920x1080,letterbox,pad=114\n"
+      "  ingot convert kws.tflite --exact-to tflm    # the integers of TFLite Micro\n"
       "  ingot convert vad.jit --input-shape x=1x512 --argument sr=16000    # TorchScript",
       [a] { return convert(*a); });
   reads_file(command
@@ -263,6 +287,15 @@ void add_convert(CLI::App& app, Action* chosen) {
                    "of a TFLite model: which entry point (ingot inspect lists them; default: the "
                    "first subgraph)")
       ->type_name("NAME");
+  command
+      ->add_option("--exact-to", a->exact_to,
+                   "of a quantized TFLite model: whose integers to give, see docs/integers.md")
+      ->type_name("litert|builtin|tflm|onnx")
+      ->default_str("litert");
+  command
+      ->add_option("--member", a->member,
+                   "of a .task bundle of TFLite models: which one; its name decides the output's")
+      ->type_name("NAME");
   repeatable("--dim", &a->dims, "number or bounds of an open dimension",
              "NAME=VALUE|NAME=LOW..HIGH");
   repeatable("--target", &a->targets, "where it will run (default: cpu)", "cpu,cuda,mcu");
@@ -295,9 +328,9 @@ void add_convert(CLI::App& app, Action* chosen) {
              "another name for a weight; one * on each side stands for anything", "OLD=NEW");
   command
       ->add_option("--dtype", a->dtype,
-                   "how the file stores the weights; computed in f32 either way, to which a "
-                   "session converts them")
-      ->type_name("fp32|fp16|bf16")
+                   "how the file stores the weights: fp16 and bf16 are computed in f32, to which a "
+                   "session converts them; int8 computes with bytes, see --calibrate")
+      ->type_name("fp32|fp16|bf16|int8")
       ->default_str("fp32");
   command
       ->add_option("--precision", a->precision,
@@ -306,7 +339,8 @@ void add_convert(CLI::App& app, Action* chosen) {
       ->type_name("exact|fast|fp16")
       ->default_str("exact");
   repeatable("--keep-fp32", &a->keep_fp32,
-             "with --dtype: a weight that stays f32; * stands for anything", "PATTERN");
+             "with --dtype: a weight, or of int8 a layer, that stays f32; * stands for anything",
+             "PATTERN");
   command->add_flag("--allow-overflow", a->allow_overflow,
                     "with --dtype: numbers too large for it may become infinite");
   repeatable("--allow-missing", &a->missing,
@@ -340,15 +374,16 @@ void add_convert(CLI::App& app, Action* chosen) {
                    "times as much, 0 without "
                    "limit (default: 1, or INGOT_WORK_LIMIT)")
       ->type_name("NUMBER");
+  a->quantize.declare(command);
   group_options(command, "Inputs, outputs and shapes",
-                {"input-shape", "image", "input-type", "argument", "signature", "dim", "io-layout",
-                 "state", "state-init"});
+                {"input-shape", "image", "input-type", "argument", "signature", "member", "dim",
+                 "io-layout", "state", "state-init"});
   group_options(command, "Weights from a checkpoint",
                 {"weights", "key", "strip-prefix", "map-key", "allow-missing", "allow-unused",
                  "bn-eps", "keep-training-state"});
-  group_options(
-      command, "Precision, size and target",
-      {"target", "winograd", "dtype", "precision", "keep-fp32", "allow-overflow", "keep-weights"});
+  group_options(command, "Precision, size and target",
+                {"target", "winograd", "dtype", "precision", "exact-to", "keep-fp32",
+                 "allow-overflow", "keep-weights"});
 }
 
 }  // namespace ingot::cli

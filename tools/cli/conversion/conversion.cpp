@@ -16,21 +16,27 @@ using host::FileKind;
 
 namespace {
 
+/// "'a.tflite', 'b.tflite'"
+std::string models_of(const checkpoint::Archive& archive) {
+  std::string models;
+  for (const std::string& name : archive.names()) {
+    const bool is_model = name.size() > 7 && name.compare(name.size() - 7, 7, ".tflite") == 0;
+    if (is_model && models.size() < 400) models += (models.empty() ? "'" : ", '") + name + "'";
+  }
+  return models;
+}
+
 /// A .task bundle is a zip of models, of which one is meant.
 void refuse_bundle(const std::string& path) {
   std::string models;
   try {
-    const auto archive = checkpoint::Archive::open(path);
-    for (const std::string& name : archive->names()) {
-      const bool is_model = name.size() > 7 && name.compare(name.size() - 7, 7, ".tflite") == 0;
-      if (is_model && models.size() < 400) models += (models.empty() ? "'" : ", '") + name + "'";
-    }
+    models = models_of(*checkpoint::Archive::open(path));
   } catch (const host::Failure&) {  // is said of it as of any archive
     return;
   }
   if (!models.empty())
     host::fail(Exit::kUnsupported, path + ": is a bundle of TFLite models (" + models +
-                                       "); unpack it and convert the one that you want");
+                                       "); choose one: ingot convert " + path + " --member NAME");
 }
 
 }  // namespace
@@ -66,6 +72,27 @@ void require_source(const std::string& path) {
   host::fail(Exit::kCorrupt,
              path + ": expected an ONNX, TorchScript, .pt2, Keras, TFLite or Flux model, found " +
                  host::kind_text(path, kind));
+}
+
+std::unique_ptr<host::TemporaryPath> unpack_member(const std::string& path,
+                                                   const std::string& member) {
+  if (member.empty()) return nullptr;
+  if (host::file_kind(path) != FileKind::kZip)
+    host::fail(Exit::kMismatch, path + ": --member names a model of a .task bundle; this is none");
+  const auto archive = checkpoint::Archive::open(path);
+  const std::string models = models_of(*archive);
+  if (!archive->has(member))
+    host::fail(Exit::kMismatch, path + ": --member names '" + member +
+                                    "', which the bundle does not have; " +
+                                    (models.empty() ? "it has no models" : "there are " + models));
+  constexpr uint64_t kMaxBytes = uint64_t{2} << 30;
+  const std::vector<uint8_t> bytes = archive->read(member, kMaxBytes);
+  auto file = std::make_unique<host::TemporaryPath>(".tflite");
+  host::OutputFile out(file->path());
+  out.write(bytes.data(), bytes.size());
+  out.commit();
+  host::show_path_as(file->path(), path + "!" + member);
+  return file;
 }
 
 convert::ConversionResult convert_with_progress(const std::string& path,

@@ -14,6 +14,11 @@ namespace ingot::cli {
 /// importer, no model at all. @throws Failure kUsage, kCorrupt, kUnsupported, kUnavailable.
 void require_source(const std::string& path);
 
+/// The model of that name in a .task bundle, which is a zip of models; null where no name is given.
+/// @throws Failure kMismatch with the models that are there.
+std::unique_ptr<host::TemporaryPath> unpack_member(const std::string& path,
+                                                   const std::string& member);
+
 /// require_source() and convert_source(), with progress on a terminal.
 convert::ConversionResult convert_with_progress(const std::string& path,
                                                 convert::ConvertOptions options);

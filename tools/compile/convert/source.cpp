@@ -57,6 +57,16 @@ void add_states(ConvertOptions& options, const std::vector<State>& states) {
   }
 }
 
+/// Operators that quantize or compute on what is quantized.
+bool has_integers(const graph::Model& model) {
+  const auto is_one = [](const graph::Node& node) {
+    return node.op.find("Quant") != std::string::npos ||
+           node.op.find("quant") != std::string::npos ||
+           node.op.find("Integer") != std::string::npos;
+  };
+  return std::any_of(model.graph.nodes.begin(), model.graph.nodes.end(), is_one);
+}
+
 /// The content decides which importer. States of a program are added to the options.
 graph::Model import_source(const std::string& path, const importer::ImportOptions& import,
                            ConvertOptions& options) {
@@ -64,6 +74,12 @@ graph::Model import_source(const std::string& path, const importer::ImportOption
              is_tflite = host::file_kind(path) == host::FileKind::kTflite;
   if (!import.signature.empty() && !is_tflite)
     graph::fail_conversion(5, path + ": --signature is for TFLite models; this one has none");
+  const bool is_onnx = host::file_kind(path) == host::FileKind::kOnnx;
+  const bool can_choose = is_tflite || (is_onnx && import.exact_to == importer::ExactTo::kOnnx);
+  if (import.exact_to != importer::ExactTo::kDefault && !can_choose)
+    graph::fail_conversion(5, path + ": --exact-to " + importer::exact_to_name(import.exact_to) +
+                                  (is_onnx ? ": an ONNX model has the integers of onnx"
+                                           : ": is for quantized models of TFLite and ONNX"));
   if (zip && torchscript::is_torchscript(path)) {
     torchscript::ImportOptions program_options;
     program_options.input_shapes = import.input_shapes;
@@ -95,7 +111,10 @@ graph::Model import_source(const std::string& path, const importer::ImportOption
     return std::move(program.model);
   }
   if (flux::is_flux_model(path)) return flux::import_flux(path, import);
-  return onnx::import_onnx(path, import);
+  graph::Model model = onnx::import_onnx(path, import);
+  if (import.exact_to == importer::ExactTo::kOnnx && !has_integers(model))
+    graph::fail_conversion(5, path + ": --exact-to onnx: the model computes nothing in integers");
+  return model;
 }
 
 }  // namespace
@@ -111,6 +130,7 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
   for (const std::string& argument : options.dims) importer::add_dim(wanted, argument);
   wanted.expected_inputs = options.expected_inputs;
   wanted.signature = options.signature;
+  importer::set_exact_to(wanted, options.exact_to);
   overlay::OverlayReport used;
   if (!options.weights.checkpoint.empty()) {
     wanted.replace_weights = [&](graph::Model& model, const graph::WeightSites& sites) {
@@ -135,12 +155,22 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
   host::require_memory(source + ": conversion", weights_bytes / 10 * 13);
   graph::Model model = import_source(source, wanted, options);
   graph::compute_in_single(model);
+  if (options.rewrite) options.rewrite(model);
   insert_images(model, options.images);
   if (options.observe) options.observe("import", model);
   tell("passes", 0.3);
   passes::PassOptions pass_options;
   pass_options.io_layout = options.io_layout;
   pass_options.observe = options.observe;
+  // A GPU has no integer kernels; in f32 it computes quantized graphs itself.
+  pass_options.integers =
+      std::find(options.targets.begin(), options.targets.end(), "cuda") == options.targets.end();
+  const auto is_quantized = [](const graph::Node& node) { return node.op == "QuantizeLinear"; };
+  if (!pass_options.integers &&
+      std::any_of(model.graph.nodes.begin(), model.graph.nodes.end(), is_quantized))
+    model.notes.push_back(
+        "quantized, and computed in f32 for the GPU of --target cuda; without it, in integers on "
+        "the CPU");
   std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
   const std::string& weights_from =
       options.weights.checkpoint.empty() ? source : options.weights.checkpoint;
@@ -151,6 +181,8 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
   if (!host::is_standard_input(source))  // which has no name
     result.file.metadata.source_file = std::filesystem::path(source).filename().string();
   result.file.metadata.source_sha256 = sha256_of(source);
+  if (!options.exact_to.empty())
+    result.file.metadata.entries.push_back({"ingot.exact_to", options.exact_to});
   for (const std::string& argument : options.arguments) {
     const size_t at = argument.rfind('=');
     result.file.metadata.entries.push_back(

@@ -13,29 +13,29 @@ std::span<const int8_t> weights_of(const graph::Constant& constant) {
 
 }  // namespace
 
-/// Bias, multipliers and shifts: operands 2 and up.
-void Lowering::lower_channels(const graph::Node& node, int64_t outputs,
-                              LoweredInstruction* instruction) {
-  for (size_t i = 2; i < node.inputs.size(); i++) {
-    const DType type =
-        node.inputs[i] < 0 ? DType::kI32 : model_.values[size_t(node.inputs[i])].dtype;
-    if (node.inputs[i] < 0) {
-      instruction->inputs.push_back(-1);
-      continue;
-    }
-    const graph::Constant numbers =
-        weight(node, i, 1, type == DType::kF32 ? DType::kF32 : DType::kI32);
-    if (numbers.dims[0] != outputs)
+/// Biases, multipliers and shifts, operands 2 and up of the node, become rows of one operand.
+int32_t Lowering::channels_of(const graph::Node& node, int64_t outputs) {
+  std::vector<graph::Constant> rows;
+  for (size_t i = 2; i < node.inputs.size() && node.inputs[i] >= 0; i++) {
+    const DType type = model_.values[size_t(node.inputs[i])].dtype;
+    rows.push_back(weight(node, i, 1, type == DType::kF32 ? DType::kF32 : DType::kI32));
+    if (rows.back().dims[0] != outputs)
       graph::fail_conversion(
           8, "node '" + node.name + "': operand " + std::to_string(i) +
                  " has not one number an output; a fault of ingot's passes, please report it");
-    instruction->inputs.push_back(packed(
-        node.inputs[i], Packing::kVector16, {outputs},
-        [numbers] {
-          return pack_vector16({numbers.as<uint8_t>(), size_t(numbers.elements()) * 4});
-        },
-        type));
   }
+  LoweredValue value;
+  value.name = model_.values[size_t(node.inputs[2])].name;
+  value.dtype = DType::kI32;
+  value.kind = ValueKind::kConstant;
+  value.dims = {int64_t(rows.size()), round_up(outputs, kPanel)};
+  value.bytes.make = [rows] {
+    std::vector<std::span<const uint8_t>> numbers;
+    for (const graph::Constant& row : rows)
+      numbers.emplace_back(row.as<uint8_t>(), size_t(row.elements()) * 4);
+    return pack_channels(numbers);
+  };
+  return lowered_.add(std::move(value));
 }
 
 void Lowering::lower_quantized_conv2d(const graph::Node& node, LoweredInstruction* instruction) {
@@ -60,8 +60,7 @@ void Lowering::lower_quantized_conv2d(const graph::Node& node, LoweredInstructio
     case ConvMethod::kWinogradF43:
     case ConvMethod::kGrouped: weights = value(node.inputs[1]); break;
   }
-  instruction->inputs = {value(node.inputs[0]), weights};
-  lower_channels(node, w.dims[0], instruction);
+  instruction->inputs = {value(node.inputs[0]), weights, channels_of(node, w.dims[0])};
 }
 
 void Lowering::lower_quantized_linear(const graph::Node& node, LoweredInstruction* instruction) {
@@ -69,8 +68,8 @@ void Lowering::lower_quantized_linear(const graph::Node& node, LoweredInstructio
   instruction->inputs = {value(node.inputs[0]),
                          packed(
                              node.inputs[1], Packing::kPanels16x4, w.dims,
-                             [w] { return pack_panels16x4(weights_of(w), w.dims); }, DType::kI8)};
-  lower_channels(node, w.dims[0], instruction);
+                             [w] { return pack_panels16x4(weights_of(w), w.dims); }, DType::kI8),
+                         channels_of(node, w.dims[0])};
 }
 
 }  // namespace ingot::convert

@@ -46,9 +46,12 @@ std::vector<uint8_t> pack_depthwise16(std::span<const int8_t> dense, int64_t cha
   return rows;
 }
 
-std::vector<uint8_t> pack_vector16(std::span<const uint8_t> words) {
-  std::vector<uint8_t> padded(size_t(round_up(int64_t(words.size()), kPanel * 4)));
-  if (!words.empty()) std::memcpy(padded.data(), words.data(), words.size());
+std::vector<uint8_t> pack_channels(std::span<const std::span<const uint8_t>> rows) {
+  std::vector<uint8_t> padded;
+  for (const std::span<const uint8_t> row : rows) {
+    padded.insert(padded.end(), row.begin(), row.end());
+    padded.resize(size_t(round_up(int64_t(padded.size()), kPanel * 4)));
+  }
   return padded;
 }
 

@@ -15,7 +15,7 @@ std::vector<uint8_t> pack_panels16x4(std::span<const int8_t> dense, std::span<co
 std::vector<uint8_t> pack_depthwise16(std::span<const int8_t> dense, int64_t channels,
                                       int64_t taps);
 
-/// Numbers of channels, 4 bytes each -> padded to a multiple of 16 of them.
-std::vector<uint8_t> pack_vector16(std::span<const uint8_t> words);
+/// Numbers of channels, 4 bytes each, rows behind one another, each padded to a multiple of 16.
+std::vector<uint8_t> pack_channels(std::span<const std::span<const uint8_t>> rows);
 
 }  // namespace ingot

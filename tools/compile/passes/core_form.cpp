@@ -23,6 +23,8 @@ std::map<std::string_view, Operands> make_operators() {
 #include "runtime/op/operators.def"
   all["Concat"].most = 65535;  // lowering takes it apart
   all["Reshape"] = all["ResolveDim"] = {1, 1};
+  // biases, multipliers and shifts, of which lowering makes one operand
+  all["QuantizedConv2d"] = all["QuantizedLinear"] = {4, 5};
   return all;
 }
 const std::map<std::string_view, Operands> kOperators = make_operators();

@@ -10,16 +10,23 @@ namespace ingot::passes {
 namespace {
 
 using Pass = uint32_t (*)(Editor&, Remarks&);
+enum class Unless { kNever, kWeightsStay, kNoIntegers };
 struct Named {
   const char* name;
   Pass run;
-  bool folds_weights = false;
+  Unless unless = Unless::kNever;
 };
+bool is_left_out(const Named& pass, const PassOptions& options) {
+  return (pass.unless == Unless::kWeightsStay && !options.fold_weights) ||
+         (pass.unless == Unless::kNoIntegers && !options.integers);
+}
 
 // On the operators of the source.
 const Named kRecognition[] = {
     {"materialise weights", materialise_weights},
     {"merge equal nodes", merge_equal},
+    {"recognise quantisation", recognise_quantisation, Unless::kNoIntegers},
+    {"spell out quantisation", spell_out_quantisation},
     {"recognise activations", recognise_activations},
     {"recognise norms", recognise_norms},
     {"recognise softmax", recognise_softmax},
@@ -41,7 +48,7 @@ const Named kCorePasses[] = {
     {"hoist unary", hoist_unary},
     {"fold products", fold_products},
     {"simplify", simplify},
-    {"fold affine", fold_affine, true},
+    {"fold affine", fold_affine, Unless::kWeightsStay},
     {"fold padding", fold_padding},
     {"fold activation", fold_activation},
     {"fold residual", fold_residual},
@@ -80,7 +87,7 @@ template <size_t N>
 void run_all(const Named (&passes)[N], Model& model, Graph& graph, const PassOptions& options,
              Records& records) {
   for (const Named& pass : passes) {
-    if (pass.folds_weights && !options.fold_weights) continue;
+    if (is_left_out(pass, options)) continue;
     Remarks remarks;
     uint32_t changed = 0;
     {

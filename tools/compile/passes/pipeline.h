@@ -29,6 +29,8 @@ struct PassOptions {
   std::map<std::string, std::string> io_layout;
   // BatchNormalization and scales into weights; off to compare with the source bit by bit
   bool fold_weights = true;
+  // quantized graphs in whole numbers; off where a GPU is to run them, in f32
+  bool integers = true;
   Observer observe;  // may be empty
 };
 

@@ -35,6 +35,7 @@ struct ConvertOptions {
   std::vector<std::string> dims;                 // "NAME=16" or "NAME=1..64"
   // "NAME=i64": of a TorchScript program, whose file does not say
   std::string signature;  // of a TFLite model: which entry point; empty for the first
+  std::string exact_to;   // litert, builtin, tflm or onnx; empty for that of the source
   std::vector<std::string> input_types;
   // "NAME=16000": of a TorchScript program's parameters that are no tensors
   std::vector<std::string> arguments;
@@ -56,6 +57,9 @@ struct ConvertOptions {
   std::vector<GoldenCaseSpec> goldens;  // embedded when not empty
   /// Called with the stage that starts and the share of the work done, 0..1. May be empty.
   std::function<void(const std::string& stage, double done)> progress;
+  /// Called once with the imported model, before anything else looks at it: quantisation. May be
+  /// empty.
+  std::function<void(graph::Model&)> rewrite;
   /// Called with "import" and the imported model, then after each pass. May be empty.
   passes::Observer observe;
 };

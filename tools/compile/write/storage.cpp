@@ -165,7 +165,7 @@ void set_storage(StorageOptions& options, const std::string& argument) {
   else if (argument == "bf16")
     options.dtype = DType::kBF16;
   else
-    graph::fail_conversion(1, "--dtype " + argument + ": expected fp32, fp16 or bf16");
+    graph::fail_conversion(1, "--dtype " + argument + ": expected fp32, fp16, bf16 or int8");
   options.chosen = true;
 }
 

@@ -49,6 +49,31 @@ Tensor dequantized(Evaluator& e, const Node& node) {
   return y;
 }
 
+/// Scale or zero point at each place of x, of QuantizeLinear and DequantizeLinear.
+double number_along(const Node& node, const Tensor& numbers, const Dimensions& at) {
+  return numbers.at[numbers.dims.empty() ? 0 : size_t(at[size_t(node.integer("axis", 0))])];
+}
+Tensor quantized_linear(Evaluator& e, const Node& node) {
+  const Tensor& x = e.in(node, 0);
+  const ByteRange to = range_of(e.dtype(node.outputs[0]));
+  Tensor y{x.dims, {}};
+  for_each_index(x.dims, [&](const Dimensions& at) {
+    const float steps = float(x.at[y.at.size()]) / float(number_along(node, e.in(node, 1), at));
+    const double zero = number_along(node, e.in(node, 2), at);
+    y.at.push_back(std::clamp(std::nearbyint(double(steps)) + zero, to.low, to.high));
+  });
+  return y;
+}
+Tensor dequantized_linear(Evaluator& e, const Node& node) {
+  const Tensor& x = e.in(node, 0);
+  Tensor y{x.dims, {}};
+  for_each_index(x.dims, [&](const Dimensions& at) {
+    const double steps = x.at[y.at.size()] - number_along(node, e.in(node, 2), at);
+    y.at.push_back(float(steps) * float(number_along(node, e.in(node, 1), at)));
+  });
+  return y;
+}
+
 int64_t limited(int64_t n) { return std::clamp<int64_t>(n, INT32_MIN, INT32_MAX); }
 
 /// runtime/op/requantize.h, before the zero point.
@@ -233,6 +258,8 @@ std::vector<Tensor> softmax_bytes(Evaluator& e, const Node& node) {
 std::vector<Tensor> evaluate_quantized(Evaluator& e, const Node& node) {
   if (node.op == "Quantize") return {quantized(e, node)};
   if (node.op == "Dequantize") return {dequantized(e, node)};
+  if (node.op == "QuantizeLinear") return {quantized_linear(e, node)};
+  if (node.op == "DequantizeLinear") return {dequantized_linear(e, node)};
   if (node.op == "QuantizedConv2d") return {convolved_bytes(e, node)};
   if (node.op == "QuantizedLinear") return {multiplied(e, node)};
   if (node.op == "QuantizedPool2d") return {pooled_bytes(e, node)};

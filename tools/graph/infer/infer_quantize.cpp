@@ -1,5 +1,7 @@
-// tools/graph/infer/infer_quantize.cpp - quantisation of tensors as ONNX has it, spelled out in
-// floating point: a graph of QuantizeLinear and DequantizeLinear means just that arithmetic.
+// tools/graph/infer/infer_quantize.cpp - quantisation of tensors as ONNX has it. With numbers that
+// are known, one of the tensor or one of each element of an axis, QuantizeLinear and
+// DequantizeLinear stay: passes find integer arithmetic between them. Anything else is spelled out
+// in floating point, which is what they mean.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -89,6 +91,40 @@ ValueId scale_of(NodeContext& context) {
   return to_f32(context, along_axis(context, 1, "scale"));
 }
 
+/// A constant of scales or zero points: of rank 0 where it is one number; none known: `otherwise`.
+std::optional<Constant> known_numbers(NodeContext& context, size_t input, DType dtype,
+                                      const Dims& otherwise) {
+  Constant made;
+  if (context.has(input)) {
+    const Constant* given = context.model().constant(context.in(input));
+    if (!given || given->dtype != dtype) return std::nullopt;
+    made = *given;
+  } else {
+    std::vector<int64_t> dims;
+    for (const Dim& d : otherwise) dims.push_back(*d.value());
+    made = make_integer(dtype, dims, std::vector<int64_t>(size_t(count_of(dims)), 0));
+  }
+  if (made.dims == std::vector<int64_t>{1}) made.dims.clear();
+  return made;
+}
+
+/// In normal form, as x, scale and zero point; false where some number of it is not known, or in
+/// blocks. Shapes were compared.
+bool stays(NodeContext& context, DType integers, DType floats, DType to) {
+  if (floats != DType::kF32 || context.node.integer("block_size", 0) != 0) return false;
+  const Dims& given = context.dims(1);
+  if (given.size() > 1 || !graph::product(given).is_static()) return false;
+  const auto scale = known_numbers(context, 1, DType::kF32, {});
+  const auto zero = known_numbers(context, 2, integers, given);
+  if (!scale || !zero || scale->dims != zero->dims) return false;
+  const int64_t axis =
+      scale->dims.empty() ? 0 : context.axis(context.node.integer("axis", 1), context.rank(0));
+  context.node.inputs = {context.in(0), context.constant(*scale), context.constant(*zero)};
+  context.node.attributes = {{"axis", axis}};
+  context.set(0, to, context.dims(0));
+  return true;
+}
+
 /// round(x / scale) + zero point, between the limits of `to`; ties to even.
 void quantize_to(NodeContext& context, ValueId x, ValueId scale, ValueId zero, DType to) {
   const Limits limits = *limits_of(to);
@@ -113,6 +149,7 @@ void quantize(NodeContext& context) {
                     ", expected a floating type or i32");
   const ValueId scale = scale_of(context);
   const ValueId zero = context.has(2) ? along_axis(context, 2, "zero point") : kAbsent;
+  if (stays(context, to, context.dtype(0), to)) return;
   quantize_to(context, to_f32(context, context.in(0)), scale, zero, to);
 }
 
@@ -127,16 +164,19 @@ void dequantize(NodeContext& context) {
     context.corrupt(std::string("its scale is ") + dtype_text(scaled) +
                     ", expected a floating type");
   ValueId x = context.in(0);
+  const DType to = stated != DType::kInvalid ? stated : scaled;
+  if (context.has(2) && context.dtype(2) != from)
+    context.corrupt(std::string("its zero point is ") + dtype_text(context.dtype(2)) +
+                    ", its input " + dtype_text(from));
+  const ValueId scale = scale_of(context);
+  if (context.has(2)) along_axis(context, 2, "zero point");
+  if (to == scaled && stays(context, from, scaled, DType::kF32)) return;
   if (context.has(2)) {
-    if (context.dtype(2) != from)
-      context.corrupt(std::string("its zero point is ") + dtype_text(context.dtype(2)) +
-                      ", its input " + dtype_text(from));
     const ValueId zero = along_axis(context, 2, "zero point");
     x = from == DType::kI32 ? context.make("Sub", {x, zero})
                             : context.make("Sub", {to_f32(context, x), to_f32(context, zero)});
   }
-  const ValueId product = context.make("Mul", {to_f32(context, x), scale_of(context)});
-  const DType to = stated != DType::kInvalid ? stated : scaled;
+  const ValueId product = context.make("Mul", {to_f32(context, x), scale});
   if (to == DType::kF32) return context.same(0, product);
   context.finish("Cast", {product}, {{"to", int64_t(to)}});
 }
@@ -171,9 +211,70 @@ void dynamic(NodeContext& context) {
   quantize_to(context, x, scale, zero, DType::kU8);
 }
 
+/// Integers less their zero point, as f32. `dims`: of a zero point that is no single number.
+ValueId whole_numbers(NodeContext& context, size_t input, size_t zero, const Dims& dims) {
+  const DType from = context.dtype(input);
+  if (from != DType::kU8 && from != DType::kI8)
+    context.corrupt("its input " + std::to_string(input) + " is " + dtype_text(from) +
+                    ", expected i8 or u8");
+  const ValueId x = to_f32(context, context.in(input));
+  if (!context.has(zero)) return x;
+  if (context.dtype(zero) != from)
+    context.corrupt("its zero point is " + std::string(dtype_text(context.dtype(zero))) +
+                    ", its input " + dtype_text(from));
+  const Dims given = context.dims(zero);
+  const bool one = graph::product(given) == Dim(1);
+  if (!one && (given.size() != 1 || given[0] != graph::product(dims)))
+    context.corrupt("its zero point has shape " + text(given) + ", expected " +
+                    text({graph::product(dims)}));
+  const ValueId by = context.reshape(to_f32(context, context.in(zero)), one ? Dims{} : dims);
+  return context.make("Sub", {x, by});
+}
+
+/// The i32 sums that `op` makes of whole numbers x and w, `count` products each. f32 holds them
+/// below 2^24; longer ones are the sum of two, with the upper and the lower 4 bits of x.
+void sums_of(NodeContext& context, const std::string& op, ValueId x, ValueId w, const Dim& count,
+             const NodeContext::Attributes& attributes) {
+  constexpr int64_t kWhole = int64_t(1) << 24, kMaxByte = 255;
+  const auto products = count.value();
+  const auto sum = [&](ValueId part) {
+    return context.cast(context.make(op, {part, w}, attributes), DType::kI32);
+  };
+  if (products && *products <= kWhole / (kMaxByte * kMaxByte)) return context.same(0, sum(x));
+  if (!products || *products > kWhole / (kMaxByte * 16))
+    context.refuse("", "sums of " + count.text() + " products of bytes, at most " +
+                           std::to_string(kWhole / (kMaxByte * 16)) + " are supported");
+  const ValueId sixteen = context.scalar(DType::kF32, 16);
+  const ValueId upper = context.make("Floor", {context.make("Div", {x, sixteen})});
+  const ValueId lower = context.make("Sub", {x, context.make("Mul", {upper, sixteen})});
+  const ValueId whole = context.make("Mul", {sum(upper), context.scalar(DType::kI32, 16)});
+  context.same(0, context.make("Add", {whole, sum(lower)}));
+}
+
+void multiply_integers(NodeContext& context) {
+  const Dims a = context.dims(0), b = context.dims(1);
+  if (a.empty() || b.empty()) context.corrupt("its operands have no dimensions");
+  const Dims rows = a.size() > 1 ? Dims{a[a.size() - 2], Dim(1)} : Dims{Dim(1)};
+  const ValueId x = whole_numbers(context, 0, 2, rows),
+                w = whole_numbers(context, 1, 3, {b.back()});
+  sums_of(context, "MatMul", x, w, a.back(), {});
+}
+void convolve_integers(NodeContext& context) {
+  const Dims w = context.dims(1);
+  if (w.size() < 3) context.corrupt("its weight has shape " + text(w));
+  Dims outputs(w.size(), Dim(1));
+  outputs[0] = w[0];
+  const ValueId x = whole_numbers(context, 0, 2, {Dim(1)}),
+                weight = whole_numbers(context, 1, 3, outputs);
+  const NodeContext::Attributes attributes = context.node.attributes;
+  sums_of(context, "Conv", x, weight, graph::product(w) / w[0], attributes);
+}
+
 }  // namespace
 
 void add_quantize_rules(InferTable& table) {
+  table["MatMulInteger"] = multiply_integers;
+  table["ConvInteger"] = convolve_integers;
   table["QuantizeLinear"] = quantize;
   table["DequantizeLinear"] = dequantize;
   table["DynamicQuantizeLinear"] = dynamic;

@@ -65,4 +65,24 @@ void add_dim(ImportOptions& options, const std::string& argument) {
   options.dims[name] = bounds;
 }
 
+void set_exact_to(ImportOptions& options, const std::string& argument) {
+  for (const ExactTo to :
+       {ExactTo::kDefault, ExactTo::kLitert, ExactTo::kBuiltin, ExactTo::kTflm, ExactTo::kOnnx}) {
+    if (argument != exact_to_name(to)) continue;
+    options.exact_to = to;
+    return;
+  }
+  fail_conversion(1, "--exact-to " + argument + ": expected litert, builtin, tflm or onnx");
+}
+const char* exact_to_name(ExactTo to) {
+  switch (to) {
+    case ExactTo::kDefault: return "";
+    case ExactTo::kLitert: return "litert";
+    case ExactTo::kBuiltin: return "builtin";
+    case ExactTo::kTflm: return "tflm";
+    case ExactTo::kOnnx: return "onnx";
+  }
+  return "";
+}
+
 }  // namespace ingot::importer

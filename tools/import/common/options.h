@@ -12,6 +12,15 @@
 
 namespace ingot::importer {
 
+/// Whose integers a quantized model gives (docs/integers.md).
+enum class ExactTo : uint8_t {
+  kDefault,  // those of the source's own runtime
+  kLitert,   // LiteRT as it runs by default: XNNPACK
+  kBuiltin,  // LiteRT's own optimized kernels
+  kTflm,     // TFLite Micro
+  kOnnx,     // onnxruntime
+};
+
 struct ImportOptions {
   /// By name of an input. A symbol among the dims stays symbolic; a number binds the declared
   /// symbol of that place.
@@ -20,6 +29,8 @@ struct ImportOptions {
   std::map<std::string, graph::SymbolBounds> dims;
   /// Of a TFLite model with several entry points: its name; empty for the first subgraph.
   std::string signature;
+  /// Only of a model that has integers.
+  ExactTo exact_to = ExactTo::kDefault;
   /// By name of an input: the extents of tensors that will be fed to it, axes in front (steps of a
   /// stream) not counted. They bind nothing; where an If can be converted for some extents only,
   /// bounds that hold these are preferred.
@@ -36,5 +47,8 @@ struct ImportOptions {
 /// them. @throws graph::ConversionError 1 when the text is neither.
 void add_input_shape(ImportOptions& options, const std::string& argument);
 void add_dim(ImportOptions& options, const std::string& argument);
+/// "litert", "builtin", "tflm" or "onnx"; empty for the default. @throws the same.
+void set_exact_to(ImportOptions& options, const std::string& argument);
+const char* exact_to_name(ExactTo to);
 
 }  // namespace ingot::importer

@@ -200,6 +200,7 @@ const TranslateTable& translate_table() {
     add_movement(table);
     add_data_dependent(table);
     add_quantize(table);
+    add_quantized(table);
     add_conv(table);
     add_matmul(table);
     add_normalize(table);

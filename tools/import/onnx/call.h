@@ -73,8 +73,14 @@ class Call {
 
 using Translate = void (*)(Call&);
 using TranslateTable = std::map<Text, Translate>;
+/// kernel_shape, strides, dilations, pads, auto_pad as they are given; absent ones are filled in by
+/// shape inference. False where it refused one.
+bool read_window(Call& call, graph::Node& made);
+
 /// All operators of the default domain.
 const TranslateTable& translate_table();
+/// Those of com.microsoft, which onnxruntime's tools write.
+const TranslateTable& microsoft_table();
 
 // One per family, in import_<family>.cpp.
 void add_elementwise(TranslateTable& table);
@@ -90,5 +96,7 @@ void add_spectral(TranslateTable& table);
 void add_attention(TranslateTable& table);
 void add_data_dependent(TranslateTable& table);
 void add_quantize(TranslateTable& table);
+void add_quantized(TranslateTable& table);
+void add_quantized_recurrent(TranslateTable& table);
 
 }  // namespace ingot::onnx

@@ -3,11 +3,8 @@
 #include "tools/import/onnx/call.h"
 
 namespace ingot::onnx {
-namespace {
 
-/// kernel_shape, strides, dilations, pads, auto_pad as they are given; absent ones are filled in by
-/// shape inference.
-bool window(Call& call, graph::Node& made) {
+bool read_window(Call& call, graph::Node& made) {
   for (const char* name : {"kernel_shape", "strides", "dilations", "pads"}) {
     if (const auto values = call.integers(name)) made.attributes[name] = *values;
   }
@@ -21,11 +18,13 @@ bool window(Call& call, graph::Node& made) {
   return true;
 }
 
+namespace {
+
 void conv(Call& call) {
   call.expect_inputs(2, 3);
   graph::Node& made = call.emit("Conv");
   made.attributes["group"] = call.integer("group", 1);
-  window(call, made);
+  read_window(call, made);
 }
 void conv_transpose(Call& call) {
   call.expect_inputs(2, 3);
@@ -34,7 +33,7 @@ void conv_transpose(Call& call) {
   if (const auto padding = call.integers("output_padding"))
     made.attributes["output_padding"] = *padding;
   if (const auto shape = call.integers("output_shape")) made.attributes["output_shape"] = *shape;
-  window(call, made);
+  read_window(call, made);
 }
 void max_pool(Call& call) {
   call.expect_inputs(1, 1);
@@ -43,7 +42,7 @@ void max_pool(Call& call) {
       call.wants(1) ? call.emit("MaxPool") : call.emit("MaxPool", call.inputs(), {call.output(0)});
   if (call.wants(1)) made.attributes["storage_order"] = storage_order;
   made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
-  window(call, made);
+  read_window(call, made);
 }
 void max_unpool(Call& call) {
   call.expect_inputs(2, 3);
@@ -56,14 +55,14 @@ void average_pool(Call& call) {
   graph::Node& made = call.emit("AveragePool");
   made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
   made.attributes["count_include_pad"] = call.integer("count_include_pad", 0);
-  window(call, made);
+  read_window(call, made);
 }
 void lp_pool(Call& call) {
   call.expect_inputs(1, 1);
   graph::Node& made = call.emit("LpPool");
   made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
   made.attributes["p"] = call.integer("p", 2);
-  window(call, made);
+  read_window(call, made);
 }
 void global_pool(Call& call) {
   call.expect_inputs(1, 1);

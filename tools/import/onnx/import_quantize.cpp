@@ -6,9 +6,6 @@ namespace {
 
 /// Attributes that both directions have; false where one was refused.
 bool read_quantisation(Call& call, graph::Node& made) {
-  call.note(
-      "the graph is quantized; what stands between DequantizeLinear and QuantizeLinear is computed "
-      "in f32, as ONNX defines it, and not with integers");
   made.attributes["axis"] = call.integer("axis", 1);
   made.attributes["block_size"] = call.integer("block_size", 0);
   const int64_t stated = call.integer("output_dtype", 0);

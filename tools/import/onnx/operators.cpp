@@ -26,6 +26,7 @@ const std::map<std::string_view, const char*> kLimits = {
     {"Conv",
      "f32; one to three spatial dimensions with constant weights, any number with computed ones; "
      "pads not negative"},
+    {"ConvInteger", "sums of at most 4112 products; as Conv"},
     {"ConvTranspose",
      "f32; one or two spatial dimensions; constant weights; output padding below the stride"},
     {"DFT", "f32; length constant or made from shapes; a constant basis of at most 64 MiB"},
@@ -61,7 +62,11 @@ const std::map<std::string_view, const char*> kLimits = {
     {"MelWeightMatrix", "constant inputs"},
     {"OneHot", "constant depth"},
     {"Pad", "pads constant or made from shapes; constant value"},
-    {"QuantizeLinear", "to 8- and 16-bit integers; computed in f32"},
+    {"MatMulInteger", "sums of at most 4112 products"},
+    {"QLinearConv", "constant weights for integer kernels"},
+    {"QLinearMatMul", "constant weights for integer kernels"},
+    {"QuantizeLinear",
+     "to 8- and 16-bit integers; computed in f32 where integer kernels do not take it"},
     {"RNN",
      "f32; constant weights; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},
     {"Range", "start and delta constant; limit constant or made from shapes"},
@@ -170,6 +175,19 @@ std::string operators_page() {
     page += "| " + form.name + " | " + inputs_text(form) + " | " + attributes + " | " +
             form.limits + " |\n";
   }
+  page +=
+      "\n## Operators of com.microsoft\n"
+      "Of what onnxruntime's tools write, on 8-bit integers and with channels first: ";
+  size_t column = page.size() - page.rfind('\n');
+  const auto word = [&](const std::string& text) {
+    const bool fits = column + text.size() < 100;
+    if (!fits) page.back() = '\n';
+    column = (fits ? column : 0) + text.size() + 1;
+    page += text + " ";
+  };
+  for (const auto& [name, translate] : microsoft_table()) word(std::string(name) + ",");
+  page.resize(page.size() - 2);
+  page += ".\n";
   page +=
       "\n## Attributes without effect\n"
       "An attribute that is not in an operator's row is refused by name. Of those that are, these "

@@ -124,11 +124,21 @@ void Translator::translate_node(const Node& node, Scope& scope) {
         scope.names[name] = model.add_value(scope.prefix + std::string(name));
     }
   };
+  const auto translate = [&](Translate by, int64_t version) {
+    Call call(*this, scope, node, version);
+    by(call);
+    if (!call.refused()) call.refuse_unknown_attributes();
+    poison_outputs();
+  };
   if (const Function* function = find_function(node)) {
     inline_function(*function, node, scope);
     return poison_outputs();
   }
   const auto opset = scope.opsets.find(domain_key(node.domain));
+  if (node.domain == "com.microsoft") {
+    if (const auto known = microsoft_table().find(node.op); known != microsoft_table().end())
+      return translate(known->second, kNewestOpset);
+  }
   if (!is_default_domain(node.domain)) {
     unsupported.push_back(unsupported_node(
         node, "operators of domain '" + std::string(node.domain) + "' are not supported",
@@ -150,10 +160,7 @@ void Translator::translate_node(const Node& node, Scope& scope) {
     unsupported.push_back(unsupported_node(node, "the operator is not supported", ""));
     return poison_outputs();
   }
-  Call call(*this, scope, node, opset->second);
-  handler->second(call);
-  if (!call.refused()) call.refuse_unknown_attributes();
-  poison_outputs();
+  translate(handler->second, opset->second);
 }
 
 void Translator::inline_function(const Function& function, const Node& node, Scope& scope) {

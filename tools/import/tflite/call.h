@@ -44,6 +44,13 @@ class Call {
   std::optional<Steps> output_steps(size_t i) const {
     return steps_of(translator.file(), output_tensor(i));
   }
+  /// Whose integers: kLitert, kBuiltin or kTflm.
+  importer::ExactTo exact_to() const { return translator.exact_to(); }
+  bool as_xnnpack() const { return exact_to() == importer::ExactTo::kLitert; }
+  bool as_micro() const { return exact_to() == importer::ExactTo::kTflm; }
+  Limits limits(const RealRange& range, const Steps& y) const {
+    return as_xnnpack() ? limits_of_xnnpack(range, y) : limits_of_kernels(range, y);
+  }
   void mark_read(size_t i) { read_.insert(i); }
   /// The element of an input that stands for zero: of bytes their zero point.
   double zero_of(size_t i) const;
@@ -103,10 +110,13 @@ struct OperatorRow {
   bool second = false;  // of the second union
   Translate translate = nullptr;
 };
-/// By builtin code; null for a number that TFLite does not have. `translate` is null where the
-/// operator is not supported.
-const OperatorRow* find_operator(int code);
+/// By builtin code, or of a custom one by name; null for what there is none of. `translate` is null
+/// where the operator is not supported.
+const OperatorRow* find_operator(const OperatorKind& kind);
 std::string operator_name(const OperatorKind& kind);
+
+/// `most` of what is found; behind it zeros. lower_generate.cpp
+ValueId filled_up(Call& call, ValueId found, int64_t most);
 
 using TranslateTable = std::map<std::string, Translate>;
 const TranslateTable& translate_table();
@@ -125,6 +135,7 @@ void add_generate(TranslateTable& table);
 void add_resize(TranslateTable& table);
 void add_recurrent(TranslateTable& table);
 void add_control(TranslateTable& table);
+void add_detection(TranslateTable& table);
 void add_variables(TranslateTable& table);
 
 using BytesTable = std::map<std::string, TranslateBytes>;
@@ -133,6 +144,12 @@ const BytesTable& bytes_table();
 void add_quantized_products(BytesTable& table);
 void add_quantized_arithmetic(BytesTable& table);
 void add_quantized_functions(BytesTable& table);
+void add_quantized_reduce(BytesTable& table);
+void add_quantized_image(BytesTable& table);
+void add_quantized_recurrent(BytesTable& table);
+void add_quantized_wide(BytesTable& table);
+/// QUANTIZE from or to int16 and int32. lower_quantized_wide.cpp
+bool requantize_wide(Call& call);
 void add_quantized_movement(BytesTable& table);
 
 }  // namespace ingot::tflite

@@ -113,7 +113,8 @@ void unique(Call& call) {
   call.give_all({made[0], call.b.cast(made[2], call.output_dtype(1))});
 }
 
-/// As many as are asked for; behind those that are found, zeros.
+}  // namespace
+
 ValueId filled_up(Call& call, ValueId found, int64_t most) {
   aten::Builder& b = call.b;
   const ValueId zeros = b.expand(b.scalar(b.dtype(found), 0), {Dim(most)});
@@ -121,6 +122,9 @@ ValueId filled_up(Call& call, ValueId found, int64_t most) {
   return b.emit("ScatterND", {zeros, b.reshape(b.counting(count), {count, Dim(1)}), found},
                 {{"reduction", std::string("none")}});
 }
+
+namespace {
+
 void non_max_suppression(Call& call, bool soft) {
   call.expect_inputs(soft ? 6 : 5, soft ? 6 : 5);
   aten::Builder& b = call.b;

@@ -4,12 +4,12 @@
 #include <limits>
 
 #include "runtime/op/quantized_elementwise.h"
+#include "tools/import/tflite/fixed_point.h"
+#include "tools/import/tflite/wide_integers.h"
 #include "tools/import/tflite/window.h"
 
 namespace ingot::tflite {
 namespace {
-
-constexpr int64_t kMaxExactSum = 65536;  // of bytes, as whole numbers in f32
 
 struct Operands {
   Steps a, b, y;
@@ -68,7 +68,7 @@ bool sum_bytes(Call& call, const char* function) {
   const auto fits = [&](float scale) {
     return scale / o.y.scale >= 1.0f / 1024 && scale / o.y.scale < 256;
   };
-  const bool xnnpack = fits(o.a.scale) && fits(o.b.scale);
+  const bool xnnpack = call.as_xnnpack() && fits(o.a.scale) && fits(o.b.scale);
   aten::Attributes attributes = attributes_of_bytes(o, function, xnnpack);
   if (xnnpack)
     add_sum_multipliers(o, &attributes);
@@ -84,12 +84,14 @@ bool multiply_bytes(Call& call) {
   Operands o;
   if (!read_operands_bytes(call, &o)) return false;
   const float scale = o.a.scale * o.b.scale / o.y.scale;
-  const bool xnnpack = scale >= 1.0f / 65536 && scale < 256;
+  const bool xnnpack = call.as_xnnpack() && scale >= 1.0f / 65536 && scale < 256;
   aten::Attributes attributes = attributes_of_bytes(o, "mul", xnnpack);
   if (xnnpack) {
     attributes["scale"] = double(scale);
   } else {
-    const FixedPoint by = fixed_point(double(scale));
+    const double real =
+        call.as_micro() ? double(o.a.scale) * double(o.b.scale) / double(o.y.scale) : double(scale);
+    const FixedPoint by = fixed_point(real);
     attributes["y_multiplier"] = int64_t(by.multiplier);
     attributes["y_shift"] = int64_t(-by.shift);
   }
@@ -107,8 +109,8 @@ bool pool_bytes(Call& call, bool average) {
   aten::Attributes attributes = window_attributes(
       call, call.b.dims(image), {call.integer("filter_height"), call.integer("stride_h"), 1},
       {call.integer("filter_width"), call.integer("stride_w"), 1});
-  // Maxima are XNNPACK's, averages TFLite's own.
-  const Limits limits = average ? limits_of_kernels(*range, *y) : limits_of_xnnpack(*range, *y);
+  // XNNPACK leaves averages to TFLite's kernels.
+  const Limits limits = average ? limits_of_kernels(*range, *y) : call.limits(*range, *y);
   attributes["kind"] = std::string(average ? "average" : "max");
   attributes["offset"] = int64_t(x->offset());
   attributes["low"] = limits.low, attributes["high"] = limits.high;
@@ -118,60 +120,40 @@ bool pool_bytes(Call& call, bool average) {
 bool max_pool_bytes(Call& call) { return pool_bytes(call, false); }
 bool average_pool_bytes(Call& call) { return pool_bytes(call, true); }
 
+/// exp of -i steps in f32, or of TFLite Micro in fixed point. None where that cannot hold them.
+std::optional<graph::Constant> exponentials(Call& call, float scale) {
+  const float beta = float(call.number("beta")), step = -scale * beta;
+  if (!std::isfinite(step)) call.corrupt("its beta or scale leaves the range of float32");
+  if (!call.as_micro()) {
+    std::vector<float> table(256);
+    for (int i = 0; i < 256; i++) table[size_t(255 - i)] = std::exp(step * float(i));
+    return graph::make_constant(DType::kF32, {256}, table.data());
+  }
+  constexpr int kBits = 5;
+  const auto input = fixed_input(double(beta) * double(scale), kBits);
+  if (!input) return std::nullopt;
+  std::vector<int32_t> table(256);
+  for (int i = 0; i < 256; i++)
+    if (i <= input->radius) table[size_t(255 - i)] = fixed_exp(multiplied(-i, input->by), kBits);
+  return graph::make_constant(DType::kI32, {256}, table.data());
+}
+
 bool softmax_bytes(Call& call) {
   call.expect_inputs(1, 1);
   const auto x = call.steps(0), y = call.output_steps(0);
-  if (!x || !y || call.rank(0) < 1) return false;
-  const float step = -x->scale * float(call.number("beta"));
-  if (!std::isfinite(step)) call.corrupt("its beta or scale leaves the range of float32");
-  std::vector<float> table(256);
-  for (int i = 0; i < 256; i++) table[size_t(255 - i)] = std::exp(step * float(i));
-  const ValueId exponents = call.b.constant(graph::make_constant(DType::kF32, {256}, table.data()));
-  call.give(call.b.emit("QuantizedSoftmax", {call.input(0), exponents},
-                        {{"scale", double(y->scale)},
-                         {"y_zero", int64_t(y->zero)},
-                         {"add_half", int64_t(!x->is_signed && !y->is_signed)}}));
+  const auto wide = wide_steps_of(call.translator.file(), call.output_tensor(0));
+  const bool is_short = wide && call.output_dtype(0) == DType::kI16 && wide->zero == INT16_MIN;
+  const bool fits = x && (y || is_short) && call.rank(0) >= 1;
+  const auto table = fits ? exponentials(call, x->scale) : std::nullopt;
+  if (!table && wide) call.refuse("", "to int16 is supported from bytes, with a zero of -32768");
+  if (!table) return false;
+  call.give(call.b.emit("QuantizedSoftmax", {call.input(0), call.b.constant(*table)},
+                        {{"scale", double(y ? y->scale : wide->scale)},
+                         {"y_zero", y ? int64_t(y->zero) : wide->zero},
+                         {"add_half", int64_t(y && !x->is_signed && !y->is_signed)},
+                         {"to", int64_t(y ? DType::kU8 : DType::kI16)}}));
   return true;
 }
-
-/// XNNPACK's: the exact sum of the bytes times a scale, and a zero point that is no whole number,
-/// in f32, ties to even.
-bool reduce_bytes(Call& call, bool mean) {
-  call.expect_inputs(2, 2);
-  const auto x = call.steps(0), y = call.output_steps(0);
-  if (!x || !y || x->is_signed != y->is_signed) return false;
-  aten::Builder& b = call.b;
-  const ValueId bytes = call.input(0);
-  const graph::Dims dims = b.dims(bytes);
-  std::vector<int64_t> axes;
-  for (const int64_t given : call.known_integers(1, "axis"))
-    axes.push_back(call.axis(given, int64_t(dims.size())));
-  std::sort(axes.begin(), axes.end());
-  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
-  int64_t count = 1;
-  for (const int64_t axis : axes) {
-    const auto extent = dims[size_t(axis)].value();
-    if (!extent || *extent < 1 || *extent > kMaxExactSum) return false;
-    count *= *extent;
-    if (count > kMaxExactSum) return false;
-  }
-  if (axes.empty()) return false;
-  const float ratio = x->scale / y->scale;
-  const float scale = mean ? ratio * (1.0f / float(count)) : ratio;
-  const float zero = float(y->source_zero()) - float(count * x->source_zero()) * scale;
-  const auto number = [&](double n) { return b.scalar(DType::kF32, n); };
-  const ValueId whole =
-      b.reduce("ReduceSum", b.cast(bytes, DType::kF32), axes, call.flag("keep_dims"));
-  const ValueId sum = b.emit("Sub", {whole, number(double(count * x->offset()))});
-  const ValueId steps =
-      b.emit("Add", {b.emit("Mul", {sum, number(double(scale))}), number(double(zero))});
-  const ValueId kept = b.emit("Clip", {b.emit("Round", {steps})},
-                              {{"min", double(-y->offset())}, {"max", double(255 - y->offset())}});
-  call.give(b.cast(b.emit("Add", {kept, number(double(y->offset()))}), DType::kU8));
-  return true;
-}
-bool mean_bytes(Call& call) { return reduce_bytes(call, true); }
-bool total_bytes(Call& call) { return reduce_bytes(call, false); }
 
 }  // namespace
 
@@ -182,8 +164,6 @@ void add_quantized_arithmetic(BytesTable& table) {
   table["MAX_POOL_2D"] = max_pool_bytes;
   table["AVERAGE_POOL_2D"] = average_pool_bytes;
   table["SOFTMAX"] = softmax_bytes;
-  table["MEAN"] = mean_bytes;
-  table["SUM"] = total_bytes;
 }
 
 }  // namespace ingot::tflite

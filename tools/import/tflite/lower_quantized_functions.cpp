@@ -1,9 +1,10 @@
 // tools/import/tflite/lower_quantized_functions.cpp - functions of one tensor of bytes: tables that
-// are computed while converting, as LiteRT computes them.
+// are computed while converting, as the runtime computes them whose integers are wanted.
 #include <cmath>
 #include <limits>
 
 #include "tools/import/tflite/call.h"
+#include "tools/import/tflite/fixed_point.h"
 
 namespace ingot::tflite {
 namespace {
@@ -35,24 +36,50 @@ float logistic(float x) {
   const double e = std::exp(double(x));
   return float(e / (1 + e));
 }
+float logistic_of_kernels(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 float hyperbolic(float x) { return std::tanh(x); }
 float exponential(float x) { return std::exp(x); }
 float exponential_unit(float x) { return x < 0 ? std::expm1(x) : x; }
 
-template <float (*function)(float)>
-bool by_xnnpack(Call& call) {
+/// By a table of XNNPACK, or of TFLite's kernels.
+template <float (*xnnpack)(float), float (*kernels)(float) = xnnpack>
+bool by_either(Call& call) {
   const auto ends = ends_of(call);
-  return ends && give_bytes(call, table_of_xnnpack(ends->x, ends->y, function));
+  return ends && give_bytes(call, call.as_xnnpack() ? table_of_xnnpack(ends->x, ends->y, xnnpack)
+                                                    : table_of_kernels(ends->x, ends->y, kernels));
 }
 template <float (*function)(float)>
 bool by_kernels(Call& call) {
   const auto ends = ends_of(call);
   return ends && give_bytes(call, table_of_kernels(ends->x, ends->y, function));
 }
+/// TFLite Micro's functions of int8, Q4.27 to Q0.31, of which `bits` are kept.
+bool by_fixed_point(Call& call, int32_t (*function)(int32_t), int bits, int32_t zero) {
+  const auto ends = ends_of(call);
+  const auto input = ends ? fixed_input(double(ends->x.scale), 4) : std::nullopt;
+  if (!input) return false;
+  const Steps& x = ends->x;
+  return give_bytes(call, table_of(x, ends->y, [&](int32_t step) {
+                      const int32_t d = step - x.source_zero();
+                      if (d <= -input->radius) return -128;
+                      if (d >= input->radius) return 127;
+                      return divided(function(multiplied(d, input->by)), 31 - bits) + zero;
+                    }));
+}
+bool is_micro_int8(Call& call) {
+  return call.as_micro() && call.steps(0) && call.steps(0)->is_signed;
+}
+bool logistic_bytes(Call& call) {
+  if (is_micro_int8(call)) return by_fixed_point(call, fixed_logistic, 8, -128);
+  return by_either<logistic, logistic_of_kernels>(call);
+}
+bool tanh_bytes(Call& call) {
+  if (is_micro_int8(call)) return by_fixed_point(call, fixed_tanh, 7, 0);
+  return by_either<hyperbolic>(call);
+}
 bool elu_bytes(Call& call) {
   const auto ends = ends_of(call);
-  return ends && ends->x.is_signed &&
-         give_bytes(call, table_of_xnnpack(ends->x, ends->y, exponential_unit));
+  return ends && ends->x.is_signed && by_either<exponential_unit>(call);
 }
 bool log_bytes(Call& call) {
   const auto ends = ends_of(call);
@@ -73,6 +100,61 @@ bool gelu_bytes(Call& call) {
                     }));
 }
 
+/// Cut off, not rounded. LiteRT ends a run on what is below zero; here it is zero.
+bool root_bytes(Call& call) {
+  const auto ends = ends_of(call);
+  if (!ends || !ends->x.is_signed) return false;
+  const Steps &x = ends->x, &y = ends->y;
+  return give_bytes(call, table_of(x, y, [&](int32_t step) {
+                      const int32_t d = std::max(step - x.source_zero(), 0);
+                      const float steps = std::sqrt(float(d) * x.scale) / y.scale;
+                      return int32_t(std::min(steps, 1e6f)) + y.source_zero();
+                    }));
+}
+/// Of zero, and of what LiteRT ends a run on, the largest number.
+bool inverse_root_bytes(Call& call) {
+  const auto ends = ends_of(call);
+  if (!ends || !ends->x.is_signed) return false;
+  const Steps &x = ends->x, &y = ends->y;
+  return give_bytes(call, table_of(x, y, [&](int32_t step) {
+                      const int32_t d = step - x.source_zero();
+                      if (d <= 0) return 127;
+                      const double steps =
+                          1 / (std::sqrt(double(d) * double(x.scale)) * double(y.scale));
+                      return int32_t(std::round(std::min(steps, 1e6))) + y.source_zero();
+                    }));
+}
+
+/// Two products in fixed point, of which the sign of x chooses.
+bool parametric_bytes(Call& call) {
+  call.expect_inputs(2, 2);
+  const auto x = call.steps(0), slope = call.steps(1), y = call.output_steps(0);
+  if (!x || !slope || !y || x->is_signed != y->is_signed || x->is_signed != slope->is_signed)
+    return false;
+  const FixedPoint keep = fixed_point(double(x->scale / y->scale)),
+                   by = fixed_point(double(x->scale * slope->scale / y->scale));
+  const Table table = table_of(*x, *y, [&](int32_t step) {
+    return multiplied(step - x->source_zero(), keep) + y->source_zero();
+  });
+  aten::Builder& b = call.b;
+  const ValueId bytes = call.input(0);
+  const ValueId positive =
+      b.emit("Lookup", {bytes, b.constant(graph::make_constant(DType::kU8, {256}, table.data()))});
+  const ValueId negative = b.emit("QuantizedElementwise", {bytes, call.input(1)},
+                                  {{"function", std::string("mul")},
+                                   {"requant", std::string("fixed_away")},
+                                   {"a_zero", int64_t(x->zero)},
+                                   {"b_zero", int64_t(slope->zero)},
+                                   {"y_zero", int64_t(y->zero)},
+                                   {"y_multiplier", int64_t(by.multiplier)},
+                                   {"y_shift", int64_t(-by.shift)},
+                                   {"low", int64_t(0)},
+                                   {"high", int64_t(255)}});
+  const ValueId below = b.emit("Less", {bytes, b.scalar(DType::kU8, double(x->zero))});
+  call.give(b.emit("Where", {below, negative, positive}));
+  return true;
+}
+
 /// TFLite's own: rescaled in fixed point, then limited.
 bool rectified_bytes(Call& call, float low, float high) {
   const auto ends = ends_of(call);
@@ -87,7 +169,17 @@ bool rectified_bytes(Call& call, float low, float high) {
 }
 constexpr float kNone = std::numeric_limits<float>::infinity();
 bool relu_bytes(Call& call) { return rectified_bytes(call, 0, kNone); }
-bool relu6_bytes(Call& call) { return rectified_bytes(call, 0, 6); }
+/// TFLite Micro limits the bytes of its input, whatever the scale of its output.
+bool relu6_bytes(Call& call) {
+  if (!is_micro_int8(call)) return rectified_bytes(call, 0, 6);
+  const auto ends = ends_of(call);
+  if (!ends) return false;
+  const Limits limits = limits_of_kernels({0, 6}, ends->x);
+  return give_bytes(call, table_of(ends->x, ends->y, [&](int32_t step) {
+                      const int64_t byte = step + ends->x.offset();
+                      return int32_t(std::clamp(byte, limits.low, limits.high)) - ends->y.offset();
+                    }));
+}
 bool relu_n1_bytes(Call& call) { return rectified_bytes(call, -1, 1); }
 bool relu_01_bytes(Call& call) { return rectified_bytes(call, 0, 1); }
 
@@ -97,8 +189,8 @@ bool leaky_relu_bytes(Call& call) {
   const Steps &x = ends->x, &y = ends->y;
   const float alpha = float(call.number("alpha"));
   const float positive = x.scale / y.scale, negative = positive * alpha;
-  const bool xnnpack = std::isnormal(alpha) && positive >= 1.0f / 256 && positive <= 128 &&
-                       negative >= -127.99609375f && negative <= 128 &&
+  const bool xnnpack = call.as_xnnpack() && std::isnormal(alpha) && positive >= 1.0f / 256 &&
+                       positive <= 128 && negative >= -127.99609375f && negative <= 128 &&
                        std::fabs(negative) >= 1.0f / 256;
   if (xnnpack) {
     const int32_t up = int32_t(std::nearbyint(256.0f * positive)),
@@ -166,14 +258,19 @@ bool hard_swish_bytes(Call& call) {
 bool requantize_bytes(Call& call) {
   call.expect_inputs(1, 1);
   const auto x = call.steps(0), y = call.output_steps(0);
-  return x && y && give_bytes(call, table_of_rescaling(*x, *y));
+  if (!x || !y) return requantize_wide(call);
+  if (!call.as_micro()) return give_bytes(call, table_of_rescaling(*x, *y, call.as_xnnpack()));
+  const FixedPoint by = fixed_point(double(x->scale) / double(y->scale));
+  return give_bytes(call, table_of(*x, *y, [&](int32_t step) {
+                      return multiplied(step - x->source_zero(), by) + y->source_zero();
+                    }));
 }
 
 }  // namespace
 
 void add_quantized_functions(BytesTable& table) {
-  table["LOGISTIC"] = by_xnnpack<logistic>;
-  table["TANH"] = by_xnnpack<hyperbolic>;
+  table["LOGISTIC"] = logistic_bytes;
+  table["TANH"] = tanh_bytes;
   table["ELU"] = elu_bytes;
   table["EXP"] = by_kernels<exponential>;
   table["LOG"] = log_bytes;
@@ -185,6 +282,9 @@ void add_quantized_functions(BytesTable& table) {
   table["LEAKY_RELU"] = leaky_relu_bytes;
   table["ABS"] = absolute_bytes;
   table["HARD_SWISH"] = hard_swish_bytes;
+  table["SQRT"] = root_bytes;
+  table["RSQRT"] = inverse_root_bytes;
+  table["PRELU"] = parametric_bytes;
   table["QUANTIZE"] = requantize_bytes;
 }
 

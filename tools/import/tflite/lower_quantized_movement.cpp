@@ -69,22 +69,6 @@ bool cast_bytes(Call& call) {
   return true;
 }
 
-/// XNNPACK's weights have 11 bits, and halves go up: the same integers as in floating point where
-/// the weights are such numbers, as of twice the size.
-bool resize_bilinear_bytes(Call& call) {
-  const auto x = call.steps(0), y = call.output_steps(0);
-  if (!x || !y || !(*x == *y)) return false;
-  aten::Builder& b = call.b;
-  Slot& slot = call.slot(0);
-  const Slot bytes{call.input(0), false, ""};
-  slot.id = b.cast(bytes.id, DType::kF32);
-  call.row.translate(call);
-  call.slot(0) = bytes;
-  const ValueId up = b.emit("Add", {call.outputs[0].id, b.scalar(DType::kF32, 0.5)});
-  call.give(b.cast(b.emit("Floor", {up}), DType::kU8));
-  return true;
-}
-
 }  // namespace
 
 void add_quantized_movement(BytesTable& table) {
@@ -127,7 +111,6 @@ void add_quantized_movement(BytesTable& table) {
   for (const char* name : {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"})
     table[name] = compared_bytes;
   table["CONCATENATION"] = concatenate_bytes;
-  table["RESIZE_BILINEAR"] = resize_bilinear_bytes;
   table["CAST"] = cast_bytes;
 }
 

@@ -1,10 +1,5 @@
-// tools/import/tflite/lower_quantized_product.cpp - convolutions and products of bytes, in the
-// numbers of XNNPACK: multipliers are (input * weight) / output in f32, in this order.
-#include <cmath>
-#include <limits>
-
-#include "runtime/op/requantize.h"
-#include "tools/files/work_budget.h"
+// tools/import/tflite/lower_quantized_product.cpp - convolutions and products of bytes.
+#include "tools/import/tflite/quantized_channels.h"
 #include "tools/import/tflite/window.h"
 
 namespace ingot::tflite {
@@ -13,89 +8,13 @@ namespace {
 using graph::Dim;
 using graph::Dims;
 
-/// Constant weights as the operators want them.
-struct Weights {
-  std::vector<int8_t> values;  // [outputs][products]
-  std::vector<float> scales;   // one, or one of each output
-  int64_t zero = 0;            // of `values`
-  int64_t outputs = 0, products = 0;
-};
-
-/// Elements in the order of the file; of uint8 less 128. False for what is quantized another way.
-bool read_weights_bytes(Call& call, size_t input, int64_t channel_axis, Weights* out) {
-  const fb::Tensor& t = call.tensor(input);
-  const ModelFile& file = call.translator.file();
-  const bool is_unsigned = t.type() == fb::TensorType::uint8 || t.type() == fb::TensorType::uint4;
-  if (!file.bytes(t).is_there || !ModelFile::is_quantized(t) || t.type() == fb::TensorType::int16 ||
-      t.type() == fb::TensorType::int32 || t.type() == fb::TensorType::int64 ||
-      t.type() == fb::TensorType::int2)
-    return false;
-  const TensorQuantization q = file.quantization(t);
-  if (q.scales.size() > 1 && q.axis != channel_axis) return false;
-  for (const int64_t zero : q.zero_points)
-    if (zero != q.zero_points[0]) return false;
-  const int32_t offset = is_unsigned ? 128 : 0;
-  const std::string name = ModelFile::name(t, size_t(call.tensor_index(input)));
-  for (const int32_t n : read_steps(file, t, name)) out->values.push_back(int8_t(n - offset));
-  out->scales = q.scales;
-  out->zero = q.zero_points[0] - offset;
-  call.mark_read(input);
-  return true;
-}
-
-/// Bias, multipliers: operands 2 and 3. The zero point of x goes into the bias.
-bool read_channels_bytes(Call& call, size_t input, const Steps& x, const Steps& y, const Weights& w,
-                         std::vector<ValueId>* operands) {
-  std::vector<int32_t> bias(size_t(w.outputs), 0);
-  if (call.has(input)) {
-    const fb::Tensor& t = call.tensor(input);
-    if (t.type() != fb::TensorType::int32 || !call.translator.file().bytes(t).is_there)
-      return false;
-    bias =
-        read_steps(call.translator.file(), t, ModelFile::name(t, size_t(call.tensor_index(input))));
-    call.mark_read(input);
-    if (int64_t(bias.size()) != w.outputs)
-      call.corrupt("its bias has " + std::to_string(bias.size()) + " elements, expected " +
-                   std::to_string(w.outputs));
-  }
-  if (w.products > quantized::kMaxProducts)
-    call.refuse("filter", "a sum of " + std::to_string(w.products) +
-                              " products of bytes leaves 32 bits, at "
-                              "most " +
-                              std::to_string(quantized::kMaxProducts) + " are supported");
-  host::charge_work(w.values.size() / 8);
-  std::vector<float> multipliers(size_t(w.outputs), 0);
-  for (int64_t o = 0; o < w.outputs; o++) {
-    int64_t sum = 0;
-    for (int64_t k = 0; k < w.products; k++) sum += w.values[size_t(o * w.products + k)] - w.zero;
-    const int64_t whole = int64_t(bias[size_t(o)]) - x.zero * sum;
-    if (whole < std::numeric_limits<int32_t>::min() || whole > std::numeric_limits<int32_t>::max())
-      call.refuse("bias", "channel " + std::to_string(o) + " with the zero point of the input is " +
-                              std::to_string(whole) + ", which leaves 32 bits");
-    bias[size_t(o)] = int32_t(whole);
-    const float scale = w.scales[w.scales.size() > 1 ? size_t(o) : 0];
-    multipliers[size_t(o)] = x.scale * scale / y.scale;
-    if (!std::isfinite(multipliers[size_t(o)]))
-      call.corrupt("the scales of channel " + std::to_string(o) + " leave the range of float32");
-  }
-  operands->push_back(call.b.constant(graph::make_constant(DType::kI32, {w.outputs}, bias.data())));
-  operands->push_back(
-      call.b.constant(graph::make_constant(DType::kF32, {w.outputs}, multipliers.data())));
-  return true;
-}
-
-void add_output_bytes(const Steps& y, const Limits& limits, aten::Attributes* attributes) {
-  (*attributes)["requant"] = std::string("float_even");
-  (*attributes)["y_zero"] = int64_t(y.zero);
-  (*attributes)["low"] = limits.low;
-  (*attributes)["high"] = limits.high;
-}
-
-/// What both kinds of convolution share. `weights` are [O, h, w, C / groups].
-bool convolved_bytes(Call& call, const Weights& w, int64_t kh, int64_t kw, int64_t groups) {
+/// What both kinds of convolution share. `weights` are [O, h, w, C / groups]. kAbsent: there is no
+/// arithmetic for these.
+ValueId convolved_bytes(Call& call, const Weights& w, int64_t kh, int64_t kw, int64_t groups,
+                        const Rounding& rounding) {
   const auto x = call.steps(0), y = call.output_steps(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
-  if (!x || !y || !range) return false;
+  if (!x || !y || !range) return kAbsent;
   const ValueId image = call.input(0);
   const Dims dims = call.b.dims(image);
   aten::Attributes attributes = window_attributes(
@@ -105,16 +24,19 @@ bool convolved_bytes(Call& call, const Weights& w, int64_t kh, int64_t kw, int64
   std::vector<ValueId> operands = {
       image, call.b.constant(
                  graph::make_constant(DType::kI8, {w.outputs, kh, kw, each}, w.values.data()))};
-  if (!read_channels_bytes(call, 2, *x, *y, w, &operands)) return false;
+  if (!read_channels_bytes(call, 2, *x, *y, w, rounding, &operands)) return kAbsent;
   attributes["groups"] = groups;
   attributes["method"] = std::string(groups == 1                        ? "direct"
                                      : each == 1 && groups == w.outputs ? "depthwise"
                                                                         : "grouped");
   attributes["x_zero"] = int64_t(x->zero);
   attributes["w_zero"] = w.zero;
-  add_output_bytes(*y, limits_of_xnnpack(*range, *y), &attributes);
-  call.give(call.b.emit("QuantizedConv2d", operands, std::move(attributes)));
-  return true;
+  add_output_bytes(*y, call.limits(*range, *y), rounding, &attributes);
+  return call.b.emit("QuantizedConv2d", operands, std::move(attributes));
+}
+bool give_made(Call& call, ValueId y) {
+  if (y != kAbsent) call.give(y);
+  return y != kAbsent;
 }
 
 /// Four extents that are known, of a filter; that of the channels of the image.
@@ -142,7 +64,13 @@ bool convolve_bytes(Call& call) {
   if (channels % filter[3] != 0 || filter[0] % (channels / filter[3]) != 0)
     call.corrupt("its input has " + std::to_string(channels) + " channels, its filter " +
                  std::to_string(filter[3]) + " to " + std::to_string(filter[0]));
-  return convolved_bytes(call, w, filter[1], filter[2], channels / filter[3]);
+  const auto x = call.steps(0);
+  if (!x) return false;
+  Rounding rounding = rounding_of_convolution(call, *x);
+  // LiteRT has its reference kernel alone for groups.
+  if (channels != filter[3] && rounding.is_fixed()) rounding.requant = "fixed_away";
+  return give_made(call,
+                   convolved_bytes(call, w, filter[1], filter[2], channels / filter[3], rounding));
 }
 
 bool convolve_depthwise_bytes(Call& call) {
@@ -159,7 +87,16 @@ bool convolve_depthwise_bytes(Call& call) {
   for (int64_t o = 0; o < w.outputs; o++)
     for (int64_t k = 0; k < w.products; k++)
       w.values[size_t(o * w.products + k)] = plain.values[size_t(k * w.outputs + o)];
-  return convolved_bytes(call, w, filter[1], filter[2], channels);
+  const auto x = call.steps(0);
+  if (!x) return false;
+  Rounding rounding = rounding_of_convolution(call, *x);
+  const auto made = [&](const char* requant) {
+    rounding.requant = requant;
+    return convolved_bytes(call, w, filter[1], filter[2], channels, rounding);
+  };
+  return give_made(call, rounding.is_fixed() && !call.as_micro()
+                             ? rounded_together(call, x->is_signed ? kTogether : 0, w.outputs, made)
+                             : made(rounding.requant));
 }
 
 /// Whatever is in front of the last axis counts as rows.
@@ -186,9 +123,10 @@ bool fully_connected_bytes(Call& call) {
   }
   std::vector<ValueId> operands = {rows, call.b.constant(graph::make_constant(
                                              DType::kI8, {filter[0], filter[1]}, w.values.data()))};
-  if (!read_channels_bytes(call, 2, *x, *y, w, &operands)) return false;
+  const Rounding rounding = rounding_of_linear(call, *x, w.scales.size() > 1);
+  if (!read_channels_bytes(call, 2, *x, *y, w, rounding, &operands)) return false;
   aten::Attributes attributes = {{"w_zero", w.zero}};
-  add_output_bytes(*y, limits_of_xnnpack(*range, *y), &attributes);
+  add_output_bytes(*y, call.limits(*range, *y), rounding, &attributes);
   call.give(call.b.emit("QuantizedLinear", operands, std::move(attributes)));
   return true;
 }

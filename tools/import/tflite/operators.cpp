@@ -7,6 +7,7 @@
 namespace ingot::tflite {
 namespace {
 
+constexpr int kCustomCode = 32;
 constexpr OperatorRow kRows[] = {
     // clang-format off
     {0, "ADD", 11, false, nullptr},
@@ -220,6 +221,7 @@ constexpr OperatorRow kRows[] = {
     {207, "STABLEHLO_SHIFT_LEFT", 0, false, nullptr},
     {208, "STABLEHLO_CBRT", 0, false, nullptr},
     {209, "STABLEHLO_CASE", 0, false, nullptr},
+    {kCustomCode, "TFLite_Detection_PostProcess", 0, false, nullptr},
     // clang-format on
 };
 
@@ -242,6 +244,7 @@ const TranslateTable& translate_table() {
     add_resize(table);
     add_recurrent(table);
     add_control(table);
+    add_detection(table);
     add_variables(table);
     return table;
   }();
@@ -253,6 +256,10 @@ const BytesTable& bytes_table() {
     BytesTable table;
     add_quantized_products(table);
     add_quantized_arithmetic(table);
+    add_quantized_reduce(table);
+    add_quantized_image(table);
+    add_quantized_recurrent(table);
+    add_quantized_wide(table);
     add_quantized_functions(table);
     add_quantized_movement(table);
     return table;
@@ -260,7 +267,7 @@ const BytesTable& bytes_table() {
   return kTable;
 }
 
-const OperatorRow* find_operator(int code) {
+const OperatorRow* find_operator(const OperatorKind& kind) {
   static const std::vector<OperatorRow> kAll = [] {
     std::vector<OperatorRow> all;
     for (OperatorRow row : kRows) {
@@ -271,14 +278,14 @@ const OperatorRow* find_operator(int code) {
     return all;
   }();
   for (const OperatorRow& row : kAll)
-    if (row.code == code) return &row;
+    if (row.code == kind.code && (row.code != kCustomCode || row.name == kind.custom)) return &row;
   return nullptr;
 }
 
 std::string operator_name(const OperatorKind& kind) {
-  constexpr int kCustom = 32;
-  if (kind.code == kCustom) return "CUSTOM " + (kind.custom.empty() ? "(no name)" : kind.custom);
-  const OperatorRow* row = find_operator(kind.code);
+  if (kind.code == kCustomCode)
+    return "CUSTOM " + (kind.custom.empty() ? "(no name)" : kind.custom);
+  const OperatorRow* row = find_operator(kind);
   return row ? row->name : "builtin operator " + std::to_string(kind.code);
 }
 

@@ -175,10 +175,10 @@ Table table_of_kernels(const Steps& x, const Steps& y, const std::function<float
   });
 }
 
-Table table_of_rescaling(const Steps& x, const Steps& y) {
+Table table_of_rescaling(const Steps& x, const Steps& y, bool xnnpack) {
   const float ratio = x.scale / y.scale;
   // XNNPACK's, of one type and of ratios that 16 bits hold; else TFLite's own.
-  if (x.is_signed == y.is_signed && ratio >= 1.0f / 256 && ratio <= 128) {
+  if (xnnpack && x.is_signed == y.is_signed && ratio >= 1.0f / 256 && ratio <= 128) {
     const int32_t multiplier = int32_t(std::nearbyint(256.0f * ratio));
     return table_of(x, y, [&](int32_t step) {
       return (y.source_zero() * 256 + (step - x.source_zero()) * multiplier + 128) >> 8;

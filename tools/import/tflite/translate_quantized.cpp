@@ -3,11 +3,13 @@
 // Dequantize and a Quantize, which a note of the model says.
 #include "tools/graph/tensor_math.h"
 #include "tools/import/tflite/call.h"
+#include "tools/import/tflite/wide_integers.h"
 
 namespace ingot::tflite {
 namespace {
 
-constexpr int kDequantize = 6, kQuantize = 114;
+constexpr int kDequantize = 6, kSoftmax = 25, kSvdf = 27, kSequenceLstm = 44, kCustomOperator = 32,
+              kQuantize = 114;
 
 /// "CONV_2D*2, MEAN*1"
 std::string listed(const std::map<std::string, int>& counts) {
@@ -24,6 +26,17 @@ bool Translator::refuse_tensors(const Scope& scope, const fb::Operator& op, cons
   const auto why = [&](const fb::Tensor& t, bool made) -> std::string {
     const bool is_constant = !made && file_->bytes(t).is_there;
     const std::string type = ModelFile::type_name(t.type());
+    // Some operators of int8 know what stands beside it.
+    const int code = file_->kind(op).code;
+    const bool is_short = t.type() == fb::TensorType::int16,
+               is_wide = is_short || t.type() == fb::TensorType::int32;
+    const bool from_bytes = op.inputs() && op.inputs()->size() > 0 && op.inputs()->Get(0) >= 0 &&
+                            is_byte_type(file_->tensor(*scope.graph, op.inputs()->Get(0)));
+    if (is_short && (code == kSequenceLstm || code == kSvdf) && t.is_variable() && from_bytes)
+      return "";
+    if (is_short && code == kSoftmax && made && from_bytes) return "";
+    if (is_wide && code == kQuantize && wide_steps_of(*file_, t)) return "";
+    if (is_short && code == kSvdf && is_constant && from_bytes) return "";
     if (t.type() == fb::TensorType::resource || t.type() == fb::TensorType::variant) return "";
     if (!ModelFile::is_quantized(t))
       return ModelFile::dtype(t.type()) == DType::kInvalid ? "works on tensors of type " + type
@@ -63,6 +76,7 @@ Translator::Arithmetic Translator::arithmetic_of(const Scope& scope, const fb::O
       if (!ModelFile::is_quantized(t)) continue;
       const bool is_constant = list == op.inputs() && file_->bytes(t).is_there;
       if (!is_constant && is_byte_type(t)) return Arithmetic::kBytes;
+      if (file_->kind(op).code == kQuantize && wide_steps_of(*file_, t)) return Arithmetic::kBytes;
       has_bytes |= is_byte_type(t);
       has_weights |= is_constant && (is_byte_type(t) || is_half_byte(t) || from_constants);
     }
@@ -89,6 +103,7 @@ std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& o
     return call.outputs;
   };
   const Arithmetic arithmetic = arithmetic_of(scope, op);
+  on_bytes_ += arithmetic == Arithmetic::kBytes;
   const int code = file_->kind(op).code;
   const auto bytes = bytes_table().find(row.name);
   if (arithmetic == Arithmetic::kBytes && bytes != bytes_table().end()) {
@@ -105,7 +120,8 @@ std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& o
       made[i].id = quantized(made[i].id, *steps);
   if (arithmetic == Arithmetic::kFloatsOfWeights && code != kDequantize)
     with_float_weights_[row.name]++;
-  if (arithmetic == Arithmetic::kBytes && code != kDequantize && code != kQuantize)
+  if (arithmetic == Arithmetic::kBytes && code != kDequantize && code != kQuantize &&
+      code != kCustomOperator)  // whose integers are numbers in TFLite too
     in_floats_[row.name]++;
   return made;
 }
@@ -132,14 +148,21 @@ ValueId Translator::dequantized(ValueId x, const Steps& steps) {
   return net.b.emit("Dequantize", {x},
                     {{"scale", double(steps.scale)}, {"zero_point", int64_t(steps.zero)}});
 }
-/// As XNNPACK does: by the reciprocal of the scale, ties to even.
+/// By the reciprocal of the scale, ties to even; TFLite Micro divides, and ties go away from zero.
 ValueId Translator::quantized(ValueId x, const Steps& steps) {
+  const bool micro = exact_to() == importer::ExactTo::kTflm;
   return net.b.emit("Quantize", {net.b.cast(x, DType::kF32)},
                     {{"scale", double(steps.scale)},
                      {"zero_point", int64_t(steps.zero)},
-                     {"rounding", std::string("even")},
-                     {"reciprocal", int64_t(1)},
+                     {"rounding", std::string(micro ? "away" : "even")},
+                     {"reciprocal", int64_t(!micro)},
                      {"to", int64_t(DType::kU8)}});
+}
+
+void Translator::check_exact_to() const {
+  if (options_.exact_to == importer::ExactTo::kDefault || on_bytes_ > 0) return;
+  graph::fail_conversion(5, path_ + ": --exact-to " + importer::exact_to_name(options_.exact_to) +
+                                ": the model computes nothing in integers");
 }
 
 void Translator::note_arithmetic() {

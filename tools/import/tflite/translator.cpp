@@ -110,6 +110,7 @@ Program Translator::run() {
   finish_variables(&outputs, &program.states);
   note_arithmetic();
   program.model = net.finish(outputs);
+  check_exact_to();
   return program;
 }
 
@@ -188,7 +189,7 @@ void Translator::refused(const std::string& op, const std::string& attribute,
 bool Translator::refuse_kind(const Scope& scope, const fb::Operator& op, const std::string& node) {
   const OperatorKind kind = file_->kind(op);
   const std::string name = operator_name(kind);
-  const OperatorRow* row = kind.code == kCustom ? nullptr : find_operator(kind.code);
+  const OperatorRow* row = find_operator(kind);
   if (!row || !row->translate) {
     if (kind.code == kCustom && kind.custom.rfind("Flex", 0) == 0)
       refused(name, "", node, "is an operator of TensorFlow itself",
@@ -226,7 +227,7 @@ void Translator::translate_operator(Scope& scope, size_t index) {
       scope.slots[size_t(op.outputs()->Get(i))] = {kAbsent, true, ""};
   };
   if (refuse_kind(scope, op, node)) return give_up();
-  const OperatorRow& row = *find_operator(file_->kind(op).code);
+  const OperatorRow& row = *find_operator(file_->kind(op));
   net.b.begin_node({node, row.name, node});
   try {
     const std::vector<Slot> made = translate_call(scope, op, row, {node, row.name, node});
@@ -371,6 +372,10 @@ void Translator::finish_variables(std::vector<std::pair<std::string, ValueId>>* 
 Program import_tflite(const std::string& path, const importer::ImportOptions& options) {
   try {
     try {
+      if (options.exact_to == importer::ExactTo::kOnnx)
+        fail_conversion(5,
+                        "--exact-to onnx: a TFLite model has the integers of litert, builtin or "
+                        "tflm; choose one of them");
       return Translator(ModelFile::open(path), options).run();
     } catch (const graph::DimError& error) {
       fail_conversion(graph::exit_code(error), error.what());

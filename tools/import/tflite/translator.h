@@ -50,6 +50,11 @@ class Translator {
   Program run();
 
   const ModelFile& file() const { return *file_; }
+  /// Whose integers: kLitert, kBuiltin or kTflm.
+  importer::ExactTo exact_to() const {
+    return options_.exact_to == importer::ExactTo::kDefault ? importer::ExactTo::kLitert
+                                                            : options_.exact_to;
+  }
   Network net;
 
   Slot& slot(Scope& scope, int64_t tensor);
@@ -92,6 +97,7 @@ class Translator {
   bool refuse_kind(const Scope& scope, const fb::Operator& op, const std::string& name);
   bool refuse_tensors(const Scope& scope, const fb::Operator& op, const std::string& name,
                       const std::string& node);
+  void check_exact_to() const;
   void note_arithmetic();
   void refused(const std::string& op, const std::string& attribute, const std::string& node,
                const std::string& why, const std::string& hint);
@@ -103,6 +109,7 @@ class Translator {
   const importer::ImportOptions& options_;
   std::map<std::pair<uint32_t, int64_t>, ValueId> constants_, floats_;
   std::map<std::string, int> in_floats_, with_float_weights_;  // operators, by name
+  size_t on_bytes_ = 0;                                        // operators
   std::map<std::string, Variable> variables_;
   std::vector<std::string> variable_order_;
   std::map<int64_t, bool> initialized_;

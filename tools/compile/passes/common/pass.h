@@ -11,6 +11,10 @@ namespace ingot::passes {
 using Remarks = std::vector<std::string>;
 
 // On source operators
+// integers between DequantizeLinear and QuantizeLinear
+uint32_t recognise_quantisation(Editor& editor, Remarks& remarks);
+// what is left of those, in f32
+uint32_t spell_out_quantisation(Editor& editor, Remarks& remarks);
 uint32_t inline_constant_conditions(Model& model, Graph& graph);  // before an Editor is open
 uint32_t materialise_weights(Editor& editor, Remarks& remarks);
 uint32_t recognise_activations(Editor& editor, Remarks& remarks);

@@ -1,0 +1,204 @@
+// tests/onnx/quantized_test.cpp - operators on integers that stand for numbers, in normal form:
+// pairs of DequantizeLinear and QuantizeLinear, whatever the source writes them as.
+#include "tests/onnx/import_helpers.h"
+
+using namespace ingot;
+using namespace ingot::test;
+using Ints = std::vector<int64_t>;
+using Floats = std::vector<float>;
+using Bytes = std::vector<uint8_t>;
+using Signed = std::vector<int8_t>;
+
+namespace {
+
+const char* const kMicrosoft = "com.microsoft";
+
+/// x u8 of these dims; scale s and zero point z.
+OnnxGraph bytes(const std::vector<OnnxDim>& dims, const Floats& scale = {0.5f}) {
+  OnnxGraph g;
+  g.input("x", dims, 2).output("y").initializer("s", {}, scale);
+  g.initializer("z", {}, Bytes{7});
+  return g;
+}
+const graph::Node* node_of(const graph::Model& model, const std::string& op) {
+  for (const graph::Node& node : model.graph.nodes)
+    if (node.op == op) return &node;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("QuantizeLinear and DequantizeLinear stay where their numbers are known") {
+  OnnxGraph g;
+  g.input("x", {{2}, {3}}).output("y").initializer("s", {1}, Floats{0.5f});
+  g.node("QuantizeLinear", {"x", "s"}, {"q"}).node("DequantizeLinear", {"q", "s"}, {"y"});
+  const graph::Model model = import(g);
+  CHECK(operators(model.graph) == "QuantizeLinear DequantizeLinear");
+  CHECK(output_type(model) == "f32[2, 3]");
+  const graph::Node& quantize = model.graph.nodes[0];
+  REQUIRE(quantize.inputs.size() == 3);
+  CHECK(model.constant(quantize.inputs[1])->dims.empty());
+  CHECK(model.constant(quantize.inputs[2])->dtype == DType::kU8);
+}
+
+TEST_CASE("scales that the run computes, and blocks, are spelled out") {
+  OnnxGraph g;
+  g.input("x", {{2}, {4}}).input("s", {}).output("y").node("QuantizeLinear", {"x", "s"}, {"y"});
+  CHECK(operators(import(g).graph) == "Div Round Clip Cast");
+  OnnxGraph blocks;
+  blocks.input("x", {{2}, {4}}).output("y").initializer("s", {2, 2}, Floats{1, 2, 3, 4});
+  blocks.node("QuantizeLinear", {"x", "s"}, {"y"}, {attribute("block_size", int64_t(2))});
+  CHECK(operators(import(blocks, 21).graph) == "Div Round Clip Cast");
+}
+
+TEST_CASE("QLinearConv is a convolution between its bytes") {
+  OnnxGraph g = bytes({{1}, {2}, {5}, {5}});
+  g.initializer("w", {3, 2, 3, 3}, Signed(54, 2)).initializer("ws", {3}, Floats{0.1f, 0.2f, 0.3f});
+  g.initializer("wz", {3}, Signed(3, 0));
+  g.node("QLinearConv", {"x", "s", "z", "w", "ws", "wz", "s", "z"}, {"y"},
+         {attribute("pads", Ints{1, 1, 1, 1}), attribute("strides", Ints{2, 2})});
+  const graph::Model model = import(g);
+  CHECK(operators(model.graph) == "DequantizeLinear DequantizeLinear Conv QuantizeLinear");
+  CHECK(output_type(model) == "u8[1, 3, 3, 3]");
+  CHECK(node_of(model, "Conv")->integers("strides") == Ints{2, 2});
+}
+
+TEST_CASE("QLinearMatMul: a scale of each row, and of each column") {
+  OnnxGraph g = bytes({{2}, {4}});
+  g.initializer("rows", {2}, Floats{0.5f, 0.25f}).initializer("zeros", {2}, Bytes{1, 2});
+  g.initializer("b", {4, 3}, Signed(12, 5)).initializer("bs", {3}, Floats{1, 2, 3});
+  g.initializer("bz", {3}, Signed(3, 0));
+  g.node("QLinearMatMul", {"x", "rows", "zeros", "b", "bs", "bz", "s", "z"}, {"y"});
+  const graph::Model model = import(g);
+  CHECK(operators(model.graph) == "DequantizeLinear DequantizeLinear MatMul QuantizeLinear");
+  CHECK(model.graph.nodes[0].integer("axis", -1) == 0);
+  CHECK(model.graph.nodes[1].integer("axis", -1) == 1);
+}
+
+TEST_CASE("sums of integers are whole, in one product or in two") {
+  const auto operators_of = [](int products) {
+    OnnxGraph g;
+    g.input("x", {{2}, {products}}, 2).output("y");
+    g.initializer("w", {products, 3}, Signed(size_t(products * 3), 1));
+    g.node("MatMulInteger", {"x", "w"}, {"y"});
+    const graph::Model model = import(g);
+    CHECK(output_type(model) == "i32[2, 3]");
+    return std::count_if(model.graph.nodes.begin(), model.graph.nodes.end(),
+                         [](const graph::Node& node) { return node.op == "MatMul"; });
+  };
+  CHECK(operators_of(258) == 1);
+  CHECK(operators_of(259) == 2);
+  OnnxGraph g;
+  g.input("x", {{1}, {1}, {4}, {4}}, 2).output("y").initializer("z", {}, Bytes{3});
+  g.initializer("w", {2, 1, 2, 2}, Signed(8, 3)).initializer("wz", {2}, Signed{1, 2});
+  g.node("ConvInteger", {"x", "w", "z", "wz"}, {"y"});
+  CHECK(output_type(import(g)) == "i32[1, 2, 3, 3]");
+}
+
+TEST_CASE("operators of com.microsoft on integers") {
+  const auto unary = [](const std::string& op, const std::vector<Proto>& attributes = {}) {
+    OnnxGraph g = bytes({{1}, {2}, {6}, {6}});
+    g.node(op, {"x", "s", "z", "s", "z"}, {"y"}, attributes, kMicrosoft);
+    return operators(import(g).graph);
+  };
+  CHECK(unary("QLinearSigmoid") == "DequantizeLinear Sigmoid QuantizeLinear");
+  CHECK(unary("QLinearLeakyRelu") == "DequantizeLinear LeakyRelu QuantizeLinear");
+  CHECK(unary("QLinearSoftmax") == "DequantizeLinear Softmax QuantizeLinear");
+  CHECK(unary("QLinearGlobalAveragePool") == "DequantizeLinear ReduceMean QuantizeLinear");
+  CHECK(unary("QLinearAveragePool", {attribute("kernel_shape", Ints{2, 2})}) ==
+        "DequantizeLinear AveragePool QuantizeLinear");
+  for (const char* op : {"Add", "Mul"}) {
+    OnnxGraph g = bytes({{2}, {3}});
+    g.node("QLinear" + std::string(op), {"x", "s", "z", "x", "s", "z", "s", "z"}, {"y"}, {},
+           kMicrosoft);
+    CHECK(operators(import(g).graph) ==
+          "DequantizeLinear DequantizeLinear " + std::string(op) + " QuantizeLinear");
+  }
+  OnnxGraph parts = bytes({{2}, {3}});
+  parts.node("QLinearConcat", {"s", "z", "x", "s", "z", "x", "s", "z"}, {"y"},
+             {attribute("axis", int64_t(1))}, kMicrosoft);
+  CHECK(output_type(import(parts)) == "u8[2, 6]");
+}
+
+TEST_CASE("QGemm gives bytes, or numbers where the scale of its output is left out") {
+  const auto made = [](bool to_bytes) {
+    OnnxGraph g = bytes({{2}, {4}});
+    g.initializer("b", {3, 4}, Signed(12, 5)).initializer("bz", {}, Signed{0});
+    std::vector<std::string> inputs = {"x", "s", "z", "b", "s", "bz", ""};
+    if (to_bytes) inputs.insert(inputs.end(), {"s", "z"});
+    g.node("QGemm", inputs, {"y"}, {attribute("transB", int64_t(1))}, kMicrosoft);
+    return output_type(import(g));
+  };
+  CHECK(made(true) == "u8[2, 3]");
+  CHECK(made(false) == "f32[2, 3]");
+}
+
+TEST_CASE("products of activations that each run quantizes") {
+  OnnxGraph g;
+  g.input("x", {{2}, {4}}).output("y").initializer("b", {4, 3}, Signed(12, 5));
+  g.initializer("bs", {3}, Floats{1, 2, 3}).initializer("bias", {3}, Floats{1, 2, 3});
+  g.node("DynamicQuantizeMatMul", {"x", "b", "bs", "", "bias"}, {"y"}, {}, kMicrosoft);
+  CHECK(output_type(import(g)) == "f32[2, 3]");
+}
+
+TEST_CASE("weights of 4 bits in blocks are numbers, and what leads past K is none") {
+  const auto made = [](const std::vector<uint8_t>& packed, int columns, bool with_zeros) {
+    OnnxGraph g;
+    g.input("x", {{2}, {columns}}).output("y").initializer("b", {1, 2, 8}, packed);
+    g.initializer("s", {2}, Floats{0.5f, -2}).initializer("z", {1}, Bytes{0x21});
+    std::vector<std::string> inputs = {"x", "b", "s"};
+    if (with_zeros) inputs.push_back("z");
+    g.node("MatMulNBits", inputs, {"y"},
+           {attribute("N", int64_t(1)), attribute("K", int64_t(columns)),
+            attribute("bits", int64_t(4)), attribute("block_size", int64_t(16))},
+           kMicrosoft);
+    return import(g);
+  };
+  Bytes packed;
+  for (uint8_t i = 0; i < 16; i++) packed.push_back(uint8_t(i | (15 - i) << 4));
+  for (const bool with_zeros : {false, true}) {
+    const graph::Model model = made(packed, 20, with_zeros);
+    CHECK(output_type(model) == "f32[2, 1]");
+    REQUIRE(model.graph.nodes.size() == 1);
+    const graph::Constant* w = model.constant(model.graph.nodes[0].inputs[1]);
+    REQUIRE(w != nullptr);
+    REQUIRE(w->dims == Ints{20, 1});
+    const float first = with_zeros ? 1 : 8, second = with_zeros ? 2 : 8;
+    CHECK(w->as<float>()[0] == (0 - first) * 0.5f);
+    CHECK(w->as<float>()[1] == (15 - first) * 0.5f);
+    CHECK(w->as<float>()[16] == (8 - second) * -2);
+    CHECK(w->as<float>()[19] == (6 - second) * -2);
+  }
+  packed.pop_back();
+  OnnxGraph g;
+  g.input("x", {{2}, {20}}).output("y").initializer("b", {15}, packed);
+  g.initializer("s", {2}, Floats{0.5f, 2});
+  g.node("MatMulNBits", {"x", "b", "s"}, {"y"},
+         {attribute("N", int64_t(1)), attribute("K", int64_t(20)),
+          attribute("block_size", int64_t(16))},
+         kMicrosoft);
+  const graph::ConversionError error = import_error(g.bytes());
+  CHECK(error.exit_code == 2);
+  CHECK(error.message.find("its B has 15 bytes, expected 16") != std::string::npos);
+}
+
+TEST_CASE("an LSTM whose weights are bytes") {
+  const auto made = [](const Floats& scale) {
+    OnnxGraph g;
+    g.input("x", {{3}, {1}, {2}}).output("y").initializer("w", {1, 2, 8}, Signed(16, 3));
+    g.initializer("r", {1, 2, 8}, Signed(16, -2)).initializer("s", {1}, scale);
+    g.initializer("z", {1}, Signed{1});
+    g.node("DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", "s", "z", "s", "z"}, {"y"},
+           {attribute("hidden_size", int64_t(2))}, kMicrosoft);
+    return g.bytes();
+  };
+  const graph::Model model = onnx::import_onnx_bytes(made({0.5f}), "test.onnx", "", {});
+  const graph::Node* lstm = node_of(model, "LSTM");
+  REQUIRE(lstm != nullptr);
+  const graph::Constant *w = model.constant(lstm->inputs[1]), *r = model.constant(lstm->inputs[2]);
+  REQUIRE((w && r && w->dims == Ints{1, 8, 2}));
+  CHECK(w->as<float>()[15] == 1.0f);
+  CHECK(r->as<float>()[0] == -1.5f);
+  CHECK(import_error(made({0})).exit_code == 2);
+  CHECK(import_error(made({1, 2})).exit_code == 2);
+}

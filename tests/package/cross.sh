@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# What a build for other processors installs: the libraries for a bare Cortex-M4, and for a board
+# the command line that runs .ingot files, emulated.
+#   cross.sh BUILD_TREE WORK
+set -euo pipefail
+tree=$(cd "$1" && pwd)
+mkdir -p "$2"
+work=$(cd "$2" && pwd)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+rm -rf "${work:?}"/*
+passed=0 failed=0
+pass() { passed=$((passed + 1)); echo "$1"; }
+fail() { failed=$((failed + 1)); echo "ERROR $1"; }
+there() { if [ -s "$1" ]; then pass "installed: ${1#"$prefix"/}"; else fail "not installed: ${1#"$prefix"/}"; fi; }
+"$tree/bin/ingot" convert "$root/examples/digits/digits.onnx" -o "$work/digits.ingot" >/dev/null
+
+cross() { # NAME TOOLCHAIN OPTIONS...
+  local name=$1 toolchain=$2; shift 2
+  cmake -S "$root" -B "$work/$name" -G Ninja --toolchain "$root/cmake/toolchains/$toolchain.cmake" -DCMAKE_BUILD_TYPE=Debug \
+    -DINGOT_TESTS=OFF -DINGOT_CUDA=OFF "${launcher[@]}" "$@" >"$work/$name.log" 2>&1 &&
+    cmake --build "$work/$name" >>"$work/$name.log" 2>&1 && cmake --install "$work/$name" --prefix "$work/$name.prefix" >>"$work/$name.log"
+}
+launcher=()
+command -v ccache >/dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+if ! command -v arm-none-eabi-g++ >/dev/null; then echo "[skip] no arm-none-eabi-g++: the libraries for a Cortex-M4"
+elif cross cortex cortex-m4 -DINGOT_TOOLS=OFF; then pass "libraries for a Cortex-M4"
+else fail "libraries for a Cortex-M4: $(grep -m1 error "$work/cortex.log")"; fi
+if ! command -v aarch64-linux-gnu-g++ >/dev/null || ! command -v qemu-aarch64 >/dev/null; then
+  echo "[skip] no aarch64-linux-gnu-g++ or qemu-aarch64: the command line of a board"
+elif cross board aarch64 -DINGOT_TOOLS=DEVICE; then
+  board=(qemu-aarch64 -L /usr/aarch64-linux-gnu "$work/board.prefix/bin/ingot")
+  prefix=$work/board.prefix
+  there "$prefix/share/bash-completion/completions/ingot"
+  python3 - "$work/in.npz" <<'PY'
+import struct, sys, zipfile  # what numpy.savez would write
+header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1, 28, 28), }"
+header += b" " * (-(len(header) + 11) % 64) + b"\n"
+with zipfile.ZipFile(sys.argv[1], "w") as z:
+    data = struct.pack("<1568f", *(i % 97 / 97 for i in range(1568)))
+    z.writestr("image.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
+PY
+  "$tree/bin/ingot" run "$work/digits.ingot" --inputs "$work/in.npz" --outputs "$work/host.npz" >/dev/null
+  if "${board[@]}" run "$work/digits.ingot" --inputs "$work/in.npz" --outputs "$work/board.npz" >"$work/board_run.log" 2>&1 &&
+    cmp "$work/host.npz" "$work/board.npz"; then pass "the command line of a board gives the bits of this machine"
+  else fail "the command line of a board: $(tail -2 "$work/board_run.log")"; fi
+  for what in "inspect $work/digits.ingot" "verify $work/digits.ingot" "bench $work/digits.ingot --dim n=1 --seconds 0.1" doctor; do
+    # shellcheck disable=SC2086
+    if "${board[@]}" $what >"$work/board_run.log" 2>&1; then pass "board: ingot ${what%% *}"
+    else fail "board: ingot $what: $(tail -1 "$work/board_run.log")"; fi
+  done
+  if said=$("${board[@]}" run "$root/examples/digits/digits.onnx" --inputs "$work/in.npz" --outputs "$work/none.npz" 2>&1); then fail "board: runs a source"; else
+    [[ $said == *"convert"* ]] && pass "board: a source is refused with what to do" || fail "board: $said"
+  fi
+else fail "the command line of a board: $(grep -m1 error "$work/board.log")"; fi
+
+echo "cross: $passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""The loss of `ingot convert --dtype int8` beside onnxruntime.quantization, on the same data.
+
+  against_onnxruntime.py [--ingot BIN] [--work FOLDER] [--methods mse,minmax] [NETWORK ...]
+
+Both get the same f32 ONNX file and the same calibration samples: int8 weights per channel, u8
+activations. Printed: the score in f32, and of both quantised networks, with the signal to noise of
+the outputs. Networks without their file in ../shared are skipped."""
+
+import argparse
+import difflib
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import networks
+import numpy as np
+import onnx
+import onnx.version_converter
+import onnxruntime
+from onnxruntime import quantization
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+onnxruntime.set_default_logger_severity(3)
+
+
+class Keyword:
+    """Share of 2000 made sounds that are named rightly, and of those named as in f32."""
+
+    def __init__(self, folder, unbalanced=False):
+        files = [folder / "keyword.onnx", folder / "unbalanced.onnx"]
+        self.model = files[unbalanced]
+        if not self.model.exists():
+            networks.export_keyword(*files)
+        self.samples = [{"x": x[None]} for x in networks.words(200, 11)[0]]
+        self.x, self.y = networks.words(2000, 12)
+
+    def inputs(self):
+        return {"x": self.x}
+
+    def run(self, session):
+        return session.run(None, {"x": self.x})[0]
+
+    def score(self, found, expected):
+        right = (found.argmax(1) == self.y).mean()
+        agree = (found.argmax(1) == expected.argmax(1)).mean()
+        return f"{100 * right:.2f} % right, {100 * agree:.2f} % as in f32"
+
+
+class Silero:
+    """Speech decisions (more than 0.5) over a minute of made sound, the state fed back."""
+
+    NAME = "snakers4__silero-vad/silero_vad_16k_op15.onnx"
+
+    def __init__(self, folder):
+        self.model = networks.SHARED / self.NAME
+        if not self.model.exists():
+            raise FileNotFoundError(self.NAME)
+        sounds = [networks.speech(np.random.default_rng(seed), 30) for seed in (21, 22)]
+        session = onnxruntime.InferenceSession(str(self.model))
+        self.samples = self.steps(session, sounds[0])[0][::4]
+        self.heard = networks.speech(np.random.default_rng(23), 60)
+
+    def steps(self, session, sound):
+        state, context = np.zeros((2, 1, 128), np.float32), np.zeros(64, np.float32)
+        fed, said = [], []
+        for at in range(0, len(sound) - 511, 512):
+            piece = sound[at : at + 512]
+            x = np.concatenate([context, piece])[None]
+            fed.append({"input": x, "state": state, "sr": np.array(16000)})
+            out, state = session.run(None, fed[-1])
+            context = piece[-64:]
+            said.append(out[0])
+        return fed, np.array(said)
+
+    def inputs(self):
+        fed = self.steps(onnxruntime.InferenceSession(str(self.model)), self.heard)[0]
+        meta = {"steps": len(fed), "feed": {"stateN": "state"}}
+        return {
+            "in:input": np.stack([step["input"] for step in fed]),
+            "in:sr": np.array(16000),
+            "in:state": np.zeros((2, 1, 128), np.float32),
+            "meta": np.array(json.dumps(meta)),
+        }
+
+    def run(self, session):
+        return self.steps(session, self.heard)[1]
+
+    def score(self, found, expected):
+        same = ((found > 0.5) == (expected > 0.5)).mean()
+        return f"{100 * same:.2f} % of {len(found)} decisions as in f32"
+
+
+class Ocr:
+    """Texts of 60 drawn lines: as in f32, and the characters of them that are right."""
+
+    NAME = "rapidocr-onnxruntime==1.4.4/rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx"
+
+    def __init__(self, folder):
+        self.model = folder / self.NAME
+        if not self.model.exists():
+            raise FileNotFoundError(f"{self.model} (fetch.py FOLDER rapidocr)")
+        random = np.random.default_rng(31)
+        texts = [networks.line(random) for _ in range(100)]
+        lines = [networks.drawn(random, text) for text in texts]
+        session = onnxruntime.InferenceSession(str(self.model))
+        self.letters = session.get_modelmeta().custom_metadata_map["character"].splitlines()
+        self.input = session.get_inputs()[0].name
+        self.samples = [{self.input: x} for x in lines[:40]]
+        self.x, self.texts = np.concatenate(lines[40:]), texts[40:]
+
+    def inputs(self):
+        return {self.input: self.x}
+
+    def run(self, session):
+        parts = [session.run(None, {self.input: x[None]})[0] for x in self.x]
+        return np.concatenate(parts).reshape(-1, parts[0].shape[-1])
+
+    def read(self, found):
+        lines = []
+        for steps in found.argmax(1).reshape(len(self.x), -1):
+            kept = [
+                s for s, before in zip(steps, [0, *steps[:-1]], strict=True) if s and s != before
+            ]
+            lines.append("".join([*self.letters, " "][s - 1] for s in kept))
+        return lines
+
+    def score(self, found, expected):
+        ours, theirs = self.read(found), self.read(expected)
+        same = np.mean([a == b for a, b in zip(ours, theirs, strict=True)])
+        match = [difflib.SequenceMatcher(None, a, b) for a, b in zip(ours, self.texts, strict=True)]
+        right = sum(sum(m.size for m in each.get_matching_blocks()) for each in match)
+        share = right / sum(map(len, self.texts))
+        return f"{100 * same:.1f} % of lines as in f32, {100 * share:.2f} % of characters right"
+
+
+NETWORKS = {
+    "keyword": Keyword,
+    "unbalanced": lambda folder: Keyword(folder, True),
+    "silero": Silero,
+    "ocr": Ocr,
+}
+
+
+class Reader(quantization.CalibrationDataReader):
+    def __init__(self, samples):
+        self.rest = iter(samples)
+
+    def get_next(self):
+        return next(self.rest, None)
+
+
+def by_onnxruntime(network, folder):
+    clean, made = folder / "clean.onnx", folder / "ort.onnx"
+    quantization.shape_inference.quant_pre_process(
+        str(network.model), str(clean), skip_symbolic_shape=True
+    )
+    model = onnx.load(str(clean))
+    if model.opset_import[0].version < 13:  # where scales of an axis begin
+        onnx.save(onnx.version_converter.convert_version(model, 13), str(clean))
+    quantization.quantize_static(
+        str(clean),
+        str(made),
+        Reader(network.samples),
+        quant_format=quantization.QuantFormat.QDQ,
+        per_channel=True,
+        activation_type=quantization.QuantType.QUInt8,
+        weight_type=quantization.QuantType.QInt8,
+    )
+    return network.run(onnxruntime.InferenceSession(str(made))), made.stat().st_size
+
+
+def by_ingot(ingot, network, folder, options):
+    samples = {name: np.stack([s[name] for s in network.samples]) for name in network.samples[0]}
+    if "sr" in samples:
+        samples["sr"] = samples["sr"][0]
+    np.savez(folder / "calibration.npz", **samples)
+    np.savez(folder / "in.npz", **network.inputs())
+    file = folder / "int8.ingot"
+    words = [ingot, "convert", network.model, "-o", file, "--dtype", "int8", "--calibrate"]
+    subprocess.run([*words, folder / "calibration.npz", "-q", *options], check=True)
+    words = [ingot, "run", file, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"]
+    subprocess.run(words, check=True)
+    outputs = np.load(folder / "out.npz")
+    found = outputs[outputs.files[0]]
+    return found.reshape(-1, found.shape[-1]), file.stat().st_size
+
+
+def decibels(found, expected):
+    noise = ((found - expected) ** 2).sum()
+    return 10 * np.log10((expected**2).sum() / noise) if noise else np.inf
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ingot", default=str(ROOT / "build/gcc/bin/ingot"))
+    parser.add_argument("--work", help="keeps what was made, the trained network first of all")
+    parser.add_argument("--methods", default="mse", help="of ingot, separated by commas")
+    parser.add_argument("--options", default="", help="more words for ingot convert")
+    parser.add_argument("networks", nargs="*", default=list(NETWORKS))
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(args.work or temporary)
+        for name in args.networks:
+            try:
+                network = NETWORKS[name](folder)
+            except FileNotFoundError as missing:
+                print(f"[skip] {name}: {missing} is absent")
+                continue
+            expected = network.run(onnxruntime.InferenceSession(str(network.model)))
+
+            def say(who, found, size, network=network, name=name, expected=expected):
+                print(
+                    f"{name:11} {who:22} {network.score(found, expected):58} "
+                    f"{decibels(found, expected):5.1f} dB {size / 1024:8.0f} KB",
+                    flush=True,
+                )
+
+            say("f32", expected, network.model.stat().st_size)
+            say("onnxruntime", *by_onnxruntime(network, folder))
+            for method in args.methods.split(","):
+                options = ["--calibrate-method", method, *args.options.split()]
+                say("ingot " + method, *by_ingot(args.ingot, network, folder, options))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

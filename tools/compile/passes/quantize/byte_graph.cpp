@@ -1,0 +1,214 @@
+#include "tools/compile/passes/quantize/byte_graph.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/compile/passes/common/constants.h"
+#include "tools/files/work_budget.h"
+#include "tools/graph/tensor_math.h"
+
+namespace ingot::passes::quantize {
+namespace {
+
+bool is_byte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
+
+/// One scale and zero point of 8 bits, as those of u8.
+std::optional<Steps> one_scale(const Editor& e, const Node& node, DType integers) {
+  const Constant *scale = e.constant(node.inputs[1]), *zero = e.constant(node.inputs[2]);
+  if (!is_byte(integers) || !scale || !zero || scale->elements() != 1 || zero->elements() != 1)
+    return std::nullopt;
+  return Steps{*scale->as<float>(),
+               graph::read_integer(*zero, 0) + (integers == DType::kI8 ? 128 : 0)};
+}
+
+}  // namespace
+
+int64_t byte_of(const Steps& steps, float x) {
+  const double zero = double(steps.zero);
+  const double kept = std::clamp(double(x / steps.scale), -zero, 255 - zero);
+  return std::isnan(kept) ? steps.zero : int64_t(std::nearbyint(kept) + zero);
+}
+
+void ByteGraph::open_quantize(Node& node) {
+  const ValueId y = node.outputs[0];
+  const auto steps = one_scale(e, node, e.value(y).dtype);
+  if (!steps) return;
+  const Attributes attributes = {{"scale", double(steps->scale)}, {"zero_point", steps->zero}};
+  ValueId bytes = y;
+  if (e.value(y).dtype == DType::kI8) {
+    bytes = e.new_value(e.value(y).name + "/bytes", DType::kU8, e.dims(y));
+    e.add("OffsetByte", {bytes}, {y}, node);
+    offset_[y] = bytes;
+  }
+  e.kill(node);
+  Node& made = e.add("Quantize", {node.inputs[0]}, {bytes}, node, attributes);
+  quantizes_.push_back(&made);
+  mine_.insert(&made);
+}
+
+void ByteGraph::open_dequantize(Node& node) {
+  const ValueId x = node.inputs[0];
+  const auto steps = one_scale(e, node, e.value(x).dtype);
+  if (!steps || e.constant(x)) return;
+  ValueId bytes = x;
+  if (e.value(x).dtype == DType::kI8) {
+    const auto [known, is_new] = offset_.try_emplace(x, kAbsent);
+    if (is_new) known->second = e.emit("OffsetByte", {x}, DType::kU8, e.dims(x), node);
+    bytes = known->second;
+  }
+  e.kill(node);
+  Node& made = e.add("Dequantize", {bytes}, {node.outputs[0]}, node,
+                     {{"scale", double(steps->scale)}, {"zero_point", steps->zero}});
+  dequantizes_.push_back(&made);
+  mine_.insert(&made);
+}
+
+/// What moves bytes as they are: signed ones as those that they were made of.
+void ByteGraph::open_movement(Node& node) {
+  const ValueId x = node.inputs.empty() ? kAbsent : node.inputs[0];
+  if (x < 0 || e.constant(x) || node.op == "Pad" || !moves(node)) return;
+  if (e.value(x).dtype == DType::kU8 && node.op == "MaxPool" && !e.is_output(node.outputs[0])) {
+    e.bypass(node, largest_bytes(*this, node, x));
+    return;
+  }
+  const auto known = offset_.find(x);
+  if (known == offset_.end()) return;
+  const ValueId first = moved(node, known->second, {}, 0);
+  for (const ValueId y : node.outputs)
+    if (y >= 0) offset_[y] = node.op == "Split" ? bytes_.at(y) : first;
+}
+
+void ByteGraph::open() {
+  for (Node* node : e.nodes()) {
+    open_movement(*node);
+    if (node->op == "QuantizeLinear") open_quantize(*node);
+    if (node->op == "DequantizeLinear") open_dequantize(*node);
+  }
+}
+
+bool ByteGraph::moves(const Node& node) const {
+  static const std::set<std::string> kMovement = {"Reshape", "Identity", "Transpose", "Slice",
+                                                  "Split",   "Gather",   "Expand",    "Tile",
+                                                  "Pad",     "MaxPool"};
+  if (node.op == "Resize") return node.text("mode", "nearest") == "nearest";
+  if (node.op == "MaxPool")
+    return (e.rank(node.inputs[0]) == 3 || e.rank(node.inputs[0]) == 4) &&
+           (node.outputs.size() == 1 || node.outputs[1] < 0);
+  return kMovement.count(node.op) != 0;
+}
+
+/// The Dequantize, or the DequantizeLinear of a constant, that x is made of; nodes between with the
+/// output that was followed, from x on.
+const Node* ByteGraph::source_of(ValueId x, std::vector<std::pair<Node*, size_t>>* between) const {
+  for (;;) {
+    host::charge_work(1);
+    Node* const node = e.producer(x);
+    if (!node || e.value(x).dtype != DType::kF32) return nullptr;
+    if (is_mine(node)) return node;
+    if (node->op == "DequantizeLinear")
+      return e.constant(node->inputs[0]) && one_scale(e, *node, e.value(node->inputs[0]).dtype)
+                 ? node
+                 : nullptr;
+    if (!moves(*node)) return nullptr;
+    const auto which = std::find(node->outputs.begin(), node->outputs.end(), x);
+    if (between) between->push_back({node, size_t(which - node->outputs.begin())});
+    x = node->inputs[0];
+  }
+}
+
+std::optional<Steps> ByteGraph::steps(ValueId x) const {
+  std::vector<std::pair<Node*, size_t>> between;
+  const Node* const source = source_of(x, &between);
+  if (!source) return std::nullopt;
+  const Steps steps =
+      source->op == "Dequantize"
+          ? Steps{float(source->number("scale", 1)), source->integer("zero_point", 0)}
+          : *one_scale(e, *source, e.value(source->inputs[0]).dtype);
+  for (const auto& [node, which] : between) {
+    if (node->op != "Pad" || node->text("mode", "constant") != "constant") continue;
+    const float padded = float(node->number("value", 0));
+    if (float(byte_of(steps, padded) - steps.zero) * steps.scale != padded) return std::nullopt;
+  }
+  return steps;
+}
+
+ValueId ByteGraph::bytes(ValueId x) {
+  std::vector<std::pair<Node*, size_t>> between;
+  const Steps of = *steps(x);
+  const Node* const source = source_of(x, &between);
+  ValueId made = source->inputs[0];
+  if (const Constant* constant = e.constant(made); constant && constant->dtype == DType::kI8) {
+    const auto [known, is_new] = offset_.try_emplace(made, kAbsent);
+    if (is_new) {
+      host::charge_memory(uint64_t(constant->elements()));
+      std::vector<uint8_t> all;
+      if (constant->bytes) all = *constant->bytes;
+      for (uint8_t& each : all) each ^= 0x80;
+      const std::string name = e.value(made).name + "/bytes";
+      const Constant turned = graph::make_constant(DType::kU8, constant->dims, all.data());
+      known->second = e.new_constant(name, turned);
+    }
+    made = known->second;
+  }
+  for (size_t i = between.size(); i-- > 0;) {
+    const auto& [node, which] = between[i];
+    const ValueId f32 = node->outputs[which];
+    const auto known = bytes_.find(f32);
+    made = known != bytes_.end() ? known->second : moved(*node, made, of, which);
+    bytes_[f32] = made;
+  }
+  return made;
+}
+
+ValueId ByteGraph::moved(const Node& node, ValueId bytes, const Steps& steps, size_t which) {
+  if (node.op == "MaxPool") return largest_bytes(*this, node, bytes);
+  std::vector<ValueId> inputs = node.inputs, outputs;
+  inputs[0] = bytes;
+  for (size_t i = 0; i < node.outputs.size(); i++) {
+    const ValueId y = node.outputs[i];
+    outputs.push_back(y < 0 ? y : e.new_value(e.value(y).name + "/bytes", DType::kU8, e.dims(y)));
+    if (y >= 0 && node.op == "Split") bytes_[y] = outputs[i];
+  }
+  Attributes attributes = node.attributes;
+  if (node.op == "Pad")
+    attributes["value"] = double(byte_of(steps, float(node.number("value", 0))));
+  e.add(node.op, inputs, outputs, node, attributes);
+  return outputs[which];
+}
+
+std::optional<Quantized> ByteGraph::quantized_constant(ValueId x) const {
+  Quantized found;
+  const Node* node = e.producer(x);
+  if (node && node->op == "Transpose") {
+    found.perm = node->integers("perm");
+    node = e.producer(node->inputs[0]);
+  }
+  if (!node || node->op != "DequantizeLinear") return std::nullopt;
+  found.integers = e.constant(node->inputs[0]);
+  const Constant *scale = e.constant(node->inputs[1]), *zero = e.constant(node->inputs[2]);
+  if (!found.integers || !scale || !zero || scale->dims.size() > 1) return std::nullopt;
+  for (int64_t i = 0; i < scale->elements(); i++) {
+    found.scales.push_back(scale->as<float>()[i]);
+    found.zeros.push_back(graph::read_integer(*zero, i));
+  }
+  found.axis = node->integer("axis", 0);
+  return found;
+}
+
+ValueId ByteGraph::lookup(ValueId x, const std::vector<int64_t>& table, const Node& from) {
+  bool same = true;
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < table.size(); i++) {
+    same &= table[i] == int64_t(i);
+    bytes.push_back(uint8_t(table[i]));
+  }
+  if (same) return x;
+  // Above a Reshape nothing stands between it and the images of the operator that made them.
+  const Dims dims = e.dims(x);
+  while (const Node* const shaped = e.producer_if(x, "Reshape")) x = shaped->inputs[0];
+  const ValueId constant = e.new_constant(e.value(x).name + "/table",
+                                          graph::make_constant(DType::kU8, {256}, bytes.data()));
+  return e.reshape(e.emit("Lookup", {x, constant}, DType::kU8, e.dims(x), from), dims, from);
+}
+
+}  // namespace ingot::passes::quantize

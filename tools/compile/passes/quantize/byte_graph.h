@@ -1,0 +1,96 @@
+// tools/compile/passes/quantize/byte_graph.h - a graph in which QuantizeLinear and DequantizeLinear
+// of 8 bits with one scale are Quantize and Dequantize of u8, and what stands between them.
+#pragma once
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/compile/passes/common/editor.h"
+
+namespace ingot::passes::quantize {
+
+/// A byte q stands for (q - zero) * scale. Bytes of a signed source have 128 added, and so has
+/// zero.
+struct Steps {
+  float scale = 1;
+  int64_t zero = 0;
+  friend bool operator==(const Steps& a, const Steps& b) {
+    return a.scale == b.scale && a.zero == b.zero;
+  }
+};
+/// round(x / scale) + zero, ties to even, as a byte.
+int64_t byte_of(const Steps& steps, float x);
+
+/// What becomes bytes behind an operator: their steps, and the bytes to which they are limited.
+struct Output {
+  Steps steps;
+  int64_t low = 0, high = 255;
+  const Node* from = nullptr;  // whose name and place the new nodes have
+};
+
+/// A constant behind DequantizeLinear, of any integer type.
+struct Quantized {
+  const Constant* integers = nullptr;
+  Integers perm;  // of a Transpose behind it; empty for none
+  std::vector<float> scales;
+  std::vector<int64_t> zeros;
+  int64_t axis = 0;  // of more than one scale, before the Transpose
+};
+
+class ByteGraph {
+ public:
+  explicit ByteGraph(Editor& editor) : e(editor) {}
+  Editor& e;
+
+  /// Takes the nodes to Quantize and Dequantize. They, and no others, are what is rewritten: those
+  /// that an importer gives have the arithmetic of their source.
+  void open();
+  const std::vector<Node*>& quantizes() const { return quantizes_; }
+  const std::vector<Node*>& dequantizes() const { return dequantizes_; }
+
+  /// Of an f32 value that is made of bytes: behind a Dequantize, a constant one, or movement
+  /// behind such. None for another.
+  std::optional<Steps> steps(ValueId x) const;
+  /// The bytes, in its dims. @pre it has steps().
+  ValueId bytes(ValueId x);
+  std::optional<Quantized> quantized_constant(ValueId x) const;
+
+  /// Its elements keep their numbers: one input (operand 0) of which each output is a part.
+  bool moves(const Node& node) const;
+  /// Output `which` of such a node from the bytes of its operand.
+  ValueId moved(const Node& node, ValueId bytes, const Steps& steps, size_t which);
+
+  /// u8 by a table of 256; x itself where that is what the table says.
+  ValueId lookup(ValueId x, const std::vector<int64_t>& table, const Node& from);
+
+ private:
+  bool is_mine(const Node* node) const { return node && mine_.count(node) != 0; }
+  void open_quantize(Node& node);
+  void open_dequantize(Node& node);
+  void open_movement(Node& node);
+  const Node* source_of(ValueId x, std::vector<std::pair<Node*, size_t>>* between) const;
+
+  std::vector<Node*> quantizes_, dequantizes_;
+  std::set<const Node*> mine_;
+  std::unordered_map<ValueId, ValueId> bytes_, offset_;  // by f32 value; u8 of i8
+};
+
+/// Rules: bytes of the first output of `root`, or kAbsent where it is computed in floating point.
+ValueId recognise_convolution(ByteGraph& g, const Node& root, const Output& to);
+ValueId recognise_product(ByteGraph& g, const Node& root, const Output& to);
+ValueId recognise_sum(ByteGraph& g, const Node& root, const Output& to);  // and Sub, Mul
+ValueId recognise_average(ByteGraph& g, const Node& root, const Output& to);
+ValueId recognise_rows(ByteGraph& g, const Node& root, const Output& to);  // Softmax
+ValueId recognise_concat(ByteGraph& g, const Node& root, const Output& to);
+/// Any function of one byte; `x` is the f32 value that `root` makes.
+ValueId recognise_function(ByteGraph& g, ValueId x, const Output& to);
+/// MaxPool of bytes.
+ValueId largest_bytes(ByteGraph& g, const Node& node, ValueId bytes);
+
+/// QuantizeLinear and DequantizeLinear, or Quantize and Dequantize of a ByteGraph, in f32.
+void spell_out(Editor& e, Node& node);
+/// QuantizeLinear of constants, as weights that were trained so have it.
+uint32_t compute_quantized_constants(Editor& e);
+
+}  // namespace ingot::passes::quantize

@@ -1,0 +1,223 @@
+// Functions of bytes: sums and products of two tensors, tables, softmax, concatenation.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "runtime/op/quantized_elementwise.h"
+#include "tools/compile/passes/common/constants.h"
+#include "tools/compile/passes/quantize/byte_graph.h"
+#include "tools/files/work_budget.h"
+#include "tools/graph/fold/fold_constants.h"
+#include "tools/graph/tensor_math.h"
+
+namespace ingot::passes::quantize {
+namespace {
+
+constexpr size_t kMaxFunctionNodes = 32;
+using Numbers = std::vector<float>;  // one of each byte
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+/// Functions with parameters; what folding knows is not here.
+std::function<double(double)> function_of(const Node& node) {
+  const double alpha = node.number("alpha", 1), beta = node.number("beta", 0);
+  if (node.op == "LeakyRelu") return [=](double x) { return x < 0 ? double(float(alpha)) * x : x; };
+  if (node.op == "Elu") return [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; };
+  if (node.op == "Celu") return [=](double x) { return x < 0 ? alpha * std::expm1(x / alpha) : x; };
+  if (node.op == "Selu")
+    return [=, gamma = node.number("gamma", 1)](double x) {
+      return gamma * (x < 0 ? alpha * std::expm1(x) : x);
+    };
+  if (node.op == "ThresholdedRelu") return [=](double x) { return x > alpha ? x : 0; };
+  if (node.op == "HardSigmoid")
+    return [=](double x) { return std::clamp(alpha * x + beta, 0.0, 1.0); };
+  if (node.op == "HardSwish") return [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); };
+  if (node.op == "Swish") return [=](double x) { return x * sigmoid(alpha * x); };
+  if (node.op == "Mish") return [](double x) { return x * std::tanh(std::log1p(std::exp(x))); };
+  if (node.op == "Gelu" && node.text("approximate", "none") == "tanh")
+    return [](double x) {
+      return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+    };
+  if (node.op == "Gelu")
+    return [](double x) { return 0.5 * x * (1 + std::erf(x * 0.7071067811865476)); };
+  return nullptr;
+}
+
+Numbers numbers_of(const Steps& steps) {
+  Numbers all;
+  for (int64_t i = 0; i < 256; i++) all.push_back(float(i - steps.zero) * steps.scale);
+  return all;
+}
+
+/// What folding computes of one element; not what changes places, or adds up several.
+bool is_of_one_element(const std::string& op) {
+  static const std::set<std::string> kAll = {
+      "Abs",        "Acos",        "Acosh",   "Add",   "And",   "Asin",    "Asinh",
+      "Atan",       "Atanh",       "Cast",    "Ceil",  "Clip",  "Cos",     "Cosh",
+      "Div",        "Equal",       "Erf",     "Exp",   "Floor", "Greater", "IsNaN",
+      "Less",       "Log",         "Max",     "Min",   "Mul",   "Neg",     "GreaterOrEqual",
+      "Not",        "LessOrEqual", "Or",      "PRelu", "Pow",   "Relu",    "Round",
+      "Reciprocal", "Sign",        "Sigmoid", "Sin",   "Sinh",  "Sqrt",    "Sub",
+      "Softplus",   "Softsign",    "Tan",     "Tanh",  "Trunc", "Where",   "Xor"};
+  return kAll.count(op) != 0;
+}
+
+/// The numbers of an f32 value for every byte of the one tensor that it is made of.
+class FunctionOfBytes {
+ public:
+  explicit FunctionOfBytes(const ByteGraph& g) : g_(g) {}
+
+  bool compute(ValueId x) {
+    if (made_.count(x)) return true;
+    const Editor& e = g_.e;
+    if (const auto steps = g_.steps(x)) {
+      if (leaf_ >= 0) return false;
+      leaf_ = x;
+      put(x, numbers_of(*steps));
+      return true;
+    }
+    const Node* node = e.producer(x);
+    if (!node || node->outputs.size() != 1 || ++nodes_ > kMaxFunctionNodes) return false;
+    const auto function = function_of(*node);
+    if (!function && !is_of_one_element(node->op)) return false;
+    bool any = false;
+    for (const ValueId in : node->inputs) {
+      const Constant* constant = e.constant(in);
+      if (in < 0 || (constant && constant->elements() != 1)) return false;
+      if (constant) continue;
+      if (!compute(in) || !same(e.dims(in), e.dims(x))) return false;
+      any = true;
+    }
+    return any && (function ? apply(*node, function) : fold(*node));
+  }
+  ValueId leaf() const { return leaf_; }
+  Numbers numbers(ValueId x) const {
+    Numbers all;
+    for (const double each : graph::read_numbers(made_.at(x))) all.push_back(float(each));
+    return all;
+  }
+
+ private:
+  void put(ValueId x, const Numbers& all) {
+    made_[x] = graph::make_constant(DType::kF32, {256}, all.data());
+  }
+  bool apply(const Node& node, const std::function<double(double)>& function) {
+    if (node.inputs.size() != 1 || g_.e.value(node.outputs[0]).dtype != DType::kF32) return false;
+    Numbers all = numbers(node.inputs[0]);
+    for (float& x : all) x = float(function(double(x)));
+    put(node.outputs[0], all);
+    return true;
+  }
+  bool fold(const Node& node) {
+    Model scratch;
+    Node copy = node;
+    for (ValueId& in : copy.inputs) {
+      const Constant* constant = g_.e.constant(in);
+      Constant each = constant ? *constant : made_.at(in);
+      if (constant) each.dims.clear();
+      const DType dtype = each.dtype;
+      const Dims dims(each.dims.begin(), each.dims.end());
+      in = scratch.add_constant("x", std::move(each));
+      Value& value = scratch.values[size_t(in)];
+      value.dtype = dtype, value.dims = dims, value.shape_known = true;
+    }
+    copy.outputs[0] = scratch.add_value("y", g_.e.value(node.outputs[0]).dtype);
+    Value& y = scratch.values[size_t(copy.outputs[0])];
+    y.dims = {Dim(256)}, y.shape_known = true;
+    if (!graph::fold_node(scratch, copy)) return false;
+    made_[node.outputs[0]] = *scratch.constant(copy.outputs[0]);
+    return true;
+  }
+
+  const ByteGraph& g_;
+  size_t nodes_ = 0;
+  ValueId leaf_ = kAbsent;
+  std::map<ValueId, Constant> made_;
+};
+
+std::vector<int64_t> limited(const Numbers& numbers, const Output& to) {
+  std::vector<int64_t> table;
+  for (const float x : numbers) table.push_back(std::clamp(byte_of(to.steps, x), to.low, to.high));
+  return table;
+}
+}  // namespace
+
+ValueId recognise_function(ByteGraph& g, ValueId x, const Output& to) {
+  FunctionOfBytes function(g);
+  if (!function.compute(x) || g.e.value(x).dtype != DType::kF32) return kAbsent;
+  return g.lookup(g.bytes(function.leaf()), limited(function.numbers(x), to), *to.from);
+}
+
+ValueId recognise_concat(ByteGraph& g, const Node& root, const Output& to) {
+  std::vector<Steps> all;
+  for (const ValueId part : root.inputs) {
+    const auto steps = g.steps(part);
+    if (!steps) return kAbsent;
+    all.push_back(*steps);
+  }
+  std::vector<ValueId> parts;
+  for (size_t i = 0; i < all.size(); i++)
+    parts.push_back(g.lookup(g.bytes(root.inputs[i]), limited(numbers_of(all[i]), to), root));
+  return g.e.emit("Concat", parts, DType::kU8, g.e.dims(root.outputs[0]), root,
+                  {{"axis", root.integer("axis", 0)}});
+}
+
+ValueId recognise_sum(ByteGraph& g, const Node& root, const Output& to) {
+  const auto a = g.steps(root.inputs[0]), b = g.steps(root.inputs[1]);
+  if (!a || !b) return kAbsent;
+  Attributes attributes = {{"requant", std::string("float_even")},
+                           {"a_zero", a->zero},
+                           {"b_zero", b->zero},
+                           {"y_zero", to.steps.zero},
+                           {"low", to.low},
+                           {"high", to.high}};
+  if (root.op == "Mul") {
+    const float scale = a->scale * b->scale / to.steps.scale;
+    if (!std::isnormal(scale) || scale > 16384) return kAbsent;
+    attributes["function"] = std::string("mul");
+    attributes["scale"] = double(scale);
+  } else {
+    const float by_a = a->scale / to.steps.scale, by_b = b->scale / to.steps.scale,
+                larger = std::max(by_a, by_b);
+    if (!(larger >= 1.0f / 1024 && larger < 512)) return kAbsent;
+    const int shift = kQuantizedSumShift - std::ilogb(larger);
+    attributes["function"] = std::string(root.op == "Add" ? "add" : "sub");
+    attributes["a_multiplier"] = int64_t(std::nearbyint(std::ldexp(by_a, shift)));
+    attributes["b_multiplier"] = int64_t(std::nearbyint(std::ldexp(by_b, shift)));
+    attributes["y_shift"] = int64_t(shift);
+  }
+  Editor& e = g.e;
+  ValueId x = g.bytes(root.inputs[0]), y = g.bytes(root.inputs[1]);
+  // Both of one shape, and both reshaped from another: computed in that one.
+  const Node *above_x = e.producer_if(x, "Reshape"), *above_y = e.producer_if(y, "Reshape");
+  Dims dims = e.dims(root.outputs[0]);
+  if (above_x && above_y && same(e.dims(x), dims) && same(e.dims(y), dims) &&
+      same(e.dims(above_x->inputs[0]), e.dims(above_y->inputs[0])))
+    x = above_x->inputs[0], y = above_y->inputs[0], dims = e.dims(x);
+  const ValueId made = e.emit("QuantizedElementwise", {x, y}, DType::kU8, dims, root, attributes);
+  return e.reshape(made, e.dims(root.outputs[0]), root);
+}
+
+/// Softmax of the last dimension.
+ValueId recognise_rows(ByteGraph& g, const Node& root, const Output& to) {
+  Editor& e = g.e;
+  const auto x = g.steps(root.inputs[0]);
+  const size_t rank = e.rank(root.inputs[0]);
+  if (!x || rank < 1 || to.low != 0 || to.high != 255) return kAbsent;
+  const int64_t axis = root.integer("axis", int64_t(rank) - 1);
+  Numbers table(256);
+  for (int i = 0; i < 256; i++) table[size_t(255 - i)] = std::exp(-x->scale * float(i));
+  const ValueId exponents = e.new_constant(root.name + "/exponents",
+                                           graph::make_constant(DType::kF32, {256}, table.data()));
+  Integers last;
+  for (int64_t i = 0; i < int64_t(rank); i++)
+    if (i != axis) last.push_back(i);
+  last.push_back(axis);
+  const ValueId rows = e.transpose(g.bytes(root.inputs[0]), last, root);
+  const ValueId y = e.emit("QuantizedSoftmax", {rows, exponents}, DType::kU8, e.dims(rows), root,
+                           {{"scale", double(to.steps.scale)}, {"y_zero", to.steps.zero}});
+  return e.transpose(y, inverse(last), root);
+}
+
+}  // namespace ingot::passes::quantize

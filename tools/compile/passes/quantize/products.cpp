@@ -1,0 +1,342 @@
+// Convolutions and products with constant weights: sums of bytes in whole numbers, multipliers
+// (input * weight) / output in f32, in this order.
+#include <cmath>
+#include <limits>
+
+#include "runtime/op/requantize.h"
+#include "tools/compile/passes/common/constants.h"
+#include "tools/compile/passes/quantize/byte_graph.h"
+#include "tools/files/work_budget.h"
+#include "tools/graph/tensor_math.h"
+#include "tools/graph/window.h"
+
+namespace ingot::passes::quantize {
+namespace {
+
+/// [outputs][products], of uint8 less 128.
+struct Weights {
+  Constant values;
+  std::vector<float> scales;  // one, or one of each output
+  int64_t zero = 0;
+  int64_t outputs = 0;
+  float scale(int64_t o) const { return scales[scales.size() > 1 ? size_t(o) : 0]; }
+};
+
+/// Weights of which dimension `channels` counts the outputs; `to_front` brings it to the front.
+std::optional<Weights> read_weights(const ByteGraph& g, ValueId w, const Integers& to_front) {
+  const auto found = g.quantized_constant(w);
+  if (!found || g.e.rank(w) != to_front.size()) return std::nullopt;
+  const Constant& integers = *found->integers;
+  if (integers.dtype != DType::kI8 && integers.dtype != DType::kU8) return std::nullopt;
+  const Integers turn = found->perm.empty() ? to_front : [&] {
+    Integers both;
+    for (const int64_t axis : to_front) both.push_back(found->perm[size_t(axis)]);
+    return both;
+  }();
+  if (found->scales.empty() || (found->scales.size() > 1 && found->axis != turn[0]))
+    return std::nullopt;
+  for (const int64_t zero : found->zeros)
+    if (zero != found->zeros[0]) return std::nullopt;
+  const bool is_unsigned = integers.dtype == DType::kU8;
+  Weights out;
+  out.values = is_identity(turn) ? integers : permuted(integers, turn);
+  if (is_unsigned) {
+    host::charge_memory(uint64_t(integers.elements()));
+    std::vector<uint8_t> turned;
+    if (out.values.bytes) turned = *out.values.bytes;
+    for (uint8_t& each : turned) each ^= 0x80;
+    out.values = graph::make_constant(DType::kI8, out.values.dims, turned.data());
+  }
+  out.scales = found->scales;
+  out.zero = found->zeros[0] - (is_unsigned ? 128 : 0);
+  out.outputs = out.values.dims[0];
+  return out;
+}
+
+/// A bias of floating point, or of integers with whatever scale, on the steps of the sums.
+std::optional<std::vector<int64_t>> read_bias(const ByteGraph& g, ValueId bias, const Weights& w,
+                                              float x_scale) {
+  std::vector<int64_t> sums(size_t(w.outputs), 0);
+  if (bias < 0) return sums;
+  std::vector<double> all;
+  const auto found = g.quantized_constant(bias);
+  if (found && !found->perm.empty()) return std::nullopt;
+  const Constant* constant = found ? found->integers : g.e.constant(bias);
+  if (!constant || (constant->elements() != 1 && constant->elements() != w.outputs) ||
+      (!constant->dims.empty() && constant->elements() != constant->dims.back()))
+    return std::nullopt;
+  if (!found && constant->dtype != DType::kF32) return std::nullopt;
+  const size_t last = size_t(constant->elements()) - 1;
+  for (int64_t o = 0; o < w.outputs; o++) {
+    const int64_t at = int64_t(std::min(size_t(o), last));
+    const double step = double(x_scale) * double(w.scale(o));
+    double steps = graph::read_number(*constant, at);
+    if (found) {
+      const size_t scale = found->scales.size() > 1 ? size_t(at) : 0;
+      if (scale >= found->scales.size()) return std::nullopt;
+      steps -= double(found->zeros[scale]);
+      // what quantizers write is the product of both scales, rounded once
+      const double ratio = double(found->scales[scale]) / step;
+      if (std::fabs(ratio - 1) > 1e-5) steps *= ratio;
+    } else {
+      steps /= step;
+    }
+    if (!(std::fabs(steps) < 2147483648.0)) return std::nullopt;
+    sums[size_t(o)] = int64_t(std::nearbyint(steps));
+  }
+  return sums;
+}
+
+/// Operands 2 and 3: the bias, with the zero point of x in it, and the multipliers. False where
+/// they leave their range.
+bool add_channels(ByteGraph& g, const Weights& w, const std::vector<int64_t>& bias, const Steps& x,
+                  const Output& to, std::vector<ValueId>* operands) {
+  const int64_t products = w.outputs ? w.values.elements() / w.outputs : 0;
+  if (products < 1 || products > quantized::kMaxProducts) return false;
+  host::charge_work(uint64_t(w.values.elements()) / 8);
+  std::vector<int32_t> whole;
+  std::vector<float> multipliers;
+  for (int64_t o = 0; o < w.outputs; o++) {
+    int64_t sum = 0;
+    for (int64_t k = 0; k < products; k++) sum += w.values.as<int8_t>()[o * products + k] - w.zero;
+    const int64_t start = bias[size_t(o)] - x.zero * sum;
+    if (start < std::numeric_limits<int32_t>::min() || start > std::numeric_limits<int32_t>::max())
+      return false;
+    whole.push_back(int32_t(start));
+    multipliers.push_back(x.scale * w.scale(o) / to.steps.scale);
+    if (!std::isfinite(multipliers.back())) return false;
+  }
+  const std::string name = to.from->name;
+  operands->push_back(g.e.new_constant(
+      name + "/bias", graph::make_constant(DType::kI32, {w.outputs}, whole.data())));
+  operands->push_back(g.e.new_constant(
+      name + "/multipliers", graph::make_constant(DType::kF32, {w.outputs}, multipliers.data())));
+  return true;
+}
+
+void limit(const Output& to, Attributes* attributes) {
+  (*attributes)["requant"] = std::string("float_even");
+  (*attributes)["y_zero"] = to.steps.zero;
+  (*attributes)["low"] = to.low, (*attributes)["high"] = to.high;
+}
+
+Attributes window(const Node& node) {
+  const graph::Window2d window = graph::window_of(node);
+  return {{"kernel_h", window.h.kernel},     {"kernel_w", window.w.kernel},
+          {"stride_h", window.h.stride},     {"stride_w", window.w.stride},
+          {"dilation_h", window.h.dilation}, {"dilation_w", window.w.dilation},
+          {"pad_top", window.h.begin},       {"pad_bottom", window.h.end},
+          {"pad_left", window.w.begin},      {"pad_right", window.w.end}};
+}
+
+/// [N, C, ...] as [N, C, H, W]; of one dimension as an image of height 1.
+Dims with_height(Dims dims) {
+  if (dims.size() == 3) dims.insert(dims.begin() + 2, Dim(1));
+  return dims;
+}
+Dims image_dims(const Dims& dims) { return permuted(with_height(dims), to_channels_last(4)); }
+ValueId image_of(Editor& e, ValueId x, const Node& node) {
+  const ValueId high = e.reshape(x, with_height(e.dims(x)), node);
+  const ValueId image = e.transpose(high, to_channels_last(4), node);
+  e.value(image).layout = "NHWC";
+  return image;
+}
+/// And back to the dims of what `node` makes.
+ValueId from_image(Editor& e, ValueId image, const Node& node) {
+  const Dims dims = e.dims(node.outputs[0]);
+  return e.reshape(e.transpose(image, inverse(to_channels_last(4)), node), dims, node);
+}
+
+/// As the formula gives it with these pads.
+bool windows_fit(const Editor& e, const Node& node) {
+  const Dims x = image_dims(e.dims(node.inputs[0])), y = image_dims(e.dims(node.outputs[0]));
+  const graph::Window2d window = graph::window_of(node);
+  const auto fits = [](const graph::WindowSide& s, const Dim& in, const Dim& out) {
+    return s.begin >= 0 && s.end >= 0 &&
+           (in + Dim(s.begin + s.end - s.dilation * (s.kernel - 1) - 1)) / Dim(s.stride) + Dim(1) ==
+               out;
+  };
+  return fits(window.h, x[1], y[1]) && fits(window.w, x[2], y[2]);
+}
+
+}  // namespace
+
+ValueId recognise_convolution(ByteGraph& g, const Node& root, const Output& to) {
+  Editor& e = g.e;
+  const size_t rank = e.rank(root.inputs[0]);
+  const auto x = g.steps(root.inputs[0]);
+  if (!x || (rank != 3 && rank != 4) || e.rank(root.inputs[1]) != rank ||
+      root.integers("kernel_shape").size() != rank - 2 || !windows_fit(e, root))
+    return kAbsent;
+  Integers to_front = {0};
+  for (size_t i = 2; i < rank; i++) to_front.push_back(int64_t(i));
+  to_front.push_back(1);
+  auto w = read_weights(g, root.inputs[1], to_front);
+  if (!w) return kAbsent;
+  if (rank == 3) w->values.dims.insert(w->values.dims.begin() + 1, 1);
+  const auto bias = read_bias(g, root.inputs.size() > 2 ? root.inputs[2] : kAbsent, *w, x->scale);
+  std::vector<ValueId> numbers;
+  if (!bias || !add_channels(g, *w, *bias, *x, to, &numbers)) return kAbsent;
+  const int64_t groups = root.integer("group", 1), each = w->values.dims[3];
+  const ValueId image = image_of(e, g.bytes(root.inputs[0]), root);
+  std::vector<ValueId> operands = {image, e.new_constant(e.value(root.inputs[1]).name, w->values)};
+  operands.insert(operands.end(), numbers.begin(), numbers.end());
+  Attributes attributes = window(root);
+  attributes["groups"] = groups;
+  attributes["method"] = std::string(groups == 1                         ? "direct"
+                                     : each == 1 && groups == w->outputs ? "depthwise"
+                                                                         : "grouped");
+  attributes["x_zero"] = x->zero, attributes["w_zero"] = w->zero;
+  limit(to, &attributes);
+  const ValueId y = e.emit("QuantizedConv2d", operands, DType::kU8,
+                           image_dims(e.dims(root.outputs[0])), root, attributes);
+  e.value(y).layout = "NHWC";
+  return from_image(e, y, root);
+}
+
+ValueId recognise_product(ByteGraph& g, const Node& root, const Output& to) {
+  Editor& e = g.e;
+  ValueId a = root.inputs[0], bias = kAbsent;
+  bool transposed = false;
+  const Node* product = &root;
+  if (root.op == "Add") {  // of a bias
+    for (size_t i = 0; i < 2; i++)
+      if (const Node* made = e.producer_if(root.inputs[i], "MatMul");
+          made && e.read_once(root.inputs[i]))
+        product = made, bias = root.inputs[1 - i];
+    if (product == &root || e.rank(root.outputs[0]) != e.rank(product->outputs[0])) return kAbsent;
+    a = product->inputs[0];
+  }
+  if (product->op == "Gemm") {
+    transposed = product->integer("transB", 0) != 0;
+    if (product->integer("transA", 0) != 0 || product->number("alpha", 1) != 1) return kAbsent;
+    if (product->inputs.size() > 2) bias = product->inputs[2];
+    if (bias >= 0 && product->number("beta", 1) != 1) return kAbsent;
+  }
+  const auto x = g.steps(a);
+  if (!x || e.rank(a) < 2) return kAbsent;
+  const auto w = read_weights(g, product->inputs[1], transposed ? Integers{0, 1} : Integers{1, 0});
+  if (!w || e.dims(a).back() != Dim(w->values.dims[1])) return kAbsent;
+  const auto sums = read_bias(g, bias, *w, x->scale);
+  std::vector<ValueId> numbers;
+  if (!sums || !add_channels(g, *w, *sums, *x, to, &numbers)) return kAbsent;
+  std::vector<ValueId> operands = {g.bytes(a),
+                                   e.new_constant(e.value(product->inputs[1]).name, w->values)};
+  operands.insert(operands.end(), numbers.begin(), numbers.end());
+  Attributes attributes = {{"w_zero", w->zero}};
+  limit(to, &attributes);
+  return e.emit("QuantizedLinear", operands, DType::kU8, e.dims(root.outputs[0]), root, attributes);
+}
+
+/// Averages are products with weights of 1: exact sums, scaled and rounded once.
+namespace {
+
+ValueId averaged(ByteGraph& g, const Node& node, ValueId image, const Steps& x, int64_t count,
+                 Attributes attributes, const Dims& dims, const Output& to) {
+  Editor& e = g.e;
+  const auto channels = dims[3].value();
+  if (!channels || *channels < 1 || count < 1 || count > quantized::kMaxProducts) return kAbsent;
+  const auto at = [&](const char* key) { return std::get<int64_t>(attributes.at(key)); };
+  host::charge_memory(uint64_t(*channels) * uint64_t(count + 8));
+  const std::vector<int8_t> ones(size_t(*channels * count), 1);
+  const std::vector<int32_t> bias(size_t(*channels), int32_t(-x.zero * count));
+  const std::vector<float> by(size_t(*channels), x.scale / to.steps.scale / float(count));
+  const auto constant = [&](const char* what, Constant made) {
+    return e.new_constant(node.name + what, std::move(made));
+  };
+  const Integers extents = {*channels, at("kernel_h"), at("kernel_w"), 1};
+  const std::vector<ValueId> operands = {
+      image, constant("/ones", graph::make_constant(DType::kI8, extents, ones.data())),
+      constant("/bias", graph::make_constant(DType::kI32, {*channels}, bias.data())),
+      constant("/multipliers", graph::make_constant(DType::kF32, {*channels}, by.data()))};
+  attributes["groups"] = *channels;
+  attributes["method"] = std::string("depthwise");
+  attributes["x_zero"] = x.zero;
+  limit(to, &attributes);
+  const ValueId y = e.emit("QuantizedConv2d", operands, DType::kU8, dims, node, attributes);
+  e.value(y).layout = "NHWC";
+  return y;
+}
+
+ValueId averaged_windows(ByteGraph& g, const Node& root, const Steps& x, const Output& to) {
+  Editor& e = g.e;
+  const size_t rank = e.rank(root.inputs[0]);
+  if ((rank != 3 && rank != 4) || !windows_fit(e, root)) return kAbsent;
+  const graph::Window2d taps = graph::window_of(root);
+  if (taps.has_pads() && root.integer("count_include_pad", 0) == 0) return kAbsent;
+  const Dims dims = image_dims(e.dims(root.outputs[0]));
+  if (!dims[3].is_static() || taps.h.kernel > quantized::kMaxProducts ||
+      taps.w.kernel > quantized::kMaxProducts ||
+      taps.h.kernel * taps.w.kernel > quantized::kMaxProducts)
+    return kAbsent;
+  const ValueId y = averaged(g, root, image_of(e, g.bytes(root.inputs[0]), root), x,
+                             taps.h.kernel * taps.w.kernel, window(root), dims, to);
+  return y < 0 ? kAbsent : from_image(e, y, root);
+}
+
+/// ReduceMean over dimensions that lie together, with one dimension of channels on either side.
+ValueId averaged_dimensions(ByteGraph& g, const Node& root, const Steps& x, const Output& to) {
+  Editor& e = g.e;
+  const ValueId in = root.inputs[0];
+  const Integers axes = root.integers("axes");
+  const Dims dims = e.dims(in);
+  const size_t rank = dims.size();
+  int64_t count = 1;
+  for (size_t i = 0; i < axes.size(); i++) {
+    const auto extent = dims[size_t(axes[i])].value();
+    if (axes[i] != axes[0] + int64_t(i) || !extent || *extent < 1 || *extent > 65536)
+      return kAbsent;
+    count *= *extent;
+    if (count > quantized::kMaxProducts) return kAbsent;
+  }
+  if (axes.empty() || axes[0] < 1) return kAbsent;
+  const size_t first = size_t(axes[0]), behind = first + axes.size();
+  if (rank - behind > 1 || (behind == rank && first != 2)) return kAbsent;
+  const bool channels_first = behind == rank;
+  const Dim channels = channels_first ? dims[1] : dims.back();
+  if (!channels.is_static()) return kAbsent;
+  Dim images = 1;
+  for (size_t i = 0; i < (channels_first ? 1 : first); i++) images = images * dims[i];
+  ValueId bytes = g.bytes(in);
+  if (channels_first) {
+    bytes = e.reshape(bytes, {dims[0], dims[1], Dim(count)}, root);
+    bytes = e.transpose(bytes, {0, 2, 1}, root);
+  }
+  const ValueId image = e.reshape(bytes, {images, Dim(1), Dim(count), channels}, root);
+  const Attributes attributes = {{"kernel_h", int64_t(1)}, {"kernel_w", count}};
+  const ValueId y =
+      averaged(g, root, image, x, count, attributes, {images, Dim(1), Dim(1), channels}, to);
+  return e.reshape(y, e.dims(root.outputs[0]), root);
+}
+
+}  // namespace
+
+ValueId recognise_average(ByteGraph& g, const Node& root, const Output& to) {
+  const auto x = g.steps(root.inputs[0]);
+  if (!x) return kAbsent;
+  return root.op == "AveragePool" ? averaged_windows(g, root, *x, to)
+                                  : averaged_dimensions(g, root, *x, to);
+}
+
+/// What ceil_mode adds is padding, which is no maximum.
+ValueId largest_bytes(ByteGraph& g, const Node& node, ValueId bytes) {
+  Editor& e = g.e;
+  const ValueId image = image_of(e, bytes, node);
+  const Dims dims = image_dims(e.dims(node.outputs[0]));
+  graph::Window2d taps = graph::window_of(node);
+  const auto extend = [](graph::WindowSide& s, const Dim& in, const Dim& out) {
+    const Dim end =
+        (out - Dim(1)) * Dim(s.stride) + Dim(s.dilation * (s.kernel - 1) + 1 - s.begin) - in;
+    if (end.value() && *end.value() > s.end) s.end = *end.value();
+  };
+  extend(taps.h, e.dims(image)[1], dims[1]), extend(taps.w, e.dims(image)[2], dims[2]);
+  Node sized = node;
+  graph::set_window(&sized, taps);
+  Attributes attributes = window(sized);
+  attributes["kind"] = std::string("max");
+  const ValueId y = e.emit("QuantizedPool2d", {image}, DType::kU8, dims, node, attributes);
+  e.value(y).layout = "NHWC";
+  return from_image(e, y, node);
+}
+
+}  // namespace ingot::passes::quantize

@@ -1,0 +1,213 @@
+// Integer arithmetic behind pairs of DequantizeLinear and QuantizeLinear. What an operator makes
+// from bytes, and what becomes bytes at once, is computed in whole numbers where there is a kernel:
+// Q(op(DQ(x))) is one operator on bytes. Equal to what onnxruntime's kernels of integers give:
+// exactly for products and tables, to a step for sums of two tensors, averages and softmax.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tools/compile/passes/common/match.h"
+#include "tools/compile/passes/common/pass.h"
+#include "tools/compile/passes/quantize/byte_graph.h"
+#include "tools/files/work_budget.h"
+
+namespace ingot::passes {
+namespace quantize {
+namespace {
+
+using Rule = ValueId (*)(ByteGraph&, const Node&, const Output&);
+const std::map<std::string, Rule>& rules() {
+  static const std::map<std::string, Rule> kRules = {{"Conv", recognise_convolution},
+                                                     {"Gemm", recognise_product},
+                                                     {"MatMul", recognise_product},
+                                                     {"Add", recognise_sum},
+                                                     {"Sub", recognise_sum},
+                                                     {"Mul", recognise_sum},
+                                                     {"Softmax", recognise_rows},
+                                                     {"Concat", recognise_concat},
+                                                     {"AveragePool", recognise_average},
+                                                     {"ReduceMean", recognise_average}};
+  return kRules;
+}
+
+/// From a Quantize back to the operator whose numbers it takes.
+struct Chain {
+  ValueId root = kAbsent;    // what the operator makes
+  std::vector<Node*> nodes;  // limits and movement in between, the last first
+};
+
+bool is_limit(const Node& node) { return node.op == "Relu" || node.op == "Clip"; }
+
+void narrow(const Node& limit, Output* to) {
+  const Steps& steps = to->steps;
+  const auto least = [&](double x) { to->low = std::max(to->low, byte_of(steps, float(x))); };
+  if (limit.op == "Relu") return least(0);
+  if (limit.has("min")) least(limit.number("min", 0));
+  if (limit.has("max"))
+    to->high = std::min(to->high, byte_of(steps, float(limit.number("max", 0))));
+  to->low = std::min(to->low, to->high);  // of a Clip whose ends are turned round, the upper counts
+}
+
+Chain chain_behind(const ByteGraph& g, ValueId x) {
+  Chain chain{x, {}};
+  bool is_limited = false, is_open = true;  // open: nothing behind the last limit was looked at
+  for (;;) {
+    host::charge_work(1);
+    Node* const node = g.e.producer(chain.root);
+    if (!node || !g.e.read_once(chain.root) || (is_open && g.steps(chain.root))) return chain;
+    const bool limit = is_open = is_limit(*node);
+    // A limit behind Pad is one of what is padded, too.
+    if (!limit && (!g.moves(*node) || node->op == "Split" || (is_limited && node->op == "Pad")))
+      return chain;
+    if (node->op == "Pad" && node->text("mode", "constant") == "constant") return chain;
+    is_limited |= limit;
+    chain.nodes.push_back(node);
+    chain.root = node->inputs[0];
+  }
+}
+
+/// The bytes that `node` makes, in the place of the Quantize.
+class Recognition {
+ public:
+  explicit Recognition(Editor& editor) : e(editor), g(editor) {}
+
+  uint32_t run() {
+    g.open();
+    uint32_t found = 0;
+    for (Node* node : g.quantizes()) found += recognise(*node);
+    sweep();
+    if (found == 0) in_floats_.clear();
+    settle();
+    note(found);
+    return found + uint32_t(g.quantizes().size() + g.dequantizes().size());
+  }
+
+ private:
+  bool recognise(Node& quantize) {
+    Output to{{float(quantize.number("scale", 1)), quantize.integer("zero_point", 0)}};
+    to.from = &quantize;
+    const Chain chain = chain_behind(g, quantize.inputs[0]);
+    Output limited = to;
+    for (const Node* node : chain.nodes)
+      if (is_limit(*node)) narrow(*node, &limited);
+    Node* const root = e.producer(chain.root);
+    ValueId bytes = recognise_root(chain.root, root, limited);
+    if (bytes < 0) {
+      count_in_floats(quantize);
+      return false;
+    }
+    for (size_t i = chain.nodes.size(); i-- > 0;)
+      if (!is_limit(*chain.nodes[i])) bytes = g.moved(*chain.nodes[i], bytes, to.steps, 0);
+    replace(quantize, bytes);
+    std::vector<Node*> gone = chain.nodes;
+    if (root) gone.push_back(root);
+    if (Node* const made = e.producer(bytes)) retire(e, gone, *made);
+    return true;
+  }
+
+  ValueId recognise_root(ValueId x, const Node* root, const Output& to) {
+    if (root && root->op == "Add" && e.read_once(x))
+      if (const ValueId made = recognise_product(g, *root, to); made >= 0) return made;
+    const auto rule = root ? rules().find(root->op) : rules().end();
+    // What others read in floating point is computed so, and not a second time.
+    if (rule != rules().end() && e.read_once(x))
+      if (const ValueId made = rule->second(g, *root, to); made >= 0) return made;
+    return recognise_function(g, x, to);
+  }
+
+  void replace(Node& quantize, ValueId bytes) {
+    const ValueId y = quantize.outputs[0];
+    if (!e.is_output(y) && e.bypass(quantize, bytes)) return;
+    e.kill(quantize);
+    e.add("Identity", {bytes}, {y}, quantize);
+  }
+
+  /// A Quantize of what no bytes are behind is the edge of the integers, and nothing is lost.
+  void count_in_floats(const Node& quantize) {
+    const Node* root = e.producer(quantize.inputs[0]);
+    while (root && (is_limit(*root) || g.moves(*root)) && !root->inputs.empty() &&
+           e.producer(root->inputs[0]))
+      root = e.producer(root->inputs[0]);
+    if (!root || root->op == "Dequantize") return;
+    for (const ValueId in : root->inputs)
+      if (g.steps(in)) {
+        in_floats_[root->op]++;
+        return;
+      }
+  }
+
+  /// What nobody reads any more.
+  void sweep() {
+    std::vector<Node*> nodes = e.nodes();
+    for (size_t i = nodes.size(); i-- > 0;) {
+      Node& node = *nodes[i];
+      if (node.dead || !node.subgraphs().empty()) continue;
+      const bool wanted = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId y) {
+        return y >= 0 && (e.reader_count(y) || e.is_output(y));
+      });
+      if (!wanted) e.kill(node);
+    }
+  }
+
+  static bool is_on_bytes(const Node* node) {
+    return node && node->op != "Quantize" && node->op != "Dequantize" && node->op != "OffsetByte";
+  }
+  /// Quantize and Dequantize beside no integer operator are spelled out, to become one with the
+  /// floating point around them.
+  void settle() {
+    std::set<Node*> plain;
+    for (Node* node : g.quantizes()) {
+      if (node->dead) continue;
+      bool on_bytes = false;
+      for (const Node* reader : e.readers(node->outputs[0])) on_bytes |= is_on_bytes(reader);
+      if (!on_bytes) plain.insert(node);
+    }
+    for (Node* node : g.dequantizes()) {
+      if (node->dead) continue;
+      Node* made = e.producer(node->inputs[0]);
+      if (made && made->op == "OffsetByte") made = e.producer(made->inputs[0]);
+      if (!made || plain.count(made)) plain.insert(node);
+    }
+    for (const auto* nodes : {&g.quantizes(), &g.dequantizes()})
+      for (Node* node : *nodes)
+        if (plain.count(node)) spell_out(e, *node);
+  }
+
+  void note(uint32_t found) {
+    if (g.quantizes().empty() && g.dequantizes().empty()) return;
+    const std::vector<Node*> nodes = e.nodes();
+    const bool has_bodies = std::any_of(
+        nodes.begin(), nodes.end(), [](const Node* node) { return !node->subgraphs().empty(); });
+    if (found == 0 && has_bodies) return;  // which have their own
+    if (found == 0) {
+      e.model.notes.push_back(
+          "quantized, and computed in f32 as ONNX defines it: no operator between "
+          "DequantizeLinear and QuantizeLinear has integer kernels");
+      return;
+    }
+    if (in_floats_.empty()) return;
+    std::string all;
+    for (const auto& [op, count] : in_floats_)
+      all += (all.empty() ? "" : ", ") + op + "*" + std::to_string(count);
+    e.model.notes.push_back("computed in f32 between dequantization and quantization: " + all);
+  }
+
+  Editor& e;
+  ByteGraph g;
+  std::map<std::string, int> in_floats_;
+};
+
+}  // namespace
+}  // namespace quantize
+
+uint32_t recognise_quantisation(Editor& e, Remarks&) {
+  const std::vector<Node*> nodes = e.nodes();
+  const bool any = std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    return node->op == "QuantizeLinear" || node->op == "DequantizeLinear";
+  });
+  if (!any) return 0;
+  const uint32_t computed = quantize::compute_quantized_constants(e);
+  return computed + quantize::Recognition(e).run();
+}
+
+}  // namespace ingot::passes

@@ -1,0 +1,52 @@
+// tools/compile/quantize/insert.h - QuantizeLinear and DequantizeLinear around what is computed
+// with bytes, as quantised ONNX files have them: passes see no difference between a network that
+// came quantised and one that was quantised here.
+#pragma once
+#include <map>
+#include <vector>
+
+#include "tools/compile/quantize/histogram.h"
+#include "tools/compile/quantize/layers.h"
+
+namespace ingot::quantize {
+
+/// What was found out about the tensors of a network.
+struct Found {
+  std::map<ValueId, Range> ranges;               // of every tensor of Sites
+  std::map<ValueId, std::vector<double>> means;  // of the channels of layers' inputs
+};
+
+struct InsertOptions {
+  bool correct_bias = true;  // by the mean error that rounding the weights makes
+  bool fit_weights = true;   // scales of weights by the least sum of squares
+};
+
+/// Adds an output "calibrate:ID" for each tensor of `sites` that has a range of its own or is the
+/// input of a layer.
+void add_outputs(Model& model, const Sites& sites);
+/// Beside each layer the same with bytes, of the same operands, and outputs "noise:N" and
+/// "signal:N": the sum of the squares of what layer N of `sites` loses, and of what it gives.
+void add_layer_losses(Model& model, const Sites& sites, const Found& found,
+                      const InsertOptions& options);
+/// N of "WHAT:N", or -1 for a name of another kind.
+int64_t number_of_output(const std::string& name, const std::string& what);
+
+/// Puts the nodes in. @pre prepare(); `sites` are those of this model. @throws ConversionError(4)
+/// for weights that are not finite.
+void insert_quantisation(Model& model, const Sites& sites, const Found& found,
+                         const InsertOptions& options);
+
+/// Weights as i8 with one scale for each index of `axis`: round(w / scale) in -127 .. 127.
+struct ByteWeights {
+  std::vector<int8_t> bytes;  // in the order of the weights
+  std::vector<float> scales;
+};
+/// `smallest` is the least scale that a channel may have (so that its bias fits i32); may be empty.
+ByteWeights quantise_weights(const Constant& weights, int64_t axis, bool fit,
+                             const std::vector<double>& smallest);
+
+/// What the weights' rounding adds to each output on average, with inputs of these means.
+std::vector<double> mean_error(const Layer& layer, const Constant& weights,
+                               const ByteWeights& rounded, const std::vector<double>& means);
+
+}  // namespace ingot::quantize

@@ -1,0 +1,286 @@
+// tools/import/onnx/import_quantized.cpp - operators on integers that stand for numbers: each
+// becomes DequantizeLinear, the operator of floating point, and QuantizeLinear, which passes take
+// to integer arithmetic again. Those of com.microsoft are what onnxruntime.quantization writes.
+#include <cmath>
+#include <optional>
+
+#include "tools/files/work_budget.h"
+#include "tools/import/onnx/call.h"
+
+namespace ingot::onnx {
+namespace {
+
+/// x, scale, zero point: three inputs from `first` on, as numbers.
+ValueId numbers_of(Call& call, const char* name, ValueId x, ValueId scale, ValueId zero,
+                   int64_t axis) {
+  const ValueId y = call.temporary(name);
+  graph::Node& made = call.emit("DequantizeLinear", {x, scale, zero}, {y});
+  made.attributes["axis"] = axis;
+  made.attributes["block_size"] = int64_t(0);
+  return y;
+}
+ValueId operand(Call& call, const char* name, size_t first, int64_t axis = 0) {
+  return numbers_of(call, name, call.input(first), call.input(first + 1), call.input(first + 2),
+                    axis);
+}
+/// To output 0, with scale and zero point at `first`.
+void give_bytes(Call& call, ValueId y, size_t first) {
+  graph::Node& made =
+      call.emit("QuantizeLinear", {y, call.input(first), call.input(first + 1)}, {call.output(0)});
+  made.attributes["axis"] = int64_t(0);
+  made.attributes["block_size"] = int64_t(0);
+}
+ValueId product_of(Call& call, ValueId a, ValueId b) {
+  const ValueId y = call.temporary("scale");
+  call.emit("Mul", {a, b}, {y});
+  return y;
+}
+/// i32 on the steps of the products of both operands.
+ValueId bias_of(Call& call, size_t bias, ValueId scale) {
+  if (call.input(bias) == kAbsent) return kAbsent;
+  return numbers_of(call, "bias", call.input(bias), scale, kAbsent, 0);
+}
+bool is_channels_first(Call& call) {
+  if (call.integer("channels_last", 0) == 0) return true;
+  call.refuse("channels_last", "channels at the end");
+  return false;
+}
+
+void qlinear_conv(Call& call) {
+  call.expect_inputs(8, 9);
+  if (call.node().domain == "com.microsoft" && !is_channels_first(call)) return;
+  const ValueId x = operand(call, "x", 0), w = operand(call, "w", 3),
+                y = call.temporary("convolved");
+  const ValueId bias = bias_of(call, 8, product_of(call, call.input(1), call.input(4)));
+  graph::Node& made = call.emit("Conv", {x, w, bias}, {y});
+  made.attributes["group"] = call.integer("group", 1);
+  read_window(call, made);
+  give_bytes(call, y, 6);
+}
+void qlinear_matmul(Call& call) {
+  call.expect_inputs(8, 8);
+  const ValueId a = operand(call, "a", 0, -2), b = operand(call, "b", 3, -1),
+                y = call.temporary("product");
+  call.emit("MatMul", {a, b}, {y});
+  give_bytes(call, y, 6);
+}
+
+void conv_integer(Call& call) {
+  call.expect_inputs(2, 4);
+  graph::Node& made = call.emit("ConvInteger");
+  made.attributes["group"] = call.integer("group", 1);
+  read_window(call, made);
+}
+void matmul_integer(Call& call) {
+  call.expect_inputs(2, 4);
+  call.emit("MatMulInteger");
+}
+
+// Of com.microsoft.
+
+void binary(Call& call, const char* op) {
+  call.expect_inputs(7, 8);
+  const ValueId a = operand(call, "a", 0), b = operand(call, "b", 3), y = call.temporary(op);
+  call.emit(op, {a, b}, {y});
+  give_bytes(call, y, 6);
+}
+void qlinear_add(Call& call) { binary(call, "Add"); }
+void qlinear_mul(Call& call) { binary(call, "Mul"); }
+
+/// The node of floating point between x (inputs 0 to 2) and y (3 and 4).
+graph::Node& unary(Call& call, const char* op) {
+  call.expect_inputs(4, 5);
+  const ValueId x = operand(call, "x", 0), y = call.temporary(op);
+  call.emit(op, {x}, {y});
+  const size_t made = call.scope().graph->nodes.size() - 1;
+  give_bytes(call, y, 3);
+  return call.scope().graph->nodes[made];
+}
+void qlinear_average_pool(Call& call) {
+  if (!is_channels_first(call)) return;
+  graph::Node& made = unary(call, "AveragePool");
+  made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
+  made.attributes["count_include_pad"] = call.integer("count_include_pad", 0);
+  read_window(call, made);
+}
+void qlinear_global_average_pool(Call& call) {
+  if (is_channels_first(call)) unary(call, "GlobalAveragePool");
+}
+void qlinear_sigmoid(Call& call) { unary(call, "Sigmoid"); }
+void qlinear_leaky_relu(Call& call) {
+  const double alpha = call.number("alpha", 0.01);
+  unary(call, "LeakyRelu").attributes["alpha"] = alpha;
+}
+void qlinear_softmax(Call& call) {
+  const int64_t axis = call.integer("axis", -1), opset = call.integer("opset", 13);
+  if (opset < 13) return call.refuse("opset", "softmax over several dimensions at once");
+  unary(call, "Softmax").attributes["axis"] = axis;
+}
+void qlinear_concat(Call& call) {
+  call.expect_inputs(5, SIZE_MAX);
+  if (call.input_count() % 3 != 2)
+    call.translator().corrupt(describe(call.node()) + ": has " +
+                              std::to_string(call.input_count()) +
+                              " inputs, expected two and three for each part");
+  std::vector<ValueId> parts;
+  for (size_t i = 2; i < call.input_count(); i += 3) parts.push_back(operand(call, "part", i));
+  const ValueId y = call.temporary("concatenated");
+  call.emit("Concat", parts, {y}).attributes["axis"] = call.integer("axis", 0);
+  give_bytes(call, y, 0);
+}
+void qgemm(Call& call) {
+  call.expect_inputs(6, 9);
+  const double alpha = call.number("alpha", 1);
+  const bool transposed = call.integer("transB", 0) != 0;
+  const ValueId a = operand(call, "a", 0), b = operand(call, "b", 3, transposed ? 0 : 1);
+  ValueId scale = product_of(call, call.input(1), call.input(4));
+  if (alpha != 1) {
+    const float by = float(alpha);
+    scale = product_of(
+        call, scale,
+        call.translator().model.add_constant("alpha", graph::make_constant(DType::kF32, {}, &by)));
+  }
+  const ValueId bias = bias_of(call, 6, scale);
+  const bool is_float = call.input(7) == kAbsent;
+  const ValueId y = is_float ? call.output(0) : call.temporary("product");
+  graph::Node& made = call.emit("Gemm", {a, b, bias}, {y});
+  made.attributes["alpha"] = alpha, made.attributes["beta"] = 1.0;
+  made.attributes["transA"] = int64_t(call.integer("transA", 0) != 0);
+  made.attributes["transB"] = int64_t(transposed);
+  if (!is_float) give_bytes(call, y, 7);
+}
+
+/// a times b, and a bias that may be absent, as numbers.
+void give_product(Call& call, ValueId a, ValueId b, ValueId bias) {
+  const ValueId y = bias == kAbsent ? call.output(0) : call.temporary("product");
+  call.emit("MatMul", {a, b}, {y});
+  if (bias != kAbsent) call.emit("Add", {y, bias}, {call.output(0)});
+}
+void matmul_integer_to_float(Call& call) {
+  call.expect_inputs(4, 7);
+  const ValueId a = numbers_of(call, "a", call.input(0), call.input(2), call.input(4), -2),
+                b = numbers_of(call, "b", call.input(1), call.input(3), call.input(5), -1);
+  give_product(call, a, b, call.input(6));
+}
+void dynamic_quantize_matmul(Call& call) {
+  call.expect_inputs(3, 5);
+  const ValueId bytes = call.temporary("bytes"), scale = call.temporary("scale"),
+                zero = call.temporary("zero");
+  call.emit("DynamicQuantizeLinear", {call.input(0)}, {bytes, scale, zero});
+  const ValueId a = numbers_of(call, "a", bytes, scale, zero, -2),
+                b = numbers_of(call, "b", call.input(1), call.input(2), call.input(3), -1);
+  give_product(call, a, b, call.input(4));
+}
+
+/// Of MatMulNBits: rows of 4 or 8 bits, the first element in the low half.
+struct PackedRows {
+  const uint8_t* bytes = nullptr;
+  int64_t row = 0, bits = 4;
+  int64_t at(int64_t o, int64_t i) const {
+    const int64_t each = 8 / bits;
+    return bytes[o * row + i / each] >> (i % each * bits) & ((1 << bits) - 1);
+  }
+};
+std::optional<PackedRows> packed_rows(Call& call, size_t input, int64_t rows, int64_t columns,
+                                      int64_t bits, const char* name) {
+  const graph::Constant* packed = call.constant(input);
+  const int64_t row = (columns * bits + 7) / 8;
+  if (!packed || packed->dtype != DType::kU8) {
+    call.refuse(name, "is no constant of uint8");
+    return std::nullopt;
+  }
+  if (packed->elements() != rows * row)
+    call.translator().corrupt(describe(call.node()) + ": its " + name + " has " +
+                              std::to_string(packed->elements()) + " bytes, expected " +
+                              std::to_string(rows * row));
+  return PackedRows{packed->as<uint8_t>(), row, bits};
+}
+/// One finite number for each block.
+const float* block_scales(Call& call, int64_t count) {
+  const graph::Constant* scales = call.constant(2);
+  if (!scales || scales->dtype != DType::kF32) {
+    call.refuse("scales", "are no constant of float32");
+    return nullptr;
+  }
+  if (scales->elements() != count)
+    call.translator().corrupt(describe(call.node()) + ": has " +
+                              std::to_string(scales->elements()) + " scales, expected " +
+                              std::to_string(count));
+  for (int64_t i = 0; i < count; i++)
+    if (!std::isfinite(scales->as<float>()[i]))
+      call.translator().corrupt(describe(call.node()) + ": its scale is " +
+                                std::to_string(scales->as<float>()[i]) + " at element " +
+                                std::to_string(i) + ", expected a number");
+  return scales->as<float>();
+}
+
+/// Weights in blocks along K, which may be negative multiples of a step, as numbers [K, N]. Whole
+/// blocks lie in the file; what is behind K is none of the weights.
+void matmul_nbits(Call& call) {
+  call.expect_inputs(3, 6);
+  constexpr int64_t kLimit = int64_t(1) << 31;
+  const int64_t n = call.integer("N", 0), k = call.integer("K", 0), bits = call.integer("bits", 4),
+                block = call.integer("block_size", 0);
+  call.integer("accuracy_level", 0);  // how exact it has to be at least
+  if (n < 1 || k < 1 || n > kLimit || k > kLimit || block < 16 || block > kLimit ||
+      (block & (block - 1)) != 0)
+    call.translator().corrupt(describe(call.node()) + ": N, K or block_size is out of range");
+  if (bits != 4 && bits != 8)
+    return call.refuse("bits", "weights of " + std::to_string(bits) + " bits");
+  if (call.input(4) != kAbsent) return call.refuse("g_idx", "groups in another order");
+  const int64_t blocks = (k + block - 1) / block;
+  const float* const scales = block_scales(call, n * blocks);
+  const auto weights = packed_rows(call, 1, n, blocks * block, bits, "B");
+  const bool has_zeros = call.input(3) != kAbsent;
+  const auto zeros = has_zeros ? packed_rows(call, 3, n, blocks, bits, "zero_points") : weights;
+  if (!scales || !weights || !zeros) return;
+  host::charge_work(uint64_t(n * k));
+  host::charge_memory(uint64_t(n * k) * 4);
+  std::vector<float> all;
+  all.reserve(size_t(n * k));
+  for (int64_t i = 0; i < k; i++)
+    for (int64_t o = 0; o < n; o++) {
+      const int64_t zero = has_zeros ? zeros->at(o, i / block) : int64_t(1) << (bits - 1);
+      all.push_back(float(weights->at(o, i) - zero) * scales[o * blocks + i / block]);
+    }
+  const ValueId numbers = call.translator().model.add_constant(
+      call.translator().model.values[size_t(call.input(1))].name + "/numbers",
+      graph::make_constant(DType::kF32, {k, n}, all.data()));
+  call.note("weights of " + std::to_string(bits) + " bits in blocks (MatMulNBits) become f32");
+  give_product(call, call.input(0), numbers, call.input(5));
+}
+
+}  // namespace
+
+void add_quantized(TranslateTable& table) {
+  table["QLinearConv"] = qlinear_conv;
+  table["QLinearMatMul"] = qlinear_matmul;
+  table["ConvInteger"] = conv_integer;
+  table["MatMulInteger"] = matmul_integer;
+}
+
+const TranslateTable& microsoft_table() {
+  static const TranslateTable kTable = [] {
+    TranslateTable table;
+    add_quantize(table);
+    table["QLinearConv"] = qlinear_conv;
+    table["QLinearAdd"] = qlinear_add;
+    table["QLinearMul"] = qlinear_mul;
+    table["QLinearAveragePool"] = qlinear_average_pool;
+    table["QLinearGlobalAveragePool"] = qlinear_global_average_pool;
+    table["QLinearSigmoid"] = qlinear_sigmoid;
+    table["QLinearLeakyRelu"] = qlinear_leaky_relu;
+    table["QLinearSoftmax"] = qlinear_softmax;
+    table["QLinearConcat"] = qlinear_concat;
+    table["QGemm"] = qgemm;
+    table["MatMulIntegerToFloat"] = matmul_integer_to_float;
+    table["DynamicQuantizeMatMul"] = dynamic_quantize_matmul;
+    table["MatMulNBits"] = matmul_nbits;
+    add_quantized_recurrent(table);
+    table.erase("DynamicQuantizeLinear");
+    return table;
+  }();
+  return kTable;
+}
+
+}  // namespace ingot::onnx

@@ -1,0 +1,218 @@
+// tools/import/tflite/lower_quantized_reduce.cpp - means and sums of bytes.
+#include <algorithm>
+
+#include "runtime/op/requantize.h"
+#include "tools/import/tflite/quantized_channels.h"
+
+namespace ingot::tflite {
+namespace {
+
+using graph::Dim;
+using graph::Dims;
+
+constexpr int64_t kMaxExactSum = 65536;  // of bytes, as whole numbers in f32
+
+struct Reduction {
+  Steps x, y;
+  ValueId bytes = kAbsent;
+  Dims dims;                  // of bytes
+  std::vector<int64_t> axes;  // sorted, each once
+  int64_t count = 1;          // elements that make one
+  bool keep = false;
+  bool is_reduced(size_t axis) const {
+    return std::find(axes.begin(), axes.end(), int64_t(axis)) != axes.end();
+  }
+  Dims output() const {
+    Dims out;
+    for (size_t i = 0; i < dims.size(); i++)
+      if (!is_reduced(i) || keep) out.push_back(is_reduced(i) ? Dim(1) : dims[i]);
+    return out;
+  }
+};
+bool read_reduction(Call& call, Reduction* r) {
+  call.expect_inputs(2, 2);
+  const auto x = call.steps(0), y = call.output_steps(0);
+  if (!x || !y || x->is_signed != y->is_signed) return false;
+  r->x = *x, r->y = *y, r->bytes = call.input(0), r->dims = call.b.dims(r->bytes);
+  for (const int64_t given : call.known_integers(1, "axis"))
+    r->axes.push_back(call.axis(given, int64_t(r->dims.size())));
+  std::sort(r->axes.begin(), r->axes.end());
+  r->axes.erase(std::unique(r->axes.begin(), r->axes.end()), r->axes.end());
+  for (const int64_t axis : r->axes) {
+    const auto extent = r->dims[size_t(axis)].value();
+    if (!extent || *extent < 1 || *extent > kMaxExactSum) return false;
+    r->count *= *extent;
+    if (r->count > kMaxExactSum) return false;
+  }
+  r->keep = call.flag("keep_dims");
+  return !r->axes.empty();
+}
+
+/// In f32: (the sum of the source's integers) * scale + zero.
+ValueId scaled_sum(Call& call, const Reduction& r, float scale, float zero) {
+  aten::Builder& b = call.b;
+  const auto number = [&](double n) { return b.scalar(DType::kF32, n); };
+  const ValueId whole = b.reduce("ReduceSum", b.cast(r.bytes, DType::kF32), r.axes, r.keep);
+  const ValueId sum = b.emit("Sub", {whole, number(double(r.count * r.x.offset()))});
+  return b.emit("Add", {b.emit("Mul", {sum, number(double(scale))}), number(double(zero))});
+}
+
+/// XNNPACK's: the exact sum of the bytes times a scale, and a zero point that is no whole number,
+/// in f32, ties to even.
+bool reduced_by_xnnpack(Call& call, const Reduction& r, bool mean) {
+  aten::Builder& b = call.b;
+  const float ratio = r.x.scale / r.y.scale;
+  const float scale = mean ? ratio * (1.0f / float(r.count)) : ratio;
+  const float zero = float(r.y.source_zero()) - float(r.count * r.x.source_zero()) * scale;
+  const ValueId kept =
+      b.emit("Clip", {b.emit("Round", {scaled_sum(call, r, scale, zero)})},
+             {{"min", double(-r.y.offset())}, {"max", double(255 - r.y.offset())}});
+  call.give(b.cast(b.emit("Add", {kept, b.scalar(DType::kF32, double(r.y.offset()))}), DType::kU8));
+  return true;
+}
+
+/// TFLite's kernels' sums: the same in another order, ties away from zero.
+bool summed_by_kernels(Call& call, const Reduction& r) {
+  const float scale = r.x.scale / r.y.scale;
+  const float zero = -float(r.x.source_zero()) * scale * float(r.count);
+  call.give(call.b.emit("Quantize", {scaled_sum(call, r, scale, zero)},
+                        {{"scale", 1.0},
+                         {"zero_point", int64_t(r.y.zero)},
+                         {"rounding", std::string("away")},
+                         {"reciprocal", int64_t(0)},
+                         {"to", int64_t(DType::kU8)}}));
+  return true;
+}
+
+/// A mean in fixed point: the sum of x * weights of 1, times a multiplier.
+struct FixedMean {
+  int32_t bias = 0;
+  FixedPoint by;
+  int64_t zero = 0;      // of the output
+  int64_t together = 0;  // rounded_together()
+};
+/// TFLite's kernels': the division is in the multiplier.
+FixedMean mean_of_kernels(const Reduction& r) {
+  FixedMean m;
+  m.bias = int32_t(-r.count * r.x.zero), m.zero = r.y.zero;
+  const FixedPoint ratio = fixed_point(double(r.x.scale) / double(r.y.scale));
+  int shift = 0;
+  while (int64_t{2} << shift <= r.count) shift++;
+  shift = std::min(shift, 31 + ratio.shift);
+  m.by = {int32_t((int64_t(ratio.multiplier) << shift) / r.count), ratio.shift - shift};
+  return m;
+}
+/// LiteRT's own of images whose dimensions stay: the zero points apart, rounded to whole
+/// numbers. None where that is no byte.
+std::optional<FixedMean> mean_of_images(const Reduction& r) {
+  if (!r.keep || r.dims.size() != 4 || r.axes != std::vector<int64_t>{1, 2}) return std::nullopt;
+  FixedMean m;
+  m.bias = int32_t(-r.count * r.x.offset());
+  const float zero = float(r.x.source_zero()) * r.x.scale / r.y.scale;
+  m.zero = r.y.zero - int64_t(std::clamp(zero > 0 ? zero + 0.5f : zero - 0.5f, -1e6f, 1e6f));
+  if (m.zero < 0 || m.zero > 255) return std::nullopt;
+  m.by = fixed_point(double(r.x.scale / (float(r.count) * r.y.scale)));
+  m.together = 16;
+  return m;
+}
+
+/// How a mean is a product: rows of [count, channels] whose axes lie together, or were brought
+/// together at the end.
+struct Rows {
+  ValueId image = kAbsent;
+  int64_t channels = 1;
+};
+std::optional<Rows> rows_of(Call& call, const Reduction& r) {
+  aten::Builder& b = call.b;
+  const size_t first = size_t(r.axes.front());
+  const bool together = size_t(r.axes.back()) + 1 == first + r.axes.size();
+  Rows out;
+  Dim rows(1);
+  std::vector<int64_t> order;
+  for (size_t i = 0; i < r.dims.size(); i++) {
+    if (r.is_reduced(i)) continue;
+    order.push_back(int64_t(i));
+    const auto extent = r.dims[i].value();
+    if (!together || i < first) {
+      rows = rows * r.dims[i];
+    } else if (!extent || *extent < 1 || *extent > (int64_t{1} << 31) / out.channels) {
+      return std::nullopt;
+    } else {
+      out.channels *= *extent;
+    }
+  }
+  order.insert(order.end(), r.axes.begin(), r.axes.end());
+  out.image = b.reshape(together ? r.bytes : b.transpose(r.bytes, order),
+                        out.channels == 1 ? Dims{rows, Dim(r.count)}
+                                          : Dims{rows, Dim(r.count), Dim(1), Dim(out.channels)});
+  return out;
+}
+
+FixedMean mean_of(const Call& call, const Reduction& r) {
+  const auto images = call.as_micro() ? std::nullopt : mean_of_images(r);
+  return images ? *images : mean_of_kernels(r);
+}
+/// TFLite Micro's of int8.
+FixedMean sum_of_micro(const Reduction& r) {
+  FixedMean m;
+  m.bias = int32_t(-r.count * r.x.zero), m.zero = r.y.zero;
+  m.by = fixed_point(double(r.x.scale) / double(r.y.scale));
+  return m;
+}
+
+bool reduced_in_fixed_point(Call& call, const Reduction& r, const FixedMean& m) {
+  aten::Builder& b = call.b;
+  const auto rows = rows_of(call, r);
+  if (!rows) return false;
+  const int64_t channels = rows->channels;
+  const auto each_channel = [&](DType dtype, int32_t value) {
+    const auto all = std::vector<int32_t>(size_t(channels), value);
+    return b.constant(graph::make_constant(dtype, {channels}, all.data()));
+  };
+  const std::vector<int8_t> ones(size_t(channels * r.count), 1);
+  const std::vector<int64_t> extents = channels == 1
+                                           ? std::vector<int64_t>{1, r.count}
+                                           : std::vector<int64_t>{channels, r.count, 1, 1};
+  const std::vector<ValueId> operands = {
+      rows->image, b.constant(graph::make_constant(DType::kI8, extents, ones.data())),
+      each_channel(DType::kI32, m.bias), each_channel(DType::kI32, m.by.multiplier),
+      each_channel(DType::kI32, -m.by.shift)};
+  aten::Attributes attributes = {{"y_zero", m.zero}, {"low", int64_t(0)}, {"high", int64_t(255)}};
+  if (channels > 1) {
+    attributes["kernel_h"] = r.count;
+    attributes["groups"] = channels;
+    attributes["method"] = std::string("depthwise");
+    attributes["x_zero"] = int64_t(r.x.zero);
+  }
+  const auto made = [&](const char* requant) {
+    attributes["requant"] = std::string(requant);
+    return b.emit(channels == 1 ? "QuantizedLinear" : "QuantizedConv2d", operands, attributes);
+  };
+  call.give(b.reshape(
+      channels == 1 ? made("fixed_away") : rounded_together(call, m.together, channels, made),
+      r.output()));
+  return true;
+}
+
+bool mean_bytes(Call& call) {
+  Reduction r;
+  if (!read_reduction(call, &r)) return false;
+  if (call.as_xnnpack()) return reduced_by_xnnpack(call, r, true);
+  return reduced_in_fixed_point(call, r, mean_of(call, r));
+}
+bool total_bytes(Call& call) {
+  Reduction r;
+  if (!read_reduction(call, &r)) return false;
+  if (call.as_xnnpack()) return reduced_by_xnnpack(call, r, false);
+  if (call.as_micro() && r.x.is_signed) return reduced_in_fixed_point(call, r, sum_of_micro(r));
+  return summed_by_kernels(call, r);
+}
+
+}  // namespace
+
+void add_quantized_reduce(BytesTable& table) {
+  table["MEAN"] = mean_bytes;
+  table["SUM"] = total_bytes;
+}
+
+}  // namespace ingot::tflite

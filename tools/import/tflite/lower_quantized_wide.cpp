@@ -1,0 +1,168 @@
+// tools/import/tflite/lower_quantized_wide.cpp - operators of int8 beside which tensors of 16 and
+// 32 bits stand: SVDF, whose memory has 16, and what leads to int16 and away from it.
+#include "tools/import/tflite/quantized_channels.h"
+#include "tools/import/tflite/wide_integers.h"
+
+namespace ingot::tflite {
+namespace {
+
+using graph::Dim;
+using graph::Dims;
+
+/// The state of SVDF: what the last steps gave, as distances from its zero point.
+struct Memory {
+  std::string key;
+  float scale = 1;
+  int64_t low = INT16_MIN, high = INT16_MAX;  // of a distance
+  Dims dims;
+  ValueId now = kAbsent;
+};
+std::optional<Memory> read_memory(Call& call, size_t input) {
+  const fb::Tensor& t = call.tensor(input);
+  if (!t.is_variable()) call.corrupt("its state is no variable tensor");
+  Memory m;
+  if (const auto steps = call.steps(input)) {
+    m.scale = steps->scale, m.low = -steps->zero, m.high = 255 - steps->zero;
+  } else if (const auto wide = wide_steps_of(call.translator.file(), t);
+             wide && t.type() == fb::TensorType::int16 && wide->zero == 0) {
+    m.scale = wide->scale;
+  } else {
+    return std::nullopt;
+  }
+  const std::vector<int64_t> dims = ModelFile::shape(t);
+  m.dims.assign(dims.begin(), dims.end());
+  m.key = call.translator.variable_of(call.scope, call.tensor_index(input));
+  m.now = call.translator.read_variable(m.key, DType::kI16, dims);
+  call.mark_read(input);
+  return m;
+}
+
+/// Whole numbers of a constant with one scale and no zero point; none of another.
+struct Numbers {
+  std::vector<int64_t> values, dims;
+  float scale = 1;
+};
+std::optional<Numbers> read_numbers(Call& call, size_t input) {
+  const fb::Tensor& t = call.tensor(input);
+  const ModelFile& file = call.translator.file();
+  if (!file.bytes(t).is_there || !ModelFile::is_quantized(t)) return std::nullopt;
+  const TensorQuantization q = file.quantization(t);
+  if (q.is_blockwise || q.scales.size() != 1 || q.zero_points[0] != 0) return std::nullopt;
+  Numbers out;
+  out.dims = ModelFile::shape(t), out.scale = q.scales[0];
+  for (const int32_t n : read_steps(file, t, ModelFile::name(t, size_t(call.tensor_index(input)))))
+    out.values.push_back(n);
+  call.mark_read(input);
+  return out;
+}
+
+constexpr int64_t kMaxInputs = 514;  // 2^24 / (255 * 128)
+
+/// A product in two factors: over the input, then over the last steps of what that gave.
+bool svdf_bytes(Call& call) {
+  call.expect_inputs(5, 5);
+  const auto x = call.steps(0), y = call.output_steps(0);
+  if (!x || !y || !x->is_signed || !y->is_signed)
+    call.refuse("", "of integers is supported from int8 to int8");
+  const auto features = read_numbers(call, 1), time = read_numbers(call, 2);
+  const auto memory = read_memory(call, 4);
+  const int64_t rank = call.integer("rank");
+  aten::Builder& b = call.b;
+  const Dims in = b.dims(call.input(0));
+  const int64_t function = call.integer("fused_activation_function");
+  if (!features || !time || !memory || features->dims.size() != 2 ||
+      features->dims[1] > kMaxInputs || (function != 0 && function != 1) ||
+      (function == 1 && y->zero != 0))
+    call.refuse("", "of int8 is supported with at most " + std::to_string(kMaxInputs) +
+                        " inputs, weights of one scale, a memory of int16 or int8, and ReLU whose "
+                        "zero is the smallest byte");
+  if (time->dims.size() != 2 || rank < 1 || in.size() != 2 || memory->dims.size() != 2 ||
+      time->dims[0] != features->dims[0] || time->dims[0] % rank != 0 ||
+      Dim(features->dims[1]) != in[1] || memory->dims[0] != in[0] ||
+      memory->dims[1] != Dim(time->dims[0]) * Dim(time->dims[1]))
+    call.corrupt("its input has shape " + graph::text(in) + ", its weights " +
+                 graph::text(Dims(features->dims.begin(), features->dims.end())) + " and " +
+                 graph::text(Dims(time->dims.begin(), time->dims.end())) + ", its state " +
+                 graph::text(memory->dims) + ", its rank is " + std::to_string(rank));
+  Wide wide(b);
+  const int64_t filters = time->dims[0], steps = time->dims[1];
+  std::vector<float> turned;  // [inputs, filters]
+  for (int64_t k = 0; k < features->dims[1]; k++)
+    for (int64_t f = 0; f < filters; f++)
+      turned.push_back(float(features->values[size_t(f * features->dims[1] + k)]));
+  const ValueId weights =
+      b.constant(graph::make_constant(DType::kF32, {features->dims[1], filters}, turned.data()));
+  const ValueId distance =
+      b.emit("Sub", {b.cast(call.input(0), DType::kF32), b.scalar(DType::kF32, double(x->zero))});
+  const float first = x->scale * features->scale / memory->scale,
+              second = memory->scale * time->scale / y->scale;
+  const ValueId fresh =
+      wide.clamped(wide.multiplied(wide.product(distance, weights), {fixed_point(double(first))}),
+                   memory->low, memory->high);
+  const Dim batch = in[0];
+  const ValueId old = wide.of(b.reshape(memory->now, {batch, Dim(filters), Dim(steps)}));
+  const ValueId window =
+      b.emit("Concat",
+             {b.slice(old, 2, Dim(1), Dim(steps)), b.reshape(fresh, {batch, Dim(filters), Dim(1)})},
+             {{"axis", int64_t(2)}});
+  call.translator.write_variable(memory->key, b.cast(b.reshape(window, memory->dims), DType::kI16));
+  const ValueId factors =
+      b.constant(graph::make_constant(DType::kI64, {filters, steps}, time->values.data()));
+  const ValueId each = b.reduce("ReduceSum", wide.mul(window, factors), {2}, false);
+  const Dim units(filters / rank);
+  ValueId sum = b.reduce("ReduceSum", b.reshape(each, {batch, units, Dim(rank)}), {2}, false);
+  if (call.has(3)) {
+    const auto bias = read_numbers(call, 3);
+    if (!bias || int64_t(bias->values.size()) != filters / rank)
+      call.corrupt("its bias has not one number a unit");
+    sum = wide.add(sum, wide.numbers(bias->values));
+  }
+  const ValueId made = wide.add(wide.multiplied(wide.wrapped(sum), {fixed_point(double(second))}),
+                                wide.number(y->zero));
+  call.give(b.cast(wide.clamped(made, 0, 255), DType::kU8));
+  return true;
+}
+
+}  // namespace
+
+std::optional<WideSteps> wide_steps_of(const ModelFile& file, const fb::Tensor& t) {
+  if (!ModelFile::is_quantized(t) ||
+      (t.type() != fb::TensorType::int16 && t.type() != fb::TensorType::int32))
+    return std::nullopt;
+  const TensorQuantization q = file.quantization(t);
+  if (q.is_blockwise || q.scales.size() != 1) return std::nullopt;
+  return WideSteps{q.scales[0], q.zero_points[0]};
+}
+
+/// From or to int16 and int32.
+bool requantize_wide(Call& call) {
+  const ModelFile& file = call.translator.file();
+  struct End {
+    float scale;
+    int64_t zero, low, high;
+  };
+  const auto end = [&](const fb::Tensor& t) -> std::optional<End> {
+    if (const auto steps = steps_of(file, t)) return End{steps->scale, steps->zero, 0, 255};
+    const auto wide = wide_steps_of(file, t);
+    if (!wide) return std::nullopt;
+    const bool is_short = t.type() == fb::TensorType::int16;
+    return End{wide->scale, wide->zero, is_short ? INT16_MIN : INT32_MIN,
+               is_short ? INT16_MAX : INT32_MAX};
+  };
+  const auto x = end(call.tensor(0)), y = end(call.output_tensor(0));
+  if (wide_steps_of(file, call.tensor(0)) || wide_steps_of(file, call.output_tensor(0))) {
+    if (!x || !y) call.refuse("", "between int16 or int32 and floats is not supported");
+  }
+  if (!x || !y) return false;
+  Wide wide(call.b);
+  const ValueId distance = wide.add(wide.of(call.input(0)), wide.number(-x->zero));
+  const ValueId made =
+      wide.multiplied(distance, {fixed_point(double(x->scale) / double(y->scale))});
+  call.give(call.b.cast(wide.clamped(wide.add(made, wide.number(y->zero)), y->low, y->high),
+                        call.output_dtype(0)));
+  return true;
+}
+
+void add_quantized_wide(BytesTable& table) { table["SVDF"] = svdf_bytes; }
+
+}  // namespace ingot::tflite

@@ -1,0 +1,48 @@
+// tools/import/tflite/quantized_channels.h - weights of bytes, and the numbers of output channels
+// that products of bytes have. Multipliers of XNNPACK are (input * weight) / output in f32, in this
+// order; those of TFLite's kernels are computed in f64 and split into 31 bits and a shift.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/import/tflite/call.h"
+
+namespace ingot::tflite {
+
+/// How sums become bytes (runtime/op/requantize.h).
+struct Rounding {
+  const char* requant = "float_even";
+  bool single_product = false;  // of fixed point: input * weight is f32
+  bool is_fixed() const { return std::string(requant) != "float_even"; }
+};
+/// TFLite's kernels of uint8 have one multiplier, of a product in f32; those of int8 one of each
+/// channel.
+Rounding rounding_of_convolution(const Call& call, const Steps& x);
+/// TFLite Micro rounds twice; it has no uint8, which LiteRT's reference kernel rounds once.
+Rounding rounding_of_linear(const Call& call, const Steps& x, bool many_scales);
+/// Some of LiteRT's own kernels take so many channels together with ties up; those that are left
+/// over, and all where it is 0, with ties away from zero. Of what `made` gives [N, H, W, outputs].
+ValueId rounded_together(Call& call, int64_t together, int64_t outputs,
+                         const std::function<ValueId(const char* requant)>& made);
+/// Of convolutions of int8.
+constexpr int64_t kTogether = 8;
+
+/// Constant weights as the operators want them.
+struct Weights {
+  std::vector<int8_t> values;  // [outputs][products]
+  std::vector<float> scales;   // one, or one of each output
+  int64_t zero = 0;            // of `values`
+  int64_t outputs = 0, products = 0;
+};
+/// Elements in the order of the file; of uint8 less 128. False for what is quantized another way.
+bool read_weights_bytes(Call& call, size_t input, int64_t channel_axis, Weights* out);
+
+/// Bias and multipliers, of fixed point shifts: operands 2 and on. The zero point of x goes into
+/// the bias, which is `input` of the call where it has one.
+bool read_channels_bytes(Call& call, size_t input, const Steps& x, const Steps& y, const Weights& w,
+                         const Rounding& rounding, std::vector<ValueId>* operands);
+void add_output_bytes(const Steps& y, const Limits& limits, const Rounding& rounding,
+                      aten::Attributes* attributes);
+
+}  // namespace ingot::tflite
