@@ -25,7 +25,8 @@ Array array_of(const std::string& name, const std::vector<int64_t>& dims,
   array.dtype = DType::kF32;
   array.dims = dims;
   array.bytes.resize(numbers.size() * 4);
-  std::memcpy(array.bytes.data(), numbers.data(), array.bytes.size());
+  // An empty vector's data() may be null, which memcpy must not be given.
+  if (!numbers.empty()) std::memcpy(array.bytes.data(), numbers.data(), array.bytes.size());
   return array;
 }
 std::vector<float> numbers(size_t count, unsigned seed = 1) {
