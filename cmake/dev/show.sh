@@ -14,6 +14,9 @@ dev_show() {
     dynamic) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; "$python" tests/figures/dynamic.py --full --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     threads) dev_test tsan ;;
     torch | keras | tflite | integers) dev_test "$1" ;;
+    quantized-torch)
+      show_needs numpy torch; dev_build_gcc >/dev/null
+      "$python" tests/torch/quantized_operators.py --ingot build/gcc/bin/ingot --seeds 8 --figures ;;
     state) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_tests >/dev/null
       # shellcheck disable=SC2046
       "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models $(grep -oE '^[^[:space:]]+_state\b' tests/models/models.tsv) ;;
@@ -66,6 +69,7 @@ state     streaming models with state in the arena: goldens over all steps, equa
 torch     32 networks of torchvision and timm in three formats, every checkpoint and the matrix, against torch
 tflite    every builtin operator of TFLite that is converted, against LiteRT on drawn shapes
 integers  operators and networks that onnxruntime's tools quantized, against onnxruntime
+quantized-torch   layers of PyTorch quantized programs, drawn at random, against its engines
 keras     8 networks of keras.applications as keras saves them, against keras' own outputs
 sweeps    byte flips and truncations of three small files
 fuzz [S]  S seconds (600) of coverage-guided fuzzing of each target under ASan and UBSan

@@ -24,7 +24,7 @@ namespace {
 
 /// What the arguments of an operator are where the ordinary ones (below) do not fit:
 /// `argument=value`; `argument~changed` for another value than the ordinary change. f[2,3] is a
-/// tensor of f32, h, i and b are of f16, i64 and bool.
+/// tensor of f32, h, i, b and u are of f16, i64, bool and u8, q is quantised.
 struct Row {
   const char* ops;  // with or without an overload
   const char* arguments;
@@ -85,10 +85,13 @@ class Sample {
     const DType dtype = kind == 'i'   ? DType::kI64
                         : kind == 'b' ? DType::kBool
                         : kind == 'h' ? DType::kF16
+                        : kind == 'u' ? DType::kU8
                                       : DType::kF32;
     graph::Dims dims;
     for (const int64_t n : numbers(spelled.substr(bracket))) dims.push_back(graph::Dim(n));
-    return p.input(name, dtype, dims);
+    Value made = p.input(name, dtype, dims);
+    if (kind == 'q') aten::Builder::set_quantization(made.tensor, {DType::kU8, 0.125, 7});
+    return made;
   }
   static std::vector<int64_t> numbers(const std::string& list) {
     std::vector<int64_t> out;
@@ -97,7 +100,7 @@ class Sample {
     return out;
   }
   static bool is_tensor(const std::string& spelled) {
-    return spelled.size() > 2 && spelled[1] == '[' && std::strchr("fhib", spelled[0]) != nullptr;
+    return spelled.size() > 2 && spelled[1] == '[' && std::strchr("fhibuq", spelled[0]) != nullptr;
   }
   /// "None", "True", "3", "0.5", "[1,2]", "'same'", "f[2,3]", "f[2,3]+f[2,3]" (a list of tensors).
   Value value(Program& p, const std::string& name, const std::string& spelled,

@@ -41,7 +41,7 @@ class Program {
                                    std::vector<std::pair<std::string, aten::Value>> keywords = {}) {
     aten::Call call;
     call.keywords = std::move(keywords);
-    call.name = "aten::" + name;
+    call.name = (name.find("::") == std::string::npos ? "aten::" : "") + name;
     call.overload = overload;
     call.positional = std::move(arguments);
     call.node = name + "_" + std::to_string(++calls_);

@@ -117,6 +117,15 @@ TEST_CASE("numbers beyond the usual ones: large, infinite, NaN") {
   CHECK(run(committed("not_numbers", {"x=6x4"})) == "");
 }
 
+TEST_CASE("quantised programs of eager mode give torch's integers") {
+  CHECK(run(committed("quantized_static", {})) == "");
+  CHECK(run(committed("quantized_functions", {})) == "");
+  CHECK(run(committed("quantized_dynamic", {})) == "");
+  // in integers, and not as floats between
+  CHECK(notes_of(committed("quantized_static", {})).find("Conv") == std::string::npos);
+  CHECK(notes_of(committed("quantized_functions", {})).find("in f32") == std::string::npos);
+}
+
 TEST_CASE("a class may begin with a small letter") {
   CHECK(run(committed("small_class", {"x=2x3"})) == "");
 }
@@ -190,12 +199,9 @@ TEST_CASE("samples of the shared corpus") {
       shape += (i ? "x" : "") + std::to_string(golden.inputs[0].dims[i]);
     CHECK(run({path, "", {shape}, row.arguments, {}}, &golden) == "");
   }
+  CHECK(refusal({(folder / "mlp_dynquant_traced.pt").string(), "", {"x=3x6"}, {}, {}}).exit_code ==
+        0);
   // Weights are read, programs refused by name.
-  const graph::ConversionError quantised =
-      refusal({(folder / "mlp_dynquant_traced.pt").string(), "", {"x=3x8"}, {}, {}});
-  CHECK(quantised.exit_code == 4);
-  REQUIRE(!quantised.unsupported.empty());
-  CHECK(quantised.unsupported[0].op == "quantized::linear_dynamic");
   CHECK_THROWS_WITH_AS((void)convert::convert_source((folder / "cnn_lite.ptl").string(), {}),
                        doctest::Contains("PyTorch Mobile"), host::Failure);
 }

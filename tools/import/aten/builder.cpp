@@ -19,7 +19,8 @@ class Cell {
   ValueId seen = graph::kAbsent;  // what the base held when `value` was taken out of it
   // the owner of the tensor that it is a view of, or a copy, which the program does not show
   Tensor twin;
-  ValueId kept = graph::kAbsent;                // of a nested tensor: which rows it has
+  ValueId kept = graph::kAbsent;  // of a nested tensor: which rows it has
+  std::optional<TensorQuantization> quantization;
   std::string unclear;                          // why nobody knows any more what it holds
   std::vector<std::weak_ptr<Cell>> dependents;  // made of it: as views, or perhaps
   uint64_t age = 0;
@@ -87,6 +88,12 @@ Strides Builder::strides(const Tensor& tensor) {
 }
 bool Builder::is_row_major(const Tensor& tensor) { return tensor->row_major; }
 void Builder::forget_strides(const Tensor& tensor) { tensor->row_major = false; }
+const TensorQuantization* Builder::quantization(const Tensor& tensor) {
+  return tensor->quantization ? &*tensor->quantization : nullptr;
+}
+void Builder::set_quantization(const Tensor& tensor, const TensorQuantization& quantization) {
+  tensor->quantization = quantization;
+}
 uint64_t Builder::age(const Tensor& tensor) { return tensor->age; }
 Tensor Builder::base(const Tensor& tensor) { return tensor->base; }
 

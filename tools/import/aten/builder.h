@@ -25,6 +25,14 @@ struct Refused {
 /// Thrown where the graph refused a node, which it has reported itself.
 struct Reported {};
 
+/// A quantised tensor of PyTorch: integers q of a type that stand for (q - zero_point) * scale. In
+/// the graph such a tensor is these numbers.
+struct TensorQuantization {
+  DType integers = DType::kU8;
+  double scale = 1;
+  int64_t zero_point = 0;
+};
+
 class Builder {
  public:
   explicit Builder(graph::Model& model) : model(model), inference_(model, &unsupported) {}
@@ -65,6 +73,9 @@ class Builder {
   static bool is_row_major(const Tensor& tensor);  // for certain
   /// Of a tensor of its own, whose strides nothing shows.
   static void forget_strides(const Tensor& tensor);
+  /// What PyTorch would hold it as; null where it is a plain tensor.
+  static const TensorQuantization* quantization(const Tensor& tensor);
+  static void set_quantization(const Tensor& tensor, const TensorQuantization& quantization);
   /// How many tensors were made before it.
   static uint64_t age(const Tensor& tensor);
   /// What it holds now. A view whose owner was written since is taken anew.

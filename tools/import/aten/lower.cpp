@@ -5,7 +5,7 @@
 #include <set>
 
 #include "tools/graph/dim_limit.h"
-#include "tools/import/aten/operands.h"
+#include "tools/import/aten/quantized_tensor.h"
 
 namespace ingot::aten {
 namespace {
@@ -210,6 +210,17 @@ void name_results(Builder& b, const Call& call, const Results& results) {
 
 }  // namespace
 
+Results lower_as(Builder& b, const std::string& op, std::vector<Value> arguments) {
+  Call call;
+  call.name = "aten::" + op;
+  call.positional = std::move(arguments);
+  const Choice choice = choose(call);
+  Operands operands(b, *choice.schema, choice.values);
+  Results results = choice.schema->lower(operands);
+  operands.refuse_unread();
+  return results;
+}
+
 void name_operator(const std::string& target, Call* call) {
   const std::string kOps = "torch.ops.";
   const size_t space = target.find('.', kOps.size()), dot = target.rfind('.');
@@ -239,6 +250,10 @@ Results lower_call(Builder& b, const Call& call) {
     Operands operands(b, *choice.schema, choice.values);
     Results results = choice.schema->lower(operands);
     operands.refuse_unread();
+    if (const TensorQuantization* const found = quantization_among(choice.values)) {
+      const TensorQuantization by = *found;  // the tensor may be written
+      follow_quantization(b, choice.schema->name, by, &results);
+    }
     if (choice.in_place) {
       results = write_back(b, choice, std::move(results));
     } else {

@@ -31,6 +31,8 @@ const std::vector<NoEffect>& arguments_without_effect() {
   constexpr const char* kPlace = "where a tensor lies is chosen when the program runs";
   constexpr const char* kLibrary = "it chooses a library of the machine that trained";
   constexpr const char* kNothing = "the call computes nothing";
+  constexpr const char* kHeld = "the integers are there already";
+  constexpr const char* kMemory = "whose memory it takes shows in no number";
   constexpr const char* kAlways = "the answer is the same for every tensor";
   static const std::vector<NoEffect> kList = {
       {"*", "memory_format",
@@ -88,6 +90,19 @@ const std::vector<NoEffect>& arguments_without_effect() {
       {"embedding", "scale_grad_by_freq", kGradient},
       {"embedding", "sparse", kGradient},
       {"gather", "sparse_grad", kGradient},
+      {"quantized_decomposed::dequantize_per_tensor", "quant_min", kHeld},
+      {"quantized_decomposed::dequantize_per_tensor", "quant_max", kHeld},
+      {"quantized_decomposed::dequantize_per_channel", "quant_min", kHeld},
+      {"quantized_decomposed::dequantize_per_channel", "quant_max", kHeld},
+      {"quantized_decomposed::dequantize_per_channel_group", "quant_min", kHeld},
+      {"quantized_decomposed::dequantize_per_channel_group", "quant_max", kHeld},
+      {"quantized_decomposed::dequantize_per_token", "quant_min", kHeld},
+      {"quantized_decomposed::dequantize_per_token", "quant_max", kHeld},
+      {"quantized_decomposed::embedding_byte", "weight_quant_min", kHeld},
+      {"quantized_decomposed::embedding_byte", "weight_quant_max", kHeld},
+      {"quantized::leaky_relu", "inplace", kMemory},
+      {"quantized::relu6", "inplace", kMemory},
+      {"quantized::dropout", "p", kInference},
       {"sort", "stable", "equal elements keep their order always"},
       {"argsort", "stable", "equal elements keep their order always"},
       {"_nested_tensor_from_mask", "mask_check", "rows are counted, wherever the mask has them"},

@@ -138,6 +138,8 @@ const Table& operator_table() {
     add_composed(table);
     add_recurrent(table);
     add_cells(table);
+    add_quantized(table);
+    add_decomposed(table);
     return table;
   }();
   return kTable;

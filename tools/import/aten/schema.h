@@ -81,5 +81,7 @@ void add_sampling(Table& table);
 void add_composed(Table& table);
 void add_recurrent(Table& table);
 void add_cells(Table& table);
+void add_quantized(Table& table);
+void add_decomposed(Table& table);
 
 }  // namespace ingot::aten

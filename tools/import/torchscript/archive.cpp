@@ -55,6 +55,30 @@ TracedInput example_of(const checkpoint::ValueTree& tree, NodeId id) {
   return out;
 }
 
+Pickled::Loaded loaded(const checkpoint::Tensor& tensor) {
+  Pickled::Loaded out;
+  const DType dtype = dtype_of(tensor.type);
+  const bool known = !tensor.quantization || tensor.quantization->scheme == "per_tensor_affine" ||
+                     tensor.quantization->scheme == "per_channel_affine";
+  if (!known)
+    out.why = "is quantised (" + tensor.quantization->scheme + ")";
+  else if (dtype == DType::kInvalid)
+    out.why = std::string("has elements of type ") + checkpoint::element_name(tensor.type);
+  else if (tensor.dims.size() > size_t(kMaxRank))
+    out.why = "has " + std::to_string(tensor.dims.size()) + " dimensions, at most " +
+              std::to_string(kMaxRank) + " are supported";
+  if (!out.why.empty()) return out;
+  out.quantization = tensor.quantization;
+  out.constant.dtype = dtype;
+  out.constant.dims = tensor.dims;
+  if (tensor.elements() == 0) return out;
+  auto bytes = std::make_shared<std::vector<uint8_t>>(checkpoint::tensor_bytes(tensor));
+  if (dtype == DType::kBool)
+    for (uint8_t& b : *bytes) b = b != 0;
+  out.constant.bytes = std::move(bytes);
+  return out;
+}
+
 }  // namespace
 
 Pickled::Pickled(const std::shared_ptr<checkpoint::Archive>& archive, const std::string& path,
@@ -64,40 +88,22 @@ Pickled::Pickled(const std::shared_ptr<checkpoint::Archive>& archive, const std:
       tree_(read_tree(*archive, path, root + name + ".pkl")),
       builder_(tree_, storages_.get(), limits_, path) {}
 
-bool Pickled::tensor(NodeId id, const std::string& owner, graph::Constant* out, std::string* why) {
+bool Pickled::tensor(NodeId id, const std::string& owner, Loaded* out) {
   const auto [found, fresh] = known_.emplace(id, std::nullopt);
   if (fresh) {
     checkpoint::Tensor tensor;
     NodeId parts;
     if (builder_.is_sparse(id, &parts)) {
-      found->second = Known{{}, "is sparse", int64_t(id)};
+      found->second = Known{{{}, {}, "is sparse"}, int64_t(id)};
     } else if (builder_.build(id, owner, &tensor)) {
       Known known;
       known.identity = int64_t(views_.emplace(view_key(tensor), id).first->second);
-      const DType dtype = dtype_of(tensor.type);
-      if (tensor.quantization)
-        known.why = "is quantised";
-      else if (dtype == DType::kInvalid)
-        known.why = std::string("has elements of type ") + checkpoint::element_name(tensor.type);
-      else if (tensor.dims.size() > size_t(kMaxRank))
-        known.why = "has " + std::to_string(tensor.dims.size()) + " dimensions, at most " +
-                    std::to_string(kMaxRank) + " are supported";
-      if (known.why.empty()) {
-        known.constant.dtype = dtype;
-        known.constant.dims = tensor.dims;
-        if (tensor.elements() > 0) {
-          auto bytes = std::make_shared<std::vector<uint8_t>>(checkpoint::tensor_bytes(tensor));
-          if (dtype == DType::kBool)
-            for (uint8_t& b : *bytes) b = b != 0;
-          known.constant.bytes = std::move(bytes);
-        }
-      }
+      known.loaded = loaded(tensor);
       found->second = std::move(known);
     }
   }
   if (!found->second) return false;
-  *why = found->second->why;
-  if (why->empty()) *out = found->second->constant;
+  *out = found->second->loaded;
   return true;
 }
 

@@ -24,18 +24,20 @@ class Pickled {
   Pickled(const std::shared_ptr<checkpoint::Archive>& archive, const std::string& path,
           const std::string& root, const std::string& name);
   const checkpoint::ValueTree& tree() const { return tree_; }
-  /// True where `id` is a tensor; `why` is set, and `out` left alone, where no program of ours
-  /// computes with it.
-  bool tensor(checkpoint::NodeId id, const std::string& owner, graph::Constant* out,
-              std::string* why);
+  struct Loaded {
+    graph::Constant constant;
+    std::optional<checkpoint::Quantization> quantization;  // of the integers in `constant`
+    std::string why;  // no program of ours computes with it; then there is nothing else
+  };
+  /// True where `id` is a tensor.
+  bool tensor(checkpoint::NodeId id, const std::string& owner, Loaded* out);
   /// One number for all places that show the same elements of one storage; -1 when `id` is no
   /// tensor that was asked for.
   int64_t identity(checkpoint::NodeId id) const;
 
  private:
   struct Known {
-    graph::Constant constant;
-    std::string why;
+    Loaded loaded;
     int64_t identity = 0;
   };
   std::unique_ptr<checkpoint::StorageSource> storages_;

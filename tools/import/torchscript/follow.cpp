@@ -250,13 +250,50 @@ std::optional<double> uniform(const graph::Constant& constant) {
   return first;
 }
 
+/// What stands in the way while a part of the program is followed goes to builder.unsupported.
+void gather(const std::string& path, aten::Builder& builder, const std::function<void()>& run) {
+  try {
+    run();
+  } catch (const Stopped&) {
+    if (builder.unsupported.empty()) {
+      const auto& nodes = builder.model.source_nodes;
+      fail_conversion(8, path + ": the program could not be followed behind " +
+                             (nodes.empty() ? "its first line"
+                                            : "'" + nodes.back().op + "' at " + nodes.back().name));
+    }
+  } catch (const Raised& raised) {
+    if (builder.unsupported.empty())
+      fail_conversion(5, raised.place + ": the program raises for these inputs: " +
+                             (raised.message.empty() ? "an exception" : raised.message) +
+                             "; give others with --input-shape or --argument");
+  } catch (const aten::Refused& refused) {
+    builder.unsupported.push_back(
+        {"forward()", refused.argument, "", "", refused.why, refused.hint});
+  } catch (const aten::Reported&) {
+  }
+}
+
+/// Objects whose class has a __setstate__() of its own.
+void restore_objects(const Loader& loader, Interpreter& interpreter) {
+  for (const auto& object : loader.restored()) {
+    (void)interpreter.call_method(object, "__setstate__", {*object->state});
+    object->state.reset();
+    const auto training = object->attributes.find("training");
+    if (training != object->attributes.end()) training->second = Value::of(false);
+  }
+}
+
 }  // namespace
 
 Pass follow(Archive& archive, Library& library, const ImportOptions& options,
             const Attributes& attributes, StateForm form) {
   Pass pass;
   aten::Builder builder(pass.model);
-  Loader data(archive.data(), builder);
+  const auto restores = [&](const std::string& type) {
+    const Library::Found found = library.find(type);
+    return found.type && found.type->methods.count("__setstate__") != 0;
+  };
+  Loader data(archive.data(), builder, restores);
   const Value root = data.load("");
   const auto module = std::dynamic_pointer_cast<Object>(root.foreign);
   if (!module)
@@ -266,7 +303,7 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options,
   std::vector<ValueId> weights = data.constants();
   std::optional<Loader> loader;  // as long as what it loaded
   if (archive.constants()) {
-    loader.emplace(*archive.constants(), builder);
+    loader.emplace(*archive.constants(), builder, restores);
     constants = loader->load("CONSTANTS");
     weights.insert(weights.end(), loader->constants().begin(), loader->constants().end());
   }
@@ -283,6 +320,15 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options,
   if (forward == type.type->methods.end())
     fail_conversion(
         4, archive.path() + ": the module of class '" + module->type + "' has no forward()");
+  Interpreter interpreter(builder, library, constants);
+  gather(archive.path(), builder, [&] {
+    if (loader) restore_objects(*loader, interpreter);
+    restore_objects(data, interpreter);
+  });
+  if (!builder.unsupported.empty()) {
+    pass.unsupported = std::move(builder.unsupported);
+    return pass;
+  }
   Inputs inputs(archive.path(), options, archive.traced_inputs(), builder);
   std::vector<Value> arguments = inputs.make(*type.file, forward->second);
 
@@ -320,9 +366,8 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options,
     }
   }
 
-  Interpreter interpreter(builder, library, constants);
   interpreter.guessed = inputs.guessed;
-  try {
+  gather(archive.path(), builder, [&] {
     const Value result = interpreter.call_method(module, "forward", std::move(arguments));
     Outputs outputs(builder);
     outputs.add(result, "");
@@ -360,23 +405,7 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options,
           if (const auto number = uniform(*constant)) pass.uniform[key] = *number;
       }
     }
-  } catch (const Stopped&) {
-    if (builder.unsupported.empty()) {
-      const auto& nodes = pass.model.source_nodes;
-      fail_conversion(8, archive.path() + ": the program could not be followed behind " +
-                             (nodes.empty() ? "its first line"
-                                            : "'" + nodes.back().op + "' at " + nodes.back().name));
-    }
-  } catch (const Raised& raised) {
-    if (builder.unsupported.empty())
-      fail_conversion(5, raised.place + ": the program raises for these inputs: " +
-                             (raised.message.empty() ? "an exception" : raised.message) +
-                             "; give others with --input-shape or --argument");
-  } catch (const aten::Refused& refused) {
-    builder.unsupported.push_back(
-        {"forward()", refused.argument, "", "", refused.why, refused.hint});
-  } catch (const aten::Reported&) {
-  }
+  });
   pass.unsupported = std::move(builder.unsupported);
   return pass;
 }

@@ -1,5 +1,8 @@
 #include "tools/import/torchscript/loader.h"
 
+#include "tools/import/aten/quantized_tensor.h"
+#include "tools/import/torchscript/packed_parameters.h"
+
 namespace ingot::torchscript {
 namespace {
 
@@ -69,17 +72,18 @@ Value Loader::dictionary(const Node& node, const std::string& path, int depth) {
 Value Loader::call(NodeId id, const std::string& path, int depth) {
   const checkpoint::ValueTree& tree = pickled_.tree();
   const Node& node = tree.at(id);
-  graph::Constant constant;
-  std::string why;
-  if (pickled_.tensor(id, path, &constant, &why)) {
-    if (!why.empty()) {
+  Pickled::Loaded loaded;
+  if (pickled_.tensor(id, path, &loaded)) {
+    if (!loaded.why.empty()) {
       auto unreadable = std::make_shared<Unreadable>();
-      unreadable->why = why;
+      unreadable->why = loaded.why;
       return known_[id] = Value::of(std::shared_ptr<aten::Foreign>(unreadable));
     }
     const auto [at, fresh] = tensors_.emplace(pickled_.identity(id), Value());
-    if (fresh) {
-      constants_.push_back(builder_.model.add_constant(path, std::move(constant)));
+    if (fresh && loaded.quantization) {
+      at->second = quantized(loaded, path);
+    } else if (fresh) {
+      constants_.push_back(builder_.model.add_constant(path, std::move(loaded.constant)));
       at->second = Value::of(builder_.own(constants_.back()));
     }
     return known_[id] = at->second;
@@ -101,6 +105,30 @@ Value Loader::call(NodeId id, const std::string& path, int depth) {
   return known_[id] = Value::of(std::shared_ptr<aten::Foreign>(unreadable));
 }
 
+/// The numbers that its integers stand for.
+Value Loader::quantized(const Pickled::Loaded& loaded, const std::string& path) {
+  const checkpoint::Quantization& by = *loaded.quantization;
+  const bool in_channels = by.scheme == "per_channel_affine";
+  const int64_t count = int64_t(by.scales.size()), axis = in_channels ? by.axis : 0;
+  const int64_t rank = int64_t(loaded.constant.dims.size());
+  if (in_channels && (axis < 0 || axis >= rank || loaded.constant.dims[size_t(axis)] != count))
+    graph::fail_conversion(
+        2, "'" + path + "': has " + std::to_string(count) + " scales along dimension " +
+               std::to_string(axis) + " of " +
+               graph::text(graph::Dims(loaded.constant.dims.begin(), loaded.constant.dims.end())));
+  const std::vector<float> scales(by.scales.begin(), by.scales.end());
+  const std::vector<int64_t> dims =
+      in_channels ? std::vector<int64_t>{count} : std::vector<int64_t>{};
+  const graph::ValueId numbers = aten::dequantize(
+      builder_, builder_.model.add_constant(path, loaded.constant),
+      builder_.constant(graph::make_constant(DType::kF32, dims, scales.data())),
+      builder_.constant(graph::make_constant(DType::kI64, dims, by.zero_points.data())), axis);
+  const aten::Tensor made = builder_.own(numbers);
+  if (!in_channels)
+    aten::Builder::set_quantization(made, {loaded.constant.dtype, by.scales[0], by.zero_points[0]});
+  return Value::of(made);
+}
+
 Value Loader::object(NodeId id, const std::string& type, const std::string& path, int depth) {
   const checkpoint::ValueTree& tree = pickled_.tree();
   auto made = std::make_shared<Object>();
@@ -109,6 +137,16 @@ Value Loader::object(NodeId id, const std::string& type, const std::string& path
   const Value result = known_[id] = Value::of(std::shared_ptr<aten::Foreign>(made));
   objects_.push_back(made);
   const NodeId state = tree.at(id).state;
+  constexpr const char* kOfLibrary = "__torch__.torch.classes.";  // written in C++
+  if (type.rfind(kOfLibrary, 0) == 0)
+    return known_[id] =
+               packed_parameters(type, value(state, path, depth + 1), builder_, "'" + path + "'");
+  if (state != kNoNode && restores_(type)) {
+    made->state = value(state, path, depth + 1);
+    containers_.note(result, *made->state);
+    restored_.push_back(made);
+    return result;
+  }
   if (state == kNoNode || tree.at(state).kind != NodeKind::kDict) return result;
   const std::vector<NodeId>& pairs = tree.at(state).items;
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {

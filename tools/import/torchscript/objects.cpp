@@ -15,6 +15,7 @@ Object::~Object() {
   std::vector<Value> held;
   for (auto& [name, value] : attributes)
     if (value.items || value.foreign) held.push_back(std::move(value));
+  if (state) held.push_back(std::move(*state));
   aten::drop_values(std::move(held));
 }
 Dictionary::~Dictionary() {
@@ -39,9 +40,11 @@ void Containers::empty() {
       for (Value& item : *items) held.push_back(std::exchange(item, Value::none()));
   for (auto& [address, other] : others_) {
     const auto shared = other.lock();
-    if (auto* const object = dynamic_cast<Object*>(shared.get()))
+    if (auto* const object = dynamic_cast<Object*>(shared.get())) {
+      if (object->state) held.push_back(std::exchange(*object->state, Value::none()));
       for (auto& [name, value] : object->attributes)
         held.push_back(std::exchange(value, Value::none()));
+    }
     if (auto* const dictionary = dynamic_cast<Dictionary*>(shared.get()))
       for (auto& [key, value] : dictionary->items)
         held.push_back(std::exchange(value, Value::none()));

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@ struct Object : aten::Foreign {
   // from the program's own module: "layer1.0.conv1"; "" for that itself and what the program made
   std::string path;
   std::map<std::string, Value> attributes;
+  std::optional<Value> state;  // of which its __setstate__() is still to make the attributes
 };
 
 /// Keys are plain values, in the order of their insertion.

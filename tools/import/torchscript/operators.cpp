@@ -5,7 +5,9 @@
 
 #include "tools/files/work_budget.h"
 #include "tools/graph/tensor_math.h"
+#include "tools/import/aten/quantized_tensor.h"
 #include "tools/import/torchscript/interpreter.h"
+#include "tools/import/torchscript/packed_parameters.h"
 #include "tools/import/torchscript/scalar_type.h"
 
 namespace ingot::torchscript {
@@ -108,6 +110,13 @@ Value Interpreter::call_operator(Frame& frame, const std::string& name, Argument
     if (space == "prim")
       return report("prim::" + plain, frame.path + " (" + place + ")",
                     "the operator is not supported here");
+  }
+  if (space == "quantized") {
+    constexpr const char* kPacks = "_prepack";
+    const size_t end = plain.size() > 8 ? plain.size() - 8 : 0;
+    if (plain.compare(end, std::string::npos, kPacks) == 0)
+      return packed_parameters(std::move(given.positional));
+    given.positional = unpacked(given.positional);
   }
   for (const Value& v : given.positional)
     if (as<Unreadable>(v))
@@ -290,12 +299,16 @@ Value Interpreter::tensor_fact(const std::string& name, Arguments& given, const 
     return Value::of(dims()[0]);
   }
   if (name == "numel") return Value::of(product(dims()));
-  if (name == "dtype") return Value::of(Dim(scalar_type_of(builder_.dtype(id()))));
+  if (name == "dtype" || name == "is_quantized") {
+    const aten::TensorQuantization* const by = aten::Builder::quantization(v[0].tensor);
+    if (name == "is_quantized") return Value::of(by != nullptr);
+    return Value::of(
+        Dim(by ? aten::c10_of_integers(by->integers) : scalar_type_of(builder_.dtype(id()))));
+  }
   if (name == "device") return Value::of(std::string("cpu"));
   if (name == "layout") return Value::of(Dim(0));
-  if (name == "is_cuda" || name == "requires_grad" || name == "is_sparse" ||
-      name == "is_quantized" || name == "is_mkldnn" || name == "is_complex" || name == "is_mps" ||
-      name == "is_nested")
+  if (name == "is_cuda" || name == "requires_grad" || name == "is_sparse" || name == "is_mkldnn" ||
+      name == "is_complex" || name == "is_mps" || name == "is_nested")
     return Value::of(false);
   if (name == "is_contiguous")
     return Value::of(aten::is_row_major(dims(), builder_.strides(v[0].tensor)) !=

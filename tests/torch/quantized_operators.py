@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+"""Layers of PyTorch's quantised programs, drawn at random, against torch: eager mode on each of its
+engines (TorchScript), and PT2E (torch.export). Every layer reads integers, and what it makes is
+compared in steps of its scale: equal, or one step away.
+
+  quantized_operators.py --ingot BIN [--seeds N] [--figures] [name ...]
+
+With --figures a line for each layer. Needs torch."""
+
+import argparse
+import io
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+import torch
+import torch.ao.nn.quantized as nnq
+import torch.ao.nn.quantized.dynamic as nnqd
+from torch import nn
+from torch.ao.quantization.fx import _decomposed  # noqa: F401  registers quantized_decomposed
+
+ENGINES = ("fbgemm", "qnnpack", "onednn")
+IN_FLOATS = "in f32"
+# What moves elements has integers on neither side here, and sums over three dimensions have none.
+MOVE_OR_WIDE = ("max_pool2d", "upsample_nearest2d", "conv3d")
+# Of the largest number. QNNPACK takes 8 bits where the program asks for 7.
+IN_RUN = {"fbgemm": 1e-3, "onednn": 1e-3, "qnnpack": 3e-2}
+
+
+def number(rng, low, high):
+    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+
+class Layer(nn.Module):
+    """`call` on the integers of its inputs; it gives one quantised tensor, or one of floats."""
+
+    def __init__(self, rng, call, shapes, layer=None):
+        super().__init__()
+        self.call, self.layer = call, layer
+        self.steps = [(number(rng, 0.005, 0.1), int(rng.integers(0, 256))) for _ in shapes]
+        self.inputs = tuple(
+            torch.from_numpy(((rng.integers(0, 256, s) - z) * np.float32(k)).astype(np.float32))
+            for s, (k, z) in zip(shapes, self.steps)
+        )
+
+    def result(self, *inputs):
+        held = zip(inputs, self.steps)
+        q = [torch.quantize_per_tensor(x, s, z, torch.quint8) for x, (s, z) in held]
+        return self.call(self.layer, *q) if self.layer is not None else self.call(*q)
+
+    def forward(self, x):
+        return self.result(x).dequantize()
+
+
+class Pair(Layer):
+    def forward(self, x, y):
+        return self.result(x, y).dequantize()
+
+
+def weights(rng, shape, axis=0, many=True):
+    """Integers with a scale of each element of the axis, or one; some fill all their range."""
+    values = torch.from_numpy(rng.integers(-127, 128, shape).astype(np.float32))
+    if not many or rng.random() < 0.3:
+        scale = number(rng, 0.001, 0.02)
+        return torch.quantize_per_tensor(values * scale, scale, 0, torch.qint8)
+    scales = torch.tensor([number(rng, 0.001, 0.02) for _ in range(shape[axis])])
+    view = [1] * len(shape)
+    view[axis] = -1
+    zeros = torch.zeros(len(scales), dtype=torch.int64)
+    return torch.quantize_per_channel(values * scales.view(view), scales, zeros, axis, torch.qint8)
+
+
+def placed(rng, module):
+    """Steps of the result, of about the size of what the layer gives."""
+    scale, zero = number(rng, 0.02, 0.5), int(rng.integers(0, 256))
+    if isinstance(module, nnq.BatchNorm2d):
+        scale, zero = torch.tensor(scale), torch.tensor(zero)
+    module.scale, module.zero_point = scale, zero
+    return module
+
+
+def convolution(dims, relu=False, grouped=False):
+    def draw(rng):
+        groups = int(rng.integers(2, 5)) if grouped else 1
+        into, out = groups * int(rng.integers(1, 6)), groups * int(rng.integers(1, 6))
+        kernel, stride = ([int(n) for n in rng.integers(1, k, dims)] for k in (4, 3))
+        padding = [int(rng.integers(0, k)) for k in kernel]
+        kinds = {1: nnq.Conv1d, 2: nnq.Conv2d, 3: nnq.Conv3d}
+        if relu:
+            import torch.ao.nn.intrinsic.quantized as fused
+
+            kinds = {1: fused.ConvReLU1d, 2: fused.ConvReLU2d, 3: fused.ConvReLU3d}
+        layer = kinds[dims](into, out, kernel, stride, padding, groups=groups)
+        w = weights(rng, [out, into // groups, *kernel])
+        layer.set_weight_bias(w, torch.randn(out) if rng.random() < 0.7 else None)
+        shape = [2, into, *(int(n) for n in rng.integers(4, 9, dims))]
+        return Layer(rng, lambda f, x: f(x), [shape], placed(rng, layer))
+
+    return draw
+
+
+def transposed(rng):
+    into, out = (int(n) for n in rng.integers(1, 6, 2))
+    stride = int(rng.integers(1, 4))
+    layer = nnq.ConvTranspose2d(into, out, 3, stride, 1, int(rng.integers(0, stride)))
+    layer.set_weight_bias(weights(rng, [into, out, 3, 3], many=False), torch.randn(out))
+    return Layer(rng, lambda f, x: f(x), [[1, into, 5, 6]], placed(rng, layer))
+
+
+def linear(relu):
+    def draw(rng):
+        import torch.ao.nn.intrinsic.quantized as fused
+
+        k, out = (int(n) for n in rng.integers(1, 40, 2))
+        layer = (fused.LinearReLU if relu else nnq.Linear)(k, out)
+        layer.set_weight_bias(weights(rng, [out, k]), torch.randn(out))
+        return Layer(rng, lambda f, x: f(x), [[3, k]], placed(rng, layer))
+
+    return draw
+
+
+def binary(op):
+    def draw(rng):
+        scale, zero = number(rng, 0.01, 0.3), int(rng.integers(0, 256))
+        call = getattr(torch.ops.quantized, op)
+        return Pair(rng, lambda a, b: call(a, b, scale, zero), [[2, 5, 7]] * 2)
+
+    return draw
+
+
+def joined(rng):
+    scale, zero = number(rng, 0.01, 0.3), int(rng.integers(0, 256))
+    return Pair(
+        rng,
+        lambda a, b: torch.ops.quantized.cat([a, b], 1, scale, zero),
+        [[2, int(n), 7] for n in rng.integers(1, 9, 2)],
+    )
+
+
+def function(call):
+    def draw(rng):
+        scale, zero = number(rng, 0.01, 0.1), int(rng.integers(0, 256))
+        return Layer(rng, lambda x: call(x, scale, zero), [[2, 3, 6, 8]])
+
+    return draw
+
+
+def normal(rng):
+    layer = placed(rng, nnq.BatchNorm2d(4))
+    for name, low in (("weight", 0.2), ("bias", -1), ("running_mean", -1), ("running_var", 0.3)):
+        held = getattr(layer, name)
+        held.data = torch.from_numpy(rng.uniform(low, 2, 4).astype(np.float32))
+    return Layer(rng, lambda f, x: f(x), [[2, 4, 5, 6]], layer.eval())
+
+
+class InRun(nn.Module):
+    """A linear layer whose input, of floats, is quantised in each run."""
+
+    def __init__(self, rng):
+        super().__init__()
+        k, out = (int(n) for n in rng.integers(2, 40, 2))
+        self.layer = nnqd.Linear(k, out)
+        self.layer.set_weight_bias(weights(rng, [out, k]), torch.randn(out))
+        self.inputs = (torch.from_numpy(rng.standard_normal((3, k)).astype(np.float32)),)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+q = torch.ops.quantized
+LAYERS = {
+    "conv1d": convolution(1),
+    "conv2d": convolution(2),
+    "conv2d_relu": convolution(2, relu=True),
+    "conv2d grouped": convolution(2, grouped=True),
+    "conv3d": convolution(3),
+    "conv_transpose2d": transposed,
+    "linear": linear(False),
+    "linear_relu": linear(True),
+    "linear_dynamic": InRun,
+    "add": binary("add"),
+    "add_relu": binary("add_relu"),
+    "mul": binary("mul"),
+    "mul_relu": binary("mul_relu"),
+    "cat": joined,
+    "batch_norm2d": normal,
+    "hardswish": function(q.hardswish),
+    "leaky_relu": function(lambda x, s, z: q.leaky_relu(x, 0.1, False, s, z)),
+    "elu": function(lambda x, s, z: q.elu(x, s, z, 1, 1, 1)),
+    "sigmoid": function(lambda x, s, z: torch.sigmoid(x)),
+    "tanh": function(lambda x, s, z: torch.tanh(x)),
+    "relu": function(lambda x, s, z: torch.relu(x)),
+    "clamp": function(lambda x, s, z: torch.clamp(x, -0.7, 1.3)),
+    "max_pool2d": function(lambda x, s, z: nn.functional.max_pool2d(x, 2)),
+    "avg_pool2d": function(lambda x, s, z: nn.functional.avg_pool2d(x, 2)),
+    "adaptive_avg_pool2d": function(lambda x, s, z: nn.functional.adaptive_avg_pool2d(x, 1)),
+    "mean": function(lambda x, s, z: x.mean([2, 3])),
+    "upsample_nearest2d": function(lambda x, s, z: nn.functional.interpolate(x, scale_factor=2)),
+    "add_scalar": function(lambda x, s, z: q.add_scalar(x, 0.6)),
+    "mul_scalar": function(lambda x, s, z: q.mul_scalar(x, -1.7)),
+}
+
+
+def ingot_gives(ingot, program, inputs, folder):
+    """(array, what the conversion said), or what went wrong."""
+    path, out = folder / "program.pt", folder / "program.ingot"
+    path.write_bytes(program)
+    out.unlink(missing_ok=True)
+    np.savez(folder / "in.npz", **{f"in:{n}": x.numpy() for n, x in zip("xy", inputs)})
+    said = ""
+    for command in (
+        [ingot, "convert", path, "-o", out],
+        [ingot, "run", out, "-q", "--inputs", folder / "in.npz", "--outputs", folder / "y.npz"],
+    ):
+        done = subprocess.run(
+            [str(c) for c in command], capture_output=True, text=True, timeout=120
+        )
+        if done.returncode != 0:
+            return f"{command[1]}: exit {done.returncode}: {done.stderr.strip()[-300:]}"
+        said += done.stderr
+    archive = np.load(folder / "y.npz")
+    return archive[archive.files[0]], said
+
+
+def trial(ingot, name, engine, seed, folder):
+    """(what is wrong, elements, how many differ); None for what the engine does not have."""
+    torch.backends.quantized.engine = engine
+    torch.manual_seed(seed)
+    rng = np.random.default_rng([seed, sum(name.encode())])
+    try:
+        net = LAYERS[name](rng)
+        with torch.no_grad():
+            wanted = net(*net.inputs).numpy()
+            step = None if isinstance(net, InRun) else net.result(*net.inputs).q_scale()
+            held = io.BytesIO()
+            torch.jit.save(torch.jit.trace(net, net.inputs), held)
+    except (RuntimeError, NotImplementedError) as why:
+        return None if "qnnpack" in engine or "onednn" in engine else (str(why)[:200], 0, 0)
+    made = ingot_gives(ingot, held.getvalue(), net.inputs, folder)
+    if isinstance(made, str):
+        return made, 0, 0
+    found, said = made
+    if found.shape != wanted.shape:
+        return f"shape {found.shape}, expected {wanted.shape}", 0, 0
+    if step is None:
+        apart = np.abs(found - wanted).max() / max(np.abs(wanted).max(), 1e-6)
+        return ("" if apart < IN_RUN[engine] else f"off by {apart:.3g} of the largest"), 0, 0
+    steps = np.abs(np.rint((found - wanted) / step))
+    differ = int((steps > 0).sum())
+    if IN_FLOATS in said and name not in MOVE_OR_WIDE:
+        return "computed in f32", found.size, differ
+    return (
+        ("" if steps.max(initial=0) <= 1 else f"{steps.max():.0f} steps away"),
+        found.size,
+        differ,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--figures", action="store_true")
+    parser.add_argument("names", nargs="*")
+    a = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    passed = failed = skipped = 0
+    with tempfile.TemporaryDirectory() as temporary:
+        for name in a.names or LAYERS:
+            for engine in ENGINES:
+                elements = different = 0
+                for seed in range(a.seeds):
+                    made = trial(a.ingot, name, engine, seed, pathlib.Path(temporary))
+                    if made is None:
+                        skipped += 1
+                        continue
+                    what, count, differ = made
+                    elements, different = elements + count, different + differ
+                    passed, failed = passed + (not what), failed + bool(what)
+                    if what:
+                        print(f"[fail] {name} on {engine}, seed {seed}: {what}", flush=True)
+                if a.figures and elements:
+                    print(f"{name} on {engine}: {different} of {elements} differ, by one step")
+    if skipped:
+        print(f"[skip] {skipped} of the layers drawn are none that their engine has")
+    print(f"{passed} checks passed, {failed} failed, {skipped} skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
