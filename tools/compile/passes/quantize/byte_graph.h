@@ -78,6 +78,7 @@ class ByteGraph {
 
 /// Rules: bytes of the first output of `root`, or kAbsent where it is computed in floating point.
 ValueId recognise_convolution(ByteGraph& g, const Node& root, const Output& to);
+ValueId recognise_transposed_convolution(ByteGraph& g, const Node& root, const Output& to);
 ValueId recognise_product(ByteGraph& g, const Node& root, const Output& to);
 ValueId recognise_sum(ByteGraph& g, const Node& root, const Output& to);  // and Sub, Mul
 ValueId recognise_average(ByteGraph& g, const Node& root, const Output& to);

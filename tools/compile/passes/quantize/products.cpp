@@ -1,5 +1,6 @@
 // Convolutions and products with constant weights: sums of bytes in whole numbers, multipliers
 // (input * weight) / output in f32, in this order.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -161,6 +162,26 @@ bool windows_fit(const Editor& e, const Node& node) {
 
 }  // namespace
 
+/// The operator, over an image of bytes and weights [O, kh, kw, I / groups].
+ValueId convolved(ByteGraph& g, const Node& root, const Output& to, const Steps& x,
+                  const Weights& w, const std::vector<ValueId>& numbers, ValueId image,
+                  Attributes attributes) {
+  Editor& e = g.e;
+  std::vector<ValueId> operands = {image, e.new_constant(e.value(root.inputs[1]).name, w.values)};
+  operands.insert(operands.end(), numbers.begin(), numbers.end());
+  const int64_t groups = root.integer("group", 1), each = w.values.dims[3];
+  attributes["groups"] = groups;
+  attributes["method"] = std::string(groups == 1                        ? "direct"
+                                     : each == 1 && groups == w.outputs ? "depthwise"
+                                                                        : "grouped");
+  attributes["x_zero"] = x.zero, attributes["w_zero"] = w.zero;
+  limit(to, &attributes);
+  const ValueId y = e.emit("QuantizedConv2d", operands, DType::kU8,
+                           image_dims(e.dims(root.outputs[0])), root, attributes);
+  e.value(y).layout = "NHWC";
+  return from_image(e, y, root);
+}
+
 ValueId recognise_convolution(ByteGraph& g, const Node& root, const Output& to) {
   Editor& e = g.e;
   const size_t rank = e.rank(root.inputs[0]);
@@ -177,21 +198,114 @@ ValueId recognise_convolution(ByteGraph& g, const Node& root, const Output& to) 
   const auto bias = read_bias(g, root.inputs.size() > 2 ? root.inputs[2] : kAbsent, *w, x->scale);
   std::vector<ValueId> numbers;
   if (!bias || !add_channels(g, *w, *bias, *x, to, &numbers)) return kAbsent;
-  const int64_t groups = root.integer("group", 1), each = w->values.dims[3];
   const ValueId image = image_of(e, g.bytes(root.inputs[0]), root);
-  std::vector<ValueId> operands = {image, e.new_constant(e.value(root.inputs[1]).name, w->values)};
-  operands.insert(operands.end(), numbers.begin(), numbers.end());
-  Attributes attributes = window(root);
-  attributes["groups"] = groups;
-  attributes["method"] = std::string(groups == 1                         ? "direct"
-                                     : each == 1 && groups == w->outputs ? "depthwise"
-                                                                         : "grouped");
-  attributes["x_zero"] = x->zero, attributes["w_zero"] = w->zero;
-  limit(to, &attributes);
-  const ValueId y = e.emit("QuantizedConv2d", operands, DType::kU8,
-                           image_dims(e.dims(root.outputs[0])), root, attributes);
-  e.value(y).layout = "NHWC";
-  return from_image(e, y, root);
+  return convolved(g, root, to, *x, *w, numbers, image, window(root));
+}
+
+// A transposed convolution is a convolution with the filter turned around, over the image with zero
+// points between its pixels.
+namespace {
+
+/// [I, O / groups, kh, kw] as weights of that convolution.
+std::optional<Weights> read_turned_weights(const ByteGraph& g, const Node& root) {
+  const bool rows = g.e.rank(root.inputs[1]) == 3;
+  auto w = read_weights(g, root.inputs[1], rows ? Integers{1, 2, 0} : Integers{1, 2, 3, 0});
+  if (!w) return std::nullopt;
+  Integers dims = w->values.dims;
+  if (rows) dims.insert(dims.begin() + 1, 1);
+  const int64_t groups = root.integer("group", 1);
+  if (groups < 1 || dims[3] % groups != 0) return std::nullopt;
+  const Integers apart = {dims[0], dims[1], dims[2], groups, dims[3] / groups};
+  w->values = permuted(with_dims(w->values, apart), {3, 0, 1, 2, 4});
+  w->values.dims = {groups * dims[0], dims[1], dims[2], dims[3] / groups};
+  const std::vector<float> each = w->scales;
+  for (int64_t i = 1; i < groups && each.size() > 1; i++)
+    w->scales.insert(w->scales.end(), each.begin(), each.end());
+  w->outputs = groups * dims[0];
+  if (w->values.elements() == 0) return std::nullopt;
+  std::vector<uint8_t> turned = *w->values.bytes;
+  const int64_t taps = dims[1] * dims[2], depth = w->values.dims[3];
+  for (int64_t o = 0; o < w->outputs; o++) {
+    uint8_t* const at = turned.data() + o * taps * depth;
+    for (int64_t i = 0; i < taps / 2; i++)
+      std::swap_ranges(at + i * depth, at + (i + 1) * depth, at + (taps - 1 - i) * depth);
+  }
+  w->values = graph::make_constant(DType::kI8, w->values.dims, turned.data());
+  return w;
+}
+
+/// Along one direction: what lies before the spread image, and behind it; less than nothing is cut.
+struct Margin {
+  int64_t before = 0, behind = 0;
+};
+std::optional<Margin> margin_of(const graph::WindowSide& s, const Dim& in, const Dim& out) {
+  const int64_t reach = s.dilation * (s.kernel - 1);
+  const Dim behind = out + Dim(s.begin) - in * Dim(s.stride);
+  if (!behind.value()) return std::nullopt;
+  return Margin{reach - s.begin, *behind.value()};
+}
+
+ValueId spread_out(Editor& e, ValueId image, const Node& root, const Steps& x,
+                   const graph::Window2d& taps, Margin* h, Margin* w) {
+  const Dims dims = e.dims(image);
+  const int64_t rows = taps.h.stride, columns = taps.w.stride;
+  const Dim high = dims[1] * Dim(rows), wide = dims[2] * Dim(columns);
+  if (rows > 1 || columns > 1) {
+    const ValueId apart =
+        e.reshape(image, {dims[0], dims[1], Dim(1), dims[2], Dim(1), dims[3]}, root);
+    const ValueId filled =
+        e.emit("Pad", {apart}, DType::kU8,
+               {dims[0], dims[1], Dim(rows), dims[2], Dim(columns), dims[3]}, root,
+               {{"mode", std::string("constant")},
+                {"before", Dims(6, Dim(0))},
+                {"value", double(x.zero)}});
+    image = e.reshape(filled, {dims[0], high, wide, dims[3]}, root);
+  }
+  const auto cut = [](int64_t n) { return std::max<int64_t>(-n, 0); };
+  const int64_t top = cut(h->before), bottom = cut(h->behind), left = cut(w->before),
+                right = cut(w->behind);
+  if (top + bottom + left + right != 0)
+    image = e.emit(
+        "Slice", {image}, DType::kU8,
+        {dims[0], high - Dim(top + bottom), wide - Dim(left + right), dims[3]}, root,
+        {{"starts", Dims{Dim(0), Dim(top), Dim(left), Dim(0)}}, {"steps", Integers{1, 1, 1, 1}}});
+  for (Margin* each : {h, w}) {
+    each->before = std::max<int64_t>(each->before, 0);
+    each->behind = std::max<int64_t>(each->behind, 0);
+  }
+  e.value(image).layout = "NHWC";
+  return image;
+}
+
+}  // namespace
+
+ValueId recognise_transposed_convolution(ByteGraph& g, const Node& root, const Output& to) {
+  Editor& e = g.e;
+  const size_t rank = e.rank(root.inputs[0]);
+  const auto x = g.steps(root.inputs[0]);
+  if (!x || (rank != 3 && rank != 4) || e.rank(root.inputs[1]) != rank ||
+      root.integers("kernel_shape").size() != rank - 2)
+    return kAbsent;
+  const graph::Window2d taps = graph::window_of(root);
+  const Dims in = image_dims(e.dims(root.inputs[0])), out = image_dims(e.dims(root.outputs[0]));
+  auto h = margin_of(taps.h, in[1], out[1]), w = margin_of(taps.w, in[2], out[2]);
+  const auto weights = read_turned_weights(g, root);
+  if (!h || !w || !weights) return kAbsent;
+  const auto bias =
+      read_bias(g, root.inputs.size() > 2 ? root.inputs[2] : kAbsent, *weights, x->scale);
+  std::vector<ValueId> numbers;
+  if (!bias || !add_channels(g, *weights, *bias, *x, to, &numbers)) return kAbsent;
+  const ValueId image =
+      spread_out(e, image_of(e, g.bytes(root.inputs[0]), root), root, *x, taps, &*h, &*w);
+  return convolved(g, root, to, *x, *weights, numbers, image,
+                   {{"kernel_h", taps.h.kernel},
+                    {"kernel_w", taps.w.kernel},
+                    {"dilation_h", taps.h.dilation},
+                    {"dilation_w", taps.w.dilation},
+                    {"pad_top", h->before},
+                    {"pad_bottom", h->behind},
+                    {"pad_left", w->before},
+                    {"pad_right", w->behind}});
 }
 
 ValueId recognise_product(ByteGraph& g, const Node& root, const Output& to) {

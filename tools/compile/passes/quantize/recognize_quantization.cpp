@@ -17,16 +17,13 @@ namespace {
 
 using Rule = ValueId (*)(ByteGraph&, const Node&, const Output&);
 const std::map<std::string, Rule>& rules() {
-  static const std::map<std::string, Rule> kRules = {{"Conv", recognise_convolution},
-                                                     {"Gemm", recognise_product},
-                                                     {"MatMul", recognise_product},
-                                                     {"Add", recognise_sum},
-                                                     {"Sub", recognise_sum},
-                                                     {"Mul", recognise_sum},
-                                                     {"Softmax", recognise_rows},
-                                                     {"Concat", recognise_concat},
-                                                     {"AveragePool", recognise_average},
-                                                     {"ReduceMean", recognise_average}};
+  static const std::map<std::string, Rule> kRules = {
+      {"Conv", recognise_convolution},  {"ConvTranspose", recognise_transposed_convolution},
+      {"Gemm", recognise_product},      {"MatMul", recognise_product},
+      {"Add", recognise_sum},           {"Sub", recognise_sum},
+      {"Mul", recognise_sum},           {"Softmax", recognise_rows},
+      {"Concat", recognise_concat},     {"AveragePool", recognise_average},
+      {"ReduceMean", recognise_average}};
   return kRules;
 }
 
