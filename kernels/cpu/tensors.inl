@@ -11,6 +11,7 @@
 #include "kernels/cpu/normalize/normalize.inl"
 #include "kernels/cpu/pad/pad.inl"
 #include "kernels/cpu/quantized/binary.inl"
+#include "kernels/cpu/quantized/dynamic.inl"
 #include "kernels/cpu/quantized/lookup.inl"
 #include "kernels/cpu/quantized/pool.inl"
 #include "kernels/cpu/quantized/quantize.inl"
@@ -63,6 +64,8 @@ constexpr KernelEntry kTensorKernels[] = {
      tensors::non_max_suppression<V>},
     {OpCode::kQuantize, "quantize", &kQuantizeContract, nullptr, tensors::quantize<V>},
     {OpCode::kDequantize, "dequantize", &kDequantizeContract, nullptr, tensors::dequantize<V>},
+    {OpCode::kDynamicQuantize, "dynamic_quantize", &kDynamicQuantizeContract, nullptr,
+     tensors::dynamic_quantize<V>},
     {OpCode::kLookup, "lookup", &kLookupContract, nullptr, tensors::lookup<V>},
     {OpCode::kQuantizedElementwise, "quantized_elementwise", &kQuantizedElementwiseContract,
      nullptr, tensors::quantized_elementwise<V>},

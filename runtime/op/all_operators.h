@@ -8,6 +8,7 @@
 #include "runtime/op/conv_transpose2d.h"
 #include "runtime/op/copy.h"
 #include "runtime/op/data_dependent.h"
+#include "runtime/op/dynamic_quantize.h"
 #include "runtime/op/elementwise.h"
 #include "runtime/op/gather.h"
 #include "runtime/op/grid_sample.h"

@@ -28,7 +28,10 @@ bool lay_out(const QuantizedConv2dAttributes& t, const Sizes& sizes, int64_t cha
   uint64_t band = sizes.band;
   if (s->copies && !checked_add<uint64_t>(band, uint64_t(kSlack), &band)) return false;
   if (!reserve(&total, s->copies ? band : 0, &s->band)) return false;
-  if (t.w_zero != 0 && !checked_mul<uint64_t>(sizes.pixels, 4, &sums)) return false;
+  // of weights with zero points, which those of to_float may have
+  if ((t.w_zero != 0 || t.requant == RequantMode::kToFloat) &&
+      !checked_mul<uint64_t>(sizes.pixels, 4, &sums))
+    return false;
   if (!reserve(&total, sums, &s->sums)) return false;
   if (t.method == ConvMethod::kGrouped) {
     int64_t dims[4];
@@ -36,8 +39,8 @@ bool lay_out(const QuantizedConv2dAttributes& t, const Sizes& sizes, int64_t cha
     const uint64_t padded = uint64_t(round_up(dims[0], kPanel));
     uint64_t vectors;
     if (!checked_mul(padded, uint64_t(panel_depth(dims)), &panel) ||
-        !checked_mul<uint64_t>(padded, 12, &vectors) || !checked_align(panel, 64, &panel) ||
-        !checked_add(panel, vectors, &panel))
+        !checked_mul<uint64_t>(padded, 4 * kMaxChannelRows, &vectors) ||
+        !checked_align(panel, 64, &panel) || !checked_add(panel, vectors, &panel))
       return false;
   }
   if (t.method == ConvMethod::kDepthwise)  // pairs of taps, 16 bits each
@@ -81,13 +84,11 @@ bool copies_band(const QuantizedConv2dAttributes& t, const TensorType& x) {
 
 using rules::refuse;
 
-bool check_bytes(const TensorType& x, const TensorType& w, const TensorType& y, Violation* v) {
+bool check_bytes(const TensorType& x, const TensorType& w, Violation* v) {
   if (x.dtype != DType::kU8)
     return refuse(v, "quantized x is u8", 0, int64_t(DType::kU8), int64_t(x.dtype));
   if (w.dtype != DType::kI8)
     return refuse(v, "quantized weights are i8", 1, int64_t(DType::kI8), int64_t(w.dtype));
-  if (y.dtype != DType::kU8)
-    return refuse(v, "quantized y is u8", rules::output(0), int64_t(DType::kU8), int64_t(y.dtype));
   return true;
 }
 
@@ -152,7 +153,7 @@ bool conv_scratch_bound(const QuantizedConv2dAttributes& t, const TensorType& x,
 uint64_t linear_scratch(const TensorType& x) {
   const int64_t k = x.row_length();
   const uint64_t rows = k % 4 == 0 ? 0 : uint64_t(kLinearRows) * uint64_t(round_up(k, 4) + kSlack);
-  return (rows + uint64_t(kLinearRows) * 4 + 63) / 64 * 64;
+  return (rows + uint64_t(kLinearRows) * uint64_t(kLinearRowBytes) + 63) / 64 * 64;
 }
 
 }  // namespace ingot::quantized

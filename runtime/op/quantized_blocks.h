@@ -11,8 +11,7 @@ namespace ingot::quantized {
 /// scratch is read, and meets weights of zero.
 constexpr int64_t kSlack = 64;
 
-bool check_bytes(const TensorType& x, const TensorType& w, const TensorType& y,
-                 Violation* violation);
+bool check_bytes(const TensorType& x, const TensorType& w, Violation* violation);
 
 /// The window, as convolutions of floats have it.
 Conv2dAttributes geometry(const QuantizedConv2dAttributes& t);
@@ -43,8 +42,15 @@ bool conv_scratch(const QuantizedConv2dAttributes& t, const TensorType& x, const
 bool conv_scratch_bound(const QuantizedConv2dAttributes& t, const TensorType& x,
                         const TensorType& y, uint64_t* bytes);
 
-/// Rows that a linear layer copies at a time, where K is no multiple of 4.
+/// What a sum of to_float is taken with, a row of x.
+struct RowSteps {
+  float scale = 1;
+  int32_t zero = 0;
+};
+/// Rows that a linear layer takes at a time, and copies where K is no multiple of 4. Its scratch:
+/// steps of rows, sums of rows, copies.
 constexpr int64_t kLinearRows = 2 * conv::kTileGrain;
+constexpr int64_t kLinearRowBytes = int64_t(sizeof(RowSteps) + sizeof(int32_t));
 uint64_t linear_scratch(const TensorType& x);
 
 }  // namespace ingot::quantized

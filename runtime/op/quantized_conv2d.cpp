@@ -50,9 +50,11 @@ bool check_quantized_conv2d(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kQuantizedConv2dContract, {0x7u, 1u, 0x2u}, v)) return false;
   const QuantizedConv2dAttributes& t = a.as<QuantizedConv2dAttributes>();
   const TensorType &x = a.inputs[0], &y = a.outputs[0];
-  if (!quantized::check_bytes(x, a.inputs[1], y, v) ||
+  if (!quantized::check_bytes(x, a.inputs[1], v) ||
       !quantized::check_output_steps(t.requant, t.y_zero, t.low, t.high, v) ||
-      !quantized::check_weight_zero(t.w_zero, v) || !conv::check_window(conv::window_of(t), v))
+      !quantized::check_output_type(t.requant, y, v) ||
+      !quantized::check_weight_zero(t.requant, t.w_zero, v) ||
+      !conv::check_window(conv::window_of(t), v))
     return false;
   if (x.rank != 4) return refuse(v, "quantized_conv2d's x is a batch of images", 0, 4, x.rank);
   if (y.rank != 4)
@@ -68,7 +70,8 @@ bool check_quantized_conv2d(const OpArguments& a, Violation* v) {
                   e.h);
   if ((e.h == 0 || e.w == 0) && e.n != 0) return refuse(v, "an image has pixels", 0, 1, 0);
   if (!check_weights(t, a.inputs[1], &e, v) ||
-      !quantized::check_channels(a.inputs[2], 2, t.requant, e.o, v))
+      !quantized::check_channels(a.inputs[2], 2, t.requant, e.o, v) ||
+      !quantized::check_steps(a, 3, t.requant, e.n, v))
     return false;
   const int64_t want[4] = {e.n, e.oh, e.ow, e.o};
   for (int i = 0; i < 4; i++)
@@ -102,7 +105,7 @@ ScratchNeed quantized_conv2d_scratch_bound(const OpArguments& a, int) {
 const OpContract kQuantizedConv2dContract = {OpCode::kQuantizedConv2d,
                                              1,
                                              3,
-                                             3,
+                                             4,
                                              1,
                                              1,
                                              check_quantized_conv2d,

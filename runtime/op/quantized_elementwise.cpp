@@ -52,6 +52,8 @@ bool check_quantized_elementwise(const OpArguments& a, Violation* v) {
   if (!rules::check_same_dtype(a.inputs[0], y, rules::output(0), v)) return false;
   if (uint8_t(t.function) > uint8_t(QuantizedFunction::kMul))
     return refuse(v, "quantized_elementwise.function is known", kAttribute, 2, int64_t(t.function));
+  if (t.requant == RequantMode::kToFloat)
+    return refuse(v, "quantized_elementwise gives bytes", kAttribute, 3, int64_t(t.requant));
   return check_between("a_zero is a byte", 0, 255, t.a_zero, v) &&
          check_between("b_zero is a byte", 0, 255, t.b_zero, v) &&
          quantized::check_output_steps(t.requant, t.y_zero, t.low, t.high, v) &&

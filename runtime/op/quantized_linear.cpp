@@ -13,14 +13,15 @@ bool check_quantized_linear(const OpArguments& a, Violation* v) {
   const QuantizedLinearAttributes& t = a.as<QuantizedLinearAttributes>();
   const TensorType &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
   if (!quantized::check_output_steps(t.requant, t.y_zero, t.low, t.high, v) ||
-      !quantized::check_weight_zero(t.w_zero, v) || !quantized::check_bytes(x, w, y, v))
+      !quantized::check_weight_zero(t.requant, t.w_zero, v) || !quantized::check_bytes(x, w, v) ||
+      !quantized::check_output_type(t.requant, y, v))
     return false;
   if (x.rank < 1) return refuse(v, "quantized_linear's x has a last dimension", 0, 1, 0);
   if (w.rank != 2) return refuse(v, "quantized_linear's weights are [O, K]", 1, 2, w.rank);
   const int64_t dims[2] = {w.dims[0], x.dims[x.rank - 1]};
   if (!conv::check_weights(w, 1, Packing::kPanels16x4, dims, 2, v) ||
       !quantized::check_channels(a.inputs[2], 2, t.requant, w.dims[0], v) ||
-      !quantized::check_sum(dims[1], 1, v))
+      !quantized::check_sum(dims[1], 1, v) || !quantized::check_steps(a, 3, t.requant, x.rows(), v))
     return false;
   if (y.rank != x.rank)
     return refuse(v, "quantized_linear's y is [..., O]", rules::output(0), x.rank, y.rank);
@@ -39,7 +40,7 @@ ScratchNeed quantized_linear_scratch(const OpArguments& a, int) {
 }  // namespace
 
 const OpContract kQuantizedLinearContract = {
-    OpCode::kQuantizedLinear, 1,    3,   3, 1, 1, check_quantized_linear, nullptr,
+    OpCode::kQuantizedLinear, 1,    3,   4, 1, 1, check_quantized_linear, nullptr,
     quantized_linear_scratch, 0x1u, 0x1u};
 
 }  // namespace ingot

@@ -9,8 +9,8 @@ using rules::refuse;
 bool check_output_steps(RequantMode mode, uint32_t zero, uint32_t low, uint32_t high,
                         Violation* v) {
   constexpr int kAttribute = Violation::kAttribute;
-  if (uint8_t(mode) > uint8_t(RequantMode::kFixedOnce))
-    return refuse(v, "requant is known", kAttribute, 3, int64_t(mode));
+  if (uint8_t(mode) > uint8_t(RequantMode::kToFloat))
+    return refuse(v, "requant is known", kAttribute, int64_t(RequantMode::kToFloat), int64_t(mode));
   if (zero > 255) return refuse(v, "y_zero is a byte", kAttribute, 255, zero);
   if (high > 255) return refuse(v, "high is a byte", kAttribute, 255, high);
   if (low > high) return refuse(v, "low is at most high", kAttribute, high, low);
@@ -24,13 +24,45 @@ bool check_channels(const TensorView& channels, int operand, RequantMode mode, i
                   int64_t(channels.dtype));
   if (channels.rank != 2)
     return refuse(v, "numbers of channels are rows", operand, 2, channels.rank);
-  if (channels.dims[0] != channel_rows(mode))
+  const int64_t rows = channels.dims[0];
+  if (mode == RequantMode::kToFloat) {
+    if (rows != kMaxChannelRows && rows != kMaxChannelRows - 1)
+      return refuse(v, "sums, scales, biases and perhaps zero points of weights are there", operand,
+                    kMaxChannelRows, rows);
+  } else if (rows != (mode == RequantMode::kFloatEven ? 2 : 3)) {
     return refuse(v, "biases, multipliers and, of fixed point, shifts are there", operand,
-                  channel_rows(mode), channels.dims[0]);
+                  mode == RequantMode::kFloatEven ? 2 : 3, rows);
+  }
   const int64_t padded = (o + kPanel - 1) / kPanel * kPanel;
   if (channels.dims[1] != padded)
     return refuse(v, "a row has a number an output, rounded up to 16", operand, padded,
                   channels.dims[1]);
+  return true;
+}
+
+bool check_steps(const OpArguments& a, int operand, RequantMode mode, int64_t rows, Violation* v) {
+  if (mode != RequantMode::kToFloat)
+    return !a.optional(operand) || refuse(v, "steps are an operand of to_float alone", operand);
+  const TensorView* const steps = a.optional(operand);
+  if (!steps) return refuse(v, "x has steps with to_float", operand);
+  if (steps->dtype != DType::kF32)
+    return refuse(v, "steps are f32", operand, int64_t(DType::kF32), int64_t(steps->dtype));
+  if (steps->rank != 2 || steps->dims[1] != 2)
+    return refuse(v, "steps are scale and zero point of each group", operand, 2,
+                  steps->rank ? steps->dims[steps->rank - 1] : 0);
+  const int64_t groups = steps->dims[0];
+  if (groups == 1 || (groups == 0 && rows == 0)) return true;
+  return (groups > 0 && rows % groups == 0) ||
+         refuse(v, "groups of steps divide the rows", operand, rows, groups);
+}
+
+bool check_output_type(RequantMode mode, const TensorType& y, Violation* v) {
+  const bool is_float = mode == RequantMode::kToFloat;
+  if (is_float && y.dtype != DType::kF32 && y.dtype != DType::kI32)
+    return refuse(v, "y of to_float is f32 or i32", rules::output(0), int64_t(DType::kF32),
+                  int64_t(y.dtype));
+  if (!is_float && y.dtype != DType::kU8)
+    return refuse(v, "quantized y is u8", rules::output(0), int64_t(DType::kU8), int64_t(y.dtype));
   return true;
 }
 
@@ -39,7 +71,9 @@ bool check_sum(int64_t k, int operand, Violation* v) {
          refuse(v, "a sum of products of bytes fits 32 bits", operand, kMaxProducts, k);
 }
 
-bool check_weight_zero(int32_t zero, Violation* v) {
+bool check_weight_zero(RequantMode mode, int32_t zero, Violation* v) {
+  if (mode == RequantMode::kToFloat && zero != 0)
+    return refuse(v, "w_zero is 0 with to_float", Violation::kAttribute, 0, zero);
   return (zero >= -255 && zero <= 255) ||
          refuse(v, "w_zero is at most 255", Violation::kAttribute, 255, zero);
 }

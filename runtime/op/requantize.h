@@ -15,6 +15,13 @@
 // Then the output's zero is added and the result limited to low .. high, in that order, in numbers
 // that do not overflow: y = max(low, min(high, step + zero)). Where -2^31 * 2^31 / 2^31 leaves i32
 // (a sum and a multiplier of -2^31), the contract has refused the multiplier.
+//
+// Of bytes that were quantized in the same run (runtime/op/dynamic_quantize.h) the scale and the
+// zero point of x are operands:
+//   to_float    d = sum - zero * weight_sum[o] - row * weight_zero[o], modulo 2^32, where sum is
+//               that of x * w and row that of x alone; y f32: float(d) * (scale * weight_scale[o])
+//               + bias[o], each operation rounded to f32. y i32: d. Zero points of weights are
+//               limited to -255 .. 255
 #pragma once
 #include <cstdint>
 
@@ -22,23 +29,37 @@
 
 namespace ingot {
 
-enum class RequantMode : uint8_t { kFloatEven = 0, kFixedUp = 1, kFixedAway = 2, kFixedOnce = 3 };
+enum class RequantMode : uint8_t {
+  kFloatEven = 0,
+  kFixedUp = 1,
+  kFixedAway = 2,
+  kFixedOnce = 3,
+  kToFloat = 4
+};
 
 namespace quantized {
 
 /// Numbers of an output: requant known, zero and limits of a byte, low <= high.
 bool check_output_steps(RequantMode mode, uint32_t zero, uint32_t low, uint32_t high,
                         Violation* violation);
-/// Numbers of o channels, i32 [2 or 3, o rounded up to 16]: a row of biases, one of multipliers
-/// (the bits of an f32 with float_even) and, of fixed point, one of shifts. What lies behind o is
-/// not used.
+/// Numbers of o channels, i32 [2 to 4, o rounded up to 16]: a row of biases, one of multipliers
+/// (the bits of an f32 with float_even) and, of fixed point, one of shifts. With to_float: sums of
+/// weights less their zero points, scales and biases (the bits of f32), and zero points where
+/// there are any. What lies behind o is not used.
 bool check_channels(const TensorView& channels, int operand, RequantMode mode, int64_t o,
                     Violation* violation);
-constexpr int64_t channel_rows(RequantMode mode) { return mode == RequantMode::kFloatEven ? 2 : 3; }
+constexpr int kMaxChannelRows = 4;
+/// Operand `operand`, there with to_float alone: scale and zero point of x, f32 [groups, 2], where the groups are
+/// one, or divide `rows` and belong to as many rows each. A zero point is limited to 0 .. 255; what
+/// is no number is 0.
+bool check_steps(const OpArguments& arguments, int operand, RequantMode mode, int64_t rows,
+                 Violation* violation);
+/// What an output of this mode may be.
+bool check_output_type(RequantMode mode, const TensorType& y, Violation* violation);
 /// A sum of k products of a byte and a weight fits i32.
 bool check_sum(int64_t k, int operand, Violation* violation);
 /// What the kernels subtract from weights.
-bool check_weight_zero(int32_t zero, Violation* violation);
+bool check_weight_zero(RequantMode mode, int32_t zero, Violation* violation);
 
 constexpr int64_t kMaxProducts = 65793;  // 2^31 / (255 * 128), rounded down
 

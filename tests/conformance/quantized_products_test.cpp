@@ -3,36 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstring>
 
-#include "runtime/op/quantized_blocks.h"
-#include "runtime/op/quantized_linear.h"
-#include "tests/conformance/combinations.h"
-#include "tools/compile/lower/quantized_packing.h"
+#include "tests/conformance/quantized_products_case.h"
 
 using namespace ingot;
 using namespace ingot::conformance;
 
 namespace {
-
-using Dims = std::vector<int64_t>;
-
-Tensor packed_as(const Tensor& dense, Packing packing, const Dims& dims,
-                 const std::vector<uint8_t>& bytes) {
-  Tensor t(dense.view().dtype, dims, 0, packing);
-  if (!bytes.empty()) std::memcpy(t.view().data, bytes.data(), bytes.size());
-  return t;
-}
-
-/// Operand 2 of both, of these rows.
-void add_channels(Case* c, const std::vector<Tensor>& rows, int64_t o) {
-  std::vector<std::span<const uint8_t>> words;
-  for (const Tensor& row : rows)
-    words.emplace_back(static_cast<const uint8_t*>(row.view().data), size_t(o) * 4);
-  c->inputs.push_back(packed_as(Tensor(DType::kI32, {}), Packing::kDense,
-                                {int64_t(rows.size()), round_up(o, kPanel)}, pack_channels(words)));
-  c->oracle_inputs.push_back(c->inputs.back());
-}
 
 /// Sums of about 100 * sqrt(k) give most of the 256 steps.
 void add_channels(Case* c, RequantMode mode, int64_t o, int64_t k, uint32_t seed) {
@@ -55,18 +32,6 @@ void add_channels(Case* c, RequantMode mode, int64_t o, int64_t k, uint32_t seed
 
 const std::vector<RequantMode> kModes = {RequantMode::kFloatEven, RequantMode::kFixedUp,
                                          RequantMode::kFixedAway, RequantMode::kFixedOnce};
-
-Tensor packed_conv_weights(const QuantizedConv2dAttributes& t, const Tensor& dense) {
-  const TensorView& w = dense.view();
-  const std::span<const int8_t> values(w.as<const int8_t>(), size_t(w.elements()));
-  if (t.method == ConvMethod::kGrouped) return dense;
-  if (t.method == ConvMethod::kDepthwise)
-    return packed_as(dense, Packing::kDepthwise16, {w.dims[0], w.dims[1], w.dims[2], 1},
-                     pack_depthwise16(values, w.dims[0], w.dims[1] * w.dims[2]));
-  Dims dims(4);
-  quantized::direct_dims(t, w.dims[0], w.dims[3], dims.data());
-  return packed_as(dense, Packing::kPanels16x4, dims, pack_panels16x4(values, dims));
-}
 
 /// False where the window does not fit.
 bool conv_case(const QuantizedConv2dAttributes& t, const Dims& x, int64_t o, uint32_t seed,
@@ -180,10 +145,8 @@ TEST_CASE("quantized_linear: rows, tails, batches, ways of requantisation") {
         const int64_t k = row.x.back();
         const Tensor x = Tensor(DType::kU8, row.x, row.x_padding).random(seed, 0, 255),
                      dense = Tensor(DType::kI8, {row.o, k}).random(seed + 1, -128, 127);
-        const std::span<const int8_t> values(dense.view().as<const int8_t>(), size_t(row.o * k));
         Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}, {}};
-        c.inputs = {x, packed_as(dense, Packing::kPanels16x4, {row.o, k},
-                                 pack_panels16x4(values, Dims{row.o, k}))};
+        c.inputs = {x, packed_linear_weights(dense)};
         c.oracle_inputs = {x, dense};
         add_channels(&c, mode, row.o, k, seed);
         Dims y = row.x;
@@ -204,11 +167,8 @@ TEST_CASE("quantized_linear: numbers of channels that mean nothing have a result
     t.requant = mode, t.y_zero = 7, t.low = 1, t.high = 254;
     const bool fixed = mode != RequantMode::kFloatEven;
     const Tensor dense = Tensor(DType::kI8, {o, k}).random(5, -128, 127);
-    const std::span<const int8_t> values(dense.view().as<const int8_t>(), size_t(o * k));
     Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}, {}};
-    c.inputs = {
-        Tensor(DType::kU8, {5, k}).random(3, 0, 255),
-        packed_as(dense, Packing::kPanels16x4, {o, k}, pack_panels16x4(values, Dims{o, k}))};
+    c.inputs = {Tensor(DType::kU8, {5, k}).random(3, 0, 255), packed_linear_weights(dense)};
     c.oracle_inputs = {c.inputs[0], dense};
     std::vector<Tensor> rows = {
         Tensor(DType::kI32, {o}).values({2147483647, -2147483648.0, 0, 5, 2147480000}),
@@ -233,7 +193,7 @@ TEST_CASE("quantized products: the contracts refuse") {
       {"quantized x is u8", [](T&, Case& c) { c.inputs[0].view().dtype = DType::kI8; }},
       {"quantized weights are i8", [](T&, Case& c) { c.inputs[1].view().dtype = DType::kU8; }},
       {"quantized y is u8", [](T&, Case& c) { c.outputs[0].view().dtype = DType::kBool; }},
-      {"requant is known", [](T& t, Case&) { t.requant = RequantMode(4); }},
+      {"requant is known", [](T& t, Case&) { t.requant = RequantMode(5); }},
       {"y_zero is a byte", [](T& t, Case&) { t.y_zero = 256; }},
       {"high is a byte", [](T& t, Case&) { t.high = 256; }},
       {"low is at most high", [](T& t, Case&) { t.low = 9, t.high = 8; }},

@@ -62,7 +62,8 @@ void add_binary(RefuseTable* t) {
   using A = QuantizedElementwiseAttributes;
   constexpr RequantMode kUp = RequantMode::kFixedUp;
   t->attributes<A>("function_unknown", [](A& a) { a.function = QuantizedFunction(3); });
-  t->attributes<A>("requant_unknown", [](A& a) { a.requant = RequantMode(4); });
+  t->attributes<A>("requant_unknown", [](A& a) { a.requant = RequantMode(5); });
+  t->attributes<A>("requant_to_float", [](A& a) { a.requant = RequantMode::kToFloat; });
   t->attributes<A>("zero_beyond_byte", [](A& a) { a.b_zero = 256; });
   t->attributes<A>("multiplier_huge", [](A& a) { a.a_multiplier = INT32_MIN; });
   t->attributes<A>("shift_zero", [](A& a) { a.y_shift = 0; });
@@ -118,7 +119,8 @@ void add_products(RefuseTable* t) {
         {output("y", {2, 16}, kU8)});
   });
   using L = QuantizedLinearAttributes;
-  t->attributes<L>("requant_unknown", [](L& a) { a.requant = RequantMode(4); });
+  t->attributes<L>("requant_unknown", [](L& a) { a.requant = RequantMode(5); });
+  t->attributes<L>("to_float_of_bytes", [](L& a) { a.requant = RequantMode::kToFloat; });
   t->attributes<L>("fixed_without_shifts", [](L& a) { a.requant = RequantMode::kFixedUp; });
   t->attributes<L>("w_zero_huge", [](L& a) { a.w_zero = 256; });
   t->attributes<L>("y_zero_beyond_byte", [](L& a) { a.y_zero = 256; });
@@ -151,6 +153,56 @@ void add_products(RefuseTable* t) {
   t->dtype("x_f32", 0, DType::kF32);
 }
 
+/// What a run quantizes, and products of it.
+void add_dynamic(RefuseTable* t) {
+  t->base("dynamic_quantize", [] {
+    return one_instruction(DynamicQuantizeAttributes{DynamicRange::kFull, 1}, {input("x", {2, 4})},
+                           {output("y", {2, 4}, kU8), output("s", {2, 2})});
+  });
+  using Q = DynamicQuantizeAttributes;
+  t->attributes<Q>("range_unknown", [](Q& a) { a.range = DynamicRange(3); });
+  t->attributes<Q>("axis_beyond_rank", [](Q& a) { a.axis = 3; });
+  t->attributes<Q>("axis_huge", [](Q& a) { a.axis = 0xffffffffu; });
+  t->dtype("x_f16", 0, DType::kF16);
+  t->dtype("y_i8", 1, DType::kI8);
+  t->dims("y_dims", 1, {4, 2});
+  t->dims("steps_groups", 2, {1, 2});
+  t->dims("steps_rank", 2, {4});
+  t->dtype("steps_f64", 2, DType::kF64);
+
+  t->base("quantized_linear_to_float", [] {
+    QuantizedLinearAttributes a;
+    a.requant = RequantMode::kToFloat;
+    return one_instruction(
+        a,
+        {input("x", {6, 8}, kU8), constant("w", {16, 8}, Packing::kPanels16x4, DType::kI8),
+         constant("c", {3, 16}, Packing::kDense, DType::kI32), input("s", {3, 2})},
+        {output("y", {6, 16})});
+  });
+  using L = QuantizedLinearAttributes;
+  t->attributes<L>("w_zero", [](L& a) { a.w_zero = 1; });
+  t->dims("channels_two", 2, {2, 16});
+  t->dims("channels_five", 2, {5, 16});
+  t->dims("steps_four", 3, {4, 2});
+  t->dims("steps_none", 3, {0, 2});
+  t->dims("steps_wide", 3, {3, 3});
+  t->dtype("steps_i32", 3, DType::kI32);
+  t->dtype("y_u8", 4, kU8);
+
+  t->base("quantized_conv2d_to_float", [] {
+    QuantizedConv2dAttributes a;
+    a.kernel_h = a.kernel_w = 3, a.requant = RequantMode::kToFloat;
+    return one_instruction(
+        a,
+        {input("x", {2, 5, 5, 4}, kU8),
+         constant("w", {16, 3, 3, 4}, Packing::kPanels16x4, DType::kI8),
+         constant("c", {4, 16}, Packing::kDense, DType::kI32), input("s", {2, 2})},
+        {output("y", {2, 3, 3, 16})});
+  });
+  t->dims("steps_three", 3, {3, 2});
+  t->dtype("y_f16", 4, DType::kF16);
+}
+
 }  // namespace
 
 void add_quantized_cases(RefuseTable* t) {
@@ -158,6 +210,7 @@ void add_quantized_cases(RefuseTable* t) {
   add_binary(t);
   add_rows(t);
   add_products(t);
+  add_dynamic(t);
 }
 
 }  // namespace ingot::test

@@ -50,6 +50,7 @@ const std::map<std::string, std::string> kNoGpuKernel = {
     {"QuantizedElementwise", kNoIntegers},
     {"QuantizedPool2d", kNoIntegers},
     {"QuantizedSoftmax", kNoIntegers},
+    {"DynamicQuantize", kNoIntegers},
 };
 const std::map<std::string, std::string> kNoCase = {
     {"Loop", "tests/session/control_test.cpp"},

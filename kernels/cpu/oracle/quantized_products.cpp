@@ -17,23 +17,62 @@ int32_t channel_number(const OpArguments& a, int64_t row, int64_t o) {
   return a.inputs[2].as<const int32_t>()[row * a.inputs[2].dims[1] + o];
 }
 
+float channel_float(const OpArguments& a, int64_t row, int64_t o) {
+  const int32_t number = channel_number(a, row, o);
+  float x;
+  std::memcpy(&x, &number, sizeof x);
+  return x;
+}
+
 /// A step of the output, before its zero point.
 double step_of(RequantMode mode, double sum, const OpArguments& a, int64_t o) {
-  const int32_t number = channel_number(a, 1, o);
   if (mode == RequantMode::kFloatEven) {
-    float multiplier;
-    std::memcpy(&multiplier, &number, sizeof multiplier);
-    const double step = double(float(float(sum) * multiplier));
+    const double step = double(float(float(sum) * channel_float(a, 1, o)));
     // as limits do: what is no number is above them
     return step == step ? std::nearbyint(limited(step, -1e6, 1e6)) : 1e6;
   }
-  return rescaled(mode, sum, number, channel_number(a, 2, o));
+  return rescaled(mode, sum, channel_number(a, 1, o), channel_number(a, 2, o));
 }
 
+/// What a row, or an image, of x is quantized with.
+struct Steps {
+  float scale = 1;
+  int64_t zero = 0;
+};
+Steps steps_of(const OpArguments& a, int64_t row, int64_t rows) {
+  const TensorView* const steps = a.optional(3);
+  if (!steps) return {};
+  const int64_t group = row / (rows / steps->dims[0]);
+  const float zero = steps->as<const float>()[2 * group + 1];
+  return {steps->as<const float>()[2 * group],
+          zero == zero ? int64_t(limited(double(zero), 0, 255)) : 0};
+}
+
+/// Of a weight of output o.
+int64_t weight_zero(const OpArguments& a, RequantMode mode, int64_t otherwise, int64_t o) {
+  if (mode != RequantMode::kToFloat) return otherwise;
+  return a.inputs[2].dims[0] < 4 ? 0 : int64_t(limited(double(channel_number(a, 3, o)), -255, 255));
+}
+
+/// `sum` of x * (w - zero of w), at the element `at` of y.
 template <class A>
-uint8_t output_of(const A& t, double sum, const OpArguments& a, int64_t o) {
-  const double step = step_of(t.requant, sum, a, o) + t.y_zero;
-  return uint8_t(limited(step, t.low, t.high));
+void put_output(const A& t, int64_t sum, const OpArguments& a, int64_t o, const Steps& steps,
+                const int64_t* at) {
+  const TensorView& y = a.outputs[0];
+  const int64_t to = offset_of(y, at);
+  if (t.requant != RequantMode::kToFloat) {
+    const double step = step_of(t.requant, wrapped(sum), a, o) + t.y_zero;
+    y.as<uint8_t>()[to] = uint8_t(limited(step, t.low, t.high));
+    return;
+  }
+  const double whole = wrapped(sum - steps.zero * channel_number(a, 0, o));
+  if (y.dtype == DType::kI32)
+    y.as<int32_t>()[to] = int32_t(whole);
+  else
+    y.as<float>()[to] =
+        float(double(float(double(float(whole)) *
+                           double(float(double(steps.scale) * double(channel_float(a, 1, o)))))) +
+              double(channel_float(a, 2, o)));
 }
 
 /// Byte i of run r of output o; of `runs` runs of `length` bytes.
@@ -54,9 +93,13 @@ Status quantized_conv2d(const OpArguments& a, const Team& team) {
   const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
   const int64_t groups = t.groups, outputs = w.dims[0], depth = w.dims[3], runs = w.dims[1],
                 length = w.dims[2] * depth;
+  const bool to_float = t.requant == RequantMode::kToFloat;
   for_each_index(y, [&](const int64_t* at) {
     const int64_t o = at[3], group = outputs ? o / (outputs / groups) : 0;
-    int64_t sum = channel_number(a, 0, o);
+    const Steps steps = steps_of(a, at[0], x.dims[0]);
+    const int64_t outside = to_float ? steps.zero : t.x_zero,
+                  w_zero = weight_zero(a, t.requant, t.w_zero, o);
+    int64_t sum = to_float ? 0 : channel_number(a, 0, o);
     for (int64_t ky = 0; ky < t.kernel_h; ky++)
       for (int64_t kx = 0; kx < t.kernel_w; kx++)
         for (int64_t c = 0; c < depth; c++) {
@@ -65,10 +108,10 @@ Status quantized_conv2d(const OpArguments& a, const Team& team) {
           const bool inside = in_y >= 0 && in_y < x.dims[1] && in_x >= 0 && in_x < x.dims[2];
           const int64_t from[4] = {at[0], in_y, in_x, group * depth + c};
           const int64_t k = (ky * t.kernel_w + kx) * depth + c;
-          const int64_t byte = inside ? read_integer(x, offset_of(x, from)) : t.x_zero;
-          sum += byte * (weight(w, o, k / length, k % length, runs, length) - t.w_zero);
+          const int64_t byte = inside ? read_integer(x, offset_of(x, from)) : outside;
+          sum += byte * (weight(w, o, k / length, k % length, runs, length) - w_zero);
         }
-    y.as<uint8_t>()[offset_of(y, at)] = output_of(t, wrapped(sum), a, o);
+    put_output(t, sum, a, o, steps, at);
   });
   return {};
 }
@@ -80,13 +123,16 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
   const int64_t k = w.dims[1];
   for_each_index(y, [&](const int64_t* at) {
     const int64_t o = at[y.rank - 1];
-    int64_t sum = channel_number(a, 0, o), from[kMaxRank];
+    int64_t sum = t.requant == RequantMode::kToFloat ? 0 : channel_number(a, 0, o), from[kMaxRank],
+            row = 0;
+    const int64_t w_zero = weight_zero(a, t.requant, t.w_zero, o);
     for (int i = 0; i < x.rank; i++) from[i] = at[i];
+    for (int i = 0; i + 1 < x.rank; i++) row = row * x.dims[i] + at[i];
     for (int64_t c = 0; c < k; c++) {
       from[x.rank - 1] = c;
-      sum += read_integer(x, offset_of(x, from)) * (weight(w, o, 0, c, 1, k) - t.w_zero);
+      sum += read_integer(x, offset_of(x, from)) * (weight(w, o, 0, c, 1, k) - w_zero);
     }
-    y.as<uint8_t>()[offset_of(y, at)] = output_of(t, wrapped(sum), a, o);
+    put_output(t, sum, a, o, steps_of(a, row, x.rows()), at);
   });
   return {};
 }

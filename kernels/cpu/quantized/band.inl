@@ -7,7 +7,7 @@
 namespace ingot::cpu {
 namespace {
 
-/// One image; strides in bytes.
+/// One image; strides in bytes, also of the elements of an output of 4 bytes.
 struct ByteImage {
   uint8_t* at = nullptr;
   int64_t h = 0, w = 0, c = 0, pixel_stride = 0, row_stride = 0;
@@ -17,7 +17,7 @@ struct ByteImage {
 inline ByteImage byte_image(const TensorView& t, int64_t n) {
   ByteImage i;
   i.h = t.dims[1], i.w = t.dims[2], i.c = t.dims[3];
-  i.pixel_stride = t.row_stride, i.row_stride = i.w * t.row_stride;
+  i.pixel_stride = t.row_stride * dtype_bytes(t.dtype), i.row_stride = i.w * i.pixel_stride;
   i.at = t.as<uint8_t>() + n * i.h * i.row_stride;
   return i;
 }
@@ -67,6 +67,8 @@ struct ByteConvJob {
   ByteImage in, out;
   const int8_t* weights = nullptr;
   const Requantization* requantization = nullptr;
+  RowSteps steps;          // of the image, with to_float
+  uint8_t outside = 0;     // what lies outside of it
   char* memory = nullptr;  // the thread's scratch
 };
 
@@ -97,7 +99,7 @@ ByteBand load_band(const ByteConvJob& j, Range rows, Range cols, int64_t before)
   const int64_t kept = before ? max_of(0, rows_read(t, 1) - sh) : 0;
   if (kept) copy_bytes<V>(band, band + (rows_read(t, before) - kept) * row, kept * row);
   copy_byte_band<V>(j.in, rows.begin * sh - t.pad_top + kept, in_rows - kept,
-                    cols.begin * sw - t.pad_left, in_cols, uint8_t(t.x_zero), band + kept * row);
+                    cols.begin * sw - t.pad_left, in_cols, j.outside, band + kept * row);
   // what tiles read past the last pixel meets weights of zero, and is never left unwritten
   std::memset(band + in_rows * row, 0, quantized::kSlack);
   return {band, j.in.c, row};

@@ -43,7 +43,7 @@ void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Rang
   const QuantizedConv2dAttributes& t = *j.t;
   Segment* segments = reinterpret_cast<Segment*>(j.memory);
   int32_t* sums = nullptr;
-  if (t.w_zero != 0) {
+  if (j.requantization->wants_sums()) {
     sums = reinterpret_cast<int32_t*>(j.memory + j.scratch->sums);
     sum_windows(t, band, j.in.c, rows.count(), cols.count(), sums);
   }
@@ -53,6 +53,7 @@ void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Rang
   shape.pixel_stride = int64_t(t.stride_w) * band.pixel_stride;
   shape.panel_stride = shape.segment_count * shape.segment_length * kPanel;
   shape.out_stride = j.out.pixel_stride, shape.requantization = j.requantization;
+  const int64_t panel_bytes = kPanel * j.requantization->element_bytes();
   const int64_t down = int64_t(t.stride_h) * band.row_stride;
   for_byte_panels(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {
     const int64_t most = ByteTiles<V>::rows(count), tiles = ceil_div(cols.count(), most);
@@ -62,7 +63,8 @@ void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Rang
       ByteTileAt at;
       at.a = band.at + (y - rows.begin) * down;
       at.b = j.weights + p * shape.panel_stride, at.output = p * kPanel, at.cols = outputs;
-      at.out = j.out.row(y) + cols.begin * j.out.pixel_stride + p * kPanel;
+      at.out = j.out.row(y) + cols.begin * j.out.pixel_stride + p * panel_bytes;
+      at.steps = &j.steps;
       at.sums = sums ? sums + (y - rows.begin) * cols.count() : nullptr;
       if (step == 2 && y + 1 < rows.end) {
         at.half = down, at.out_half = j.out.row_stride, at.sums_half = cols.count();
@@ -100,13 +102,18 @@ struct ByteConvCall {
     ByteConvJob j;
     j.t = &t, j.scratch = &scratch, j.in = byte_image(x, n), j.out = byte_image(y, n);
     j.weights = a.inputs[1].as<const int8_t>(), j.requantization = &requantization;
+    j.outside = uint8_t(t.x_zero);
+    if (requantization.to_float()) {
+      j.steps = row_steps(a.inputs[3], n / (x.dims[0] / a.inputs[3].dims[0]));
+      j.outside = uint8_t(j.steps.zero);
+    }
     j.memory = static_cast<char*>(team.scratch);
     return j;
   }
   /// A product of pixels, read where they lie.
-  bool is_pointwise() const {
+  bool is_pointwise(const OpArguments& a) const {
     return t.kernel_h == 1 && t.kernel_w == 1 && t.stride_h == 1 && t.stride_w == 1 &&
-           !scratch.copies;
+           !scratch.copies && (!requantization.to_float() || a.inputs[3].dims[0] == 1);
   }
   /// Output rows of the whole batch, of `oh` rows an image: f(image, its rows).
   template <class F>
@@ -135,7 +142,7 @@ Status quantized_conv2d_direct(const OpArguments& a, const Team& team) {
   int64_t n = call.y.dims[0], oh = call.y.dims[1], ow = call.y.dims[2];
   const int64_t o = call.y.dims[3];
   if (call.y.elements() == 0) return {};
-  const bool by_pixels = call.is_pointwise();
+  const bool by_pixels = call.is_pointwise(a);
   if (by_pixels) {  // pixels of all images as one row
     ow *= n * oh, n = oh = 1;
     call.scratch.bands.cols *= call.scratch.bands.rows, call.scratch.bands.rows = 1;
@@ -197,17 +204,16 @@ Status quantized_conv2d_grouped(const OpArguments& a, const Team& team) {
                      dims[2] * c, panels);
     // a group's numbers start anywhere: padded copies
     Requantization r = call.requantization;
-    const void* const from[3] = {r.bias, r.multipliers, r.shifts};
-    for (int i = 0; i < 3; i++) {
-      int32_t* to = vectors + i * padded;
+    for (int i = 0; i < kMaxChannelRows; i++) {
+      if (!r.rows[i]) continue;
+      int32_t* const to = vectors + i * padded;
       std::memset(to, 0, size_t(padded) * 4);
-      if (from[i]) std::memcpy(to, static_cast<const int32_t*>(from[i]) + g * o, size_t(o) * 4);
+      std::memcpy(to, r.rows[i] + g * o, size_t(o) * 4);
+      r.rows[i] = to;
     }
-    r.bias = vectors, r.multipliers = vectors + padded;
-    if (r.shifts) r.shifts = vectors + 2 * padded;
     call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range y) {
       ByteConvJob j = call.job(a, image, team);
-      j.in.at += g * c, j.in.c = c, j.out.at += g * o, j.out.c = o;
+      j.in.at += g * c, j.in.c = c, j.out.at += g * o * r.element_bytes(), j.out.c = o;
       j.weights = panels, j.requantization = &r;
       for_bands<V>(j, y, {0, call.y.dims[2]}, [&](const ByteBand& band, Range rows_of, Range cols) {
         byte_conv_band<V>(j, band, rows_of, cols, {0, ceil_div(o, kPanel)});

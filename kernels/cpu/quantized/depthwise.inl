@@ -9,13 +9,16 @@
 namespace ingot::cpu {
 namespace {
 
-/// Taps of sixteen channels, two by two, less their zero point.
-inline void pair_taps(const int8_t* weights, int64_t row, int64_t taps, int32_t zero,
-                      int16_t* pairs) {
+/// Taps of sixteen channels from c on, two by two, less their zero points, which any number of a
+/// file may be.
+inline void pair_taps(const int8_t* weights, int64_t row, int64_t taps, const Requantization& r,
+                      int64_t c, int16_t* pairs) {
+  const int32_t* const zeros = r.weight_zeros() ? r.weight_zeros() + c : nullptr;
   for (int64_t k = 0; k < taps; k += 2, pairs += 2 * kPanel)
     for (int64_t i = 0; i < kPanel; i++) {
-      pairs[2 * i] = int16_t(weights[k * row + i] - zero);
-      pairs[2 * i + 1] = int16_t(k + 1 < taps ? weights[(k + 1) * row + i] - zero : 0);
+      const int32_t zero = zeros ? max_of(-255, min_of(255, zeros[i])) : r.w_zero;
+      pairs[2 * i] = int16_t(weights[c + k * row + i] - zero);
+      pairs[2 * i + 1] = int16_t(k + 1 < taps ? weights[c + (k + 1) * row + i] - zero : 0);
     }
 }
 
@@ -31,7 +34,7 @@ void depthwise_bytes_band(const ByteConvJob& j, const ByteBand& band, Range rows
     for (int64_t x = 0; x < cols.count(); x++) {
       typename V::I sums[Dot::kChunks];
       INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++) sums[i] =
-          V::iload(r.bias + c + i * V::kLanes);
+          V::iload(r.starts(c) + i * V::kLanes);
       const uint8_t* const at =
           band.at + y * t.stride_h * band.row_stride + x * t.stride_w * band.pixel_stride + c;
       const int16_t* pair = pairs;
@@ -39,8 +42,10 @@ void depthwise_bytes_band(const ByteConvJob& j, const ByteBand& band, Range rows
       for (; k + 1 < taps; k += 2, pair += 2 * kPanel)
         Dot::dot_pair(sums, at + segments[k].a, at + segments[k + 1].a, pair);
       if (k < taps) Dot::dot_pair(sums, at + segments[k].a, at + segments[k].a, pair);
-      requantize<V>(r, sums, c,
-                    j.out.row(rows.begin + y) + (cols.begin + x) * j.out.pixel_stride + c, n);
+      requantize<V>(
+          r, j.steps, sums, c,
+          j.out.row(rows.begin + y) + (cols.begin + x) * j.out.pixel_stride + c * r.element_bytes(),
+          n);
     }
 }
 
@@ -69,7 +74,8 @@ void depthwise_slice(const ByteConvCall& call, const OpArguments& a, Range rows,
   const auto for_all_bands = [&](auto f) {
     call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range r) {
       ByteConvJob j = call.job(a, image, team);
-      j.in.at += c, j.in.c = n, j.out.at += c, j.out.c = n, j.requantization = &requantization;
+      j.in.at += c, j.in.c = n, j.out.at += c * requantization.element_bytes();
+      j.out.c = n, j.requantization = &requantization;
       for_bands<V>(j, r, cols, [&](const ByteBand& band, Range y, Range x) { f(j, band, y, x); });
     });
   };
@@ -86,7 +92,7 @@ void depthwise_slice(const ByteConvCall& call, const OpArguments& a, Range rows,
   char* const memory = static_cast<char*>(team.scratch);
   int16_t* const pairs = reinterpret_cast<int16_t*>(memory + call.scratch.panels);
   for (int64_t g = 0; g < n; g += kPanel)
-    pair_taps(weights + g, weight_row, taps, t.w_zero, pairs + g / kPanel * paired);
+    pair_taps(weights, weight_row, taps, requantization, g, pairs + g / kPanel * paired);
   for_all_bands([&](const ByteConvJob& j, const ByteBand& band, Range y, Range x) {
     fill_tap_segments(t, band, reinterpret_cast<Segment*>(memory));
     for (int64_t g = 0; g < n; g += kPanel)

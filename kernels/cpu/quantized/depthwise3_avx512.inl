@@ -68,13 +68,13 @@ inline void fill_depthwise_table(const int8_t* weights, int64_t weight_row, cons
     interleave_taps({none, w[0], w[1], w[2]}, q);
     for (int j = 0; j < 4; j++) _mm512_store_si512(t->weights[ky][1][j], q[j]);
   }
-  const float* const multipliers = static_cast<const float*>(r.multipliers);
+  const float* const multipliers = r.floats(1);
   const int64_t padded = round_up(n, kPanel);  // as they are stored
   for (int64_t j = 0; j < 4; j++)
     for (int64_t lane = 0; lane < 4; lane++) {
       int64_t c = (16 * lane + 4 * j) & (period - 1);
       if (c >= padded) c = 0;  // is not stored
-      std::memcpy(t->bias[j] + 4 * lane, r.bias + c, 16);
+      std::memcpy(t->bias[j] + 4 * lane, r.bias() + c, 16);
       std::memcpy(t->multipliers[j] + 4 * lane, multipliers + c, 16);
     }
 }

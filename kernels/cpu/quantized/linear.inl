@@ -16,14 +16,23 @@ inline bool quantized_linear_supports(const OpArguments& a) {
 struct ByteRows {
   const uint8_t* at = nullptr;
   int64_t stride = 0;
-  const int32_t* sums = nullptr;  // null: weights have no zero point
+  const int32_t* sums = nullptr;    // null: weights have no zero point
+  const RowSteps* steps = nullptr;  // null: x has none of its own
 };
 
-inline ByteRows load_rows(const TensorView& x, Range rows, bool wants_sums, void* scratch) {
+inline ByteRows load_rows(const OpArguments& a, Range rows, bool wants_sums, void* scratch) {
+  const TensorView& x = a.inputs[0];
   const int64_t k = x.row_length(), padded = round_up(k, 4);
-  int32_t* const sums = static_cast<int32_t*>(scratch);
-  uint8_t* const copy = static_cast<uint8_t*>(scratch) + quantized::kLinearRows * 4;
-  ByteRows out{x.as<const uint8_t>() + rows.begin * x.row_stride, x.row_stride, nullptr};
+  RowSteps* const all = static_cast<RowSteps*>(scratch);
+  int32_t* const sums = reinterpret_cast<int32_t*>(all + quantized::kLinearRows);
+  uint8_t* const copy =
+      static_cast<uint8_t*>(scratch) + quantized::kLinearRows * quantized::kLinearRowBytes;
+  ByteRows out{x.as<const uint8_t>() + rows.begin * x.row_stride, x.row_stride};
+  if (const TensorView* const steps = a.optional(3)) {
+    const int64_t each = x.rows() / steps->dims[0];
+    for (int64_t i = 0; i < rows.count(); i++) all[i] = row_steps(*steps, (rows.begin + i) / each);
+    out.steps = all;
+  }
   if (wants_sums) {
     for (int64_t i = 0; i < rows.count(); i++) {
       uint32_t sum = 0;
@@ -45,9 +54,10 @@ inline ByteRows load_rows(const TensorView& x, Range rows, bool wants_sums, void
 template <class V, int NP>
 INGOT_INLINE int64_t byte_row_panels(const ByteTileShape& shape, ByteTileAt at, const int8_t* w,
                                      uint8_t* out, int64_t o, int64_t p, int64_t end) {
+  const int64_t panel_bytes = kPanel * shape.requantization->element_bytes();
   for (; p + NP <= end; p += NP) {
     at.b = w + p * shape.panel_stride, at.output = p * kPanel;
-    at.out = out + p * kPanel, at.cols = min_of(o - p * kPanel, NP * kPanel);
+    at.out = out + p * panel_bytes, at.cols = min_of(o - p * kPanel, NP * kPanel);
     byte_tile<V, 1, NP>(shape, at);
   }
   return p;
@@ -59,11 +69,13 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   if (y.elements() == 0) return {};
   const Requantization r = requantization_of(a, t.requant, t.y_zero, t.low, t.high, t.w_zero);
-  const int64_t k = round_up(x.row_length(), 4), o = y.row_length(), count = ceil_div(o, kPanel);
+  const int64_t k = round_up(x.row_length(), 4), o = y.row_length(), count = ceil_div(o, kPanel),
+                element = r.element_bytes(), y_row = y.row_stride * element;
   const Segment whole{0, 0};
   ByteTileShape shape;
   shape.segments = &whole, shape.segment_count = 1, shape.segment_length = k;
-  shape.panel_stride = k * kPanel, shape.out_stride = y.row_stride, shape.requantization = &r;
+  shape.panel_stride = k * kPanel, shape.out_stride = y_row, shape.requantization = &r;
+  shape.steps_stride = 1;
   const int8_t* const w = a.inputs[1].as<const int8_t>();
   Range rows = {0, y.rows()}, panels = {0, count};
   if (rows.end == 1 || (count >= 2 * team.size && count * kPanel > rows.end))
@@ -75,11 +87,11 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
   for (int64_t b = 0; b < blocks; b++) {
     const Range some = part(rows.count(), b, blocks);
     const Range block = {rows.begin + some.begin, rows.begin + some.end};
-    const ByteRows from = load_rows(x, block, t.w_zero != 0, team.scratch);
-    uint8_t* const out = y.as<uint8_t>() + block.begin * y.row_stride;
+    const ByteRows from = load_rows(a, block, r.wants_sums(), team.scratch);
+    uint8_t* const out = y.as<uint8_t>() + block.begin * y_row;
     shape.pixel_stride = from.stride;
     ByteTileAt at;
-    at.a = from.at, at.sums = from.sums;
+    at.a = from.at, at.sums = from.sums, at.steps = from.steps;
     if (block.count() == 1) {
       int64_t p = byte_row_panels<V, Dot::kWide>(shape, at, w, out, o, panels.begin, panels.end);
       if constexpr (Dot::kWide >= 8) p = byte_row_panels<V, 4>(shape, at, w, out, o, p, panels.end);
@@ -95,9 +107,9 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
         ByteTileAt here = at;
         here.a += part_of.begin * from.stride, here.half = h * from.stride;
         here.b = w + p * shape.panel_stride, here.output = p * kPanel, here.cols = outputs;
-        here.out = out + part_of.begin * y.row_stride + p * kPanel,
-        here.out_half = h * y.row_stride;
+        here.out = out + part_of.begin * y_row + p * kPanel * element, here.out_half = h * y_row;
         if (here.sums) here.sums += part_of.begin, here.sums_half = h;
+        if (here.steps) here.steps += part_of.begin, here.steps_half = h;
         ByteTiles<V>::tile(columns, part_of.count())(shape, here);
       }
     });

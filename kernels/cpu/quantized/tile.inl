@@ -14,10 +14,11 @@ struct ByteTileShape {
   int64_t segment_count = 0, segment_length = 0;  // length: a multiple of 4
   int64_t pixel_stride = 0, panel_stride = 0, out_stride = 0;
   const Requantization* requantization = nullptr;
+  int64_t steps_stride = 0;  // between pixels; 0: one for all
 };
 
 /// Where one tile is. Pixels come in two halves, as in gemm_tile. `sums`: of the bytes of each
-/// pixel's window, where weights have a zero point; else null.
+/// pixel's window, where weights have a zero point; else null. `steps`: of to_float.
 struct ByteTileAt {
   const uint8_t* a = nullptr;
   int64_t half = 0;
@@ -27,6 +28,8 @@ struct ByteTileAt {
   int64_t out_half = 0;
   const int32_t* sums = nullptr;
   int64_t sums_half = 0;
+  const RowSteps* steps = nullptr;
+  int64_t steps_half = 0;
   int64_t cols = 0;  // outputs of it that exist
 };
 
@@ -37,7 +40,7 @@ INGOT_INLINE void accumulate_bytes(const ByteTileShape& x, const ByteTileAt& t,
                                    typename Dot::A (&acc)[MR][NP]) {
   constexpr int kHalf = (MR + 1) / 2, kQuarter = kHalf > 7 ? (kHalf + 1) / 2 : kHalf;
   const int64_t panel = x.panel_stride, stride = x.pixel_stride, length = x.segment_length;
-  const int32_t* const bias = x.requantization->bias + t.output;
+  const int32_t* const bias = x.requantization->starts(t.output);
   INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int p = 0; p < NP; p++) acc[i][p] =
       Dot::start(bias + p * kPanel);
   const Segment* const last = x.segments + x.segment_count;
@@ -71,8 +74,8 @@ INGOT_INLINE void finish_sums(const ByteTileShape& x, const ByteTileAt& t,
                               typename V::I (&sums)[Dot::kChunks]) {
   constexpr int kHalf = (MR + 1) / 2;
   const Requantization& r = *x.requantization;
-  Dot::finish(acc[i][p], r.bias + t.output + p * kPanel, sums);
-  if (__builtin_expect(t.sums != nullptr, 0)) {
+  Dot::finish(acc[i][p], r.starts(t.output) + p * kPanel, sums);
+  if (__builtin_expect(r.w_zero != 0, 0)) {
     const int32_t sum = *tile_row(t.sums, kHalf, t.sums_half, 1, i);
     const typename V::I less = V::isplat(int32_t(uint32_t(sum) * uint32_t(r.w_zero)));
     INGOT_UNROLL for (int c = 0; c < Dot::kChunks; c++) sums[c] = V::isub(sums[c], less);
@@ -85,7 +88,7 @@ INGOT_INLINE void store_by_fours(const ByteTileShape& x, const ByteTileAt& t,
                                  const typename D::A (&acc)[MR][NP]) {
   constexpr int kHalf = (MR + 1) / 2, kUnits = MR * NP, kPixels = NP >= 4 ? 1 : 4 / NP;
   const Requantization& r = *x.requantization;
-  const float* const multipliers = static_cast<const float*>(r.multipliers) + t.output;
+  const float* const multipliers = r.floats(1) + t.output;
   const typename V::F high = V::splat(float(r.high - r.zero));
   INGOT_UNROLL for (int u = 0; u < kUnits; u += 4) {
     typename V::I steps[4];
@@ -117,6 +120,21 @@ __attribute__((noinline)) void store_fixed_tile(const ByteTileShape& x, const By
                          tile_row(t.out, half, t.out_half, x.out_stride, i) + o, t.cols - o);
 }
 
+/// The same to f32 or i32.
+template <class V>
+__attribute__((noinline)) void store_float_tile(const ByteTileShape& x, const ByteTileAt& t,
+                                                const int32_t* sums, int rows, int stride) {
+  const int half = (rows + 1) / 2;
+  for (int i = 0; i < rows; i++) {
+    const RowSteps& steps = *tile_row(t.steps, half, t.steps_half, x.steps_stride, i);
+    const int32_t sum = t.sums ? *tile_row(t.sums, half, t.sums_half, 1, i) : 0;
+    uint8_t* const out = tile_row(t.out, half, t.out_half, x.out_stride, i);
+    for (int64_t o = 0; o < t.cols; o += kPanel)
+      store_to_float<V>(*x.requantization, steps, sum, sums + i * stride + o, t.output + o,
+                        out + 4 * o, min_of(kPanel, t.cols - o));
+  }
+}
+
 template <class V, int MR, int NP>
 void byte_tile(const ByteTileShape& x, const ByteTileAt& t) {
   constexpr int kHalf = (MR + 1) / 2;
@@ -133,6 +151,7 @@ void byte_tile(const ByteTileShape& x, const ByteTileAt& t) {
             V::istore(&all[i][p * kPanel + c * V::kLanes], sums[c]);
       }
     }
+    if (r.to_float()) return store_float_tile<V>(x, t, all[0], MR, NP * kPanel);
     return store_fixed_tile(x, t, all[0], MR, NP * kPanel);
   }
   if constexpr (Dot::kPacksFour) {

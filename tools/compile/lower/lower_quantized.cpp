@@ -1,5 +1,7 @@
 // tools/compile/lower/lower_quantized.cpp - operands of products of integers: weights in panels of
 // bytes, the numbers of channels padded to whole panels.
+#include <algorithm>
+
 #include "runtime/op/quantized_blocks.h"
 #include "tools/compile/lower/lower.h"
 #include "tools/compile/lower/quantized_packing.h"
@@ -11,12 +13,15 @@ std::span<const int8_t> weights_of(const graph::Constant& constant) {
   return {constant.as<int8_t>(), size_t(constant.elements())};
 }
 
+constexpr size_t kStepsOperand =
+    6;  // of a node; scale and zero point of what was quantized in the run
+
 }  // namespace
 
-/// Biases, multipliers and shifts, operands 2 and up of the node, become rows of one operand.
+/// Numbers of channels, operands 2 to 5 of the node, become rows of one operand.
 int32_t Lowering::channels_of(const graph::Node& node, int64_t outputs) {
   std::vector<graph::Constant> rows;
-  for (size_t i = 2; i < node.inputs.size() && node.inputs[i] >= 0; i++) {
+  for (size_t i = 2; i < std::min(node.inputs.size(), kStepsOperand) && node.inputs[i] >= 0; i++) {
     const DType type = model_.values[size_t(node.inputs[i])].dtype;
     rows.push_back(weight(node, i, 1, type == DType::kF32 ? DType::kF32 : DType::kI32));
     if (rows.back().dims[0] != outputs)
@@ -36,6 +41,11 @@ int32_t Lowering::channels_of(const graph::Node& node, int64_t outputs) {
     return pack_channels(numbers);
   };
   return lowered_.add(std::move(value));
+}
+
+void Lowering::add_steps(const graph::Node& node, LoweredInstruction* instruction) {
+  if (node.inputs.size() > kStepsOperand)
+    instruction->inputs.push_back(value(node.inputs[kStepsOperand]));
 }
 
 void Lowering::lower_quantized_conv2d(const graph::Node& node, LoweredInstruction* instruction) {
@@ -61,6 +71,7 @@ void Lowering::lower_quantized_conv2d(const graph::Node& node, LoweredInstructio
     case ConvMethod::kGrouped: weights = value(node.inputs[1]); break;
   }
   instruction->inputs = {value(node.inputs[0]), weights, channels_of(node, w.dims[0])};
+  add_steps(node, instruction);
 }
 
 void Lowering::lower_quantized_linear(const graph::Node& node, LoweredInstruction* instruction) {
@@ -70,6 +81,7 @@ void Lowering::lower_quantized_linear(const graph::Node& node, LoweredInstructio
                              node.inputs[1], Packing::kPanels16x4, w.dims,
                              [w] { return pack_panels16x4(weights_of(w), w.dims); }, DType::kI8),
                          channels_of(node, w.dims[0])};
+  add_steps(node, instruction);
 }
 
 }  // namespace ingot::convert

@@ -23,8 +23,8 @@ std::map<std::string_view, Operands> make_operators() {
 #include "runtime/op/operators.def"
   all["Concat"].most = 65535;  // lowering takes it apart
   all["Reshape"] = all["ResolveDim"] = {1, 1};
-  // biases, multipliers and shifts, of which lowering makes one operand
-  all["QuantizedConv2d"] = all["QuantizedLinear"] = {4, 5};
+  // up to four rows of numbers of channels, of which lowering makes one operand, and steps of x
+  all["QuantizedConv2d"] = all["QuantizedLinear"] = {4, 7};
   return all;
 }
 const std::map<std::string_view, Operands> kOperators = make_operators();
@@ -90,7 +90,7 @@ class Checker {
     const bool image = node.op == "QuantizedConv2d";
     if (!image && node.op != "QuantizedLinear") return constant_operand(node, 1, 1);
     std::string why = constant_operand(node, 1, image ? 4 : 2);
-    for (size_t i = 2; i < 5 && why.empty(); i++) why = constant_operand(node, i, 1);
+    for (size_t i = 2; i < 6 && why.empty(); i++) why = constant_operand(node, i, 1);
     return why;
   }
 

@@ -91,8 +91,33 @@ double output_of(const Node& node, int64_t steps) {
   return double(std::clamp<int64_t>(steps + node.integer("y_zero", 0), node.integer("low", 0),
                                     node.integer("high", 255)));
 }
+bool is_to_float(const Node& node) { return node.text("requant", "float_even") == "to_float"; }
+
+/// Scale and zero point of row `row` of `rows` of x, of to_float.
+struct RowSteps {
+  float scale = 1;
+  int64_t zero = 0;
+};
+RowSteps steps_of(Evaluator& e, const Node& node, int64_t row, int64_t rows) {
+  if (!is_to_float(node)) return {};
+  const Tensor& steps = e.in(node, 6);
+  const size_t group = size_t(row / (rows / steps.dims[0]));
+  return {float(steps.at[2 * group]), int64_t(steps.at[2 * group + 1])};
+}
+int64_t weight_zero(Evaluator& e, const Node& node, int64_t o) {
+  if (!is_to_float(node)) return node.integer("w_zero", 0);
+  return node.inputs[5] < 0 ? 0 : int64_t(e.in(node, 5).at[size_t(o)]);
+}
+
 /// Of a sum of channel o.
-double channel(Evaluator& e, const Node& node, int64_t sum, int64_t o) {
+double channel(Evaluator& e, const Node& node, int64_t sum, int64_t o, const RowSteps& steps) {
+  if (is_to_float(node)) {
+    const int64_t whole =
+        int64_t(int32_t(uint32_t(sum - steps.zero * int64_t(e.in(node, 2).at[size_t(o)]))));
+    if (e.dtype(node.outputs[0]) == DType::kI32) return double(whole);
+    return double(float(whole) * (steps.scale * float(e.in(node, 3).at[size_t(o)])) +
+                  float(e.in(node, 4).at[size_t(o)]));
+  }
   const std::string mode = node.text("requant", "float_even");
   const double multiplier = e.in(node, 3).at[size_t(o)];
   sum = int64_t(int32_t(uint32_t(uint64_t(sum))));
@@ -141,10 +166,12 @@ Tensor windows(const Node& node, const Tensor& x, int64_t channels, Number numbe
 Tensor convolved_bytes(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &weight = e.in(node, 1), &bias = e.in(node, 2);
   const int64_t groups = node.integer("groups", 1), c = x.dims[3], o = weight.dims[0],
-                each = weight.dims[3], zero = node.integer("w_zero", 0),
-                outside = node.integer("x_zero", 0);
+                each = weight.dims[3];
   return windows(node, x, o, [&](const TapsAlong& h, const TapsAlong& w, const Dimensions& at) {
-    int64_t sum = int64_t(bias.at[size_t(at[3])]);
+    const RowSteps steps = steps_of(e, node, at[0], x.dims[0]);
+    const int64_t outside = is_to_float(node) ? steps.zero : node.integer("x_zero", 0),
+                  zero = weight_zero(e, node, at[3]);
+    int64_t sum = is_to_float(node) ? 0 : int64_t(bias.at[size_t(at[3])]);
     const int64_t first = at[3] / (o / groups) * each, image = at[0] * x.dims[1] * x.dims[2];
     taps(h, w, x.dims, at[1], at[2], [&](int64_t tap, int64_t pixel) {
       for (int64_t k = 0; k < each; k++) {
@@ -155,22 +182,23 @@ Tensor convolved_bytes(Evaluator& e, const Node& node) {
         sum += value * (factor - zero);
       }
     });
-    return channel(e, node, sum, at[3]);
+    return channel(e, node, sum, at[3], steps);
   });
 }
 
 Tensor multiplied(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &weight = e.in(node, 1), &bias = e.in(node, 2);
-  const int64_t k = weight.dims[1], o = weight.dims[0], zero = node.integer("w_zero", 0);
+  const int64_t k = weight.dims[1], o = weight.dims[0];
   Tensor y{x.dims, {}};
   y.dims.back() = o;
   const int64_t rows = k > 0 ? x.elements() / k : y.elements() / std::max<int64_t>(o, 1);
   for (int64_t row = 0; row < rows; row++)
     for (int64_t n = 0; n < o; n++) {
-      int64_t sum = int64_t(bias.at[size_t(n)]);
+      int64_t sum = is_to_float(node) ? 0 : int64_t(bias.at[size_t(n)]);
+      const int64_t zero = weight_zero(e, node, n);
       for (int64_t i = 0; i < k; i++)
         sum += int64_t(x.at[size_t(row * k + i)]) * (int64_t(weight.at[size_t(n * k + i)]) - zero);
-      y.at.push_back(channel(e, node, sum, n));
+      y.at.push_back(channel(e, node, sum, n, steps_of(e, node, row, rows)));
     }
   return y;
 }

@@ -82,9 +82,9 @@ void Evaluator::run(const graph::Node& node) {
   }
   if (node.op == "Loop") return run_loop(node);
   std::vector<Tensor> results;
-  for (auto family :
-       {evaluate_elementwise, evaluate_spatial, evaluate_frame, evaluate_rows, evaluate_movement,
-        evaluate_indexed, evaluate_recurrent, evaluate_attention, evaluate_quantized}) {
+  for (auto family : {evaluate_elementwise, evaluate_spatial, evaluate_frame, evaluate_rows,
+                      evaluate_movement, evaluate_indexed, evaluate_recurrent, evaluate_attention,
+                      evaluate_quantized, evaluate_dynamic}) {
     results = family(*this, node);
     if (!results.empty()) break;
   }

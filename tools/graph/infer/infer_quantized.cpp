@@ -42,6 +42,18 @@ void dequantize_bytes(NodeContext& context) {
   context.set(0, DType::kF32, context.dims(0));
 }
 
+/// The first `axis` dimensions count the groups that have steps of their own.
+void quantize_by_contents(NodeContext& context) {
+  if (context.dtype(0) != DType::kF32)
+    context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) + ", expected f32");
+  const int64_t axis = context.node.integer("axis", 0);
+  const Dims x = context.dims(0);
+  if (axis < 0 || axis > int64_t(x.size())) context.corrupt("its axis is out of range");
+  if (context.node.outputs.size() != 2) context.corrupt("has not two outputs");
+  context.set(0, DType::kU8, x);
+  context.set(1, DType::kF32, {graph::product(Dims(x.begin(), x.begin() + axis)), Dim(2)});
+}
+
 /// i8 to u8 or back: 128 is added modulo 256.
 void offset_byte(NodeContext& context) {
   const DType from = context.dtype(0);
@@ -50,8 +62,22 @@ void offset_byte(NodeContext& context) {
   context.set(0, from == DType::kI8 ? DType::kU8 : DType::kI8, context.dims(0));
 }
 
+constexpr size_t kSteps = 6;  // operand of to_float: scale and zero point of each group of rows
+
+/// Sums, scales, biases and perhaps zero points of weights; then the steps of x.
+void expect_float_channels(NodeContext& context, const Dim& outputs) {
+  expect_constant(context, 2, DType::kI32, {outputs});
+  expect_constant(context, 3, DType::kF32, {outputs});
+  expect_constant(context, 4, DType::kF32, {outputs});
+  if (context.has(5)) expect_constant(context, 5, DType::kI32, {outputs});
+  if (!context.has(kSteps) || context.dtype(kSteps) != DType::kF32 || context.rank(kSteps) != 2 ||
+      context.dims(kSteps)[1] != Dim(2))
+    context.corrupt("has no steps of its input, f32 [groups, 2]");
+}
 void expect_channels(NodeContext& context, const Dim& outputs) {
-  const bool fixed = context.node.text("requant", "float_even") != "float_even";
+  const std::string requant = context.node.text("requant", "float_even");
+  if (requant == "to_float") return expect_float_channels(context, outputs);
+  const bool fixed = requant != "float_even";
   expect_constant(context, 2, DType::kI32, {outputs});
   expect_constant(context, 3, fixed ? DType::kI32 : DType::kF32, {outputs});
   if (fixed) expect_constant(context, 4, DType::kI32, {outputs});
@@ -83,6 +109,17 @@ void expect_image_bytes(NodeContext& context) {
     context.corrupt("its input has shape " + text(context.dims(0)) + ", expected [N, H, W, C]");
 }
 
+/// What products give: "to" says of to_float whether it is f32 or the sums, and is said once.
+void set_product(NodeContext& context, Dims dims) {
+  const bool is_float = context.node.text("requant", "float_even") == "to_float";
+  if (is_float && !context.node.has("to") && context.settled()) return;
+  const DType to = is_float ? DType(context.node.integer("to", int64_t(DType::kF32))) : DType::kU8;
+  if (is_float && to != DType::kF32 && to != DType::kI32)
+    context.corrupt(std::string("it gives ") + dtype_text(to));
+  context.set(0, to, std::move(dims));
+  context.erase({"to"});
+}
+
 void convolve_bytes(NodeContext& context) {
   expect_bytes(context, 0);
   expect_image_bytes(context);
@@ -95,7 +132,7 @@ void convolve_bytes(NodeContext& context) {
                   {w[0], Dim(context.node.integer("kernel_h", 1)),
                    Dim(context.node.integer("kernel_w", 1)), w[3]});
   expect_channels(context, w[0]);
-  context.set(0, DType::kU8,
+  set_product(context,
               {x[0], windows(context, x[1], kHeight), windows(context, x[2], kWidth), w[0]});
 }
 
@@ -108,7 +145,7 @@ void multiply_bytes(NodeContext& context) {
   expect_constant(context, 1, DType::kI8, w);
   expect_channels(context, w[0]);
   x.back() = w[0];
-  context.set(0, DType::kU8, std::move(x));
+  set_product(context, std::move(x));
 }
 
 void look_up(NodeContext& context) {
@@ -145,6 +182,7 @@ void softmax_bytes(NodeContext& context) {
 void add_quantized_rules(InferTable& table) {
   table["Quantize"] = quantize_bytes;
   table["Dequantize"] = dequantize_bytes;
+  table["DynamicQuantize"] = quantize_by_contents;
   table["OffsetByte"] = offset_byte;
   table["QuantizedConv2d"] = convolve_bytes;
   table["QuantizedLinear"] = multiply_bytes;
