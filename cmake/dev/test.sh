@@ -188,6 +188,7 @@ stage_nodes() {
   "$python" tests/onnx_nodes/run_attributes.py --ingot build/gcc/bin/ingot
   need_python "integer operators of ONNX" numpy onnx onnxruntime || { echo "[skip] no integer operator was compared with onnxruntime: it is not to be had"; return 0; }
   "$python" tests/onnx/integer_operators.py --ingot build/gcc/bin/ingot --seeds 3
+  "$python" tests/onnx/dynamic_operators.py --ingot build/gcc/bin/ingot --seeds 3
 }
 
 # The quick check of the C interface is a test of stage gcc (api_promise); this is the one of the
@@ -241,6 +242,7 @@ stage_tflite() {
   else
     echo "[skip] nothing was compared with TFLite Micro: tflite-micro is not to be had"
   fi
+  "$python" tests/tflite/hybrid_operators.py --ingot build/gcc/bin/ingot --seeds 24 || failed=1
   local models=../shared/models compare="$python tests/tflite/integer_models.py --insides --runs 6"
   local detector="$models/tensorflow__tflite-support/ssd_mobilenet_v1.tflite"
   [ -f "$detector" ] || detector=
@@ -277,6 +279,8 @@ stage_integers() {
   }
   local failed=0 tract=../shared/models/sonos__tract
   "$python" tests/onnx/integer_operators.py --ingot build/gcc/bin/ingot --seeds 12 --figures ||
+    failed=1
+  "$python" tests/onnx/dynamic_operators.py --ingot build/gcc/bin/ingot --seeds 24 --figures ||
     failed=1
   [ -d "$tract" ] || echo "[skip] no quantized model of ../shared was compared: it is not there"
   # shellcheck disable=SC2046

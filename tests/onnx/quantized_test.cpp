@@ -75,11 +75,28 @@ TEST_CASE("QLinearMatMul: a scale of each row, and of each column") {
   CHECK(model.graph.nodes[1].integer("axis", -1) == 1);
 }
 
+TEST_CASE("products of integers stay where their weights are known") {
+  OnnxGraph g;
+  g.input("x", {{2}, {7}}).output("y").output("s").initializer("w", {7, 3}, Signed(21, 1));
+  g.initializer("wz", {3}, Signed{1, 2, 3}).node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
+  g.node("MatMulInteger", {"q", "w", "z", "wz"}, {"y"});
+  const graph::Model model = import(g);
+  CHECK(operators(model.graph) == "DynamicQuantizeLinear MatMulInteger");
+  CHECK(output_type(model) == "i32[2, 3]");
+  OnnxGraph c;
+  c.input("x", {{1}, {1}, {4}, {4}}, 2).output("y").initializer("z", {}, Bytes{3});
+  c.initializer("w", {2, 1, 2, 2}, Signed(8, 3)).initializer("wz", {2}, Signed{1, 2});
+  c.node("ConvInteger", {"x", "w", "z", "wz"}, {"y"}, {attribute("pads", Ints{1, 1, 0, 0})});
+  const graph::Model image = import(c);
+  CHECK(operators(image.graph) == "ConvInteger");
+  CHECK(output_type(image) == "i32[1, 2, 4, 4]");
+  CHECK(image.graph.nodes[0].integers("kernel_shape") == Ints{2, 2});
+}
+
 TEST_CASE("sums of integers are whole, in one product or in two") {
   const auto operators_of = [](int products) {
     OnnxGraph g;
-    g.input("x", {{2}, {products}}, 2).output("y");
-    g.initializer("w", {products, 3}, Signed(size_t(products * 3), 1));
+    g.input("x", {{2}, {products}}, 2).input("w", {{products}, {3}}, 3).output("y");
     g.node("MatMulInteger", {"x", "w"}, {"y"});
     const graph::Model model = import(g);
     CHECK(output_type(model) == "i32[2, 3]");
@@ -90,7 +107,7 @@ TEST_CASE("sums of integers are whole, in one product or in two") {
   CHECK(operators_of(259) == 2);
   OnnxGraph g;
   g.input("x", {{1}, {1}, {4}, {4}}, 2).output("y").initializer("z", {}, Bytes{3});
-  g.initializer("w", {2, 1, 2, 2}, Signed(8, 3)).initializer("wz", {2}, Signed{1, 2});
+  g.input("w", {{2}, {1}, {2}, {2}}, 3).initializer("wz", {2}, Signed{1, 2});
   g.node("ConvInteger", {"x", "w", "z", "wz"}, {"y"});
   CHECK(output_type(import(g)) == "i32[1, 2, 3, 3]");
 }
@@ -139,6 +156,32 @@ TEST_CASE("products of activations that each run quantizes") {
   g.initializer("bs", {3}, Floats{1, 2, 3}).initializer("bias", {3}, Floats{1, 2, 3});
   g.node("DynamicQuantizeMatMul", {"x", "b", "bs", "", "bias"}, {"y"}, {}, kMicrosoft);
   CHECK(output_type(import(g)) == "f32[2, 3]");
+  CHECK(operators(import(g).graph) == "DynamicQuantizeLinear Mul MatMulInteger Cast Mul Add");
+}
+
+TEST_CASE("QAttention: one product of bytes, then attention with what a mask adds") {
+  const auto made = [](const std::vector<std::string>& inputs,
+                       const std::vector<Proto>& more = {}) {
+    OnnxGraph g;
+    g.input("x", {{2}, {3}, {4}}, 2).input("m", {{2}, {3}}, 6).input("n", {{2}}, 6).output("y");
+    g.initializer("w", {4, 24}, Signed(96, 5)).initializer("b", {24}, Floats(24, 1));
+    g.initializer("s", {}, Floats{0.5f}).initializer("z", {}, Bytes{7});
+    std::vector<Proto> attributes = {attribute("num_heads", int64_t(2))};
+    attributes.insert(attributes.end(), more.begin(), more.end());
+    g.node("QAttention", inputs, {"y"}, attributes, kMicrosoft);
+    return g;
+  };
+  const graph::Model plain = import(made({"x", "w", "b", "s", "s", "", "z"}));
+  CHECK(operators(plain.graph) == "MatMulInteger Cast Mul Add Split Attention");
+  CHECK(output_type(plain) == "f32[2, 3, 8]");
+  CHECK(node_of(plain, "Attention")->text("causal", "") == "none");
+  const graph::Model masked = import(made({"x", "w", "b", "s", "s", "m", "z"}));
+  CHECK(node_of(masked, "Attention")->inputs.size() == 4);
+  const auto refused = [&](const OnnxGraph& g) { return import_error(g.bytes()).exit_code; };
+  CHECK(refused(made({"x", "w", "b", "s", "s", "n", "z"})) == 4);
+  CHECK(refused(made({"x", "w", "b", "s", "s", "", "z", "", "x"})) == 4);
+  CHECK(refused(made({"x", "w", "b", "s", "s", "", "z"}, {attribute("do_rotary", int64_t(1))})) ==
+        4);
 }
 
 TEST_CASE("weights of 4 bits in blocks are numbers, and what leads past K is none") {
@@ -182,10 +225,10 @@ TEST_CASE("weights of 4 bits in blocks are numbers, and what leads past K is non
   CHECK(error.message.find("its B has 15 bytes, expected 16") != std::string::npos);
 }
 
-TEST_CASE("an LSTM whose weights are bytes") {
-  const auto made = [](const Floats& scale) {
+TEST_CASE("an LSTM whose weights are bytes: its steps, or in f32 where they are not known") {
+  const auto made = [](const Floats& scale, OnnxDim steps = "steps") {
     OnnxGraph g;
-    g.input("x", {{3}, {1}, {2}}).output("y").initializer("w", {1, 2, 8}, Signed(16, 3));
+    g.input("x", {steps, {1}, {2}}).output("y").initializer("w", {1, 2, 8}, Signed(16, 3));
     g.initializer("r", {1, 2, 8}, Signed(16, -2)).initializer("s", {1}, scale);
     g.initializer("z", {1}, Signed{1});
     g.node("DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", "s", "z", "s", "z"}, {"y"},
@@ -201,4 +244,13 @@ TEST_CASE("an LSTM whose weights are bytes") {
   CHECK(r->as<float>()[0] == -1.5f);
   CHECK(import_error(made({0})).exit_code == 2);
   CHECK(import_error(made({1, 2})).exit_code == 2);
+  const graph::Model known = onnx::import_onnx_bytes(made({0.5f}, 3), "test.onnx", "", {});
+  CHECK(node_of(known, "LSTM") == nullptr);
+  CHECK(output_type(known) == "f32[3, 1, 1, 2]");
+  const std::string all = operators(known.graph);
+  size_t products = 0;  // one of the input, one of each state
+  for (size_t at = all.find("MatMulInteger"); at != std::string::npos;
+       at = all.find("MatMulInteger", at + 1))
+    products++;
+  CHECK(products == 4);
 }

@@ -25,6 +25,7 @@ bool is_left_out(const Named& pass, const PassOptions& options) {
 const Named kRecognition[] = {
     {"materialise weights", materialise_weights},
     {"merge equal nodes", merge_equal},
+    {"recognise dynamic quantisation", recognise_dynamic_quantisation, Unless::kNoIntegers},
     {"recognise quantisation", recognise_quantisation, Unless::kNoIntegers},
     {"spell out quantisation", spell_out_quantisation},
     {"recognise activations", recognise_activations},

@@ -1,7 +1,8 @@
 // tools/graph/infer/infer_quantize.cpp - quantisation of tensors as ONNX has it. With numbers that
 // are known, one of the tensor or one of each element of an axis, QuantizeLinear and
-// DequantizeLinear stay: passes find integer arithmetic between them. Anything else is spelled out
-// in floating point, which is what they mean.
+// DequantizeLinear stay: passes find integer arithmetic between them. So do DynamicQuantizeLinear,
+// and MatMulInteger and ConvInteger with constant weights. Anything else is spelled out in floating
+// point, which is what they mean.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -181,54 +182,49 @@ void dequantize(NodeContext& context) {
   context.finish("Cast", {product}, {{"to", int64_t(to)}});
 }
 
-/// Scale and zero point of what a tensor holds, zero included, as onnxruntime has them: a tensor of
-/// zeros has the scale 1.
+/// Scale and zero point of what a tensor holds: bytes, f32, u8.
 void dynamic(NodeContext& context) {
   if (context.dtype(0) != DType::kF32)
     context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) + ", expected f32");
-  const ValueId x = context.in(0), nothing = context.scalar(DType::kF32, 0);
-  std::vector<int64_t> axes;
-  for (int64_t i = 0; i < context.rank(0); i++) axes.push_back(i);
-  const auto extreme = [&](const char* reduce, const char* with_zero) {
-    const ValueId found =
-        axes.empty() ? x : context.make(reduce, {x}, {{"axes", axes}, {"keepdims", int64_t(0)}});
-    return context.make(with_zero, {found, nothing});
-  };
-  const ValueId high = extreme("ReduceMax", "Max"), low = extreme("ReduceMin", "Min");
-  const ValueId range = context.make("Sub", {high, low});
-  const ValueId scale = context.make(
-      "Where", {context.make("Equal", {range, nothing}), context.scalar(DType::kF32, 1),
-                context.make("Div", {range, context.scalar(DType::kF32, 255)})});
-  const ValueId offset = context.make(
-      "Clip", {context.make("Round", {context.make("Div", {context.make("Neg", {low}), scale})})},
-      {{"min", 0.0}, {"max", 255.0}});
-  const ValueId zero = context.cast(offset, DType::kU8);
-  const std::vector<ValueId> outputs = context.node.outputs;
-  if (outputs.size() > 1 && outputs[1] != kAbsent) context.run().replace(outputs[1], scale);
-  if (outputs.size() > 2 && outputs[2] != kAbsent) context.run().replace(outputs[2], zero);
-  context.node.outputs.resize(1);
-  if (outputs[0] == kAbsent) context.refuse("", "only its scale or zero point is used");
-  quantize_to(context, x, scale, zero, DType::kU8);
+  context.node.outputs.resize(3, kAbsent);
+  if (context.node.outputs[0] != kAbsent) context.set(0, DType::kU8, context.dims(0));
+  if (context.node.outputs[1] != kAbsent) context.set(1, DType::kF32, {});
+  if (context.node.outputs[2] != kAbsent) context.set(2, DType::kU8, {});
 }
 
-/// Integers less their zero point, as f32. `dims`: of a zero point that is no single number.
-ValueId whole_numbers(NodeContext& context, size_t input, size_t zero, const Dims& dims) {
+/// Type and zero point of an operand of integers. `dims`: of a zero point that is no single number.
+void expect_integers(NodeContext& context, size_t input, size_t zero, const Dims& dims) {
   const DType from = context.dtype(input);
   if (from != DType::kU8 && from != DType::kI8)
     context.corrupt("its input " + std::to_string(input) + " is " + dtype_text(from) +
                     ", expected i8 or u8");
-  const ValueId x = to_f32(context, context.in(input));
-  if (!context.has(zero)) return x;
+  if (!context.has(zero)) return;
   if (context.dtype(zero) != from)
     context.corrupt("its zero point is " + std::string(dtype_text(context.dtype(zero))) +
                     ", its input " + dtype_text(from));
   const Dims given = context.dims(zero);
-  const bool one = graph::product(given) == Dim(1);
-  if (!one && (given.size() != 1 || given[0] != graph::product(dims)))
+  if (graph::product(given) != Dim(1) && (given.size() != 1 || given[0] != graph::product(dims)))
     context.corrupt("its zero point has shape " + text(given) + ", expected " +
                     text({graph::product(dims)}));
+}
+/// Integers less their zero point, as f32.
+ValueId whole_numbers(NodeContext& context, size_t input, size_t zero, const Dims& dims) {
+  const ValueId x = to_f32(context, context.in(input));
+  if (!context.has(zero)) return x;
+  const bool one = graph::product(context.dims(zero)) == Dim(1);
   const ValueId by = context.reshape(to_f32(context, context.in(zero)), one ? Dims{} : dims);
   return context.make("Sub", {x, by});
+}
+
+/// There are integer kernels: constant weights, one zero point of x, sums of `count` products that
+/// fit 32 bits.
+bool has_constant_weights(NodeContext& context, const Dim& count) {
+  constexpr int64_t kMaxProducts = 65793;
+  const auto products = count.value();
+  return context.model().constant(context.in(1)) &&
+         (!context.has(3) || context.model().constant(context.in(3))) &&
+         (!context.has(2) || graph::product(context.dims(2)) == Dim(1)) && products &&
+         *products >= 1 && *products <= kMaxProducts;
 }
 
 /// The i32 sums that `op` makes of whole numbers x and w, `count` products each. f32 holds them
@@ -255,6 +251,12 @@ void multiply_integers(NodeContext& context) {
   const Dims a = context.dims(0), b = context.dims(1);
   if (a.empty() || b.empty()) context.corrupt("its operands have no dimensions");
   const Dims rows = a.size() > 1 ? Dims{a[a.size() - 2], Dim(1)} : Dims{Dim(1)};
+  expect_integers(context, 0, 2, rows), expect_integers(context, 1, 3, {b.back()});
+  if (a.size() > 1 && b.size() == 2 && a.back() == b[0] && has_constant_weights(context, b[0])) {
+    Dims y = a;
+    y.back() = b[1];
+    return context.set(0, DType::kI32, std::move(y));
+  }
   const ValueId x = whole_numbers(context, 0, 2, rows),
                 w = whole_numbers(context, 1, 3, {b.back()});
   sums_of(context, "MatMul", x, w, a.back(), {});
@@ -264,10 +266,14 @@ void convolve_integers(NodeContext& context) {
   if (w.size() < 3) context.corrupt("its weight has shape " + text(w));
   Dims outputs(w.size(), Dim(1));
   outputs[0] = w[0];
+  expect_integers(context, 0, 2, {Dim(1)}), expect_integers(context, 1, 3, outputs);
+  const Dim count = graph::product(Dims(w.begin() + 1, w.end()));
+  if (w.size() <= 4 && context.rank(0) == int64_t(w.size()) && has_constant_weights(context, count))
+    return infer_conv_integer(context);
   const ValueId x = whole_numbers(context, 0, 2, {Dim(1)}),
                 weight = whole_numbers(context, 1, 3, outputs);
   const NodeContext::Attributes attributes = context.node.attributes;
-  sums_of(context, "Conv", x, weight, graph::product(w) / w[0], attributes);
+  sums_of(context, "Conv", x, weight, count, attributes);
 }
 
 }  // namespace

@@ -57,9 +57,26 @@ void recurrent(NodeContext& context) {
   context.set(2, dtype, state);
 }
 
+/// In f32 where its steps cannot be spelled out.
+void dynamic_lstm(NodeContext& context) {
+  if (context.rank(0) != 3)
+    context.corrupt("its X has shape " + text(context.dims(0)) + ", expected 3 dimensions");
+  const int64_t width = context.model().constant(context.in(8))->dims[1];
+  if (context.dims(0)[2].is_static() && context.dims(0)[2] != Dim(width))
+    context.corrupt("its X has shape " + text(context.dims(0)) + ", its weights are for " +
+                    std::to_string(width) + " inputs");
+  if (spell_dynamic_lstm(context)) return;
+  context.note(
+      "DynamicQuantizeLSTM in f32, where onnxruntime quantizes its input and state in each step");
+  context.node.op = "LSTM";
+  context.drop_inputs_from(8);
+  recurrent(context);
+}
+
 }  // namespace
 
 void add_recurrent_rules(InferTable& table) {
+  table["DynamicQuantizeLSTM"] = dynamic_lstm;
   for (const char* op : {"LSTM", "GRU", "RNN"}) table[op] = recurrent;
 }
 

@@ -1,5 +1,7 @@
 // tools/graph/infer/infer_window.cpp - convolutions and pools: explicit pads, and the extents they
 // give.
+#include <optional>
+
 #include "tools/graph/infer/infer_positions.h"
 #include "tools/graph/infer/infer_volume.h"
 #include "tools/graph/infer/inference.h"
@@ -133,10 +135,8 @@ int64_t group_of(NodeContext& context) {
   return group;
 }
 
-void conv(NodeContext& context) {
-  if (context.dtype(0) != context.dtype(1))
-    context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) + ", its weight " +
-                    dtype_text(context.dtype(1)));
+/// Window, group and output of a convolution; no dims where it was rewritten (three dimensions).
+std::optional<Dims> convolve(NodeContext& context, bool may_rewrite) {
   const Dims weight = context.dims(1);
   Window w = read_window(context, &weight);
   resolve_pads(context, w);
@@ -147,13 +147,25 @@ void conv(NodeContext& context) {
                     std::to_string(group) + " groups, its weight " + text(weight) + " takes " +
                     std::to_string(per_group) + " per group");
   }
-  expect_bias(context, weight[0]);
   Dims dims = {context.dims(0)[0], weight[0]};
   for (size_t i = 0; i < w.rank; i++) dims.push_back(output_extent(context, w, i, false));
-  if (w.rank == 3)
-    return convolve_volume(context, {w.kernel, w.strides, w.dilations, w.pads}, dims, group);
+  if (w.rank == 3 && may_rewrite) {
+    expect_bias(context, weight[0]);
+    convolve_volume(context, {w.kernel, w.strides, w.dilations, w.pads}, dims, group);
+    return std::nullopt;
+  }
   write_window(context, w);
-  context.set(0, context.dtype(0), std::move(dims));
+  return dims;
+}
+
+void conv(NodeContext& context) {
+  if (context.dtype(0) != context.dtype(1))
+    context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) + ", its weight " +
+                    dtype_text(context.dtype(1)));
+  auto dims = convolve(context, true);
+  if (!dims) return;
+  expect_bias(context, context.dims(1)[0]);
+  context.set(0, context.dtype(0), std::move(*dims));
 }
 
 void conv_transpose(NodeContext& context) {
@@ -284,6 +296,10 @@ void global_pool(NodeContext& context) {
 }
 
 }  // namespace
+
+void infer_conv_integer(NodeContext& context) {
+  context.set(0, DType::kI32, *convolve(context, false));
+}
 
 void add_window_rules(InferTable& table) {
   table["Conv"] = conv;

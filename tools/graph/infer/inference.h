@@ -118,6 +118,8 @@ class NodeContext {
   // Rewriting. Each visits the new nodes at once; finish and same end this node.
   using Attributes = std::map<std::string, Attribute>;
   ValueId make(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
+  std::vector<ValueId> make_many(const std::string& op, std::vector<ValueId> inputs,
+                                 Attributes attributes, size_t outputs);
   ValueId reshape(ValueId data, Dims dims);
   ValueId expand(ValueId data, Dims dims);
   ValueId scalar(DType dtype, double value);
@@ -151,6 +153,12 @@ class NodeContext {
 Dims broadcast(NodeContext& context, const Dims& a, const Dims& b);
 std::string describe(const Node& node);
 const char* dtype_text(DType dtype);
+/// DynamicQuantizeLSTM as its steps. Inputs 0 to 7 are those of LSTM; then bytes [D, K, 4H], scales
+/// and zero points of W and of R. False where it is not spelled out: many steps, or of a number
+/// that the run knows; lengths, peepholes, clips, other functions.
+bool spell_dynamic_lstm(NodeContext& context);
+/// Window and i32 output of ConvInteger.
+void infer_conv_integer(NodeContext& context);
 
 using Infer = void (*)(NodeContext&);
 using InferTable = std::map<std::string, Infer>;

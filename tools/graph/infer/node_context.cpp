@@ -134,6 +134,10 @@ void NodeContext::erase(std::initializer_list<const char*> attributes) {
 
 ValueId NodeContext::make(const std::string& op, std::vector<ValueId> inputs,
                           Attributes attributes) {
+  return make_many(op, std::move(inputs), std::move(attributes), 1)[0];
+}
+std::vector<ValueId> NodeContext::make_many(const std::string& op, std::vector<ValueId> inputs,
+                                            Attributes attributes, size_t outputs) {
   Node made;
   made.op = op;
   made.name = node.name;
@@ -142,11 +146,13 @@ ValueId NodeContext::make(const std::string& op, std::vector<ValueId> inputs,
   made.sources = node.sources;
   std::string base =
       node.outputs.empty() || node.outputs[0] < 0 ? node.name : run_.value(node.outputs[0]).name;
-  const ValueId out =
-      run_.model.add_value(base + "/" + op + std::to_string(run_.model.values.size()));
-  made.outputs = {out};
+  std::vector<ValueId> all;
+  for (size_t i = 0; i < outputs; i++)
+    all.push_back(run_.model.add_value(base + "/" + op + std::to_string(run_.model.values.size())));
+  made.outputs = all;
   run_.visit(std::move(made));
-  return run_.resolve(out);
+  for (ValueId& each : all) each = run_.resolve(each);
+  return all;
 }
 ValueId NodeContext::reshape(ValueId data, Dims dims) {
   if (run_.value(data).dims == dims) return data;

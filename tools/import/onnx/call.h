@@ -97,6 +97,7 @@ void add_attention(TranslateTable& table);
 void add_data_dependent(TranslateTable& table);
 void add_quantize(TranslateTable& table);
 void add_quantized(TranslateTable& table);
+void add_quantized_attention(TranslateTable& table);
 void add_quantized_recurrent(TranslateTable& table);
 
 }  // namespace ingot::onnx

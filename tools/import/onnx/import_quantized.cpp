@@ -6,6 +6,7 @@
 
 #include "tools/files/work_budget.h"
 #include "tools/import/onnx/call.h"
+#include "tools/import/onnx/scaled_sums.h"
 
 namespace ingot::onnx {
 namespace {
@@ -158,18 +159,16 @@ void give_product(Call& call, ValueId a, ValueId b, ValueId bias) {
 }
 void matmul_integer_to_float(Call& call) {
   call.expect_inputs(4, 7);
-  const ValueId a = numbers_of(call, "a", call.input(0), call.input(2), call.input(4), -2),
-                b = numbers_of(call, "b", call.input(1), call.input(3), call.input(5), -1);
-  give_product(call, a, b, call.input(6));
+  emit_scaled_sums(call, {call.input(0), call.input(1), call.input(4), call.input(5)},
+                   call.input(2), call.input(3), call.input(6), call.output(0));
 }
 void dynamic_quantize_matmul(Call& call) {
   call.expect_inputs(3, 5);
   const ValueId bytes = call.temporary("bytes"), scale = call.temporary("scale"),
                 zero = call.temporary("zero");
   call.emit("DynamicQuantizeLinear", {call.input(0)}, {bytes, scale, zero});
-  const ValueId a = numbers_of(call, "a", bytes, scale, zero, -2),
-                b = numbers_of(call, "b", call.input(1), call.input(2), call.input(3), -1);
-  give_product(call, a, b, call.input(4));
+  emit_scaled_sums(call, {bytes, call.input(1), zero, call.input(3)}, scale, call.input(2),
+                   call.input(4), call.output(0));
 }
 
 /// Of MatMulNBits: rows of 4 or 8 bits, the first element in the low half.
@@ -252,6 +251,17 @@ void matmul_nbits(Call& call) {
 
 }  // namespace
 
+void emit_scaled_sums(Call& call, const std::vector<ValueId>& integers, ValueId a_scale,
+                      ValueId b_scale, ValueId bias, ValueId y) {
+  const ValueId sums = call.temporary("sums"), numbers = call.temporary("numbers"),
+                scale = product_of(call, a_scale, b_scale),
+                scaled = bias == kAbsent ? y : call.temporary("product");
+  call.emit("MatMulInteger", integers, {sums});
+  call.emit("Cast", {sums}, {numbers}).attributes["to"] = int64_t(DType::kF32);
+  call.emit("Mul", {numbers, scale}, {scaled});
+  if (bias != kAbsent) call.emit("Add", {scaled, bias}, {y});
+}
+
 void add_quantized(TranslateTable& table) {
   table["QLinearConv"] = qlinear_conv;
   table["QLinearMatMul"] = qlinear_matmul;
@@ -276,6 +286,7 @@ const TranslateTable& microsoft_table() {
     table["MatMulIntegerToFloat"] = matmul_integer_to_float;
     table["DynamicQuantizeMatMul"] = dynamic_quantize_matmul;
     table["MatMulNBits"] = matmul_nbits;
+    add_quantized_attention(table);
     add_quantized_recurrent(table);
     table.erase("DynamicQuantizeLinear");
     return table;

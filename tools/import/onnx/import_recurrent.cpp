@@ -78,10 +78,11 @@ void recurrent_of(Call& call, const std::string& op, const std::vector<ValueId>&
   made.attributes["hidden_size"] = call.integer("hidden_size", 0);
   made.attributes["layout"] = call.opset() >= 14 ? call.integer("layout", 0) : int64_t(0);
   if (call.attribute("clip", kAttributeFloat)) made.attributes["clip"] = call.number("clip", 0);
-  if (op == "LSTM") made.attributes["input_forget"] = call.integer("input_forget", 0);
+  const bool is_lstm = op != "GRU" && op != "RNN";
+  if (is_lstm) made.attributes["input_forget"] = call.integer("input_forget", 0);
   if (op == "GRU") made.attributes["linear_before_reset"] = call.integer("linear_before_reset", 0);
   std::vector<std::string> defaults = {"Tanh"};
-  if (op == "LSTM") defaults = {"Sigmoid", "Tanh", "Tanh"};
+  if (is_lstm) defaults = {"Sigmoid", "Tanh", "Tanh"};
   if (op == "GRU") defaults = {"Sigmoid", "Tanh"};
   activations(call, made, defaults, direction == "bidirectional" ? 2 : 1);
 }
@@ -133,16 +134,18 @@ ValueId turned_weights(Call& call, size_t weights, size_t scales, size_t zeros) 
       graph::make_constant(DType::kF32, {d, n, inputs}, all.data()));
 }
 
-/// Of com.microsoft: weights of 8 bits, whose rows are those of the input.
+/// Of com.microsoft: weights of 8 bits, whose rows are those of the input. Shape inference spells
+/// out its steps, or takes the weights as numbers.
 void dynamic_quantize_lstm(Call& call) {
   call.expect_inputs(3, 12);
-  std::vector<ValueId> inputs(
-      call.inputs().begin(), call.inputs().begin() + long(std::min<size_t>(8, call.input_count())));
+  std::vector<ValueId> inputs;
+  for (size_t i = 0; i < 8; i++) inputs.push_back(call.input(i));
+  for (const size_t i : {1, 8, 9, 2, 10, 11}) inputs.push_back(call.input(i));
   inputs[1] = turned_weights(call, 1, 8, 9), inputs[2] = turned_weights(call, 2, 10, 11);
   if (call.refused()) return;
-  call.note(
-      "DynamicQuantizeLSTM in f32, where onnxruntime quantizes its input and state in each step");
-  recurrent_of(call, "LSTM", inputs);
+  const auto hidden = call.constant(2)->dims[1];
+  recurrent_of(call, "DynamicQuantizeLSTM", inputs);
+  call.scope().graph->nodes.back().attributes["hidden_size"] = hidden;
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ const std::map<std::string_view, const char*> kLimits = {
     {"Conv",
      "f32; one to three spatial dimensions with constant weights, any number with computed ones; "
      "pads not negative"},
-    {"ConvInteger", "sums of at most 4112 products; as Conv"},
+    {"ConvInteger", "constant weights: integer kernels, sums of at most 65793 products; else 4112"},
     {"ConvTranspose",
      "f32; one or two spatial dimensions; constant weights; output padding below the stride"},
     {"DFT", "f32; length constant or made from shapes; a constant basis of at most 64 MiB"},
@@ -62,7 +62,8 @@ const std::map<std::string_view, const char*> kLimits = {
     {"MelWeightMatrix", "constant inputs"},
     {"OneHot", "constant depth"},
     {"Pad", "pads constant or made from shapes; constant value"},
-    {"MatMulInteger", "sums of at most 4112 products"},
+    {"MatMulInteger",
+     "constant weights: integer kernels, sums of at most 65793 products; else 4112"},
     {"QLinearConv", "constant weights for integer kernels"},
     {"QLinearMatMul", "constant weights for integer kernels"},
     {"QuantizeLinear",

@@ -11,6 +11,8 @@ namespace ingot::passes {
 using Remarks = std::vector<std::string>;
 
 // On source operators
+// products of integers, scales of a run among them
+uint32_t recognise_dynamic_quantisation(Editor& editor, Remarks& remarks);
 // integers between DequantizeLinear and QuantizeLinear
 uint32_t recognise_quantisation(Editor& editor, Remarks& remarks);
 // what is left of those, in f32

@@ -91,6 +91,8 @@ ValueId largest_bytes(ByteGraph& g, const Node& node, ValueId bytes);
 
 /// QuantizeLinear and DequantizeLinear, or Quantize and Dequantize of a ByteGraph, in f32.
 void spell_out(Editor& e, Node& node);
+/// DynamicQuantizeLinear, MatMulInteger and ConvInteger in f32. @throws ConversionError 4
+uint32_t spell_out_integers(Editor& e);
 /// QuantizeLinear of constants, as weights that were trained so have it.
 uint32_t compute_quantized_constants(Editor& e);
 

@@ -7,6 +7,7 @@
 #include "runtime/op/requantize.h"
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/quantize/byte_graph.h"
+#include "tools/compile/passes/quantize/byte_operands.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/tensor_math.h"
 #include "tools/graph/window.h"
@@ -38,18 +39,10 @@ std::optional<Weights> read_weights(const ByteGraph& g, ValueId w, const Integer
     return std::nullopt;
   for (const int64_t zero : found->zeros)
     if (zero != found->zeros[0]) return std::nullopt;
-  const bool is_unsigned = integers.dtype == DType::kU8;
   Weights out;
-  out.values = is_identity(turn) ? integers : permuted(integers, turn);
-  if (is_unsigned) {
-    host::charge_memory(uint64_t(integers.elements()));
-    std::vector<uint8_t> turned;
-    if (out.values.bytes) turned = *out.values.bytes;
-    for (uint8_t& each : turned) each ^= 0x80;
-    out.values = graph::make_constant(DType::kI8, out.values.dims, turned.data());
-  }
+  out.values = signed_weights(integers, turn);
   out.scales = found->scales;
-  out.zero = found->zeros[0] - (is_unsigned ? 128 : 0);
+  out.zero = found->zeros[0] - (integers.dtype == DType::kU8 ? 128 : 0);
   out.outputs = out.values.dims[0];
   return out;
 }
@@ -121,45 +114,6 @@ void limit(const Output& to, Attributes* attributes) {
   (*attributes)["low"] = to.low, (*attributes)["high"] = to.high;
 }
 
-Attributes window(const Node& node) {
-  const graph::Window2d window = graph::window_of(node);
-  return {{"kernel_h", window.h.kernel},     {"kernel_w", window.w.kernel},
-          {"stride_h", window.h.stride},     {"stride_w", window.w.stride},
-          {"dilation_h", window.h.dilation}, {"dilation_w", window.w.dilation},
-          {"pad_top", window.h.begin},       {"pad_bottom", window.h.end},
-          {"pad_left", window.w.begin},      {"pad_right", window.w.end}};
-}
-
-/// [N, C, ...] as [N, C, H, W]; of one dimension as an image of height 1.
-Dims with_height(Dims dims) {
-  if (dims.size() == 3) dims.insert(dims.begin() + 2, Dim(1));
-  return dims;
-}
-Dims image_dims(const Dims& dims) { return permuted(with_height(dims), to_channels_last(4)); }
-ValueId image_of(Editor& e, ValueId x, const Node& node) {
-  const ValueId high = e.reshape(x, with_height(e.dims(x)), node);
-  const ValueId image = e.transpose(high, to_channels_last(4), node);
-  e.value(image).layout = "NHWC";
-  return image;
-}
-/// And back to the dims of what `node` makes.
-ValueId from_image(Editor& e, ValueId image, const Node& node) {
-  const Dims dims = e.dims(node.outputs[0]);
-  return e.reshape(e.transpose(image, inverse(to_channels_last(4)), node), dims, node);
-}
-
-/// As the formula gives it with these pads.
-bool windows_fit(const Editor& e, const Node& node) {
-  const Dims x = image_dims(e.dims(node.inputs[0])), y = image_dims(e.dims(node.outputs[0]));
-  const graph::Window2d window = graph::window_of(node);
-  const auto fits = [](const graph::WindowSide& s, const Dim& in, const Dim& out) {
-    return s.begin >= 0 && s.end >= 0 &&
-           (in + Dim(s.begin + s.end - s.dilation * (s.kernel - 1) - 1)) / Dim(s.stride) + Dim(1) ==
-               out;
-  };
-  return fits(window.h, x[1], y[1]) && fits(window.w, x[2], y[2]);
-}
-
 }  // namespace
 
 /// The operator, over an image of bytes and weights [O, kh, kw, I / groups].
@@ -169,11 +123,7 @@ ValueId convolved(ByteGraph& g, const Node& root, const Output& to, const Steps&
   Editor& e = g.e;
   std::vector<ValueId> operands = {image, e.new_constant(e.value(root.inputs[1]).name, w.values)};
   operands.insert(operands.end(), numbers.begin(), numbers.end());
-  const int64_t groups = root.integer("group", 1), each = w.values.dims[3];
-  attributes["groups"] = groups;
-  attributes["method"] = std::string(groups == 1                        ? "direct"
-                                     : each == 1 && groups == w.outputs ? "depthwise"
-                                                                        : "grouped");
+  set_groups(root.integer("group", 1), w.outputs, w.values.dims[3], &attributes);
   attributes["x_zero"] = x.zero, attributes["w_zero"] = w.zero;
   limit(to, &attributes);
   const ValueId y = e.emit("QuantizedConv2d", operands, DType::kU8,
@@ -189,10 +139,7 @@ ValueId recognise_convolution(ByteGraph& g, const Node& root, const Output& to) 
   if (!x || (rank != 3 && rank != 4) || e.rank(root.inputs[1]) != rank ||
       root.integers("kernel_shape").size() != rank - 2 || !windows_fit(e, root))
     return kAbsent;
-  Integers to_front = {0};
-  for (size_t i = 2; i < rank; i++) to_front.push_back(int64_t(i));
-  to_front.push_back(1);
-  auto w = read_weights(g, root.inputs[1], to_front);
+  auto w = read_weights(g, root.inputs[1], outputs_first(rank));
   if (!w) return kAbsent;
   if (rank == 3) w->values.dims.insert(w->values.dims.begin() + 1, 1);
   const auto bias = read_bias(g, root.inputs.size() > 2 ? root.inputs[2] : kAbsent, *w, x->scale);

@@ -175,7 +175,10 @@ class Recognition {
     const std::vector<Node*> nodes = e.nodes();
     const bool has_bodies = std::any_of(
         nodes.begin(), nodes.end(), [](const Node* node) { return !node->subgraphs().empty(); });
-    if (found == 0 && has_bodies) return;  // which have their own
+    const bool is_dynamic = std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+      return node->op == "QuantizedLinear" || node->op == "QuantizedConv2d";
+    });
+    if (found == 0 && (has_bodies || is_dynamic)) return;  // bodies have their own
     if (found == 0) {
       e.model.notes.push_back(
           "quantized, and computed in f32 as ONNX defines it: no operator between "

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""Operators of ONNX graphs whose activations are quantized in each run, drawn at random, against
+onnxruntime: bytes, scales, zero points and sums of integers equal, numbers behind them within
+rounding, and all of it in integer kernels.
+
+  dynamic_operators.py --ingot BIN [--seeds N] [--figures] [name ...]
+
+With --figures a line for each operator. Needs the packages onnx and onnxruntime."""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from integer_cases import MICROSOFT, Drawn, conv_shapes, window
+from integer_models import session_of
+from onnx import TensorProto, helper
+
+FLOAT, INT32, UINT8 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT8
+WEIGHTS = (np.int8, np.uint8)
+# Each operation of f32 rounds; onnxruntime's fused operators round other sums than its plain ones.
+ROUNDING = 2e-6
+
+
+class DynamicDrawn(Drawn):
+    """Floats come in; several values may come out."""
+
+    def __init__(self, rng, weight_dtype):
+        super().__init__(rng, np.uint8, weight_dtype)
+        self.outputs = []
+
+    def floats(self, shape):
+        name = self.name("x")
+        self.inputs.append(helper.make_tensor_value_info(name, FLOAT, shape))
+        spread, middle = np.exp(self.rng.uniform(-3, 3)), self.rng.uniform(-2, 2)
+        self.fed[name] = (self.rng.standard_normal(shape) * spread + middle).astype(np.float32)
+        return name
+
+    def nodes_of(self, op, inputs, outputs, domain="", **attributes):
+        stem = self.name("v")
+        names = [f"{stem}_{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(op, inputs, names, domain=domain, **attributes))
+        return names
+
+    def give(self, name, kind=FLOAT):
+        self.outputs.append(helper.make_tensor_value_info(name, kind, None))
+
+    def columns(self, shape, axis):
+        """(weights, zero points, scales), of the whole or of each element of the axis."""
+        plain = self.rng.random() < 0.5
+        each = [] if plain else [shape[axis]]
+        values = self.integers(shape, self.weight_dtype)
+        zero = self.integers(each, self.weight_dtype)
+        if self.rng.random() < 0.3:
+            zero = np.zeros(each, self.weight_dtype)
+        scale = self.rng.uniform(0.001, 0.02, each).astype(np.float32)
+        return self.constant(values), self.constant(zero), scale
+
+    def finish(self):
+        graph = helper.make_graph(self.nodes, "drawn", self.inputs, self.outputs, self.initializers)
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+def rows(rng):
+    return [int(n) for n in rng.integers(1, 9, rng.integers(1, 4))]
+
+
+def quantize(d):
+    y, scale, zero = d.nodes_of("DynamicQuantizeLinear", [d.floats([*rows(d.rng), 70])], 3)
+    d.give(y, UINT8), d.give(scale), d.give(zero, UINT8)
+
+
+def matmul(d):
+    """As quantize_dynamic writes it."""
+    k, out = (int(n) for n in d.rng.integers(1, 200, 2))
+    y, scale, zero = d.nodes_of("DynamicQuantizeLinear", [d.floats([*rows(d.rng), k])], 3)
+    w, w_zero, scales = d.columns([k, out], 1)
+    sums = d.node("MatMulInteger", [y, w, zero, w_zero])
+    both = d.node("Mul", [scale, d.constant(scales)])
+    product = d.node("Mul", [d.node("Cast", [sums], to=FLOAT), both])
+    bias = d.constant(d.rng.standard_normal(out).astype(np.float32))
+    d.give(d.node("Add", [bias, product]))
+    if d.rng.random() < 0.5:
+        d.give(sums, INT32)
+
+
+def convolution(kind, rank=2):
+    def draw(d):
+        x_shape, out, w_shape, groups = conv_shapes(d.rng, kind, rank)
+        attributes = window(d.rng, rank)
+        y, scale, zero = d.nodes_of("DynamicQuantizeLinear", [d.floats(x_shape)], 3)
+        w = d.constant(d.integers([*w_shape, *attributes["kernel_shape"]], d.weight_dtype))
+        w_zero = d.constant(d.zero(d.weight_dtype))
+        sums = d.node("ConvInteger", [y, w, zero, w_zero], group=groups, **attributes)
+        along = [1, out] + [1] * rank
+        factor = d.constant(np.float32(d.rng.uniform(0.001, 0.02)))
+        product = d.node("Mul", [d.node("Cast", [sums], to=FLOAT), d.node("Mul", [scale, factor])])
+        bias = d.constant(d.rng.standard_normal(along).astype(np.float32))
+        d.give(d.node("Add", [product, bias])), d.give(sums, INT32)
+
+    return draw
+
+
+def of_integers(d):
+    """Bytes and zero points come in."""
+    k, out = (int(n) for n in d.rng.integers(1, 300, 2))
+    d.dtype = np.dtype(d.rng.choice([np.uint8, np.int8]))
+    x, _, zero = d.bytes([*rows(d.rng), k])
+    w, w_zero, _ = d.columns([k, out], 1)
+    d.give(d.node("MatMulInteger", [x, w, zero, w_zero]), INT32)
+
+
+def to_float(d):
+    k, out = (int(n) for n in d.rng.integers(1, 200, 2))
+    y, scale, zero = d.nodes_of("DynamicQuantizeLinear", [d.floats([*rows(d.rng), k])], 3)
+    w, w_zero, scales = d.columns([k, out], 1)
+    inputs = [y, w, scale, d.constant(scales), zero, w_zero]
+    if d.rng.random() < 0.5:
+        inputs.append(d.constant(d.rng.standard_normal(out).astype(np.float32)))
+    d.give(d.node("MatMulIntegerToFloat", inputs, MICROSOFT))
+
+
+def whole(d):
+    k, out = (int(n) for n in d.rng.integers(1, 200, 2))
+    x = d.floats([*rows(d.rng), k])
+    w, w_zero, scales = d.columns([k, out], 1)
+    inputs = [x, w, d.constant(scales), w_zero]
+    if d.rng.random() < 0.5:
+        inputs.append(d.constant(d.rng.standard_normal(out).astype(np.float32)))
+    d.give(d.node("DynamicQuantizeMatMul", inputs, MICROSOFT))
+
+
+def lstm(d):
+    steps, batch, k, hidden = (int(n) for n in d.rng.integers(1, 12, 4))
+    direction = str(d.rng.choice(["forward", "reverse", "bidirectional"]))
+    both = 2 if direction == "bidirectional" else 1
+    x = d.floats([steps, batch, k])
+    d.fed[x] = np.tanh(d.fed[x])
+    each = [] if d.rng.random() < 0.5 else [4 * hidden]
+    numbers = []
+    for depth in (k, hidden):
+        w = d.constant(d.integers([both, depth, 4 * hidden], d.weight_dtype))
+        scale = d.rng.uniform(0.001, 0.01, [both, *each]).astype(np.float32)
+        middle = 0 if d.weight_dtype == np.int8 else 128
+        zero = np.full([both, *each], middle, d.weight_dtype)
+        numbers.append((w, d.constant(scale), d.constant(zero)))
+    bias = d.constant(d.rng.standard_normal([both, 8 * hidden]).astype(np.float32))
+    (w, ws, wz), (r, rs, rz) = numbers
+    state = [d.floats([both, batch, hidden]), d.floats([both, batch, hidden])]
+    for name in state:
+        d.fed[name] = np.tanh(d.fed[name])
+    inputs = [x, w, r, bias, "", *state, "", ws, wz, rs, rz]
+    for y in d.nodes_of(
+        "DynamicQuantizeLSTM", inputs, 3, MICROSOFT, direction=direction, hidden_size=hidden
+    ):
+        d.give(y)
+
+
+def attention(d):
+    batch, tokens, heads, each = (int(n) for n in d.rng.integers(1, 9, 4))
+    width, k = heads * each, int(d.rng.integers(1, 40))
+    y, scale, zero = d.nodes_of("DynamicQuantizeLinear", [d.floats([batch, tokens, k])], 3)
+    w = d.constant(d.integers([k, 3 * width], d.weight_dtype))
+    middle = d.constant(np.array(0 if d.weight_dtype == np.int8 else 128, d.weight_dtype))
+    w_scale = d.constant(np.float32(0.02 / k))
+    bias = d.constant(d.rng.standard_normal(3 * width).astype(np.float32))
+    mask = ""
+    if d.rng.random() < 0.5:
+        mask = d.name("m")
+        d.inputs.append(helper.make_tensor_value_info(mask, INT32, [batch, tokens]))
+        kept = d.rng.integers(0, 2, (batch, tokens))
+        kept[:, 0] = 1
+        d.fed[mask] = kept.astype(np.int32)
+    inputs = [y, w, bias, scale, w_scale, mask, zero, middle]
+    causal = int(not mask and d.rng.random() < 0.3)
+    d.give(d.node("QAttention", inputs, MICROSOFT, num_heads=heads, unidirectional=causal))
+
+
+# name: (drawing, how far numbers may be, of the largest)
+CASES = {
+    "DynamicQuantizeLinear": (quantize, 0),
+    "MatMulInteger": (matmul, 0),
+    "MatMulInteger of integers": (of_integers, 0),
+    "ConvInteger": (convolution("dense"), 0),
+    "ConvInteger grouped": (convolution("grouped"), 0),
+    "ConvInteger depthwise": (convolution("depthwise"), 0),
+    "ConvInteger 1d": (convolution("dense", 1), 0),
+    "MatMulIntegerToFloat": (to_float, ROUNDING),
+    "DynamicQuantizeMatMul": (whole, ROUNDING),
+    "DynamicQuantizeLSTM": (lstm, 1e-3),  # a state on the edge between two bytes
+    "QAttention": (attention, 1e-4),
+}
+# What leaves no float product behind.
+INTEGER_KERNELS = ("quantized_linear", "quantized_conv2d", "dynamic_quantize")
+FLOAT_KERNELS = (" linear ", " conv2d ", " recurrent ")
+
+
+def run_command(*words):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        raise RuntimeError(f"{words[1]}: exit {done.returncode}: {done.stderr.strip()[-300:]}")
+    return done.stdout
+
+
+def computed(ingot, model, fed, folder):
+    """Outputs by name, and the instructions of the file."""
+    path, out = folder / "model.onnx", folder / "model.ingot"
+    path.write_bytes(model.SerializeToString())
+    out.unlink(missing_ok=True)
+    np.savez(folder / "in.npz", **{f"in:{k}": v for k, v in fed.items()})
+    run_command(ingot, "convert", path, "-o", out)
+    files = ["--inputs", folder / "in.npz", "--outputs", folder / "y.npz"]
+    run_command(ingot, "run", out, "-q", *files)
+    archive = np.load(folder / "y.npz")
+    found = {key.removeprefix("out:"): archive[key] for key in archive.files}
+    return found, run_command(ingot, "inspect", out)
+
+
+class Tally:
+    def __init__(self):
+        self.integers = self.wrong = self.numbers = 0
+        self.farthest = 0.0
+
+    def line(self, name):
+        return (
+            f"{name}: {self.integers} integers, {self.wrong} differ; {self.numbers} numbers, "
+            f"{self.farthest:.1e} of the largest away at most"
+        )
+
+
+def trial(ingot, name, seed, weight_dtype, folder, tally):
+    """What is wrong; "" for nothing, None for a model that onnxruntime refuses."""
+    draw, allowed = CASES[name]
+    d = DynamicDrawn(np.random.default_rng([seed, sum(name.encode())]), weight_dtype)
+    draw(d)
+    model = d.finish()
+    try:
+        want = session_of(model, False, threads=1).run(None, d.fed)
+    except Exception as why:  # onnxruntime's errors have no common base
+        return None if "NOT_IMPLEMENTED" in str(why) or "Could not find" in str(why) else str(why)
+    try:
+        found, listed = computed(ingot, model, d.fed, folder)
+    except RuntimeError as why:
+        return str(why)
+    if not any(kernel in listed for kernel in INTEGER_KERNELS) or any(
+        kernel in listed for kernel in FLOAT_KERNELS
+    ):
+        return "is not computed in integers"
+    for value, expected in zip(model.graph.output, want):
+        given = found[value.name]
+        if given.shape != expected.shape or given.dtype != expected.dtype:
+            return f"{given.dtype} {given.shape}, expected {expected.dtype} {expected.shape}"
+        if expected.dtype.kind in "iu":
+            wrong = int((given != expected).sum())
+            tally.integers += given.size
+            tally.wrong += wrong
+            if wrong:
+                return f"{wrong} of {given.size} integers of {value.name} differ"
+            continue
+        largest = max(float(np.abs(expected).max(initial=0)), 1e-30)
+        away = float(np.abs(given - expected).max(initial=0)) / largest
+        tally.numbers += given.size
+        tally.farthest = max(tally.farthest, away)
+        if away > allowed:
+            return f"numbers of {value.name} are {away:.2e} away"
+    return ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--figures", action="store_true")
+    parser.add_argument("names", nargs="*")
+    a = parser.parse_args()
+    passed = failed = skipped = 0
+    with tempfile.TemporaryDirectory() as temporary:
+        for name in a.names or CASES:
+            tally, refused = Tally(), 0
+            for seed in range(a.seeds):
+                for weight_dtype in WEIGHTS:
+                    what = trial(a.ingot, name, seed, weight_dtype, pathlib.Path(temporary), tally)
+                    refused += what is None
+                    passed += what == ""
+                    if what:
+                        failed += 1
+                        kind = np.dtype(weight_dtype).name
+                        print(f"[fail] {name} {kind} {seed}: {what}", flush=True)
+            if tally.integers + tally.numbers == 0:
+                failed += 1
+                print(f"[fail] {name}: onnxruntime takes no model of it")
+            skipped += refused
+            if a.figures:
+                print(tally.line(name), flush=True)
+    if skipped:
+        print(f"[skip] {skipped} of the models drawn are none that onnxruntime takes")
+    print(f"{passed} checks passed, {failed} failed, {skipped} skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+// Products of integers whose scales a run finds: which nodes come out with integer kernels and
+// without, and that no number moves.
+#include <doctest/doctest.h>
+
+#include "tests/support/graph_builder.h"
+#include "tools/compile/passes/pipeline.h"
+
+using namespace ingot;
+using namespace ingot::test;
+using Numbers = std::vector<int64_t>;
+
+namespace {
+
+constexpr double kRounding = 1e-5;  // f32, where the evaluator has doubles
+
+struct IntegerBuilder : GraphBuilder {
+  struct Bytes {
+    ValueId y, scale, zero;
+  };
+  Bytes dynamic(ValueId x, const Dimensions& dims) {
+    const std::vector<ValueId> made =
+        nodes("DynamicQuantizeLinear", {x}, {}, {dims, {}, {}}, DType::kU8);
+    model.values[size_t(made[1])].dtype = DType::kF32;
+    return {made[0], made[1], made[2]};
+  }
+  ValueId known(DType dtype, const Dimensions& dims, int64_t first) {
+    int64_t count = 1;
+    for (const int64_t d : dims) count *= d;
+    std::vector<uint8_t> all;
+    for (int64_t i = 0; i < count; i++) all.push_back(uint8_t(first + i * 37));
+    const ValueId id = model.add_constant("k" + std::to_string(model.values.size()),
+                                          graph::make_constant(dtype, dims, all.data()));
+    graph::Value& value = model.values[size_t(id)];
+    value.dtype = dtype, value.shape_known = true;
+    value.dims = graph::Dims(dims.begin(), dims.end());
+    return id;
+  }
+  ValueId as_floats(ValueId sums, const Dimensions& dims) {
+    return node("Cast", {sums}, {{"to", int64_t(DType::kF32)}}, dims, DType::kF32);
+  }
+};
+
+/// Integer operators come out, and their numbers are those of the source; as do those in f32.
+void check_product(const std::function<void(IntegerBuilder&)>& build, const std::string& op,
+                   const char* floats) {
+  IntegerBuilder g, f;
+  build(g), build(f);
+  double worst = 1;
+  convert_and_compare(g, worst);
+  CAPTURE(g.listing());
+  CHECK(worst <= kRounding);
+  CHECK(g.count(op) == 1);
+  passes::PassOptions options;
+  options.integers = false;
+  convert_and_compare(f, worst, options);
+  CAPTURE(f.listing());
+  CHECK(worst <= kRounding);
+  CHECK(f.count(op) == 0);
+  CHECK(f.count(floats) >= 1);
+}
+
+passes::Attributes integer_window(const Numbers& kernel, int64_t group, int64_t pad) {
+  return {{"kernel_shape", kernel},
+          {"strides", Numbers(kernel.size(), 1)},
+          {"dilations", Numbers(kernel.size(), 1)},
+          {"pads", Numbers(kernel.size() * 2, pad)},
+          {"group", group}};
+}
+
+}  // namespace
+
+TEST_CASE("a product takes both scales and the bias behind it") {
+  for (const DType dtype : {DType::kI8, DType::kU8})
+    for (const bool each : {false, true})
+      check_product(
+          [=](IntegerBuilder& g) {
+            const IntegerBuilder::Bytes x = g.dynamic(g.input("x", {2, 3, 8}), {2, 3, 8});
+            const Dimensions y = {2, 3, 5}, outputs = each ? Dimensions{5} : Dimensions{};
+            const ValueId sums =
+                g.node("MatMulInteger",
+                       {x.y, g.known(dtype, {8, 5}, 3), x.zero, g.known(dtype, outputs, 7)}, {}, y,
+                       DType::kI32);
+            const ValueId scales = g.node("Mul", {x.scale, g.positive(outputs)}, {}, outputs);
+            const ValueId scaled = g.node("Mul", {g.as_floats(sums, y), scales}, {}, y);
+            g.output(g.node("Add", {g.weights({5}), scaled}, {}, y));
+          },
+          "QuantizedLinear", "Linear");
+}
+
+TEST_CASE("what does not fit into a product stays behind it") {
+  // a product with the scale alone, a bias of each row, sums that are an output
+  check_product(
+      [](IntegerBuilder& g) {
+        const IntegerBuilder::Bytes x = g.dynamic(g.input("x", {3, 8}), {3, 8});
+        const ValueId sums = g.node("MatMulInteger", {x.y, g.known(DType::kI8, {8, 5}, 3), x.zero},
+                                    {}, {3, 5}, DType::kI32);
+        const ValueId scaled = g.node("Mul", {x.scale, g.as_floats(sums, {3, 5})}, {}, {3, 5});
+        g.output(g.node("Add", {scaled, g.weights({3, 1})}, {}, {3, 5}));
+        g.output(sums), g.output(x.scale), g.output(x.zero);
+      },
+      "QuantizedLinear", "Linear");
+  // a scale that is another's, and a zero point that is an input
+  check_product(
+      [](IntegerBuilder& g) {
+        const ValueId bytes = g.input("x", {3, 8}, DType::kI8), zero = g.input("z", {}, DType::kI8);
+        const ValueId sums = g.node("MatMulInteger", {bytes, g.known(DType::kI8, {8, 5}, 3), zero},
+                                    {}, {3, 5}, DType::kI32);
+        g.output(g.node("Mul", {g.as_floats(sums, {3, 5}), g.input("s", {})}, {}, {3, 5}));
+      },
+      "QuantizedLinear", "Linear");
+}
+
+TEST_CASE("long sums are whole where they are computed in f32") {
+  check_product(
+      [](IntegerBuilder& g) {
+        const ValueId bytes = g.input("x", {2, 700}, DType::kI8);
+        g.output(g.node("MatMulInteger", {bytes, g.known(DType::kI8, {700, 3}, 3)}, {}, {2, 3},
+                        DType::kI32));
+      },
+      "QuantizedLinear", "Linear");
+}
+
+TEST_CASE("convolutions: dense, grouped, depthwise, of one dimension") {
+  struct Case {
+    Dimensions x, w, y;
+    int64_t group;
+    const char* method;
+  };
+  const std::vector<Case> all = {{{1, 4, 5, 6}, {8, 4, 3, 3}, {1, 8, 5, 6}, 1, "direct"},
+                                 {{2, 4, 5, 5}, {6, 2, 3, 3}, {2, 6, 5, 5}, 2, "grouped"},
+                                 {{1, 4, 5, 5}, {4, 1, 3, 3}, {1, 4, 5, 5}, 4, "depthwise"},
+                                 {{1, 4, 9}, {8, 4, 3}, {1, 8, 9}, 1, "direct"}};
+  for (const Case& c : all)
+    check_product(
+        [&](IntegerBuilder& g) {
+          const IntegerBuilder::Bytes x = g.dynamic(g.input("x", c.x), c.x);
+          Dimensions along(c.w.size(), 1);
+          along[1] = c.w[0];
+          const ValueId sums =
+              g.node("ConvInteger", {x.y, g.known(DType::kI8, c.w, 3), x.zero},
+                     integer_window(Numbers(c.x.size() - 2, 3), c.group, 1), c.y, DType::kI32);
+          const ValueId scales = g.node("Mul", {x.scale, g.positive(along)}, {}, along);
+          const ValueId scaled = g.node("Mul", {g.as_floats(sums, c.y), scales}, {}, c.y);
+          g.output(g.node("Add", {scaled, g.weights(along)}, {}, c.y));
+        },
+        "QuantizedConv2d", "Conv2d");
+}
