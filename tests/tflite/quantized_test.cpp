@@ -252,24 +252,55 @@ TEST_CASE("means are sums of bytes") {
   CHECK(out.model.notes.empty());
 }
 
-TEST_CASE("integer weights of floating inputs are numbers") {
-  for (const auto type : {kI8, fb::TensorType::int4}) {
-    GraphGiven g = product_of_bytes(raw(std::vector<float>{0, 0}));
-    for (const size_t t : {size_t(0), size_t(2), size_t(3)}) {
-      g.tensors[t].type = fb::TensorType::float32;
-      g.tensors[t].scales.clear();
-    }
-    g.tensors[1].type = type;
-    g.tensors[1].bytes = type == kI8 ? std::string("\1\2\xff\0", 4) : std::string("\x21\x0f", 2);
-    g.operators[0].bytes = {};
-    const Made out = made_of(g);
-    REQUIRE(out.code == 0);
-    const graph::Constant* weights = out.model.constant(out.node("Gemm").inputs[1]);
-    REQUIRE(weights);
-    CHECK(graph::read_numbers(*weights) == std::vector<double>{0.5, 1, -0.5, 0});
-    REQUIRE(out.model.notes.size() == 1);
-    CHECK(out.model.notes[0].find("FULLY_CONNECTED*1") != std::string::npos);
+namespace {
+
+/// A fully connected layer of floats whose weights are whole numbers.
+GraphGiven hybrid_product(fb::TensorType type, const std::string& weights, int8_t asymmetric) {
+  GraphGiven g = product_of_bytes(raw(std::vector<float>{3, 4}));
+  for (const size_t t : {size_t(0), size_t(2), size_t(3)}) {
+    g.tensors[t].type = fb::TensorType::float32;
+    g.tensors[t].scales.clear();
   }
+  g.tensors[1].type = type;
+  g.tensors[1].bytes = weights;
+  g.operators[0].bytes = {{3, asymmetric}};  // asymmetric_quantize_inputs
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("inputs of integer weights are quantized in each run, row by row") {
+  for (const int8_t asymmetric : {int8_t{0}, int8_t{1}})
+    for (const auto type : {kI8, fb::TensorType::int4}) {
+      const std::string bytes =
+          type == kI8 ? std::string("\1\2\xff\0", 4) : std::string("\x21\x0f", 2);
+      const Made out = made_of(hybrid_product(type, bytes, asymmetric));
+      REQUIRE(out.code == 0);
+      CHECK(out.ops() == std::vector<std::string>{"DynamicQuantize", "QuantizedLinear"});
+      const graph::Node &rows = out.node("DynamicQuantize"), &product = out.node("QuantizedLinear");
+      CHECK(rows.text("range", "") == (asymmetric ? "asymmetric" : "symmetric"));
+      CHECK(rows.integer("axis", 0) == 1);
+      REQUIRE(product.inputs.size() == 7);
+      const auto numbers = [&](size_t operand) {
+        return graph::read_numbers(*out.model.constant(product.inputs[operand]));
+      };
+      CHECK(numbers(1) == std::vector<double>{1, 2, -1, 0});
+      CHECK(numbers(2) == std::vector<double>{3, -1});
+      CHECK(numbers(3) == std::vector<double>{0.5, 0.5});
+      CHECK(numbers(4) == std::vector<double>{3, 4});
+      CHECK(product.inputs[6] == rows.outputs[1]);
+      CHECK(out.model.notes.empty());
+    }
+}
+
+TEST_CASE("unsigned weights of floating inputs are numbers") {
+  const Made out = made_of(hybrid_product(fb::TensorType::uint8, std::string("\1\2\xff\0", 4), 0));
+  REQUIRE(out.code == 0);
+  const graph::Constant* weights = out.model.constant(out.node("Gemm").inputs[1]);
+  REQUIRE(weights);
+  CHECK(graph::read_numbers(*weights) == std::vector<double>{0.5, 1, 127.5, 0});
+  REQUIRE(out.model.notes.size() == 1);
+  CHECK(out.model.notes[0].find("FULLY_CONNECTED*1") != std::string::npos);
 }
 
 TEST_CASE("scales and zero points that cannot be are refused by name") {

@@ -52,6 +52,9 @@ class Call {
     return as_xnnpack() ? limits_of_xnnpack(range, y) : limits_of_kernels(range, y);
   }
   void mark_read(size_t i) { read_.insert(i); }
+  bool reads_floats() const { return reads_ == Reads::kFloats; }
+  /// Set by an operator of floats that computes in integers.
+  bool on_bytes = false;
   /// The element of an input that stands for zero: of bytes their zero point.
   double zero_of(size_t i) const;
   int64_t rank(size_t i) { return b.rank(input(i)); }

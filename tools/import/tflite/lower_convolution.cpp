@@ -1,6 +1,6 @@
 // tools/import/tflite/lower_convolution.cpp - convolutions: weights are turned into the order of
 // the graph, where they are constants while converting.
-#include "tools/import/tflite/call.h"
+#include "tools/import/tflite/hybrid.h"
 
 namespace ingot::tflite {
 namespace {
@@ -65,6 +65,7 @@ ValueId image(Call& call, size_t input, int64_t rank) {
 
 void convolve(Call& call) {
   call.expect_inputs(2, 3);
+  if (call.reads_floats() && convolve_hybrid(call)) return;
   const Window w = read_window(call);
   call.expect_rank(1, 4);
   const Integers weight = static_dims(call, 1, "filter");  // [O, h, w, I / group]
@@ -81,6 +82,7 @@ void convolve(Call& call) {
 
 void convolve_depthwise(Call& call) {
   call.expect_inputs(2, 3);
+  if (call.reads_floats() && convolve_depthwise_hybrid(call)) return;
   const Window w = read_window(call);
   call.expect_rank(1, 4);
   const Integers weight = static_dims(call, 1, "filter");  // [1, h, w, C * multiplier]

@@ -1,13 +1,21 @@
 // tools/import/tflite/lower_product.cpp - matrix products.
 #include <numeric>
 
-#include "tools/import/tflite/call.h"
+#include "tools/import/tflite/hybrid.h"
 
 namespace ingot::tflite {
 namespace {
 
 using graph::Dim;
 using graph::Dims;
+
+/// Of a matrix of whole numbers.
+Dims weight_dims(Call& call) {
+  const std::vector<int64_t> shape = ModelFile::shape(call.tensor(1));
+  if (shape.size() != 2)
+    call.corrupt("its weights have " + std::to_string(shape.size()) + " dimensions, expected 2");
+  return {Dim(shape[0]), Dim(shape[1])};
+}
 
 /// Whatever is in front of the last axis counts as rows.
 void fully_connected(Call& call) {
@@ -16,8 +24,9 @@ void fully_connected(Call& call) {
     call.refuse("weights_format", "shuffled weights are not supported",
                 "export the model with weights in their order");
   aten::Builder& b = call.b;
-  call.expect_rank(1, 2);
-  const Dims weight = b.dims(call.input(1));  // [O, I]
+  const bool hybrid = has_hybrid_weights(call, 1, 0);
+  if (!hybrid) call.expect_rank(1, 2);
+  const Dims weight = hybrid ? weight_dims(call) : b.dims(call.input(1));  // [O, I]
   ValueId x = call.input(0);
   const Dims in = b.dims(x);
   const bool keep = call.flag("keep_num_dims");
@@ -37,6 +46,16 @@ void fully_connected(Call& call) {
                    graph::text(weight));
     x = b.reshape(x, Dims{rows, weight[1]});
   }
+  const auto finish = [&](ValueId y) {
+    y = call.activated(y);
+    if (keep && in.size() != 2) {
+      Dims out(in.begin(), in.end() - 1);
+      out.push_back(weight[0]);
+      y = b.reshape(y, out);
+    }
+    call.give(y);
+  };
+  if (hybrid) return finish(hybrid_linear(call, x, 1, 2, call.flag("asymmetric_quantize_inputs")));
   std::vector<ValueId> inputs = {x, call.input(1)};
   if (call.has(2)) {
     if (b.rank(call.input(2)) != 1) {  // some converters write [1, O]
@@ -47,16 +66,8 @@ void fully_connected(Call& call) {
       inputs.push_back(call.input(2));
     }
   }
-  ValueId y =
-      b.emit("Gemm", inputs,
-             {{"alpha", 1.0}, {"beta", 1.0}, {"transA", int64_t(0)}, {"transB", int64_t(1)}});
-  y = call.activated(y);
-  if (keep && in.size() != 2) {
-    Dims out(in.begin(), in.end() - 1);
-    out.push_back(weight[0]);
-    y = b.reshape(y, out);
-  }
-  call.give(y);
+  finish(b.emit("Gemm", inputs,
+                {{"alpha", 1.0}, {"beta", 1.0}, {"transA", int64_t(0)}, {"transB", int64_t(1)}}));
 }
 
 ValueId swapped(Call& call, ValueId x) {

@@ -1,6 +1,6 @@
 // tools/import/tflite/lower_recurrent.cpp - cells and the layers that repeat them. Their state lies
 // in tensors that the operator changes, which a program keeps from run to run.
-#include "tools/import/tflite/call.h"
+#include "tools/import/tflite/hybrid.h"
 
 namespace ingot::tflite {
 namespace {
@@ -11,6 +11,8 @@ using graph::Dims;
 constexpr int64_t kMaxSteps = 1024;  // that are spelled out
 
 ValueId linear(Call& call, ValueId x, size_t weight) {
+  if (has_hybrid_weights(call, weight, 0))
+    return hybrid_linear(call, x, weight, kNoBias, call.flag("asymmetric_quantize_inputs"));
   return call.b.emit(
       "Gemm", {x, call.input(weight)},
       {{"alpha", 1.0}, {"beta", 1.0}, {"transA", int64_t(0)}, {"transB", int64_t(1)}});
@@ -154,8 +156,9 @@ class StateTensor {
 };
 
 /// One node where the graph's own LSTM says the same: nothing clipped, normed, projected or left
-/// out, and tanh.
+/// out, and tanh; nothing quantized in each step.
 bool is_plain(Call& call) {
+  if (has_hybrid_weights(call, 2, 0)) return false;
   for (size_t i = 1; i <= 8; i++)
     if (!call.has(i)) return false;
   for (const size_t i : {9, 10, 11, 16, 17, 20, 21, 22, 23})

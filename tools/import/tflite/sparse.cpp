@@ -9,10 +9,10 @@
 namespace ingot::tflite {
 namespace {
 
-/// Numbers of one of the three vectors, or none.
-class Numbers {
+/// SparseNumbers of one of the three vectors, or none.
+class SparseNumbers {
  public:
-  Numbers(fb::IndexVector type, const void* table) : type_(type), table_(table) {}
+  SparseNumbers(fb::IndexVector type, const void* table) : type_(type), table_(table) {}
   size_t size() const {
     return visit([](const auto* values) { return values ? size_t(values->size()) : size_t(0); });
   }
@@ -43,7 +43,7 @@ struct Level {
   int64_t extent = 0;  // of a dense one
   size_t axis = 0;     // of the tensor, which it is part of
   int64_t scale = 1;   // elements of the axis for one step of it
-  Numbers segments, indices;
+  SparseNumbers segments, indices;
 };
 
 class Expander {
@@ -93,8 +93,8 @@ class Expander {
                   given.dense_size(),
                   size_t(at),
                   1,
-                  Numbers(given.array_segments_type(), given.array_segments()),
-                  Numbers(given.array_indices_type(), given.array_indices())};
+                  SparseNumbers(given.array_segments_type(), given.array_segments()),
+                  SparseNumbers(given.array_indices_type(), given.array_indices())};
       if (level.dense && level.extent < 0) corrupt("a dimension of it is negative");
       if (size_t(at) >= rank) {
         const int64_t axis = blocks->Get(uint32_t(size_t(at) - rank));

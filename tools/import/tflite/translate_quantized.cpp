@@ -118,7 +118,8 @@ std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& o
   for (uint32_t i = 0; i < outputs; i++)
     if (const auto steps = steps_of(*file_, call.output_tensor(i)); steps && made[i].id != kAbsent)
       made[i].id = quantized(made[i].id, *steps);
-  if (arithmetic == Arithmetic::kFloatsOfWeights && code != kDequantize)
+  on_bytes_ += call.on_bytes;
+  if (arithmetic == Arithmetic::kFloatsOfWeights && code != kDequantize && !call.on_bytes)
     with_float_weights_[row.name]++;
   if (arithmetic == Arithmetic::kBytes && code != kDequantize && code != kQuantize &&
       code != kCustomOperator)  // whose integers are numbers in TFLite too
@@ -172,8 +173,7 @@ void Translator::note_arithmetic() {
         "in integers: " +
         listed(in_floats_));
   if (!with_float_weights_.empty())
-    net.b.note("integer weights as float32, where LiteRT quantizes the inputs in each run: " +
-               listed(with_float_weights_));
+    net.b.note("integer weights as float32: " + listed(with_float_weights_));
 }
 
 }  // namespace ingot::tflite
