@@ -48,6 +48,8 @@ dev_show() {
     removals) show_needs numpy onnx==1.23.2 torch; "$python" tests/op/removal.py "${@:2}" ;;
     integer-speed) show_needs numpy ai-edge-litert flatbuffers
       "$python" bench/integers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+    dynamic-speed) show_needs numpy onnx==1.23.2 onnxruntime
+      "$python" bench/dynamic_transformers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     grid-sample) show_needs numpy onnx==1.23.2 onnxruntime
       "$python" bench/grid_sample.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     --list | '')
@@ -84,6 +86,7 @@ convert-memory [--mb N]  what is resident at most while sources of N (300) MB ar
           most 1.3 times the source (torch and keras kinds where they are installed)
 removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has as examples, taken away in turn: what fails to build
           or which test names it; some 15 minutes on 2 quiet cores; goes on where it was broken off (--rows 5-9: those alone)
+dynamic-speed  transformers that onnxruntime's quantize_dynamic made: outputs compared with onnxruntime's, the time of each
 integer-speed [--memory]  quantized TFLite models: outputs compared with LiteRT's, the time of each
           beside it, the arena beside TFLite Micro's
 grid-sample [--before INGOT]  GridSample beside onnxruntime, and beside another build: every form compared, then times (--threads N)
