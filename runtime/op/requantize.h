@@ -49,9 +49,9 @@ bool check_output_steps(RequantMode mode, uint32_t zero, uint32_t low, uint32_t 
 bool check_channels(const TensorView& channels, int operand, RequantMode mode, int64_t o,
                     Violation* violation);
 constexpr int kMaxChannelRows = 4;
-/// Operand `operand`, there with to_float alone: scale and zero point of x, f32 [groups, 2], where the groups are
-/// one, or divide `rows` and belong to as many rows each. A zero point is limited to 0 .. 255; what
-/// is no number is 0.
+/// Operand `operand`, there with to_float alone: scale and zero point of x, f32 [groups, 2], where
+/// the groups are one, or divide `rows` and belong to as many rows each. A zero point is limited to
+/// 0 .. 255; what is no number is 0.
 bool check_steps(const OpArguments& arguments, int operand, RequantMode mode, int64_t rows,
                  Violation* violation);
 /// What an output of this mode may be.

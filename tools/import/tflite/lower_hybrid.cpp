@@ -140,8 +140,7 @@ bool convolve_hybrid(Call& call) {
       !has_hybrid_weights(call, 1, 0) || !read_weights_bytes(call, 1, 0, &w))
     return false;
   w.outputs = filter[0], w.products = filter[1] * filter[2] * filter[3];
-  return give_convolved(call, w, filter, channels / filter[3],
-                        int64_t(w.scales.size()) == w.outputs);
+  return give_convolved(call, w, filter, channels / filter[3], w.scales.size() > 1);
 }
 
 bool convolve_depthwise_hybrid(Call& call) {
