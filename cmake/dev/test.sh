@@ -252,21 +252,31 @@ stage_tflite() {
   for mode in $modes; do
     local options="--ingot build/gcc/bin/ingot --exact-to $mode"
     "$python" tests/tflite/integer_operators.py $options --seeds 12 || failed=1
+    "$python" tests/tflite/integer_operators.py $options --words --seeds 12 || failed=1
     [ -d "$models" ] || continue
     $compare $options "$tiny"/{ad01_int8,kws_ref_model,pretrainedResnet_quant}.tflite \
       "$tiny"/{vww_96_int8,str_ww_ref_model}.tflite \
       "$micro"/{hello_world_int8,micro_speech_quantized,trained_lstm_int8}.tflite \
       "$micro"/{micro_speech_lstm,dtln_noise_suppression,keyword_scrambled}.tflite \
+      "$micro"/keyword_scrambled_8bit.tflite \
       "$coral"/keras_lstm_mnist_ptq.tflite || failed=1
     [ "$mode" = tflm ] && continue # it has no uint8, and not all the operators of the others
+    ${compare/--insides/} $options \
+      "$models"/tensorflow__tflite-support/yamnet_wavin_quantized_mel_relu6.tflite || failed=1
     $compare $options "$wake"/{okay_nabu,v2_okay_nabu,v2_vad}.tflite $detector \
       "$coral"/{mobilenet_v1_0.25_128_quant,deeplabv3_mnv2_dm05_pascal_quant}.tflite \
       "$coral"/movenet_single_pose_lightning_ptq.tflite \
       "$models"/tensorflow__tflite-support/automl_labeler_model.tflite || failed=1
   done
-  if ! [ -d "$models" ]; then
+  if [ -d "$models" ]; then
+    case "$modes" in *tflm)
+      "$python" tests/tflite/audio_front_end.py --ingot build/gcc/bin/ingot \
+        --model "$micro"/audio_preprocessor_int8.tflite || failed=1 ;;
+    esac
+  else
     echo "[skip] no quantized model of ../shared was compared with LiteRT: it is not there"
   fi
+  "$python" tests/models/tflite_files.py --ingot build/gcc/bin/ingot --work build/models || failed=1
   return "$failed"
 }
 

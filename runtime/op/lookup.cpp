@@ -10,10 +10,12 @@ using rules::refuse;
 bool check_lookup(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kLookupContract, {}, v)) return false;
   const TensorType &x = a.inputs[0], &table = a.inputs[1], &y = a.outputs[0];
-  if (x.dtype != DType::kU8)
-    return refuse(v, "lookup takes u8", 0, int64_t(DType::kU8), int64_t(x.dtype));
-  if (table.rank != 1 || table.dims[0] != 256)
-    return refuse(v, "lookup's table has 256 elements", 1, 256,
+  const bool is_word = x.dtype == DType::kI16;
+  if (x.dtype != DType::kU8 && !is_word)
+    return refuse(v, "lookup takes u8 or i16", 0, int64_t(DType::kU8), int64_t(x.dtype));
+  const int64_t count = is_word ? 65536 : 256;
+  if (table.rank != 1 || table.dims[0] != count)
+    return refuse(v, "lookup's table has an element for each number of x", 1, count,
                   table.rank == 1 ? table.dims[0] : -1);
   return rules::check_same_dtype(x, table, 1, v) &&
          rules::check_same_dtype(x, y, rules::output(0), v) &&

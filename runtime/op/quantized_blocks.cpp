@@ -12,7 +12,8 @@ bool reserve(uint64_t* total, uint64_t bytes, uint64_t* at) {
 }
 
 struct Sizes {
-  uint64_t band = 0, pixels = 0;
+  uint64_t band = 0, pixels = 0;  // a byte for each element
+  bool words = false;
 };
 
 /// Channels that a band holds.
@@ -27,6 +28,10 @@ bool lay_out(const QuantizedConv2dAttributes& t, const Sizes& sizes, int64_t cha
   if (!reserve(&total, conv::segment_bytes(geometry(t)), &at)) return false;
   uint64_t band = sizes.band;
   if (s->copies && !checked_add<uint64_t>(band, uint64_t(kSlack), &band)) return false;
+  if (sizes.words) {
+    if (!checked_align(band, 64, &band) || band >= conv::kMaxScratchBytes) return false;
+    s->plane = int64_t(band), band *= 2;
+  }
   if (!reserve(&total, s->copies ? band : 0, &s->band)) return false;
   // of weights with zero points, which those of to_float may have
   if ((t.w_zero != 0 || t.requant == RequantMode::kToFloat) &&
@@ -70,9 +75,11 @@ bool small_bands(const Conv2dAttributes& g, const conv::Extents& e, int64_t chan
 }
 
 /// Tiles read groups of four bytes, and depthwise kernels 16 channels: where that would leave the
-/// tensor, and where windows leave the image or pixels do not touch, the input is copied.
+/// tensor, and where windows leave the image or pixels do not touch, the input is copied. So are
+/// 16-bit numbers, byte from byte.
 bool copies_band(const QuantizedConv2dAttributes& t, const TensorType& x) {
-  if (conv::needs_band(geometry(t)) || t.method == ConvMethod::kGrouped) return true;
+  if (conv::needs_band(geometry(t)) || t.method == ConvMethod::kGrouped || x.dtype == DType::kI16)
+    return true;
   const int64_t c = x.dims[3];
   if (t.method == ConvMethod::kDepthwise) return c % kPanel != 0;
   int64_t dims[4];
@@ -85,8 +92,8 @@ bool copies_band(const QuantizedConv2dAttributes& t, const TensorType& x) {
 using rules::refuse;
 
 bool check_bytes(const TensorType& x, const TensorType& w, Violation* v) {
-  if (x.dtype != DType::kU8)
-    return refuse(v, "quantized x is u8", 0, int64_t(DType::kU8), int64_t(x.dtype));
+  if (x.dtype != DType::kU8 && x.dtype != DType::kI16)
+    return refuse(v, "quantized x is u8 or i16", 0, int64_t(DType::kU8), int64_t(x.dtype));
   if (w.dtype != DType::kI8)
     return refuse(v, "quantized weights are i8", 1, int64_t(DType::kI8), int64_t(w.dtype));
   return true;
@@ -127,7 +134,7 @@ bool conv_scratch(const QuantizedConv2dAttributes& t, const TensorType& x, const
       !checked_mul<uint64_t>(weights, uint64_t(e.c / t.groups), &weights) || weights >> 60)
     return false;
   if (!small_bands(g, e, channels, int64_t(weights), &out->bands)) return false;
-  sizes.band = uint64_t(out->bands.elements);
+  sizes.band = uint64_t(out->bands.elements), sizes.words = x.dtype == DType::kI16;
   return checked_mul<uint64_t>(uint64_t(out->bands.rows), uint64_t(out->bands.cols),
                                &sizes.pixels) &&
          lay_out(t, sizes, e.c, e.o, out);
@@ -144,15 +151,19 @@ bool conv_scratch_bound(const QuantizedConv2dAttributes& t, const TensorType& x,
   s.copies = copies_band(t, x);
   // as floats, of which each is a byte; a band has no more output pixels than input pixels
   const uint64_t band = (floats - conv::segment_bytes(g)) / 4;
-  Sizes sizes{band, c > 0 ? band / uint64_t(c) + 1 : uint64_t(conv::kBandBytes)};
+  Sizes sizes{band, c > 0 ? band / uint64_t(c) + 1 : uint64_t(conv::kBandBytes),
+              x.dtype == DType::kI16};
   if (!lay_out(t, sizes, e.c, e.o, &s)) return false;
   *bytes = s.bytes;
   return true;
 }
 
+int64_t linear_plane(int64_t k) { return round_up(kLinearRows * round_up(k, 4) + kSlack, 64); }
+
 uint64_t linear_scratch(const TensorType& x) {
   const int64_t k = x.row_length();
-  const uint64_t rows = k % 4 == 0 ? 0 : uint64_t(kLinearRows) * uint64_t(round_up(k, 4) + kSlack);
+  uint64_t rows = k % 4 == 0 ? 0 : uint64_t(kLinearRows) * uint64_t(round_up(k, 4) + kSlack);
+  if (x.dtype == DType::kI16) rows = 2 * uint64_t(linear_plane(k));
   return (rows + uint64_t(kLinearRows) * uint64_t(kLinearRowBytes) + 63) / 64 * 64;
 }
 

@@ -11,6 +11,7 @@ namespace ingot::quantized {
 /// scratch is read, and meets weights of zero.
 constexpr int64_t kSlack = 64;
 
+/// x u8 or i16, weights i8.
 bool check_bytes(const TensorType& x, const TensorType& w, Violation* violation);
 
 /// The window, as convolutions of floats have it.
@@ -30,8 +31,10 @@ struct ConvScratch {
   conv::Bands bands;
   bool copies = false;  // a band of the input is copied
   uint64_t band = 0;    // offset; before it lie the segments
-  uint64_t sums = 0;    // i32 for each output pixel of a band, where w_zero is not 0
-  // of one group: weights, then three vectors of its channels; of depthwise: pairs of taps
+  // Of 16-bit numbers a band is two: of the upper bytes, then of the lower ones, so far behind.
+  int64_t plane = 0;
+  uint64_t sums = 0;  // i32 for each output pixel of a band, where w_zero is not 0
+  // of one group: weights, then four vectors of its channels; of depthwise: pairs of taps
   uint64_t panels = 0;
   uint64_t bytes = 0;  // of all
 };
@@ -47,10 +50,12 @@ struct RowSteps {
   float scale = 1;
   int32_t zero = 0;
 };
-/// Rows that a linear layer takes at a time, and copies where K is no multiple of 4. Its scratch:
-/// steps of rows, sums of rows, copies.
+/// Rows that a linear layer takes at a time, and copies where K is no multiple of 4; of 16-bit
+/// numbers their upper bytes, and linear_plane() behind them the lower ones. Its scratch: steps of
+/// rows, sums of rows, copies.
 constexpr int64_t kLinearRows = 2 * conv::kTileGrain;
 constexpr int64_t kLinearRowBytes = int64_t(sizeof(RowSteps) + sizeof(int32_t));
+int64_t linear_plane(int64_t k);
 uint64_t linear_scratch(const TensorType& x);
 
 }  // namespace ingot::quantized

@@ -19,7 +19,6 @@ bool check_method(const QuantizedConv2dAttributes& t, const conv::Extents& e, Vi
     return refuse(v, "depthwise has a group a channel", kAttribute, e.c, t.groups);
   if (t.groups < 1 || e.c % t.groups != 0)
     return refuse(v, "quantized_conv2d.groups divides the channels", kAttribute, e.c, t.groups);
-  if (t.x_zero > 255) return refuse(v, "x_zero is a byte", kAttribute, 255, t.x_zero);
   return true;
 }
 
@@ -51,11 +50,15 @@ bool check_quantized_conv2d(const OpArguments& a, Violation* v) {
   const QuantizedConv2dAttributes& t = a.as<QuantizedConv2dAttributes>();
   const TensorType &x = a.inputs[0], &y = a.outputs[0];
   if (!quantized::check_bytes(x, a.inputs[1], v) ||
-      !quantized::check_output_steps(t.requant, t.y_zero, t.low, t.high, v) ||
-      !quantized::check_output_type(t.requant, y, v) ||
-      !quantized::check_weight_zero(t.requant, t.w_zero, v) ||
+      !quantized::check_requant(t.requant, x.dtype, v) ||
+      !quantized::check_output_steps(x.dtype, t.y_zero, t.low, t.high, v) ||
+      !quantized::check_output_type(t.requant, x.dtype, y, v) ||
+      !quantized::check_weight_zero(t.requant, t.w_zero, x.dtype, v) ||
       !conv::check_window(conv::window_of(t), v))
     return false;
+  if (t.x_zero > quantized::most_number(x.dtype))
+    return refuse(v, "x_zero is a number of x", Violation::kAttribute,
+                  quantized::most_number(x.dtype), t.x_zero);
   if (x.rank != 4) return refuse(v, "quantized_conv2d's x is a batch of images", 0, 4, x.rank);
   if (y.rank != 4)
     return refuse(v, "quantized_conv2d's y is [N,OH,OW,O]", rules::output(0), 4, y.rank);

@@ -42,9 +42,11 @@ bool check_quantized_elementwise(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kQuantizedElementwiseContract, {}, v)) return false;
   const QuantizedElementwiseAttributes& t = a.as<QuantizedElementwiseAttributes>();
   const TensorType& y = a.outputs[0];
+  const DType type = a.inputs[0].dtype;
+  const bool is_word = type == DType::kI16;
   for (int i = 0; i < 2; i++) {
-    if (a.inputs[i].dtype != DType::kU8)
-      return refuse(v, "quantized_elementwise takes u8", i, int64_t(DType::kU8),
+    if (a.inputs[i].dtype != (is_word ? type : DType::kU8))
+      return refuse(v, "quantized_elementwise takes u8 or i16", i, int64_t(DType::kU8),
                     int64_t(a.inputs[i].dtype));
     if (!rules::broadcasts_to(a.inputs[i], y))
       return refuse(v, "operands broadcast to the output", i, y.rank, a.inputs[i].rank);
@@ -54,9 +56,15 @@ bool check_quantized_elementwise(const OpArguments& a, Violation* v) {
     return refuse(v, "quantized_elementwise.function is known", kAttribute, 2, int64_t(t.function));
   if (t.requant == RequantMode::kToFloat)
     return refuse(v, "quantized_elementwise gives bytes", kAttribute, 3, int64_t(t.requant));
-  return check_between("a_zero is a byte", 0, 255, t.a_zero, v) &&
-         check_between("b_zero is a byte", 0, 255, t.b_zero, v) &&
-         quantized::check_output_steps(t.requant, t.y_zero, t.low, t.high, v) &&
+  if (is_wide(t.requant) && t.requant <= RequantMode::kDoubleAway)
+    return refuse(v, "quantized_elementwise has no sums of 64 bits", kAttribute, 3,
+                  int64_t(t.requant));
+  const int64_t low = is_word ? 32768 : 0, high = is_word ? 32768 : 255;
+  return quantized::check_requant(t.requant, type, v) &&
+         check_between("a_zero is a byte, or 32768 of i16", low, high, t.a_zero, v) &&
+         check_between("b_zero is a byte, or 32768 of i16", low, high, t.b_zero, v) &&
+         quantized::check_output_steps(type, t.y_zero, t.low, t.high, v) &&
+         (!is_word || check_between("y_zero of i16 is 32768", low, high, t.y_zero, v)) &&
          check_numbers(t, v);
 }
 

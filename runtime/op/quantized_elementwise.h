@@ -1,10 +1,11 @@
 // runtime/op/quantized_elementwise.h - sums, differences and products of two quantized tensors,
-// each with a scale of its own: a u8, b u8 -> y u8, which both broadcast to.
+// each with a scale of its own: a and b of u8 or i16 -> y of their type, which both broadcast to.
 //
 // add, sub    float_even: (da * a_multiplier +- db * b_multiplier + 2^(y_shift - 1)) >> y_shift,
 //             where da = a - a_zero and db = b - b_zero; multipliers are -2^21 .. 2^21, y_shift is
 //             1 .. 30. XNNPACK's, in whole numbers in spite of the name of its mode.
-//             fixed_*: rescale(rescale(da * 2^20, a) +- rescale(db * 2^20, b), y), where rescale
+//             fixed_*: rescale(rescale(da * 2^20, a) +- rescale(db * 2^20, b), y), of i16 2^15
+//             for 2^20, where rescale
 //             is what runtime/op/requantize.h says of the mode with the operand's multiplier
 //             (0 .. 2^31 - 1) and shift. fixed_away is what TFLite's reference kernels do, and its
 //             optimized ones but for their vectors, which shift the terms of a sum of uint8 without
@@ -14,14 +15,16 @@
 //
 // a_shift and b_shift are 0 .. 31, that of y -31 .. 31 (-30 of fixed_once); scale is a positive
 // normal number of at most 2^14. Then y_zero is added and the result limited to low .. high. What a
-// function and mode do not name is not read.
+// function and mode do not name is not read. Numbers of i16 have fixed point alone and 32768 for
+// each zero (runtime/op/requantize.h).
 #pragma once
 #include "runtime/op/requantize.h"
 
 namespace ingot {
 
 enum class QuantizedFunction : uint8_t { kAdd = 0, kSub = 1, kMul = 2 };
-constexpr int kQuantizedSumShift = 20;          // fixed point: what terms of a sum are shifted by
+/// Fixed point: what terms of a sum are shifted by.
+constexpr int quantized_sum_shift(DType type) { return type == DType::kI16 ? 15 : 20; }
 constexpr int32_t kMaxSumMultiplier = 1 << 21;  // float_even
 
 struct QuantizedElementwiseAttributes {

@@ -12,9 +12,10 @@ bool check_quantized_linear(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kQuantizedLinearContract, {0x7u, 1u, 0x2u}, v)) return false;
   const QuantizedLinearAttributes& t = a.as<QuantizedLinearAttributes>();
   const TensorType &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
-  if (!quantized::check_output_steps(t.requant, t.y_zero, t.low, t.high, v) ||
-      !quantized::check_weight_zero(t.requant, t.w_zero, v) || !quantized::check_bytes(x, w, v) ||
-      !quantized::check_output_type(t.requant, y, v))
+  if (!quantized::check_bytes(x, w, v) || !quantized::check_requant(t.requant, x.dtype, v) ||
+      !quantized::check_output_steps(x.dtype, t.y_zero, t.low, t.high, v) ||
+      !quantized::check_weight_zero(t.requant, t.w_zero, x.dtype, v) ||
+      !quantized::check_output_type(t.requant, x.dtype, y, v))
     return false;
   if (x.rank < 1) return refuse(v, "quantized_linear's x has a last dimension", 0, 1, 0);
   if (w.rank != 2) return refuse(v, "quantized_linear's weights are [O, K]", 1, 2, w.rank);

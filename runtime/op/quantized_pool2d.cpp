@@ -13,18 +13,21 @@ bool check_quantized_pool2d(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kQuantizedPool2dContract, {}, v)) return false;
   const QuantizedPool2dAttributes& t = a.as<QuantizedPool2dAttributes>();
   const TensorType &x = a.inputs[0], &y = a.outputs[0];
-  if (x.dtype != DType::kU8)
-    return refuse(v, "quantized_pool2d takes u8", 0, int64_t(DType::kU8), int64_t(x.dtype));
+  const bool is_word = x.dtype == DType::kI16;
+  if (x.dtype != DType::kU8 && !is_word)
+    return refuse(v, "quantized_pool2d takes u8 or i16", 0, int64_t(DType::kU8), int64_t(x.dtype));
   if (!rules::check_same_dtype(x, y, rules::output(0), v)) return false;
   if (uint8_t(t.kind) > uint8_t(PoolKind::kAverage))
     return refuse(v, "quantized_pool2d.kind is max or average", kAttribute, 1, int64_t(t.kind));
-  if (t.offset > 255)
-    return refuse(v, "quantized_pool2d.offset is a byte", kAttribute, 255, t.offset);
-  if (!quantized::check_output_steps(RequantMode::kFloatEven, 0, t.low, t.high, v) ||
+  const uint32_t most = quantized::most_number(x.dtype);
+  if (t.offset > most)
+    return refuse(v, "quantized_pool2d.offset is a number of x", kAttribute, most, t.offset);
+  if (!quantized::check_output_steps(x.dtype, 0, t.low, t.high, v) ||
       !conv::check_window(conv::window_of(t), v))
     return false;
-  if (uint64_t(t.kernel_h) * t.kernel_w > kMaxQuantizedTaps)
-    return refuse(v, "a window has at most 2^22 taps", kAttribute, int64_t(kMaxQuantizedTaps),
+  const uint64_t taps = is_word ? kMaxWordTaps : kMaxQuantizedTaps;
+  if (uint64_t(t.kernel_h) * t.kernel_w > taps)
+    return refuse(v, "a window has at most 2^22 taps, of i16 2^14", kAttribute, int64_t(taps),
                   int64_t(uint64_t(t.kernel_h) * t.kernel_w));
   if (x.rank != 4) return refuse(v, "quantized_pool2d's x is a batch of images", 0, 4, x.rank);
   if (y.rank != 4)

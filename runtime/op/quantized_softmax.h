@@ -12,10 +12,19 @@
 //             bits of y and y_zero added. TFLite's reference kernels and TFLM; scale and add_half
 //             are not read. A negative entry counts as 0.
 // y_zero is a number of y: of i16 commonly -32768. scale is a positive normal number.
+//
+// Of 16-bit numbers: x i16, table i16 [65536 + 513] -> y i16. An element counts e(x) = table[65535
+// - top + x], Q0.15, as 0 where it is negative. s is the sum of e, limited to 2 .. 2^31 - 1, and c
+// its bits, 2 .. 31. m is (s * 2^(31 - c) + 2^13) >> 14, limited to 65536 .. 131071 and less 65536:
+// where s lies between two powers of 2. r is the line through the last 513 numbers of the table at
+// m / 128: base + ((slope * (m % 128) + 64) >> 7). y is (e * r + 2^(c - 2)) >> (c - 1), limited to
+// 0 .. 32767. TFLite's and TFLM's kernels. y_zero is 0; scale and add_half are not read.
 #pragma once
 #include "runtime/op/contract.h"
 
 namespace ingot {
+
+constexpr int64_t kWordExponentials = 65536, kWordReciprocals = 513;
 
 struct QuantizedSoftmaxAttributes {
   float scale = 1.0f / 256;

@@ -6,14 +6,25 @@ namespace ingot::quantized {
 
 using rules::refuse;
 
-bool check_output_steps(RequantMode mode, uint32_t zero, uint32_t low, uint32_t high,
-                        Violation* v) {
+bool check_output_steps(DType type, uint32_t zero, uint32_t low, uint32_t high, Violation* v) {
   constexpr int kAttribute = Violation::kAttribute;
-  if (uint8_t(mode) > uint8_t(RequantMode::kToFloat))
-    return refuse(v, "requant is known", kAttribute, int64_t(RequantMode::kToFloat), int64_t(mode));
-  if (zero > 255) return refuse(v, "y_zero is a byte", kAttribute, 255, zero);
-  if (high > 255) return refuse(v, "high is a byte", kAttribute, 255, high);
+  const uint32_t most = most_number(type);
+  if (zero > most) return refuse(v, "y_zero is a number of y", kAttribute, most, zero);
+  if (high > most) return refuse(v, "high is a number of y", kAttribute, most, high);
   if (low > high) return refuse(v, "low is at most high", kAttribute, high, low);
+  return true;
+}
+
+bool check_requant(RequantMode mode, DType type, Violation* v) {
+  constexpr int kAttribute = Violation::kAttribute;
+  if (uint8_t(mode) > uint8_t(RequantMode::kDoubleAway))
+    return refuse(v, "requant is known", kAttribute, int64_t(RequantMode::kDoubleAway),
+                  int64_t(mode));
+  const bool is_word = type == DType::kI16;
+  if (is_word && (mode == RequantMode::kFloatEven || mode == RequantMode::kToFloat))
+    return refuse(v, "16-bit numbers are requantized in fixed point", kAttribute, 1, int64_t(mode));
+  if (!is_word && is_wide(mode))
+    return refuse(v, "sums of 64 bits are of 16-bit numbers", kAttribute, 3, int64_t(mode));
   return true;
 }
 
@@ -29,9 +40,13 @@ bool check_channels(const TensorView& channels, int operand, RequantMode mode, i
     if (rows != kMaxChannelRows && rows != kMaxChannelRows - 1)
       return refuse(v, "sums, scales, biases and perhaps zero points of weights are there", operand,
                     kMaxChannelRows, rows);
-  } else if (rows != (mode == RequantMode::kFloatEven ? 2 : 3)) {
-    return refuse(v, "biases, multipliers and, of fixed point, shifts are there", operand,
-                  mode == RequantMode::kFloatEven ? 2 : 3, rows);
+  } else {
+    const int64_t expected = mode == RequantMode::kFloatEven ? 2
+                             : is_wide(mode)                 ? kMaxChannelRows
+                                                             : 3;
+    if (rows != expected)
+      return refuse(v, "biases, multipliers and, of fixed point, shifts are there", operand,
+                    expected, rows);
   }
   const int64_t padded = (o + kPanel - 1) / kPanel * kPanel;
   if (channels.dims[1] != padded)
@@ -56,13 +71,14 @@ bool check_steps(const OpArguments& a, int operand, RequantMode mode, int64_t ro
          refuse(v, "groups of steps divide the rows", operand, rows, groups);
 }
 
-bool check_output_type(RequantMode mode, const TensorType& y, Violation* v) {
+bool check_output_type(RequantMode mode, DType type, const TensorType& y, Violation* v) {
   const bool is_float = mode == RequantMode::kToFloat;
   if (is_float && y.dtype != DType::kF32 && y.dtype != DType::kI32)
     return refuse(v, "y of to_float is f32 or i32", rules::output(0), int64_t(DType::kF32),
                   int64_t(y.dtype));
-  if (!is_float && y.dtype != DType::kU8)
-    return refuse(v, "quantized y is u8", rules::output(0), int64_t(DType::kU8), int64_t(y.dtype));
+  if (!is_float && y.dtype != type)
+    return refuse(v, "quantized y has the type of x", rules::output(0), int64_t(type),
+                  int64_t(y.dtype));
   return true;
 }
 
@@ -71,9 +87,12 @@ bool check_sum(int64_t k, int operand, Violation* v) {
          refuse(v, "a sum of products of bytes fits 32 bits", operand, kMaxProducts, k);
 }
 
-bool check_weight_zero(RequantMode mode, int32_t zero, Violation* v) {
+bool check_weight_zero(RequantMode mode, int32_t zero, DType type, Violation* v) {
   if (mode == RequantMode::kToFloat && zero != 0)
     return refuse(v, "w_zero is 0 with to_float", Violation::kAttribute, 0, zero);
+  if (type == DType::kI16 && zero != 0)
+    return refuse(v, "weights beside 16-bit numbers have no zero point", Violation::kAttribute, 0,
+                  zero);
   return (zero >= -255 && zero <= 255) ||
          refuse(v, "w_zero is at most 255", Violation::kAttribute, 255, zero);
 }

@@ -1,5 +1,5 @@
-// Convolutions and linear layers of bytes: every tail, method, window, way of requantisation and
-// zero point; sums that wrap; numbers of channels that mean nothing.
+// Convolutions and linear layers of bytes and of 16-bit numbers: every tail, method, window, way of
+// requantisation and zero point; sums that wrap; numbers of channels that mean nothing.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 /// Sums of about 100 * sqrt(k) give most of the 256 steps.
 void add_channels(Case* c, RequantMode mode, int64_t o, int64_t k, uint32_t seed) {
-  const bool fixed = mode != RequantMode::kFloatEven;
+  const bool fixed = mode != RequantMode::kFloatEven, wide = mode == RequantMode::kFixedWide;
   const double gain = 40 / (6000 * std::sqrt(double(k + 1)));
   Tensor bias = Tensor(DType::kI32, {o}).random(seed, -4000, 4000),
          multipliers(fixed ? DType::kI32 : DType::kF32, {o}), shifts(DType::kI32, {o});
@@ -21,27 +21,43 @@ void add_channels(Case* c, RequantMode mode, int64_t o, int64_t k, uint32_t seed
     const double m = gain * (0.5 + double((uint64_t(i) * 2654435761u + seed) % 1000) / 500);
     int exponent;
     const double mantissa = std::frexp(m, &exponent);
-    multipliers.set(i, fixed ? std::round(mantissa * 2147483648.0) - (mantissa == 1) : m);
+    const double unit = wide ? 32768 : 2147483648.0;
+    multipliers.set(i, fixed ? std::round(mantissa * unit) - (mantissa == 1) : m);
     shifts.set(i, -exponent);
   }
-  if (fixed)
-    add_channels(c, {bias, multipliers, shifts}, o);
-  else
-    add_channels(c, {bias, multipliers}, o);
+  if (mode == RequantMode::kDoubleAway)
+    for (int64_t i = 0; i < o; i++) {
+      const double m = std::ldexp(multipliers.at(i), -int(shifts.at(i)) - 31);
+      int32_t halves[2];
+      std::memcpy(halves, &m, sizeof m);
+      multipliers.set(i, halves[0]), shifts.set(i, halves[1]);
+    }
+  std::vector<Tensor> rows = {bias, multipliers};
+  if (fixed) rows.push_back(shifts);
+  if (is_wide(mode)) rows.push_back(Tensor(DType::kI32, {o}).random(seed + 3, -2, 1));
+  add_channels(c, rows, o);
 }
 
 const std::vector<RequantMode> kModes = {RequantMode::kFloatEven, RequantMode::kFixedUp,
                                          RequantMode::kFixedAway, RequantMode::kFixedOnce};
+/// Of 16-bit numbers, as many.
+const std::vector<RequantMode> kWordModes = {RequantMode::kFixedWide, RequantMode::kFixedUp,
+                                             RequantMode::kFixedAway, RequantMode::kDoubleAway};
+
+Tensor random_numbers(DType type, const Dims& dims, uint32_t seed, int64_t padding = 0) {
+  const bool is_word = type == DType::kI16;
+  return Tensor(type, dims, padding).random(seed, is_word ? -32768 : 0, is_word ? 32767 : 255);
+}
 
 /// False where the window does not fit.
-bool conv_case(const QuantizedConv2dAttributes& t, const Dims& x, int64_t o, uint32_t seed,
-               int64_t padding, Case* c) {
+bool conv_case(const QuantizedConv2dAttributes& t, DType type, const Dims& x, int64_t o,
+               uint32_t seed, int64_t padding, Case* c) {
   const int64_t tall = int64_t(t.dilation_h) * (t.kernel_h - 1) + 1,
                 wide = int64_t(t.dilation_w) * (t.kernel_w - 1) + 1;
   const int64_t oh = x[1] + t.pad_top + t.pad_bottom - tall,
                 ow = x[2] + t.pad_left + t.pad_right - wide;
   if (oh < 0 || ow < 0) return false;
-  const Tensor image = Tensor(DType::kU8, x, padding).random(seed, 0, 255),
+  const Tensor image = random_numbers(type, x, seed, padding),
                dense = Tensor(DType::kI8, {o, t.kernel_h, t.kernel_w, x[3] / t.groups})
                            .random(seed + 1, -128, 127);
   const int64_t k = int64_t(t.kernel_h) * t.kernel_w * x[3] / t.groups;
@@ -49,7 +65,7 @@ bool conv_case(const QuantizedConv2dAttributes& t, const Dims& x, int64_t o, uin
   c->inputs = {image, packed_conv_weights(t, dense)};
   c->oracle_inputs = {image, dense};
   add_channels(c, t.requant, o, k, seed);
-  c->outputs = {Tensor(DType::kU8, {x[0], oh / t.stride_h + 1, ow / t.stride_w + 1, o}, padding)};
+  c->outputs = {Tensor(type, {x[0], oh / t.stride_h + 1, ow / t.stride_w + 1, o}, padding)};
   return true;
 }
 
@@ -70,7 +86,8 @@ TEST_CASE("quantized_conv2d: the product of its attributes") {
   const Axis<Dims> dilation = all.axis<Dims>("dilation", {{1, 1}, {2, 2}, {1, 3}});
   const Axis<Dims> pads = all.axis<Dims>("pads", {{0, 0, 0, 0}, {1, 1, 1, 1}, {0, 1, 2, 3}});
   const Axis<int> method = all.axis<int>("method", {0, 2, 3});
-  const Axis<RequantMode> mode = all.axis<RequantMode>("requant", kModes);
+  const Axis<DType> type = all.axis<DType>("type", {DType::kU8, DType::kI16});
+  const Axis<int> mode = all.axis<int>("requant", {0, 1, 2, 3});
   const Axis<int> w_zero = all.axis<int>("w_zero", {0, -37, 255});
   const Axis<Dims> limits = all.axis<Dims>("limits", {{128, 0, 255}, {0, 0, 255}, {255, 30, 250}});
   const Axis<int> padding = all.axis<int>("padding", {0, 5});
@@ -91,10 +108,14 @@ TEST_CASE("quantized_conv2d: the product of its attributes") {
     t.dilation_h = uint32_t(dilation()[0]), t.dilation_w = uint32_t(dilation()[1]);
     t.pad_top = uint32_t(pads()[0]), t.pad_left = uint32_t(pads()[1]);
     t.pad_bottom = uint32_t(pads()[2]), t.pad_right = uint32_t(pads()[3]);
-    t.requant = mode(), t.w_zero = w_zero(), t.x_zero = seed % 256;
-    t.y_zero = uint32_t(limits()[0]), t.low = uint32_t(limits()[1]), t.high = uint32_t(limits()[2]);
+    const bool is_word = type() == DType::kI16;
+    const uint32_t unit = is_word ? 257 : 1;
+    t.requant = (is_word ? kWordModes : kModes)[size_t(mode())];
+    t.w_zero = is_word ? 0 : w_zero(), t.x_zero = seed % 256 * unit;
+    t.y_zero = uint32_t(limits()[0]) * unit, t.low = uint32_t(limits()[1]) * unit;
+    t.high = uint32_t(limits()[2]) * unit;
     seed += 3;
-    return conv_case(t, image, outputs, seed, padding(), &c);
+    return conv_case(t, type(), image, outputs, seed, padding(), &c);
   });
 }
 
@@ -114,7 +135,8 @@ TEST_CASE("quantized_conv2d: several bands, whole tiles, no channels, empty batc
       {{1, 20, 20, 64}, 64, 5, 1, 2, 3},
   };
   for (const Row& row : rows)
-    for (const RequantMode mode : {RequantMode::kFloatEven, RequantMode::kFixedUp}) {
+    for (const RequantMode mode :
+         {RequantMode::kFloatEven, RequantMode::kFixedUp, RequantMode::kFixedWide}) {
       QuantizedConv2dAttributes t;
       t.kernel_h = t.kernel_w = row.kernel, t.stride_h = t.stride_w = row.stride;
       t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = row.pad;
@@ -122,7 +144,9 @@ TEST_CASE("quantized_conv2d: several bands, whole tiles, no channels, empty batc
       if (t.method == ConvMethod::kDepthwise) t.groups = uint32_t(row.o);
       if (t.method == ConvMethod::kGrouped) t.groups = 2;
       Case c;
-      REQUIRE(conv_case(t, row.x, row.o, 77, 0, &c));
+      const bool is_word = mode == RequantMode::kFixedWide;
+      if (is_word) t.x_zero = 32768, t.y_zero = 32768, t.high = 65535;
+      REQUIRE(conv_case(t, is_word ? DType::kI16 : DType::kU8, row.x, row.o, 77, 0, &c));
       run_case(c);
     }
 }
@@ -137,13 +161,17 @@ TEST_CASE("quantized_linear: rows, tails, batches, ways of requantisation") {
                       {{4, 0}, 18},       {{0, 8}, 18},     {{3, 8}, 0},         {{90, 5000}, 18},
                       {{3, 130, 36}, 200}};
   uint32_t seed = 1;
+  // the second time with a zero point of the weights, the third with 16-bit numbers
   for (const Row& row : rows)
-    for (const RequantMode mode : kModes)
-      for (const int32_t w_zero : {0, 91}) {
+    for (size_t i = 0; i < kModes.size(); i++)
+      for (const int kind : {0, 1, 2}) {
+        const DType type = kind == 2 ? DType::kI16 : DType::kU8;
+        const RequantMode mode = (kind == 2 ? kWordModes : kModes)[i];
         QuantizedLinearAttributes t;
-        t.requant = mode, t.w_zero = w_zero, t.y_zero = 90, t.low = 3, t.high = 251;
+        t.requant = mode, t.w_zero = kind == 1 ? 91 : 0, t.y_zero = 90, t.low = 3, t.high = 251;
+        if (kind == 2) t.y_zero = 32768, t.low = 300, t.high = 65000;
         const int64_t k = row.x.back();
-        const Tensor x = Tensor(DType::kU8, row.x, row.x_padding).random(seed, 0, 255),
+        const Tensor x = random_numbers(type, row.x, seed, row.x_padding),
                      dense = Tensor(DType::kI8, {row.o, k}).random(seed + 1, -128, 127);
         Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}, {}};
         c.inputs = {x, packed_linear_weights(dense)};
@@ -151,7 +179,7 @@ TEST_CASE("quantized_linear: rows, tails, batches, ways of requantisation") {
         add_channels(&c, mode, row.o, k, seed);
         Dims y = row.x;
         y.back() = row.o;
-        c.outputs = {Tensor(DType::kU8, y, row.y_padding)};
+        c.outputs = {Tensor(type, y, row.y_padding)};
         run_case(c);
         seed += 5;
       }
@@ -162,13 +190,15 @@ TEST_CASE("quantized_linear: numbers of channels that mean nothing have a result
   const std::vector<double> strange = {INFINITY, -INFINITY, NAN, 0, -1, 1e30, -1e30, 1e-40, 0.5, 3};
   const std::vector<double> numbers = {2147483647, -2147483648.0, 0, 1, -1, 1073741824, 40, 31, 30,
                                        -31,        -2147483648.0, 62};
-  for (const RequantMode mode : kModes) {
+  for (size_t i = 0; i < 2 * kModes.size(); i++) {
+    const DType type = i < kModes.size() ? DType::kU8 : DType::kI16;
+    const RequantMode mode = (type == DType::kU8 ? kModes : kWordModes)[i % kModes.size()];
     QuantizedLinearAttributes t;
     t.requant = mode, t.y_zero = 7, t.low = 1, t.high = 254;
     const bool fixed = mode != RequantMode::kFloatEven;
     const Tensor dense = Tensor(DType::kI8, {o, k}).random(5, -128, 127);
     Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}, {}};
-    c.inputs = {Tensor(DType::kU8, {5, k}).random(3, 0, 255), packed_linear_weights(dense)};
+    c.inputs = {random_numbers(type, {5, k}, 3), packed_linear_weights(dense)};
     c.oracle_inputs = {c.inputs[0], dense};
     std::vector<Tensor> rows = {
         Tensor(DType::kI32, {o}).values({2147483647, -2147483648.0, 0, 5, 2147480000}),
@@ -177,8 +207,11 @@ TEST_CASE("quantized_linear: numbers of channels that mean nothing have a result
     if (fixed)
       rows.push_back(Tensor(DType::kI32, {o})
                          .values({40, -40, 2147483647, -2147483648.0, 0, 31, -31, 32, -30, 1, 7}));
+    if (is_wide(mode))
+      rows.push_back(
+          Tensor(DType::kI32, {o}).values({2147483647, -2147483648.0, 0, -1, 1, 65535, -40000}));
     add_channels(&c, rows, o);
-    c.outputs = {Tensor(DType::kU8, {5, o})};
+    c.outputs = {Tensor(type, {5, o})};
     run_case(c);
   }
 }
@@ -189,16 +222,38 @@ TEST_CASE("quantized products: the contracts refuse") {
     void (*spoil)(QuantizedConv2dAttributes&, Case&);
   };
   using T = QuantizedConv2dAttributes;
+  static constexpr auto as_words = [](T&, Case& c) {
+    c.inputs[0].view().dtype = c.outputs[0].view().dtype = DType::kI16;
+  };
   const Wrong wrongs[] = {
-      {"quantized x is u8", [](T&, Case& c) { c.inputs[0].view().dtype = DType::kI8; }},
+      {"quantized x is u8 or i16", [](T&, Case& c) { c.inputs[0].view().dtype = DType::kI8; }},
       {"quantized weights are i8", [](T&, Case& c) { c.inputs[1].view().dtype = DType::kU8; }},
-      {"quantized y is u8", [](T&, Case& c) { c.outputs[0].view().dtype = DType::kBool; }},
-      {"requant is known", [](T& t, Case&) { t.requant = RequantMode(5); }},
-      {"y_zero is a byte", [](T& t, Case&) { t.y_zero = 256; }},
-      {"high is a byte", [](T& t, Case&) { t.high = 256; }},
+      {"quantized y has the type of x",
+       [](T&, Case& c) { c.outputs[0].view().dtype = DType::kBool; }},
+      {"requant is known", [](T& t, Case&) { t.requant = RequantMode(7); }},
+      {"sums of 64 bits are of 16-bit numbers",
+       [](T& t, Case&) { t.requant = RequantMode::kFixedWide; }},
+      {"16-bit numbers are requantized in fixed point", as_words},
+      {"weights beside 16-bit numbers have no zero point",
+       [](T& t, Case& c) {
+         as_words(t, c);
+         t.requant = RequantMode::kFixedAway, t.w_zero = 1;
+       }},
+      {"y_zero is a number of y",
+       [](T& t, Case& c) {
+         as_words(t, c);
+         t.requant = RequantMode::kFixedAway, t.y_zero = 65536;
+       }},
+      {"x_zero is a number of x",
+       [](T& t, Case& c) {
+         as_words(t, c);
+         t.requant = RequantMode::kFixedAway, t.x_zero = 65536;
+       }},
+      {"y_zero is a number of y", [](T& t, Case&) { t.y_zero = 256; }},
+      {"high is a number of y", [](T& t, Case&) { t.high = 256; }},
       {"low is at most high", [](T& t, Case&) { t.low = 9, t.high = 8; }},
       {"w_zero is at most 255", [](T& t, Case&) { t.w_zero = -256; }},
-      {"x_zero is a byte", [](T& t, Case&) { t.x_zero = 256; }},
+      {"x_zero is a number of x", [](T& t, Case&) { t.x_zero = 256; }},
       {"quantized_conv2d.method is direct, depthwise or grouped",
        [](T& t, Case&) { t.method = ConvMethod::kWinogradF43; }},
       {"direct convolutions have one group", [](T& t, Case&) { t.groups = 2; }},

@@ -117,16 +117,17 @@ TEST_CASE("quantized_pool2d: the contract refuses") {
     void (*spoil)(Pool&, Case&);
   };
   const Wrong wrongs[] = {
-      {"quantized_pool2d takes u8", [](Pool&, Case& c) { c.inputs[0].view().dtype = DType::kI8; }},
+      {"quantized_pool2d takes u8 or i16",
+       [](Pool&, Case& c) { c.inputs[0].view().dtype = DType::kI8; }},
       {"same dtype", [](Pool&, Case& c) { c.outputs[0].view().dtype = DType::kI8; }},
       {"quantized_pool2d.kind is max or average",
        [](Pool& t, Case&) { t.kind = PoolKind::kAverageIncludePad; }},
-      {"quantized_pool2d.offset is a byte", [](Pool& t, Case&) { t.offset = 256; }},
-      {"high is a byte", [](Pool& t, Case&) { t.high = 256; }},
+      {"quantized_pool2d.offset is a number of x", [](Pool& t, Case&) { t.offset = 256; }},
+      {"high is a number of y", [](Pool& t, Case&) { t.high = 256; }},
       {"low is at most high", [](Pool& t, Case&) { t.low = 9, t.high = 8; }},
       {"kernel, stride and dilation are 1 to 2^20", [](Pool& t, Case&) { t.stride_w = 0; }},
       {"pads are at most 2^20", [](Pool& t, Case&) { t.pad_bottom = 1u << 31; }},
-      {"a window has at most 2^22 taps",
+      {"a window has at most 2^22 taps, of i16 2^14",
        [](Pool& t, Case&) { t.kernel_h = 1 << 12, t.kernel_w = (1 << 10) + 1; }},
       {"the window fits the padded image", [](Pool& t, Case&) { t.kernel_h = 5; }},
       {"quantized_pool2d's x is a batch of images",
@@ -220,13 +221,13 @@ TEST_CASE("quantized_softmax: the contract refuses") {
   const char* const scale = "a scale is a positive normal number";
   const char* const zero = "a zero point is one of the type's numbers";
   const Wrong wrongs[] = {
-      {"quantized_softmax takes u8",
+      {"quantized_softmax takes u8 or i16",
        [](Softmax&, Case& c) { c.inputs[0].view().dtype = DType::kI8; }},
       {"quantized_softmax's x has a last dimension",
        [](Softmax&, Case& c) { c.inputs[0] = Tensor(DType::kU8, {}); }},
-      {"quantized_softmax's table is f32 or i32",
+      {"quantized_softmax's table is f32 or i32, of i16 i16",
        [](Softmax&, Case& c) { c.inputs[1].view().dtype = DType::kU32; }},
-      {"quantized_softmax's table has 256 elements",
+      {"quantized_softmax's table has 256 elements, of i16 65536 + 513",
        [](Softmax&, Case& c) { c.inputs[1] = Tensor(DType::kF32, {255}); }},
       {"quantized_softmax gives u8 or i16",
        [](Softmax&, Case& c) { c.outputs[0].view().dtype = DType::kI8; }},

@@ -159,21 +159,23 @@ TEST_CASE("quantized_elementwise: the contract refuses") {
   };
   using T = Binary;
   const Wrong wrongs[] = {
-      {"quantized_elementwise takes u8",
+      {"quantized_elementwise takes u8 or i16",
        [](T&, Case& c) { c.inputs[0].view().dtype = DType::kI8; }},
-      {"quantized_elementwise takes u8",
+      {"quantized_elementwise takes u8 or i16",
        [](T&, Case& c) { c.inputs[1].view().dtype = DType::kI8; }},
       {"same dtype", [](T&, Case& c) { c.outputs[0].view().dtype = DType::kI8; }},
       {"operands broadcast to the output",
        [](T&, Case& c) { c.inputs[1] = Tensor(DType::kU8, {3}); }},
       {"quantized_elementwise.function is known",
        [](T& t, Case&) { t.function = QuantizedFunction(3); }},
-      {"requant is known", [](T& t, Case&) { t.requant = RequantMode(5); }},
+      {"requant is known", [](T& t, Case&) { t.requant = RequantMode(7); }},
       {"quantized_elementwise gives bytes", [](T& t, Case&) { t.requant = RequantMode::kToFloat; }},
-      {"a_zero is a byte", [](T& t, Case&) { t.a_zero = 256; }},
-      {"b_zero is a byte", [](T& t, Case&) { t.b_zero = 256; }},
-      {"y_zero is a byte", [](T& t, Case&) { t.y_zero = 256; }},
-      {"high is a byte", [](T& t, Case&) { t.high = 256; }},
+      {"quantized_elementwise has no sums of 64 bits",
+       [](T& t, Case&) { t.requant = RequantMode::kFixedWide; }},
+      {"a_zero is a byte, or 32768 of i16", [](T& t, Case&) { t.a_zero = 256; }},
+      {"b_zero is a byte, or 32768 of i16", [](T& t, Case&) { t.b_zero = 256; }},
+      {"y_zero is a number of y", [](T& t, Case&) { t.y_zero = 256; }},
+      {"high is a number of y", [](T& t, Case&) { t.high = 256; }},
       {"low is at most high", [](T& t, Case&) { t.low = 9, t.high = 8; }},
       {"a_multiplier is at most 2^21", [](T& t, Case&) { t.a_multiplier = (1 << 21) + 1; }},
       {"b_multiplier is at most 2^21", [](T& t, Case&) { t.b_multiplier = -(1 << 21) - 1; }},
@@ -239,9 +241,10 @@ TEST_CASE("lookup: every byte, tails, rows apart") {
     void (*spoil)(Case&);
   };
   const Wrong wrongs[] = {
-      {"lookup takes u8", [](Case& c) { c.inputs[0].view().dtype = DType::kI8; }},
-      {"lookup's table has 256 elements", [](Case& c) { c.inputs[1] = Tensor(DType::kU8, {255}); }},
-      {"lookup's table has 256 elements",
+      {"lookup takes u8 or i16", [](Case& c) { c.inputs[0].view().dtype = DType::kI8; }},
+      {"lookup's table has an element for each number of x",
+       [](Case& c) { c.inputs[1] = Tensor(DType::kU8, {255}); }},
+      {"lookup's table has an element for each number of x",
        [](Case& c) {
          c.inputs[1] = Tensor(DType::kU8, {16, 16});
        }},

@@ -19,6 +19,8 @@ class Steps:
 class Integers:
     """What a case draws from: one type for all its tensors."""
 
+    is_word = False
+
     def __init__(self, rng):
         self.rng = rng
         self.dtype = np.dtype(rng.choice([np.int8, np.int8, np.uint8]))
@@ -52,6 +54,9 @@ class Integers:
         data = self.rng.integers(-4000, 4000, count).astype(np.int32)
         return Steps(data, x.scales * w.scales, [0] * len(w.scales))
 
+    def bias_type(self, bias):
+        return {}
+
     def output(self, about=0.05, zero=None):
         return (self.dtype, self.scale(about), self.zero() if zero is None else zero)
 
@@ -81,7 +86,8 @@ def conv(n, rng):
     x = n.x(int(rng.integers(1, 3)), *(int(v) for v in rng.integers(9, 14, 2)), c)
     w = n.weights(o, kh, kw, c, axis=0)
     bias = n.bias(x, w, o)
-    return ("Conv2DOptions", window(rng)), [x, w, bias], n.product(x, w, kh * kw * c)
+    fields = window(rng) | n.bias_type(bias)
+    return ("Conv2DOptions", fields), [x, w, bias], n.product(x, w, kh * kw * c)
 
 
 def grouped(n, rng):
@@ -89,7 +95,8 @@ def grouped(n, rng):
     x = n.x(1, 7, 8, groups * each)
     w = n.weights(groups * o, 3, 2, each, axis=0)
     bias = n.bias(x, w, groups * o)
-    return ("Conv2DOptions", window(rng)), [x, w, bias], n.product(x, w, 6 * each)
+    fields = window(rng) | n.bias_type(bias)
+    return ("Conv2DOptions", fields), [x, w, bias], n.product(x, w, 6 * each)
 
 
 def depthwise(n, rng):
@@ -109,7 +116,7 @@ def fully_connected(n, rng):
     shape = (2, 3, k) if keep else (int(rng.integers(1, 5)), k)
     x, w = n.x(*shape), n.weights(o, k, axis=0)
     bias = n.bias(x, w, o) if rng.random() < 0.7 else None
-    fields = activation(rng) | {"keepNumDims": keep}
+    fields = activation(rng) | {"keepNumDims": keep} | n.bias_type(bias)
     return ("FullyConnectedOptions", fields), [x, w, bias], n.product(x, w, k)
 
 
@@ -273,6 +280,7 @@ def transpose_conv(n, rng):
     operands = [i32(x.array.shape[0], h, v, o), w, x]
     if rng.random() < 0.5:
         operands.append(n.bias(x, w, o))
+        fields |= n.bias_type(operands[-1])
     about = max(kh * kw * c // (sh * sw), 1)
     return ("TransposeConvOptions", fields), operands, n.product(x, w, about)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Builtin operators on int8 and uint8 against the runtime whose integers are wanted: shapes,
-windows, activations, scales and zero points (those at the ends of the range too) drawn at random,
+"""Builtin operators on int8 and uint8, or on int16, against the runtime whose integers are wanted:
+shapes, windows, activations, scales and zero points (those at the ends of the range too) drawn at random,
 every integer equal. A line for each operator and type: models, integers, how many differ.
 
-  integer_operators.py --ingot BIN [--exact-to litert|builtin|tflm] [--seeds N] [name ...]
+  integer_operators.py --ingot BIN [--exact-to MODE] [--words] [--seeds N] [name ...]
 
 litert is LiteRT as it runs by default, builtin LiteRT without XNNPACK, tflm TFLite Micro, and
 LiteRT's reference kernels where that refuses a model (all of uint8). Needs the packages
@@ -20,6 +20,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from integer_cases import CASES, NEAR, NEAR_BUT_LITERT, Integers, Steps
+from word_cases import WORD_CASES, Words
 from written_model import Fed, Model
 
 IN_FLOATS = "between dequantization and quantization"
@@ -85,7 +86,13 @@ def run_of_micro(model, fed):
 UNSET_IN_MICRO = ("SPACE_TO_BATCH_ND",)
 
 
-def wanted_of(op, model, fed, mode):
+def misread_by_micro(op, case):
+    """Micro's transposed convolution of int16 reads a bias of int32 as int64."""
+    dtypes = [each.array.dtype for each in case[1] if isinstance(each, Steps)]
+    return op == "TRANSPOSE_CONV" and np.int16 in dtypes and np.int32 in dtypes
+
+
+def wanted_of(op, case, model, fed, mode):
     """What the runtime gives, by name."""
     if mode == "litert":
         return run_of(model, fed, OpResolverType.AUTO)
@@ -94,7 +101,7 @@ def wanted_of(op, model, fed, mode):
         return of_builtin
     (name,) = of_builtin
     try:
-        if op not in UNSET_IN_MICRO:
+        if op not in UNSET_IN_MICRO and not misread_by_micro(op, case):
             return {name: run_of_micro(model, fed)}
     except Exception:  # of any kind, with the cause on stderr
         pass
@@ -112,7 +119,7 @@ def answered(op, case, mode):
             # XNNPACK wants to see the shape of the output in the file.
             (shape,) = (v.shape for v in run_of(*written(op, case, [], version), PLAIN).values())
             model, fed = written(op, case, shape, version)
-            return model, fed, wanted_of(op, model, fed, mode)
+            return model, fed, wanted_of(op, case, model, fed, mode)
         except (RuntimeError, ValueError) as why:
             refused = why
     raise refused
@@ -139,13 +146,13 @@ class Count:
         self.most = max(self.most, float(away.max(initial=0)))
 
 
-def trial(ingot, name, seed, mode, folder, counts):
+def trial(ingot, name, seed, mode, kind, folder, counts):
     """What is wrong; "" for nothing, None for a model that the runtime refuses."""
     rng = np.random.default_rng([seed, sum(name.encode())])
     op = name.split(" ")[0]
-    drawn = Integers(rng)
+    drawn = kind(rng)
     try:
-        case = (CASES | NEAR)[name](drawn, rng)
+        case = (WORD_CASES if kind is Words else CASES | NEAR)[name](drawn, rng)
         model, fed, expected = answered(op, case, mode)
     except (RuntimeError, ValueError) as why:
         if os.environ.get("INGOT_KEEP"):
@@ -186,17 +193,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--exact-to", choices=("litert", "builtin", "tflm"), default="litert")
+    parser.add_argument("--words", action="store_true", help="int16 instead of int8 and uint8")
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
+    kind, cases = (Words, WORD_CASES) if a.words else (Integers, CASES | NEAR)
     passed = failed = skipped = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        for name in a.names or [*CASES, *NEAR]:
+        for name in a.names or cases:
             refused, counts = 0, {}
             near_names = {*NEAR, *(NEAR_BUT_LITERT if a.exact_to != "litert" else ())}
             for seed in range(a.seeds):
-                what = trial(a.ingot, name, seed, a.exact_to, folder, counts)
+                what = trial(a.ingot, name, seed, a.exact_to, kind, folder, counts)
                 near = name in near_names and what and what.endswith("differ")
                 refused += what is None
                 passed += what == "" or bool(near)

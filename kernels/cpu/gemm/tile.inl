@@ -186,8 +186,8 @@ struct Range {
 inline Range part(int64_t n, int64_t i, int64_t parts) {
   return {n / parts * i + n % parts * i / parts, n / parts * (i + 1) + n % parts * (i + 1) / parts};
 }
-inline int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
-inline int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
+constexpr int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
+constexpr int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /// Calls f(first panel, panels, outputs) over panels [range) of o outputs, in groups of the tile's
 /// width.

@@ -1,4 +1,4 @@
-// kernels/cpu/oracle/quantize.cpp - between floats and integers, and functions of one byte.
+// kernels/cpu/oracle/quantize.cpp - between floats and integers, and functions of one number.
 #include "runtime/op/quantize.h"
 
 #include <cmath>
@@ -55,8 +55,9 @@ Status lookup(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   for_each_index(y, [&](const int64_t* at) {
-    y.as<uint8_t>()[offset_of(y, at)] =
-        a.inputs[1].as<const uint8_t>()[x.as<const uint8_t>()[offset_of(x, at)]];
+    const int64_t first = x.dtype == DType::kI16 ? -32768 : 0;
+    write_integer(y, offset_of(y, at),
+                  read_integer(a.inputs[1], read_integer(x, offset_of(x, at)) - first));
   });
   return {};
 }

@@ -1,4 +1,5 @@
-// kernels/cpu/oracle/quantized_products.cpp - products of bytes, one sum at a time, in 64 bits.
+// kernels/cpu/oracle/quantized_products.cpp - products of bytes and of 16-bit numbers, one sum at a
+// time, in 64 bits.
 #include <cstring>
 
 #include "kernels/cpu/oracle/access.h"
@@ -24,8 +25,31 @@ float channel_float(const OpArguments& a, int64_t row, int64_t o) {
   return x;
 }
 
+/// fixed_wide: a quotient of whole numbers, rounded down.
+double wide_step(int64_t sum, int64_t multiplier, int given) {
+  const int bits = 15 + (given < -14 ? -14 : given > 47 ? 47 : given);
+  const int64_t unit = int64_t{1} << bits,
+                n = int64_t(uint64_t(sum) * uint64_t(multiplier) + uint64_t(unit / 2));
+  return wrapped(n % unit < 0 ? n / unit - 1 : n / unit);
+}
+
+/// double_away; the multiplier's halves are the words of rows 1 and 2.
+double double_step(int64_t sum, int32_t low, int32_t high) {
+  const int32_t halves[2] = {low, high};
+  double multiplier;
+  std::memcpy(&multiplier, halves, sizeof multiplier);
+  const double step = double(sum) * multiplier;
+  return step == step ? limited_i32(std::round(step)) : 2147483647.0;
+}
+
 /// A step of the output, before its zero point.
-double step_of(RequantMode mode, double sum, const OpArguments& a, int64_t o) {
+double step_of(RequantMode mode, int64_t exact, const OpArguments& a, int64_t o) {
+  if (is_wide(mode)) {
+    const int32_t number = channel_number(a, 1, o), next = channel_number(a, 2, o);
+    return mode == RequantMode::kFixedWide ? wide_step(exact, number, next)
+                                           : double_step(exact, number, next);
+  }
+  const double sum = wrapped(exact);
   if (mode == RequantMode::kFloatEven) {
     const double step = double(float(float(sum) * channel_float(a, 1, o)));
     // as limits do: what is no number is above them
@@ -54,6 +78,14 @@ int64_t weight_zero(const OpArguments& a, RequantMode mode, int64_t otherwise, i
   return a.inputs[2].dims[0] < 4 ? 0 : int64_t(limited(double(channel_number(a, 3, o)), -255, 255));
 }
 
+/// The bias of output o; of sums of 64 bits as many. 0 of to_float, which adds it behind.
+int64_t bias_of(RequantMode mode, const OpArguments& a, int64_t o) {
+  if (mode == RequantMode::kToFloat) return 0;
+  const int64_t low = channel_number(a, 0, o);
+  if (!is_wide(mode)) return low;
+  return int64_t(uint64_t(channel_number(a, 3, o)) << 32 | uint64_t(uint32_t(low)));
+}
+
 /// `sum` of x * (w - zero of w), at the element `at` of y.
 template <class A>
 void put_output(const A& t, int64_t sum, const OpArguments& a, int64_t o, const Steps& steps,
@@ -61,8 +93,8 @@ void put_output(const A& t, int64_t sum, const OpArguments& a, int64_t o, const 
   const TensorView& y = a.outputs[0];
   const int64_t to = offset_of(y, at);
   if (t.requant != RequantMode::kToFloat) {
-    const double step = step_of(t.requant, wrapped(sum), a, o) + t.y_zero;
-    y.as<uint8_t>()[to] = uint8_t(limited(step, t.low, t.high));
+    const double step = step_of(t.requant, sum, a, o) + t.y_zero;
+    write_integer(y, to, int64_t(limited(step, t.low, t.high)) - quantized::number_offset(y.dtype));
     return;
   }
   const double whole = wrapped(sum - steps.zero * channel_number(a, 0, o));
@@ -99,7 +131,7 @@ Status quantized_conv2d(const OpArguments& a, const Team& team) {
     const Steps steps = steps_of(a, at[0], x.dims[0]);
     const int64_t outside = to_float ? steps.zero : t.x_zero,
                   w_zero = weight_zero(a, t.requant, t.w_zero, o);
-    int64_t sum = to_float ? 0 : channel_number(a, 0, o);
+    uint64_t sum = uint64_t(bias_of(t.requant, a, o));
     for (int64_t ky = 0; ky < t.kernel_h; ky++)
       for (int64_t kx = 0; kx < t.kernel_w; kx++)
         for (int64_t c = 0; c < depth; c++) {
@@ -108,10 +140,12 @@ Status quantized_conv2d(const OpArguments& a, const Team& team) {
           const bool inside = in_y >= 0 && in_y < x.dims[1] && in_x >= 0 && in_x < x.dims[2];
           const int64_t from[4] = {at[0], in_y, in_x, group * depth + c};
           const int64_t k = (ky * t.kernel_w + kx) * depth + c;
-          const int64_t byte = inside ? read_integer(x, offset_of(x, from)) : outside;
-          sum += byte * (weight(w, o, k / length, k % length, runs, length) - w_zero);
+          const int64_t number =
+              inside ? read_integer(x, offset_of(x, from)) + quantized::number_offset(x.dtype)
+                     : outside;
+          sum += uint64_t(number * (weight(w, o, k / length, k % length, runs, length) - w_zero));
         }
-    put_output(t, sum, a, o, steps, at);
+    put_output(t, int64_t(sum), a, o, steps, at);
   });
   return {};
 }
@@ -123,16 +157,18 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
   const int64_t k = w.dims[1];
   for_each_index(y, [&](const int64_t* at) {
     const int64_t o = at[y.rank - 1];
-    int64_t sum = t.requant == RequantMode::kToFloat ? 0 : channel_number(a, 0, o), from[kMaxRank],
-            row = 0;
+    uint64_t sum = uint64_t(bias_of(t.requant, a, o));
+    int64_t from[kMaxRank], row = 0;
     const int64_t w_zero = weight_zero(a, t.requant, t.w_zero, o);
     for (int i = 0; i < x.rank; i++) from[i] = at[i];
     for (int i = 0; i + 1 < x.rank; i++) row = row * x.dims[i] + at[i];
     for (int64_t c = 0; c < k; c++) {
       from[x.rank - 1] = c;
-      sum += read_integer(x, offset_of(x, from)) * (weight(w, o, 0, c, 1, k) - w_zero);
+      const int64_t number =
+          read_integer(x, offset_of(x, from)) + quantized::number_offset(x.dtype);
+      sum += uint64_t(number * (weight(w, o, 0, c, 1, k) - w_zero));
     }
-    put_output(t, sum, a, o, steps_of(a, row, x.rows()), at);
+    put_output(t, int64_t(sum), a, o, steps_of(a, row, x.rows()), at);
   });
   return {};
 }

@@ -1,6 +1,8 @@
-// kernels/cpu/oracle/quantized_softmax.cpp - softmax of rows of bytes by a table of exponentials.
+// kernels/cpu/oracle/quantized_softmax.cpp - softmax of rows of integers by a table of
+// exponentials.
 #include "runtime/op/quantized_softmax.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/oracle/access.h"
@@ -50,6 +52,23 @@ double fixed_step(const Row& row, int64_t i, int bits) {
   return std::floor(std::ldexp(p, -(exponent + 31 - bits)) + 0.5);
 }
 
+/// Element i of a row of n 16-bit numbers.
+double word_step(const int16_t* table, const int16_t* x, int64_t n, int64_t i) {
+  int top = -32768;
+  for (int64_t k = 0; k < n; k++) top = x[k] > top ? x[k] : top;
+  const auto e = [&](int64_t k) { return double(std::max<int>(table[65535 - top + x[k]], 0)); };
+  double sum = 0;
+  for (int64_t k = 0; k < n; k++) sum += e(k);
+  int bits;
+  sum = limited(sum, 2, 2147483647);
+  const double unit = std::frexp(sum, &bits);  // 1/2 <= unit < 1
+  const double m = limited(rounded_up(std::ldexp(unit, 31), 1, 14), 65536, 131071) - 65536;
+  const int16_t* const line = table + kWordExponentials + int64_t(m) / 128;
+  const double r = line[0] + rounded_up(line[1] - line[0], double(int64_t(m) % 128), 7);
+  const int16_t kept = int16_t(uint16_t(int64_t(r)));
+  return limited(rounded_up(e(i), kept, bits - 1), 0, 32767);
+}
+
 }  // namespace
 
 Status quantized_softmax(const OpArguments& a, const Team& team) {
@@ -59,6 +78,11 @@ Status quantized_softmax(const OpArguments& a, const Team& team) {
   const bool bytes = y.dtype == DType::kU8;
   for_each_index(y, [&](const int64_t* at) {
     const int64_t i = at[y.rank - 1];
+    if (x.dtype == DType::kI16)
+      return write_integer(
+          y, offset_of(y, at),
+          int64_t(word_step(a.inputs[1].as<const int16_t>(),
+                            x.as<const int16_t>() + offset_of(x, at) - i, x.row_length(), i)));
     const Row row(a.inputs[1], x.as<const uint8_t>() + offset_of(x, at) - i, x.row_length());
     const double step = a.inputs[1].dtype == DType::kF32 ? real_step(t, row, i)
                                                          : fixed_step(row, i, bytes ? 8 : 16);

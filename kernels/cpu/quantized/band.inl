@@ -1,5 +1,6 @@
-// kernels/cpu/quantized/band.inl - one image of bytes, and the band copy that spares tiles every
-// edge case: what lies outside of the image is the zero point.
+// kernels/cpu/quantized/band.inl - one image of bytes or of 16-bit numbers, and the band copy that
+// spares tiles every edge case: what lies outside of the image is the zero point. A band of 16-bit
+// numbers is two, of upper and of lower bytes.
 #pragma once
 #include "kernels/cpu/quantized/tile.inl"
 #include "runtime/op/quantized_blocks.h"
@@ -11,13 +12,14 @@ namespace {
 struct ByteImage {
   uint8_t* at = nullptr;
   int64_t h = 0, w = 0, c = 0, pixel_stride = 0, row_stride = 0;
+  int64_t element = 1;
   uint8_t* row(int64_t y) const { return at + y * row_stride; }
 };
 
 inline ByteImage byte_image(const TensorView& t, int64_t n) {
   ByteImage i;
-  i.h = t.dims[1], i.w = t.dims[2], i.c = t.dims[3];
-  i.pixel_stride = t.row_stride * dtype_bytes(t.dtype), i.row_stride = i.w * i.pixel_stride;
+  i.h = t.dims[1], i.w = t.dims[2], i.c = t.dims[3], i.element = dtype_bytes(t.dtype);
+  i.pixel_stride = t.row_stride * i.element, i.row_stride = i.w * i.pixel_stride;
   i.at = t.as<uint8_t>() + n * i.h * i.row_stride;
   return i;
 }
@@ -37,26 +39,63 @@ INGOT_INLINE void copy_bytes(uint8_t* to, const uint8_t* from, int64_t n) {
   if (i < n) V::bstore_partial(to + i, V::bload_partial(from + i, n - i), n - i);
 }
 
+/// x + 32768 of n numbers, byte from byte.
+inline void split_words(const uint8_t* from, int64_t n, uint8_t* upper, uint8_t* lower) {
+  constexpr int64_t kBlock = 64;
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t count = min_of(kBlock, n - i);
+    uint16_t words[kBlock] = {};
+    uint8_t up[kBlock], low[kBlock];
+    std::memcpy(words, from + 2 * i, size_t(count) * 2);
+    for (int64_t k = 0; k < kBlock; k++)
+      up[k] = uint8_t((words[k] ^ 0x8000) >> 8), low[k] = uint8_t(words[k]);
+    std::memcpy(upper + i, up, size_t(count));
+    std::memcpy(lower + i, low, size_t(count));
+  }
+}
+
+/// How a band is filled: one plane of bytes, or two `plane` bytes apart.
+template <class V>
+struct BandFill {
+  int64_t plane;  // 0: bytes
+  uint32_t zero;
+  void outside(uint8_t* to, int64_t n) const {
+    fill_bytes<V>(to, uint8_t(plane ? zero >> 8 : zero), n);
+    if (plane) fill_bytes<V>(to + plane, uint8_t(zero), n);
+  }
+  void inside(uint8_t* to, const uint8_t* from, int64_t n) const {
+    if (plane)
+      split_words(from, n, to, to + plane);
+    else
+      copy_bytes<V>(to, from, n);
+  }
+  /// Bytes of the band itself. @pre to <= from
+  void moved(uint8_t* to, const uint8_t* from, int64_t n) const {
+    copy_bytes<V>(to, from, n);
+    if (plane) copy_bytes<V>(to + plane, from + plane, n);
+  }
+};
+
 /// Rows and columns [y0, y0 + rows) x [x0, x0 + cols), which may leave the image, to a dense band.
 template <class V>
 void copy_byte_band(const ByteImage& in, int64_t y0, int64_t rows, int64_t x0, int64_t cols,
-                    uint8_t zero, uint8_t* band) {
+                    const BandFill<V>& fill, uint8_t* band) {
   const int64_t c = in.c, begin = min_of(in.w, max_of(0, x0)),
                 end = max_of(begin, min_of(in.w, x0 + cols)), count = end - begin;
   const int64_t left = count ? begin - x0 : cols, right = cols - left - count;
   for (int64_t y = y0; y < y0 + rows; y++, band += cols * c) {
     if (y < 0 || y >= in.h || count == 0) {
-      fill_bytes<V>(band, zero, cols * c);
+      fill.outside(band, cols * c);
       continue;
     }
-    fill_bytes<V>(band, zero, left * c);
-    fill_bytes<V>(band + (left + count) * c, zero, right * c);
+    fill.outside(band, left * c);
+    fill.outside(band + (left + count) * c, right * c);
     uint8_t* to = band + left * c;
     const uint8_t* from = in.row(y) + begin * in.pixel_stride;
-    if (in.pixel_stride == c)
-      copy_bytes<V>(to, from, count * c);
+    if (in.pixel_stride == c * in.element)
+      fill.inside(to, from, count * c);
     else
-      for (int64_t x = 0; x < count; x++) copy_bytes<V>(to + x * c, from + x * in.pixel_stride, c);
+      for (int64_t x = 0; x < count; x++) fill.inside(to + x * c, from + x * in.pixel_stride, c);
   }
 }
 
@@ -68,7 +107,7 @@ struct ByteConvJob {
   const int8_t* weights = nullptr;
   const Requantization* requantization = nullptr;
   RowSteps steps;          // of the image, with to_float
-  uint8_t outside = 0;     // what lies outside of it
+  uint32_t outside = 0;    // what lies outside of it
   char* memory = nullptr;  // the thread's scratch
 };
 
@@ -97,11 +136,13 @@ ByteBand load_band(const ByteConvJob& j, Range rows, Range cols, int64_t before)
                 row = in_cols * j.in.c;
   uint8_t* const band = reinterpret_cast<uint8_t*>(j.memory + j.scratch->band);
   const int64_t kept = before ? max_of(0, rows_read(t, 1) - sh) : 0;
-  if (kept) copy_bytes<V>(band, band + (rows_read(t, before) - kept) * row, kept * row);
+  const BandFill<V> fill{j.scratch->plane, j.outside};
+  if (kept) fill.moved(band, band + (rows_read(t, before) - kept) * row, kept * row);
   copy_byte_band<V>(j.in, rows.begin * sh - t.pad_top + kept, in_rows - kept,
-                    cols.begin * sw - t.pad_left, in_cols, j.outside, band + kept * row);
+                    cols.begin * sw - t.pad_left, in_cols, fill, band + kept * row);
   // what tiles read past the last pixel meets weights of zero, and is never left unwritten
   std::memset(band + in_rows * row, 0, quantized::kSlack);
+  if (fill.plane) std::memset(band + fill.plane + in_rows * row, 0, quantized::kSlack);
   return {band, j.in.c, row};
 }
 

@@ -1,7 +1,8 @@
-// kernels/cpu/quantized/binary.inl - sums, differences and products of two tensors of bytes.
-// Contract: runtime/op/quantized_elementwise.h.
+// kernels/cpu/quantized/binary.inl - sums, differences and products of two tensors of bytes or of
+// 16-bit numbers. Contract: runtime/op/quantized_elementwise.h.
 #pragma once
 #include "kernels/cpu/elementwise/grid.inl"
+#include "kernels/cpu/quantized/quantize.inl"
 #include "kernels/cpu/quantized/requantize.inl"
 #include "kernels/cpu/simd/share.inl"
 #include "runtime/op/quantized_elementwise.h"
@@ -12,9 +13,9 @@ namespace tensors {
 
 using BinaryAttributes = QuantizedElementwiseAttributes;
 
-inline uint8_t limited_step(const BinaryAttributes& t, int64_t step) {
+inline int32_t limited_step(const BinaryAttributes& t, int64_t step) {
   const int64_t y = step + t.y_zero;
-  return uint8_t(y < t.low ? t.low : y > t.high ? t.high : y);
+  return int32_t(y < t.low ? t.low : y > t.high ? t.high : y);
 }
 
 // Operations on vectors of int32, before the limits.
@@ -69,11 +70,11 @@ struct RightRescale {
   }
 };
 
-template <class V>
-struct FixedByteSums {
+template <class V, DType type>
+struct FixedSums {
   RightRescale<V> a, b, y;
   typename V::I a_zero, b_zero, sign, zero;
-  explicit FixedByteSums(const BinaryAttributes& t) {
+  explicit FixedSums(const BinaryAttributes& t) {
     const bool away = t.requant == RequantMode::kFixedAway;
     a = {V::isplat(t.a_multiplier), t.a_shift, away};
     b = {V::isplat(t.b_multiplier), t.b_shift, away};
@@ -84,18 +85,19 @@ struct FixedByteSums {
   }
   INGOT_INLINE typename V::I operator()(typename V::I p, typename V::I q) const {
     using I = typename V::I;
-    const I first = a(V::template ishl<kQuantizedSumShift>(V::isub(p, a_zero))),
-            second = b(V::template ishl<kQuantizedSumShift>(V::isub(q, b_zero))),
+    constexpr int kShift = quantized_sum_shift(type);
+    const I first = a(V::template ishl<kShift>(V::isub(p, a_zero))),
+            second = b(V::template ishl<kShift>(V::isub(q, b_zero))),
             signed_second = V::isub(V::ixor(second, sign), sign);
     return V::iadd(y(V::iadd(first, signed_second)), zero);
   }
 };
 
 template <class V>
-struct FixedByteProducts {
+struct FixedProducts {
   RightRescale<V> y;
   typename V::I a_zero, b_zero, zero;
-  explicit FixedByteProducts(const BinaryAttributes& t) {
+  explicit FixedProducts(const BinaryAttributes& t) {
     y = {V::isplat(t.y_multiplier), t.y_shift, t.requant == RequantMode::kFixedAway};
     a_zero = V::isplat(int32_t(t.a_zero)), b_zero = V::isplat(int32_t(t.b_zero));
     zero = V::isplat(int32_t(t.y_zero));
@@ -107,13 +109,13 @@ struct FixedByteProducts {
 };
 
 /// Every way of fixed point, one number at a time.
-struct FixedByteOperation {
+struct FixedOperation {
   const BinaryAttributes& t;
+  int sum_shift;
   int32_t term(int32_t q, uint32_t zero, int32_t multiplier, int32_t shift) const {
-    return requantize_fixed(t.requant, (q - int32_t(zero)) * (1 << kQuantizedSumShift), multiplier,
-                            shift);
+    return requantize_fixed(t.requant, (q - int32_t(zero)) * (1 << sum_shift), multiplier, shift);
   }
-  uint8_t operator()(uint8_t a, uint8_t b) const {
+  int32_t operator()(int32_t a, int32_t b) const {
     int32_t raw;
     if (t.function == QuantizedFunction::kMul) {
       raw = (int32_t(a) - int32_t(t.a_zero)) * (int32_t(b) - int32_t(t.b_zero));
@@ -165,13 +167,59 @@ void binary_vectors(const BinaryAttributes& t, const uint8_t* a, int64_t a_step,
 }
 inline void binary_fixed(const BinaryAttributes& t, const uint8_t* a, int64_t a_step,
                          const uint8_t* b, int64_t b_step, uint8_t* y, int64_t n) {
-  const FixedByteOperation operation{t};
-  for (int64_t i = 0; i < n; i++) y[i] = operation(a[i * a_step], b[i * b_step]);
+  const FixedOperation operation{t, quantized_sum_shift(DType::kU8)};
+  for (int64_t i = 0; i < n; i++) y[i] = uint8_t(operation(a[i * a_step], b[i * b_step]));
 }
 
-/// run(a, its step, b, its step, y, elements) over this member's part.
+// 16-bit numbers, a block of 32 bits at a time. Steps of operands are of elements.
+struct WordBlock {
+  alignas(64) int32_t a[kQuantizeBlock], b[kQuantizeBlock];
+  /// x + 32768 of n numbers, of which there may be but one.
+  static void load(const uint8_t* x, int64_t step, int64_t at, int64_t n, int32_t* to) {
+    const int16_t* const from = reinterpret_cast<const int16_t*>(x);
+    for (int64_t i = 0; i < n; i++) to[i] = int32_t(from[step ? at + i : 0]) + 32768;
+  }
+  void load(const uint8_t* p, int64_t p_step, const uint8_t* q, int64_t q_step, int64_t at,
+            int64_t n) {
+    load(p, p_step, at, n, a), load(q, q_step, at, n, b);
+  }
+  void store(uint8_t* y, int64_t at, int64_t n) const {
+    int16_t* const to = reinterpret_cast<int16_t*>(y) + at;
+    for (int64_t i = 0; i < n; i++) to[i] = int16_t(a[i] - 32768);
+  }
+};
+
+template <class V, class Operation>
+void word_vectors(const BinaryAttributes& t, const uint8_t* a, int64_t a_step, const uint8_t* b,
+                  int64_t b_step, uint8_t* y, int64_t n) {
+  const Operation operation(t);
+  const typename V::I low = V::isplat(int32_t(t.low)), high = V::isplat(int32_t(t.high));
+  WordBlock block = {};
+  for (int64_t at = 0; at < n; at += kQuantizeBlock) {
+    const int64_t count = least_of(kQuantizeBlock, n - at);
+    block.load(a, a_step, b, b_step, at, count);
+    for (int64_t i = 0; i < count; i += V::kLanes)
+      V::istore(
+          block.a + i,
+          V::imax(V::imin(operation(V::iload(block.a + i), V::iload(block.b + i)), high), low));
+    block.store(y, at, count);
+  }
+}
+inline void word_fixed(const BinaryAttributes& t, const uint8_t* a, int64_t a_step,
+                       const uint8_t* b, int64_t b_step, uint8_t* y, int64_t n) {
+  const FixedOperation operation{t, quantized_sum_shift(DType::kI16)};
+  WordBlock block = {};
+  for (int64_t at = 0; at < n; at += kQuantizeBlock) {
+    const int64_t count = least_of(kQuantizeBlock, n - at);
+    block.load(a, a_step, b, b_step, at, count);
+    for (int64_t i = 0; i < count; i++) block.a[i] = operation(block.a[i], block.b[i]);
+    block.store(y, at, count);
+  }
+}
+
+/// run(a, its step, b, its step, y, elements) over this member's part; `element` bytes each.
 template <class Run>
-INGOT_INLINE void for_binary_runs(const Grid& g, const Team& team, Run run) {
+INGOT_INLINE void for_binary_runs(const Grid& g, int64_t element, const Team& team, Run run) {
   const GridOperand &a = g.operands[0], &b = g.operands[1], &y = g.operands[2];
   const int last = g.rank - 1;
   const Part mine = part_of(team, g.rows * g.length, 64, 2048);
@@ -181,10 +229,12 @@ INGOT_INLINE void for_binary_runs(const Grid& g, const Team& team, Run run) {
   for (int k = 0; k < 3; k++) at[k] = row_offset(g, g.operands[k], row, index[k]);
   for (int64_t left = mine.end - mine.begin; left > 0;) {
     const int64_t n = least_of(g.length - column, left);
-    run(reinterpret_cast<const uint8_t*>(a.data) + at[0] + column * a.strides[last],
-        a.strides[last],
-        reinterpret_cast<const uint8_t*>(b.data) + at[1] + column * b.strides[last],
-        b.strides[last], reinterpret_cast<uint8_t*>(y.data) + at[2] + column, n);
+    const auto place = [&](const GridOperand& operand, int k) {
+      return reinterpret_cast<const uint8_t*>(operand.data) +
+             (at[k] + column * operand.strides[last]) * element;
+    };
+    run(place(a, 0), a.strides[last], place(b, 1), b.strides[last],
+        reinterpret_cast<uint8_t*>(y.data) + (at[2] + column) * element, n);
     left -= n, column = 0;
     for (int k = 0; k < 3; k++) next_row(g, g.operands[k], index[k], &at[k]);
   }
@@ -197,13 +247,17 @@ Status quantized_elementwise(const OpArguments& a, const Team& team) {
   Grid grid;
   make_grid(a, &grid);
   const bool product = t.function == QuantizedFunction::kMul,
-             fixed = t.requant != RequantMode::kFloatEven;
-  const auto run = t.requant == RequantMode::kFixedOnce || (fixed && t.y_shift < 0) ? binary_fixed
-                   : fixed   ? (product ? binary_vectors<V, FixedByteProducts<V>>
-                                        : binary_vectors<V, FixedByteSums<V>>)
+             fixed = t.requant != RequantMode::kFloatEven,
+             words = a.outputs[0].dtype == DType::kI16,
+             singly = t.requant == RequantMode::kFixedOnce || (fixed && t.y_shift < 0);
+  const auto run = singly    ? (words ? word_fixed : binary_fixed)
+                   : words   ? (product ? word_vectors<V, FixedProducts<V>>
+                                        : word_vectors<V, FixedSums<V, DType::kI16>>)
+                   : fixed   ? (product ? binary_vectors<V, FixedProducts<V>>
+                                        : binary_vectors<V, FixedSums<V, DType::kU8>>)
                    : product ? binary_vectors<V, ByteProducts<V>>
                              : binary_vectors<V, ByteSums<V>>;
-  for_binary_runs(grid, team,
+  for_binary_runs(grid, words ? 2 : 1, team,
                   [&](const uint8_t* p, int64_t p_step, const uint8_t* q, int64_t q_step,
                       uint8_t* y, int64_t n) { run(t, p, p_step, q, q_step, y, n); });
   return {};

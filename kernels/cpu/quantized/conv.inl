@@ -53,6 +53,7 @@ void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Rang
   shape.pixel_stride = int64_t(t.stride_w) * band.pixel_stride;
   shape.panel_stride = shape.segment_count * shape.segment_length * kPanel;
   shape.out_stride = j.out.pixel_stride, shape.requantization = j.requantization;
+  shape.plane = j.scratch->plane;
   const int64_t panel_bytes = kPanel * j.requantization->element_bytes();
   const int64_t down = int64_t(t.stride_h) * band.row_stride;
   for_byte_panels(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {
@@ -68,7 +69,7 @@ void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Rang
       at.sums = sums ? sums + (y - rows.begin) * cols.count() : nullptr;
       if (step == 2 && y + 1 < rows.end) {
         at.half = down, at.out_half = j.out.row_stride, at.sums_half = cols.count();
-        ByteTiles<V>::tile(count, 2 * cols.count())(shape, at);
+        ByteTiles<V>::run(count, 2 * cols.count(), shape, at);
         continue;
       }
       for (int64_t i = 0; i < tiles; i++) {
@@ -78,7 +79,7 @@ void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Rang
         here.a += x.begin * shape.pixel_stride, here.half = h * shape.pixel_stride;
         here.out += x.begin * j.out.pixel_stride, here.out_half = h * j.out.pixel_stride;
         if (sums) here.sums += x.begin, here.sums_half = h;
-        ByteTiles<V>::tile(count, x.count())(shape, here);
+        ByteTiles<V>::run(count, x.count(), shape, here);
       }
     }
   });
@@ -102,10 +103,10 @@ struct ByteConvCall {
     ByteConvJob j;
     j.t = &t, j.scratch = &scratch, j.in = byte_image(x, n), j.out = byte_image(y, n);
     j.weights = a.inputs[1].as<const int8_t>(), j.requantization = &requantization;
-    j.outside = uint8_t(t.x_zero);
+    j.outside = t.x_zero;
     if (requantization.to_float()) {
       j.steps = row_steps(a.inputs[3], n / (x.dims[0] / a.inputs[3].dims[0]));
-      j.outside = uint8_t(j.steps.zero);
+      j.outside = uint32_t(j.steps.zero);
     }
     j.memory = static_cast<char*>(team.scratch);
     return j;
@@ -213,7 +214,8 @@ Status quantized_conv2d_grouped(const OpArguments& a, const Team& team) {
     }
     call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range y) {
       ByteConvJob j = call.job(a, image, team);
-      j.in.at += g * c, j.in.c = c, j.out.at += g * o * r.element_bytes(), j.out.c = o;
+      j.in.at += g * c * j.in.element, j.in.c = c;
+      j.out.at += g * o * j.out.element, j.out.c = o;
       j.weights = panels, j.requantization = &r;
       for_bands<V>(j, y, {0, call.y.dims[2]}, [&](const ByteBand& band, Range rows_of, Range cols) {
         byte_conv_band<V>(j, band, rows_of, cols, {0, ceil_div(o, kPanel)});

@@ -22,30 +22,45 @@ inline void pair_taps(const int8_t* weights, int64_t row, int64_t taps, const Re
     }
 }
 
+/// Sums of one pixel, `taps` of them at `at`, begun with `bias`.
+template <class V>
+INGOT_INLINE void depthwise_sums(const uint8_t* at, const Segment* segments, int64_t taps,
+                                 const int16_t* pair, const int32_t* bias,
+                                 typename V::I (&sums)[Dot::kChunks]) {
+  INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++) sums[i] = V::iload(bias + i * V::kLanes);
+  int64_t k = 0;
+  for (; k + 1 < taps; k += 2, pair += 2 * kPanel)
+    Dot::dot_pair(sums, at + segments[k].a, at + segments[k + 1].a, pair);
+  if (k < taps) Dot::dot_pair(sums, at + segments[k].a, at + segments[k].a, pair);
+}
+
 /// One band of sixteen channels from c on; of any window. `pairs`: of pair_taps().
 template <class V>
 void depthwise_bytes_band(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
                           int64_t c, const int16_t* pairs) {
   const QuantizedConv2dAttributes& t = *j.t;
   const Requantization& r = *j.requantization;
-  const int64_t taps = int64_t(t.kernel_h) * t.kernel_w, n = j.in.c - c;
+  const int64_t taps = int64_t(t.kernel_h) * t.kernel_w, n = j.in.c - c, plane = j.scratch->plane;
   const Segment* const segments = reinterpret_cast<const Segment*>(j.memory);
   for (int64_t y = 0; y < rows.count(); y++)
     for (int64_t x = 0; x < cols.count(); x++) {
       typename V::I sums[Dot::kChunks];
-      INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++) sums[i] =
-          V::iload(r.starts(c) + i * V::kLanes);
       const uint8_t* const at =
           band.at + y * t.stride_h * band.row_stride + x * t.stride_w * band.pixel_stride + c;
-      const int16_t* pair = pairs;
-      int64_t k = 0;
-      for (; k + 1 < taps; k += 2, pair += 2 * kPanel)
-        Dot::dot_pair(sums, at + segments[k].a, at + segments[k + 1].a, pair);
-      if (k < taps) Dot::dot_pair(sums, at + segments[k].a, at + segments[k].a, pair);
-      requantize<V>(
-          r, j.steps, sums, c,
-          j.out.row(rows.begin + y) + (cols.begin + x) * j.out.pixel_stride + c * r.element_bytes(),
-          n);
+      uint8_t* const out =
+          j.out.row(rows.begin + y) + (cols.begin + x) * j.out.pixel_stride + c * j.out.element;
+      depthwise_sums<V>(at, segments, taps, pairs, r.starts(c), sums);
+      if (__builtin_expect(plane == 0, 1)) {
+        requantize<V>(r, j.steps, sums, c, out, n);
+        continue;
+      }
+      alignas(64) int32_t both[2][kPanel];
+      for (int half = 0; half < 2; half++) {
+        if (half) depthwise_sums<V>(at + plane, segments, taps, pairs, r.starts(c), sums);
+        INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++)
+            V::istore(both[half] + i * V::kLanes, sums[i]);
+      }
+      requantize_words<V>(r, both[0], both[1], c, reinterpret_cast<int16_t*>(out), n);
     }
 }
 
@@ -74,8 +89,8 @@ void depthwise_slice(const ByteConvCall& call, const OpArguments& a, Range rows,
   const auto for_all_bands = [&](auto f) {
     call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range r) {
       ByteConvJob j = call.job(a, image, team);
-      j.in.at += c, j.in.c = n, j.out.at += c * requantization.element_bytes();
-      j.out.c = n, j.requantization = &requantization;
+      j.in.at += c * j.in.element, j.in.c = n, j.out.at += c * j.out.element, j.out.c = n;
+      j.requantization = &requantization;
       for_bands<V>(j, r, cols, [&](const ByteBand& band, Range y, Range x) { f(j, band, y, x); });
     });
   };

@@ -1,7 +1,7 @@
 // kernels/cpu/quantized/linear.inl - rows of bytes times constant panels. Contract:
 // runtime/op/quantized_linear.h.
 #pragma once
-#include "kernels/cpu/quantized/tile.inl"
+#include "kernels/cpu/quantized/band.inl"
 #include "runtime/op/quantized_blocks.h"
 #include "runtime/op/quantized_linear.h"
 
@@ -12,10 +12,12 @@ inline bool quantized_linear_supports(const OpArguments& a) {
   return a.inputs[1].packing == Packing::kPanels16x4;
 }
 
-/// Rows of k bytes, or copies of them where k is no multiple of 4.
+/// Rows of k bytes, or copies of them where k is no multiple of 4; of 16-bit numbers copies of
+/// their upper and lower bytes.
 struct ByteRows {
   const uint8_t* at = nullptr;
   int64_t stride = 0;
+  int64_t plane = 0;                // as in ByteTileShape
   const int32_t* sums = nullptr;    // null: weights have no zero point
   const RowSteps* steps = nullptr;  // null: x has none of its own
 };
@@ -27,6 +29,17 @@ inline ByteRows load_rows(const OpArguments& a, Range rows, bool wants_sums, voi
   int32_t* const sums = reinterpret_cast<int32_t*>(all + quantized::kLinearRows);
   uint8_t* const copy =
       static_cast<uint8_t*>(scratch) + quantized::kLinearRows * quantized::kLinearRowBytes;
+  if (x.dtype == DType::kI16) {
+    const int64_t plane = quantized::linear_plane(k);
+    const uint8_t* const from = x.as<const uint8_t>() + rows.begin * x.row_stride * 2;
+    for (int64_t i = 0; i < rows.count(); i++) {
+      uint8_t* const to = copy + i * padded;
+      split_words(from + i * x.row_stride * 2, k, to, to + plane);
+      std::memset(to + k, 0, size_t(padded - k));
+      std::memset(to + plane + k, 0, size_t(padded - k));
+    }
+    return {copy, padded, plane};
+  }
   ByteRows out{x.as<const uint8_t>() + rows.begin * x.row_stride, x.row_stride};
   if (const TensorView* const steps = a.optional(3)) {
     const int64_t each = x.rows() / steps->dims[0];
@@ -58,7 +71,7 @@ INGOT_INLINE int64_t byte_row_panels(const ByteTileShape& shape, ByteTileAt at, 
   for (; p + NP <= end; p += NP) {
     at.b = w + p * shape.panel_stride, at.output = p * kPanel;
     at.out = out + p * panel_bytes, at.cols = min_of(o - p * kPanel, NP * kPanel);
-    byte_tile<V, 1, NP>(shape, at);
+    run_byte_tile<V>(byte_tile<V, 1, NP>, shape, at, 1, NP);
   }
   return p;
 }
@@ -89,7 +102,7 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
     const Range block = {rows.begin + some.begin, rows.begin + some.end};
     const ByteRows from = load_rows(a, block, r.wants_sums(), team.scratch);
     uint8_t* const out = y.as<uint8_t>() + block.begin * y_row;
-    shape.pixel_stride = from.stride;
+    shape.pixel_stride = from.stride, shape.plane = from.plane;
     ByteTileAt at;
     at.a = from.at, at.sums = from.sums, at.steps = from.steps;
     if (block.count() == 1) {
@@ -110,7 +123,7 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
         here.out = out + part_of.begin * y_row + p * kPanel * element, here.out_half = h * y_row;
         if (here.sums) here.sums += part_of.begin, here.sums_half = h;
         if (here.steps) here.steps += part_of.begin, here.steps_half = h;
-        ByteTiles<V>::tile(columns, part_of.count())(shape, here);
+        ByteTiles<V>::run(columns, part_of.count(), shape, here);
       }
     });
   }

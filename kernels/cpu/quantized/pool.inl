@@ -1,5 +1,5 @@
-// kernels/cpu/quantized/pool.inl - pooling of bytes, vectors over channels. Contract:
-// runtime/op/quantized_pool2d.h.
+// kernels/cpu/quantized/pool.inl - pooling of bytes and of 16-bit numbers, vectors over channels.
+// Contract: runtime/op/quantized_pool2d.h.
 #pragma once
 #include "kernels/cpu/pool2d/pool2d.inl"
 #include "kernels/cpu/quantized/band.inl"
@@ -125,6 +125,42 @@ void byte_pool_row(const QuantizedPool2dAttributes& t, const ByteImage& in, int6
   }
 }
 
+/// n <= kWordChannels channels of one output pixel.
+constexpr int64_t kWordChannels = 64;
+inline void word_pool_pixel(const QuantizedPool2dAttributes& t, const BytePoolWindow& w,
+                            int64_t channel, int64_t n, int16_t* out) {
+  const bool max = t.kind == PoolKind::kMax;
+  int32_t kept[kWordChannels] = {};
+  for (int64_t y = 0; y < w.rows; y++)
+    for (int64_t x = 0; x < w.cols; x++) {
+      int16_t words[kWordChannels] = {};
+      std::memcpy(words, w.at + y * w.down + x * w.across + channel * 2, size_t(n) * 2);
+      if (max)
+        for (int64_t i = 0; i < kWordChannels; i++)
+          kept[i] = kept[i] > words[i] + 32768 ? kept[i] : words[i] + 32768;
+      else
+        for (int64_t i = 0; i < kWordChannels; i++) kept[i] += words[i] + 32768;
+    }
+  const int32_t all = int32_t(w.rows * w.cols), taps = all > 0 ? all : 1,
+                offset = int32_t(t.offset), low = int32_t(t.low), high = int32_t(t.high);
+  for (int64_t i = 0; i < n; i++) {
+    int32_t y = kept[i];
+    if (!max) {
+      const int32_t s = y - all * offset;
+      y = (s > 0 ? s + taps / 2 : s - taps / 2) / taps + offset;
+    }
+    out[i] = int16_t((y < low ? low : y > high ? high : y) - 32768);
+  }
+}
+inline void word_pool_row(const QuantizedPool2dAttributes& t, const ByteImage& in, int64_t oy,
+                          Range cols, Range channels, int16_t* out, int64_t out_stride) {
+  for (int64_t ox = cols.begin; ox < cols.end; ox++, out += out_stride) {
+    const BytePoolWindow w = byte_pool_window(t, in, oy, ox);
+    for (int64_t c = channels.begin; c < channels.end; c += kWordChannels)
+      word_pool_pixel(t, w, c, min_of(kWordChannels, channels.end - c), out + c);
+  }
+}
+
 namespace tensors {
 
 template <class V>
@@ -142,9 +178,14 @@ Status quantized_pool2d(const OpArguments& a, const Team& team) {
     const Range mine = part(ceil_div(c, 64), team.id, team.size);  // whole lines of memory
     channels = {min_of(c, mine.begin * 64), min_of(c, mine.end * 64)};
   }
-  for (int64_t r = rows.begin; r < rows.end; r++)
-    byte_pool_row<V>(t, byte_image(x, r / oh), r % oh, cols, channels,
-                     y.as<uint8_t>() + (r * ow + cols.begin) * y.row_stride, y.row_stride);
+  for (int64_t r = rows.begin; r < rows.end; r++) {
+    const ByteImage image = byte_image(x, r / oh);
+    const int64_t at = (r * ow + cols.begin) * y.row_stride;
+    if (y.dtype == DType::kI16)
+      word_pool_row(t, image, r % oh, cols, channels, y.as<int16_t>() + at, y.row_stride);
+    else
+      byte_pool_row<V>(t, image, r % oh, cols, channels, y.as<uint8_t>() + at, y.row_stride);
+  }
   return {};
 }
 

@@ -1,4 +1,4 @@
-// kernels/cpu/quantized/requantize.inl - sums to steps of the output, sixteen channels at a time.
+// kernels/cpu/quantized/requantize.inl - sums to numbers of the output, sixteen channels at a time.
 // The arithmetic is in runtime/op/requantize.h.
 #pragma once
 #include "kernels/cpu/quantized/dot.inl"
@@ -22,20 +22,33 @@ struct Requantization {
   const int32_t* rows[kMaxChannelRows] = {};
   int32_t zero = 0, low = 0, high = 255;
   int32_t w_zero = 0;
-  bool whole = false;  // to_float: the sums are the output
+  bool whole = false;       // to_float: the sums are the output
+  bool words = false;       // the output is i16
+  bool in_vectors = false;  // fixed point whose numbers requantize_vector() takes
 
   const int32_t* bias() const { return rows[0]; }
   const void* multipliers() const { return rows[1]; }  // f32, or i32 of fixed point
   const int32_t* shifts() const { return rows[2]; }
+  const int32_t* bias_high() const { return rows[3]; }  // of sums of 64 bits
   bool to_float() const { return mode == RequantMode::kToFloat; }
   const int32_t* weight_sums() const { return rows[0]; }
   const float* floats(int row) const { return reinterpret_cast<const float*>(rows[row]); }
   const int32_t* weight_zeros() const { return to_float() ? rows[3] : nullptr; }
-  bool wants_sums() const { return w_zero != 0 || weight_zeros(); }  // of the bytes of x
-  int64_t element_bytes() const { return to_float() ? 4 : 1; }       // of the output
+  bool wants_sums() const { return w_zero != 0 || weight_zeros(); }         // of the bytes of x
+  int64_t element_bytes() const { return to_float() ? 4 : words ? 2 : 1; }  // of the output
   /// What the sums of a panel begin with.
   const int32_t* starts(int64_t o) const { return to_float() ? kNoBias : rows[0] + o; }
 };
+
+/// Of fixed point: multipliers above -2^31, no shift that goes left or means nothing.
+inline bool fits_vectors(const Requantization& r, int64_t n) {
+  if (r.mode == RequantMode::kFloatEven || r.to_float() || is_wide(r.mode)) return false;
+  const int32_t *multipliers = r.rows[1], *shifts = r.shifts();
+  bool fits = true;
+  for (int64_t i = 0; fits && i < n; i++)
+    fits = multipliers[i] != INT32_MIN && shifts[i] >= 0 && shifts[i] <= 31;
+  return fits;
+}
 
 inline Requantization requantization_of(const OpArguments& a, RequantMode mode, uint32_t zero,
                                         uint32_t low, uint32_t high, int32_t w_zero) {
@@ -45,7 +58,8 @@ inline Requantization requantization_of(const OpArguments& a, RequantMode mode, 
   for (int64_t i = 0; i < channels.dims[0]; i++)
     r.rows[i] = channels.as<const int32_t>() + i * channels.dims[1];
   r.w_zero = w_zero;
-  r.whole = a.outputs[0].dtype == DType::kI32;
+  r.whole = a.outputs[0].dtype == DType::kI32, r.words = a.outputs[0].dtype == DType::kI16;
+  r.in_vectors = fits_vectors(r, channels.dims[1]);
   return r;
 }
 /// The same from channel `o` on.
@@ -80,15 +94,113 @@ inline int32_t requantize_fixed(RequantMode mode, int32_t sum, int32_t multiplie
   return int32_t((d + half) >> s);
 }
 
-/// Not a part of every tile: fixed point is for who wants another runtime's integers.
+/// The same for vectors. @pre fits_vectors()
+template <class V>
+INGOT_INLINE typename V::I requantize_vector(RequantMode mode, typename V::I sum,
+                                             typename V::I multiplier, typename V::I shift) {
+  using I = typename V::I;
+  const I one = V::isplat(1), high = V::ihigh(sum, multiplier);
+  I d = high;
+  if (mode == RequantMode::kFixedAway)
+    d = V::iadd(high, V::template isar<31>(high));  // ties of negative numbers go down
+  else if (mode == RequantMode::kFixedOnce)
+    d = V::ihigh_down(sum, multiplier);  // what is behind the point decides no tie but of shift 0
+  d = V::isar_lanes(d, V::imax(V::isub(shift, one), V::isplat(0)));
+  d = V::iadd(V::template isar<1>(d), V::iand(d, one));
+  return V::iselect(V::ieq(shift, V::isplat(0)), high, d);
+}
+
+/// Sixteen sums -> numbers of the output, in fixed point; those behind n mean nothing.
+template <class V>
+INGOT_INLINE void fixed_numbers(const Requantization& r, const int32_t* sums, int64_t o, int64_t n,
+                                typename V::I (&numbers)[Dot::kChunks]) {
+  using I = typename V::I;
+  const int32_t* const multipliers = r.rows[1] + o;
+  alignas(64) int32_t each[kPanel] = {};
+  if (!r.in_vectors) {
+    for (int i = 0; i < n && i < kPanel; i++) {
+      const int64_t step =
+          int64_t(requantize_fixed(r.mode, sums[i], multipliers[i], r.shifts()[o + i])) + r.zero;
+      each[i] = int32_t(step > r.high ? r.high : step < r.low ? r.low : step);
+    }
+    INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++) numbers[i] = V::iload(each + i * V::kLanes);
+    return;
+  }
+  const I low = V::isplat(r.low - r.zero), high = V::isplat(r.high - r.zero),
+          zero = V::isplat(r.zero);
+  INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++) {
+    const int64_t at = i * V::kLanes;
+    const I step = requantize_vector<V>(r.mode, V::iload(sums + at), V::iload(multipliers + at),
+                                        V::iload(r.shifts() + o + at));
+    numbers[i] = V::iadd(V::imax(V::imin(step, high), low), zero);
+  }
+}
+
+/// Sixteen sums -> n bytes. Not a part of every tile: fixed point is for who wants another
+/// runtime's integers.
+template <class V>
 __attribute__((noinline)) void requantize_sixteen(const Requantization& r, const int32_t* sums,
                                                   int64_t o, uint8_t* out, int64_t n) {
-  const int32_t* multipliers = static_cast<const int32_t*>(r.multipliers()) + o;
-  for (int i = 0; i < n && i < kPanel; i++) {
-    const int64_t step =
-        int64_t(requantize_fixed(r.mode, sums[i], multipliers[i], r.shifts()[o + i])) + r.zero;
-    out[i] = uint8_t(step > r.high ? r.high : step < r.low ? r.low : step);
+  typename V::I numbers[Dot::kChunks];
+  fixed_numbers<V>(r, sums, o, n, numbers);
+  Dot::store(out, numbers, n);
+}
+
+inline int32_t step_of_fixed_wide(uint64_t sum, int32_t multiplier, int32_t shift) {
+  const int s = shift < -14 ? -14 : shift > 47 ? 47 : shift;
+  const uint64_t product = sum * uint64_t(int64_t(multiplier));
+  return int32_t(uint32_t(uint64_t(int64_t(product + (uint64_t{1} << (14 + s))) >> (15 + s))));
+}
+inline int32_t step_of_double(int64_t sum, int32_t low, int32_t high) {
+  const uint64_t bits = uint64_t(uint32_t(high)) << 32 | uint32_t(low);
+  double multiplier;
+  std::memcpy(&multiplier, &bits, sizeof multiplier);
+  const double step = double(sum) * multiplier;
+  if (step != step) return INT32_MAX;  // as limits do: what is no number is above them
+  if (step >= 2147483647.0) return INT32_MAX;
+  if (step <= -2147483648.0) return INT32_MIN;
+  const int32_t whole = int32_t(step);  // toward zero
+  const double rest = step - whole;     // exact
+  return whole + (rest >= 0.5 ? 1 : rest <= -0.5 ? -1 : 0);
+}
+
+/// Of sums of upper and of lower bytes. Numbers that mean nothing are limited.
+inline int32_t requantize_wide(const Requantization& r, int32_t upper, int32_t lower, int64_t o) {
+  const uint64_t bias = uint64_t(uint32_t(r.bias_high()[o])) << 32 | uint32_t(r.bias()[o]);
+  const uint64_t sum = uint64_t(int64_t(upper)) * 256 + uint64_t(int64_t(lower)) + bias;
+  const int32_t multiplier = r.rows[1][o];
+  const int64_t step = int64_t(r.mode == RequantMode::kFixedWide
+                                   ? step_of_fixed_wide(sum, multiplier, r.shifts()[o])
+                                   : step_of_double(int64_t(sum), multiplier, r.shifts()[o])) +
+                       r.zero;
+  return int32_t(step > r.high ? r.high : step < r.low ? r.low : step);
+}
+
+/// Sums of the upper and of the lower bytes, 16 of each, both begun with the first row of biases
+/// -> n numbers of i16.
+template <class V>
+__attribute__((noinline)) void requantize_words(const Requantization& r, const int32_t* upper,
+                                                const int32_t* lower, int64_t o, int16_t* out,
+                                                int64_t n) {
+  alignas(64) int32_t numbers[kPanel];
+  if (is_wide(r.mode)) {
+    for (int i = 0; i < kPanel; i++) {
+      const uint32_t bias = uint32_t(r.bias()[o + i]);
+      numbers[i] = requantize_wide(r, int32_t(uint32_t(upper[i]) - bias),
+                                   int32_t(uint32_t(lower[i]) - bias), o + i);
+    }
+  } else {
+    alignas(64) int32_t sums[kPanel];
+    for (int i = 0; i < kPanel; i++)
+      sums[i] =
+          int32_t((uint32_t(upper[i]) - uint32_t(r.bias()[o + i])) * 256 + uint32_t(lower[i]));
+    typename V::I each[Dot::kChunks];
+    fixed_numbers<V>(r, sums, o, n, each);
+    INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++) V::istore(numbers + i * V::kLanes, each[i]);
   }
+  int16_t words[kPanel];
+  for (int i = 0; i < kPanel; i++) words[i] = int16_t(numbers[i] - 32768);
+  std::memcpy(out, words, size_t(n < kPanel ? n : kPanel) * sizeof(int16_t));
 }
 
 /// Sixteen sums of channels o .. o + 15 -> `n` bytes, multipliers in floating point.
@@ -149,7 +261,7 @@ INGOT_INLINE void requantize(const Requantization& r, const RowSteps& steps,
   alignas(64) int32_t all[kPanel];
   INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++) V::istore(all + i * V::kLanes, sums[i]);
   if (r.to_float()) return store_row_to_float<V>(r, steps, all, o, out, n);
-  requantize_sixteen(r, all, o, out, n);
+  requantize_sixteen<V>(r, all, o, out, n);
 }
 
 }  // namespace

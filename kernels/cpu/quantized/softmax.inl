@@ -1,4 +1,4 @@
-// kernels/cpu/quantized/softmax.inl - softmax of rows of bytes by a table of exponentials.
+// kernels/cpu/quantized/softmax.inl - softmax of rows of integers by a table of exponentials.
 // Contract: runtime/op/quantized_softmax.h.
 #pragma once
 #include "kernels/cpu/quantized/quantize.inl"
@@ -104,6 +104,33 @@ void softmax_byte_row(const SoftmaxSteps& s, float scale, const float* e, const 
   }
 }
 
+/// The line through the table at m, 0 .. 65535.
+inline int32_t word_reciprocal(const int16_t* table, int32_t m) {
+  const int32_t base = table[m >> 7], slope = table[(m >> 7) + 1] - base;
+  return int16_t(base + ((slope * (m & 127) + 64) >> 7));
+}
+
+inline void softmax_word_row(const int16_t* table, const int16_t* x, int64_t n, int16_t* y) {
+  int32_t top = -32768;
+  for (int64_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
+  const auto exponential = [&](int16_t q) {
+    const int16_t e = table[65535 - top + q];
+    return int64_t(e > 0 ? e : 0);
+  };
+  int64_t sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += exponential(x[i]);
+  sum = sum < 2 ? 2 : sum > INT32_MAX ? INT32_MAX : sum;
+  const int bits = 32 - __builtin_clz(uint32_t(sum));
+  int64_t m = ((sum << (31 - bits)) + (1 << 13)) >> 14;
+  m = (m > 131071 ? 131071 : m) - 65536;
+  const int64_t r = word_reciprocal(table + kWordExponentials, int32_t(m)),
+                half = int64_t{1} << (bits - 2);
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t q = (exponential(x[i]) * r + half) >> (bits - 1);
+    y[i] = int16_t(q < 0 ? 0 : q > 32767 ? 32767 : q);
+  }
+}
+
 template <class V>
 Status quantized_softmax(const OpArguments& a, const Team& team) {
   const QuantizedSoftmaxAttributes& t = a.as<QuantizedSoftmaxAttributes>();
@@ -111,6 +138,13 @@ Status quantized_softmax(const OpArguments& a, const Team& team) {
   const int64_t n = x.row_length();
   if (x.elements() == 0) return {};
   const bool bytes = y.dtype == DType::kU8;
+  if (x.dtype == DType::kI16) {
+    const Part rows = part_of(team, x.rows(), 1, most_of(1, 1024 / n));
+    for (int64_t i = rows.begin; i < rows.end; i++)
+      softmax_word_row(table.as<const int16_t>(), x.as<const int16_t>() + i * x.row_stride, n,
+                       y.as<int16_t>() + i * y.row_stride);
+    return {};
+  }
   const SoftmaxSteps s{t.y_zero, bytes ? 0 : -32768, bytes ? 255 : 32767, t.add_half};
   const Part mine = part_of(team, x.rows(), 1, most_of(1, 1024 / n));
   for (int64_t i = mine.begin; i < mine.end; i++) {

@@ -1,6 +1,9 @@
 // kernels/cpu/quantized/tile.inl - the register tile behind every product of bytes: MR pixels by NP
 // panels of 16 outputs, as kernels/cpu/gemm/tile.inl for floats. Runs are whole groups of four
 // bytes: what is read past the end of a run meets weights of zero.
+//
+// 16-bit pixels are two of bytes: x + 32768 = 256 * upper + lower, so that a tile runs over the
+// upper bytes, then over the lower ones, and both sums make one.
 #pragma once
 #include "kernels/cpu/gemm/tile.inl"
 #include "kernels/cpu/quantized/requantize.inl"
@@ -13,6 +16,7 @@ struct ByteTileShape {
   const Segment* segments = nullptr;
   int64_t segment_count = 0, segment_length = 0;  // length: a multiple of 4
   int64_t pixel_stride = 0, panel_stride = 0, out_stride = 0;
+  int64_t plane = 0;  // of 16-bit pixels: lower bytes lie so far behind the upper ones; else 0
   const Requantization* requantization = nullptr;
   int64_t steps_stride = 0;  // between pixels; 0: one for all
 };
@@ -30,7 +34,8 @@ struct ByteTileAt {
   int64_t sums_half = 0;
   const RowSteps* steps = nullptr;
   int64_t steps_half = 0;
-  int64_t cols = 0;  // outputs of it that exist
+  int64_t cols = 0;        // outputs of it that exist
+  int32_t* raw = nullptr;  // sums go there, a row of panels a pixel, and nothing else is done
 };
 
 constexpr int64_t kBytePrefetch = 2048;  // bytes ahead in a weight panel
@@ -111,13 +116,14 @@ INGOT_INLINE void store_by_fours(const ByteTileShape& x, const ByteTileAt& t,
 }
 
 /// Sums of `rows` pixels, `stride` apart, in fixed point. Not a part of every tile.
+template <class V>
 __attribute__((noinline)) void store_fixed_tile(const ByteTileShape& x, const ByteTileAt& t,
                                                 const int32_t* sums, int rows, int stride) {
   const int half = (rows + 1) / 2;
   for (int i = 0; i < rows; i++)
     for (int o = 0; o < t.cols; o += kPanel)
-      requantize_sixteen(*x.requantization, sums + i * stride + o, t.output + o,
-                         tile_row(t.out, half, t.out_half, x.out_stride, i) + o, t.cols - o);
+      requantize_sixteen<V>(*x.requantization, sums + i * stride + o, t.output + o,
+                            tile_row(t.out, half, t.out_half, x.out_stride, i) + o, t.cols - o);
 }
 
 /// The same to f32 or i32.
@@ -142,17 +148,19 @@ void byte_tile(const ByteTileShape& x, const ByteTileAt& t) {
   accumulate_bytes<V, MR, NP>(x, t, acc);
   const Requantization& r = *x.requantization;
   if (__builtin_expect(r.mode != RequantMode::kFloatEven, 0)) {
-    alignas(64) int32_t all[MR][NP * kPanel];
+    alignas(64) int32_t own[MR * NP * kPanel];
+    int32_t* const all = t.raw ? t.raw : own;
     INGOT_UNROLL for (int i = 0; i < MR; i++) {
       INGOT_UNROLL for (int p = 0; p < NP; p++) {
         typename V::I sums[Dot::kChunks];
         finish_sums<V, MR, NP>(x, t, acc, i, p, sums);
         INGOT_UNROLL for (int c = 0; c < Dot::kChunks; c++)
-            V::istore(&all[i][p * kPanel + c * V::kLanes], sums[c]);
+            V::istore(all + (i * NP + p) * kPanel + c * V::kLanes, sums[c]);
       }
     }
-    if (r.to_float()) return store_float_tile<V>(x, t, all[0], MR, NP * kPanel);
-    return store_fixed_tile(x, t, all[0], MR, NP * kPanel);
+    if (t.raw) return;
+    if (r.to_float()) return store_float_tile<V>(x, t, all, MR, NP * kPanel);
+    return store_fixed_tile<V>(x, t, all, MR, NP * kPanel);
   }
   if constexpr (Dot::kPacksFour) {
     store_by_fours<V, Dot, MR, NP>(x, t, acc);
@@ -170,6 +178,33 @@ void byte_tile(const ByteTileShape& x, const ByteTileAt& t) {
 
 using ByteTile = void (*)(const ByteTileShape&, const ByteTileAt&);
 
+/// Panels of sums that a tile has at most.
+constexpr int kTilePanels = int(max_of(max_of(Dot::kRows * Dot::kPanels, Dot::kTall), Dot::kWide));
+
+/// `rows` 16-bit pixels by `panels`.
+template <class V>
+__attribute__((noinline)) void word_tile(ByteTile tile, const ByteTileShape& x, const ByteTileAt& t,
+                                         int rows, int panels) {
+  alignas(64) int32_t upper[kTilePanels * kPanel], lower[kTilePanels * kPanel];
+  ByteTileAt at = t;
+  at.raw = upper, tile(x, at);
+  at.raw = lower, at.a += x.plane, tile(x, at);
+  const int half = (rows + 1) / 2;
+  for (int i = 0; i < rows; i++)
+    for (int o = 0; o < t.cols; o += kPanel) {
+      const int64_t from = i * panels * kPanel + o;
+      uint8_t* const out = tile_row(t.out, half, t.out_half, x.out_stride, i) + o * 2;
+      requantize_words<V>(*x.requantization, upper + from, lower + from, t.output + o,
+                          reinterpret_cast<int16_t*>(out), t.cols - o);
+    }
+}
+template <class V>
+INGOT_INLINE void run_byte_tile(ByteTile tile, const ByteTileShape& x, const ByteTileAt& t,
+                                int rows, int panels) {
+  if (__builtin_expect(x.plane == 0, 1)) return tile(x, t);
+  word_tile<V>(tile, x, t, rows, panels);
+}
+
 template <class V, int NP, int n>
 struct ByteTileColumn {
   ByteTile rows[n + 1] = {};
@@ -185,8 +220,10 @@ struct ByteTiles {
   static constexpr ByteTileColumn<V, 1, Dot::kTall> kSingle{};
   static constexpr ByteTileColumn<V, Dot::kPanels, Dot::kRows> kFull{};
   static constexpr int rows(int panels) { return panels == Dot::kPanels ? Dot::kRows : Dot::kTall; }
-  static INGOT_INLINE ByteTile tile(int panels, int64_t rows) {
-    return panels == Dot::kPanels ? kFull.rows[rows] : kSingle.rows[rows];
+  static INGOT_INLINE void run(int panels, int64_t rows, const ByteTileShape& x,
+                               const ByteTileAt& t) {
+    const ByteTile tile = panels == Dot::kPanels ? kFull.rows[rows] : kSingle.rows[rows];
+    run_byte_tile<V>(tile, x, t, int(rows), panels);
   }
 };
 

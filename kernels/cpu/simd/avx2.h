@@ -159,13 +159,16 @@ struct V {
   static INGOT_INLINE I imin(I a, I b) { return _mm256_min_epi32(a, b); }
   static INGOT_INLINE I imax(I a, I b) { return _mm256_max_epi32(a, b); }
   static INGOT_INLINE I isar(I a, int n) { return _mm256_sra_epi32(a, _mm_cvtsi32_si128(n)); }
-  static INGOT_INLINE I ihigh(I a, I b) {
-    const I half = _mm256_set1_epi64x(1 << 30);
-    const I even = _mm256_add_epi64(_mm256_mul_epi32(a, b), half),
+  static INGOT_INLINE I isar_lanes(I a, I n) { return _mm256_srav_epi32(a, n); }
+  /// (a * b + add) >> 31.
+  static INGOT_INLINE I upper_product(I a, I b, I add) {
+    const I even = _mm256_add_epi64(_mm256_mul_epi32(a, b), add),
             odd = _mm256_add_epi64(
-                _mm256_mul_epi32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32)), half);
+                _mm256_mul_epi32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32)), add);
     return _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa);
   }
+  static INGOT_INLINE I ihigh(I a, I b) { return upper_product(a, b, _mm256_set1_epi64x(1 << 30)); }
+  static INGOT_INLINE I ihigh_down(I a, I b) { return upper_product(a, b, _mm256_setzero_si256()); }
 
   static constexpr bool kPacks = true;
   static constexpr int kBytes = 32;

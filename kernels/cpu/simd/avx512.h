@@ -148,13 +148,16 @@ struct V {
   static INGOT_INLINE I imin(I a, I b) { return _mm512_min_epi32(a, b); }
   static INGOT_INLINE I imax(I a, I b) { return _mm512_max_epi32(a, b); }
   static INGOT_INLINE I isar(I a, int n) { return _mm512_sra_epi32(a, _mm_cvtsi32_si128(n)); }
-  static INGOT_INLINE I ihigh(I a, I b) {
-    const I half = _mm512_set1_epi64(1 << 30);
-    const I even = _mm512_add_epi64(_mm512_mul_epi32(a, b), half),
+  static INGOT_INLINE I isar_lanes(I a, I n) { return _mm512_srav_epi32(a, n); }
+  /// (a * b + add) >> 31.
+  static INGOT_INLINE I upper_product(I a, I b, I add) {
+    const I even = _mm512_add_epi64(_mm512_mul_epi32(a, b), add),
             odd = _mm512_add_epi64(
-                _mm512_mul_epi32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32)), half);
+                _mm512_mul_epi32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32)), add);
     return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
   }
+  static INGOT_INLINE I ihigh(I a, I b) { return upper_product(a, b, _mm512_set1_epi64(1 << 30)); }
+  static INGOT_INLINE I ihigh_down(I a, I b) { return upper_product(a, b, _mm512_setzero_si512()); }
 
   static constexpr bool kPacks = true;
   static constexpr int kBytes = 64;

@@ -148,7 +148,9 @@ struct V {
   static INGOT_INLINE I imin(I a, I b) { return vminq_s32(a, b); }
   static INGOT_INLINE I imax(I a, I b) { return vmaxq_s32(a, b); }
   static INGOT_INLINE I isar(I a, int n) { return vshlq_s32(a, vdupq_n_s32(-n)); }
+  static INGOT_INLINE I isar_lanes(I a, I n) { return vshlq_s32(a, vnegq_s32(n)); }
   static INGOT_INLINE I ihigh(I a, I b) { return vqrdmulhq_s32(a, b); }
+  static INGOT_INLINE I ihigh_down(I a, I b) { return vqdmulhq_s32(a, b); }
 
   static constexpr bool kPacks = true;
   static constexpr int kBytes = 16;

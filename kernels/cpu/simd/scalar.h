@@ -20,7 +20,9 @@
 //   keep         hides a value from the optimiser, so that it stays in its register.
 //   iload_u8     kLanes bytes as int32; istore_u8: the low byte of each lane. *_partial as above.
 //   imin, imax   of int32; isar(a, n) shifts right arithmetically by n, 0 .. 31.
+//   isar_lanes   the same by a number of each lane.
 //   ihigh        (a * b + 2^30) >> 31 of 64 bits. @pre not both are -2^31
+//   ihigh_down   (a * b) >> 31 likewise.
 //   B            kBytes bytes; bload .. bstore, *_partial for 0 <= n <= kBytes. bmin, bmax:
 //                unsigned.
 //   bpack        four vectors of int32 in order, each lane limited to 0 .. 255. Where kPacks.
@@ -150,9 +152,11 @@ struct V {
   static INGOT_INLINE I imin(I a, I b) { return a < b ? a : b; }
   static INGOT_INLINE I imax(I a, I b) { return a > b ? a : b; }
   static INGOT_INLINE I isar(I a, int n) { return a >> n; }
+  static INGOT_INLINE I isar_lanes(I a, I n) { return a >> n; }
   static INGOT_INLINE I ihigh(I a, I b) {
     return int32_t((int64_t(a) * b + (int64_t{1} << 30)) >> 31);
   }
+  static INGOT_INLINE I ihigh_down(I a, I b) { return int32_t((int64_t(a) * b) >> 31); }
 
   static constexpr bool kPacks = false;  // kBytes is 4 * kLanes
   static constexpr int kBytes = 1;

@@ -1,6 +1,7 @@
 // tools/compile/lower/lower_quantized.cpp - operands of products of integers: weights in panels of
 // bytes, the numbers of channels padded to whole panels.
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/op/quantized_blocks.h"
 #include "tools/compile/lower/lower.h"
@@ -16,18 +17,41 @@ std::span<const int8_t> weights_of(const graph::Constant& constant) {
 constexpr size_t kStepsOperand =
     6;  // of a node; scale and zero point of what was quantized in the run
 
+bool has_halves(DType type) { return type == DType::kI64 || type == DType::kF64; }
+
+/// The lower and the upper halves of 64 bits, as i32.
+std::pair<graph::Constant, graph::Constant> halves_of(const graph::Constant& wide) {
+  std::vector<int32_t> low, high;
+  for (int64_t i = 0; i < wide.elements(); i++) {
+    uint64_t bits;
+    std::memcpy(&bits, wide.as<uint8_t>() + i * int64_t(sizeof bits), sizeof bits);
+    low.push_back(int32_t(uint32_t(bits))), high.push_back(int32_t(uint32_t(bits >> 32)));
+  }
+  return {graph::make_constant(DType::kI32, wide.dims, low.data()),
+          graph::make_constant(DType::kI32, wide.dims, high.data())};
+}
+
 }  // namespace
 
-/// Numbers of channels, operands 2 to 5 of the node, become rows of one operand.
+/// Numbers of channels, operands 2 to 5 of the node, become rows of one operand; the upper halves
+/// of 64 bits follow the lower ones, those of biases as the last row.
 int32_t Lowering::channels_of(const graph::Node& node, int64_t outputs) {
   std::vector<graph::Constant> rows;
   for (size_t i = 2; i < std::min(node.inputs.size(), kStepsOperand) && node.inputs[i] >= 0; i++) {
     const DType type = model_.values[size_t(node.inputs[i])].dtype;
-    rows.push_back(weight(node, i, 1, type == DType::kF32 ? DType::kF32 : DType::kI32));
+    const bool plain = type == DType::kF32 || has_halves(type);
+    rows.push_back(weight(node, i, 1, plain ? type : DType::kI32));
     if (rows.back().dims[0] != outputs)
       graph::fail_conversion(
           8, "node '" + node.name + "': operand " + std::to_string(i) +
                  " has not one number an output; a fault of ingot's passes, please report it");
+  }
+  // multipliers, then biases
+  for (const size_t i : {size_t{1}, size_t{0}}) {
+    if (rows.size() <= i || !has_halves(rows[i].dtype)) continue;
+    auto [low, high] = halves_of(rows[i]);
+    rows[i] = std::move(low);
+    rows.push_back(std::move(high));
   }
   LoweredValue value;
   value.name = model_.values[size_t(node.inputs[2])].name;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "runtime/op/quantized_elementwise.h"
 #include "tools/diagnose/reference/evaluator.h"
 
 namespace ingot::reference {
@@ -87,9 +88,12 @@ int64_t rescaled(const std::string& mode, int64_t sum, int64_t multiplier, int64
   if (mode == "fixed_up") return (high + half) >> right;
   return high < 0 ? -((-high + half) >> right) : (high + half) >> right;
 }
-double output_of(const Node& node, int64_t steps) {
+/// What attributes and sums add to a number.
+int64_t offset_of(DType dtype) { return dtype == DType::kI16 ? 32768 : 0; }
+double output_of(Evaluator& e, const Node& node, int64_t steps) {
   return double(std::clamp<int64_t>(steps + node.integer("y_zero", 0), node.integer("low", 0),
-                                    node.integer("high", 255)));
+                                    node.integer("high", 255)) -
+                offset_of(e.dtype(node.outputs[0])));
 }
 bool is_to_float(const Node& node) { return node.text("requant", "float_even") == "to_float"; }
 
@@ -120,11 +124,19 @@ double channel(Evaluator& e, const Node& node, int64_t sum, int64_t o, const Row
   }
   const std::string mode = node.text("requant", "float_even");
   const double multiplier = e.in(node, 3).at[size_t(o)];
+  if (mode == "double_away")
+    return output_of(e, node, int64_t(std::round(std::clamp(double(sum) * multiplier, -1e9, 1e9))));
+  if (mode == "fixed_wide") {
+    const int64_t shift = 15 + int64_t(e.in(node, 4).at[size_t(o)]);
+    return output_of(
+        e, node,
+        int64_t(int32_t((sum * int64_t(multiplier) + (int64_t{1} << (shift - 1))) >> shift)));
+  }
   sum = int64_t(int32_t(uint32_t(uint64_t(sum))));
   if (mode == "float_even")
     return output_of(
-        node, int64_t(std::nearbyint(std::clamp(float(sum) * float(multiplier), -1e6f, 1e6f))));
-  return output_of(node,
+        e, node, int64_t(std::nearbyint(std::clamp(float(sum) * float(multiplier), -1e6f, 1e6f))));
+  return output_of(e, node,
                    rescaled(mode, sum, int64_t(multiplier), int64_t(e.in(node, 4).at[size_t(o)])));
 }
 
@@ -166,7 +178,7 @@ Tensor windows(const Node& node, const Tensor& x, int64_t channels, Number numbe
 Tensor convolved_bytes(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &weight = e.in(node, 1), &bias = e.in(node, 2);
   const int64_t groups = node.integer("groups", 1), c = x.dims[3], o = weight.dims[0],
-                each = weight.dims[3];
+                each = weight.dims[3], offset = offset_of(e.dtype(node.inputs[0]));
   return windows(node, x, o, [&](const TapsAlong& h, const TapsAlong& w, const Dimensions& at) {
     const RowSteps steps = steps_of(e, node, at[0], x.dims[0]);
     const int64_t outside = is_to_float(node) ? steps.zero : node.integer("x_zero", 0),
@@ -176,7 +188,7 @@ Tensor convolved_bytes(Evaluator& e, const Node& node) {
     taps(h, w, x.dims, at[1], at[2], [&](int64_t tap, int64_t pixel) {
       for (int64_t k = 0; k < each; k++) {
         const int64_t value =
-            pixel < 0 ? outside : int64_t(x.at[size_t((image + pixel) * c + first + k)]);
+            pixel < 0 ? outside : int64_t(x.at[size_t((image + pixel) * c + first + k)]) + offset;
         const int64_t factor =
             int64_t(weight.at[size_t((at[3] * h.kernel * w.kernel + tap) * each + k)]);
         sum += value * (factor - zero);
@@ -188,7 +200,7 @@ Tensor convolved_bytes(Evaluator& e, const Node& node) {
 
 Tensor multiplied(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &weight = e.in(node, 1), &bias = e.in(node, 2);
-  const int64_t k = weight.dims[1], o = weight.dims[0];
+  const int64_t k = weight.dims[1], o = weight.dims[0], offset = offset_of(e.dtype(node.inputs[0]));
   Tensor y{x.dims, {}};
   y.dims.back() = o;
   const int64_t rows = k > 0 ? x.elements() / k : y.elements() / std::max<int64_t>(o, 1);
@@ -197,7 +209,8 @@ Tensor multiplied(Evaluator& e, const Node& node) {
       int64_t sum = is_to_float(node) ? 0 : int64_t(bias.at[size_t(n)]);
       const int64_t zero = weight_zero(e, node, n);
       for (int64_t i = 0; i < k; i++)
-        sum += int64_t(x.at[size_t(row * k + i)]) * (int64_t(weight.at[size_t(n * k + i)]) - zero);
+        sum += (int64_t(x.at[size_t(row * k + i)]) + offset) *
+               (int64_t(weight.at[size_t(n * k + i)]) - zero);
       y.at.push_back(channel(e, node, sum, n, steps_of(e, node, row, rows)));
     }
   return y;
@@ -206,52 +219,58 @@ Tensor multiplied(Evaluator& e, const Node& node) {
 Tensor pooled_bytes(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
   const bool is_max = node.text("kind", "max") == "max";
-  const int64_t offset = node.integer("offset", 0), c = x.dims[3];
+  const int64_t offset = node.integer("offset", 0), c = x.dims[3],
+                added = offset_of(e.dtype(node.inputs[0]));
   return windows(node, x, c, [&](const TapsAlong& h, const TapsAlong& w, const Dimensions& at) {
     int64_t most = 0, sum = 0, count = 0;
     taps(h, w, x.dims, at[1], at[2], [&](int64_t, int64_t pixel) {
       if (pixel < 0) return;
       const int64_t value =
-          int64_t(x.at[size_t((at[0] * x.dims[1] * x.dims[2] + pixel) * c + at[3])]);
+          int64_t(x.at[size_t((at[0] * x.dims[1] * x.dims[2] + pixel) * c + at[3])]) + added;
       most = std::max(most, value), sum += value - offset, count++;
     });
     if (!is_max)
       most = count == 0 ? offset : (sum > 0 ? sum + count / 2 : sum - count / 2) / count + offset;
-    return double(std::clamp<int64_t>(most, node.integer("low", 0), node.integer("high", 255)));
+    return double(std::clamp<int64_t>(most, node.integer("low", 0), node.integer("high", 255)) -
+                  added);
   });
 }
 
 Tensor looked_up(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &table = e.in(node, 1);
   Tensor y{x.dims, {}};
-  for (const double each : x.at) y.at.push_back(table.at[size_t(each)]);
+  const double offset = double(offset_of(e.dtype(node.inputs[0])));
+  for (const double each : x.at) y.at.push_back(table.at[size_t(each + offset)]);
   return y;
 }
 
-double combined(const Node& node, int64_t a, int64_t b) {
+double combined(Evaluator& e, const Node& node, int64_t a, int64_t b) {
   const std::string function = node.text("function", "add"),
                     mode = node.text("requant", "float_even");
   const int64_t ma = node.integer("a_multiplier", 0), mb = node.integer("b_multiplier", 0),
                 my = node.integer("y_multiplier", 0), shift = node.integer("y_shift", 0),
                 sign = function == "sub" ? -1 : 1;
   if (mode == "float_even" && function == "mul")
-    return output_of(node, int64_t(std::nearbyint(std::clamp(
-                               float(a * b) * float(node.number("scale", 1)), -1e6f, 1e6f))));
+    return output_of(e, node,
+                     int64_t(std::nearbyint(
+                         std::clamp(float(a * b) * float(node.number("scale", 1)), -1e6f, 1e6f))));
   if (mode == "float_even")
-    return output_of(node, (a * ma + sign * b * mb + (int64_t{1} << (shift - 1))) >> shift);
-  if (function == "mul") return output_of(node, rescaled("fixed_away", a * b, my, shift));
-  const int64_t left = rescaled("fixed_away", a * (1 << 20), ma, node.integer("a_shift", 0)),
-                right = rescaled("fixed_away", b * (1 << 20), mb, node.integer("b_shift", 0));
-  return output_of(node, rescaled("fixed_away", left + sign * right, my, shift));
+    return output_of(e, node, (a * ma + sign * b * mb + (int64_t{1} << (shift - 1))) >> shift);
+  if (function == "mul") return output_of(e, node, rescaled("fixed_away", a * b, my, shift));
+  const int64_t unit = int64_t{1} << quantized_sum_shift(e.dtype(node.outputs[0])),
+                left = rescaled("fixed_away", a * unit, ma, node.integer("a_shift", 0)),
+                right = rescaled("fixed_away", b * unit, mb, node.integer("b_shift", 0));
+  return output_of(e, node, rescaled("fixed_away", left + sign * right, my, shift));
 }
 Tensor combined(Evaluator& e, const Node& node) {
   const Tensor &a = e.in(node, 0), &b = e.in(node, 1);
   Tensor y;
   if (!e.declared(node, 0, y.dims)) y.dims = a.dims;
-  const int64_t za = node.integer("a_zero", 0), zb = node.integer("b_zero", 0);
+  const int64_t offset = offset_of(e.dtype(node.outputs[0])),
+                za = node.integer("a_zero", 0) - offset, zb = node.integer("b_zero", 0) - offset;
   for_each_index(y.dims, [&](const Dimensions& at) {
     y.at.push_back(
-        combined(node, int64_t(broadcast_at(a, at)) - za, int64_t(broadcast_at(b, at)) - zb));
+        combined(e, node, int64_t(broadcast_at(a, at)) - za, int64_t(broadcast_at(b, at)) - zb));
   });
   return y;
 }
@@ -259,7 +278,7 @@ Tensor combined(Evaluator& e, const Node& node) {
 /// By the table of f32; that of fixed point is for other sources.
 std::vector<Tensor> softmax_bytes(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &table = e.in(node, 1);
-  if (e.dtype(node.inputs[1]) != DType::kF32) return {};
+  if (e.dtype(node.inputs[1]) != DType::kF32) return {};  // of 16-bit numbers too
   const ByteRange to = range_of(e.dtype(node.outputs[0]));
   const double zero = double(node.integer("y_zero", 0));
   const int64_t n = x.dims.back();

@@ -10,10 +10,13 @@ bool is_quantized_type(DType dtype) {
          dtype == DType::kI16 || dtype == DType::kI32;
 }
 
-void expect_bytes(NodeContext& context, size_t input) {
-  if (context.dtype(input) != DType::kU8)
-    context.corrupt("its input " + std::to_string(input) + " is " +
-                    dtype_text(context.dtype(input)) + ", expected u8");
+/// Bytes, or 16-bit numbers. @return which
+DType expect_numbers(NodeContext& context, size_t input) {
+  const DType type = context.dtype(input);
+  if (type != DType::kU8 && type != DType::kI16)
+    context.corrupt("its input " + std::to_string(input) + " is " + dtype_text(type) +
+                    ", expected u8 or i16");
+  return type;
 }
 /// A constant operand.
 void expect_constant(NodeContext& context, size_t input, DType dtype, const Dims& dims) {
@@ -77,11 +80,16 @@ void expect_float_channels(NodeContext& context, const Dim& outputs) {
 void expect_channels(NodeContext& context, const Dim& outputs) {
   const std::string requant = context.node.text("requant", "float_even");
   if (requant == "to_float") return expect_float_channels(context, outputs);
-  const bool fixed = requant != "float_even";
-  expect_constant(context, 2, DType::kI32, {outputs});
-  expect_constant(context, 3, fixed ? DType::kI32 : DType::kF32, {outputs});
+  const bool in_double = requant == "double_away", fixed = requant != "float_even" && !in_double;
+  const bool wide = requant == "fixed_wide" || in_double;
+  expect_constant(context, 2, wide ? DType::kI64 : DType::kI32, {outputs});
+  expect_constant(context, 3,
+                  fixed       ? DType::kI32
+                  : in_double ? DType::kF64
+                              : DType::kF32,
+                  {outputs});
   if (fixed) expect_constant(context, 4, DType::kI32, {outputs});
-  if (!fixed && context.has(4)) context.corrupt("has shifts, and multipliers that are f32");
+  if (!fixed && context.has(4)) context.corrupt("has shifts, and multipliers in floating point");
 }
 
 struct Direction {
@@ -110,10 +118,10 @@ void expect_image_bytes(NodeContext& context) {
 }
 
 /// What products give: "to" says of to_float whether it is f32 or the sums, and is said once.
-void set_product(NodeContext& context, Dims dims) {
+void set_product(NodeContext& context, DType type, Dims dims) {
   const bool is_float = context.node.text("requant", "float_even") == "to_float";
   if (is_float && !context.node.has("to") && context.settled()) return;
-  const DType to = is_float ? DType(context.node.integer("to", int64_t(DType::kF32))) : DType::kU8;
+  const DType to = is_float ? DType(context.node.integer("to", int64_t(DType::kF32))) : type;
   if (is_float && to != DType::kF32 && to != DType::kI32)
     context.corrupt(std::string("it gives ") + dtype_text(to));
   context.set(0, to, std::move(dims));
@@ -121,7 +129,7 @@ void set_product(NodeContext& context, Dims dims) {
 }
 
 void convolve_bytes(NodeContext& context) {
-  expect_bytes(context, 0);
+  const DType type = expect_numbers(context, 0);
   expect_image_bytes(context);
   const Dims x = context.dims(0), w = context.dims(1);
   const int64_t groups = context.node.integer("groups", 1);
@@ -132,12 +140,12 @@ void convolve_bytes(NodeContext& context) {
                   {w[0], Dim(context.node.integer("kernel_h", 1)),
                    Dim(context.node.integer("kernel_w", 1)), w[3]});
   expect_channels(context, w[0]);
-  set_product(context,
+  set_product(context, type,
               {x[0], windows(context, x[1], kHeight), windows(context, x[2], kWidth), w[0]});
 }
 
 void multiply_bytes(NodeContext& context) {
-  expect_bytes(context, 0);
+  const DType type = expect_numbers(context, 0);
   Dims x = context.dims(0);
   const Dims w = context.dims(1);
   if (x.empty() || w.size() != 2 || w[1] != x.back())
@@ -145,30 +153,31 @@ void multiply_bytes(NodeContext& context) {
   expect_constant(context, 1, DType::kI8, w);
   expect_channels(context, w[0]);
   x.back() = w[0];
-  set_product(context, std::move(x));
+  set_product(context, type, std::move(x));
 }
 
 void look_up(NodeContext& context) {
-  expect_bytes(context, 0);
-  expect_constant(context, 1, DType::kU8, {Dim(256)});
-  context.set(0, DType::kU8, context.dims(0));
+  const DType type = expect_numbers(context, 0);
+  expect_constant(context, 1, type, {Dim(type == DType::kI16 ? 65536 : 256)});
+  context.set(0, type, context.dims(0));
 }
 
 void elementwise_bytes(NodeContext& context) {
-  expect_bytes(context, 0), expect_bytes(context, 1);
-  context.set(0, DType::kU8, broadcast(context, context.dims(0), context.dims(1)));
+  const DType type = expect_numbers(context, 0);
+  if (expect_numbers(context, 1) != type) context.corrupt("its inputs are not of one type");
+  context.set(0, type, broadcast(context, context.dims(0), context.dims(1)));
 }
 
 void pool_bytes(NodeContext& context) {
-  expect_bytes(context, 0);
+  const DType type = expect_numbers(context, 0);
   expect_image_bytes(context);
   const Dims x = context.dims(0);
-  context.set(0, DType::kU8,
+  context.set(0, type,
               {x[0], windows(context, x[1], kHeight), windows(context, x[2], kWidth), x[3]});
 }
 
 void softmax_bytes(NodeContext& context) {
-  expect_bytes(context, 0);
+  expect_numbers(context, 0);
   if (context.rank(0) < 1) context.corrupt("its input has no dimensions");
   if (!context.node.has("to") && context.settled()) return;
   const DType to = DType(context.node.integer("to", int64_t(DType::kU8)));

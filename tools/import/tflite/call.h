@@ -44,12 +44,15 @@ class Call {
   std::optional<Steps> output_steps(size_t i) const {
     return steps_of(translator.file(), output_tensor(i));
   }
+  /// The same, or numbers of int16 with one scale.
+  std::optional<Steps> quantized(size_t i) const { return numbers_of(tensor(i)); }
+  std::optional<Steps> output_quantized(size_t i) const { return numbers_of(output_tensor(i)); }
   /// Whose integers: kLitert, kBuiltin or kTflm.
   importer::ExactTo exact_to() const { return translator.exact_to(); }
   bool as_xnnpack() const { return exact_to() == importer::ExactTo::kLitert; }
   bool as_micro() const { return exact_to() == importer::ExactTo::kTflm; }
   Limits limits(const RealRange& range, const Steps& y) const {
-    return as_xnnpack() ? limits_of_xnnpack(range, y) : limits_of_kernels(range, y);
+    return as_xnnpack() && !y.is_word ? limits_of_xnnpack(range, y) : limits_of_kernels(range, y);
   }
   void mark_read(size_t i) { read_.insert(i); }
   bool reads_floats() const { return reads_ == Reads::kFloats; }
@@ -76,6 +79,7 @@ class Call {
   std::vector<int64_t> integers(const char* name) { return options_.integers(name); }
   std::vector<double> numbers(const char* name) { return options_.numbers(name); }
   std::string text(const char* name) { return options_.text(name); }
+  bool is_complex(size_t i) const { return tensor(i).type() == fb::TensorType::complex64; }
   bool is_given(const char* name) { return options_.has(name); }
   void refuse_unread() const;
 
@@ -97,6 +101,11 @@ class Call {
   [[noreturn]] void corrupt(const std::string& why) const;
 
  private:
+  std::optional<Steps> numbers_of(const fb::Tensor& t) const {
+    const auto bytes = steps_of(translator.file(), t);
+    return bytes ? bytes : word_steps_of(translator.file(), t);
+  }
+
   Options options_;
   Reads reads_;
   std::set<size_t> read_;
@@ -136,6 +145,8 @@ void add_gather(TranslateTable& table);
 void add_arrange(TranslateTable& table);
 void add_generate(TranslateTable& table);
 void add_resize(TranslateTable& table);
+void add_spectral(TranslateTable& table);
+void add_signal(TranslateTable& table);
 void add_recurrent(TranslateTable& table);
 void add_control(TranslateTable& table);
 void add_detection(TranslateTable& table);
@@ -143,11 +154,17 @@ void add_variables(TranslateTable& table);
 
 using BytesTable = std::map<std::string, TranslateBytes>;
 const BytesTable& bytes_table();
-// One per family, in lower_quantized_<family>.cpp.
+/// On numbers of int16: what is not in it is refused.
+const BytesTable& words_table();
+void add_words(BytesTable& table);  // lower_words.cpp
 void add_quantized_products(BytesTable& table);
+void add_word_products(BytesTable& table);
+// One per family, in lower_quantized_<family>.cpp.
 void add_quantized_arithmetic(BytesTable& table);
+void add_quantized_binary(BytesTable& table);  // of bytes and of int16, as are the next two
 void add_quantized_functions(BytesTable& table);
 void add_quantized_reduce(BytesTable& table);
+void add_quantized_transposed(BytesTable& table);
 void add_quantized_image(BytesTable& table);
 void add_quantized_recurrent(BytesTable& table);
 void add_quantized_wide(BytesTable& table);

@@ -1,5 +1,8 @@
 // tools/import/tflite/lower_convolution.cpp - convolutions: weights are turned into the order of
 // the graph, where they are constants while converting.
+#include <algorithm>
+#include <cstring>
+
 #include "tools/import/tflite/hybrid.h"
 
 namespace ingot::tflite {
@@ -162,6 +165,51 @@ void convolve_transposed(Call& call) {
   call.give(call.channels_last(call.activated(x)));
 }
 
+/// Of MediaPipe: the options are a C struct of whole numbers, padding (1 same, 2 valid) and both
+/// strides at first. The output is as large as the input spreads it, less k - (in - 1) % stride - 1
+/// where the padding is same.
+void convolve_transposed_with_bias(Call& call) {
+  call.expect_inputs(3, 3);
+  const auto* bytes = call.op.custom_options();
+  int32_t options[3] = {};  // padding, stride_w, stride_h
+  if (!bytes || bytes->size() < sizeof options)
+    call.corrupt("its options have " + std::to_string(bytes ? bytes->size() : 0) +
+                 " bytes, expected " + std::to_string(sizeof options) + " or more");
+  std::memcpy(options, bytes->data(), sizeof options);
+  if (options[0] != 1 && options[0] != 2)
+    call.corrupt("its padding is " + std::to_string(options[0]) + ", expected 1 or 2");
+  call.expect_rank(1, 4);
+  const Integers weight = static_dims(call, 1, "filter");  // [O, h, w, I]
+  const ValueId x = image(call, 0, 4);
+  const graph::Dims in = call.b.dims(x);
+  Window w;
+  w.same = false;
+  w.strides = {options[2], options[1]}, w.dilations = {1, 1};
+  Integers pads(4, 0);
+  for (size_t i = 0; i < 2; i++) {
+    const auto from = in[i + 2].value();
+    constexpr int64_t kMax = int64_t{1} << 24;
+    if (!from)
+      call.refuse("", "its image has a symbolic extent", "bind it with --dim or --input-shape");
+    if (*from < 1 || w.strides[i] < 1 || weight[i + 1] < 1 || *from > kMax || w.strides[i] > kMax ||
+        weight[i + 1] > kMax)
+      call.corrupt("its extents are out of range");
+    const int64_t total =
+        options[0] == 1 ? std::max<int64_t>(0, weight[i + 1] - (*from - 1) % w.strides[i] - 1) : 0;
+    pads[i] = total / 2, pads[i + 2] = total - total / 2;
+  }
+  const std::vector<ValueId> inputs = {x, call.b.transpose(call.input(1), {3, 0, 1, 2}),
+                                       call.input(2)};
+  call.give(call.channels_last(call.b.emit("ConvTranspose", inputs,
+                                           {{"kernel_shape", Integers{weight[1], weight[2]}},
+                                            {"strides", w.strides},
+                                            {"dilations", w.dilations},
+                                            {"group", int64_t(1)},
+                                            {"auto_pad", std::string("NOTSET")},
+                                            {"pads", pads},
+                                            {"output_padding", Integers{0, 0}}})));
+}
+
 void convolve_3d_transposed(Call& call) {
   call.expect_inputs(3, 4);
   const Window w = read_window_3d(call);
@@ -181,6 +229,7 @@ void add_convolution(TranslateTable& table) {
   table["DEPTHWISE_CONV_2D"] = convolve_depthwise;
   table["CONV_3D"] = convolve_3d;
   table["TRANSPOSE_CONV"] = convolve_transposed;
+  table["Convolution2DTransposeBias"] = convolve_transposed_with_bias;
   table["CONV_3D_TRANSPOSE"] = convolve_3d_transposed;
 }
 

@@ -15,12 +15,13 @@ struct Operands {
   Steps a, b, y;
   RealRange range;
 };
-/// Two tensors of bytes of one type, and what is fused behind.
+/// Two tensors of integers of one type, and what is fused behind.
 bool read_operands_bytes(Call& call, Operands* out) {
   call.expect_inputs(2, 2);
-  const auto a = call.steps(0), b = call.steps(1), y = call.output_steps(0);
+  const auto a = call.quantized(0), b = call.quantized(1), y = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
-  if (!a || !b || !y || !range || a->is_signed != b->is_signed || a->is_signed != y->is_signed)
+  if (!a || !b || !y || !range || a->is_signed != b->is_signed || a->is_signed != y->is_signed ||
+      a->is_word != b->is_word || a->is_word != y->is_word)
     return false;
   *out = {*a, *b, *y, *range};
   return true;
@@ -59,7 +60,8 @@ void add_fixed_sum_multipliers(const Operands& o, aten::Attributes* attributes) 
   put("a_multiplier", "a_shift", double(o.a.scale) / twice);
   put("b_multiplier", "b_shift", double(o.b.scale) / twice);
   put("y_multiplier", "y_shift",
-      twice / (double(int64_t{1} << kQuantizedSumShift) * double(o.y.scale)));
+      twice / (double(int64_t{1} << quantized_sum_shift(o.y.is_word ? DType::kI16 : DType::kU8)) *
+               double(o.y.scale)));
 }
 
 bool sum_bytes(Call& call, const char* function) {
@@ -68,7 +70,7 @@ bool sum_bytes(Call& call, const char* function) {
   const auto fits = [&](float scale) {
     return scale / o.y.scale >= 1.0f / 1024 && scale / o.y.scale < 256;
   };
-  const bool xnnpack = call.as_xnnpack() && fits(o.a.scale) && fits(o.b.scale);
+  const bool xnnpack = call.as_xnnpack() && !o.y.is_word && fits(o.a.scale) && fits(o.b.scale);
   aten::Attributes attributes = attributes_of_bytes(o, function, xnnpack);
   if (xnnpack)
     add_sum_multipliers(o, &attributes);
@@ -84,7 +86,7 @@ bool multiply_bytes(Call& call) {
   Operands o;
   if (!read_operands_bytes(call, &o)) return false;
   const float scale = o.a.scale * o.b.scale / o.y.scale;
-  const bool xnnpack = call.as_xnnpack() && scale >= 1.0f / 65536 && scale < 256;
+  const bool xnnpack = call.as_xnnpack() && !o.y.is_word && scale >= 1.0f / 65536 && scale < 256;
   aten::Attributes attributes = attributes_of_bytes(o, "mul", xnnpack);
   if (xnnpack) {
     attributes["scale"] = double(scale);
@@ -102,9 +104,9 @@ bool multiply_bytes(Call& call) {
 bool pool_bytes(Call& call, bool average) {
   call.expect_inputs(1, 1);
   call.expect_rank(0, 4);
-  const auto x = call.steps(0), y = call.output_steps(0);
+  const auto x = call.quantized(0), y = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
-  if (!x || !y || !range || x->is_signed != y->is_signed) return false;
+  if (!x || !y || !range || x->is_signed != y->is_signed || x->is_word != y->is_word) return false;
   const ValueId image = call.input(0);
   aten::Attributes attributes = window_attributes(
       call, call.b.dims(image), {call.integer("filter_height"), call.integer("stride_h"), 1},
@@ -157,12 +159,15 @@ bool softmax_bytes(Call& call) {
 
 }  // namespace
 
-void add_quantized_arithmetic(BytesTable& table) {
+void add_quantized_binary(BytesTable& table) {
   table["ADD"] = add_bytes;
   table["SUB"] = subtract_bytes;
   table["MUL"] = multiply_bytes;
   table["MAX_POOL_2D"] = max_pool_bytes;
   table["AVERAGE_POOL_2D"] = average_pool_bytes;
+}
+void add_quantized_arithmetic(BytesTable& table) {
+  add_quantized_binary(table);
   table["SOFTMAX"] = softmax_bytes;
 }
 

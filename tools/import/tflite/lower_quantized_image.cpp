@@ -39,7 +39,7 @@ ValueId spread_out(Call& call, ValueId image, const Steps& x, const Spread& h, c
   const ValueId filled =
       b.emit("Pad",
              {apart, b.integers({0, 0, 0, 0, 0, 0, 0, 0, h.stride - 1, 0, w.stride - 1, 0}),
-              b.scalar(DType::kU8, double(x.zero))},
+              x.is_word ? b.scalar(DType::kI16, 0) : b.scalar(DType::kU8, double(x.zero))},
              {{"mode", std::string("constant")}});
   ValueId wide =
       b.reshape(filled, {dims[0], Dim(h.from * h.stride), Dim(w.from * w.stride), dims[3]});
@@ -51,7 +51,7 @@ ValueId spread_out(Call& call, ValueId image, const Steps& x, const Spread& h, c
 bool convolve_transposed_bytes(Call& call) {
   call.expect_inputs(3, 4);
   call.expect_rank(2, 4);
-  const auto x = call.steps(2), y = call.output_steps(0);
+  const auto x = call.quantized(2), y = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
   const std::vector<int64_t> filter = ModelFile::shape(call.tensor(1));  // [O, h, w, I]
   const Dims in = call.b.dims(call.input(2));
@@ -60,7 +60,8 @@ bool convolve_transposed_bytes(Call& call) {
     call.corrupt("its filter has " + std::to_string(filter.size()) +
                  " dimensions, its output shape " + std::to_string(wanted.size()) +
                  " extents, expected 4");
-  if (!in[1].value() || !in[2].value() || !x || !y || !range || in[3] != Dim(filter[3]))
+  if (!in[1].value() || !in[2].value() || !x || !y || !range || in[3] != Dim(filter[3]) ||
+      x->is_word != y->is_word)
     return false;
   Spread h{*in[1].value(), wanted[1], filter[1], call.integer("stride_h")},
       w{*in[2].value(), wanted[2], filter[2], call.integer("stride_w")};
@@ -79,7 +80,8 @@ bool convolve_transposed_bytes(Call& call) {
   const ValueId image = spread_out(call, call.input(2), *x, h, w);
   const ValueId filters =
       call.b.constant(graph::make_constant(DType::kI8, filter, weights.values.data()));
-  Rounding rounding = rounding_of_convolution(call, *x);
+  Rounding rounding = rounding_of_convolution(call, *x, 3);
+  if (x->is_word && rounding.is_narrow()) rounding.requant = "fixed_away";
   bool read = true;
   const auto made = [&](const char* requant) {
     rounding.requant = requant;
@@ -94,7 +96,7 @@ bool convolve_transposed_bytes(Call& call) {
     add_output_bytes(*y, call.limits(*range, *y), rounding, &attributes);
     return call.b.emit("QuantizedConv2d", operands, attributes);
   };
-  const ValueId out = rounding.is_fixed() && !call.as_micro() && x->is_signed
+  const ValueId out = rounding.is_fixed() && !call.as_micro() && x->is_signed && !x->is_word
                           ? rounded_together(call, kTogether, filter[0], made)
                           : made(rounding.requant);
   if (out != kAbsent) call.give(out);
@@ -209,8 +211,11 @@ bool resize_bilinear_bytes(Call& call) {
 
 }  // namespace
 
-void add_quantized_image(BytesTable& table) {
+void add_quantized_transposed(BytesTable& table) {
   table["TRANSPOSE_CONV"] = convolve_transposed_bytes;
+}
+void add_quantized_image(BytesTable& table) {
+  add_quantized_transposed(table);
   table["RESIZE_BILINEAR"] = resize_bilinear_bytes;
 }
 

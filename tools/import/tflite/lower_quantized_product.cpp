@@ -12,9 +12,9 @@ using graph::Dims;
 /// arithmetic for these.
 ValueId convolved_bytes(Call& call, const Weights& w, int64_t kh, int64_t kw, int64_t groups,
                         const Rounding& rounding) {
-  const auto x = call.steps(0), y = call.output_steps(0);
+  const auto x = call.quantized(0), y = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
-  if (!x || !y || !range) return kAbsent;
+  if (!x || !y || !range || x->is_word != y->is_word) return kAbsent;
   const ValueId image = call.input(0);
   const Dims dims = call.b.dims(image);
   aten::Attributes attributes = window_attributes(
@@ -64,11 +64,11 @@ bool convolve_bytes(Call& call) {
   if (channels % filter[3] != 0 || filter[0] % (channels / filter[3]) != 0)
     call.corrupt("its input has " + std::to_string(channels) + " channels, its filter " +
                  std::to_string(filter[3]) + " to " + std::to_string(filter[0]));
-  const auto x = call.steps(0);
+  const auto x = call.quantized(0);
   if (!x) return false;
-  Rounding rounding = rounding_of_convolution(call, *x);
+  Rounding rounding = rounding_of_convolution(call, *x, 2);
   // LiteRT has its reference kernel alone for groups.
-  if (channels != filter[3] && rounding.is_fixed()) rounding.requant = "fixed_away";
+  if (channels != filter[3] && rounding.is_narrow()) rounding.requant = "fixed_away";
   return give_made(call,
                    convolved_bytes(call, w, filter[1], filter[2], channels / filter[3], rounding));
 }
@@ -87,14 +87,15 @@ bool convolve_depthwise_bytes(Call& call) {
   for (int64_t o = 0; o < w.outputs; o++)
     for (int64_t k = 0; k < w.products; k++)
       w.values[size_t(o * w.products + k)] = plain.values[size_t(k * w.outputs + o)];
-  const auto x = call.steps(0);
+  const auto x = call.quantized(0);
   if (!x) return false;
-  Rounding rounding = rounding_of_convolution(call, *x);
+  Rounding rounding = rounding_of_convolution(call, *x, 2);
   const auto made = [&](const char* requant) {
     rounding.requant = requant;
     return convolved_bytes(call, w, filter[1], filter[2], channels, rounding);
   };
-  return give_made(call, rounding.is_fixed() && !call.as_micro()
+  if (x->is_word && rounding.is_narrow()) rounding.requant = "fixed_away";
+  return give_made(call, rounding.is_fixed() && !call.as_micro() && !x->is_word
                              ? rounded_together(call, x->is_signed ? kTogether : 0, w.outputs, made)
                              : made(rounding.requant));
 }
@@ -102,12 +103,12 @@ bool convolve_depthwise_bytes(Call& call) {
 /// Whatever is in front of the last axis counts as rows.
 bool fully_connected_bytes(Call& call) {
   call.expect_inputs(2, 3);
-  const auto x = call.steps(0), y = call.output_steps(0);
+  const auto x = call.quantized(0), y = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
   Weights w;
   const std::vector<int64_t> filter = ModelFile::shape(call.tensor(1));  // [O, I]
-  if (call.integer("weights_format") != 0 || !x || !y || !range || filter.size() != 2 ||
-      filter[0] < 1 || filter[1] < 1 || !read_weights_bytes(call, 1, 0, &w))
+  if (call.integer("weights_format") != 0 || !x || !y || !range || x->is_word != y->is_word ||
+      filter.size() != 2 || filter[0] < 1 || filter[1] < 1 || !read_weights_bytes(call, 1, 0, &w))
     return false;
   w.outputs = filter[0], w.products = filter[1];
   ValueId rows = call.input(0);
@@ -127,6 +128,38 @@ bool fully_connected_bytes(Call& call) {
   if (!read_channels_bytes(call, 2, *x, *y, w, rounding, &operands)) return false;
   aten::Attributes attributes = {{"w_zero", w.zero}};
   add_output_bytes(*y, call.limits(*range, *y), rounding, &attributes);
+  call.give(call.b.emit("QuantizedLinear", operands, std::move(attributes)));
+  return true;
+}
+
+/// Numbers of int16 times a constant matrix of int8. LiteRT has this kernel and leaves its output
+/// at zero; here it is what its fully connected layers of TFLite Micro compute.
+bool multiply_matrix_words(Call& call) {
+  call.expect_inputs(2, 2);
+  const auto x = call.quantized(0), y = call.output_quantized(0);
+  const std::vector<int64_t> dims = ModelFile::shape(call.tensor(1));
+  if (!x || !y || !x->is_word || !y->is_word || dims.size() != 2 || dims[0] < 1 || dims[1] < 1 ||
+      call.flag("adj_x"))
+    return false;
+  const bool turned = call.flag("adj_y");  // [O, I]
+  Weights plain;
+  if (!read_weights_bytes(call, 1, turned ? 0 : 1, &plain) || plain.zero != 0) return false;
+  Weights w = plain;
+  w.outputs = dims[turned ? 0 : 1], w.products = dims[turned ? 1 : 0];
+  for (int64_t o = 0; !turned && o < w.outputs; o++)
+    for (int64_t k = 0; k < w.products; k++)
+      w.values[size_t(o * w.products + k)] = plain.values[size_t(k * w.outputs + o)];
+  const ValueId rows = call.input(0);
+  if (call.b.rank(rows) < 1 || call.b.dims(rows).back() != Dim(w.products))
+    call.corrupt("its input has shape " + graph::text(call.b.dims(rows)) + ", its matrix " +
+                 graph::text(Dims(dims.begin(), dims.end())));
+  const Rounding rounding{"fixed_wide", false};
+  std::vector<ValueId> operands = {
+      rows,
+      call.b.constant(graph::make_constant(DType::kI8, {w.outputs, w.products}, w.values.data()))};
+  if (!read_channels_bytes(call, 2, *x, *y, w, rounding, &operands)) return false;
+  aten::Attributes attributes = {{"w_zero", int64_t(0)}};
+  add_output_bytes(*y, {0, y->most()}, rounding, &attributes);
   call.give(call.b.emit("QuantizedLinear", operands, std::move(attributes)));
   return true;
 }
@@ -170,6 +203,10 @@ aten::Attributes window_attributes(Call& call, const Dims& image, const Taps& he
           {"pad_left", pads[1][0]},        {"pad_right", pads[1][1]}};
 }
 
+void add_word_products(BytesTable& table) {
+  add_quantized_products(table);
+  table["BATCH_MATMUL"] = multiply_matrix_words;
+}
 void add_quantized_products(BytesTable& table) {
   table["CONV_2D"] = convolve_bytes;
   table["DEPTHWISE_CONV_2D"] = convolve_depthwise_bytes;

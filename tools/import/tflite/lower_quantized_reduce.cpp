@@ -31,8 +31,8 @@ struct Reduction {
 };
 bool read_reduction(Call& call, Reduction* r) {
   call.expect_inputs(2, 2);
-  const auto x = call.steps(0), y = call.output_steps(0);
-  if (!x || !y || x->is_signed != y->is_signed) return false;
+  const auto x = call.quantized(0), y = call.output_quantized(0);
+  if (!x || !y || x->is_signed != y->is_signed || x->is_word != y->is_word) return false;
   r->x = *x, r->y = *y, r->bytes = call.input(0), r->dims = call.b.dims(r->bytes);
   for (const int64_t given : call.known_integers(1, "axis"))
     r->axes.push_back(call.axis(given, int64_t(r->dims.size())));
@@ -103,14 +103,14 @@ FixedMean mean_of_kernels(const Reduction& r) {
   return m;
 }
 /// LiteRT's own of images whose dimensions stay: the zero points apart, rounded to whole
-/// numbers. None where that is no byte.
+/// numbers. None where that leaves 16 bits.
 std::optional<FixedMean> mean_of_images(const Reduction& r) {
   if (!r.keep || r.dims.size() != 4 || r.axes != std::vector<int64_t>{1, 2}) return std::nullopt;
   FixedMean m;
   m.bias = int32_t(-r.count * r.x.offset());
   const float zero = float(r.x.source_zero()) * r.x.scale / r.y.scale;
   m.zero = r.y.zero - int64_t(std::clamp(zero > 0 ? zero + 0.5f : zero - 0.5f, -1e6f, 1e6f));
-  if (m.zero < 0 || m.zero > 255) return std::nullopt;
+  if (m.zero < INT16_MIN || m.zero > INT16_MAX - 255) return std::nullopt;
   m.by = fixed_point(double(r.x.scale / (float(r.count) * r.y.scale)));
   m.together = 16;
   return m;
@@ -149,7 +149,7 @@ std::optional<Rows> rows_of(Call& call, const Reduction& r) {
 }
 
 FixedMean mean_of(const Call& call, const Reduction& r) {
-  const auto images = call.as_micro() ? std::nullopt : mean_of_images(r);
+  const auto images = call.as_micro() || r.x.is_word ? std::nullopt : mean_of_images(r);
   return images ? *images : mean_of_kernels(r);
 }
 /// TFLite Micro's of int8.
@@ -165,6 +165,9 @@ bool reduced_in_fixed_point(Call& call, const Reduction& r, const FixedMean& m) 
   const auto rows = rows_of(call, r);
   if (!rows) return false;
   const int64_t channels = rows->channels;
+  // A zero that is no byte: as numbers of 16 bits, which have 32768 added.
+  const bool widened = m.zero < 0 || m.zero > r.y.most();
+  const int64_t more = widened ? 32768 : 0;
   const auto each_channel = [&](DType dtype, int32_t value) {
     const auto all = std::vector<int32_t>(size_t(channels), value);
     return b.constant(graph::make_constant(dtype, {channels}, all.data()));
@@ -174,35 +177,38 @@ bool reduced_in_fixed_point(Call& call, const Reduction& r, const FixedMean& m) 
                                            ? std::vector<int64_t>{1, r.count}
                                            : std::vector<int64_t>{channels, r.count, 1, 1};
   const std::vector<ValueId> operands = {
-      rows->image, b.constant(graph::make_constant(DType::kI8, extents, ones.data())),
-      each_channel(DType::kI32, m.bias), each_channel(DType::kI32, m.by.multiplier),
-      each_channel(DType::kI32, -m.by.shift)};
-  aten::Attributes attributes = {{"y_zero", m.zero}, {"low", int64_t(0)}, {"high", int64_t(255)}};
+      widened ? b.cast(rows->image, DType::kI16) : rows->image,
+      b.constant(graph::make_constant(DType::kI8, extents, ones.data())),
+      each_channel(DType::kI32, int32_t(m.bias - r.count * more)),
+      each_channel(DType::kI32, m.by.multiplier), each_channel(DType::kI32, -m.by.shift)};
+  aten::Attributes attributes = {
+      {"y_zero", m.zero + more}, {"low", more}, {"high", r.y.most() + more}};
   if (channels > 1) {
     attributes["kernel_h"] = r.count;
     attributes["groups"] = channels;
     attributes["method"] = std::string("depthwise");
-    attributes["x_zero"] = int64_t(r.x.zero);
+    attributes["x_zero"] = r.x.zero + more;
   }
   const auto made = [&](const char* requant) {
     attributes["requant"] = std::string(requant);
     return b.emit(channels == 1 ? "QuantizedLinear" : "QuantizedConv2d", operands, attributes);
   };
-  call.give(b.reshape(
-      channels == 1 ? made("fixed_away") : rounded_together(call, m.together, channels, made),
-      r.output()));
+  const ValueId y =
+      channels == 1 ? made("fixed_away") : rounded_together(call, m.together, channels, made);
+  call.give(b.reshape(widened ? b.cast(y, DType::kU8) : y, r.output()));
   return true;
 }
 
 bool mean_bytes(Call& call) {
   Reduction r;
   if (!read_reduction(call, &r)) return false;
-  if (call.as_xnnpack()) return reduced_by_xnnpack(call, r, true);
+  if (call.as_xnnpack() && !r.x.is_word) return reduced_by_xnnpack(call, r, true);
   return reduced_in_fixed_point(call, r, mean_of(call, r));
 }
 bool total_bytes(Call& call) {
   Reduction r;
   if (!read_reduction(call, &r)) return false;
+  if (r.x.is_word && !call.as_micro()) return false;  // LiteRT has none
   if (call.as_xnnpack()) return reduced_by_xnnpack(call, r, false);
   if (call.as_micro() && r.x.is_signed) return reduced_in_fixed_point(call, r, sum_of_micro(r));
   return summed_by_kernels(call, r);

@@ -20,6 +20,8 @@ void reshape(Call& call) {
   else
     shape = call.b.integers(option);
   if (call.b.rank(shape) != 1) shape = call.b.reshape(shape, {graph::product(call.b.dims(shape))});
+  if (call.is_complex(0))  // both parts stay together
+    shape = call.b.emit("Concat", {shape, call.b.integers({2})}, {{"axis", int64_t(0)}});
   call.give(call.b.emit("Reshape", {call.input(0), shape}, {{"allowzero", int64_t(1)}}));
 }
 

@@ -222,6 +222,16 @@ constexpr OperatorRow kRows[] = {
     {208, "STABLEHLO_CBRT", 0, false, nullptr},
     {209, "STABLEHLO_CASE", 0, false, nullptr},
     {kCustomCode, "TFLite_Detection_PostProcess", 0, false, nullptr},
+    {kCustomCode, "Convolution2DTransposeBias", 0, false, nullptr},
+    {kCustomCode, "SignalWindow", 0, false, nullptr},
+    {kCustomCode, "SignalFftAutoScale", 0, false, nullptr},
+    {kCustomCode, "SignalRfft", 0, false, nullptr},
+    {kCustomCode, "SignalEnergy", 0, false, nullptr},
+    {kCustomCode, "SignalFilterBank", 0, false, nullptr},
+    {kCustomCode, "SignalFilterBankSquareRoot", 0, false, nullptr},
+    {kCustomCode, "SignalFilterBankSpectralSubtraction", 0, false, nullptr},
+    {kCustomCode, "SignalPCAN", 0, false, nullptr},
+    {kCustomCode, "SignalFilterBankLog", 0, false, nullptr},
     // clang-format on
 };
 
@@ -242,6 +252,8 @@ const TranslateTable& translate_table() {
     add_arrange(table);
     add_generate(table);
     add_resize(table);
+    add_spectral(table);
+    add_signal(table);
     add_recurrent(table);
     add_control(table);
     add_detection(table);
@@ -262,6 +274,15 @@ const BytesTable& bytes_table() {
     add_quantized_wide(table);
     add_quantized_functions(table);
     add_quantized_movement(table);
+    return table;
+  }();
+  return kTable;
+}
+
+const BytesTable& words_table() {
+  static const BytesTable kTable = [] {
+    BytesTable table;
+    add_words(table);
     return table;
   }();
   return kTable;

@@ -52,6 +52,16 @@ std::optional<Steps> steps_of(const ModelFile& file, const fb::Tensor& t) {
   return Steps{q.scales[0], int32_t(q.zero_points[0]) + (is_signed ? 128 : 0), is_signed};
 }
 
+bool is_word_type(const fb::Tensor& t) {
+  return ModelFile::is_quantized(t) && t.type() == fb::TensorType::int16;
+}
+std::optional<Steps> word_steps_of(const ModelFile& file, const fb::Tensor& t) {
+  if (!is_word_type(t)) return std::nullopt;
+  const TensorQuantization q = file.quantization(t);
+  if (q.is_blockwise || q.scales.size() != 1 || q.zero_points[0] != 0) return std::nullopt;
+  return Steps{q.scales[0], 32768, true, true};
+}
+
 std::vector<int32_t> read_steps(const ModelFile& file, const fb::Tensor& t,
                                 const std::string& name) {
   if (is_half_byte(t)) return read_half_bytes(file, t, name);
@@ -90,6 +100,43 @@ std::vector<float> read_dequantized(const ModelFile& file, const fb::Tensor& t,
   return out;
 }
 
+std::vector<float> read_blocks(const ModelFile& file, const fb::SubGraph& graph,
+                               const fb::Tensor& t, const std::string& name) {
+  const fb::BlockwiseQuantization* q = t.quantization()->details_as_BlockwiseQuantization();
+  const std::vector<int64_t> dims = ModelFile::shape(t);
+  const std::string where = "tensor '" + name + "'";
+  if (!q) file.corrupt(where + " is quantized by blocks, which it does not describe");
+  const int64_t block = q->block_size(), last = dims.empty() ? 0 : dims.back();
+  const std::vector<int32_t> steps = read_steps(file, t, name);
+  if (block < 1 || last < 1 || last % block != 0)
+    file.corrupt(where + " has blocks of " + std::to_string(block) + " in rows of " +
+                 std::to_string(last));
+  const auto numbers = [&](int64_t index, const char* what) {
+    const std::string of = std::string(what) + " of " + where;
+    const std::vector<double> all =
+        graph::read_numbers(read_constant(file, file.tensor(graph, index), of));
+    if (all.size() * uint64_t(block) != steps.size())
+      file.corrupt(of + " are " + std::to_string(all.size()) + ", expected " +
+                   std::to_string(steps.size() / uint64_t(block)));
+    return all;
+  };
+  // 0, the first tensor, is what stands there where there are none
+  const bool has_zeros =
+      q->zero_points() > 0 ||
+      (q->zero_points() == 0 && file.bytes(file.tensor(graph, 0)).is_there && q->scales() != 0);
+  const std::vector<double> scales = numbers(q->scales(), "the scales"),
+                            zeros = has_zeros ? numbers(q->zero_points(), "the zero points")
+                                              : std::vector<double>(scales.size(), 0);
+  host::charge_memory(4 * steps.size());
+  std::vector<float> out;
+  out.reserve(steps.size());
+  for (size_t i = 0; i < steps.size(); i++) {
+    const size_t of = i / size_t(block);
+    out.push_back(float(scales[of]) * float(double(steps[i]) - zeros[of]));
+  }
+  return out;
+}
+
 std::optional<RealRange> range_of_activation(int64_t function) {
   constexpr float kNone = std::numeric_limits<float>::infinity();
   switch (function) {
@@ -112,7 +159,7 @@ Limits limits_of_xnnpack(const RealRange& range, const Steps& y) {
 Limits limits_of_kernels(const RealRange& range, const Steps& y) {
   const auto step = [&](float real) {
     const double steps = double(std::round(real / y.scale)) + y.zero;
-    return int64_t(std::clamp(steps, 0.0, 255.0));
+    return int64_t(std::clamp(steps, 0.0, double(y.most())));
   };
   return {step(range.low), step(range.high)};
 }
@@ -148,6 +195,13 @@ Table table_of(const Steps& x, const Steps& y, const std::function<int32_t(int32
   for (int32_t i = 0; i < 256; i++)
     table[size_t(i)] =
         uint8_t(std::clamp<int64_t>(int64_t(of(i - x.offset())) + y.offset(), 0, 255));
+  return table;
+}
+WordTable word_table_of(const std::function<int64_t(int32_t)>& of) {
+  host::charge_memory(2u << 16);
+  WordTable table;
+  for (int32_t x = INT16_MIN; x <= INT16_MAX; x++)
+    table.push_back(int16_t(std::clamp<int64_t>(of(x), INT16_MIN, INT16_MAX)));
   return table;
 }
 namespace {

@@ -13,19 +13,26 @@
 namespace ingot::tflite {
 
 /// Of a tensor of int8 or uint8: real = scale * (byte - zero). In the graph a byte is unsigned:
-/// what is signed in the file has 128 added, and so has its zero.
+/// what is signed in the file has 128 added, and so has its zero. Of int16 the graph has the number
+/// of the file; 32768 is added to the zero, as operators have it (runtime/op/requantize.h).
 struct Steps {
   float scale = 1;
   int32_t zero = 0;
   bool is_signed = false;
-  int32_t offset() const { return is_signed ? 128 : 0; }
+  bool is_word = false;
+  int32_t offset() const { return is_word ? 32768 : is_signed ? 128 : 0; }
+  int32_t most() const { return is_word ? 65535 : 255; }
   int32_t source_zero() const { return zero - offset(); }
   friend bool operator==(const Steps& a, const Steps& b) {
-    return a.scale == b.scale && a.zero == b.zero && a.is_signed == b.is_signed;
+    return a.scale == b.scale && a.zero == b.zero && a.is_signed == b.is_signed &&
+           a.is_word == b.is_word;
   }
 };
 /// None of another type, and of scales of channels.
 std::optional<Steps> steps_of(const ModelFile& file, const fb::Tensor& tensor);
+/// The same of int16 with one scale and no zero point.
+std::optional<Steps> word_steps_of(const ModelFile& file, const fb::Tensor& tensor);
+bool is_word_type(const fb::Tensor& tensor);  // int16 with a scale
 /// int8 or uint8 with a scale.
 bool is_byte_type(const fb::Tensor& tensor);
 bool is_half_byte(const fb::Tensor& tensor);  // int4, uint4
@@ -40,8 +47,13 @@ graph::Constant read_bytes(const ModelFile& file, const fb::Tensor& tensor,
 /// The numbers they stand for: scale * (element - zero).
 std::vector<float> read_dequantized(const ModelFile& file, const fb::Tensor& tensor,
                                     const std::string& name);
+/// The same where each block along the last dimension has a scale and a zero point of its own,
+/// which are tensors of `graph`. @throws graph::ConversionError 2 where they do not fit, 4 for
+/// blocks of another form.
+std::vector<float> read_blocks(const ModelFile& file, const fb::SubGraph& graph,
+                               const fb::Tensor& tensor, const std::string& name);
 
-/// Bytes of the graph between which a fused function limits a result.
+/// Numbers of an operator between which a fused function limits a result.
 struct Limits {
   int64_t low = 0, high = 255;
 };
@@ -63,6 +75,10 @@ FixedPoint fixed_point(double real);
 int32_t multiplied(int32_t x, const FixedPoint& by, bool ties_up = false);
 /// The nearest x / 2^bits, ties away from zero.
 int32_t divided(int32_t x, int bits);
+
+/// y as a number of the graph for every number of x, of int16.
+using WordTable = std::vector<int16_t>;
+WordTable word_table_of(const std::function<int64_t(int32_t)>& of);
 
 /// y as a byte of the graph for every byte of x; `of` takes and gives what the file means, and what
 /// it gives is limited to what y holds.

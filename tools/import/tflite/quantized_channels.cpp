@@ -14,7 +14,9 @@ namespace {
 void add_multipliers(Call& call, const Steps& x, const Steps& y, const Weights& w,
                      const Rounding& rounding, std::vector<ValueId>* operands) {
   std::vector<float> floats;
+  std::vector<double> doubles;
   std::vector<int32_t> multipliers, shifts;
+  constexpr int kMaxWideShift = 14;
   for (int64_t o = 0; o < w.outputs; o++) {
     const float scale = w.scales[w.scales.size() > 1 ? size_t(o) : 0];
     floats.push_back(x.scale * scale / y.scale);
@@ -22,23 +24,44 @@ void add_multipliers(Call& call, const Steps& x, const Steps& y, const Weights& 
       call.corrupt("the scales of channel " + std::to_string(o) + " leave the range of float32");
     const double product =
         rounding.single_product ? double(x.scale * scale) : double(x.scale) * double(scale);
-    const FixedPoint by = fixed_point(product / double(y.scale));
-    multipliers.push_back(by.multiplier), shifts.push_back(-by.shift);
+    doubles.push_back(product / double(y.scale));
+    const FixedPoint by = fixed_point(doubles.back());
+    // of 16 bits
+    const int32_t reduced = by.multiplier < 0x7FFF0000 ? (by.multiplier + (1 << 15)) >> 16 : 0x7FFF;
+    if (rounding.is_wide() && !rounding.is_double() && by.shift > kMaxWideShift)
+      call.refuse("", "channel " + std::to_string(o) + " multiplies its sums by more than 2^" +
+                          std::to_string(kMaxWideShift));
+    multipliers.push_back(rounding.is_wide() ? reduced : by.multiplier);
+    shifts.push_back(-by.shift);
   }
   const auto put = [&](DType dtype, const void* values) {
     operands->push_back(call.b.constant(graph::make_constant(dtype, {w.outputs}, values)));
   };
   if (!rounding.is_fixed()) return put(DType::kF32, floats.data());
+  if (rounding.is_double()) return put(DType::kF64, doubles.data());
   put(DType::kI32, multipliers.data()), put(DType::kI32, shifts.data());
 }
 
 }  // namespace
 
-Rounding rounding_of_convolution(const Call& call, const Steps& x) {
+/// XNNPACK has no int16.
+Rounding rounding_of_words(const Call& call, size_t bias) {
+  const bool is_narrow = call.has(bias) && call.tensor(bias).type() == fb::TensorType::int32;
+  return {is_narrow ? call.as_micro() ? "fixed_away" : "fixed_up" : "fixed_wide", false};
+}
+
+Rounding rounding_of_convolution(const Call& call, const Steps& x, size_t bias) {
+  if (x.is_word) return rounding_of_words(call, bias);
   if (call.as_xnnpack()) return {};
   return {call.as_micro() ? "fixed_away" : "fixed_up", !x.is_signed};
 }
 Rounding rounding_of_linear(const Call& call, const Steps& x, bool many_scales) {
+  if (x.is_word) {
+    if (!call.as_micro()) return {"double_away", false};
+    Rounding rounding = rounding_of_words(call, 2);
+    rounding.single_product = !many_scales;
+    return rounding;
+  }
   if (call.as_xnnpack()) return {};
   const char* const micro = x.is_signed ? "fixed_away" : "fixed_once";
   return {call.as_micro() ? micro : "fixed_up", !many_scales};
@@ -80,13 +103,16 @@ bool read_weights_bytes(Call& call, size_t input, int64_t channel_axis, Weights*
 
 bool read_channels_bytes(Call& call, size_t input, const Steps& x, const Steps& y, const Weights& w,
                          const Rounding& rounding, std::vector<ValueId>* operands) {
-  std::vector<int32_t> bias(size_t(w.outputs), 0);
+  std::vector<int64_t> bias(size_t(w.outputs), 0);
   if (call.has(input)) {
     const fb::Tensor& t = call.tensor(input);
-    if (t.type() != fb::TensorType::int32 || !call.translator.file().bytes(t).is_there)
+    const bool is_wide = rounding.is_wide() && t.type() == fb::TensorType::int64;
+    if ((t.type() != fb::TensorType::int32 && !is_wide) ||
+        !call.translator.file().bytes(t).is_there)
       return false;
-    bias =
-        read_steps(call.translator.file(), t, ModelFile::name(t, size_t(call.tensor_index(input))));
+    bias = graph::read_integers(read_constant(
+        call.translator.file(), t, ModelFile::name(t, size_t(call.tensor_index(input)))));
+    host::charge_memory(8 * bias.size());
     call.mark_read(input);
     if (int64_t(bias.size()) != w.outputs)
       call.corrupt("its bias has " + std::to_string(bias.size()) + " elements, expected " +
@@ -101,13 +127,21 @@ bool read_channels_bytes(Call& call, size_t input, const Steps& x, const Steps& 
   for (int64_t o = 0; o < w.outputs; o++) {
     int64_t sum = 0;
     for (int64_t k = 0; k < w.products; k++) sum += w.values[size_t(o * w.products + k)] - w.zero;
-    const int64_t whole = int64_t(bias[size_t(o)]) - x.zero * sum;
-    if (whole < std::numeric_limits<int32_t>::min() || whole > std::numeric_limits<int32_t>::max())
+    int64_t whole;
+    if (__builtin_sub_overflow(bias[size_t(o)], x.zero * sum, &whole))
+      call.refuse("bias", "channel " + std::to_string(o) + " leaves 64 bits");
+    if (x.is_word && rounding.is_narrow())
+      whole = int32_t(uint32_t(uint64_t(whole)));  // as sums do
+    if (!rounding.is_wide() && (whole < std::numeric_limits<int32_t>::min() ||
+                                whole > std::numeric_limits<int32_t>::max()))
       call.refuse("bias", "channel " + std::to_string(o) + " with the zero point of the input is " +
                               std::to_string(whole) + ", which leaves 32 bits");
-    bias[size_t(o)] = int32_t(whole);
+    bias[size_t(o)] = whole;
   }
-  operands->push_back(call.b.constant(graph::make_constant(DType::kI32, {w.outputs}, bias.data())));
+  const std::vector<int32_t> narrow(bias.begin(), bias.end());
+  operands->push_back(call.b.constant(
+      rounding.is_wide() ? graph::make_constant(DType::kI64, {w.outputs}, bias.data())
+                         : graph::make_constant(DType::kI32, {w.outputs}, narrow.data())));
   add_multipliers(call, x, y, w, rounding, operands);
   return true;
 }

@@ -15,11 +15,15 @@ struct Rounding {
   const char* requant = "float_even";
   bool single_product = false;  // of fixed point: input * weight is f32
   bool is_fixed() const { return std::string(requant) != "float_even"; }
+  bool is_double() const { return std::string(requant) == "double_away"; }
+  bool is_wide() const { return std::string(requant) == "fixed_wide" || is_double(); }
+  bool is_narrow() const { return is_fixed() && !is_wide(); }
 };
 /// TFLite's kernels of uint8 have one multiplier, of a product in f32; those of int8 one of each
-/// channel.
-Rounding rounding_of_convolution(const Call& call, const Steps& x);
-/// TFLite Micro rounds twice; it has no uint8, which LiteRT's reference kernel rounds once.
+/// channel. Sums of int16 have 64 bits, or 32 where input `bias` is int32.
+Rounding rounding_of_convolution(const Call& call, const Steps& x, size_t bias);
+/// TFLite Micro rounds twice; it has no uint8, which LiteRT's reference kernel rounds once. Sums of
+/// int16 are f64 in LiteRT. Input 2 is the bias.
 Rounding rounding_of_linear(const Call& call, const Steps& x, bool many_scales);
 /// Some of LiteRT's own kernels take so many channels together with ties up; those that are left
 /// over, and all where it is 0, with ties away from zero. Of what `made` gives [N, H, W, outputs].

@@ -1,6 +1,6 @@
 // tools/import/tflite/translate_quantized.cpp - which arithmetic an operator has by its quantized
 // tensors: whole numbers, where there are operators for it; else floating point between a
-// Dequantize and a Quantize, which a note of the model says.
+// Dequantize and a Quantize, which a note of the model says, or of int16 a refusal.
 #include "tools/graph/tensor_math.h"
 #include "tools/import/tflite/call.h"
 #include "tools/import/tflite/wide_integers.h"
@@ -8,8 +8,9 @@
 namespace ingot::tflite {
 namespace {
 
-constexpr int kDequantize = 6, kSoftmax = 25, kSvdf = 27, kSequenceLstm = 44, kCustomOperator = 32,
-              kQuantize = 114;
+constexpr int kDequantize = 6, kFullyConnected = 9, kReshape = 22, kSoftmax = 25, kSvdf = 27,
+              kSequenceLstm = 44, kCustomOperator = 32, kQuantize = 114, kRfft2d = 131, kImag = 133,
+              kReal = 134, kComplexAbs = 135;
 
 /// "CONV_2D*2, MEAN*1"
 std::string listed(const std::map<std::string, int>& counts) {
@@ -37,11 +38,18 @@ bool Translator::refuse_tensors(const Scope& scope, const fb::Operator& op, cons
     if (is_short && code == kSoftmax && made && from_bytes) return "";
     if (is_wide && code == kQuantize && wide_steps_of(*file_, t)) return "";
     if (is_short && code == kSvdf && is_constant && from_bytes) return "";
+    if (is_short && word_steps_of(*file_, t) && words_table().count(name)) return "";
+    // lower_spectral.cpp
+    if (t.type() == fb::TensorType::complex64 &&
+        (code == kReshape || code == kRfft2d || code == kImag || code == kReal ||
+         code == kComplexAbs))
+      return "";
     if (t.type() == fb::TensorType::resource || t.type() == fb::TensorType::variant) return "";
     if (!ModelFile::is_quantized(t))
       return ModelFile::dtype(t.type()) == DType::kInvalid ? "works on tensors of type " + type
                                                            : "";
-    if (file_->quantization(t).is_blockwise) return "has " + type + " weights quantized by blocks";
+    if (file_->quantization(t).is_blockwise && (!is_constant || code != kFullyConnected))
+      return "has " + type + " weights quantized by blocks";
     if (is_byte_type(t))
       return is_constant || steps_of(*file_, t) ? "" : "computes on " + type + " with many scales";
     if (is_constant && (is_half_byte(t) || ModelFile::dtype(t.type()) != DType::kInvalid))
@@ -67,7 +75,7 @@ bool Translator::refuse_tensors(const Scope& scope, const fb::Operator& op, cons
 
 Translator::Arithmetic Translator::arithmetic_of(const Scope& scope, const fb::Operator& op) const {
   const bool from_constants = file_->kind(op).code == kDequantize;
-  bool has_weights = false, has_bytes = false, gives_floats = false;
+  bool has_weights = false, has_bytes = false, has_words = false, gives_floats = false;
   for (const auto* list : {op.outputs(), op.inputs()})
     for (uint32_t i = 0; list && i < list->size(); i++) {
       if (list->Get(i) < 0) continue;
@@ -76,10 +84,15 @@ Translator::Arithmetic Translator::arithmetic_of(const Scope& scope, const fb::O
       if (!ModelFile::is_quantized(t)) continue;
       const bool is_constant = list == op.inputs() && file_->bytes(t).is_there;
       if (!is_constant && is_byte_type(t)) return Arithmetic::kBytes;
+      if (!is_constant && is_word_type(t)) {
+        has_words = true;
+        continue;
+      }
       if (file_->kind(op).code == kQuantize && wide_steps_of(*file_, t)) return Arithmetic::kBytes;
       has_bytes |= is_byte_type(t);
       has_weights |= is_constant && (is_byte_type(t) || is_half_byte(t) || from_constants);
     }
+  if (has_words) return Arithmetic::kWords;
   if (has_weights && gives_floats) return Arithmetic::kFloatsOfWeights;
   return has_bytes ? Arithmetic::kBytes : Arithmetic::kPlain;
 }
@@ -103,12 +116,20 @@ std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& o
     return call.outputs;
   };
   const Arithmetic arithmetic = arithmetic_of(scope, op);
-  on_bytes_ += arithmetic == Arithmetic::kBytes;
+  on_bytes_ += arithmetic == Arithmetic::kBytes || arithmetic == Arithmetic::kWords;
   const int code = file_->kind(op).code;
   const auto bytes = bytes_table().find(row.name);
   if (arithmetic == Arithmetic::kBytes && bytes != bytes_table().end()) {
     Call call = open(Call::Reads::kBytes);
     if (bytes->second(call)) return finish(call);
+  }
+  if (arithmetic == Arithmetic::kWords) {
+    Call call = open(Call::Reads::kBytes);
+    const auto words = words_table().find(row.name);
+    if (words == words_table().end() || !words->second(call))
+      throw layers::Refused{"", "computes on int16 in a way that is not supported",
+                            "convert the float model, or quantize it to int8"};
+    return finish(call);
   }
   const bool in_bytes = arithmetic == Arithmetic::kPlain;
   Call call = open(in_bytes ? Call::Reads::kBytes : Call::Reads::kFloats);
@@ -135,7 +156,9 @@ ValueId Translator::read_floats(Scope& scope, int64_t index) {
     const auto known = floats_.find(key);
     if (known != floats_.end()) return known->second;
     const std::string name = ModelFile::name(t, size_t(index));
-    const std::vector<float> values = read_dequantized(*file_, t, name);
+    const std::vector<float> values = file_->quantization(t).is_blockwise
+                                          ? read_blocks(*file_, *scope.graph, t, name)
+                                          : read_dequantized(*file_, t, name);
     net.model.fold_budget += 8 * int64_t(values.size());
     return floats_[key] = net.model.add_constant(
                name, graph::make_constant(DType::kF32, ModelFile::shape(t), values.data()));

@@ -95,7 +95,10 @@ Program Translator::run() {
   std::set<std::string> taken;
   for (const Ports::Port& port : ports.outputs) {
     ValueId id = read(scope, port.tensor);
-    const auto steps = steps_of(*file_, file_->tensor(*scope.graph, port.tensor));
+    const fb::Tensor& t = file_->tensor(*scope.graph, port.tensor);
+    if (t.type() == fb::TensorType::complex64)
+      refused("output", "", port.name, "is of type complex64", "let it end in its parts");
+    const auto steps = steps_of(*file_, t);
     if (id != kAbsent && steps && steps->is_signed) {
       net.b.begin_node({port.name, "output", port.name});
       id = net.b.emit("OffsetByte", {id});

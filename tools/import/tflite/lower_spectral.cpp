@@ -1,0 +1,62 @@
+// tools/import/tflite/lower_spectral.cpp - Fourier transforms. A tensor of complex64 is one of f32
+// with a last dimension more, of the real and the imaginary part.
+#include "tools/import/tflite/call.h"
+
+namespace ingot::tflite {
+namespace {
+
+using graph::Dim;
+using graph::Dims;
+
+/// Along the last two dimensions, of as many elements as fft_length says: what is missing is zero.
+void real_transform(Call& call) {
+  call.expect_inputs(2, 2);
+  aten::Builder& b = call.b;
+  const ValueId x = call.input(0);
+  const int64_t rank = b.rank(x);
+  const std::vector<int64_t> lengths = call.known_integers(1, "fft_length");
+  if (rank < 2 || lengths.size() != 2)
+    call.corrupt("its input has " + std::to_string(rank) + " dimensions, its lengths " +
+                 std::to_string(lengths.size()) + ", expected 2 or more, and 2");
+  for (const int64_t n : lengths)
+    if (n < 1) call.corrupt("its length is " + std::to_string(n));
+  Dims parts = b.dims(x);
+  const Dim rows = parts[size_t(rank - 2)];
+  parts.push_back(Dim(1));
+  const auto transformed = [&](ValueId of, int64_t length, int64_t axis, bool onesided) {
+    return b.emit("DFT", {of, b.integers({length})},
+                  {{"axis", std::vector<int64_t>{axis}},
+                   {"inverse", int64_t(0)},
+                   {"onesided", int64_t(onesided)}});
+  };
+  ValueId y = transformed(b.reshape(x, parts), lengths[1], rank - 1, true);
+  if (lengths[0] != 1 || rows != Dim(1)) y = transformed(y, lengths[0], rank - 2, false);
+  call.give(y);
+}
+
+ValueId part(Call& call, int64_t which) {
+  call.expect_inputs(1, 1);
+  const ValueId x = call.input(0);
+  Dims dims = call.b.dims(x);
+  if (!call.is_complex(0)) call.corrupt("its input is not complex");
+  dims.pop_back();
+  return call.b.reshape(call.b.slice(x, int64_t(dims.size()), Dim(which), Dim(which + 1)), dims);
+}
+void real_part(Call& call) { call.give(part(call, 0)); }
+void imaginary_part(Call& call) { call.give(part(call, 1)); }
+void magnitude(Call& call) {
+  const ValueId x = part(call, 0), y = part(call, 1);
+  aten::Builder& b = call.b;
+  call.give(b.emit("Sqrt", {b.emit("Add", {b.emit("Mul", {x, x}), b.emit("Mul", {y, y})})}));
+}
+
+}  // namespace
+
+void add_spectral(TranslateTable& table) {
+  table["RFFT2D"] = real_transform;
+  table["REAL"] = real_part;
+  table["IMAG"] = imaginary_part;
+  table["COMPLEX_ABS"] = magnitude;
+}
+
+}  // namespace ingot::tflite
