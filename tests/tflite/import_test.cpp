@@ -129,7 +129,7 @@ TEST_CASE("an option that nothing reads is refused, also one of a newer TFLite")
 
 TEST_CASE("everything that is not supported is listed at once") {
   GraphGiven g = sum();
-  g.tensors.push_back({"q", fb::TensorType::int16, {1, 2}, "", {}, {0.5f}, {0}});
+  g.tensors.push_back({"q", fb::TensorType::int16, {1, 2}, "", {}, {0.5f}, {5}});
   g.tensors.push_back({"s", fb::TensorType::string, {1, 2}, ""});
   g.tensors.push_back({"z", kF32, {1, 2}, ""});
   g.tensors.push_back({"w", fb::TensorType::int2, {2}, std::string("\1"), {}, {0.5f}, {0}});

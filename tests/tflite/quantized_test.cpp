@@ -4,12 +4,9 @@
 
 #include <cmath>
 
-#include "tests/checkpoint/support.h"
-#include "tests/tflite/models.h"
-#include "tools/files/output_file.h"
+#include "tests/tflite/imported.h"
 #include "tools/graph/tensor_math.h"
 #include "tools/import/tflite/fixed_point.h"
-#include "tools/import/tflite/import.h"
 #include "tools/import/tflite/quantization.h"
 
 using namespace ingot;
@@ -44,43 +41,6 @@ GraphGiven product_of_bytes(std::string bias, int columns = 2) {
   g.inputs = {0};
   g.outputs = {3};
   return g;
-}
-
-struct Made {
-  int code = 0;
-  std::string message;
-  graph::Model model;
-  std::vector<std::string> ops() const {
-    std::vector<std::string> all;
-    for (const graph::Node& node : model.graph.nodes) all.push_back(node.op);
-    return all;
-  }
-  const graph::Node& node(const std::string& op) const {
-    for (const graph::Node& each : model.graph.nodes)
-      if (each.op == op) return each;
-    FAIL("no node ", op);
-    return model.graph.nodes[0];
-  }
-};
-Made made_of(const GraphGiven& g, importer::ExactTo exact_to = importer::ExactTo::kDefault) {
-  const host::TemporaryPath file(".tflite");
-  write_file(file.path(), model_file({g}));
-  Made out;
-  try {
-    importer::ImportOptions options;
-    options.exact_to = exact_to;
-    out.model = tflite::import_tflite(file.path(), options).model;
-  } catch (const ConversionError& error) {
-    out.code = error.exit_code;
-    out.message = error.message;
-    for (const graph::Unsupported& u : error.unsupported)
-      out.message += " " + u.op + " " + u.attribute + " " + u.why;
-    CHECK(error.message.find('\n') == std::string::npos);
-  }
-  return out;
-}
-bool says(const Made& out, const std::string& word) {
-  return out.message.find(word) != std::string::npos;
 }
 
 }  // namespace

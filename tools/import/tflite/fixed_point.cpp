@@ -108,6 +108,14 @@ int64_t micro_scaled(int32_t x, int32_t multiplier, int shift) {
   const int right = multiplier ? shift : 0;
   return (x * by + (right > 0 ? int64_t{1} << (right - 1) : 0)) >> right;
 }
+/// On the line between two numbers of the table, of which `bits` of `at` say where; `far` behind
+/// the last.
+int64_t micro_line(uint32_t at, int bits, int64_t far) {
+  const uint32_t step = at >> bits;
+  if (step >= 255) return far;
+  const int64_t first = kMicroLogistic[step], second = kMicroLogistic[step + 1];
+  return (first << bits) + int64_t(at & ((1u << bits) - 1)) * (second - first);
+}
 
 }  // namespace
 
@@ -136,26 +144,15 @@ int32_t fixed_tanh16(int32_t x, int integer_bits) {
 
 int32_t interpolated_logistic(int32_t x, int32_t multiplier, int shift) {
   const int64_t at = micro_scaled(x, multiplier, shift);
-  const uint32_t size = uint32_t(std::abs(at)), step = size >> 9;
-  int64_t result = int64_t{0x7FFF} << 10;
-  if (step < 255) {
-    const int64_t first = kMicroLogistic[step], second = kMicroLogistic[step + 1];
-    result = (first << 9) + int64_t(size & 0x1FF) * (second - first);
-  }
-  result = at >= 0 ? result + (1 << 9) : (int64_t{1} << 25) - result + (1 << 9) - 1;
-  return int32_t(result >> 10);
+  const int64_t size = micro_line(uint32_t(std::abs(at)), 9, int64_t{0x7FFF} << 10);
+  constexpr int64_t kOne = 1 << 25, kHalf = 1 << 9;
+  return int32_t((at >= 0 ? size + kHalf : kOne - size + kHalf - 1) >> 10);
 }
 int32_t interpolated_tanh(int32_t x, int32_t multiplier, int shift) {
   const int64_t at = micro_scaled(x, multiplier, shift);
-  const uint32_t size = uint32_t(std::abs(at)), step = size >> 8;
-  int64_t result = int64_t{0xFFFF} << 8;
-  if (step < 255) {
-    const int64_t first = kMicroLogistic[step], second = kMicroLogistic[step + 1];
-    result = (first << 8) + int64_t(size & 0xFF) * (second - first);
-  }
+  const int64_t size = micro_line(uint32_t(std::abs(at)), 8, int64_t{0xFFFF} << 8);
   constexpr int64_t kOne = 1 << 23, kHalf = 1 << 7;
-  result = at >= 0 ? result - kOne + kHalf : -result + kOne + kHalf - 1;
-  return int32_t(result >> 8);
+  return int32_t((at >= 0 ? size - kOne + kHalf : kOne - size + kHalf - 1) >> 8);
 }
 
 }  // namespace ingot::tflite

@@ -73,6 +73,17 @@ bool Translator::refuse_tensors(const Scope& scope, const fb::Operator& op, cons
   return refuses(op.outputs(), true) || refuses(op.inputs(), false);
 }
 
+/// What it computes on or gives is int16 that stands for numbers.
+bool Translator::reads_words(const Scope& scope, const fb::Operator& op) const {
+  for (const auto* list : {op.outputs(), op.inputs()})
+    for (uint32_t i = 0; list && i < list->size(); i++) {
+      if (list->Get(i) < 0) continue;
+      const fb::Tensor& t = file_->tensor(*scope.graph, list->Get(i));
+      if (is_word_type(t) && (list == op.outputs() || !file_->bytes(t).is_there)) return true;
+    }
+  return false;
+}
+
 Translator::Arithmetic Translator::arithmetic_of(const Scope& scope, const fb::Operator& op) const {
   const bool from_constants = file_->kind(op).code == kDequantize;
   bool has_weights = false, has_bytes = false, has_words = false, gives_floats = false;
@@ -126,11 +137,11 @@ std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& o
   if (arithmetic == Arithmetic::kWords) {
     Call call = open(Call::Reads::kBytes);
     const auto words = words_table().find(row.name);
-    if (words == words_table().end() || !words->second(call))
-      throw layers::Refused{"", "computes on int16 in a way that is not supported",
-                            "convert the float model, or quantize it to int8"};
-    return finish(call);
+    if (words != words_table().end() && words->second(call)) return finish(call);
   }
+  if (reads_words(scope, op))  // there is no way over floats for it
+    throw layers::Refused{"", "computes on int16 in a way that is not supported",
+                          "convert the float model, or quantize it to int8"};
   const bool in_bytes = arithmetic == Arithmetic::kPlain;
   Call call = open(in_bytes ? Call::Reads::kBytes : Call::Reads::kFloats);
   row.translate(call);

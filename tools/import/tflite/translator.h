@@ -93,6 +93,7 @@ class Translator {
   void translate_operator(Scope& scope, size_t index);
   std::vector<Slot> translate_call(Scope& scope, const fb::Operator& op, const OperatorRow& row,
                                    const graph::SourceNode& source);
+  bool reads_words(const Scope& scope, const fb::Operator& op) const;
   Arithmetic arithmetic_of(const Scope& scope, const fb::Operator& op) const;
   bool refuse_kind(const Scope& scope, const fb::Operator& op, const std::string& name);
   bool refuse_tensors(const Scope& scope, const fb::Operator& op, const std::string& name,

@@ -1,0 +1,136 @@
+// The importer of TFLite on int16 beside int8, custom operators and weights in blocks: which nodes it
+// makes, and what it refuses.
+#include <cmath>
+
+#include "tests/tflite/imported.h"
+#include "tools/graph/tensor_math.h"
+
+using namespace ingot;
+using namespace ingot::test;
+using importer::ExactTo;
+
+namespace {
+
+constexpr int kAdd = 0, kFullyConnected = 9, kLogistic = 14, kCustom = 32, kRfft2d = 131;
+const auto kI8 = fb::TensorType::int8, kI16 = fb::TensorType::int16, kI32 = fb::TensorType::int32,
+           kF32 = fb::TensorType::float32;
+
+/// y = w x + b of int16 by int8; the bias is of `type`.
+GraphGiven product_of_words(fb::TensorType type, std::string bias) {
+  GraphGiven g;
+  g.tensors = {{"x", kI16, {1, 2}, "", {}, {0.5f}, {0}},
+               {"w", kI8, {2, 2}, std::string("\1\2\3\4"), {}, {0.5f}, {0}},
+               {"b", type, {2}, std::move(bias), {}, {0.25f}, {0}},
+               {"y", kI16, {1, 2}, "", {}, {2.f}, {0}}};
+  g.operators = {{kFullyConnected, {0, 1, 2}, {3}, 8}};
+  g.inputs = {0};
+  g.outputs = {3};
+  return g;
+}
+GraphGiven unary(int code, fb::TensorType type, std::vector<int32_t> shape,
+                 std::vector<float> scales) {
+  GraphGiven g;
+  g.tensors = {{"x", type, shape, "", {}, scales, std::vector<int64_t>(scales.size())},
+               {"y", type, shape, "", {}, scales, std::vector<int64_t>(scales.size())}};
+  g.operators = {{code, {0}, {1}}};
+  g.inputs = {0};
+  g.outputs = {1};
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("products of int16 have sums of 64 bits, 32768 added to their numbers") {
+  const std::string bias = raw(std::vector<int64_t>{int64_t{1} << 40, -7});
+  const Made out = made_of(product_of_words(fb::TensorType::int64, bias));
+  REQUIRE(out.code == 0);
+  const graph::Node& node = out.node("QuantizedLinear");
+  CHECK(node.text("requant", "") == "double_away");
+  CHECK(node.integer("y_zero", 0) == 32768);
+  CHECK(node.integer("high", 0) == 65535);
+  CHECK(graph::read_integers(*out.model.constant(node.inputs[2])) ==
+        std::vector<int64_t>{(int64_t{1} << 40) - 3 * 32768, -7 - 7 * 32768});
+  CHECK(graph::read_numbers(*out.model.constant(node.inputs[3])) ==
+        std::vector<double>{0.125, 0.125});
+  CHECK(out.model.values[size_t(out.model.graph.outputs[0])].dtype == DType::kI16);
+  const Made micro = made_of(product_of_words(fb::TensorType::int64, bias), ExactTo::kTflm);
+  REQUIRE(micro.code == 0);
+  const graph::Node& fixed = micro.node("QuantizedLinear");
+  CHECK(fixed.text("requant", "") == "fixed_wide");
+  CHECK(graph::read_integers(*micro.model.constant(fixed.inputs[3])) ==
+        std::vector<int64_t>{1 << 14, 1 << 14});
+  CHECK(graph::read_integers(*micro.model.constant(fixed.inputs[4])) == std::vector<int64_t>{2, 2});
+  const Made narrow =
+      made_of(product_of_words(kI32, raw(std::vector<int32_t>{5, 6})), ExactTo::kTflm);
+  REQUIRE(narrow.code == 0);
+  CHECK(narrow.node("QuantizedLinear").text("requant", "") == "fixed_away");
+  const Made beyond =
+      made_of(product_of_words(fb::TensorType::int64, raw(std::vector<int64_t>{INT64_MIN, 0})));
+  CHECK(beyond.code == 4);
+  CHECK(says(beyond, "leaves 64 bits"));
+}
+
+TEST_CASE("what int16 cannot be is refused") {
+  GraphGiven g = unary(kLogistic, kI16, {4}, {0.001f});
+  Made out = made_of(g);  // gives no fractions of 2^15
+  CHECK(out.code == 4);
+  CHECK(says(out, "computes on int16 in a way that is not supported"));
+  g.tensors[1].scales = {1.0f / 32768};
+  CHECK(made_of(g).code == 0);
+  g.tensors[0].zeros = {3};
+  out = made_of(g);
+  CHECK(out.code == 4);
+  CHECK(says(out, "quantized int16"));
+  g = unary(kAdd, kI16, {4}, {0.5f});
+  g.operators[0] = {kAdd, {0, 0}, {1}, 11};
+  CHECK(made_of(g).ops() == std::vector<std::string>{"QuantizedElementwise"});
+  g.tensors[1].type = kI8;
+  CHECK(made_of(g).code == 4);
+}
+
+TEST_CASE("complex numbers do not leave a program") {
+  GraphGiven g;
+  g.tensors = {{"x", kF32, {1, 8}, ""},
+               {"n", kI32, {2}, raw(std::vector<int32_t>{1, 8})},
+               {"y", fb::TensorType::complex64, {1, 5}, ""},
+               {"z", kF32, {1, 5}, ""}};
+  g.operators = {{kRfft2d, {0, 1}, {2}, 105}};
+  g.inputs = {0};
+  g.outputs = {2};
+  const Made out = made_of(g);
+  CHECK(out.code == 4);
+  CHECK(says(out, "complex64"));
+  g.operators.push_back({135, {2}, {3}});
+  g.outputs = {3};
+  CHECK(made_of(g).code == 0);
+  g.tensors[1].bytes = raw(std::vector<int32_t>{1, 0});
+  CHECK(made_of(g).code == 2);
+}
+
+TEST_CASE("options of customs are read to their end, or refused") {
+  GraphGiven g;
+  g.tensors = {{"x", kF32, {1, 3, 3, 1}, ""},
+               {"w", kF32, {1, 2, 2, 1}, raw(std::vector<float>(4, 1.f))},
+               {"b", kF32, {1}, raw(std::vector<float>{1.f})},
+               {"y", kF32, {1, 6, 6, 1}, ""}};
+  g.operators = {{kCustom, {0, 1, 2}, {3}, 0, {}, {}, "Convolution2DTransposeBias"}};
+  g.inputs = {0};
+  g.outputs = {3};
+  const auto with = [&](std::vector<int32_t> options) {
+    g.operators[0].custom_options = raw(options);
+    return made_of(g);
+  };
+  CHECK(with({}).code == 2);
+  CHECK(with({1, 2}).code == 2);
+  CHECK(with({0, 2, 2}).code == 2);
+  CHECK(with({1, 0, 2}).code == 2);
+  const Made out = with({2, 2, 2, 0, 0});
+  REQUIRE(out.code == 0);
+  const graph::ValueId y = out.model.graph.outputs[0];
+  CHECK(out.model.values[size_t(y)].dims == graph::Dims{1, 6, 6, 1});
+  GraphGiven signal = unary(kCustom, kI16, {480}, {});
+  signal.operators[0].custom = "SignalRfft";
+  const Made none = made_of(signal);  // no options at all
+  CHECK(none.code == 2);
+  CHECK(says(none, "FlexBuffers"));
+}
