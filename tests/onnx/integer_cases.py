@@ -284,6 +284,131 @@ def rescaled(d):
     return d.steps_of(d.numbers([16, 17]))
 
 
+def conv_transpose(d):
+    """Two dimensions or one; steps, pads, dilations and more pixels at the end."""
+    rank = int(d.rng.integers(1, 3))
+    groups, each, out = [(1, 5, 7), (1, 16, 8), (2, 3, 4), (6, 1, 1)][int(d.rng.integers(4))]
+    kernel = [int(n) for n in d.rng.integers(1, 5, rank)]
+    stride = [int(n) for n in d.rng.integers(1, 4, rank)]
+    dilation = [int(n) for n in d.rng.integers(1, 3, rank)]
+    pads = [int(d.rng.integers(0, 2)) for _ in range(2 * rank)]
+    extra = [int(d.rng.integers(0, s)) for s in stride]
+    x, x_scale, x_zero = d.bytes([2, groups * each, *(int(n) for n in d.rng.integers(4, 8, rank))])
+    weight = [groups * each, out, *kernel]
+    w, w_scale = d.weight_numbers(weight, axis=1 if groups == 1 else None)
+    if groups > 1:
+        w, w_scale = plain_weights(d, weight)
+    inputs = [d.node("DequantizeLinear", [x, x_scale, x_zero]), w]
+    if d.rng.random() < 0.7:
+        inputs.append(d.bias(groups * out, x_scale, w_scale))
+    y = d.node("ConvTranspose", inputs, group=groups, kernel_shape=kernel, strides=stride,
+               dilations=dilation, pads=pads, output_padding=extra)  # fmt: skip
+    return d.steps_of(y, np.exp(d.rng.uniform(-4, 0)))
+
+
+def plain_weights(d, shape):
+    """Of one scale."""
+    values, scale = d.constant(d.integers(shape, d.weight_dtype)), d.constant(np.float32(0.01))
+    zero = d.constant(np.array(128 if d.weight_dtype == np.uint8 else 0, d.weight_dtype))
+    return d.node("DequantizeLinear", [values, scale, zero]), scale
+
+
+def squeeze_excite(d):
+    """An image times a number of each channel, or of each pixel."""
+    n, c, h, w = (int(k) for k in d.rng.integers(1, 9, 4))
+    other = [[n, c, 1, 1], [n, 1, h, w], [1, c, 1, 1], [1, 1, 1, 1]][int(d.rng.integers(4))]
+    both = [d.numbers([n, c, h, w]), d.numbers(other)]
+    if d.rng.random() < 0.3:
+        both.reverse()
+    return d.steps_of(d.node(str(d.rng.choice(["Mul", "Add", "Sub"])), both))
+
+
+def prelu(d):
+    c = int(d.rng.integers(1, 9))
+    slopes = d.constant(d.rng.uniform(-0.5, 1.5, [c, 1, 1]).astype(np.float32))
+    if d.rng.random() < 0.5:
+        values = d.constant(d.integers([c, 1, 1], np.int8))
+        zero = d.constant(np.array(0, np.int8))
+        slopes = d.node("DequantizeLinear", [values, d.constant(np.float32(0.01)), zero])
+    return d.steps_of(d.node("PRelu", [d.numbers([2, c, 5, 6]), slopes]))
+
+
+def per_channel(op):
+    """Functions of one channel each: a sum or a product with constants, normalization."""
+
+    def draw(d):
+        c = int(d.rng.integers(1, 20))
+        x = d.numbers([2, c, 5, 6])
+        drawn = [d.rng.uniform(0.2, 2, c).astype(np.float32) for _ in range(4)]
+        if op == "BatchNormalization":
+            return d.steps_of(d.node(op, [x, *(d.constant(each) for each in drawn)]))
+        return d.steps_of(d.node(op, [x, d.constant(drawn[0].reshape(c, 1, 1))]))
+
+    return draw
+
+
+def shuffled_pixels(d):
+    x, scale, zero = d.bytes([2, 8, 4, 6])
+    op, more = [("DepthToSpace", {"mode": "CRD"}), ("DepthToSpace", {"mode": "DCR"}),
+                ("SpaceToDepth", {})][int(d.rng.integers(3))]  # fmt: skip
+    y = d.node(op, [d.node("DequantizeLinear", [x, scale, zero])], blocksize=2, **more)
+    return d.node("QuantizeLinear", [y, scale, zero])
+
+
+def clipped(d):
+    """Clip between pairs of its own, its limits constants behind DequantizeLinear or not."""
+    low, high = d.constant(np.float32(-0.5)), d.constant(np.float32(1.5))
+    return d.steps_of(d.node("Clip", [d.numbers([16, 17]), low, high]))
+
+
+def mean_of(axes, keep):
+    def draw(d):
+        shape = [2, 3, 7, int(d.rng.integers(1, 20))]
+        y = d.node("ReduceMean", [d.numbers(shape)], axes=axes, keepdims=keep)
+        return d.steps_of(y, np.exp(d.rng.uniform(-6, -3)))
+
+    return draw
+
+
+def softmax_of_channels(d):
+    return d.steps_of(d.node("Softmax", [d.numbers([2, 11, 3, 4])], axis=1), 1 / 256)
+
+
+def qlinear_where(d):
+    kept = d.constant(d.rng.random([3, 4, 1]) < 0.5)
+    inputs = [kept, *d.bytes([3, 4, 5]), *d.bytes([1, 4, 5])]
+    inputs += [d.constant(d.scale()), d.constant(d.zero())]
+    return d.node("QLinearWhere", inputs, MICROSOFT)
+
+
+def channels_last(op, **attributes):
+    def draw(d):
+        inputs = [*d.bytes([2, 8, 9, 6]), d.constant(np.float32(0.02)), d.constant(d.zero())]
+        return d.node(op, inputs, MICROSOFT, channels_last=1, **attributes)
+
+    return draw
+
+
+def nhwc_max_pool(d):
+    return d.node("NhwcMaxPool", [d.bytes([2, 8, 9, 6])[0]], MICROSOFT, kernel_shape=[2, 3],
+                  strides=[2, 1], pads=[0, 1, 1, 0])  # fmt: skip
+
+
+def larger(d):
+    """Of two tensors."""
+    a, b = pair(d.rng)
+    op = str(d.rng.choice(["Max", "Min"]))
+    return d.steps_of(d.node(op, [d.numbers(a), d.numbers(b)]))
+
+
+def largest(d):
+    x, scale, zero = d.bytes([2, 5, 7, 8])
+    number = d.node("DequantizeLinear", [x, scale, zero])
+    op = str(d.rng.choice(["ReduceMax", "GlobalMaxPool"]))
+    extra = {} if op == "GlobalMaxPool" else {"axes": [2, 3], "keepdims": 1}
+    return d.node("QuantizeLinear", [d.node(op, [number], **extra), scale, zero])
+
+
 # Exact: the integers of onnxruntime's optimized graph, which are those of its integer kernels.
 EXACT = {
     "Conv": conv("dense"),
@@ -299,6 +424,9 @@ EXACT = {
     "QGemm": qgemm,
     "MaxPool": max_pool,
     "movement": moved,
+    "DepthToSpace": shuffled_pixels,
+    "NhwcMaxPool": nhwc_max_pool,
+    "largest": largest,
 }
 # Within one step.
 NEAR = {
@@ -328,4 +456,19 @@ NEAR = {
     "Softmax": softmax,
     "Concat": concat,
     "QLinearConcat": qlinear_concat,
+    "ConvTranspose": conv_transpose,
+    "squeeze and excite": squeeze_excite,
+    "PRelu": prelu,
+    "Mul by channel": per_channel("Mul"),
+    "Add by channel": per_channel("Add"),
+    "BatchNormalization": per_channel("BatchNormalization"),
+    "Clip": clipped,
+    "mean of rows": mean_of([1, 2], 1),
+    "mean of channels": mean_of([1], 1),
+    "mean of the last": mean_of([3], 0),
+    "Softmax of channels": softmax_of_channels,
+    "Max and Min": larger,
+    "QLinearWhere": qlinear_where,
+    "QLinearAveragePool, channels last": channels_last("QLinearAveragePool", kernel_shape=[2, 3]),
+    "QLinearGlobalAveragePool, channels last": channels_last("QLinearGlobalAveragePool"),
 }

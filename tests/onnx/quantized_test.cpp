@@ -124,6 +124,18 @@ TEST_CASE("operators of com.microsoft on integers") {
   CHECK(unary("QLinearGlobalAveragePool") == "DequantizeLinear ReduceMean QuantizeLinear");
   CHECK(unary("QLinearAveragePool", {attribute("kernel_shape", Ints{2, 2})}) ==
         "DequantizeLinear AveragePool QuantizeLinear");
+  const Proto last = attribute("channels_last", int64_t(1));
+  CHECK(unary("QLinearGlobalAveragePool", {last}) == "DequantizeLinear ReduceMean QuantizeLinear");
+  CHECK(unary("QLinearAveragePool", {attribute("kernel_shape", Ints{2, 2}), last}) ==
+        "DequantizeLinear Transpose AveragePool Transpose QuantizeLinear");
+  CHECK(unary("QLinearReduceMean", {attribute("axes", Ints{2, 3})}) ==
+        "DequantizeLinear ReduceMean QuantizeLinear");
+  OnnxGraph largest = bytes({{1}, {6}, {7}, {2}});
+  largest.node("NhwcMaxPool", {"x"}, {"y"}, {attribute("kernel_shape", Ints{2, 3})}, kMicrosoft);
+  CHECK(output_type(import(largest)) == "u8[1, 5, 5, 2]");
+  OnnxGraph pooled = bytes({{1}, {6}, {7}, {2}});
+  pooled.node("QLinearGlobalAveragePool", {"x", "s", "z", "s", "z"}, {"y"}, {last}, kMicrosoft);
+  CHECK(output_type(import(pooled)) == "u8[1, 1, 1, 2]");
   for (const char* op : {"Add", "Mul"}) {
     OnnxGraph g = bytes({{2}, {3}});
     g.node("QLinear" + std::string(op), {"x", "s", "z", "x", "s", "z", "s", "z"}, {"y"}, {},

@@ -234,6 +234,106 @@ TEST_CASE("averages and softmax of bytes") {
   check(k, 1.0 / 256, "QuantizedSoftmax");
 }
 
+TEST_CASE("averages over any dimensions are products with ones") {
+  struct Case {
+    Numbers axes;
+    Dimensions y;
+  };
+  for (const Case& c :
+       {Case{{1}, {2, 1, 4, 3}}, Case{{3}, {2, 5, 4, 1}}, Case{{0, 2}, {1, 5, 1, 3}}}) {
+    ByteBuilder g;
+    g.output(g.stepped(g.node("ReduceMean", {g.image("x", {2, 5, 4, 3}, DType::kI8)},
+                              {{"axes", c.axes}, {"keepdims", int64_t(1)}}, c.y),
+                       1.0 / 256, 128));
+    check(g, 1.0 / 256, "QuantizedLinear");
+  }
+}
+
+TEST_CASE("transposed convolutions are convolutions over images with zero points in between") {
+  struct Case {
+    Dimensions x, w, y;
+    Numbers stride, pads;
+    int64_t group;
+    const char* method;
+  };
+  // out = stride * (in - 1) + kernel - pads, and what is added at the end
+  const std::vector<Case> all = {
+      {{1, 4, 5, 6}, {4, 6, 3, 3}, {1, 6, 11, 8}, {2, 1}, {0, 0, 0, 0}, 1, "direct"},
+      {{2, 4, 4, 3}, {4, 3, 2, 3}, {2, 3, 7, 8}, {2, 3}, {1, 0, 0, 2}, 1, "direct"},
+      {{1, 4, 5, 5}, {4, 1, 3, 3}, {1, 4, 10, 10}, {2, 2}, {1, 1, 1, 1}, 4, "depthwise"},
+      {{1, 4, 5, 5}, {4, 3, 1, 1}, {1, 6, 3, 3}, {1, 1}, {1, 1, 1, 1}, 2, "grouped"},
+      {{1, 4, 7}, {4, 5, 3}, {1, 5, 13}, {2}, {1, 1}, 1, "direct"}};
+  for (const Case& c : all) {
+    ByteBuilder g;
+    passes::Attributes attributes = window(Numbers(c.w.begin() + 2, c.w.end()), c.group);
+    attributes["strides"] = c.stride, attributes["pads"] = c.pads;
+    ValueId w = g.quantized_weights(c.w, 1);
+    if (c.group > 1)
+      w = g.dequantize(
+          g.known(DType::kU8, c.w,
+                  std::vector<uint8_t>(4 * size_t(c.w[1]) * size_t(c.w[2] * c.w[3]), 131)),
+          0.004, 128);
+    g.output(g.result(g.node("ConvTranspose", {g.image("x", c.x), w}, attributes, c.y)));
+    check(g, kStep, "QuantizedConv2d");
+    CHECK(g.find("QuantizedConv2d")->text("method", "direct") == c.method);
+    CHECK(g.count("ConvTranspose2d") == 0);
+  }
+}
+
+TEST_CASE("functions that differ from channel to channel are convolutions of one pixel") {
+  const auto slopes = [](ByteBuilder& g) { return g.constant({3, 1, 1}, {0.5, -1.25, 0}); };
+  for (const char* op : {"Mul", "Add", "Sub", "Div"}) {
+    ByteBuilder g;
+    const ValueId by =
+        op == std::string("Div") ? g.constant({3, 1, 1}, {0.5, -1.25, 3}) : slopes(g);
+    g.output(g.result(g.node(op, {g.image("x", {2, 3, 4, 5}), by}, {}, {2, 3, 4, 5})));
+    check(g, kStep, "QuantizedConv2d");
+    CHECK(g.count("Elementwise") == 0);
+  }
+  ByteBuilder rows;  // channels at the end, two functions of them one behind the other
+  const ValueId scaled = rows.node(
+      "Mul", {rows.constant({4}, {1, -2, 0.25, 3}), rows.image("x", {2, 5, 4}, DType::kI8)}, {},
+      {2, 5, 4});
+  rows.output(
+      rows.result(rows.node("Add", {scaled, rows.constant({4}, {1, 0, -1, 0.5})}, {}, {2, 5, 4})));
+  check(rows, kStep, "QuantizedConv2d");
+  ByteBuilder normal;
+  normal.output(normal.result(
+      normal.node("BatchNormalization",
+                  {normal.image("x", {2, 3, 4, 5}), normal.constant({3}, {1, -0.5, 2}),
+                   normal.constant({3}, {0, 1, -1}), normal.constant({3}, {0.25, 0, -0.5}),
+                   normal.constant({3}, {1, 0.5, 2})},
+                  {{"epsilon", 1e-5}}, {2, 3, 4, 5})));
+  check(normal, kStep, "QuantizedConv2d");
+  ByteBuilder bent;
+  bent.output(bent.result(
+      bent.node("PRelu", {bent.image("x", {2, 3, 4, 5}), slopes(bent)}, {}, {2, 3, 4, 5})));
+  check(bent, kStep, "QuantizedConv2d");
+  CHECK(bent.count("QuantizedElementwise") == 1);
+  ByteBuilder mixed;  // of two dimensions: no function of a channel
+  mixed.output(mixed.result(
+      mixed.node("Mul", {mixed.image("x", {1, 2, 2, 1}), mixed.constant({2, 2, 1}, {1, 2, 3, 4})},
+                 {}, {1, 2, 2, 1})));
+  check(mixed, kStep, "QuantizedConv2d", 0);
+}
+
+TEST_CASE("choices among bytes: the larger, the smaller, what a condition says") {
+  for (const char* op : {"Max", "Min"}) {
+    ByteBuilder g;
+    const ValueId a = g.image("a", {2, 3, 4}), b = g.image("b", {3, 1}, DType::kI8);
+    g.output(g.result(g.node(op, {a, b}, {}, {2, 3, 4})));
+    check(g, kStep, "Lookup", 2);
+    CHECK(g.count("Dequantize") == 1);  // of the output
+  }
+  for (const char* op : {"ReduceMax", "ReduceMin"}) {
+    ByteBuilder g;
+    g.output(g.result(g.node(op, {g.image("x", {2, 3, 4, 5})},
+                             {{"axes", Numbers{2, 3}}, {"keepdims", int64_t(1)}}, {2, 3, 1, 1})));
+    check(g, kStep, "Lookup");
+    CHECK(g.count("Dequantize") == 1);
+  }
+}
+
 TEST_CASE("what has no integer kernels stays in floating point, and is noted") {
   ByteBuilder g;
   const ValueId x = g.image("x", {1, 4, 3, 3});

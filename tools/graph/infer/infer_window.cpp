@@ -285,7 +285,8 @@ void global_pool(NodeContext& context) {
     context.corrupt("its input has shape " + text(context.dims(0)) +
                     ", expected at least 3 dimensions");
   std::vector<int64_t> axes;
-  for (int64_t i = 2; i < context.rank(0); i++) axes.push_back(i);
+  const int64_t first = context.node.integer("channels_last", 0) != 0 ? 1 : 2;
+  for (int64_t i = 2; i < context.rank(0); i++) axes.push_back(i - 2 + first);
   std::string op = context.node.op == "GlobalAveragePool" ? "ReduceMean" : "ReduceMax";
   if (context.node.op == "GlobalLpPool") {
     const int64_t p = context.node.integer("p", 2);

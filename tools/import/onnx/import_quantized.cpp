@@ -41,22 +41,45 @@ ValueId bias_of(Call& call, size_t bias, ValueId scale) {
   if (call.input(bias) == kAbsent) return kAbsent;
   return numbers_of(call, "bias", call.input(bias), scale, kAbsent, 0);
 }
-bool is_channels_first(Call& call) {
-  if (call.integer("channels_last", 0) == 0) return true;
-  call.refuse("channels_last", "channels at the end");
-  return false;
+/// Of rank 2 + `spatial`: channels from the end to dimension 1, and back.
+ValueId with_channels_first(Call& call, ValueId x, size_t spatial) {
+  std::vector<int64_t> perm = {0, int64_t(spatial) + 1};
+  for (size_t i = 1; i <= spatial; i++) perm.push_back(int64_t(i));
+  const ValueId y = call.temporary("channels_first");
+  call.emit("Transpose", {x}, {y}).attributes["perm"] = perm;
+  return y;
+}
+ValueId with_channels_last(Call& call, ValueId x, size_t spatial) {
+  std::vector<int64_t> perm = {0};
+  for (size_t i = 2; i <= spatial + 1; i++) perm.push_back(int64_t(i));
+  perm.push_back(1);
+  const ValueId y = call.temporary("channels_last");
+  call.emit("Transpose", {x}, {y}).attributes["perm"] = perm;
+  return y;
+}
+/// Dimensions of the window of an operator with channels last; 0 where they are first.
+size_t spatial_of_last(Call& call) {
+  if (call.integer("channels_last", 0) == 0) return 0;
+  const auto kernel = call.integers("kernel_shape");
+  if (kernel && !kernel->empty()) return kernel->size();
+  const graph::Constant* const weights = call.constant(3);
+  if (weights && weights->dims.size() > 2) return weights->dims.size() - 2;
+  call.refuse("channels_last", "without kernel_shape");
+  return SIZE_MAX;
 }
 
 void qlinear_conv(Call& call) {
   call.expect_inputs(8, 9);
-  if (call.node().domain == "com.microsoft" && !is_channels_first(call)) return;
-  const ValueId x = operand(call, "x", 0), w = operand(call, "w", 3),
-                y = call.temporary("convolved");
+  const size_t last = call.node().domain == "com.microsoft" ? spatial_of_last(call) : 0;
+  if (call.refused()) return;
+  ValueId x = operand(call, "x", 0);
+  if (last) x = with_channels_first(call, x, last);
+  const ValueId w = operand(call, "w", 3), y = call.temporary("convolved");
   const ValueId bias = bias_of(call, 8, product_of(call, call.input(1), call.input(4)));
   graph::Node& made = call.emit("Conv", {x, w, bias}, {y});
   made.attributes["group"] = call.integer("group", 1);
   read_window(call, made);
-  give_bytes(call, y, 6);
+  give_bytes(call, last ? with_channels_last(call, y, last) : y, 6);
 }
 void qlinear_matmul(Call& call) {
   call.expect_inputs(8, 8);
@@ -88,34 +111,67 @@ void binary(Call& call, const char* op) {
 void qlinear_add(Call& call) { binary(call, "Add"); }
 void qlinear_mul(Call& call) { binary(call, "Mul"); }
 
-/// The node of floating point between x (inputs 0 to 2) and y (3 and 4).
-graph::Node& unary(Call& call, const char* op) {
+/// The node of floating point between x (inputs 0 to 2) and y (3 and 4), with these attributes.
+void unary(Call& call, const char* op, std::map<std::string, graph::Attribute> attributes = {}) {
   call.expect_inputs(4, 5);
   const ValueId x = operand(call, "x", 0), y = call.temporary(op);
-  call.emit(op, {x}, {y});
-  const size_t made = call.scope().graph->nodes.size() - 1;
+  call.emit(op, {x}, {y}).attributes = std::move(attributes);
   give_bytes(call, y, 3);
-  return call.scope().graph->nodes[made];
 }
 void qlinear_average_pool(Call& call) {
-  if (!is_channels_first(call)) return;
-  graph::Node& made = unary(call, "AveragePool");
+  call.expect_inputs(4, 5);
+  const size_t last = spatial_of_last(call);
+  if (call.refused()) return;
+  ValueId x = operand(call, "x", 0);
+  if (last) x = with_channels_first(call, x, last);
+  const ValueId y = call.temporary("averages");
+  graph::Node& made = call.emit("AveragePool", {x}, {y});
   made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
   made.attributes["count_include_pad"] = call.integer("count_include_pad", 0);
   read_window(call, made);
+  give_bytes(call, last ? with_channels_last(call, y, last) : y, 3);
 }
 void qlinear_global_average_pool(Call& call) {
-  if (is_channels_first(call)) unary(call, "GlobalAveragePool");
+  const int64_t last = call.integer("channels_last", 0);
+  unary(call, "GlobalAveragePool", {{"channels_last", last}});
+}
+void qlinear_mean(Call& call) {
+  const auto axes = call.integers("axes");
+  const int64_t keepdims = call.integer("keepdims", 1);
+  if (!axes) return unary(call, "ReduceMean", {{"keepdims", keepdims}});
+  unary(call, "ReduceMean", {{"axes", *axes}, {"keepdims", keepdims}});
+}
+/// condition, x, y, each with scale and zero point, and those of the result.
+void qlinear_where(Call& call) {
+  call.expect_inputs(9, 9);
+  const ValueId x = operand(call, "x", 1), y = operand(call, "y", 4), z = call.temporary("chosen");
+  call.emit("Where", {call.input(0), x, y}, {z});
+  give_bytes(call, z, 7);
+}
+/// Of bytes as they are.
+void nhwc_max_pool(Call& call) {
+  call.expect_inputs(1, 1);
+  const auto kernel = call.integers("kernel_shape");
+  if (!kernel || kernel->empty()) return call.refuse("kernel_shape", "is missing");
+  const ValueId y = call.temporary("largest");
+  graph::Node& made =
+      call.emit("MaxPool", {with_channels_first(call, call.input(0), kernel->size())}, {y});
+  made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
+  read_window(call, made);
+  std::vector<int64_t> perm = {0};
+  for (size_t i = 2; i <= kernel->size() + 1; i++) perm.push_back(int64_t(i));
+  perm.push_back(1);
+  call.emit("Transpose", {y}, {call.output(0)}).attributes["perm"] = perm;
 }
 void qlinear_sigmoid(Call& call) { unary(call, "Sigmoid"); }
 void qlinear_leaky_relu(Call& call) {
   const double alpha = call.number("alpha", 0.01);
-  unary(call, "LeakyRelu").attributes["alpha"] = alpha;
+  unary(call, "LeakyRelu", {{"alpha", alpha}});
 }
 void qlinear_softmax(Call& call) {
   const int64_t axis = call.integer("axis", -1), opset = call.integer("opset", 13);
   if (opset < 13) return call.refuse("opset", "softmax over several dimensions at once");
-  unary(call, "Softmax").attributes["axis"] = axis;
+  unary(call, "Softmax", {{"axis", axis}});
 }
 void qlinear_concat(Call& call) {
   call.expect_inputs(5, SIZE_MAX);
@@ -278,6 +334,9 @@ const TranslateTable& microsoft_table() {
     table["QLinearMul"] = qlinear_mul;
     table["QLinearAveragePool"] = qlinear_average_pool;
     table["QLinearGlobalAveragePool"] = qlinear_global_average_pool;
+    table["QLinearReduceMean"] = qlinear_mean;
+    table["QLinearWhere"] = qlinear_where;
+    table["NhwcMaxPool"] = nhwc_max_pool;
     table["QLinearSigmoid"] = qlinear_sigmoid;
     table["QLinearLeakyRelu"] = qlinear_leaky_relu;
     table["QLinearSoftmax"] = qlinear_softmax;

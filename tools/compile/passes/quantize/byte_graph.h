@@ -61,6 +61,9 @@ class ByteGraph {
   /// Output `which` of such a node from the bytes of its operand.
   ValueId moved(const Node& node, ValueId bytes, const Steps& steps, size_t which);
 
+  /// The bytes of x, which has `from`, as those of the output.
+  ValueId rescaled(ValueId x, const Steps& from, const Output& to, const Node& node);
+
   /// u8 by a table of 256; x itself where that is what the table says.
   ValueId lookup(ValueId x, const std::vector<int64_t>& table, const Node& from);
 
@@ -86,6 +89,12 @@ ValueId recognise_rows(ByteGraph& g, const Node& root, const Output& to);  // So
 ValueId recognise_concat(ByteGraph& g, const Node& root, const Output& to);
 /// Any function of one byte; `x` is the f32 value that `root` makes.
 ValueId recognise_function(ByteGraph& g, ValueId x, const Output& to);
+/// Numbers of one tensor that each channel has another function of.
+ValueId recognise_channels(ByteGraph& g, ValueId x, const Output& to);
+ValueId recognise_choice(ByteGraph& g, const Node& root, const Output& to);  // Max, Min, Where
+ValueId recognise_extreme(ByteGraph& g, const Node& root,
+                          const Output& to);  // ReduceMax, ReduceMin
+
 /// MaxPool of bytes.
 ValueId largest_bytes(ByteGraph& g, const Node& node, ValueId bytes);
 

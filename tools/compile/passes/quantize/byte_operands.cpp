@@ -74,4 +74,10 @@ void set_groups(int64_t groups, int64_t outputs, int64_t each, Attributes* attri
                                                                          : "grouped");
 }
 
+void limit(const Output& to, Attributes* attributes) {
+  (*attributes)["requant"] = std::string("float_even");
+  (*attributes)["y_zero"] = to.steps.zero;
+  (*attributes)["low"] = to.low, (*attributes)["high"] = to.high;
+}
+
 }  // namespace ingot::passes::quantize

@@ -1,7 +1,7 @@
 // tools/compile/passes/quantize/byte_operands.h - what products of bytes take: weights of i8 with
 // the outputs in front, images with channels last, windows.
 #pragma once
-#include "tools/compile/passes/common/editor.h"
+#include "tools/compile/passes/quantize/byte_graph.h"
 
 namespace ingot::passes::quantize {
 
@@ -22,5 +22,7 @@ Dims image_dims(const Dims& dims);
 ValueId image_of(Editor& e, ValueId x, const Node& node);
 /// And back to the dims of what `node` makes.
 ValueId from_image(Editor& e, ValueId image, const Node& node);
+/// Zero point and limits of the output, rounding to the nearest.
+void limit(const Output& to, Attributes* attributes);
 
 }  // namespace ingot::passes::quantize

@@ -149,6 +149,10 @@ ValueId recognise_function(ByteGraph& g, ValueId x, const Output& to) {
   return g.lookup(g.bytes(function.leaf()), limited(function.numbers(x), to), *to.from);
 }
 
+ValueId ByteGraph::rescaled(ValueId x, const Steps& from, const Output& to, const Node& node) {
+  return lookup(bytes(x), limited(numbers_of(from), to), node);
+}
+
 ValueId recognise_concat(ByteGraph& g, const Node& root, const Output& to) {
   std::vector<Steps> all;
   for (const ValueId part : root.inputs) {
@@ -158,7 +162,7 @@ ValueId recognise_concat(ByteGraph& g, const Node& root, const Output& to) {
   }
   std::vector<ValueId> parts;
   for (size_t i = 0; i < all.size(); i++)
-    parts.push_back(g.lookup(g.bytes(root.inputs[i]), limited(numbers_of(all[i]), to), root));
+    parts.push_back(g.rescaled(root.inputs[i], all[i], to, root));
   return g.e.emit("Concat", parts, DType::kU8, g.e.dims(root.outputs[0]), root,
                   {{"axis", root.integer("axis", 0)}});
 }

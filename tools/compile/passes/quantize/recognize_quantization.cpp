@@ -18,12 +18,22 @@ namespace {
 using Rule = ValueId (*)(ByteGraph&, const Node&, const Output&);
 const std::map<std::string, Rule>& rules() {
   static const std::map<std::string, Rule> kRules = {
-      {"Conv", recognise_convolution},  {"ConvTranspose", recognise_transposed_convolution},
-      {"Gemm", recognise_product},      {"MatMul", recognise_product},
-      {"Add", recognise_sum},           {"Sub", recognise_sum},
-      {"Mul", recognise_sum},           {"Softmax", recognise_rows},
-      {"Concat", recognise_concat},     {"AveragePool", recognise_average},
-      {"ReduceMean", recognise_average}};
+      {"Conv", recognise_convolution},
+      {"ConvTranspose", recognise_transposed_convolution},
+      {"Gemm", recognise_product},
+      {"MatMul", recognise_product},
+      {"Add", recognise_sum},
+      {"Sub", recognise_sum},
+      {"Mul", recognise_sum},
+      {"Softmax", recognise_rows},
+      {"Concat", recognise_concat},
+      {"AveragePool", recognise_average},
+      {"ReduceMean", recognise_average},
+      {"ReduceMax", recognise_extreme},
+      {"ReduceMin", recognise_extreme},
+      {"Max", recognise_choice},
+      {"Min", recognise_choice},
+      {"Where", recognise_choice}};
   return kRules;
 }
 
@@ -109,7 +119,8 @@ class Recognition {
     // What others read in floating point is computed so, and not a second time.
     if (rule != rules().end() && e.read_once(x))
       if (const ValueId made = rule->second(g, *root, to); made >= 0) return made;
-    return recognise_function(g, x, to);
+    const ValueId made = recognise_function(g, x, to);
+    return made >= 0 ? made : recognise_channels(g, x, to);
   }
 
   void replace(Node& quantize, ValueId bytes) {
