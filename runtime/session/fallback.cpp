@@ -20,13 +20,14 @@ uint32_t first_refused(const OpenModel& model, const Device& device, MissingKern
   return uint32_t(model.program.instructions.size);
 }
 
+/// `hint`: what to do; null for the name of the operator.
 Status refuse(const OpenModel& model, const Device& device, uint32_t index, ErrorDetail* detail,
-              const char* field) {
+              const char* field, const char* hint = nullptr) {
   const InstructionDef& instruction = model.program.instructions[index];
   (void)fail_on(device, detail, Code::kNoKernel, field);
   if (!detail) return Status(Code::kNoKernel, index);
   detail->instruction = index;
-  detail->hint = op_name(instruction.op);
+  detail->hint = hint ? hint : op_name(instruction.op);
   if (instruction.output_count && instruction.outputs[0] >= 0)
     name_error(detail, model.program.values[size_t(instruction.outputs[0])].name);
   return Status(Code::kNoKernel, index);
@@ -62,7 +63,9 @@ Status Fallback::make(const OpenModel& model) {
   const bool is_auto = !request_.device || std::strcmp(request_.device, "auto") == 0;
   if (nothing && !is_auto)  // what was asked for would be no more than a name
     return refuse(model, device, refused, &detail_,
-                  "device: it has no kernel for any instruction of this program");
+                  "device: it has no kernel for any instruction of this program",
+                  "use the device auto or cpu, or convert with --target cuda, which keeps what is "
+                  "quantized in f32 for the GPU's kernels");
   for (uint32_t d = 1; d < assignment_->device_count; d++)
     assignment_->devices[d].stream = request_.gpu_stream;
   request_.assignment = assignment_;

@@ -103,6 +103,32 @@ TEST_CASE(
   CHECK(alive() == "");
 }
 
+TEST_CASE("cuda: a GPU with nothing to do is refused with what to do; auto takes the CPU") {
+  fake_cuda();
+  convert::FileSpec file;
+  convert::ProgramSpec& p = file.program;
+  convert::ValueSpec from = input("x", {4, 8}), to = output("y", {4, 8});
+  from.dtype = to.dtype = DType::kF64;
+  const int32_t x = p.add_value(from), y = p.add_value(to);
+  ElementwiseAttributes exp = step(ElementwiseOp::kExp);
+  exp.compute = ComputeType::kF64;
+  p.add_instruction(exp, {x}, {y});
+  add_ports(&file);
+  FileBytes bytes(file);
+  {
+    Model model = open_bytes_or_fail(bytes, scalar());
+    const auto refused = model.session(on("cuda"));
+    REQUIRE(!refused.ok());
+    CHECK(refused.error().code == INGOT_NO_KERNEL);
+    CHECK(refused.error().instruction == 0);
+    const std::string text = refused.error().text();
+    CHECK(text.find("no kernel for any instruction") != std::string::npos);
+    CHECK(text.find("convert with --target cuda") != std::string::npos);
+    CHECK(model.session(on("auto")).ok());
+  }
+  CHECK(alive() == "");
+}
+
 TEST_CASE(
     "cuda: every call of the driver fails in turn: a named error, nothing leaked, the session "
     "usable or dead") {
