@@ -5,6 +5,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "tools/graph/tensor_math.h"
 #include "tools/import/aten/quantized_tensor.h"
 
 namespace ingot::aten {
