@@ -317,6 +317,25 @@ TEST_CASE("functions that differ from channel to channel are convolutions of one
   check(mixed, kStep, "QuantizedConv2d", 0);
 }
 
+TEST_CASE("products of bytes whose numbers are read as such") {
+  ByteBuilder g;  // read twice: by bytes, and by a sum
+  const ValueId y =
+      g.node("Conv",
+             {g.image("x", {1, 4, 6, 6}, DType::kI8), g.quantized_weights({8, 4, 3, 3}, 0),
+              g.constant({8}, {0, 1, 2, 3, -1, -2, -3, 0.5})},
+             window({3, 3}, 1, 1), {1, 8, 6, 6});
+  g.output(g.node("Add", {y, g.result(y)}, {}, {1, 8, 6, 6}));
+  check(g, kStep, "QuantizedConv2d");
+  CHECK(g.count("Conv2d") == 0);
+  CHECK(g.model.notes.empty());
+  ByteBuilder h;
+  h.output(h.node(
+      "Gemm", {h.image("x", {3, 8}), h.quantized_weights({6, 8}, 0), h.quantized_bias(6)},
+      {{"alpha", 1.0}, {"beta", 1.0}, {"transA", int64_t(0)}, {"transB", int64_t(1)}}, {3, 6}));
+  check(h, 1e-5, "QuantizedLinear");
+  CHECK(h.count("Linear") == 0);
+}
+
 TEST_CASE("choices among bytes: the larger, the smaller, what a condition says") {
   for (const char* op : {"Max", "Min"}) {
     ByteBuilder g;
@@ -365,7 +384,8 @@ TEST_CASE("for a GPU the same graph is floating point, to the last bit") {
 }
 
 TEST_CASE(
-    "a bias that leaves the sums, scales of a wrong axis and weights of a run stay as they are") {
+    "a bias that leaves the sums is added to floats; scales of a wrong axis and weights of a run "
+    "stay as they are") {
   {
     ByteBuilder g;
     const ValueId y = g.node("Conv",
@@ -373,7 +393,8 @@ TEST_CASE(
                               g.constant({2}, {0, 1e9})},
                              window({1, 1}), {1, 2, 3, 3});
     g.output(g.result(y));
-    check(g, kStep, "QuantizedConv2d", 0);
+    check(g, kStep, "QuantizedConv2d");  // sums in floating point, which hold it
+    CHECK(g.find("QuantizedConv2d")->text("requant", "") == "to_float");
   }
   {
     ByteBuilder g;

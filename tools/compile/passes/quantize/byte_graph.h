@@ -95,6 +95,8 @@ ValueId recognise_choice(ByteGraph& g, const Node& root, const Output& to);  // 
 ValueId recognise_extreme(ByteGraph& g, const Node& root,
                           const Output& to);  // ReduceMax, ReduceMin
 
+/// A product of bytes and quantised weights whose numbers are read as such. False for another.
+bool recognise_float_product(ByteGraph& g, Node& node);
 /// MaxPool of bytes.
 ValueId largest_bytes(ByteGraph& g, const Node& node, ValueId bytes);
 

@@ -82,6 +82,9 @@ class Recognition {
     g.open();
     uint32_t found = 0;
     for (Node* node : g.quantizes()) found += recognise(*node);
+    for (Node* node : e.nodes())
+      if (!node->dead) found += recognise_float_product(g, *node);
+    for (const Node* node : open_) count_in_floats(*node);
     sweep();
     if (found == 0) in_floats_.clear();
     settle();
@@ -100,7 +103,7 @@ class Recognition {
     Node* const root = e.producer(chain.root);
     ValueId bytes = recognise_root(chain.root, root, limited);
     if (bytes < 0) {
-      count_in_floats(quantize);
+      open_.push_back(&quantize);
       return false;
     }
     for (size_t i = chain.nodes.size(); i-- > 0;)
@@ -205,6 +208,7 @@ class Recognition {
 
   Editor& e;
   ByteGraph g;
+  std::vector<const Node*> open_;  // Quantizes with no integers behind
   std::map<std::string, int> in_floats_;
 };
 
