@@ -3,7 +3,7 @@
 namespace ingot::test {
 namespace {
 
-constexpr DType kU8 = DType::kU8;
+constexpr DType kU8 = DType::kU8, kI16 = DType::kI16;
 
 template <class A>
 void add_output_steps(RefuseTable* t) {
@@ -62,7 +62,8 @@ void add_binary(RefuseTable* t) {
   using A = QuantizedElementwiseAttributes;
   constexpr RequantMode kUp = RequantMode::kFixedUp;
   t->attributes<A>("function_unknown", [](A& a) { a.function = QuantizedFunction(3); });
-  t->attributes<A>("requant_unknown", [](A& a) { a.requant = RequantMode(5); });
+  t->attributes<A>("requant_unknown", [](A& a) { a.requant = RequantMode(7); });
+  t->attributes<A>("requant_wide", [](A& a) { a.requant = RequantMode::kFixedWide; });
   t->attributes<A>("requant_to_float", [](A& a) { a.requant = RequantMode::kToFloat; });
   t->attributes<A>("zero_beyond_byte", [](A& a) { a.b_zero = 256; });
   t->attributes<A>("multiplier_huge", [](A& a) { a.a_multiplier = INT32_MIN; });
@@ -119,7 +120,8 @@ void add_products(RefuseTable* t) {
         {output("y", {2, 16}, kU8)});
   });
   using L = QuantizedLinearAttributes;
-  t->attributes<L>("requant_unknown", [](L& a) { a.requant = RequantMode(5); });
+  t->attributes<L>("requant_unknown", [](L& a) { a.requant = RequantMode(7); });
+  t->attributes<L>("wide_of_bytes", [](L& a) { a.requant = RequantMode::kDoubleAway; });
   t->attributes<L>("to_float_of_bytes", [](L& a) { a.requant = RequantMode::kToFloat; });
   t->attributes<L>("fixed_without_shifts", [](L& a) { a.requant = RequantMode::kFixedUp; });
   t->attributes<L>("w_zero_huge", [](L& a) { a.w_zero = 256; });
@@ -203,6 +205,72 @@ void add_dynamic(RefuseTable* t) {
   t->dtype("y_f16", 4, DType::kF16);
 }
 
+/// Numbers of 16 bits.
+void add_words(RefuseTable* t) {
+  t->base("lookup_words", [] {
+    return one_instruction(
+        LookupAttributes{},
+        {input("x", {2, 4}, kI16), constant("t", {65536}, Packing::kDense, kI16)},
+        {output("y", {2, 4}, kI16)});
+  });
+  t->dims("table_of_bytes", 1, {256});
+  t->dtype("y_u8", 2, kU8);
+
+  t->base("quantized_elementwise_words", [] {
+    QuantizedElementwiseAttributes a;
+    a.requant = RequantMode::kFixedUp;
+    a.a_zero = a.b_zero = a.y_zero = 32768, a.high = 65535;
+    return one_instruction(a, {input("a", {2, 4}, kI16), input("b", {4}, kI16)},
+                           {output("y", {2, 4}, kI16)});
+  });
+  using A = QuantizedElementwiseAttributes;
+  t->attributes<A>("requant_float", [](A& a) { a.requant = RequantMode::kFloatEven; });
+  t->attributes<A>("zero_of_b", [](A& a) { a.b_zero = 32767; });
+  t->attributes<A>("zero_of_y", [](A& a) { a.y_zero = 0; });
+  t->attributes<A>("high_beyond_word", [](A& a) { a.high = 65536; });
+  t->dtype("b_u8", 1, kU8);
+
+  t->base("quantized_pool2d_words", [] {
+    QuantizedPool2dAttributes a;
+    a.kind = PoolKind::kAverage, a.kernel_h = a.kernel_w = a.stride_h = a.stride_w = 2;
+    a.offset = 32768, a.high = 65535;
+    return one_instruction(a, {input("x", {1, 4, 4, 3}, kI16)}, {output("y", {1, 2, 2, 3}, kI16)});
+  });
+  using P = QuantizedPool2dAttributes;
+  t->attributes<P>("window_large", [](P& a) { a.kernel_h = a.kernel_w = 129; });
+  t->attributes<P>("offset_beyond_word", [](P& a) { a.offset = 65536; });
+  t->dtype("y_u8", 1, kU8);
+
+  t->base("quantized_softmax_words", [] {
+    QuantizedSoftmaxAttributes a;
+    a.y_zero = 0;
+    return one_instruction(
+        a, {input("x", {2, 4}, kI16), constant("t", {65536 + 513}, Packing::kDense, kI16)},
+        {output("y", {2, 4}, kI16)});
+  });
+  t->attributes<QuantizedSoftmaxAttributes>("y_zero",
+                                            [](QuantizedSoftmaxAttributes& a) { a.y_zero = 1; });
+  t->dims("table_short", 1, {65536});
+  t->dtype("table_f32", 1, DType::kF32);
+  t->dtype("y_u8", 2, kU8);
+
+  t->base("quantized_linear_words", [] {
+    QuantizedLinearAttributes a;
+    a.requant = RequantMode::kDoubleAway, a.y_zero = 32768, a.high = 65535;
+    return one_instruction(
+        a,
+        {input("x", {2, 8}, kI16), constant("w", {16, 8}, Packing::kPanels16x4, DType::kI8),
+         constant("c", {4, 16}, Packing::kDense, DType::kI32)},
+        {output("y", {2, 16}, kI16)});
+  });
+  using L = QuantizedLinearAttributes;
+  t->attributes<L>("to_float", [](L& a) { a.requant = RequantMode::kToFloat; });
+  t->attributes<L>("w_zero", [](L& a) { a.w_zero = 1; });
+  t->attributes<L>("y_zero_beyond_word", [](L& a) { a.y_zero = 65536; });
+  t->dims("channels_three", 2, {3, 16});
+  t->dtype("y_u8", 3, kU8);
+}
+
 }  // namespace
 
 void add_quantized_cases(RefuseTable* t) {
@@ -211,6 +279,7 @@ void add_quantized_cases(RefuseTable* t) {
   add_rows(t);
   add_products(t);
   add_dynamic(t);
+  add_words(t);
 }
 
 }  // namespace ingot::test
