@@ -176,7 +176,8 @@ TEST_CASE("options that do not belong together") {
     return run(more);
   };
   check_refused(d, with({"--calibrate", d.data}), 1, "--dtype int8");
-  check_refused(d, with({"--dtype", "int8"}), 1, "--calibrate FOLDER");
+  check_refused(d, with({"--dtype", "int8", "--sensitivity"}), 1, "--calibrate FOLDER");
+  check_refused(d, with({"--dtype", "int8", "--target", "cuda"}), 1, "leave out cuda");
   check_refused(d, with({"--dtype", "fp16", "--calibrate", d.data}), 1, "--dtype int8");
   check_refused(d, with({"--sensitivity"}), 1, "--dtype int8");
   check_refused(d, with({"--budget", "30dB"}), 1, "--dtype int8");
@@ -189,6 +190,39 @@ TEST_CASE("options that do not belong together") {
   check_refused(d, d.convert({"--calibrate-samples", "0"}), 1, "--calibrate-samples");
   check_refused(d, d.convert({"--bias-correction", "maybe"}), 1, "--bias-correction");
   check_refused(d, d.convert({"--keep-fp32", "no such layer"}), 5, "no such layer");
+}
+
+TEST_CASE("without data linear layers quantize their inputs in each run") {
+  const Digits d;
+  const std::string made = d.folder / "int8.ingot", plain = d.folder / "f32.ingot",
+                    refused = d.folder / "m.ingot";
+  const auto convert = [&](const std::string& out, std::vector<std::string> more) {
+    std::vector<std::string> words = {"convert", digits(), "-o", out, "--dim", "n=6"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  const Ran ran = convert(made, {"--dtype", "int8"});
+  REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+  CHECK_MESSAGE(has(ran.err, "layers as int8, inputs quantized in each run"), ran.err);
+  const Ran listed = run({"inspect", made});
+  CHECK(has(listed.out, "dynamic_quantize"));
+  CHECK(has(listed.out, "quantized_linear"));
+  REQUIRE(convert(plain, {}).exit == 0);
+  const std::string a = d.folder / "a.npz", b = d.folder / "b.npz";
+  REQUIRE(run({"run", made, "-q", "--inputs", d.data, "--outputs", a}).exit == 0);
+  REQUIRE(run({"run", plain, "-q", "--inputs", d.data, "--outputs", b}).exit == 0);
+  const std::vector<Array> found = ingot::host::read_npz(a), want = ingot::host::read_npz(b);
+  REQUIRE(found.size() == want.size());
+  REQUIRE(found[0].bytes.size() == want[0].bytes.size());
+  const auto* x = reinterpret_cast<const float*>(found[0].bytes.data());
+  const auto* y = reinterpret_cast<const float*>(want[0].bytes.data());
+  double noise = 0, signal = 0;
+  for (size_t i = 0; i < want[0].bytes.size() / 4; i++)
+    noise += std::pow(double(x[i] - y[i]), 2), signal += std::pow(double(y[i]), 2);
+  CHECK(noise > 0);
+  CHECK(noise < 0.05 * signal);  // probabilities of noise, which large scores make steep
+  check_refused(d, convert(refused, {"--dtype", "int8", "--keep-fp32", "none"}), 5, "none");
+  check_refused(d, convert(refused, {"--dtype", "int8", "--keep-fp32", "*"}), 4, "--calibrate");
 }
 
 TEST_CASE("calibration data that is none is refused by its name") {

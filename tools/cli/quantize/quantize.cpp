@@ -8,8 +8,8 @@
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/quantize/network_run.h"
 #include "tools/cli/quantize/output_loss.h"
+#include "tools/cli/quantize/quantize_dynamic.h"
 #include "tools/compile/quantize/equalize.h"
-#include "tools/files/suggest.h"
 
 namespace ingot::cli {
 namespace {
@@ -31,19 +31,6 @@ struct Seen {
 double decibels(double signal, double noise) {
   if (noise == 0) return std::numeric_limits<double>::infinity();
   return 10 * std::log10(signal / noise);
-}
-
-bool is_quantised_already(const graph::Model& model) {
-  const auto starts = [](const std::string& op, const char* with) {
-    return op.rfind(with, 0) == 0;
-  };
-  for (const graph::SourceNode& node : model.source_nodes)
-    if (starts(node.op, "QLinear") || node.op == "DequantizeLinear" || node.op == "ConvInteger" ||
-        node.op == "MatMulInteger")
-      return true;
-  for (const graph::Node& node : model.graph.nodes)
-    if (starts(node.op, "Quantize") || node.op == "Dequantize") return true;
-  return false;
 }
 
 class Quantizer {
@@ -115,9 +102,7 @@ class Quantizer {
   convert::ConvertOptions observed_options() {
     convert::ConvertOptions observed = plain_options();
     observed.rewrite = [this](Model& model) {
-      if (is_quantised_already(model))
-        fail(Exit::kUnsupported,
-             source_ + ": is quantized already; convert it without --dtype int8");
+      refuse_quantised(model, source_);
       quantize::prepare(model);
       quantize::equalize(model, pairs_);
       std::set<std::string> matched;
@@ -142,8 +127,7 @@ class Quantizer {
     std::vector<std::string> names;
     for (const Layer& layer : quantize::find_sites(model, {}, &matched).layers)
       names.push_back(layer.name);
-    fail(Exit::kMismatch, "--keep-fp32 " + pattern + ": no layer has that name" +
-                              host::did_you_mean(pattern, names));
+    fail_unknown_layer(pattern, names);
   }
 
   void name_layers(const Model& model) {
@@ -436,6 +420,7 @@ class Quantizer {
 
 convert::ConvertOptions quantised(const std::string& source, const convert::ConvertOptions& options,
                                   const QuantizeArguments& arguments, QuantizeReport* report) {
+  if (arguments.data.empty()) return quantised_in_each_run(source, options, arguments, report);
   if (!arguments.budget.empty()) parse_budget(arguments.budget);
   return Quantizer(source, options, arguments, report).run();
 }

@@ -81,9 +81,11 @@ void write_page(const QuantizeReport& report, const std::string& source, const s
 
 std::string summary_of(const QuantizeReport& report) {
   std::string text = std::to_string(report.layers - report.kept) + " of " +
-                     std::to_string(report.layers) + " layers as int8, calibrated on " +
-                     grouped(report.samples) + (report.samples == 1 ? " sample (" : " samples (") +
-                     report.method + ")";
+                     std::to_string(report.layers) + " layers as int8, ";
+  text += report.samples == 0
+              ? "inputs quantized in each run"
+              : "calibrated on " + grouped(report.samples) +
+                    (report.samples == 1 ? " sample (" : " samples (") + report.method + ")";
   if (report.kept) text += ", " + std::to_string(report.kept) + " in f32";
   return text;
 }
@@ -92,7 +94,8 @@ void QuantizeOptions::declare(CLI::App* command) {
   command
       ->add_option("--calibrate", arguments.data,
                    "with --dtype int8: inputs like those of later runs: an .npz (first dimension: "
-                   "samples), or a folder of .npz or images")
+                   "samples), or a folder of .npz or images; without it linear layers alone "
+                   "compute with bytes, and quantize their inputs in each run")
       ->type_name("FOLDER|NPZ");
   command
       ->add_option(
@@ -148,10 +151,13 @@ bool QuantizeOptions::are_wanted(const std::string& dtype,
            "that too");
     return false;
   }
-  if (arguments.data.empty())
+  if (arguments.data.empty() &&
+      (sensitivity || !html.empty() || !arguments.budget.empty() || !arguments.metric.empty() ||
+       !samples.empty() || bias != "on" || equalize != "on" || arguments.method != "auto"))
     fail(Exit::kUsage,
-         "convert: --dtype int8 needs inputs like those of later runs: --calibrate FOLDER or "
-         "--calibrate FILE.npz");
+         "convert: --calibrate-method, --calibrate-samples, --bias-correction, --equalize, "
+         "--sensitivity, --sensitivity-html, --budget and --metric need inputs like those of later "
+         "runs: --calibrate FOLDER or --calibrate FILE.npz");
   if (!arguments.metric.empty() && arguments.budget.empty())
     fail(Exit::kUsage, "convert: --metric is what --budget is about; say how much, as in 0.5%");
   if (!arguments.budget.empty() && !arguments.metric.empty() &&

@@ -183,21 +183,12 @@ class Inserter {
     model_.values[size_t(inference_.resolve(made))].name = name;
   }
 
-  void require_finite(const Constant& constant, const Layer& layer, const char* what) const {
-    for (int64_t i = 0; i < constant.elements(); i++)
-      if (!std::isfinite(constant.as<float>()[i]))
-        graph::fail_conversion(4, layer.op + " '" + layer.name + "': its " + what +
-                                      " have NaN or infinite numbers, which no byte stands for; "
-                                      "leave it in floating point with --keep-fp32 '" +
-                                      layer.name + "'");
-  }
-
   void round_weights(Node& node, const Layer& layer) {
     const Constant weights = *model_.constant(layer.weights);
-    require_finite(weights, layer, "weights");
+    require_finite(weights, layer.op, layer.name, "weights");
     std::vector<double> bias;
     if (layer.bias >= 0) {
-      require_finite(*model_.constant(layer.bias), layer, "bias");
+      require_finite(*model_.constant(layer.bias), layer.op, layer.name, "bias");
       bias = graph::read_numbers(*model_.constant(layer.bias));
     }
     const double input = double(scale(layer.input).scale);
@@ -291,6 +282,16 @@ class Inserter {
 };
 
 }  // namespace
+
+void require_finite(const Constant& constant, const std::string& op, const std::string& name,
+                    const char* what) {
+  for (int64_t i = 0; i < constant.elements(); i++)
+    if (!std::isfinite(constant.as<float>()[i]))
+      graph::fail_conversion(4, op + " '" + name + "': its " + what +
+                                    " have NaN or infinite numbers, which no byte stands for; "
+                                    "leave it in floating point with --keep-fp32 '" +
+                                    name + "'");
+}
 
 void add_outputs(Model& model, const Sites& sites) {
   std::set<ValueId> inputs;

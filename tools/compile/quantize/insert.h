@@ -36,6 +36,10 @@ int64_t number_of_output(const std::string& name, const std::string& what);
 void insert_quantisation(Model& model, const Sites& sites, const Found& found,
                          const InsertOptions& options);
 
+/// @throws ConversionError(4) for numbers that no byte stands for; `what` of the layer has them.
+void require_finite(const Constant& constant, const std::string& op, const std::string& name,
+                    const char* what);
+
 /// Weights as i8 with one scale for each index of `axis`: round(w / scale) in -127 .. 127.
 struct ByteWeights {
   std::vector<int8_t> bytes;  // in the order of the weights

@@ -1,0 +1,92 @@
+// Linear layers whose inputs are quantized in each run: which nodes, their weights and biases, and
+// how near the numbers stay.
+#include "tools/compile/quantize/dynamic.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/graph_builder.h"
+
+using namespace ingot;
+using namespace ingot::test;
+
+namespace {
+
+struct Rewritten {
+  quantize::DynamicLayers found;
+  std::set<std::string> matched;
+  double moved = 0;  // of the outputs
+};
+Rewritten rewrite(GraphBuilder& g, const std::vector<std::string>& keep = {}) {
+  Rewritten made;
+  const std::map<std::string, Tensor> before = g.outputs();
+  quantize::Keep kept;
+  kept.patterns = keep;
+  made.found = quantize::quantise_in_each_run(g.model, kept, &made.matched);
+  made.moved = difference(before, g.outputs());
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("products with constant weights, their biases, and one quantization of what they share") {
+  GraphBuilder g;
+  const ValueId x = g.input("x", {2, 3, 16});
+  const ValueId a = g.node("Add", {g.weights({5}), g.node("MatMul", {x, g.weights({16, 5})})});
+  g.output(a), g.output(g.node("MatMul", {x, g.weights({16, 7})}));
+  const Rewritten made = rewrite(g);
+  CHECK(made.found.names.size() == 2);
+  CHECK(g.count("DynamicQuantize") == 1);
+  CHECK(g.count("QuantizedLinear") == 2);
+  CHECK(g.count("Add") == 0);
+  CHECK(made.moved > 0);
+  CHECK(made.moved < 0.05);
+  const graph::Constant& w = *g.model.constant(g.find("QuantizedLinear")->inputs[1]);
+  CHECK(w.dtype == DType::kI8);
+  CHECK(w.dims == std::vector<int64_t>{5, 16});
+}
+
+TEST_CASE("Gemm of either order, and what stays in floating point") {
+  for (const int64_t turned : {0, 1}) {
+    GraphBuilder g;
+    const Dimensions dims = turned ? Dimensions{5, 16} : Dimensions{16, 5};
+    g.output(g.node("Gemm", {g.input("x", {3, 16}), g.weights(dims), g.weights({5})},
+                    {{"transB", turned}, {"alpha", 1.0}, {"beta", 1.0}}));
+    CHECK(rewrite(g).moved < 0.05);
+    CHECK(g.count("QuantizedLinear") == 1);
+    CHECK(g.count("Gemm") == 0);
+  }
+  GraphBuilder g;  // a factor, a product of two inputs, a bias that is no constant
+  const ValueId x = g.input("x", {3, 16}), w = g.weights({16, 5});
+  g.output(g.node("Gemm", {x, w}, {{"alpha", 2.0}, {"beta", 1.0}}));
+  g.output(g.node("MatMul", {x, g.input("w", {16, 5})}));
+  g.output(g.node("Gemm", {x, w, g.input("b", {5})}, {{"alpha", 1.0}, {"beta", 1.0}}));
+  CHECK(rewrite(g).moved < 0.05);
+  CHECK(g.count("QuantizedLinear") == 1);
+  CHECK(g.count("Gemm") == 1);
+  CHECK(g.count("MatMul") == 1);
+  CHECK(g.count("Add") == 1);
+}
+
+TEST_CASE("layers that stay, and weights that no byte stands for") {
+  GraphBuilder g;
+  const ValueId x = g.input("x", {3, 16});
+  g.output(g.node("MatMul", {x, g.weights({16, 5})}));
+  g.output(g.node("MatMul", {x, g.weights({16, 5})}));
+  const std::string name = g.model.graph.nodes[1].name;
+  const Rewritten made = rewrite(g, {name, "nothing"});
+  CHECK(made.found.kept == 1);
+  CHECK(made.matched == std::set<std::string>{name});
+  CHECK(g.count("MatMul") == 1);
+  GraphBuilder wrong;
+  wrong.output(
+      wrong.node("MatMul", {wrong.input("x", {3, 2}), wrong.constant({2, 1}, {1, INFINITY})}));
+  quantize::Keep none;
+  std::set<std::string> matched;
+  try {
+    quantize::quantise_in_each_run(wrong.model, none, &matched);
+    FAIL("infinite weights were taken");
+  } catch (const graph::ConversionError& error) {
+    CHECK(error.exit_code == 4);
+    CHECK(error.message.find("its weights have NaN or infinite numbers") != std::string::npos);
+  }
+}

@@ -1,0 +1,71 @@
+#include "tools/cli/quantize/quantize_dynamic.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tools/compile/quantize/dynamic.h"
+#include "tools/files/failure.h"
+#include "tools/files/suggest.h"
+
+namespace ingot::cli {
+namespace {
+
+using host::Exit;
+using host::fail;
+
+bool is_quantised_already(const graph::Model& model) {
+  const auto starts = [](const std::string& op, const char* with) {
+    return op.rfind(with, 0) == 0;
+  };
+  for (const graph::SourceNode& node : model.source_nodes)
+    if (starts(node.op, "QLinear") || starts(node.op, "DynamicQuantize") ||
+        node.op == "DequantizeLinear" || node.op == "ConvInteger" || node.op == "MatMulInteger")
+      return true;
+  for (const graph::Node& node : model.graph.nodes)
+    if (starts(node.op, "Quantize") || starts(node.op, "DynamicQuantize") ||
+        node.op == "Dequantize")
+      return true;
+  return false;
+}
+
+}  // namespace
+
+void refuse_quantised(const graph::Model& model, const std::string& source) {
+  if (is_quantised_already(model))
+    fail(Exit::kUnsupported, source + ": is quantized already; convert it without --dtype int8");
+}
+
+void fail_unknown_layer(const std::string& pattern, const std::vector<std::string>& names) {
+  fail(Exit::kMismatch,
+       "--keep-fp32 " + pattern + ": no layer has that name" + host::did_you_mean(pattern, names));
+}
+
+convert::ConvertOptions quantised_in_each_run(const std::string& source,
+                                              const convert::ConvertOptions& options,
+                                              const QuantizeArguments& arguments,
+                                              QuantizeReport* report) {
+  if (std::find(options.targets.begin(), options.targets.end(), "cuda") != options.targets.end())
+    fail(
+        Exit::kUsage,
+        "convert: --dtype int8 without --calibrate is for --target cpu or mcu: a GPU has no kernel "
+        "that quantizes in each run; give --calibrate, or leave out cuda");
+  convert::ConvertOptions made = options;
+  made.rewrite = [source, keep = arguments.keep, report](graph::Model& model) {
+    refuse_quantised(model, source);
+    quantize::Keep kept;
+    kept.patterns = keep;
+    std::set<std::string> matched;
+    const quantize::DynamicLayers found = quantize::quantise_in_each_run(model, kept, &matched);
+    for (const std::string& pattern : keep)
+      if (!matched.count(pattern)) fail_unknown_layer(pattern, found.names);
+    if (found.names.size() == found.kept)
+      fail(Exit::kUnsupported, source + ": has no matrix product with constant weights" +
+                                   (found.kept ? " that --keep-fp32 leaves" : "") +
+                                   "; give --calibrate for networks of convolutions");
+    *report = {};
+    report->layers = found.names.size(), report->kept = found.kept;
+  };
+  return made;
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,23 @@
+// tools/compile/quantize/dynamic.h - linear layers with weights of bytes whose inputs are quantized
+// in each run, row by row: no data is needed.
+#pragma once
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/compile/quantize/layers.h"
+
+namespace ingot::quantize {
+
+struct DynamicLayers {
+  std::vector<std::string> names;  // of all of them
+  size_t kept = 0;                 // as `keep` said, in floating point
+};
+
+/// MatMul and Gemm with constant weights [K, O] of the graph and of its branches and bodies, by the
+/// names of node, weights and output, become DynamicQuantize and QuantizedLinear; i8 weights have a
+/// scale of each output. Patterns of `keep` that matched are put into `matched`.
+/// @throws ConversionError(4) for weights that are not finite.
+DynamicLayers quantise_in_each_run(Model& model, const Keep& keep, std::set<std::string>* matched);
+
+}  // namespace ingot::quantize
