@@ -4,7 +4,7 @@
 #include "kernels/cpu/conv2d/chain.inl"
 #include "kernels/cpu/conv2d/conv2d.inl"
 #include "kernels/cpu/conv_transpose2d/conv_transpose2d.inl"
-#include "kernels/cpu/linear/linear.inl"
+#include "kernels/cpu/linear/quantized_weights.inl"
 #include "kernels/cpu/matmul/matmul.inl"
 #include "kernels/cpu/pool2d/pool2d.inl"
 #include "kernels/cpu/quantized/products.inl"
@@ -23,6 +23,10 @@ constexpr KernelEntry kProductKernels[] = {
      conv2d_grouped_f32<V>},
     {OpCode::kChain, "chain_f32", &kChainContract, chain_supports, chain_f32<V>},
     {OpCode::kLinear, "linear_f32", &kLinearContract, linear_supports, linear_f32<V>},
+    {OpCode::kLinear, "linear_weights8_f32", &kLinearContract,
+     quantized_weights_support<Weights8<V>>, linear_quantized_weights<V, Weights8<V>>},
+    {OpCode::kLinear, "linear_weights4_f32", &kLinearContract,
+     quantized_weights_support<Weights4<V>>, linear_quantized_weights<V, Weights4<V>>},
     {OpCode::kMatMul, "matmul_f32", &kMatMulContract, nullptr, matmul_f32<V>},
     {OpCode::kAttention, "attention_f32", &kAttentionContract, nullptr, attention_f32<V>},
     {OpCode::kPool2d, "pool2d_f32", &kPool2dContract, nullptr, pool2d_f32<V>},

@@ -51,6 +51,7 @@ const char* decode(const fb::Chain& from, ChainAttributes* to) {
 
 const char* decode(const fb::Linear& from, LinearAttributes* to) {
   to->residual_first = from.residual_first();
+  to->block = from.block();
   return decode_activation(from.activation(), &to->activation);
 }
 

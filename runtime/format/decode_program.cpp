@@ -250,6 +250,7 @@ static bool is_known_feature(const char* name, ProgramDef* program) {
   if (strcmp(name, "widened") == 0) return program->widens = true;
   if (strcmp(name, "picture") == 0) return program->has_images = true;
   if (strcmp(name, "empty_rows") == 0) return program->has_empty_rows = true;
+  if (strcmp(name, "quantized_weights") == 0) return program->has_quantized_weights = true;
   return strcmp(name, "measured") == 0;
 }
 
@@ -275,7 +276,7 @@ Status decode_program(const FileView& file, const fb::Program& program, const Ke
   INGOT_TRY(decode_ports(file, program.outputs(), a.outputs, "outputs[].name", d));
   for (uint32_t i = 0; i < vector_size(program.states()); i++) {
     const fb::StateVariable* s = program.states()->Get(i);
-    a.states[i] = {text_or_empty(s->name()), s->value(), s->init(), s->input(), s->output(),
+    a.states[i] = {text_or_empty(s->name()),       s->value(), s->init(), s->input(), s->output(),
                    text_or_empty(s->output_name())};
   }
   if (const fb::Plan* plan = program.plan()) {

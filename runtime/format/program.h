@@ -29,7 +29,7 @@ struct DimExpr {
 struct SymbolDef {
   const char* name;
   int64_t low;
-  int64_t high;  // 0: unbounded
+  int64_t high;         // 0: unbounded
   int32_t resolved_by;  // value whose number it is once that is written; -1: bound from outside
   Dim bound;            // data-dependent: what it is until then, and at most
 };
@@ -54,19 +54,19 @@ struct ValueDef {
   // constants: kF16 or kBF16 where the file has that and the kernels see f32; else kInvalid
   DType stored;
   int32_t alias_of;
-  int32_t root;            // the value whose storage this one lives in; itself when alias is kNone
-  Dim alias_offset;        // elements
+  int32_t root;      // the value whose storage this one lives in; itself when alias is kNone
+  Dim alias_offset;  // elements
   Dim dims[kMaxRank];
-  Dim row_stride;          // 0: dense
-  uint32_t segment;        // constants: weight part
+  Dim row_stride;    // 0: dense
+  uint32_t segment;  // constants: weight part
   // stored: where it lies among what is widened, in blocks of kWidenedBlock bytes
   uint32_t widened_block;
-  uint64_t segment_offset; // bytes
+  uint64_t segment_offset;  // bytes
   // constants: as the kernels see them; half of that, where stored, validated to lie inside the
   // part
   uint64_t constant_bytes;
-  const void* inline_data; // or null
-  uint32_t table_offset;   // of its table, bytes into the program part, for errors
+  const void* inline_data;  // or null
+  uint32_t table_offset;    // of its table, bytes into the program part, for errors
 };
 
 constexpr uint64_t kWidenedBlock = 64;
@@ -148,15 +148,16 @@ struct ProgramDef {
   Span<const uint64_t> plan_offsets;  // by value, empty when the file carries no plan
   uint64_t plan_bytes = 0;
   uint64_t plan_lower_bound = 0;
-  uint32_t alignment = 64;            // of values in the activation region
+  uint32_t alignment = 64;  // of values in the activation region
   uint32_t symbolic_attribute_count = 0;
-  uint8_t precision = 0;              // of products on a GPU: GpuPrecision
-  bool widens = false;                // feature "widened"
-  bool has_images = false;            // feature "picture"
-  bool has_empty_rows = false;        // feature "empty_rows"
+  uint8_t precision = 0;               // of products on a GPU: GpuPrecision
+  bool widens = false;                 // feature "widened"
+  bool has_images = false;             // feature "picture"
+  bool has_empty_rows = false;         // feature "empty_rows"
+  bool has_quantized_weights = false;  // feature "quantized_weights"
   // of the constants that are stored smaller than the kernels want them, each at a block
   uint64_t widened_bytes = 0;
-  uint32_t max_operands = 0;          // inputs and outputs of the instruction that has most
+  uint32_t max_operands = 0;               // inputs and outputs of the instruction that has most
   const uint8_t* program_bytes = nullptr;  // where the FlatBuffer lies in memory
   uint64_t program_offset = 0;             // and in the file
 };

@@ -3,6 +3,7 @@
 #include "runtime/format/validate.h"
 #include "runtime/op/attention.h"
 #include "runtime/op/control.h"
+#include "runtime/op/linear.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/slice.h"
 
@@ -109,6 +110,12 @@ Status validate_instructions(ProgramDef* program, InstructionDef* instructions,
           detail, Code::kMeaningInvalid,
           "instructions[]: Attention.empty_rows without the feature \"empty_rows\"", index, 0, 0,
           program->program_offset + i->table_offset);
+    if (i->op == OpCode::kLinear && i->input_count > linear_weights::kScales &&
+        !program->has_quantized_weights)
+      return fail_instruction(detail, Code::kMeaningInvalid,
+                              "instructions[]: Linear with scales without the feature "
+                              "\"quantized_weights\"",
+                              index, 0, 0, program->program_offset + i->table_offset);
     INGOT_TRY(validate_inputs(*program, index, detail));
     INGOT_TRY(validate_outputs(*program, index, detail));
     INGOT_TRY(validate_carried(*program, index, detail));

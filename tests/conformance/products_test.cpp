@@ -99,7 +99,7 @@ TEST_CASE("linear: the contract refuses") {
        [](LinearAttributes&, Case& c) {
          c.inputs.push_back(Tensor(DType::kF32, {4, 20}));
        }},
-      {"not too many inputs", [](LinearAttributes&, Case& c) { c.inputs.resize(5, c.inputs[0]); }},
+      {"not too many inputs", [](LinearAttributes&, Case& c) { c.inputs.resize(7, c.inputs[0]); }},
   };
   for (const Wrong& w : wrongs) {
     LinearAttributes t;

@@ -174,6 +174,33 @@ void add_products(RefuseTable* t) {
   t->spec("weights_depthwise16",
           [](ProgramSpec& p) { p.values[1].packing = Packing::kDepthwise16; });
 
+  t->base("linear_quantized", [] {
+    LinearAttributes a;
+    a.block = 8;
+    convert::FileSpec f = one_instruction(
+        a,
+        {input("x", {2, 20}), constant("w", {3, 10}, Packing::kPanels16x4, DType::kU8),
+         constant("s", {3, 3}, Packing::kPanels16),
+         constant("z", {3, 3}, Packing::kPanels16, DType::kI8)},
+        {output("y", {2, 3})});
+    f.program.required_features = {"quantized_weights"};
+    f.program.subprograms[0].instructions[0].inputs = {0, 1, -1, -1, 2, 3};
+    return f;
+  });
+  t->attributes<L>("block_of_twelve", [](L& a) { a.block = 12; });
+  t->attributes<L>("block_zero", [](L& a) { a.block = 0; });
+  t->attributes<L>("block_huge", [](L& a) { a.block = 1u << 31; });
+  t->dims("weights_columns", 1, {3, 20});
+  t->dims("scales_count", 2, {3, 2});
+  t->dims("scales_rows", 2, {4, 3});
+  t->dims("zeros_count", 3, {3, 4});
+  t->dtype("scales_i32", 2, DType::kI32);
+  t->dtype("zeros_u8", 3, DType::kU8);
+  t->spec("weights_panels16", [](ProgramSpec& p) { p.values[1].packing = Packing::kPanels16; });
+  t->spec("without_the_feature", [](ProgramSpec& p) { p.required_features.clear(); });
+  t->spec("zeros_without_scales",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs[4] = -1; });
+
   t->base("matmul", [] {
     return one_instruction(MatMulAttributes(), {input("a", {2, 3, 4}), input("b", {1, 4, 5})},
                            {output("y", {2, 3, 5})});

@@ -135,8 +135,8 @@ uint64_t ProgramView::multiply_adds(const InstructionDef& instruction) const {
   };
   const TensorType x = type(instruction.inputs[0]), y = type(instruction.outputs[0]);
   switch (instruction.op) {
-    case OpCode::kConv2d:
-    case OpCode::kLinear: return rows(y) * elements(1);
+    case OpCode::kConv2d: return rows(y) * elements(1);
+    case OpCode::kLinear: return uint64_t(y.elements()) * uint64_t(x.row_length());
     case OpCode::kConvTranspose2d: return rows(x) * elements(1);
     case OpCode::kMatMul: {
       const auto* attributes = static_cast<const MatMulAttributes*>(instruction.attributes);

@@ -17,6 +17,7 @@ struct GemmJob {
   int64_t out_stride = 0, o = 0;
   const float* residual = nullptr;
   const Epilogue* epilogue = nullptr;
+  bool reads_on = true;  // panels behind those of a call are read next
 };
 
 /// One row: panels stream from memory, several at a time so that their chains hide each other's
@@ -68,8 +69,8 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
         const int64_t row = first + r.begin, h = (r.count() + 1) / 2;
         const int64_t left = tiles - 1 - t;
         Tiles<V>::tile(count, r.count())(
-            left < kGroup ? fetching[left] : shape, g.a + row * g.a_stride, h * g.a_stride,
-            g.weights + p * kPanel * g.k, bias_at(g.bias, p),
+            left < kGroup && g.reads_on ? fetching[left] : shape, g.a + row * g.a_stride,
+            h * g.a_stride, g.weights + p * kPanel * g.k, bias_at(g.bias, p),
             g.out + row * g.out_stride + p * kPanel, h * g.out_stride,
             g.residual ? g.residual + row * g.epilogue->residual_stride + p * kPanel : nullptr,
             h * g.epilogue->residual_stride, cols);

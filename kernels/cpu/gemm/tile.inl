@@ -99,14 +99,14 @@ INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t ha
   }
 }
 
+/// The epilogue, and the sums of a tile to the output.
 template <class V, int MR, int NP>
-void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b, const float* bias,
-               float* out, int64_t out_half, const float* residual, int64_t residual_half,
-               int64_t cols) {
+INGOT_INLINE void store_tile(const TileShape& x,
+                             typename V::F (&acc)[MR][NP * (kPanel / V::kLanes)], float* out,
+                             int64_t out_half, const float* residual, int64_t residual_half,
+                             int64_t cols) {
   using F = typename V::F;
   constexpr int kAll = NP * (kPanel / V::kLanes), kHalf = (MR + 1) / 2;
-  F acc[MR][kAll];
-  accumulate_tile<V, MR, NP>(x, a, half, b, bias, acc);
   const Epilogue& e = *x.epilogue;
   const bool whole = cols == NP * kPanel;
   if (!e.in_registers || (residual && !whole)) {
@@ -151,6 +151,15 @@ void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b,
         V::store_partial(to, acc[i][j], n);
     }
   }
+}
+
+template <class V, int MR, int NP>
+void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b, const float* bias,
+               float* out, int64_t out_half, const float* residual, int64_t residual_half,
+               int64_t cols) {
+  typename V::F acc[MR][NP * (kPanel / V::kLanes)];
+  accumulate_tile<V, MR, NP>(x, a, half, b, bias, acc);
+  store_tile<V, MR, NP>(x, acc, out, out_half, residual, residual_half, cols);
 }
 
 /// Tiles of NP panels by rows 1 .. n.

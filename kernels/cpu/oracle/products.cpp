@@ -6,6 +6,33 @@
 #include "runtime/op/matmul_blocks.h"
 
 namespace ingot::cpu::oracle {
+namespace {
+
+/// A number of quantized weights, as it lies: [O, k], two of 4 bits in a byte.
+double quantized_weight(const TensorView& w, int64_t o, int64_t k) {
+  const bool halves = w.dtype == DType::kU8;
+  const int64_t column = halves ? k / 2 : k, columns = w.dims[1];
+  int64_t at = o * columns + column;
+  if (w.packing == Packing::kPanels16) at = (o / kPanel * columns + column) * kPanel + o % kPanel;
+  if (w.packing == Packing::kPanels16x4)
+    at = ((o / kPanel * ((columns + 3) / 4) + column / 4) * kPanel + o % kPanel) * 4 + column % 4;
+  if (!halves) return w.as<int8_t>()[at];
+  const int nibble = w.as<uint8_t>()[at] >> (k % 2 * 4) & 15;
+  return nibble < 8 ? nibble : nibble - 16;
+}
+
+double weight_of(const OpArguments& a, int64_t o, int64_t k) {
+  const TensorView &x = a.inputs[0], &w = a.inputs[1];
+  const TensorView *scales = a.optional(linear_weights::kScales),
+                   *zeros = a.optional(linear_weights::kZeros);
+  if (!scales) return weight(w, o, 0, k, 1, x.row_length());
+  const uint32_t block = a.as<LinearAttributes>().block;
+  const int64_t at = block ? k / block : 0, blocks = scales->dims[1];
+  const double zero = zeros ? quantized_weight(*zeros, o, at) : 0;
+  return (quantized_weight(w, o, k) - zero) * weight(*scales, o, 0, at, 1, blocks);
+}
+
+}  // namespace
 
 Status linear(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
@@ -16,8 +43,7 @@ Status linear(const OpArguments& a, const Team& team) {
     for (int64_t o = 0; o < y.row_length(); o++) {
       double sum = bias_of(bias, o);
       for (int64_t k = 0; k < x.row_length(); k++)
-        sum += double(x.as<float>()[m * x.row_stride + k]) *
-               weight(a.inputs[1], o, 0, k, 1, x.row_length());
+        sum += double(x.as<float>()[m * x.row_stride + k]) * weight_of(a, o, k);
       const double r = residual ? double(residual->as<float>()[m * residual->row_stride + o]) : 0.0;
       y.as<float>()[m * y.row_stride + o] = float(epilogue(t.activation, t.residual_first, sum, r));
     }

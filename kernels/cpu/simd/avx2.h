@@ -42,6 +42,17 @@ struct V {
     return _mm256_cvtepi32_ps(
         _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }
+  static INGOT_INLINE F load_i8(const int8_t* p) {
+    return _mm256_cvtepi32_ps(
+        _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
+  static INGOT_INLINE I load_words(const uint8_t* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  template <int i>
+  static INGOT_INLINE F nibble(I words) {
+    return to_float(isar<28>(i < 7 ? ishl<28 - 4 * i>(words) : words));
+  }
   static INGOT_INLINE F gather(const float* p, I at) { return _mm256_i32gather_ps(p, at, 4); }
   static INGOT_INLINE F splat(float x) { return _mm256_set1_ps(x); }
   static INGOT_INLINE I isplat(int32_t x) { return _mm256_set1_epi32(x); }

@@ -33,6 +33,18 @@ struct V {
     return _mm512_cvtepi32_ps(
         _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
   }
+  static INGOT_INLINE F load_i8(const int8_t* p) {
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+  }
+  static INGOT_INLINE I load_words(const uint8_t* p) { return _mm512_loadu_si512(p); }
+  /// A table of 16: the permutation reads no more than four bits of each index.
+  template <int i>
+  static INGOT_INLINE F nibble(I words) {
+    return _mm512_permutexvar_ps(
+        i > 0 ? _mm512_srli_epi32(words, 4 * i) : words,
+        _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1));
+  }
   static INGOT_INLINE F gather(const float* p, I at) { return _mm512_i32gather_ps(at, p, 4); }
   static INGOT_INLINE F splat(float x) { return _mm512_set1_ps(x); }
   static INGOT_INLINE I isplat(int32_t x) { return _mm512_set1_epi32(x); }

@@ -41,6 +41,16 @@ struct V {
     __builtin_memcpy(&bytes, p, 4);
     return vcvtq_f32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(bytes)))));
   }
+  static INGOT_INLINE F load_i8(const int8_t* p) {
+    uint32_t bytes;
+    __builtin_memcpy(&bytes, p, 4);
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vcreate_s8(bytes)))));
+  }
+  static INGOT_INLINE I load_words(const uint8_t* p) { return vreinterpretq_s32_u8(vld1q_u8(p)); }
+  template <int i>
+  static INGOT_INLINE F nibble(I words) {
+    return to_float(isar<28>(i < 7 ? ishl<28 - 4 * i>(words) : words));
+  }
   static INGOT_INLINE F gather(const float* p, I at) {
     F v = vdupq_n_f32(p[vgetq_lane_s32(at, 0)]);
     v = vld1q_lane_f32(p + vgetq_lane_s32(at, 1), v, 1);

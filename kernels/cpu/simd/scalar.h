@@ -7,6 +7,9 @@
 //   *_partial    the first n lanes, 0 <= n <= kLanes; memory past n is never touched, lanes past n
 //                load as zero.
 //   load_u8      kLanes bytes as floats.
+//   load_i8      the same of signed bytes.
+//   load_words   4 * kLanes bytes as int32. nibble<i>: bits 4i .. 4i + 3 of each, in two's
+//                complement, as floats.
 //   gather       p[at] for each lane.
 //   fma          a * b + c, rounded once.
 //   max, min     a > b ? a : b and a < b ? a : b: the second when either is NaN or both are zeros
@@ -53,6 +56,16 @@ struct V {
   static INGOT_INLINE I iload(const int32_t* p) { return *p; }
   static INGOT_INLINE void istore(int32_t* p, I v) { *p = v; }
   static INGOT_INLINE F load_u8(const uint8_t* p) { return float(*p); }
+  static INGOT_INLINE F load_i8(const int8_t* p) { return float(*p); }
+  static INGOT_INLINE I load_words(const uint8_t* p) {
+    I word;
+    std::memcpy(&word, p, sizeof word);
+    return word;
+  }
+  template <int i>
+  static INGOT_INLINE F nibble(I words) {
+    return to_float(isar<28>(ishl<28 - 4 * i>(words)));
+  }
   static INGOT_INLINE F gather(const float* p, I at) { return p[at]; }
   static INGOT_INLINE F splat(float x) { return x; }
   static INGOT_INLINE I isplat(int32_t x) { return x; }

@@ -108,7 +108,7 @@ uint32_t list_conv2d(const OpArguments& a, const GpuTraits& traits, GpuPrecision
 
 bool supports_linear(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const TensorView* bias = a.optional(2);
-  return a.inputs[1].packing == Packing::kPanels16 &&
+  return !linear_weights::has_quantized_weights(a) && a.inputs[1].packing == Packing::kPanels16 &&
          (!bias || bias->packing == Packing::kVector16);
 }
 

@@ -51,7 +51,8 @@ double products_of(const LoweredProgram& lowered, const LoweredInstruction& inst
     }
     case OpCode::kLinear: {
       const TensorType y = evaluate_type(lowered.at(instruction.outputs[0]), typical);
-      return y.row_length() ? double(y.rows()) * elements(instruction.inputs[1]) : 0;
+      const TensorType x = evaluate_type(lowered.at(instruction.inputs[0]), typical);
+      return double(y.elements()) * double(x.row_length());
     }
     case OpCode::kAttention: {  // scores and sums
       const TensorType q = evaluate_type(lowered.at(instruction.inputs[0]), typical),

@@ -117,6 +117,7 @@ class Emitter {
     }
     if (has_images_) program_.required_features.push_back("picture");
     if (has_empty_rows_) program_.required_features.push_back("empty_rows");
+    if (has_quantized_weights_) program_.required_features.push_back("quantized_weights");
     emit_data_dependent();
     if (program_.symbols.empty() || program_.symbols[0].resolved_by >= 0) emit_plan();
     return std::move(program_);
@@ -176,6 +177,9 @@ class Emitter {
       has_images_ = has_images_ || std::holds_alternative<ImageInputAttributes>(out.attributes);
       if (const auto* a = std::get_if<AttentionAttributes>(&out.attributes))
         has_empty_rows_ = has_empty_rows_ || a->empty_rows != EmptyRows::kZero;
+      has_quantized_weights_ =
+          has_quantized_weights_ || (instruction.op() == OpCode::kLinear &&
+                                     instruction.inputs.size() > linear_weights::kScales);
       int64_t* numbers = nullptr;
       if (auto* slice = std::get_if<SliceAttributes>(&out.attributes)) numbers = slice->starts;
       if (auto* pad = std::get_if<PadAttributes>(&out.attributes)) numbers = pad->before;
@@ -228,7 +232,7 @@ class Emitter {
   const LoweredProgram& lowered_;
   ProgramSpec program_;
   DimWriter dims_;
-  bool has_images_ = false, has_empty_rows_ = false;
+  bool has_images_ = false, has_empty_rows_ = false, has_quantized_weights_ = false;
   std::vector<int32_t> index_;  // by program value: its place in the file
   std::vector<int32_t> order_;
 };

@@ -60,6 +60,8 @@ class Lowering {
   void lower_quantized_linear(const graph::Node& node, LoweredInstruction* instruction);
   int32_t channels_of(const graph::Node& node, int64_t outputs);
   void add_steps(const graph::Node& node, LoweredInstruction* instruction);
+  int32_t quantized_weights(const graph::Node& node);
+  int32_t panels_of(const graph::Node& node, size_t operand);
   void lower_recurrent(const graph::Node& node, LoweredInstruction* instruction);
 
   /// LoweredProgram value of a graph value (-1 for an absent one); a constant is added, dense, at

@@ -176,7 +176,8 @@ void read_field(const graph::Node& node, const char* key, bool* to) {
 Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Dims* extents) {
   switch (op) {
     case OpCode::kLinear:
-      return LinearAttributes{activation_of(node), node.integer("residual_first", 0) != 0};
+      return LinearAttributes{activation_of(node), node.integer("residual_first", 0) != 0,
+                              uint32_t(node.integer("block", 0))};
     case OpCode::kElementwise: return elementwise(node);
     case OpCode::kRecurrent: return recurrent(node);
     case OpCode::kTranspose: return transpose(node, rank);

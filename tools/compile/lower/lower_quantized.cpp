@@ -1,10 +1,13 @@
-// tools/compile/lower/lower_quantized.cpp - operands of products of integers: weights in panels of
-// bytes, the numbers of channels padded to whole panels.
+// tools/compile/lower/lower_quantized.cpp - operands of products of integers, and of Linear with
+// quantized weights: panels of bytes, the numbers of channels padded to whole panels.
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/checked_math.h"
+#include "runtime/op/linear.h"
 #include "runtime/op/quantized_blocks.h"
 #include "tools/compile/lower/lower.h"
+#include "tools/compile/lower/packing.h"
 #include "tools/compile/lower/quantized_packing.h"
 
 namespace ingot::convert {
@@ -106,6 +109,37 @@ void Lowering::lower_quantized_linear(const graph::Node& node, LoweredInstructio
                              [w] { return pack_panels16x4(weights_of(w), w.dims); }, DType::kI8),
                          channels_of(node, w.dims[0])};
   add_steps(node, instruction);
+}
+
+/// Of Linear: i8 [O,K] in panels, or those of 4 bits by twos.
+int32_t Lowering::quantized_weights(const graph::Node& node) {
+  const graph::Constant w = weight(node, 1, 2, DType::kI8);
+  if (node.integer("bits", 8) != 4)
+    return packed(
+        node.inputs[1], Packing::kPanels16, w.dims,
+        [w] { return pack_panels16(weights_of(w), w.dims[0], w.dims[1]); }, DType::kI8);
+  const std::vector<int64_t> dims = {w.dims[0], ceil_div(w.dims[1], 2)};
+  return packed(
+      node.inputs[1], Packing::kPanels16x4, dims,
+      [w, dims] { return pack_panels16x4(pair_nibbles(weights_of(w), w.dims[1]), dims); },
+      DType::kU8);
+}
+
+/// Scales and zeros of Linear's blocks.
+int32_t Lowering::panels_of(const graph::Node& node, size_t operand) {
+  if (node.inputs[operand] < 0) return -1;
+  const bool zeros = operand == size_t(linear_weights::kZeros);
+  const graph::Constant c = weight(node, operand, 2, zeros ? DType::kI8 : DType::kF32);
+  return packed(
+      node.inputs[operand], Packing::kPanels16, c.dims,
+      [c, zeros] {
+        if (zeros) return pack_panels16(weights_of(c), c.dims[0], c.dims[1]);
+        const std::span<const float> numbers{c.as<float>(), size_t(c.elements())};
+        const std::vector<float> panels = pack_panels16(numbers, c.dims[0], c.dims[1]);
+        const auto* bytes = reinterpret_cast<const uint8_t*>(panels.data());
+        return std::vector<uint8_t>(bytes, bytes + panels.size() * sizeof(float));
+      },
+      zeros ? DType::kI8 : DType::kF32);
 }
 
 }  // namespace ingot::convert

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/base/checked_math.h"
+#include "runtime/op/linear.h"
 #include "tools/compile/lower/lower.h"
 #include "tools/compile/lower/packing.h"
 #include "tools/files/large_blocks.h"
@@ -121,13 +122,15 @@ void Lowering::lower_conv_transpose2d(const graph::Node& node, LoweredInstructio
 }
 
 void Lowering::lower_linear(const graph::Node& node, LoweredInstruction* instruction) {
-  const graph::Constant w = weight(node, 1, 2);
-  const int32_t weights = packed(node.inputs[1], Packing::kPanels16, w.dims, [w] {
-    return bytes_of(pack_panels16(numbers_of(w), w.dims[0], w.dims[1]));
-  });
+  const bool quantized = node.inputs.size() > size_t(linear_weights::kScales);
+  const graph::Constant w = weight(node, 1, 2, quantized ? DType::kI8 : DType::kF32);
+  const int32_t weights =
+      quantized ? quantized_weights(node) : packed(node.inputs[1], Packing::kPanels16, w.dims, [w] {
+        return bytes_of(pack_panels16(numbers_of(w), w.dims[0], w.dims[1]));
+      });
   instruction->inputs = {value(node.inputs[0]), weights, bias_vector(node, 2, w.dims[0])};
-  if (node.inputs.size() > 3 && node.inputs[3] >= 0)
-    instruction->inputs.push_back(value(node.inputs[3]));
+  for (size_t i = 3; i < node.inputs.size(); i++)
+    instruction->inputs.push_back(i == 3 ? value(node.inputs[i]) : panels_of(node, i));
 }
 
 namespace {

@@ -36,6 +36,31 @@ std::vector<uint8_t> pack_panels16x4(std::span<const int8_t> dense, std::span<co
   return panels;
 }
 
+std::vector<uint8_t> pack_panels16(std::span<const int8_t> dense, int64_t outputs, int64_t k) {
+  std::vector<uint8_t> panels(size_t(round_up(outputs, kPanel) * k));
+  for (int64_t o = 0; o < outputs; o++) {
+    for (int64_t i = 0; i < k; i++)
+      panels[size_t((o / kPanel * k + i) * kPanel + o % kPanel)] =
+          uint8_t(dense[size_t(o * k + i)]);
+    host::note_touched(uint64_t(k) * 2);
+  }
+  return panels;
+}
+
+std::vector<int8_t> pair_nibbles(std::span<const int8_t> numbers, int64_t k) {
+  std::vector<int8_t> bytes;
+  bytes.reserve(numbers.size() / 2 + 1);
+  for (size_t row = 0; row < numbers.size(); row += size_t(k))
+    for (int64_t i = 0; i < k; i += 2) {
+      const int8_t low = numbers[row + size_t(i)],
+                   high = i + 1 < k ? numbers[row + size_t(i) + 1] : 0;
+      if (low < -8 || low > 7 || high < -8 || high > 7)
+        throw std::invalid_argument("pair_nibbles: a number takes more than 4 bits");
+      bytes.push_back(int8_t(uint8_t(low & 15) | uint8_t(high & 15) << 4));
+    }
+  return bytes;
+}
+
 std::vector<uint8_t> pack_depthwise16(std::span<const int8_t> dense, int64_t channels,
                                       int64_t taps) {
   const int64_t padded = round_up(channels, kPanel);

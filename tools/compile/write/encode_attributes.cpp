@@ -50,7 +50,7 @@ Table encode(Builder& b, const ChainAttributes& a) {
 }
 Table encode(Builder& b, const LinearAttributes& a) {
   const fb::ActivationSpec act = activation(a.activation);
-  return table(fb::CreateLinear(b, &act, a.residual_first));
+  return table(fb::CreateLinear(b, &act, a.residual_first, a.block));
 }
 Table encode(Builder& b, const Pool2dAttributes& a) {
   return table(fb::CreatePool2d(b, fb::PoolKind(uint8_t(a.kind)), a.kernel_h, a.kernel_w,

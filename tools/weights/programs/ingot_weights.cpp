@@ -147,7 +147,8 @@ class Reader {
     if (!program_->required_features()) return;
     for (const flatbuffers::String* feature : *program_->required_features()) {
       const std::string name = feature->str();
-      if (name != "measured" && name != "widened" && name != "picture" && name != "empty_rows")
+      if (name != "measured" && name != "widened" && name != "picture" && name != "empty_rows" &&
+          name != "quantized_weights")
         host::fail(host::Exit::kUnsupported,
                    path_ + ": needs the feature '" + name +
                        "', which this ingot does not know; read it with a newer one");
