@@ -15,6 +15,7 @@
 
 #include "tests/cli/command_line.h"
 #include "tests/support/onnx_writer.h"
+#include "tools/files/npz/npy.h"
 
 namespace {
 
@@ -98,6 +99,31 @@ int64_t most_resident(const std::vector<std::string>& arguments, int* status) {
 }
 
 }  // namespace
+
+TEST_CASE("calibration reads an archive sample by sample") {
+#ifdef INGOT_SANITIZED
+  std::printf("[skip] memory of calibration: a sanitizer has its own memory\n");
+  return;
+#endif
+  const Folder folder;
+  const std::string data = folder / "data.npy",
+                    digits = std::string(INGOT_MODELS) + "/../../examples/digits/digits.onnx";
+  constexpr int64_t kSamples = 100'000, kGiven = 40, kBytes = 28 * 28 * 4;
+  static_assert(kSamples * kBytes > 300'000'000);
+  ingot::host::Array type;
+  type.dtype = ingot::DType::kF32;
+  type.dims = {kSamples, 1, 28, 28};
+  std::string start = ingot::host::npy_header(type) + numbers(kGiven * kBytes, 1, false);
+  cli_test::spill(data, start);
+  std::filesystem::resize_file(data, start.size() + uint64_t(kSamples - kGiven) * kBytes);
+  int status = 0;
+  const int64_t most =
+      most_resident({"convert", digits, "-o", folder / "m.ingot", "--dim", "n=1", "--dtype", "int8",
+                     "--calibrate", data, "--calibrate-samples", std::to_string(kGiven), "-q"},
+                    &status);
+  CHECK(status == 0);
+  CHECK_MESSAGE(most < 100'000'000, most);
+}
 
 TEST_CASE("conversion holds the weights about once") {
 #ifdef INGOT_SANITIZED

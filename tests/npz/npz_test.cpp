@@ -210,3 +210,69 @@ TEST_CASE(
     CHECK(back.bytes == array.bytes);
   }
 }
+
+TEST_CASE("npy: rows come as they are asked for, and no byte more is read") {
+  std::vector<float> numbers(100 * 7);
+  for (size_t i = 0; i < numbers.size(); i++) numbers[i] = float(i);
+  const Array whole = make<float>("", DType::kF32, {100, 7}, numbers);
+  std::string file = npy_header(whole);
+  const size_t header = file.size();
+  file.append(reinterpret_cast<const char*>(whole.bytes.data()), whole.bytes.size());
+  size_t read = 0;
+  NpyReader reader(
+      [&](void* out, size_t count) {
+        count = std::min(count, file.size() - read);
+        memcpy(out, file.data() + read, count);
+        read += count;
+        return count;
+      },
+      "x.npy");
+  CHECK(reader.type().dims == std::vector<int64_t>{100, 7});
+  CHECK(reader.type().bytes.empty());
+  CHECK(reader.total_bytes() == 2800);
+  CHECK(read == header);
+  const Array three = reader.next(3), one = reader.next(1);
+  CHECK(read == header + 4 * 28);
+  CHECK(three.dims == std::vector<int64_t>{3, 7});
+  CHECK(one.as<float>()[0] == 21);
+  const Array rest = reader.rest();
+  CHECK(rest.dims == std::vector<int64_t>{96, 7});
+  CHECK(rest.as<float>()[96 * 7 - 1] == 699);
+}
+
+TEST_CASE("npz: members are read side by side, stored and packed, and damage is found at the end") {
+  for (const char* name : {"sound_stored.npz", "sound_deflated.npz"}) {
+    const std::string path = (kData / name).string();
+    if (std::string(name) == "sound_deflated.npz" && !has_npz_reader()) continue;
+    const std::vector<Array> expected = read_npz(path);
+    std::vector<NpyReader> readers;
+    for (NpzMember& member : open_npz(path))
+      readers.emplace_back(std::move(member.source), member.where);
+    REQUIRE(readers.size() == expected.size());
+    std::vector<std::vector<uint8_t>> found(readers.size());
+    size_t rows = 0;
+    for (int64_t row = 0; row < 4; row++)  // a row of each in turn
+      for (size_t i = 0; i < readers.size(); i++)
+        if (readers[i].has_rows() && row < expected[i].dims[0]) {
+          const Array part = readers[i].next(1);
+          found[i].insert(found[i].end(), part.bytes.begin(), part.bytes.end());
+          rows++;
+        }
+    CHECK(rows > readers.size());
+    for (size_t i = 0; i < readers.size(); i++) {
+      const Array rest = readers[i].rest();
+      found[i].insert(found[i].end(), rest.bytes.begin(), rest.bytes.end());
+      CAPTURE(expected[i].name);
+      CHECK(found[i] == expected[i].bytes);
+    }
+  }
+  const Scratch scratch;
+  const std::string path = scratch / "flipped.npz";
+  write_npz(path, {make<float>("x", DType::kF32, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})});
+  std::string bytes = slurp(path);
+  bytes[bytes.find("\x93NUMPY") + 128 + 9] ^= 1;
+  spill(path, bytes);
+  NpyReader reader(open_npz(path)[0].source, path);
+  CHECK(reader.next(1).dims[0] == 1);
+  CHECK_THROWS_AS(reader.rest(), Failure);
+}

@@ -137,7 +137,21 @@ std::vector<Array> split_frames(const Engine& engine, const std::string& path,
   return arrays;
 }
 
+bool begins_as_arrays(const std::string& start) {
+  return start.rfind("PK\3\4", 0) == 0 || start.rfind("PK\5\6", 0) == 0 ||
+         start.rfind("\x93NUMPY", 0) == 0;
+}
+
 }  // namespace
+
+bool holds_arrays(const std::string& path) {
+  host::refuse_pipe(path);
+  host::InputStream file(path);
+  std::string start(kStartBytes, '\0');
+  file.read(start.data(), std::streamsize(start.size()));
+  start.resize(size_t(file.gcount()));
+  return begins_as_arrays(start);
+}
 
 std::vector<Array> read_inputs(const Engine& engine, const std::string& path) {
   host::refuse_pipe(path);
@@ -153,9 +167,8 @@ std::vector<Array> read_inputs(const Engine& engine, const std::string& path) {
     return frame_of(engine, path, kind);
   bool takes_frames = inputs > 0;
   for (uint32_t i = 0; i < inputs; i++) takes_frames = takes_frames && is_frame(engine.input(i));
-  const bool is_numpy = start.rfind("PK\3\4", 0) == 0 || start.rfind("PK\5\6", 0) == 0 ||
-                        start.rfind("\x93NUMPY", 0) == 0;
-  if (!file.is_open() || start.empty() || !takes_frames || is_numpy) return host::read_npz(path);
+  if (!file.is_open() || start.empty() || !takes_frames || begins_as_arrays(start))
+    return host::read_npz(path);
   if (const std::string other = other_format(start, host::file_bytes(path)); !other.empty())
     fail(Exit::kUnsupported, path + ": is " + other +
                                  ", expected a PNG, a JPEG, the bytes of frames alone, or an .npz" +

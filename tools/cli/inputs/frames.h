@@ -14,5 +14,7 @@ namespace ingot::cli {
 /// model that takes R, G and B (or gray) of that size. @throws Failure kMismatch where it has not
 /// the bytes of whole frames; and as read_npz() does.
 std::vector<host::Array> read_inputs(const Engine& engine, const std::string& path);
+/// Whether it begins as an .npz or .npy does.
+bool holds_arrays(const std::string& path);
 
 }  // namespace ingot::cli

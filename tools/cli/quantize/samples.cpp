@@ -75,7 +75,10 @@ bool Samples::are_images() const {
   });
 }
 
-void Samples::rewind() { file_ = 0, given_ = 0, sample_ = samples_ = 0; }
+void Samples::rewind() {
+  file_ = 0, given_ = 0, sample_ = samples_ = 0;
+  sources_.clear();
+}
 
 double Samples::progress() const {
   const double in_file = samples_ ? double(sample_) / double(samples_) : 1;
@@ -83,11 +86,24 @@ double Samples::progress() const {
   return std::max(files, most_ ? double(given_) / double(most_) : 0.0);
 }
 
+std::vector<Array> Samples::open_file(const Engine& engine, const std::string& file,
+                                      std::vector<host::NpyReader>* readers) const {
+  if (!holds_arrays(file)) return read_inputs(engine, file);
+  std::vector<Array> types;
+  for (host::NpzMember& member : host::open_npz(file)) {
+    readers->emplace_back(std::move(member.source), member.where);
+    types.push_back(readers->back().type());
+    types.back().name = member.name;
+  }
+  return types;
+}
+
 void Samples::open(const Engine& engine) {
   const std::string& file = files_[file_++];
-  std::vector<Array> read = read_inputs(engine, file);
+  std::vector<host::NpyReader> readers;
+  std::vector<Array> read = open_file(engine, file, &readers);
   const std::vector<const Array*> inputs = match_inputs(engine, read, file);
-  arrays_.clear(), steps_.clear();
+  sources_.clear();
   sample_ = 0, samples_ = -1;
   std::string counted;
   for (size_t i = 0; i < inputs.size(); i++) {
@@ -98,9 +114,18 @@ void Samples::open(const Engine& engine) {
       fail(Exit::kMismatch, where + ": expected " + engine.type_text(port) +
                                 " for each sample, found " + host::describe(*inputs[i]) +
                                 "; the first dimension may count samples");
-    steps_.push_back(rows);
-    arrays_.push_back(*inputs[i]);
-    arrays_.back().name = port.name;
+    Source source;
+    source.step = rows;
+    source.array = *inputs[i];
+    if (!readers.empty()) {
+      host::NpyReader& reader = readers[size_t(inputs[i] - read.data())];
+      if (rows > 0 && reader.has_rows())
+        source.rows = std::make_unique<host::NpyReader>(std::move(reader));
+      else
+        source.array = reader.rest();
+    }
+    source.array.name = port.name;
+    sources_.push_back(std::move(source));
     if (rows == 0) continue;
     const int64_t samples = inputs[i]->dims[0] / rows;
     if (samples == 0) fail(Exit::kMismatch, where + ": has no samples");
@@ -113,19 +138,23 @@ void Samples::open(const Engine& engine) {
   if (samples_ < 0) samples_ = 1;
 }
 
-Array Samples::part(const Engine& engine, size_t input) const {
-  const Array& whole = arrays_[input];
-  if (steps_[input] == 0) return whole;
+Array Samples::part(const Engine& engine, size_t input) {
+  Source& source = sources_[input];
+  const Array& whole = source.array;
+  if (source.step == 0) return whole;
   Array one;
+  if (source.rows) {
+    one = source.rows->next(source.step);
+  } else {
+    one.dtype = whole.dtype, one.dims = whole.dims;
+    one.dims[0] = source.step;
+    const int64_t bytes = one.elements() * int64_t(dtype_bytes(one.dtype));
+    one.bytes.assign(whole.bytes.begin() + sample_ * bytes,
+                     whole.bytes.begin() + (sample_ + 1) * bytes);
+  }
   one.name = whole.name;
-  one.dtype = whole.dtype;
-  one.dims = whole.dims;
   const bool stacked = one.dims.size() > size_t(engine.input(uint32_t(input)).rank);
-  one.dims[0] = steps_[input];
-  const int64_t bytes = one.elements() * int64_t(dtype_bytes(one.dtype));
   if (stacked) one.dims.erase(one.dims.begin());
-  one.bytes.assign(whole.bytes.begin() + sample_ * bytes,
-                   whole.bytes.begin() + (sample_ + 1) * bytes);
   return one;
 }
 
@@ -138,11 +167,14 @@ bool Samples::next(const Engine& engine, Sample* sample) {
   sample->where = files_[file_ - 1] + ": sample " + std::to_string(sample_);
   sample->is_first = sample_ == 0;
   sample->inputs.clear();
-  for (size_t i = 0; i < arrays_.size(); i++) {
+  for (size_t i = 0; i < sources_.size(); i++) {
     sample->inputs.push_back(part(engine, i));
     require_finite(sample->inputs.back(), sample->where);
   }
   sample_++, given_++;
+  if (sample_ == samples_)  // nothing may be behind, and sums of archives are compared there
+    for (Source& source : sources_)
+      if (source.rows) source.rows->rest();
   return true;
 }
 

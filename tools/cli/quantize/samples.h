@@ -2,9 +2,11 @@
 // are read one at a time.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "tools/files/npz/npz.h"
 #include "tools/session/engine.h"
 
 namespace ingot::cli {
@@ -19,7 +21,8 @@ struct Sample {
 /// An .npz (or .npy), an image, or every such file in a folder, by name. An array of one dimension
 /// more than its input has samples along the first; so has one of the same rank whose first
 /// dimension is a multiple of the input's, or is open there. One of exactly the input's shape
-/// belongs to every sample of the file.
+/// belongs to every sample of the file. Of an archive no more is in memory than one sample (of
+/// arrays in column-major order, and of what belongs to every sample: all).
 class Samples {
  public:
   /// @throws Failure for a path that is not there, a folder without such files.
@@ -36,14 +39,21 @@ class Samples {
 
  private:
   void open(const Engine& engine);
-  host::Array part(const Engine& engine, size_t input) const;
+  /// Types of the file's arrays, without bytes where `readers` has them.
+  std::vector<host::Array> open_file(const Engine& engine, const std::string& file,
+                                     std::vector<host::NpyReader>* readers) const;
+  host::Array part(const Engine& engine, size_t input);
 
   std::string path_;
   std::vector<std::string> files_;
   uint64_t most_, given_ = 0;
-  size_t file_ = 0;                  // the next one
-  std::vector<host::Array> arrays_;  // of the file at hand, by input
-  std::vector<int64_t> steps_;       // how far each goes on for a sample; 0: it stays
+  size_t file_ = 0;  // the next one
+  struct Source {
+    host::Array array;                      // of the file at hand; without bytes behind a reader
+    std::unique_ptr<host::NpyReader> rows;  // or null
+    int64_t step = 0;                       // how far it goes on for a sample; 0: it stays
+  };
+  std::vector<Source> sources_;  // by input
   int64_t sample_ = 0, samples_ = 0;
 };
 

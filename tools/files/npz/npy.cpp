@@ -310,55 +310,82 @@ NpyHeader read_npy_header(const ByteSource& source, const std::string& where) {
   return header;
 }
 
-Array read_npy(const ByteSource& source, const std::string& where, uint64_t limit_bytes) {
-  const NpyHeader header = read_npy_header(source, where);
-  const Element element = element_of(header.descr, where);
-  Array array;
-  array.dtype = element.dtype;
-  array.dims = header.dims;
-  array.is_text = element.text;
-  uint64_t count = 1, total;
+NpyReader::NpyReader(ByteSource source, std::string where)
+    : source_(std::move(source)), where_(std::move(where)) {
+  const NpyHeader header = read_npy_header(source_, where_);
+  const Element element = element_of(header.descr, where_);
+  type_.dtype = element.dtype, type_.dims = header.dims, type_.is_text = element.text;
+  fortran_ = header.fortran, swap_ = element.swap, element_bytes_ = element.bytes;
+  uint64_t count = 1;
   bool empty = false;
-  for (const int64_t d : array.dims) empty |= d == 0;
-  for (const int64_t d : array.dims) {
+  for (const int64_t d : type_.dims) empty |= d == 0;
+  for (const int64_t d : type_.dims) {
     if (!checked_mul<uint64_t>(count, uint64_t(d == 0 ? 1 : d), &count) ||
         count > (uint64_t{1} << 62)) {
-      fail(Exit::kCorrupt, where + ": shape " + dims_text(array.dims) + " overflows");
+      fail(Exit::kCorrupt, where_ + ": shape " + dims_text(type_.dims) + " overflows");
     }
   }
   if (empty) count = 0;
-  if (!checked_mul<uint64_t>(count, element.bytes, &total)) {
-    fail(Exit::kCorrupt, where + ": shape " + dims_text(array.dims) + " overflows");
-  }
-  if (total > limit_bytes) {
-    fail(Exit::kUnavailable, where + ": needs " + std::to_string(total) + " bytes, " +
-                                 std::to_string(limit_bytes) +
-                                 " are allowed; is this file a decompression bomb?");
-  }
+  if (!checked_mul<uint64_t>(count, element.bytes, &total_bytes_))
+    fail(Exit::kCorrupt, where_ + ": shape " + dims_text(type_.dims) + " overflows");
   if (element.text && count != 1)
-    fail(Exit::kUnsupported, where + ": an array of strings; only a single text is read");
+    fail(Exit::kUnsupported, where_ + ": an array of strings; only a single text is read");
+}
+
+bool NpyReader::has_rows() const {
+  return !type_.dims.empty() && !type_.is_text && !(fortran_ && type_.dims.size() > 1);
+}
+
+Array NpyReader::read(std::vector<int64_t> dims, uint64_t bytes) {
+  Array array;
+  array.dtype = type_.dtype, array.dims = std::move(dims), array.is_text = type_.is_text;
   // Memory grows with what really arrives, so that a lying shape costs nothing.
-  for (uint64_t done = 0; done < total;) {
+  for (uint64_t done = 0; done < bytes;) {
     const size_t piece =
-        size_t(std::min<uint64_t>(total - done, std::max<uint64_t>(kPieceBytes, done)));
+        size_t(std::min<uint64_t>(bytes - done, std::max<uint64_t>(kPieceBytes, done)));
     array.bytes.resize(size_t(done) + piece);
-    read_whole(source, array.bytes.data() + done, piece, where);
+    read_whole(source_, array.bytes.data() + done, piece, where_);
     done += piece;
   }
-  uint8_t extra;
-  if (source(&extra, 1) != 0)
-    fail(Exit::kCorrupt, where + ": bytes behind the end of the array; the shape does not fit");
-  if (element.swap) swap_elements(&array.bytes, element.text ? 4 : size_t(element.bytes));
-  if (header.fortran && array.dims.size() > 1)
-    array.bytes = to_c_order(array.bytes, array.dims, size_t(element.bytes));
-  if (array.dtype == DType::kBool) {
+  if (swap_) swap_elements(&array.bytes, array.is_text ? 4 : size_t(element_bytes_));
+  if (array.dtype == DType::kBool)
     for (uint8_t& b : array.bytes) b = b != 0;
-  }
+  return array;
+}
+
+Array NpyReader::next(int64_t rows) {
+  std::vector<int64_t> dims = type_.dims;
+  const uint64_t row = dims[0] ? total_bytes_ / uint64_t(dims[0]) : 0;
+  dims[0] = rows, given_ += rows;
+  return read(std::move(dims), row * uint64_t(rows));
+}
+
+Array NpyReader::rest() {
+  Array array;
+  if (given_ > 0)
+    array = next(type_.dims[0] - given_);
+  else
+    array = read(type_.dims, total_bytes_);
+  uint8_t extra;
+  if (source_(&extra, 1) != 0)
+    fail(Exit::kCorrupt, where_ + ": bytes behind the end of the array; the shape does not fit");
+  if (fortran_ && array.dims.size() > 1)
+    array.bytes = to_c_order(array.bytes, array.dims, size_t(element_bytes_));
   if (array.is_text) {
-    array.text = utf8(array.bytes, where);
+    array.text = utf8(array.bytes, where_);
     array.bytes.clear();
   }
   return array;
+}
+
+Array read_npy(const ByteSource& source, const std::string& where, uint64_t limit_bytes) {
+  NpyReader reader(source, where);
+  if (reader.total_bytes() > limit_bytes) {
+    fail(Exit::kUnavailable, where + ": needs " + std::to_string(reader.total_bytes()) +
+                                 " bytes, " + std::to_string(limit_bytes) +
+                                 " are allowed; is this file a decompression bomb?");
+  }
+  return reader.rest();
 }
 
 std::string npy_header(const Array& array) {

@@ -52,6 +52,33 @@ struct NpyHeader {
 /// format).
 NpyHeader read_npy_header(const ByteSource& source, const std::string& where);
 
+/// One .npy stream, read from its first row to its last, as many at a time as are wanted: what is
+/// in memory is what was asked for.
+class NpyReader {
+ public:
+  /// Reads the header. `where` opens every error. @throws Failure as read_npy().
+  NpyReader(ByteSource source, std::string where);
+  /// Element type and dims, without bytes.
+  const Array& type() const { return type_; }
+  uint64_t total_bytes() const { return total_bytes_; }
+  /// Whether next() can give less than all: not of scalars, texts and column-major arrays.
+  bool has_rows() const;
+  /// The next `rows` of the first dimension. @pre has_rows(), so many are left
+  Array next(int64_t rows);
+  /// What is left; behind it the stream has to end.
+  Array rest();
+
+ private:
+  Array read(std::vector<int64_t> dims, uint64_t bytes);
+
+  ByteSource source_;
+  std::string where_;
+  Array type_;
+  bool fortran_ = false, swap_ = false;
+  uint64_t element_bytes_ = 0, total_bytes_ = 0;
+  int64_t given_ = 0;  // rows
+};
+
 /// Reads one .npy stream. `where` opens every error. At most `limit_bytes` of content are accepted
 /// (zip bombs). bf16 has no numpy type: it is read and written as raw 2-byte elements ('V2'), as
 /// ml_dtypes stores it. @throws Failure kCorrupt, kUnsafe (object arrays), kUnsupported (complex,

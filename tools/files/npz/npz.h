@@ -22,6 +22,16 @@ bool has_npz_reader();
 /// the extension. @throws Failure kUnavailable, kCorrupt, kUnsafe, kUnsupported.
 std::vector<Array> read_npz(const std::string& path, const NpzLimits& limits = {});
 
+/// One array of an archive that was opened; its bytes are read as they are asked for.
+struct NpzMember {
+  std::string name;   // "" of an .npy
+  std::string where;  // opens every error: "file.npz: array 'x'"
+  ByteSource source;
+};
+/// The arrays of an .npz, or the one of an .npy, none of them read yet. Sources may be read side by
+/// side, and keep the file open. @throws Failure as read_npz(), here and while they are read.
+std::vector<NpzMember> open_npz(const std::string& path, const NpzLimits& limits = {});
+
 /// Writes all or nothing (see OutputFile).
 void write_npz(const std::string& path, const std::vector<Array>& arrays);
 

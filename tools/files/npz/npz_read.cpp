@@ -18,12 +18,14 @@ namespace ingot::host {
 namespace {
 
 struct CloseFile {
-  void operator()(FILE* file) const { fclose(file); }
+  void operator()(FILE* file) const {
+    if (file) fclose(file);
+  }
 };
 
-std::unique_ptr<FILE, CloseFile> open_file(const std::string& path) {
+std::shared_ptr<FILE> open_file(const std::string& path) {
   refuse_pipe(path);
-  std::unique_ptr<FILE, CloseFile> file(open_input_stream(path));
+  const std::shared_ptr<FILE> file(open_input_stream(path), CloseFile());
   if (!file) {
     const char* hint = errno == ENOENT   ? "; check the name"
                        : errno == EACCES ? "; check its permissions"
@@ -37,17 +39,21 @@ std::unique_ptr<FILE, CloseFile> open_file(const std::string& path) {
 constexpr uint64_t kLargestRatio = 1100;  // deflate cannot pack tighter than 1032:1
 
 struct DiscardArchive {
-  void operator()(zip_t* archive) const { zip_discard(archive); }
+  void operator()(zip_t* archive) const {
+    if (archive) zip_discard(archive);
+  }
 };
 struct CloseMember {
-  void operator()(zip_file_t* file) const { zip_fclose(file); }
+  void operator()(zip_file_t* file) const {
+    if (file) zip_fclose(file);
+  }
 };
 
-std::unique_ptr<zip_t, DiscardArchive> open_archive(const std::string& path) {
+std::shared_ptr<zip_t> open_archive(const std::string& path) {
   int code = 0;
   remember_input(path);
-  std::unique_ptr<zip_t, DiscardArchive> archive(
-      zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code));
+  const std::shared_ptr<zip_t> archive(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code),
+                                       DiscardArchive());
   if (!archive) {
     zip_error_t error;
     zip_error_init_with_code(&error, code);
@@ -59,8 +65,9 @@ std::unique_ptr<zip_t, DiscardArchive> open_archive(const std::string& path) {
   return archive;
 }
 
-Array read_member(zip_t* archive, const zip_stat_t& stat, const std::string& where,
-                  uint64_t limit_bytes) {
+/// Opens the member when its first byte is asked for: each has a decoder of its own.
+ByteSource source_of(std::shared_ptr<zip_t> archive, const zip_stat_t& stat,
+                     const std::string& where) {
   const bool stored = stat.comp_method == ZIP_CM_STORE;
   if (stat.encryption_method != ZIP_EM_NONE)
     fail(Exit::kUnsupported, where + ": is encrypted; save it without a password");
@@ -73,28 +80,27 @@ Array read_member(zip_t* archive, const zip_stat_t& stat, const std::string& whe
                              std::to_string(stat.size) + " bytes from " +
                              std::to_string(stat.comp_size) + ")");
   }
-  std::unique_ptr<zip_file_t, CloseMember> file(zip_fopen_index(archive, stat.index, 0));
-  if (!file) fail(Exit::kCorrupt, where + ": cannot be unpacked: " + zip_strerror(archive));
-  const ByteSource source = [&](void* out, size_t count) -> size_t {
+  std::shared_ptr<zip_file_t> file;
+  return [archive, file, where, index = stat.index](void* out, size_t count) mutable -> size_t {
+    if (!file) file.reset(zip_fopen_index(archive.get(), index, 0), CloseMember());
+    if (!file) fail(Exit::kCorrupt, where + ": cannot be unpacked: " + zip_strerror(archive.get()));
     const zip_int64_t got = zip_fread(file.get(), out, count);
     if (got < 0)
       fail(Exit::kCorrupt, where + ": cannot be unpacked: " + zip_file_strerror(file.get()) +
                                "; the file is damaged");
     return size_t(got);
   };
-  return read_npy(source, where, limit_bytes);
 }
 
-std::vector<Array> read_archive(const std::string& path, const NpzLimits& limits) {
-  const auto archive = open_archive(path);
+std::vector<NpzMember> open_members(const std::string& path, const NpzLimits& limits) {
+  const std::shared_ptr<zip_t> archive = open_archive(path);
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
   if (count > zip_int64_t(limits.members)) {
     fail(Exit::kUnavailable, path + ": " + std::to_string(count) + " members; at most " +
                                  std::to_string(limits.members) + " are read");
   }
-  std::vector<Array> arrays;
+  std::vector<NpzMember> members;
   std::set<std::string> seen;
-  uint64_t left = limits.total_bytes;
   for (zip_int64_t i = 0; i < count; i++) {
     zip_stat_t stat;
     zip_stat_init(&stat);
@@ -106,24 +112,17 @@ std::vector<Array> read_archive(const std::string& path, const NpzLimits& limits
            path + ": member " + std::to_string(i) + " cannot be described; the archive is damaged");
     }
     stat.index = zip_uint64_t(i);
-    std::string name = stat.name;
-    const bool array = name.size() > 4 && name.compare(name.size() - 4, 4, ".npy") == 0;
-    if (!array)
-      fail(Exit::kMismatch,
-           path + ": member '" + name + "' is no .npy array; is this a model rather than an .npz?");
-    name.resize(name.size() - 4);
-    if (!seen.insert(name).second)
-      fail(Exit::kCorrupt, path + ": array '" + name + "' is there twice");
-    Array read = read_member(archive.get(), stat, path + ": array '" + name + "'", left);
-    left -= read.bytes.size();
-    read.name = name;
-    arrays.push_back(std::move(read));
+    NpzMember member;
+    member.name = array_name(path, stat.name, &seen);
+    member.where = path + ": array '" + member.name + "'";
+    member.source = source_of(archive, stat, member.where);
+    members.push_back(std::move(member));
   }
-  return arrays;
+  return members;
 }
 #else
-std::vector<Array> read_archive(const std::string& path, const NpzLimits& limits) {
-  return read_stored_npz(path, limits);
+std::vector<NpzMember> open_members(const std::string& path, const NpzLimits& limits) {
+  return open_stored_npz(path, limits);
 }
 #endif
 
@@ -137,8 +136,8 @@ bool has_npz_reader() {
 #endif
 }
 
-std::vector<Array> read_npz(const std::string& path, const NpzLimits& limits) {
-  const auto file = open_file(path);
+std::vector<NpzMember> open_npz(const std::string& path, const NpzLimits& limits) {
+  const std::shared_ptr<FILE> file = open_file(path);
   char magic[8] = {};
   const size_t got = fread(magic, 1, sizeof magic, file.get());
   if (got == 0 && ferror(file.get()))
@@ -146,16 +145,16 @@ std::vector<Array> read_npz(const std::string& path, const NpzLimits& limits) {
   if (got == 0) fail(Exit::kCorrupt, path + ": is empty; expected arrays written by numpy.savez");
   if (memcmp(magic, "\x93NUMPY", 6) == 0) {
     rewind(file.get());
-    const ByteSource source = [&](void* out, size_t count) {
-      return fread(out, 1, count, file.get());
-    };
-    std::vector<Array> arrays;
-    arrays.push_back(read_npy(source, path, limits.total_bytes));
-    return arrays;
+    return {
+        {"", path, [file](void* out, size_t count) { return fread(out, 1, count, file.get()); }}};
   }
   if (memcmp(magic, "PK", 2) != 0)
     fail(Exit::kCorrupt, path + ": is no .npz or .npy file; write it with numpy.savez");
-  return read_archive(path, limits);
+  return open_members(path, limits);
+}
+
+std::vector<Array> read_npz(const std::string& path, const NpzLimits& limits) {
+  return read_all(open_npz(path, limits), limits);
 }
 
 }  // namespace ingot::host

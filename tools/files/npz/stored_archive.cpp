@@ -166,38 +166,71 @@ uint32_t zip_crc(uint32_t crc, const uint8_t* bytes, size_t count) {
   return ~crc;
 }
 
+/// The bytes of a member, wherever another one stands in the same file.
+struct StoredSource {
+  std::shared_ptr<const Archive> archive;
+  StoredMember member;
+  uint64_t given = 0;
+  uint32_t crc = 0;
+
+  size_t operator()(void* out, size_t count) {
+    const uint64_t rest = member.bytes - given;
+    if (rest == 0) return 0;
+    FILE* const file = archive->file();
+    const off_t at = off_t(member.begin + given);  // of several members that are read side by side
+    if (ftello(file) != at && fseeko(file, at, SEEK_SET) != 0)
+      archive->damaged(std::string("it cannot be read: ") + strerror(errno));
+    const size_t got = fread(out, 1, size_t(std::min<uint64_t>(count, rest)), file);
+    given += got;
+    crc = zip_crc(crc, static_cast<const uint8_t*>(out), got);
+    if (given == member.bytes && crc != member.crc)
+      archive->damaged("member '" + member.name + "' is not what was written");
+    return got;
+  }
+};
+
 }  // namespace
 
-std::vector<Array> read_stored_npz(const std::string& path, const NpzLimits& limits) {
-  const Archive archive(path);
+std::string array_name(const std::string& path, const std::string& member,
+                       std::set<std::string>* seen) {
+  if (member.size() <= 4 || member.compare(member.size() - 4, 4, ".npy") != 0)
+    fail(Exit::kMismatch,
+         path + ": member '" + member + "' is no .npy array; is this a model rather than an .npz?");
+  const std::string name = member.substr(0, member.size() - 4);
+  if (!seen->insert(name).second)
+    fail(Exit::kCorrupt, path + ": array '" + name + "' is there twice");
+  return name;
+}
+
+std::vector<Array> read_all(std::vector<NpzMember> members, const NpzLimits& limits) {
   std::vector<Array> arrays;
-  std::set<std::string> seen;
   uint64_t left = limits.total_bytes;
-  for (const StoredMember& member : list_members(archive, path, limits.members)) {
-    std::string name = member.name;
-    if (name.size() <= 4 || name.compare(name.size() - 4, 4, ".npy") != 0)
-      fail(Exit::kMismatch,
-           path + ": member '" + name + "' is no .npy array; is this a model rather than an .npz?");
-    name.resize(name.size() - 4);
-    if (!seen.insert(name).second)
-      fail(Exit::kCorrupt, path + ": array '" + name + "' is there twice");
-    if (fseeko(archive.file(), off_t(member.begin), SEEK_SET) != 0)
-      archive.damaged(std::string("it cannot be read: ") + strerror(errno));
-    uint64_t rest = member.bytes;
-    uint32_t crc = 0;
-    const ByteSource source = [&](void* out, size_t count) {
-      const size_t got = fread(out, 1, size_t(std::min<uint64_t>(count, rest)), archive.file());
-      rest -= got;
-      crc = zip_crc(crc, static_cast<const uint8_t*>(out), got);
-      return got;
-    };
-    Array read = read_npy(source, path + ": array '" + name + "'", left);
-    if (rest || crc != member.crc) archive.damaged("array '" + name + "' is not what was written");
+  for (NpzMember& member : members) {
+    Array read = read_npy(member.source, member.where, left);
     left -= read.bytes.size();
-    read.name = name;
+    read.name = member.name;
     arrays.push_back(std::move(read));
+    member.source = nullptr;  // and its decoder
   }
   return arrays;
+}
+
+std::vector<NpzMember> open_stored_npz(const std::string& path, const NpzLimits& limits) {
+  const auto archive = std::make_shared<const Archive>(path);
+  std::vector<NpzMember> members;
+  std::set<std::string> seen;
+  for (const StoredMember& stored : list_members(*archive, path, limits.members)) {
+    NpzMember member;
+    member.name = array_name(path, stored.name, &seen);
+    member.where = path + ": array '" + member.name + "'";
+    member.source = StoredSource{archive, stored};
+    members.push_back(std::move(member));
+  }
+  return members;
+}
+
+std::vector<Array> read_stored_npz(const std::string& path, const NpzLimits& limits) {
+  return read_all(open_stored_npz(path, limits), limits);
 }
 
 }  // namespace ingot::host
