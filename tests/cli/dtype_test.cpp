@@ -134,7 +134,7 @@ TEST_CASE("--dtype: mistakes are named") {
   const std::string out = folder / "m.ingot";
   const Ran unknown = run({"convert", digits(), "-o", out, "--dtype", "int7"});
   CHECK(unknown.exit == 1);
-  CHECK(unknown.err.find("expected fp32, fp16, bf16 or int8") != std::string::npos);
+  CHECK(unknown.err.find("expected fp32, fp16, bf16, int8, w8") != std::string::npos);
   CHECK(run({"convert", digits(), "-o", out, "--keep-fp32", "w1"}).exit == 1);
   CHECK(run({"convert", digits(), "-o", out, "--allow-overflow", "--dtype", "fp32"}).exit == 1);
   const Ran nothing = run(
@@ -175,4 +175,47 @@ TEST_CASE("--dtype: a damaged or rewritten file, upgrade, extract and diff") {
   bytes[bytes.size() - 3] = char(bytes[bytes.size() - 3] ^ 1);
   spill(copy, bytes);
   CHECK(run({"verify", copy}).exit == 2);
+}
+
+TEST_CASE("--dtype w8 and w4: weights of linear layers alone, checked, verified and smaller") {
+  const Folder folder;
+  const std::string out = folder / "m.ingot";
+  const std::vector<std::string> words = {"convert", digits(), "-o", out, "--dim", "n=1"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run(more);
+  };
+  REQUIRE(with({}).exit == 0);
+  uint64_t before = inspect(out)["weights_bytes"].get<uint64_t>();
+  for (const char* dtype : {"w8", "w4"}) {
+    const Ran ran = with({"--dtype", dtype, "--check"});
+    REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+    CHECK_MESSAGE(ran.err.find("1 linear layers as int") != std::string::npos, ran.err);
+    CHECK_MESSAGE(ran.err.find("2 convolutions and recurrent layers stay f32") != std::string::npos,
+                  ran.err);
+    const uint64_t after = inspect(out)["weights_bytes"].get<uint64_t>();
+    CHECK(after < before);
+    before = after;
+    CHECK(run({"verify", out}).exit == 0);
+  }
+  struct Mistake {
+    std::vector<std::string> words;
+    int exit;
+    const char* part;
+  };
+  std::filesystem::remove(out);
+  for (const Mistake& m : {Mistake{{"--dtype", "w4:12"}, 1, "where a block is a multiple of 8"},
+                           Mistake{{"--dtype", "w4:"}, 1, "where a block is a multiple of 8"},
+                           Mistake{{"--dtype", "w4:64k"}, 1, "where a block is a multiple of 8"},
+                           Mistake{{"--dtype", "w8", "--allow-overflow"}, 1, "--allow-overflow"},
+                           Mistake{{"--dtype", "w8", "--target", "cuda"}, 1, "a GPU has no kernel"},
+                           Mistake{{"--dtype", "w8", "--keep-fp32", "x9"}, 5, "--keep-fp32 x9"},
+                           Mistake{{"--dtype", "w8", "--keep-fp32", "*"}, 5, "no linear layer"}}) {
+    const Ran ran = with(m.words);
+    CAPTURE(m.part);
+    CHECK_MESSAGE(ran.exit == m.exit, ran.err);
+    CHECK_MESSAGE(is_one_error_line(ran.err), ran.err);
+    CHECK_MESSAGE(ran.err.find(m.part) != std::string::npos, ran.err);
+  }
+  CHECK(folder.names().empty());
 }

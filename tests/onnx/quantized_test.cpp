@@ -215,14 +215,21 @@ TEST_CASE("weights of 4 bits in blocks are numbers, and what leads past K is non
     const graph::Model model = made(packed, 20, with_zeros);
     CHECK(output_type(model) == "f32[2, 1]");
     REQUIRE(model.graph.nodes.size() == 1);
-    const graph::Constant* w = model.constant(model.graph.nodes[0].inputs[1]);
-    REQUIRE(w != nullptr);
-    REQUIRE(w->dims == Ints{20, 1});
-    const float first = with_zeros ? 1 : 8, second = with_zeros ? 2 : 8;
-    CHECK(w->as<float>()[0] == (0 - first) * 0.5f);
-    CHECK(w->as<float>()[1] == (15 - first) * 0.5f);
-    CHECK(w->as<float>()[16] == (8 - second) * -2);
-    CHECK(w->as<float>()[19] == (6 - second) * -2);
+    const graph::Node& linear = model.graph.nodes[0];
+    CHECK(linear.op == "Linear");
+    CHECK(linear.integer("bits", 0) == 4);
+    CHECK(linear.integer("block", 0) == 16);
+    REQUIRE(linear.inputs.size() == (with_zeros ? 6 : 5));
+    const graph::Constant *w = model.constant(linear.inputs[1]),
+                          *scales = model.constant(linear.inputs[4]);
+    REQUIRE((w && scales && w->dims == Ints{1, 20} && scales->dims == Ints{1, 2}));
+    CHECK(scales->as<float>()[1] == -2);
+    for (const auto& [place, number] : {std::pair{0, 0}, {1, 15}, {16, 8}, {19, 6}})
+      CHECK(w->as<int8_t>()[place] == number - 8);
+    if (with_zeros) {
+      CHECK(model.constant(linear.inputs[5])->as<int8_t>()[0] == 1 - 8);
+      CHECK(model.constant(linear.inputs[5])->as<int8_t>()[1] == 2 - 8);
+    }
   }
   packed.pop_back();
   OnnxGraph g;

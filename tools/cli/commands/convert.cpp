@@ -77,11 +77,16 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
   if (!a.dtype.empty() && !is_int8) convert::set_storage(options.storage, a.dtype);
   if (!is_int8) options.storage.keep_fp32 = a.keep_fp32;  // layers otherwise
   options.storage.allow_overflow = a.allow_overflow;
+  if (options.storage.weight_bits &&
+      std::find(options.targets.begin(), options.targets.end(), "cuda") != options.targets.end())
+    fail(Exit::kUsage, "convert: --dtype " + a.dtype +
+                           ": a GPU has no kernel for such weights, expected --target cpu or mcu");
+  const bool are_layers = is_int8 || options.storage.weight_bits;
   if (options.storage.dtype == DType::kF32 &&
-      ((!is_int8 && !a.keep_fp32.empty()) || a.allow_overflow))
+      ((!are_layers && !a.keep_fp32.empty()) || a.allow_overflow))
     fail(Exit::kUsage,
-         "convert: --keep-fp32 is about --dtype fp16, bf16 or int8, --allow-overflow about fp16 or "
-         "bf16; say which");
+         "convert: --keep-fp32 is about --dtype fp16, bf16, w8, w4 or int8, --allow-overflow about "
+         "fp16 or bf16; say which");
   options.keep_weights = a.keep_weights;
   options.keep_training_state = a.keep_training_state;
   options.weights.key = a.key;
@@ -327,10 +332,12 @@ void add_convert(CLI::App& app, Action* chosen) {
   repeatable("--map-key", &a->renames,
              "another name for a weight; one * on each side stands for anything", "OLD=NEW");
   command
-      ->add_option("--dtype", a->dtype,
-                   "how the file stores the weights: fp16 and bf16 are computed in f32, to which a "
-                   "session converts them; int8 computes with bytes, see --calibrate")
-      ->type_name("fp32|fp16|bf16|int8")
+      ->add_option(
+          "--dtype", a->dtype,
+          "how the file stores the weights: fp16 and bf16 are computed in f32, to which a "
+          "session converts them; w8 and w4 are those of linear layers, which read them as "
+          "they are (w4:64: in blocks of 64); int8 computes with bytes, see --calibrate")
+      ->type_name("fp32|fp16|bf16|int8|w8|w4")
       ->default_str("fp32");
   command
       ->add_option("--precision", a->precision,
@@ -339,7 +346,8 @@ void add_convert(CLI::App& app, Action* chosen) {
       ->type_name("exact|fast|fp16")
       ->default_str("exact");
   repeatable("--keep-fp32", &a->keep_fp32,
-             "with --dtype: a weight, or of int8 a layer, that stays f32; * stands for anything",
+             "with --dtype: a weight, or of int8, w8 and w4 a layer, that stays f32; * stands for "
+             "anything",
              "PATTERN");
   command->add_flag("--allow-overflow", a->allow_overflow,
                     "with --dtype: numbers too large for it may become infinite");

@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 
 #include "runtime/base/sha256.h"
 #include "tools/checkpoint/tensors/file_bytes.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/compile/emit/record_weights.h"
+#include "tools/compile/passes/quantize/quantize_weights.h"
+#include "tools/compile/quantize/layers.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/input_file.h"
 #include "tools/files/standard_streams.h"
+#include "tools/files/suggest.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/compute_single.h"
 #include "tools/import/flux/import.h"
@@ -117,6 +121,43 @@ graph::Model import_source(const std::string& path, const importer::ImportOption
   return model;
 }
 
+/// As --dtype w8 and w4 ask for.
+void quantise_linear_weights(graph::Model* model, const ConvertOptions& options) {
+  const StorageOptions& storage = options.storage;
+  std::set<std::string> used;
+  std::vector<std::string> seen;
+  passes::WeightQuantization how;
+  how.bits = storage.weight_bits, how.block = storage.weight_block;
+  how.keeps = [&](const std::string& name) {
+    bool is_kept = false;
+    if (!name.empty()) seen.push_back(name);
+    for (const std::string& pattern : storage.keep_fp32)
+      if (quantize::matches(pattern, name)) is_kept = true, used.insert(pattern);
+    return is_kept;
+  };
+  const passes::WeightQuantizationReport made = passes::quantise_weights(*model, how);
+  for (const std::string& pattern : storage.keep_fp32)
+    if (!used.count(pattern))
+      graph::fail_conversion(5, "--keep-fp32 " + pattern + ": no linear layer has such a name" +
+                                    host::did_you_mean(pattern, seen));
+  if (made.linears == 0)
+    graph::fail_conversion(5, "--dtype w" + std::to_string(how.bits) +
+                                  ": the network has no linear layer with constant weights that "
+                                  "it could store so; take --dtype fp16, or int8 with --calibrate");
+  char text[256];
+  std::snprintf(
+      text, sizeof text,
+      "weights: %u linear layers as int%d, %.3g MB instead of %.3g MB, %.1f dB; the worst "
+      "has %.1f dB, '",
+      made.linears, int(how.bits), double(made.bytes_after) / 1e6, double(made.bytes_before) / 1e6,
+      made.signal_to_noise, made.worst_signal_to_noise);
+  std::string said = text + made.worst + "'";
+  if (made.kept) said += "; " + std::to_string(made.kept) + " linear layers stay f32";
+  if (made.others)
+    said += "; " + std::to_string(made.others) + " convolutions and recurrent layers stay f32";
+  model->notes.push_back(said);
+}
+
 }  // namespace
 
 ConversionResult convert_source(const std::string& source, const ConvertOptions& given) {
@@ -172,6 +213,7 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
         "quantized, and computed in f32 for the GPU of --target cuda; without it, in integers on "
         "the CPU");
   std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
+  if (options.storage.weight_bits) quantise_linear_weights(&model, options);
   const std::string& weights_from =
       options.weights.checkpoint.empty() ? source : options.weights.checkpoint;
   options.name_weights = [&](const ProgramSpec& program) {

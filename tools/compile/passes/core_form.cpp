@@ -82,7 +82,11 @@ class Checker {
       return "its image is not of rank 4";
     std::string why = constant_operand(node, 1, rank);
     if (!why.empty()) return why;
-    return node.op == "Recurrent" ? constant_operand(node, 2, 3) : constant_operand(node, 2, 1);
+    if (node.op == "Recurrent") return constant_operand(node, 2, 3);
+    why = constant_operand(node, 2, 1);
+    for (size_t i = 4; i < node.inputs.size() && why.empty(); i++)  // of quantized weights
+      why = constant_operand(node, i, 2);
+    return why;
   }
 
   /// Constants of an operator on bytes, by their ranks.

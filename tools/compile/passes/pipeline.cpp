@@ -10,7 +10,7 @@ namespace ingot::passes {
 namespace {
 
 using Pass = uint32_t (*)(Editor&, Remarks&);
-enum class Unless { kNever, kWeightsStay, kNoIntegers };
+enum class Unless { kNever, kWeightsStay, kNoIntegers, kIntegers };
 struct Named {
   const char* name;
   Pass run;
@@ -18,7 +18,8 @@ struct Named {
 };
 bool is_left_out(const Named& pass, const PassOptions& options) {
   return (pass.unless == Unless::kWeightsStay && !options.fold_weights) ||
-         (pass.unless == Unless::kNoIntegers && !options.integers);
+         (pass.unless == Unless::kNoIntegers && !options.integers) ||
+         (pass.unless == Unless::kIntegers && options.integers);
 }
 
 // On the operators of the source.
@@ -27,6 +28,8 @@ const Named kRecognition[] = {
     {"merge equal nodes", merge_equal},
     {"recognise dynamic quantisation", recognise_dynamic_quantisation, Unless::kNoIntegers},
     {"recognise quantisation", recognise_quantisation, Unless::kNoIntegers},
+    {"recognise quantised weights", recognise_quantised_weights, Unless::kNoIntegers},
+    {"expand quantised weights", expand_quantised_weights, Unless::kIntegers},
     {"spell out quantisation", spell_out_quantisation},
     {"recognise activations", recognise_activations},
     {"recognise norms", recognise_norms},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 
@@ -155,6 +156,23 @@ void refuse_overflow(const StorageReport& report) {
              (f16 ? "take --dtype bf16, " : "") + "or let them with --allow-overflow");
 }
 
+/// "w8", "w4", with ":" and the size of blocks.
+bool set_weight_bits(StorageOptions& options, const std::string& argument) {
+  constexpr int64_t kUsualBlock = 32;
+  if (argument.rfind("w8", 0) != 0 && argument.rfind("w4", 0) != 0) return false;
+  const std::string block = argument.substr(2);
+  int64_t size = argument[1] == '4' ? kUsualBlock : 0;
+  if (!block.empty()) {
+    char* end = nullptr;
+    size = block[0] == ':' && block.size() > 1 && block.size() < 9
+               ? std::strtol(block.c_str() + 1, &end, 10)
+               : 0;
+    if (size < 8 || size % 8 != 0 || *end != 0) return false;
+  }
+  options.weight_bits = argument[1] - '0', options.weight_block = size;
+  return true;
+}
+
 }  // namespace
 
 void set_storage(StorageOptions& options, const std::string& argument) {
@@ -164,8 +182,10 @@ void set_storage(StorageOptions& options, const std::string& argument) {
     options.dtype = DType::kF16;
   else if (argument == "bf16")
     options.dtype = DType::kBF16;
-  else
-    graph::fail_conversion(1, "--dtype " + argument + ": expected fp32, fp16, bf16 or int8");
+  else if (!set_weight_bits(options, argument))
+    graph::fail_conversion(1, "--dtype " + argument +
+                                  ": expected fp32, fp16, bf16, int8, w8, w8:BLOCK, w4 or "
+                                  "w4:BLOCK, where a block is a multiple of 8");
   options.chosen = true;
 }
 

@@ -21,9 +21,12 @@ struct StorageOptions {
   // patterns over names of constants and of source weights; * stands for anything
   std::vector<std::string> keep_fp32;
   bool allow_overflow = false;
+  // weights of linear layers alone, activations in f32: 8, 4 or 0 bits; how many of a row have one
+  // scale, 0: all of them
+  int64_t weight_bits = 0, weight_block = 0;
 };
 
-/// "fp32", "fp16" or "bf16". @throws ConversionError(1)
+/// "fp32", "fp16", "bf16", "w8", or "w4" in blocks of 32, "w4:64" of 64. @throws ConversionError(1)
 void set_storage(StorageOptions& options, const std::string& argument);
 
 /// What storing one constant costs. Relative errors are |stored - value| / |value| over what is

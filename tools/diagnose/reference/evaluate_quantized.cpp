@@ -51,8 +51,15 @@ Tensor dequantized(Evaluator& e, const Node& node) {
 }
 
 /// Scale or zero point at each place of x, of QuantizeLinear and DequantizeLinear.
-double number_along(const Node& node, const Tensor& numbers, const Dimensions& at) {
-  return numbers.at[numbers.dims.empty() ? 0 : size_t(at[size_t(node.integer("axis", 0))])];
+double number_along(const Node& node, const Tensor& numbers, Dimensions at) {
+  const size_t axis = size_t(node.integer("axis", 0));
+  if (const int64_t block = node.integer("block_size", 0)) {
+    at[axis] /= block;
+    size_t place = 0;
+    for (size_t d = 0; d < at.size(); d++) place = place * size_t(numbers.dims[d]) + size_t(at[d]);
+    return numbers.at[place];
+  }
+  return numbers.at[numbers.dims.empty() ? 0 : size_t(at[axis])];
 }
 Tensor quantized_linear(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);

@@ -57,8 +57,23 @@ Tensor product(Tensor a, Tensor b) {
   return y;
 }
 
+/// Of Linear, [O, K]; scales and zeros are [O, blocks].
+Tensor weights_of(Evaluator& e, const Node& node) {
+  Tensor w = e.in(node, 1);
+  if (!e.has(node, 4)) return w;
+  const Tensor& scales = e.in(node, 4);
+  const int64_t k = w.dims[1], blocks = scales.dims[1], block = node.integer("block", 0);
+  for (size_t i = 0; i < w.at.size(); i++) {
+    const int64_t o = int64_t(i) / k, column = int64_t(i) % k;
+    const size_t at = size_t(o * blocks + (block ? column / block : 0));
+    const double zero = e.has(node, 5) ? e.in(node, 5).at[at] : 0;
+    w.at[i] = double(float((w.at[i] - zero) * scales.at[at]));
+  }
+  return w;
+}
+
 Tensor linear(Evaluator& e, const Node& node) {
-  const Tensor &x = e.in(node, 0), &w = e.in(node, 1);
+  const Tensor &x = e.in(node, 0), w = weights_of(e, node);
   const Tensor *bias = e.has(node, 2) ? &e.in(node, 2) : nullptr,
                *residual = e.has(node, 3) ? &e.in(node, 3) : nullptr;
   const std::function<double(double)> f = activation_of(node);

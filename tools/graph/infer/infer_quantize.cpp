@@ -110,18 +110,24 @@ std::optional<Constant> known_numbers(NodeContext& context, size_t input, DType 
 }
 
 /// In normal form, as x, scale and zero point; false where some number of it is not known, or in
-/// blocks. Shapes were compared.
+/// blocks and no constant is dequantized. Shapes were compared.
 bool stays(NodeContext& context, DType integers, DType floats, DType to) {
-  if (floats != DType::kF32 || context.node.integer("block_size", 0) != 0) return false;
+  if (floats != DType::kF32) return false;
+  const int64_t block = context.node.integer("block_size", 0);
   const Dims& given = context.dims(1);
-  if (given.size() > 1 || !graph::product(given).is_static()) return false;
+  const bool is_known = block != 0 && given.size() > 1 && to == DType::kF32 &&
+                        context.model().constant(context.in(0));
+  if ((block != 0 || given.size() > 1) && !is_known) return false;
+  if (!graph::product(given).is_static()) return false;
   const auto scale = known_numbers(context, 1, DType::kF32, {});
   const auto zero = known_numbers(context, 2, integers, given);
   if (!scale || !zero || scale->dims != zero->dims) return false;
-  const int64_t axis =
-      scale->dims.empty() ? 0 : context.axis(context.node.integer("axis", 1), context.rank(0));
+  const int64_t axis = scale->dims.empty() && block == 0
+                           ? 0
+                           : context.axis(context.node.integer("axis", 1), context.rank(0));
   context.node.inputs = {context.in(0), context.constant(*scale), context.constant(*zero)};
   context.node.attributes = {{"axis", axis}};
+  if (block != 0) context.node.attributes["block_size"] = block;
   context.set(0, to, context.dims(0));
   return true;
 }

@@ -156,6 +156,25 @@ void multiply_bytes(NodeContext& context) {
   set_product(context, type, std::move(x));
 }
 
+/// Linear with quantized weights: x, w i8 [O,K], bias, residual, scales and zeros [O, blocks].
+void multiply_quantized_weights(NodeContext& context) {
+  if (context.dtype(0) != DType::kF32)
+    context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) + ", expected f32");
+  Dims x = context.dims(0);
+  const Dims w = context.dims(1);
+  if (x.empty() || w.size() != 2 || w[1] != x.back())
+    context.corrupt("its input has shape " + text(x) + ", its weights " + text(w));
+  expect_constant(context, 1, DType::kI8, w);
+  const int64_t k = w[1].value().value_or(0), block = context.node.integer("block", 0);
+  if (block < 0 || block % 8 != 0)
+    context.corrupt("its blocks have " + std::to_string(block) + " weights, expected whole eights");
+  const Dims scales = {w[0], Dim(block ? k / block + (k % block != 0) : 1)};
+  expect_constant(context, 4, DType::kF32, scales);
+  if (context.has(5)) expect_constant(context, 5, DType::kI8, scales);
+  x.back() = w[0];
+  context.set(0, DType::kF32, std::move(x));
+}
+
 void look_up(NodeContext& context) {
   const DType type = expect_numbers(context, 0);
   expect_constant(context, 1, type, {Dim(type == DType::kI16 ? 65536 : 256)});
@@ -195,6 +214,7 @@ void add_quantized_rules(InferTable& table) {
   table["OffsetByte"] = offset_byte;
   table["QuantizedConv2d"] = convolve_bytes;
   table["QuantizedLinear"] = multiply_bytes;
+  table["Linear"] = multiply_quantized_weights;
   table["Lookup"] = look_up;
   table["QuantizedElementwise"] = elementwise_bytes;
   table["QuantizedPool2d"] = pool_bytes;

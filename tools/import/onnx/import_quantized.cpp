@@ -207,12 +207,6 @@ void qgemm(Call& call) {
   if (!is_float) give_bytes(call, y, 7);
 }
 
-/// a times b, and a bias that may be absent, as numbers.
-void give_product(Call& call, ValueId a, ValueId b, ValueId bias) {
-  const ValueId y = bias == kAbsent ? call.output(0) : call.temporary("product");
-  call.emit("MatMul", {a, b}, {y});
-  if (bias != kAbsent) call.emit("Add", {y, bias}, {call.output(0)});
-}
 void matmul_integer_to_float(Call& call) {
   call.expect_inputs(4, 7);
   emit_scaled_sums(call, {call.input(0), call.input(1), call.input(4), call.input(5)},
@@ -269,8 +263,18 @@ const float* block_scales(Call& call, int64_t count) {
   return scales->as<float>();
 }
 
-/// Weights in blocks along K, which may be negative multiples of a step, as numbers [K, N]. Whole
-/// blocks lie in the file; what is behind K is none of the weights.
+/// Rows less half their steps, so that 0 is in the middle.
+std::vector<int8_t> centered(const PackedRows& packed, int64_t rows, int64_t columns) {
+  std::vector<int8_t> all;
+  all.reserve(size_t(rows * columns));
+  for (int64_t o = 0; o < rows; o++)
+    for (int64_t i = 0; i < columns; i++)
+      all.push_back(int8_t(packed.at(o, i) - (int64_t(1) << (packed.bits - 1))));
+  return all;
+}
+
+/// Weights in blocks along K, whose scales may be negative, become those of a Linear. Whole blocks
+/// lie in the file; what is behind K is none of the weights.
 void matmul_nbits(Call& call) {
   call.expect_inputs(3, 6);
   constexpr int64_t kLimit = int64_t(1) << 31;
@@ -290,19 +294,23 @@ void matmul_nbits(Call& call) {
   const auto zeros = has_zeros ? packed_rows(call, 3, n, blocks, bits, "zero_points") : weights;
   if (!scales || !weights || !zeros) return;
   host::charge_work(uint64_t(n * k));
-  host::charge_memory(uint64_t(n * k) * 4);
-  std::vector<float> all;
-  all.reserve(size_t(n * k));
-  for (int64_t i = 0; i < k; i++)
-    for (int64_t o = 0; o < n; o++) {
-      const int64_t zero = has_zeros ? zeros->at(o, i / block) : int64_t(1) << (bits - 1);
-      all.push_back(float(weights->at(o, i) - zero) * scales[o * blocks + i / block]);
-    }
-  const ValueId numbers = call.translator().model.add_constant(
-      call.translator().model.values[size_t(call.input(1))].name + "/numbers",
-      graph::make_constant(DType::kF32, {k, n}, all.data()));
-  call.note("weights of " + std::to_string(bits) + " bits in blocks (MatMulNBits) become f32");
-  give_product(call, call.input(0), numbers, call.input(5));
+  host::charge_memory(uint64_t(n * k));
+  graph::Model& model = call.translator().model;
+  const std::string name = model.values[size_t(call.input(1))].name;
+  const auto constant = [&](const char* what, DType dtype, int64_t columns, const void* numbers) {
+    return model.add_constant(name + what, graph::make_constant(dtype, {n, columns}, numbers));
+  };
+  std::vector<ValueId> inputs = {
+      call.input(0), constant("/numbers", DType::kI8, k, centered(*weights, n, k).data()), kAbsent,
+      kAbsent, constant("/scales", DType::kF32, blocks, scales)};
+  if (has_zeros)
+    inputs.push_back(constant("/zeros", DType::kI8, blocks, centered(*zeros, n, blocks).data()));
+  const ValueId bias = call.input(5),
+                y = bias == kAbsent ? call.output(0) : call.temporary("product");
+  graph::Node& made = call.emit("Linear", inputs, {y});
+  made.attributes["bits"] = bits;
+  made.attributes["block"] = blocks > 1 ? block : int64_t(0);
+  if (bias != kAbsent) call.emit("Add", {y, bias}, {call.output(0)});
 }
 
 }  // namespace

@@ -141,9 +141,10 @@ void add_movement_rules(Rules& rules) {
   rules["NonZero"] = rules["Unique"] = rules["NonMaxSuppression"] = rules["ResolveDim"] = as_it_is;
   rules["CumSum"] = cumulative_sum;
   rules["OffsetByte"] = offset_byte;
-  rules["Quantize"] = rules["Dequantize"] = rules["QuantizedConv2d"] = rules["QuantizedLinear"] =
-      rules["Lookup"] = rules["QuantizedElementwise"] = rules["QuantizedPool2d"] =
-          rules["QuantizedSoftmax"] = rules["DynamicQuantize"] = as_it_is;
+  rules["Linear"] = rules["Quantize"] = rules["Dequantize"] = rules["QuantizedConv2d"] =
+      rules["QuantizedLinear"] = rules["Lookup"] = rules["QuantizedElementwise"] =
+          rules["QuantizedPool2d"] = rules["QuantizedSoftmax"] = rules["DynamicQuantize"] =
+              as_it_is;
   rules["GatherND"] = rules["ScatterND"] = rules["ScatterElements"] = rules["GatherElements"] =
       renamed;
 }

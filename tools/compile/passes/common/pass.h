@@ -15,6 +15,9 @@ using Remarks = std::vector<std::string>;
 uint32_t recognise_dynamic_quantisation(Editor& editor, Remarks& remarks);
 // integers between DequantizeLinear and QuantizeLinear
 uint32_t recognise_quantisation(Editor& editor, Remarks& remarks);
+// constants behind DequantizeLinear that are the weights of a Linear, and the same in f32
+uint32_t recognise_quantised_weights(Editor& editor, Remarks& remarks);
+uint32_t expand_quantised_weights(Editor& editor, Remarks& remarks);
 // what is left of those, in f32
 uint32_t spell_out_quantisation(Editor& editor, Remarks& remarks);
 uint32_t inline_constant_conditions(Model& model, Graph& graph);  // before an Editor is open

@@ -41,7 +41,8 @@ uint32_t fold_activation(Editor& e, Remarks&) {
       maker->attributes["activation_alpha"] = step.alpha;
       maker->attributes["activation_beta"] = step.beta;
     }
-    if (maker->inputs.size() > 3) maker->attributes["residual_first"] = int64_t(1);
+    if (maker->inputs.size() > 3 && maker->inputs[3] >= 0)
+      maker->attributes["residual_first"] = int64_t(1);
     ValueId out = node->outputs[0];
     e.kill(*node);
     e.set_outputs(*maker, {out});

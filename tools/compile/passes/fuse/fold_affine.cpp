@@ -77,8 +77,11 @@ bool has_weights(const Node& node) {
   return node.op == "Conv2d" || node.op == "Linear" || node.op == "ConvTranspose2d";
 }
 
+bool is_quantized(const Node& node) { return node.op == "Linear" && node.inputs.size() > 4; }
+
 bool is_plain(const Node& node) {
-  return has_weights(node) && !node.has("activation") && node.inputs.size() <= 3;
+  return has_weights(node) && !node.has("activation") &&
+         (node.inputs.size() <= 3 || (is_quantized(node) && node.inputs[3] < 0));
 }
 
 std::vector<double> bias_of(const Editor& e, const Node& node, size_t outputs) {
@@ -98,6 +101,22 @@ void set_weights(Editor& e, Node& node, const std::vector<double>& weights,
   e.set_inputs(node, std::move(inputs));
 }
 
+// Quantized weights stay as they are: the bias alone changes.
+bool shift_behind(Editor& e, Node& node, Node& maker, const Affine& a) {
+  for (const double factor : a.factor)
+    if (factor != 1) return false;
+  std::vector<double> b = bias_of(e, maker, a.shift.size());
+  for (size_t o = 0; o < b.size(); o++) b[o] += a.shift[o];
+  const ValueId out = node.outputs[0];
+  e.kill(node);
+  e.set_input(
+      maker, 2,
+      e.new_constant(e.value(maker.inputs[1]).name + "/bias", make_f32({int64_t(b.size())}, b)));
+  e.set_outputs(maker, {out});
+  e.merge_sources(maker, node);
+  return true;
+}
+
 // Behind: the producer's output channels.
 bool fold_behind(Editor& e, Node& node) {
   for (ValueId x : node.inputs) {
@@ -105,6 +124,10 @@ bool fold_behind(Editor& e, Node& node) {
     if (!maker || !is_plain(*maker) || !e.read_once(x)) continue;
     std::optional<Affine> a = affine(e, node, x);
     if (!a || !finite(*a)) continue;
+    if (is_quantized(*maker)) {
+      if (!shift_behind(e, node, *maker, *a)) continue;
+      return true;
+    }
     std::vector<double> w = numbers(*e.constant(maker->inputs[1])),
                         b = bias_of(e, *maker, a->factor.size());
     size_t outputs = a->factor.size(), each = w.size() / outputs;
@@ -128,7 +151,9 @@ bool fold_in_front(Editor& e, Node& node) {
   ValueId y = node.outputs[0];
   if (!e.read_once(y)) return false;
   Node* reader = e.readers(y)[0];
-  if ((reader->op != "Conv2d" && reader->op != "Linear") || reader->inputs[0] != y) return false;
+  if ((reader->op != "Conv2d" && reader->op != "Linear") || reader->inputs[0] != y ||
+      is_quantized(*reader))
+    return false;
   for (ValueId x : node.inputs) {
     if (e.constant(x)) continue;
     std::optional<Affine> a = affine(e, node, x);

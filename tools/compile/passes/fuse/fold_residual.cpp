@@ -1,5 +1,7 @@
 // The sum of two values of the same dims goes into the store of the convolution or Linear that
 // makes the later of them. The other is made before it, so it lives no longer than it did.
+#include <algorithm>
+
 #include "tools/compile/passes/common/elementwise.h"
 #include "tools/compile/passes/common/pass.h"
 
@@ -8,8 +10,9 @@ namespace {
 
 bool can_add(const Editor& e, ValueId id, const Dims& dims) {
   Node* maker = e.producer(id);
-  return maker && (maker->op == "Conv2d" || maker->op == "Linear") && maker->inputs.size() <= 3 &&
-         e.read_once(id) && same(e.dims(id), dims);
+  return maker && (maker->op == "Conv2d" || maker->op == "Linear") &&
+         (maker->inputs.size() <= 3 || maker->inputs[3] < 0) && e.read_once(id) &&
+         same(e.dims(id), dims);
 }
 
 }  // namespace
@@ -40,8 +43,8 @@ uint32_t fold_residual(Editor& e, Remarks&) {
     ValueId sum = first ? a : b, residual = first ? b : a;
     Node* maker = e.producer(sum);
     std::vector<ValueId> inputs = maker->inputs;
-    inputs.resize(3, kAbsent);
-    inputs.push_back(residual);
+    inputs.resize(std::max<size_t>(inputs.size(), 4), kAbsent);
+    inputs[3] = residual;
     e.kill(*node);
     e.set_inputs(*maker, std::move(inputs));
     e.set_outputs(*maker, {out});

@@ -85,9 +85,14 @@ void spell_dequantize(Editor& e, Node& node) {
 /// Place of the scale of element i.
 size_t channel_of(const Node& node, const Constant& x, size_t scales, int64_t i) {
   if (scales <= 1) return 0;
+  const size_t axis = size_t(node.integer("axis", 0));
+  const int64_t block = node.integer("block_size", 0);
   int64_t inner = 1;
-  for (size_t d = size_t(node.integer("axis", 0)) + 1; d < x.dims.size(); d++) inner *= x.dims[d];
-  return size_t(i / std::max<int64_t>(inner, 1)) % scales;
+  for (size_t d = axis + 1; d < x.dims.size(); d++) inner *= x.dims[d];
+  if (block == 0) return size_t(i / std::max<int64_t>(inner, 1)) % scales;
+  const int64_t extent = x.dims[axis], blocks = extent / block + (extent % block != 0);
+  const int64_t outer = i / (inner * extent), along = i / inner % extent;
+  return size_t((outer * blocks + along / block) * inner + i % inner);
 }
 
 /// Constants are computed now. False where it is none.

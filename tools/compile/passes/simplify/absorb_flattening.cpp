@@ -29,7 +29,8 @@ size_t permuted_start(const Integers& perm, size_t start) {
 uint32_t absorb_flattening(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->dead || node->op != "Linear") continue;
+    if (node->dead || node->op != "Linear" || e.value(node->inputs[1]).dtype != DType::kF32)
+      continue;
     Node* rows = e.producer_if(node->inputs[0], "Reshape");
     Node* turned = rows ? e.producer_if(rows->inputs[0], "Transpose") : nullptr;
     if (!turned || !e.read_once(node->inputs[0])) continue;
