@@ -143,21 +143,29 @@ TEST_CASE("behind a layer that floating point reads, a product gives channels ba
     seen.model.graph.outputs = {sites.layers[0].output};
     CHECK(spread(largest_of(seen.outputs().begin()->second, 8)) < 1.001);
   }
-  // Rows of a product, whose bias is an Add.
+}
+
+TEST_CASE("rows that several layers read are evened out for each; their outputs are f32 and stay") {
   GraphBuilder g;
-  std::vector<double> sizes(32);
-  for (size_t i = 0; i < 32; i++) sizes[i] = std::ldexp(0.3 + double(i % 3), int(i % 8));
-  const ValueId rows = g.node("MatMul", {g.input("x", {3, 4}), g.constant({4, 8}, sizes)});
-  const ValueId y = g.node("Add", {rows, g.weights({8})});
-  g.output(g.node("Tanh", {y}));
+  const ValueId x = g.node("Tanh", {g.input("x", {3, 8})});
+  for (int i = 0; i < 2; i++) {
+    const ValueId rows = g.node("MatMul", {x, g.weights({8, 5})});
+    g.output(g.node("Tanh", {g.node("Add", {rows, g.weights({5})})}));
+  }
   const auto before = g.outputs();
   std::set<std::string> matched;
-  std::vector<double> largest;
-  for (int c = 0; c < 8; c++) largest.push_back(std::ldexp(1, c));
-  const auto found = find_unbalanced(g.model, find_sites(g.model, {}, &matched), {{y, largest}});
-  REQUIRE(found.size() == 1);
+  const Sites sites = find_sites(g.model, {}, &matched);
+  REQUIRE(sites.layers.size() == 2);
+  CHECK(sites.layers[0].gives_floats);
+  const std::vector<double> unbalanced = {1, 2, 1, 2, 1, 2, 1, 50};
+  const auto found = find_unbalanced(
+      g.model, sites,
+      {{x, unbalanced}, {sites.layers[0].output, unbalanced}, {sites.layers[1].output, {}}});
+  REQUIRE(found.size() == 2);
+  for (const Equalized& pair : found) CHECK(pair.first == Equalized::kNone);
   equalize(g.model, found);
   CHECK(difference(before, g.outputs()) < 1e-4);
+  CHECK(find_sites(g.model, {}, &matched).layers[0].input != x);
 }
 
 TEST_CASE("balanced channels are left alone") {

@@ -292,6 +292,7 @@ class Quantizer {
       loss.input = found_.ranges[sites_.scaled_as(layer.input)];
       loss.output = found_.ranges[sites_.scaled_as(layer.output)];
       loss.low = output.low(), loss.high = output.high();
+      if (layer.gives_floats) loss.output = {loss.low, loss.high};
       loss.clipped = output.clipped(loss.output);
       loss.node = layer.node;
       report_.losses.push_back(std::move(loss));

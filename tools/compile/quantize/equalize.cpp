@@ -116,8 +116,10 @@ std::vector<Equalized> find_unbalanced(const Model& model, const Sites& sites,
   std::vector<Equalized> pairs;
   for (const Layer& second : sites.layers) {
     const auto held = largest.find(second.input);
-    if (held == largest.end() || count[second.input] != 1) continue;
+    if (held == largest.end()) continue;
     const auto maker = made.find(second.input);
+    // Of an operator in floating point each reader has a division of its own.
+    if (maker != made.end() && count[second.input] != 1) continue;
     const Layer* first = maker == made.end() ? nullptr : maker->second;
     if (maker != made.end() && (!first || !scales_through(model, *first))) continue;
     const int64_t channels = int64_t(held->second.size());
@@ -138,8 +140,9 @@ std::vector<Equalized> find_unbalanced(const Model& model, const Sites& sites,
   const std::set<ValueId> on_bytes = read_as_bytes(model, sites);
   for (const Layer& first : sites.layers) {
     const auto held = largest.find(first.output);
-    if (held == largest.end() || on_bytes.count(first.output) || !scales_through(model, first) ||
-        int64_t(held->second.size()) != first.outputs || !is_unbalanced(held->second))
+    if (held == largest.end() || first.gives_floats || on_bytes.count(first.output) ||
+        !scales_through(model, first) || int64_t(held->second.size()) != first.outputs ||
+        !is_unbalanced(held->second))
       continue;
     pairs.push_back(
         {first.node, Equalized::kNone, factors_of(held->second, nullptr), first.axis, first.tail});

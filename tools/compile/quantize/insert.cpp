@@ -45,6 +45,8 @@ class Inserter {
       made_of_bytes_.insert(step.outputs.begin(), step.outputs.end());
     }
     for (const ValueId id : sites.tensors) bytes_.insert(id);
+    for (const Layer& layer : sites.layers)
+      if (layer.gives_floats) bytes_.erase(layer.output);
   }
 
   /// What is there stays; `losses_` beside it.
@@ -164,8 +166,11 @@ class Inserter {
     }
     const std::string number = std::to_string(&layer - sites_.layers.data());
     const Node& like = old[layer.node];
-    const ValueId rounded = another(layer.output, "/rounded");
-    pair(twins.at(layer.output), rounded, layer.output, like);
+    ValueId rounded = twins.at(layer.output);
+    if (!layer.gives_floats) {
+      rounded = another(layer.output, "/rounded");
+      pair(twins.at(layer.output), rounded, layer.output, like);
+    }
     const ValueId error = model_.add_value("");
     inference_.add(node_of("Sub", {rounded, layer.output}, error, like));
     sum_of_squares(inference_.resolve(error), "noise:" + number, like);

@@ -187,6 +187,8 @@ class Finder {
         if (is_data(model_, id)) needed.insert(id);
     }
     std::reverse(sites_.steps.begin(), sites_.steps.end());
+    for (Layer& layer : sites_.layers)
+      layer.gives_floats = layer.op != "Conv" && !needed.count(layer.output);
   }
 
   /// Whether limits alone read what a step makes: they are part of it.

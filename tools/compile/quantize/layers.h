@@ -26,6 +26,8 @@ struct Layer {
   int64_t axis = 0;                           // of the output channels in the weights
   int64_t groups = 1;
   int64_t outputs = 0;  // how many channels
+  // what a linear layer makes is read as no bytes: it stays in floating point
+  bool gives_floats = false;
 };
 
 /// Every layer and every tensor of bytes, by ids and places of the prepared model.
