@@ -63,7 +63,9 @@ def block(width, path):
     root = constant("root", np.array(2**-0.5))
     half, one = constant("half", np.array(0.5)), constant("one", np.array(1.0))
     erf = node("Erf", [node("Mul", [wide, root], "rooted")], "erf")
-    gelu = node("Mul", [node("Mul", [wide, half], "halved"), node("Add", [erf, one], "more")], "gelu")
+    gelu = node(
+        "Mul", [node("Mul", [wide, half], "halved"), node("Add", [erf, one], "more")], "gelu"
+    )
     node("Add", [inner, product(gelu, 4 * width, width, "narrow")], "y")
     shape = ["n", width]
     graph = helper.make_graph(
@@ -73,7 +75,9 @@ def block(width, path):
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
         constants,
     )
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path
+    )
 
 
 def quantized(source, path, bits, symmetric):

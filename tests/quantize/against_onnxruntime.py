@@ -229,6 +229,7 @@ def by_onnxruntime(network, folder):
 
 def by_nncf(network, folder):
     import nncf
+
     nncf.set_log_level(40)
     made = folder / "nncf.onnx"
     kind = nncf.ModelType.TRANSFORMER if getattr(network, "is_transformer", False) else None
@@ -255,7 +256,9 @@ def by_litert(network, folder):
     ranges = tool.calibrate({"serving_default": samples}, num_threads=1)
     made = folder / "litert.tflite"
     made.write_bytes(
-        tool.quantize(ranges, enable_progress_bar=False, enable_progress_report=False).quantized_model
+        tool.quantize(
+            ranges, enable_progress_bar=False, enable_progress_report=False
+        ).quantized_model
     )
     return network.run(written.Session(made, feeds, collect)), made.stat().st_size
 

@@ -174,4 +174,6 @@ def export(package, path):
         [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["n", WIDTH])],
         constants,
     )
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path
+    )

@@ -57,7 +57,9 @@ def keyword(source, path):
             depthwise = given["group"].i > 1
             fields = {"padding": 1, "strideH": stride, "strideW": stride}
             fields |= {"dilationHFactor": 1, "dilationWFactor": 1, "fusedActivationFunction": RELU}
-            out = [1] + [(d - k) // stride + 1 for d, k in zip(padded[1:3], w.shape[2:], strict=True)]
+            out = [1] + [
+                (d - k) // stride + 1 for d, k in zip(padded[1:3], w.shape[2:], strict=True)
+            ]
             out.append(len(w))
             if depthwise:
                 w, op = w.transpose(1, 2, 3, 0), "DEPTHWISE_CONV_2D"
@@ -96,7 +98,12 @@ def sentence_encoder(package, path):
         centered = binary("SUB", x, mean, shape)
         square = binary("MUL", centered, centered, shape)
         [variance] = m.add("MEAN", options, [square, axes], [(F, [1, tokens, 1])])
-        [by] = m.add("RSQRT", None, [binary("ADD", variance, np.array(1e-12, F), [1, tokens, 1])], [(F, [1, tokens, 1])])
+        [by] = m.add(
+            "RSQRT",
+            None,
+            [binary("ADD", variance, np.array(1e-12, F), [1, tokens, 1])],
+            [(F, [1, tokens, 1])],
+        )
         y = binary("MUL", centered, by, shape)
         y = binary("MUL", y, weights[name + ".weight"], shape)
         return binary("ADD", y, weights[name + ".bias"], shape)
@@ -133,7 +140,9 @@ def sentence_encoder(package, path):
         y = linear(y, at + "attention.output.dense", width)
         x = norm(binary("ADD", y, x, rows), at + "attention.output.LayerNorm")
         y = linear(x, at + "intermediate.dense", 4 * width)
-        [y] = m.add("GELU", ("GeluOptions", {"approximate": False}), [y], [(F, [1, tokens, 4 * width])])
+        [y] = m.add(
+            "GELU", ("GeluOptions", {"approximate": False}), [y], [(F, [1, tokens, 4 * width])]
+        )
         y = linear(y, at + "output.dense", width)
         x = norm(binary("ADD", y, x, rows), at + "output.LayerNorm")
     return finished(m, [x], path)
