@@ -1,5 +1,5 @@
-// tools/compile/passes/quantize/block_weights.h - weights of a Linear as i8 with a scale, and a zero
-// point where there is one, for each block of a row.
+// tools/compile/passes/quantize/block_weights.h - a Linear's weights as i8 with a scale, and a
+// zero point where there is one, for each block of a row.
 #pragma once
 #include <optional>
 #include <vector>

@@ -1,5 +1,5 @@
-// tools/compile/passes/quantize/quantize_weights.h - weights of Linear nodes as numbers of few bits,
-// when a user asks for it; activations stay f32.
+// tools/compile/passes/quantize/quantize_weights.h - weights of Linear nodes as numbers of few
+// bits, when a user asks for it; activations stay f32.
 #pragma once
 #include <functional>
 #include <string>
