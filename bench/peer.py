@@ -53,6 +53,8 @@ def convert(command, model, product):
 
 
 def onnxruntime_runner(a, inputs, names):
+    if a.model.endswith(".tflite"):
+        raise Absent("it reads no .tflite")
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -91,7 +93,10 @@ def openvino_runner(a, inputs, names):
     )
     request = compiled.create_infer_request()
     for name, array in inputs.items():
-        request.set_tensor(name, ov.Tensor(array))
+        if len(inputs) == 1:  # a .tflite's has another name there
+            request.set_input_tensor(ov.Tensor(array))
+        else:
+            request.set_tensor(name, ov.Tensor(array))
     outputs = lambda: dict(
         zip(names, [request.get_output_tensor(i).data.copy() for i in range(len(compiled.outputs))])
     )
@@ -261,15 +266,14 @@ def litert_runner(a, inputs, names):
         if at is None:
             raise Absent("its inputs are not those of the ONNX file")
         feeds.append((port["index"], by_size.pop(at).reshape(port["shape"]).astype(port["dtype"])))
-    last = []
 
-    def run():
+    def outputs():  # inputs lie where later tensors may lie, so that each answer wants them anew
         for index, array in feeds:
             machine.set_tensor(index, array)
         machine.invoke()
-        last[:] = [machine.get_tensor(p["index"]) for p in ports]
+        return {"by size": [machine.get_tensor(p["index"]) for p in ports]}
 
-    return run, lambda: {"by size": list(last)}
+    return machine.invoke, outputs
 
 
 RUNNERS = {

@@ -3,7 +3,7 @@
 compared first.
 
   run.py --ingot build/gcc/bin/ingot --work build/bench [--quick] [--rounds 6] [--seconds 0.5]
-  [--threads 1,2]
+  [--threads 1,2] [--integers]
          [--engines onnxruntime,openvino,ncnn,MNN,litert,again,prototype] [--results DIR] [--json
          FILE] [--check] [model ...]
   run.py --tables FILE [FILE ...] [--results DIR]
@@ -16,12 +16,14 @@ in ../shared. Peers that are not installed or do not run a network are named. Th
 to RESULTS/<date>.md with the processor's name, unless only some networks were asked for. --json
 FILE keeps every figure; --tables FILE.. prints (and writes) the table of such files without
 measuring anything. --quick: four networks, two rounds. --check: one network, two short rounds, only
-to see that the harness works.
+to see that the harness works. --integers: int8 networks instead (integer_rows.py); a call of each
+peer through Python is measured as a row and stays in the others.
 """
 
 import argparse
 import datetime
 import json
+import math
 import os
 import pathlib
 import random
@@ -31,10 +33,13 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from integer_rows import CALLS, INTEGERS, NEAR, prepare_integers  # noqa: E402
+from integer_rows import WRONG as WRONG_INTEGERS  # noqa: E402
 from rows import QUICK, ROOT, ROWS, SHARED, TFLITE, Unavailable, call, prepare  # noqa: E402
 
 PROTOTYPE = SHARED / "prototypes" / "whole_model"
 PEERS = ["onnxruntime", "openvino", "ncnn", "MNN", "litert"]
+INTEGER_PEERS = ["onnxruntime", "openvino", "litert"]
 WRONG = 1e-2  # of the largest output
 PROTOTYPED = [
     "resnet50_224",
@@ -57,12 +62,18 @@ class Row:
 
     def __init__(self, args, name):
         work = pathlib.Path(args.work)
-        self.name, self.limit, self.converted = name, ROWS[name][0], work / f"{name}.ingot"
-        self.onnx, self.npz = prepare(name, work)
+        self.name, self.converted = name, work / f"{name}.ingot"
+        check = [args.ingot, "check", self.converted]
+        if args.integers:
+            self.limit, self.wrong = 1.0, WRONG_INTEGERS
+            self.onnx, self.npz, self.tflite = prepare_integers(name, work, self.ports_of(args))
+            check += [] if self.tflite or name in CALLS else ["--rtol", NEAR]
+        else:
+            self.limit, self.wrong = ROWS[name][0], WRONG
+            self.onnx, self.npz = prepare(name, work)
+            self.tflite = SHARED / TFLITE[name] if name in TFLITE else None
         call([args.ingot, "convert", self.onnx, "-o", self.converted])
-        call(
-            [args.ingot, "check", self.converted, "--golden", self.npz]
-        )  # the outputs first, then the time
+        call([*check, "--golden", self.npz])  # the outputs first, then the time
         self.prefix = work / f"proto_{name}"
         if "prototype" in args.engines and not self.prefix.with_suffix(".out").exists():
             import numpy as np
@@ -73,6 +84,15 @@ class Row:
             if not link.exists():
                 link.symlink_to(self.onnx.name)
             call([sys.executable, PROTOTYPE / "cast.py", link, self.prefix])
+
+    def ports_of(self, args):
+        """inspect(model): what Ingot says of it once it is converted."""
+
+        def inspect(model):
+            call([args.ingot, "convert", model, "-o", self.converted])
+            return json.loads(call([args.ingot, "inspect", "--json", self.converted]))
+
+        return inspect
 
 
 class Peer:
@@ -89,8 +109,8 @@ class Peer:
             "--work",
             args.work,
         ]
-        if row.name in TFLITE:
-            command += ["--tflite", SHARED / TFLITE[row.name]]
+        if row.tflite:
+            command += ["--tflite", row.tflite]
         self.process = subprocess.Popen(
             [str(c) for c in command],
             stdin=subprocess.PIPE,
@@ -100,7 +120,7 @@ class Peer:
             preexec_fn=pin(threads),
         )
         self.facts = self.answer()
-        if "absent" not in self.facts and not self.facts["error"] <= WRONG:
+        if "absent" not in self.facts and not self.facts["error"] <= row.wrong:
             error = self.facts["error"]
             self.facts = {
                 "absent": "its outputs have other sizes" if error == 9 else f"wrong by {error:.1e}"
@@ -254,21 +274,31 @@ def report(measured):
         + ["best peer", "ingot / best (min..max)", "within"]
     )
     judged = [r for r in results if "best" in r]
-    inside = sum(r["ratio"] <= r["limit"] for r in judged)
     lines = [
-        f"# Speed beside the peers, {datetime.date.today()}",
+        f"# Speed{' in integers' if measured['integers'] else ''} beside the peers, {datetime.date.today()}",
         f"{measured['processor']}. "
         + ", ".join(f"{e} {v}" for e, v in versions.items())
-        + ". fp32, batch 1, static shapes.",
+        + f". {'int8' if measured['integers'] else 'fp32'}, batch 1, static shapes.",
         f"`./dev bench`: separate processes, {measured['rounds']} rounds of {measured['seconds']} s in random order, waiting processes stopped,",
         "N threads on the first N processors, outputs compared first. Medians; the ratio is Ingot's time over the best peer's,",
-        "paired by round. Within: 1.0 for networks of convolutions, 1.3 for the others.",
+        "paired by round. Within: 1.0"
+        + ("." if measured["integers"] else " for networks of convolutions, 1.3 for the others."),
         "",
         "| " + " | ".join(head) + " |",
         "|---|" + "--:|" * (2 + len(engines)) + "---|--:|---|",
     ]
     lines += ["| " + " | ".join(cells(r, engines)) + " |" for r in results]
+    judged = [r for r in judged if r["model"] not in CALLS]
+    inside = sum(r["ratio"] <= r["limit"] for r in judged)
     lines += ["", f"{inside} of {len(judged)} within.", ""]
+    if judged:
+        mean = math.exp(statistics.fmean(math.log(1 / r["ratio"]) for r in judged))
+        worst = max(judged, key=lambda r: r["ratio"])
+        lines += [
+            f"Geometric mean of best peer / ingot: {mean:.2f}; the least {1 / worst['ratio']:.2f} "
+            f"({worst['model']}, {worst['threads']} threads).",
+            "",
+        ]
     lines += [f"- {engine}: {why}: {', '.join(names)}" for engine, why, names in measured["notes"]]
     return "\n".join(lines) + "\n"
 
@@ -283,26 +313,29 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--engines", default=",".join(PEERS))
+    parser.add_argument("--engines")
     parser.add_argument("--results")
     parser.add_argument("--json")
+    parser.add_argument("--integers", action="store_true")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("models", nargs="*", default=[])
     args = parser.parse_intermixed_args()
     if not args.tables and not (args.ingot and args.work):
         parser.error("--ingot and --work say what to measure and where its files go")
-    unknown = set(args.models) - set(ROWS)
+    rows = {**CALLS, **INTEGERS} if args.integers else ROWS
+    unknown = set(args.models) - set(rows)
     if unknown:
-        parser.error(f"no row {', '.join(sorted(unknown))}; rows: {', '.join(ROWS)}")
-    args.engines = [e for e in args.engines.split(",") if e != "ingot"]
+        parser.error(f"no row {', '.join(sorted(unknown))}; rows: {', '.join(rows)}")
+    peers = INTEGER_PEERS if args.integers else PEERS
+    args.engines = [e for e in args.engines.split(",") if e != "ingot"] if args.engines else peers
     if args.quick:
         args.rounds, args.models = min(args.rounds, 2), args.models or QUICK
     if args.check:
         args.rounds, args.seconds, args.threads, args.models = 2, 0.2, "1", ["mobilenetv2_224"]
         args.engines = [e for e in args.engines if e in ("onnxruntime", "openvino")]
     args.partial = bool(args.models) and not args.quick
-    args.models = args.models or (PROTOTYPED if "prototype" in args.engines else list(ROWS))
+    args.models = args.models or (PROTOTYPED if "prototype" in args.engines else list(rows))
     return args
 
 
@@ -330,7 +363,7 @@ def publish(args, measured):
     if args.results and not args.partial:
         path = (
             pathlib.Path(args.results)
-            / f"{datetime.date.today()}{'-quick' if args.quick else ''}.md"
+            / f"{datetime.date.today()}{'-integers' if args.integers else ''}{'-quick' if args.quick else ''}.md"
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -377,6 +410,7 @@ def main():
             "processor": processor_name(),
             "versions": versions,
             "engines": args.engines,
+            "integers": args.integers,
             "rounds": args.rounds,
             "seconds": args.seconds,
             "results": results,

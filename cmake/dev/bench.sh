@@ -4,7 +4,10 @@ dev_bench() {
   need_python "the benchmark" numpy onnx==1.23.2 onnxruntime
   local peer
   for peer in openvino ncnn pnnx MNN ai-edge-litert; do  # each may be missing; the table names what is
-    case " $* " in *" --check "*) [ $peer = openvino ] || continue ;; esac
+    case " $* $peer " in
+      *" --check "*" openvino ") ;;
+      *" --check "* | *" --integers "*" ncnn " | *" --integers "*" pnnx " | *" --integers "*" MNN ") continue ;;
+    esac
     need_python_alone "the benchmark" $peer || echo "[skip] $peer is not to be had"
   done
   "$python" bench/run.py --ingot build/gcc/bin/ingot --work build/bench --results bench/results "$@"

@@ -46,8 +46,7 @@ dev_show() {
       python3 bench/against_build.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" "${@:3}" ;;
     speed) shift; dev_bench "$@" ;;
     removals) show_needs numpy onnx==1.23.2 torch; "$python" tests/op/removal.py "${@:2}" ;;
-    integer-speed) show_needs numpy ai-edge-litert flatbuffers
-      "$python" bench/integers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+    integer-speed) shift; dev_bench --integers "$@" ;;
     dynamic-speed) show_needs numpy onnx==1.23.2 onnxruntime
       "$python" bench/dynamic_transformers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     weights) show_needs numpy onnx==1.23.2 onnxruntime
@@ -99,8 +98,7 @@ convert-memory [--mb N]  what is resident at most while sources of N (300) MB ar
 removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has as examples, taken away in turn: what fails to build
           or which test names it; some 15 minutes on 2 quiet cores; goes on where it was broken off (--rows 5-9: those alone)
 dynamic-speed  transformers that onnxruntime's quantize_dynamic made: outputs compared with onnxruntime's, the time of each
-integer-speed [--memory]  quantized TFLite models: outputs compared with LiteRT's, the time of each
-          beside it, the arena beside TFLite Micro's
+integer-speed  every int8 network beside OpenVINO, onnxruntime and LiteRT, interleaved, outputs compared first (./dev bench --integers)
 grid-sample [--before INGOT]  GridSample beside onnxruntime, and beside another build: every form compared, then times (--threads N)
 large     a checkpoint of 2 GiB made into safetensors: time and memory beside torch (needs torch; --gib 5: beyond 4 GiB)
 overlay   checkpoints of fine-tuned networks over exports of untrained ones, prefixed and in half precision; bare weights from packages
