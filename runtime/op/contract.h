@@ -18,7 +18,10 @@ struct OpArguments {
   const TensorView* outputs = nullptr;
   uint16_t input_count = 0;
   uint16_t output_count = 0;
-  template <class A> const A& as() const { return *static_cast<const A*>(attributes); }
+  template <class A>
+  const A& as() const {
+    return *static_cast<const A*>(attributes);
+  }
   /// Operand i, or null when it is absent.
   const TensorView* optional(int i) const {
     return i < input_count && inputs[i].present() ? &inputs[i] : nullptr;
@@ -45,7 +48,7 @@ constexpr int kMaxThreads = 64;
 /// Operand sets as bit masks: bit i is input i (or output i where outputs are meant).
 struct OpContract {
   OpCode op;
-  uint8_t version;               // highest understood
+  uint8_t version;                  // highest understood
   uint16_t min_inputs, max_inputs;  // absent optional operands count
   uint16_t min_outputs, max_outputs;
   /// Validates attributes and operand types sound, output shapes included; overflow-safe, reads no
@@ -58,12 +61,15 @@ struct OpContract {
   /// shrink between steps). Depends on types and attributes only, never on the instruction set. May
   /// be null: none.
   ScratchNeed (*scratch)(const OpArguments&, int threads);
-  uint32_t strided_inputs;       // inputs whose row_stride may exceed the row length
+  uint32_t strided_inputs;  // inputs whose row_stride may exceed the row length
   uint32_t strided_outputs;
   /// For a session that may be rebound: at least what scratch() says for these extents and for all
   /// smaller ones, where a smaller extent can take more (blocks that fill a cache level). May be
   /// null: scratch() itself never grows so.
   ScratchNeed (*scratch_bound)(const OpArguments&, int threads) = nullptr;
+  /// in_place() depends on extents, that of the first dimension aside: a converter asks it only where
+  /// they are numbers.
+  bool in_place_by_extents = false;
 };
 
 /// A kernel's view of the threads that run it together. Every member calls the kernel with its own
@@ -74,9 +80,11 @@ struct Team {
   // joins all members; a kernel calls it the same number of times on each
   void (*barrier)(void*) = nullptr;
   void* barrier_argument = nullptr;
-  void* scratch = nullptr;           // own, at least ScratchNeed::per_thread_bytes
-  void* shared = nullptr;            // of the team, at least ScratchNeed::shared_bytes
-  void join() const { if (size > 1) barrier(barrier_argument); }
+  void* scratch = nullptr;  // own, at least ScratchNeed::per_thread_bytes
+  void* shared = nullptr;   // of the team, at least ScratchNeed::shared_bytes
+  void join() const {
+    if (size > 1) barrier(barrier_argument);
+  }
 };
 
 /// Computes the outputs of one instruction. No allocation, no lock, no system call, no exception.
@@ -88,15 +96,15 @@ using Kernel = Status (*)(const OpArguments&, const Team&);
 /// always).
 struct KernelEntry {
   OpCode op;
-  const char* name;                           // "conv2d_direct_f32"; static
+  const char* name;  // "conv2d_direct_f32"; static
   const OpContract* contract;
-  bool (*supports)(const OpArguments&);       // types and attributes only
+  bool (*supports)(const OpArguments&);  // types and attributes only
   Kernel run;
 };
 
 /// What the application hands in. Constant data; rows are tried in order, then those of `fallback`.
 struct KernelTable {
-  const char* isa;                            // "scalar", "avx2", "avx512vnni"
+  const char* isa;  // "scalar", "avx2", "avx512vnni"
   const KernelEntry* entries;
   uint32_t entry_count;
   const KernelTable* fallback;

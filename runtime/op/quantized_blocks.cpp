@@ -52,7 +52,7 @@ bool lay_out(const QuantizedConv2dAttributes& t, const Sizes& sizes, int64_t cha
     panel = (uint64_t(t.kernel_h) * t.kernel_w + 1) / 2 *
             uint64_t(round_up(band_channels(t, channels), kPanel)) * 4;
   if (!reserve(&total, panel, &s->panels)) return false;
-  s->bytes = total;
+  s->bytes = s->halo = total;
   return total < conv::kMaxScratchBytes;
 }
 
@@ -138,6 +138,24 @@ bool conv_scratch(const QuantizedConv2dAttributes& t, const TensorType& x, const
   return checked_mul<uint64_t>(uint64_t(out->bands.rows), uint64_t(out->bands.cols),
                                &sizes.pixels) &&
          lay_out(t, sizes, e.c, e.o, out);
+}
+
+uint64_t halo_bytes(const QuantizedConv2dAttributes& t, const TensorType& x, int threads) {
+  if (threads < 2) return 0;
+  // below 2^46, as the band is, which holds a window of such rows
+  return uint64_t(conv::window_h(geometry(t)) - 1) *
+         uint64_t(x.dims[2] * x.dims[3] * dtype_bytes(x.dtype));
+}
+
+bool works_in_place(const QuantizedConv2dAttributes& t, const TensorType& x, const TensorType& y) {
+  ConvScratch s;
+  if (t.method == ConvMethod::kGrouped || t.stride_h != 1 || t.stride_w != 1 || !same_dims(x, y) ||
+      x.dtype != y.dtype || !x.is_dense() || !y.is_dense() || y.dims[1] * y.dims[2] == 0)
+    return false;
+  // where weights are larger than the image threads share out channels, not rows
+  const int64_t window = int64_t(t.kernel_h) * t.kernel_w;
+  if (t.method == ConvMethod::kDirect && window * y.dims[3] > x.dims[1] * x.dims[2]) return false;
+  return conv_scratch(t, x, y, &s) && s.copies && s.bands.cols >= y.dims[2];
 }
 
 bool conv_scratch_bound(const QuantizedConv2dAttributes& t, const TensorType& x,

@@ -36,11 +36,21 @@ struct ConvScratch {
   uint64_t sums = 0;  // i32 for each output pixel of a band, where w_zero is not 0
   // of one group: weights, then four vectors of its channels; of depthwise: pairs of taps
   uint64_t panels = 0;
-  uint64_t bytes = 0;  // of all
+  // of a team that works in place: rows of the neighbours, above and below; else nothing
+  uint64_t halo = 0;
+  uint64_t bytes = 0;  // of all but the halo
 };
 /// False on overflow. @pre the extents were checked; oh and ow are at least 1.
 bool conv_scratch(const QuantizedConv2dAttributes& t, const TensorType& x, const TensorType& y,
                   ConvScratch* out);
+/// Bytes of the halo where y may overwrite x: each member saves the rows of its neighbours that its
+/// windows read before any of them writes.
+uint64_t halo_bytes(const QuantizedConv2dAttributes& t, const TensorType& x, int threads);
+
+/// True where y may overwrite x: every output row is computed from a copy of its inputs, all columns
+/// of a row and all its channels in one band. @pre the contract holds
+bool works_in_place(const QuantizedConv2dAttributes& t, const TensorType& x, const TensorType& y);
+
 /// At least that of these extents and of all smaller ones.
 bool conv_scratch_bound(const QuantizedConv2dAttributes& t, const TensorType& x,
                         const TensorType& y, uint64_t* bytes);

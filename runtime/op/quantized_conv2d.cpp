@@ -88,19 +88,26 @@ bool check_quantized_conv2d(const OpArguments& a, Violation* v) {
 
 bool is_empty(const OpArguments& a) { return a.outputs[0].elements() == 0; }
 
-ScratchNeed quantized_conv2d_scratch(const OpArguments& a, int) {
+ScratchNeed quantized_conv2d_scratch(const OpArguments& a, int threads) {
+  const QuantizedConv2dAttributes& t = a.as<QuantizedConv2dAttributes>();
   quantized::ConvScratch s;
-  const bool fits = !is_empty(a) && quantized::conv_scratch(a.as<QuantizedConv2dAttributes>(),
-                                                            a.inputs[0], a.outputs[0], &s);
-  return {fits ? s.bytes : 0, 0};
+  if (is_empty(a) || !quantized::conv_scratch(t, a.inputs[0], a.outputs[0], &s)) return {};
+  const bool may_overwrite = quantized::works_in_place(t, a.inputs[0], a.outputs[0]);
+  return {s.bytes + (may_overwrite ? quantized::halo_bytes(t, a.inputs[0], threads) : 0), 0};
 }
 
-ScratchNeed quantized_conv2d_scratch_bound(const OpArguments& a, int) {
+ScratchNeed quantized_conv2d_scratch_bound(const OpArguments& a, int threads) {
+  const QuantizedConv2dAttributes& t = a.as<QuantizedConv2dAttributes>();
   uint64_t bytes = 0;
-  const bool fits =
-      !is_empty(a) && quantized::conv_scratch_bound(a.as<QuantizedConv2dAttributes>(), a.inputs[0],
-                                                    a.outputs[0], &bytes);
-  return {fits ? bytes : 0, 0};
+  if (is_empty(a) || !quantized::conv_scratch_bound(t, a.inputs[0], a.outputs[0], &bytes))
+    return {};
+  const bool keeps_dims = t.stride_h == 1 && t.stride_w == 1;
+  return {bytes + (keeps_dims ? quantized::halo_bytes(t, a.inputs[0], threads) : 0), 0};
+}
+
+uint32_t quantized_conv2d_in_place(const OpArguments& a) {
+  const QuantizedConv2dAttributes& t = a.as<QuantizedConv2dAttributes>();
+  return quantized::works_in_place(t, a.inputs[0], a.outputs[0]) ? 1 : 0;
 }
 
 }  // namespace
@@ -112,10 +119,11 @@ const OpContract kQuantizedConv2dContract = {OpCode::kQuantizedConv2d,
                                              1,
                                              1,
                                              check_quantized_conv2d,
-                                             nullptr,
+                                             quantized_conv2d_in_place,
                                              quantized_conv2d_scratch,
                                              0x1u,
                                              0x1u,
-                                             quantized_conv2d_scratch_bound};
+                                             quantized_conv2d_scratch_bound,
+                                             true};
 
 }  // namespace ingot

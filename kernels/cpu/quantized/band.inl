@@ -16,6 +16,13 @@ struct ByteImage {
   uint8_t* row(int64_t y) const { return at + y * row_stride; }
 };
 
+/// Rows around those that a member of a team computes in place, saved before any of it writes.
+struct ByteHalo {
+  // those above rows.begin end here, those from rows.end on begin here; null: nothing is in place
+  const uint8_t* at = nullptr;
+  Range rows = {0, 0};  // of the image: the member's own
+};
+
 inline ByteImage byte_image(const TensorView& t, int64_t n) {
   ByteImage i;
   i.h = t.dims[1], i.w = t.dims[2], i.c = t.dims[3], i.element = dtype_bytes(t.dtype);
@@ -78,8 +85,8 @@ struct BandFill {
 
 /// Rows and columns [y0, y0 + rows) x [x0, x0 + cols), which may leave the image, to a dense band.
 template <class V>
-void copy_byte_band(const ByteImage& in, int64_t y0, int64_t rows, int64_t x0, int64_t cols,
-                    const BandFill<V>& fill, uint8_t* band) {
+void copy_byte_band(const ByteImage& in, const ByteHalo& halo, int64_t y0, int64_t rows, int64_t x0,
+                    int64_t cols, const BandFill<V>& fill, uint8_t* band) {
   const int64_t c = in.c, begin = min_of(in.w, max_of(0, x0)),
                 end = max_of(begin, min_of(in.w, x0 + cols)), count = end - begin;
   const int64_t left = count ? begin - x0 : cols, right = cols - left - count;
@@ -91,7 +98,10 @@ void copy_byte_band(const ByteImage& in, int64_t y0, int64_t rows, int64_t x0, i
     fill.outside(band, left * c);
     fill.outside(band + (left + count) * c, right * c);
     uint8_t* to = band + left * c;
-    const uint8_t* from = in.row(y) + begin * in.pixel_stride;
+    const uint8_t* from = in.row(y);
+    if (halo.at && y < halo.rows.begin) from = halo.at - (halo.rows.begin - y) * in.row_stride;
+    if (halo.at && y >= halo.rows.end) from = halo.at + (y - halo.rows.end) * in.row_stride;
+    from += begin * in.pixel_stride;
     if (in.pixel_stride == c * in.element)
       fill.inside(to, from, count * c);
     else
@@ -104,6 +114,7 @@ struct ByteConvJob {
   const QuantizedConv2dAttributes* t = nullptr;
   const quantized::ConvScratch* scratch = nullptr;
   ByteImage in, out;
+  ByteHalo halo;
   const int8_t* weights = nullptr;
   const Requantization* requantization = nullptr;
   RowSteps steps;          // of the image, with to_float
@@ -138,7 +149,7 @@ ByteBand load_band(const ByteConvJob& j, Range rows, Range cols, int64_t before)
   const int64_t kept = before ? max_of(0, rows_read(t, 1) - sh) : 0;
   const BandFill<V> fill{j.scratch->plane, j.outside};
   if (kept) fill.moved(band, band + (rows_read(t, before) - kept) * row, kept * row);
-  copy_byte_band<V>(j.in, rows.begin * sh - t.pad_top + kept, in_rows - kept,
+  copy_byte_band<V>(j.in, j.halo, rows.begin * sh - t.pad_top + kept, in_rows - kept,
                     cols.begin * sw - t.pad_left, in_cols, fill, band + kept * row);
   // what tiles read past the last pixel meets weights of zero, and is never left unwritten
   std::memset(band + in_rows * row, 0, quantized::kSlack);

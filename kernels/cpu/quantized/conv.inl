@@ -91,6 +91,7 @@ struct ByteConvCall {
   const TensorView &x, &y;
   quantized::ConvScratch scratch;
   Requantization requantization;
+  const uint8_t* halo = nullptr;  // of save_halo()
   explicit ByteConvCall(const OpArguments& a)
       : t(a.as<QuantizedConv2dAttributes>()),
         x(a.inputs[0]),
@@ -99,8 +100,9 @@ struct ByteConvCall {
     if (y.elements() != 0)
       (void)quantized::conv_scratch(t, x, y, &scratch);  // checked by the contract
   }
-  ByteConvJob job(const OpArguments& a, int64_t n, const Team& team) const {
+  ByteConvJob job(const OpArguments& a, int64_t n, Range rows, const Team& team) const {
     ByteConvJob j;
+    j.halo = {halo, rows};
     j.t = &t, j.scratch = &scratch, j.in = byte_image(x, n), j.out = byte_image(y, n);
     j.weights = a.inputs[1].as<const int8_t>(), j.requantization = &requantization;
     j.outside = t.x_zero;
@@ -115,6 +117,22 @@ struct ByteConvCall {
   bool is_pointwise(const OpArguments& a) const {
     return t.kernel_h == 1 && t.kernel_w == 1 && t.stride_h == 1 && t.stride_w == 1 &&
            !scratch.copies && (!requantization.to_float() || a.inputs[3].dims[0] == 1);
+  }
+  /// y overwrites x, whose rows a team then shares out; not so where every value is kept.
+  bool is_in_place() const { return x.data == y.data; }
+  /// Saves what this member's windows read of its neighbours' rows, and waits for all to have done
+  /// so. Every member calls it. `rows`: of the whole batch, this member's.
+  void save_halo(Range rows, const Team& team) {
+    uint8_t* const memory = static_cast<uint8_t*>(team.scratch) + scratch.halo;
+    const int64_t h = y.dims[1], row = y.dims[2] * y.dims[3] * dtype_bytes(y.dtype);
+    if (rows.count() > 0) {
+      const int64_t up = min_of(rows.begin % h, t.pad_top),
+                    down = min_of(h - 1 - (rows.end - 1) % h, t.pad_bottom);
+      std::memcpy(memory, x.as<uint8_t>() + (rows.begin - up) * row, size_t(up * row));
+      std::memcpy(memory + up * row, x.as<uint8_t>() + rows.end * row, size_t(down * row));
+      halo = memory + up * row;
+    }
+    team.join();
   }
   /// Output rows of the whole batch, of `oh` rows an image: f(image, its rows).
   template <class F>
@@ -152,7 +170,10 @@ Status quantized_conv2d_direct(const OpArguments& a, const Team& team) {
   const int64_t all = n * oh, count = ceil_div(o, kPanel), c = call.x.dims[3],
                 k = int64_t(call.t.kernel_h) * call.t.kernel_w * c;
   Range rows = {0, all}, cols = {0, ow}, panels = {0, count};
-  if (count >= 2 * team.size && count * kPanel * k > call.x.dims[1] * call.x.dims[2] * c)
+  if (call.is_in_place()) {
+    rows = part(all, team.id, team.size);
+    if (team.size > 1) call.save_halo(rows, team);
+  } else if (count >= 2 * team.size && count * kPanel * k > call.x.dims[1] * call.x.dims[2] * c)
     panels = part(count, team.id, team.size);
   else if (all >= 4 * team.size || ow < 28 * team.size)
     rows = part(all, team.id, team.size);
@@ -160,7 +181,7 @@ Status quantized_conv2d_direct(const OpArguments& a, const Team& team) {
     cols = part(ow, team.id, team.size);
   if (panels.count() <= 0) return {};
   call.for_rows(rows, oh, [&](int64_t image, Range r) {
-    ByteConvJob j = call.job(a, image, team);
+    ByteConvJob j = call.job(a, image, r, team);
     if (by_pixels) j.in.h = 1, j.in.w = ow, j.out.h = 1, j.out.w = ow;
     for_bands<V>(j, r, cols, [&](const ByteBand& band, Range y, Range x) {
       byte_conv_band<V>(j, band, y, x, panels);
@@ -213,7 +234,7 @@ Status quantized_conv2d_grouped(const OpArguments& a, const Team& team) {
       r.rows[i] = to;
     }
     call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range y) {
-      ByteConvJob j = call.job(a, image, team);
+      ByteConvJob j = call.job(a, image, y, team);
       j.in.at += g * c * j.in.element, j.in.c = c;
       j.out.at += g * o * j.out.element, j.out.c = o;
       j.weights = panels, j.requantization = &r;

@@ -88,7 +88,8 @@ void depthwise_slice(const ByteConvCall& call, const OpArguments& a, Range rows,
   const Requantization requantization = from_channel(call.requantization, c);
   const auto for_all_bands = [&](auto f) {
     call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range r) {
-      ByteConvJob j = call.job(a, image, team);
+      ByteConvJob j = call.job(a, image, r, team);
+      if (j.halo.at) j.halo.at += c * j.in.element;
       j.in.at += c * j.in.element, j.in.c = n, j.out.at += c * j.out.element, j.out.c = n;
       j.requantization = &requantization;
       for_bands<V>(j, r, cols, [&](const ByteBand& band, Range y, Range x) { f(j, band, y, x); });
@@ -117,13 +118,14 @@ void depthwise_slice(const ByteConvCall& call, const OpArguments& a, Range rows,
 
 template <class V>
 Status quantized_conv2d_depthwise(const OpArguments& a, const Team& team) {
-  const ByteConvCall call(a);
+  ByteConvCall call(a);
   if (call.y.elements() == 0) return {};
   const int64_t all = call.y.dims[0] * call.y.dims[1], c = call.y.dims[3],
                 groups = ceil_div(c, kPanel);
   const bool by_channels = all < team.size;
   const Range channels = by_channels ? part(groups, team.id, team.size) : Range{0, groups};
   const Range rows = by_channels ? Range{0, all} : part(all, team.id, team.size);
+  if (call.is_in_place() && !by_channels && team.size > 1) call.save_halo(rows, team);
   const int64_t end = min_of(channels.end * kPanel, c);
   for (int64_t at = channels.begin * kPanel; at < end; at += quantized::kDepthwiseChannels)
     depthwise_slice<V>(call, a, rows, at, min_of(quantized::kDepthwiseChannels, end - at), team);

@@ -62,6 +62,7 @@ class InPlace {
     if (result.alias != AliasKind::kNone || result.kind != ValueKind::kActivation ||
         usage_.writers[size_t(y)].size() != 1)
       return;
+    if (contract->in_place_by_extents && !has_fixed_dims(result)) return;
     uint32_t mask = ~0u;
     for (const Bindings& bindings : trials_)
       mask &= contract->in_place(Arguments(*lowered_, instruction, bindings).get());
@@ -72,6 +73,12 @@ class InPlace {
       overwrite(x, y);
       return;
     }
+  }
+
+  /// Of everything but a batch.
+  static bool has_fixed_dims(const LoweredValue& value) {
+    return !value.dims.empty() && std::all_of(value.dims.begin() + 1, value.dims.end(),
+                                              [](const auto& dim) { return dim.is_static(); });
   }
 
   bool may_overwrite(const LoweredInstruction& instruction, int32_t x, int32_t y, uint32_t position,
