@@ -57,6 +57,13 @@ struct DeviceVariant {
   const char* why = "there is one kernel variant";
 };
 
+/// Where one instruction's scratch lies, in blocks of 64 bytes: `stride` for each thread from `at`
+/// on, then what is shared.
+struct ScratchPlace {
+  uint32_t at = 0, stride = 0;
+};
+constexpr uint64_t kScratchBlock = 64;
+
 /// A program whose addresses are fixed. `calls` is by instruction, so that steps index it.
 struct StepProgram {
   Span<const StepDef> steps;
@@ -67,6 +74,9 @@ struct StepProgram {
   uint8_t* scratch = nullptr;  // threads * scratch_stride bytes, then what is shared
   uint64_t scratch_stride = 0;
   uint8_t* shared_scratch = nullptr;
+  // by instruction, from `scratch` on; null: all have the same place
+  const ScratchPlace* scratch_places = nullptr;
+  int threads = 1;                        // whose scratch there is
   ResolveHook resolve;                    // null functions where no size depends on data
   Span<const PortRoute> ports;            // that the device moves
   PortDescriptor* descriptors = nullptr;  // by port, in its memory of the host

@@ -124,7 +124,10 @@ void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {
   s->program.instructions = program.instructions;
   s->program.values = program.values;
   s->program.calls = {s->tables.calls, program.instructions.size};
-  s->program.scratch = base + s->layout.scratch;
+  s->program.scratch_places = s->tables.scratch_places;
+  s->program.threads = p.threads;
+  s->program.scratch =
+      base + (s->tables.scratch_places ? s->layout.activations : s->layout.scratch);
   s->program.scratch_stride = p.scratch.per_thread;
   s->program.shared_scratch = s->program.scratch + p.scratch.per_thread * uint64_t(p.threads);
   s->program.resolve = resolve_hook(s);

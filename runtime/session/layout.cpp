@@ -119,10 +119,17 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
     l.tables = place(weights, l.tables_bytes, 64);
   }
   if (shares) l.shared_bytes = apart.used();
-  l.scratch_bytes = p.scratch.per_thread * uint64_t(p.threads) + p.scratch.shared;
-  l.scratch = place(&cursor, l.scratch_bytes, p.device.interface->scratch ? 256 : 64);
+  const bool is_among = !p.scratch.places.empty();  // scratch among the activations
+  if (!is_among) {
+    l.scratch_bytes = p.scratch.per_thread * uint64_t(p.threads) + p.scratch.shared;
+    l.scratch = place(&cursor, l.scratch_bytes, p.device.interface->scratch ? 256 : 64);
+  }
   l.activations_bytes = p.planned.bytes;
   l.activations = place(&cursor, l.activations_bytes, tensor_alignment);
+  if (is_among) {
+    l.scratch_bytes = p.scratch.beyond;
+    l.scratch = place(&cursor, l.scratch_bytes, 1);
+  }
   (void)place(&cursor, 0, page);
   l.bytes = cursor.used();
   const bool overflows =

@@ -87,6 +87,7 @@ Workspace carve_workspace(const OpenModel& model, BumpAllocator* bump) {
   w.offsets = bump->take<uint64_t>(values);
   w.part_offsets = bump->take<uint64_t>(model.file.weight_part_count);
   w.operands = bump->take<TensorView>(operands);
+  w.scratch_needs = bump->take<ScratchPlace>(program.instructions.size);
   w.binding = bump->take<uint8_t>(w.binding_bytes, 16);
   w.planner = bump->take<uint8_t>(w.planner_bytes, 16);
   return w;
@@ -121,7 +122,8 @@ Status read_and_decode(const OpenRequest& request, OpenModel* model, BlockSource
   PlannedProgram planned;
   INGOT_TRY(plan_program(*model, {}, &planned, detail));
   ScratchTotals scratch;
-  return find_kernels(*model, planned.bound, 1, false, model->workspace.operands, &scratch, detail);
+  return find_kernels(*model, planned.bound, 1, false, model->workspace.operands, nullptr, &scratch,
+                      detail);
 }
 
 }  // namespace

@@ -49,10 +49,11 @@ struct Workspace {
   uint64_t* capacities = nullptr;   // by value: largest bytes at any corner of its bounds
   uint8_t* binding = nullptr;
   uint64_t binding_bytes = 0;
-  Lifetime* lifetimes = nullptr;     // by value
-  uint64_t* offsets = nullptr;       // by value
-  uint64_t* part_offsets = nullptr;  // by weight part
-  TensorView* operands = nullptr;    // of one instruction
+  Lifetime* lifetimes = nullptr;          // by value
+  uint64_t* offsets = nullptr;            // by value
+  uint64_t* part_offsets = nullptr;       // by weight part
+  TensorView* operands = nullptr;         // of one instruction
+  ScratchPlace* scratch_needs = nullptr;  // by instruction
   uint8_t* planner = nullptr;
   uint64_t planner_bytes = 0;
 };

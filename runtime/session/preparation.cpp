@@ -11,6 +11,7 @@
 #include "runtime/session/backend_services.h"
 #include "runtime/session/layout.h"
 #include "runtime/session/pairs.h"
+#include "runtime/session/scratch_places.h"
 
 namespace ingot {
 namespace {
@@ -326,9 +327,15 @@ uint64_t traffic_bytes(const OpenModel& model, const BoundProgram& bound) {
 }
 
 Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, bool for_all,
-                    TensorView* operands, ScratchTotals* out, ErrorDetail* detail) {
+                    TensorView* operands, ScratchPlace* needs, ScratchTotals* out,
+                    ErrorDetail* detail) {
   *out = {};
+  const auto blocks = [](uint64_t bytes) {
+    const uint64_t count = bytes / kScratchBlock;
+    return count < UINT32_MAX ? uint32_t(count) : UINT32_MAX;
+  };
   for (uint32_t i = 0; i < model.program.instructions.size; i++) {
+    if (needs) needs[i] = {};
     const InstructionDef& instruction = model.program.instructions[i];
     if (is_control(instruction.op)) continue;
     const OpArguments arguments = operand_types(model.program, bound, i, operands);
@@ -348,6 +355,7 @@ Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threa
           i);
     if (per_thread > out->per_thread) out->per_thread = per_thread;
     if (shared > out->shared) out->shared = shared;
+    if (needs) needs[i].stride = blocks(per_thread), needs[i].at = blocks(shared);
   }
   return {};
 }
@@ -424,8 +432,9 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
     INGOT_TRY(backend_services()->tunings(model, &p, detail));
   const bool for_all =
       request.rebindable || model.program.symbols.size > model.program.free_symbols;
+  const Span<ScratchPlace> needs(model.workspace.scratch_needs, model.program.instructions.size);
   INGOT_TRY(find_kernels(model, p.planned.bound, p.threads, for_all, model.workspace.operands,
-                         &p.scratch, detail));
+                         needs.data, &p.scratch, detail));
   if (os::kHasOtherDevices && p.device.interface->scratch) {
     p.scratch = {};
     INGOT_TRY(find_device_scratch(model, p.planned.bound, tunings_of(p), p.device, nullptr, 0,
@@ -440,6 +449,7 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
     return fail(detail, Code::kThreadFailed,
                 "options.flags: INGOT_ASYNC, and this system has no threads");
   if (p.split) INGOT_TRY(request.assignment->code->plan(model, request.rules, &p, detail));
+  place_scratch(model, request, needs, &p);
   if (os::kHasOtherDevices) INGOT_TRY(place_f16_weights(model, p.device, detail));
   INGOT_TRY(lay_out(model, request, p, &p.layout, detail));
   *out = p;

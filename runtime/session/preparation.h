@@ -65,6 +65,9 @@ struct PlannedProgram {
 
 struct ScratchTotals {
   uint64_t per_thread = 0, shared = 0;  // the largest of any instruction, multiples of 64
+  // by instruction, where each has a place of its own among the activations; else empty
+  Span<const ScratchPlace> places;
+  uint64_t beyond = 0;  // bytes that these places take behind the activations
 };
 
 /// How long a run is likely to take, told by the bytes that its instructions read and write. Far
@@ -90,6 +93,7 @@ struct Layout {
   // constants that the file stores in 16 bits, as f32: ProgramDef::widened_bytes
   uint64_t widened = 0;
   uint64_t tables = 0, tables_bytes = 0;
+  // where instructions have places of their own: what those take behind the activations
   uint64_t scratch = 0, scratch_bytes = 0;
   uint64_t activations = 0, activations_bytes = 0;
   // a device without host memory: tables and copies of ports lie outside
@@ -136,9 +140,11 @@ Status plan_program(const OpenModel& model, const SessionRequest& request, Plann
 Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings, const char* field,
                      int64_t* values, ErrorDetail* detail);
 /// Validates that every instruction has a kernel, and sums up scratch; `for_all`: what smaller
-/// extents may need as well.
+/// extents may need as well. `needs`, unless null, by instruction: its stride, and in `at` what is
+/// shared; UINT32_MAX where that is more.
 Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, bool for_all,
-                    TensorView* operands, ScratchTotals* out, ErrorDetail* detail);
+                    TensorView* operands, ScratchPlace* needs, ScratchTotals* out,
+                    ErrorDetail* detail);
 /// The same of a device with kernels of its own; `of_instruction`: only those that are on `index`
 /// of an assignment, null: all.
 Status find_device_scratch(const OpenModel& model, const BoundProgram& bound,

@@ -66,7 +66,7 @@ Status check_capacities(const RunSession& s, const BoundProgram& bound, ErrorDet
   }
   ScratchTotals scratch;
   const bool resolves = s.tables.resolved.sizes != nullptr;
-  INGOT_TRY(find_kernels(model, bound, s.threads, resolves, r.operands, &scratch, detail));
+  INGOT_TRY(find_kernels(model, bound, s.threads, resolves, r.operands, nullptr, &scratch, detail));
   if (os::kHasOtherDevices) INGOT_TRY(check_device_scratch(s, bound, detail));
   if (s.device.interface->scratch) return {};  // no kernel of the CPU takes part
   const uint64_t shared = s.layout.scratch_bytes - s.program.scratch_stride * uint64_t(s.threads);

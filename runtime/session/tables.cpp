@@ -282,6 +282,7 @@ Tables carve_tables(const OpenModel& model, const Preparation& p, BumpAllocator*
   t.outputs = bump->take<Port>(program.outputs.size);
   t.states = bump->take<StateSlot>(program.states.size);
   t.attributes = bump->take<uint8_t>(attributes, kAttributeAlignment);
+  if (!p.scratch.places.empty()) t.scratch_places = bump->take<ScratchPlace>(p.scratch.places.size);
   t.rebinding = carve_rebinding(model, p, bump);
   if (const size_t count = data_dependent_count(program)) {
     t.resolved.sizes = bump->take<int64_t>(count);
@@ -364,6 +365,9 @@ void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRul
   if (t.resolved.sizes) fill_resolved(model.program, p.planned.bound, t.resolved);
   fill_ports(model, p, rules, addresses, t);
   if (t.routes) fill_routes(model, addresses, t);
+  if (t.scratch_places)
+    std::memcpy(t.scratch_places, p.scratch.places.data,
+                p.scratch.places.size * sizeof *t.scratch_places);
   if (t.entered) std::memset(t.entered, 0, model.program.subprograms.size * sizeof *t.entered);
   for (size_t i = 0; i < model.program.states.size; i++) {
     const StateDef& def = model.program.states[i];

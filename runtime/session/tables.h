@@ -80,7 +80,9 @@ struct Tables {
   QueuedRun* queued = nullptr;        // where there are threads
   Background* background = nullptr;   // that does what is started
   uint8_t* host_copies = nullptr;     // of ports, each 64-byte aligned
-  PortRoute* routes = nullptr;        // of a device that moves ports: by input, then by output
+  // by instruction, where scratch lies among the activations
+  ScratchPlace* scratch_places = nullptr;
+  PortRoute* routes = nullptr;  // of a device that moves ports: by input, then by output
   PortDescriptor* descriptors = nullptr;
   // by data-dependent symbol, where a device moves ports: what it found in the last run
   int64_t* found = nullptr;

@@ -17,9 +17,17 @@ struct Share {
 
 void run_share(void* argument, const Team& team) {
   Share& share = *static_cast<Share*>(argument);
+  const StepProgram& program = *share.program;
   Team own = team;
-  own.scratch = share.program->scratch + uint64_t(team.id) * share.program->scratch_stride;
-  own.shared = share.program->shared_scratch;
+  if (program.scratch_places) {
+    const ScratchPlace& place = program.scratch_places[share.call - program.calls.data];
+    uint8_t* const at = program.scratch + place.at * kScratchBlock;
+    own.scratch = at + uint64_t(team.id) * place.stride * kScratchBlock;
+    own.shared = at + uint64_t(program.threads) * place.stride * kScratchBlock;
+  } else {
+    own.scratch = program.scratch + uint64_t(team.id) * program.scratch_stride;
+    own.shared = program.shared_scratch;
+  }
   const Status status = share.call->run(share.call->arguments, own);
   if (!status.ok()) share.failed.store(uint32_t(status.code()), std::memory_order_relaxed);
 }
