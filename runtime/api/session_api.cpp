@@ -124,12 +124,23 @@ ingot_code port_view_by_name(ingot_session* session, bool is_input, const char* 
   return port_view(session, is_input, uint32_t(index), out_tensor);
 }
 
+ingot_code read_tensor(const ingot_tensor& tensor, TensorView* view, ingot_error* error) {
+  if (tensor.row_stride > INT32_MAX) {
+    ErrorDetail detail;
+    return report(fail(&detail, Code::kShapeMismatch, "tensor.row_stride: at most",
+                       uint64_t(INT32_MAX), uint64_t(tensor.row_stride)),
+                  detail, error);
+  }
+  if (view_of(tensor, view)) return INGOT_OK;
+  return refuse_argument("tensor: dtype, rank or a dimension is out of range", error);
+}
+
 ingot_code bind(ingot_session* session, bool is_input, uint32_t index, const ingot_tensor* tensor,
                 ingot_error* error) {
   if (!session) return refuse_argument("session is null", error);
   TensorView view;
-  if (tensor && !view_of(*tensor, &view))
-    return refuse_argument("tensor: dtype, rank or a dimension is out of range", error);
+  if (tensor)
+    if (const ingot_code code = read_tensor(*tensor, &view, error)) return code;
   ErrorDetail detail;
   const Status status = bind_port(unwrap(session), is_input, index, tensor ? &view : nullptr,
                                   tensor ? tensor->bytes : 0, &detail);
@@ -140,8 +151,7 @@ ingot_code bind_device(ingot_session* session, bool is_input, uint32_t index,
                        const ingot_tensor* tensor, ingot_error* error) {
   if (!session || !tensor) return refuse_argument("session or tensor is null", error);
   TensorView view;
-  if (!view_of(*tensor, &view))
-    return refuse_argument("tensor: dtype, rank or a dimension is out of range", error);
+  if (const ingot_code code = read_tensor(*tensor, &view, error)) return code;
   ErrorDetail detail;
   return report(bind_port_on_device(unwrap(session), is_input, index, view, tensor->bytes, &detail),
                 detail, error);

@@ -56,7 +56,7 @@ bool view_of(const ingot_tensor& tensor, TensorView* out) {
   out->dtype = DType(tensor.dtype);
   out->rank = uint8_t(tensor.rank);
   for (int i = 0; i < tensor.rank; i++) {
-    if (tensor.dims[i] < 0) return false;
+    if (tensor.dims[i] < 0 || tensor.dims[i] > INT32_MAX) return false;
     out->dims[i] = tensor.dims[i];
   }
   out->row_stride = tensor.row_stride ? tensor.row_stride : out->row_length();

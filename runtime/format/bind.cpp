@@ -54,7 +54,7 @@ Status check_symbols(const ProgramDef& p, Span<const int64_t> values, ErrorDetai
     return fail(d, Code::kInvalidArgument, "symbol_values: number", p.free_symbols, values.size);
   for (size_t i = 0; i < values.size; i++) {
     const SymbolDef& s = p.symbols[i];
-    const int64_t highest = s.high ? s.high : kMaxExtent;
+    const int64_t highest = s.high ? s.high : kMaxNumber;
     if (values[i] >= s.low && values[i] <= highest) continue;
     const bool unbound = values[i] < 0;
     const char* const field = unbound ? "" : values[i] < s.low ? "at least" : "at most";
@@ -93,7 +93,7 @@ Status resolve_all(const ProgramDef& p, const BindingArrays& a, const BoundProgr
     int64_t wrong;
     if (!resolve_attributes(i, bound, a.slots[i.symbolic_slot].bytes, &wrong))
       return fail_instruction(d, blame(p), "instructions[].attributes: starts or before", index,
-                              uint64_t(kMaxExtent), uint64_t(wrong),
+                              uint64_t(kMaxNumber), uint64_t(wrong),
                               p.program_offset + i.table_offset);
     a.attributes[index] = a.slots[i.symbolic_slot].bytes;
   }
@@ -254,7 +254,7 @@ bool resolve_attributes(const InstructionDef& i, const BoundProgram& bound, void
   }
   for (uint32_t k = 0; k < rank; k++) {
     *wrong = dims[k] = dim_value(bound, dims[k]);
-    if (dims[k] > kMaxExtent || dims[k] < (i.op == OpCode::kPad ? -kMaxExtent : 0)) return false;
+    if (dims[k] > kMaxNumber || dims[k] < (i.op == OpCode::kPad ? -kMaxNumber : 0)) return false;
   }
   return true;
 }

@@ -10,7 +10,7 @@ namespace ingot {
 namespace {
 
 constexpr uint64_t kAlign = 8;
-constexpr uint64_t kMaxStateExtent = uint64_t{1} << 40;
+constexpr uint64_t kMaxStateExtent = INT32_MAX;  // what an Extent holds
 constexpr uint64_t kMaxStateNameBytes = 4096;
 
 uint64_t padded(uint64_t bytes) { return (bytes + kAlign - 1) & ~(kAlign - 1); }

@@ -5,7 +5,9 @@
 
 namespace ingot {
 
-constexpr int64_t kMaxExtent = int64_t{1} << 40;  // of one dimension
+constexpr int64_t kMaxExtent = INT32_MAX;  // of one dimension: what an Extent holds
+// of a symbol, of numbers that extents are computed from, of attributes in elements
+constexpr int64_t kMaxNumber = int64_t{1} << 40;
 // of one tensor, empty dimensions counted as one
 constexpr int64_t kMaxElements = int64_t{1} << 48;
 

@@ -68,7 +68,7 @@ Status validate_symbol(const ProgramDef& p, size_t index, const uint32_t* writte
   if (v.dtype != DType::kI64 || v.rank != 0)
     return refuse("symbols[].resolved_by: is no i64 scalar");
   if (!written_in[s.resolved_by]) return refuse("symbols[].resolved_by: no instruction writes it");
-  if (!known_dim(p, s.bound) || s.bound > kMaxExtent) return refuse("symbols[].bound");
+  if (!known_dim(p, s.bound) || s.bound > kMaxNumber) return refuse("symbols[].bound");
   return {};
 }
 

@@ -12,7 +12,7 @@ Status validate_dims(const ProgramDef& program, ErrorDetail* detail) {
       return fail_entry(detail, Code::kMeaningInvalid,
                         "symbols[]: a free one behind a data-dependent one", int32_t(i),
                         program.free_symbols, i, program.program_offset);
-    if (s.low < 0 || s.low > kMaxExtent || s.high < 0 || s.high > kMaxExtent ||
+    if (s.low < 0 || s.low > kMaxNumber || s.high < 0 || s.high > kMaxNumber ||
         (bounded && s.high < s.low)) {
       const Status bad =
           fail_entry(detail, Code::kMeaningInvalid, "symbols[]: low and high", int32_t(i),
@@ -24,7 +24,7 @@ Status validate_dims(const ProgramDef& program, ErrorDetail* detail) {
   for (size_t i = 0; i < program.dim_exprs.size; i++) {
     const DimExpr& e = program.dim_exprs[i];
     const auto backwards = [&](Dim dim) {
-      return dim >= 0 ? dim <= kMaxExtent : uint64_t(-1 - dim) < i;
+      return dim >= 0 ? dim <= kMaxNumber : uint64_t(-1 - dim) < i;
     };
     const char* rule = nullptr;
     if (e.op == DimOp::kSymbol) {
@@ -63,7 +63,7 @@ bool make_type(const ValueDef& value, const int64_t* dims, int64_t row_stride, T
   const int64_t length = out->row_length();
   out->row_stride = row_stride ? row_stride : length;
   if (out->row_stride < length) return false;
-  return checked_mul(rows, out->row_stride ? out->row_stride : int64_t{1}, &span) &&
+  return checked_mul(rows, out->row_stride ? int64_t{out->row_stride} : int64_t{1}, &span) &&
          span <= kMaxElements;
 }
 

@@ -21,7 +21,7 @@ bool check_heads(const TensorType& t, int operand, int64_t heads, Violation* v) 
     return refuse(v, "attention's operands have their number of heads", operand, heads, t.dims[1]);
   if (t.rank == 3 && t.dims[2] % heads != 0)
     return refuse(v, "heads divide attention's last dimension", operand, heads, t.dims[2]);
-  const int64_t dim = t.rank == 4 ? t.dims[3] : t.dims[2] / heads;
+  const int64_t dim = t.rank == 4 ? int64_t{t.dims[3]} : int64_t{t.dims[2]} / heads;
   return dim <= attention::kMaxHeadDim ||
          refuse(v, "attention's heads are at most 4096 wide", operand, attention::kMaxHeadDim, dim);
 }

@@ -21,7 +21,8 @@ bool check_concat(const OpArguments& a, Violation* v) {
     for (int d = 0; d < y.rank; d++)
       if (d != int(axis) && x.dims[d] != y.dims[d])
         return rules::refuse(v, "concat's inputs agree outside the axis", i, y.dims[d], x.dims[d]);
-    if (!checked_add(sum, x.dims[axis], &sum)) return rules::refuse(v, "concat's extent fits", i);
+    if (!checked_add(sum, int64_t{x.dims[axis]}, &sum))
+      return rules::refuse(v, "concat's extent fits", i);
   }
   if (sum != y.dims[axis])
     return rules::refuse(v, "concat's extents add up", rules::output(0), sum, y.dims[axis]);

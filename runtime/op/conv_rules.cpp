@@ -57,7 +57,7 @@ bool check_bias(const TensorType* bias, int operand, int64_t o, Violation* v) {
     return refuse(v, "a bias is vector16", operand, int64_t(Packing::kVector16),
                   int64_t(bias->packing));
   if (bias->rank != 1 || bias->dims[0] != o)
-    return refuse(v, "a bias is [O]", operand, o, bias->rank ? bias->dims[0] : -1);
+    return refuse(v, "a bias is [O]", operand, o, bias->rank ? int64_t{bias->dims[0]} : -1);
   return true;
 }
 

@@ -43,11 +43,12 @@ bool check_unique(const OpArguments& a, Violation* v) {
   const TensorType &x = a.inputs[0], &y = a.outputs[0];
   if (!t.flat && t.axis >= x.rank)
     return refuse(v, "unique.axis is below the rank", Violation::kAttribute, x.rank, t.axis);
-  const int64_t m = t.flat ? x.elements() : x.dims[t.axis];
+  const int64_t m = t.flat ? x.elements() : int64_t{x.dims[t.axis]};
   if (y.present()) {
     if (!rules::check_same_dtype(x, y, output(0), v)) return false;
     if (t.flat && (y.rank != 1 || y.dims[0] != m))
-      return refuse(v, "unique's y is planned for the most", output(0), m, y.rank ? y.dims[0] : 0);
+      return refuse(v, "unique's y is planned for the most", output(0), m,
+                    y.rank ? int64_t{y.dims[0]} : 0);
     if (!t.flat && !rules::check_same_dims(x, y, output(0), v)) return false;
   }
   for (int i = 1; i <= 3; i++)
@@ -58,7 +59,7 @@ bool check_unique(const OpArguments& a, Violation* v) {
 /// Order of the items, where each kind is in it, and the rank of each kind.
 ScratchNeed unique_scratch(const OpArguments& a, int) {
   const UniqueAttributes& t = a.as<UniqueAttributes>();
-  const uint64_t m = uint64_t(t.flat ? a.inputs[0].elements() : a.inputs[0].dims[t.axis]);
+  const uint64_t m = uint64_t(t.flat ? a.inputs[0].elements() : int64_t{a.inputs[0].dims[t.axis]});
   return {0, 3 * m * sizeof(int64_t)};
 }
 
@@ -80,16 +81,17 @@ bool check_nms(const OpArguments& a, Violation* v) {
   if (scores.dtype != DType::kF32)
     return refuse(v, "scores are f32", 1, int64_t(DType::kF32), int64_t(scores.dtype));
   if (boxes.rank != 3 || boxes.dims[2] != 4)
-    return refuse(v, "boxes are [B, N, 4]", 0, 4, boxes.rank == 3 ? boxes.dims[2] : boxes.rank);
+    return refuse(v, "boxes are [B, N, 4]", 0, 4,
+                  boxes.rank == 3 ? int64_t{boxes.dims[2]} : boxes.rank);
   if (scores.rank != 3 || scores.dims[0] != boxes.dims[0] || scores.dims[2] != boxes.dims[1])
     return refuse(v, "scores are [B, C, N]", 1, boxes.dims[1],
-                  scores.rank == 3 ? scores.dims[2] : scores.rank);
+                  scores.rank == 3 ? int64_t{scores.dims[2]} : scores.rank);
   if (!check_setting(a, 2, DType::kI64, v) || !check_setting(a, 3, DType::kF32, v) ||
       !check_setting(a, 4, DType::kF32, v))
     return false;
   if (y.dtype != DType::kI64 || y.rank != 2 || y.dims[1] != 3)
     return refuse(v, "non_max_suppression's y is i64 [n, 3]", output(0), 3,
-                  y.rank == 2 ? y.dims[1] : y.rank);
+                  y.rank == 2 ? int64_t{y.dims[1]} : y.rank);
   return check_count(a, 1, v);
 }
 

@@ -16,7 +16,7 @@ bool check_lookup(const OpArguments& a, Violation* v) {
   const int64_t count = is_word ? 65536 : 256;
   if (table.rank != 1 || table.dims[0] != count)
     return refuse(v, "lookup's table has an element for each number of x", 1, count,
-                  table.rank == 1 ? table.dims[0] : -1);
+                  table.rank == 1 ? int64_t{table.dims[0]} : -1);
   return rules::check_same_dtype(x, table, 1, v) &&
          rules::check_same_dtype(x, y, rules::output(0), v) &&
          rules::check_same_dims(x, y, rules::output(0), v);

@@ -12,7 +12,7 @@ using rules::refuse;
 /// Extent of batch dimension i of y, counted from the last batch dimension, in a tensor of that
 /// rank.
 int64_t batch_dim(const TensorType& t, int i) {
-  return i < t.rank - 2 ? t.dims[t.rank - 3 - i] : 1;
+  return i < t.rank - 2 ? int64_t{t.dims[t.rank - 3 - i]} : 1;
 }
 
 bool check_matmul(const OpArguments& g, Violation* v) {

@@ -23,7 +23,7 @@ bool check_quantized_softmax(const OpArguments& a, Violation* v) {
   const int64_t count = is_word ? kWordExponentials + kWordReciprocals : 256;
   if (table.rank != 1 || table.dims[0] != count)
     return refuse(v, "quantized_softmax's table has 256 elements, of i16 65536 + 513", 1, count,
-                  table.rank == 1 ? table.dims[0] : -1);
+                  table.rank == 1 ? int64_t{table.dims[0]} : -1);
   if (is_word && (y.dtype != DType::kI16 || t.y_zero != 0))
     return refuse(v, "quantized_softmax of i16 gives i16 without a zero point", rules::output(0),
                   int64_t(DType::kI16), int64_t(y.dtype));

@@ -25,12 +25,13 @@ bool check_operand(const TensorType& t, int operand, bool may_stride, bool may_p
   for (int i = 0; i < t.rank; i++) {
     if (t.dims[i] < 0) return refuse(v, "dimension is not negative", operand, 0, t.dims[i]);
     if (i + 1 < t.rank &&
-        (!checked_mul(bytes, t.dims[i] > 0 ? t.dims[i] : 1, &bytes) || bytes > kMaxBytes))
+        (!checked_mul(bytes, t.dims[i] > 0 ? int64_t{t.dims[i]} : 1, &bytes) || bytes > kMaxBytes))
       return refuse(v, "tensor is at most 2^60 bytes", operand, kMaxBytes, t.dims[i]);
   }
   if (t.row_stride < (t.rank ? t.row_length() : 0))
     return refuse(v, "row_stride covers the row", operand, t.row_length(), t.row_stride);
-  if (!checked_mul(bytes, t.row_stride > 0 ? t.row_stride : 1, &bytes) || bytes > kMaxBytes)
+  if (!checked_mul(bytes, t.row_stride > 0 ? int64_t{t.row_stride} : 1, &bytes) ||
+      bytes > kMaxBytes)
     return refuse(v, "tensor is at most 2^60 bytes", operand, kMaxBytes, t.row_stride);
   if (!may_stride && t.rank > 0 && !t.is_dense())
     return refuse(v, "operand is dense over rows", operand, t.row_length(), t.row_stride);
@@ -82,7 +83,8 @@ bool broadcasts_to(const TensorType& x, const TensorType& y) {
 
 bool is_reduced(const TensorType& x, uint32_t axes, const TensorType& y) {
   bool kept = y.rank == x.rank;
-  for (int i = 0; kept && i < x.rank; i++) kept = y.dims[i] == ((axes >> i & 1) ? 1 : x.dims[i]);
+  for (int i = 0; kept && i < x.rank; i++)
+    kept = y.dims[i] == ((axes >> i & 1) ? 1 : int64_t{x.dims[i]});
   if (kept) return true;
   int at = 0;
   for (int i = 0; i < x.rank; i++) {

@@ -39,26 +39,48 @@ constexpr int kWinogradPlanes = 36;  // products of F(4x4, 3x3)
 /// Bytes of one element; 0 for kInvalid.
 constexpr int dtype_bytes(DType t) {
   switch (t) {
-    case DType::kF32: case DType::kI32: case DType::kU32: return 4;
-    case DType::kF64: case DType::kI64: case DType::kU64: return 8;
-    case DType::kF16: case DType::kBF16: case DType::kI16: case DType::kU16: return 2;
-    case DType::kI8: case DType::kU8: case DType::kBool: return 1;
+    case DType::kF32:
+    case DType::kI32:
+    case DType::kU32: return 4;
+    case DType::kF64:
+    case DType::kI64:
+    case DType::kU64: return 8;
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kI16:
+    case DType::kU16: return 2;
+    case DType::kI8:
+    case DType::kU8:
+    case DType::kBool: return 1;
     case DType::kInvalid: return 0;
   }
   return 0;
 }
 const char* dtype_name(DType t);
 
+/// A dimension or a stride in elements: 32 bits where it is kept, because a session keeps a type for
+/// every operand; 64 bits in arithmetic. A number that does not fit becomes -1, which
+/// storage_bytes() refuses.
+class Extent {
+ public:
+  constexpr Extent() = default;
+  constexpr Extent(int64_t n) : n_(n >= 0 && n <= INT32_MAX ? int32_t(n) : -1) {}
+  constexpr operator int64_t() const { return n_; }
+
+ private:
+  int32_t n_ = 0;
+};
+
 /// Type of an operand. Element (i0, .., ir-1) of a dense packing lies at ((i0 * d1 + i1) * d2 +
 /// ...) * row_stride + ir-1: all dimensions but the last are dense over rows, and rows may be
 /// further apart than they are long (a view into a wider tensor, as when a concat is written in
 /// place).
 struct TensorType {
-  DType dtype = DType::kInvalid;     // kInvalid: an absent optional operand
+  DType dtype = DType::kInvalid;  // kInvalid: an absent optional operand
   Packing packing = Packing::kDense;
   uint8_t rank = 0;
-  int64_t dims[kMaxRank] = {};       // >= 0
-  int64_t row_stride = 0;            // elements, >= dims[rank-1]; 1 for scalars
+  Extent dims[kMaxRank] = {};  // >= 0
+  Extent row_stride = 0;       // elements, >= dims[rank-1]; 1 for scalars
 
   bool present() const { return dtype != DType::kInvalid; }
   /// Elements; the product was validated not to overflow before any kernel sees it.
@@ -67,7 +89,7 @@ struct TensorType {
     for (int i = 0; i < rank; i++) n *= dims[i];
     return n;
   }
-  int64_t row_length() const { return rank ? dims[rank - 1] : 1; }
+  int64_t row_length() const { return rank ? int64_t{dims[rank - 1]} : 1; }
   int64_t rows() const {
     int64_t n = 1;
     for (int i = 0; i + 1 < rank; i++) n *= dims[i];
@@ -79,7 +101,10 @@ struct TensorType {
 /// A tensor with its memory. Kernels read inputs and write outputs through it and own nothing.
 struct TensorView : TensorType {
   void* data = nullptr;
-  template <class T> T* as() const { return static_cast<T*>(data); }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
 };
 
 /// Bytes from the first to one past the last element, packing included; false on overflow or a

@@ -14,10 +14,13 @@ cuda_host        the back end of GPUs on the host: text and constants of ingot_c
 plans, without device code cuda_all         device code of all architectures, packed (from the last
 cuda stage); cuda_one: of the largest of them arena:NAME       arena bytes of a network, one thread,
 weights included
+micro:NAME       an int8 network of MLPerf Tiny (../shared): activations, scratch and the session's
+                 tables, one thread; its ceiling is what TFLite Micro's interpreter takes
 """
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -27,6 +30,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/cuda"))
 import image_sizes  # noqa: E402
 
+TINY = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared"))
+TINY = TINY / "models/mlcommons__tiny"
+# arena_used_bytes() of tflite-micro on x86-64, tables included; never raised
+MICRO = {
+    "ad01_int8": 4671,
+    "str_ww_ref_model": 16702,
+    "kws_ref_model": 24318,
+    "pretrainedResnet_quant": 55996,
+    "vww_96_int8": 103673,
+}
 CEILINGS = pathlib.Path(__file__).resolve().parent / "ceilings.json"
 FLAGS = [
     "-O2",
@@ -119,6 +132,22 @@ def cuda_host(tree):
     return total
 
 
+def micro_arenas(ingot, work):
+    figures = {}
+    for name in MICRO:
+        source, converted = TINY / f"{name}.tflite", work / f"{name}.ingot"
+        if not source.exists():
+            print(f"[skip] arena of {name}: ../shared is absent")
+            continue
+        call(ingot, "convert", source, "-o", converted, "-q")
+        report = json.loads(
+            call(ingot, "bench", converted, "--threads", "1", "--seconds", "0", "--json")
+        )
+        parts = ("activation_bytes", "scratch_bytes", "tables_bytes")
+        figures[f"micro:{name}"] = sum(report[part] for part in parts)
+    return figures
+
+
 def old_ceilings():
     return json.loads(CEILINGS.read_text()) if CEILINGS.exists() else {}
 
@@ -172,7 +201,8 @@ def main():
             )
             + "\n"
         )
-    ceilings = old_ceilings()
+    figures.update(micro_arenas(ingot, work))
+    ceilings = {**old_ceilings(), **{f"micro:{k}": v for k, v in MICRO.items()}}
     failed = 0
     for name, size in figures.items():
         ceiling = ceilings.get(name)

@@ -1,6 +1,6 @@
 // tools/session/engine_states.cpp - state variables of a session, wherever they lie: a device that
 // keeps them to itself hands out, and takes, only what a saved state holds.
-#include <cstring>
+#include <algorithm>
 
 #include "runtime/format/state_file.h"
 #include "tools/session/engine.h"
@@ -21,7 +21,7 @@ ingot_tensor tensor_in(std::vector<uint8_t>* saved, uint32_t i) {
   tensor.bytes = record.bytes;
   tensor.dtype = ingot_dtype(record.type.dtype);
   tensor.rank = record.type.rank;
-  std::memcpy(tensor.dims, record.type.dims, sizeof tensor.dims);
+  std::copy(record.type.dims, record.type.dims + tensor.rank, tensor.dims);
   tensor.row_stride = record.type.row_length();
   return tensor;
 }

@@ -72,7 +72,7 @@ Json inspect_state(const std::string& path) {
   StateRecord record;
   for (uint32_t i = 0; i < file.count && next_state_record(file, &at, &record); i++) {
     Json dims = Json::array();
-    for (int d = 0; d < record.type.rank; d++) dims.push_back(record.type.dims[d]);
+    for (int d = 0; d < record.type.rank; d++) dims.push_back(int64_t{record.type.dims[d]});
     variables.push_back({{"name", std::string(record.name, record.name_bytes)},
                          {"dtype", dtype_name(record.type.dtype)},
                          {"dims", dims},

@@ -113,8 +113,8 @@ Status unique(const OpArguments& a, const Team& team) {
   const UniqueAttributes& t = a.as<UniqueAttributes>();
   int64_t outer = 1, inner = 1;
   for (int i = 0; !t.flat && i < x.rank; i++)
-    (i < int(t.axis) ? outer : inner) *= i == int(t.axis) ? 1 : x.dims[i];
-  const int64_t m = t.flat ? x.elements() : x.dims[t.axis];
+    (i < int(t.axis) ? outer : inner) *= i == int(t.axis) ? 1 : int64_t{x.dims[i]};
+  const int64_t m = t.flat ? x.elements() : int64_t{x.dims[t.axis]};
   int64_t* scratch = static_cast<int64_t*>(team.shared);
   switch (x.dtype) {
     case DType::kF32:

@@ -23,7 +23,7 @@ inline Epilogue make_epilogue(const ActivationSpec& activation, bool residual_fi
   Epilogue e;
   e.activation = activation;
   e.residual_first = residual_first;
-  e.residual_stride = residual ? residual->row_stride : 0;
+  e.residual_stride = residual ? int64_t{residual->row_stride} : 0;
   e.high = __builtin_inff();
   switch (activation.kind) {
     case Activation::kNone: break;

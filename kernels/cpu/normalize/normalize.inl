@@ -105,7 +105,8 @@ void norm_rows(const OpArguments& a, const Team& team) {
   int64_t rows = 1, n = 1;
   for (int i = 0; i < x.rank; i++) (i < int(t.axis) ? rows : n) *= x.dims[i];
   const bool strided = int(t.axis) == x.rank - 1;
-  const int64_t x_stride = strided ? x.row_stride : n, y_stride = strided ? y.row_stride : n;
+  const int64_t x_stride = strided ? int64_t{x.row_stride} : n,
+                y_stride = strided ? int64_t{y.row_stride} : n;
   const Part mine = part_of(team, rows, 1, most_of(1, 2048 / most_of(n, 1)));
   if (x.dtype == DType::kF32) {
     int64_t r = mine.begin;

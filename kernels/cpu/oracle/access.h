@@ -17,8 +17,8 @@ inline int64_t offset_of(const TensorType& t, const int64_t* index) {
 }
 
 /// Calls fn(index) for every element of `dims` in row-major order.
-template <class Fn>
-void for_each_index(const int64_t* dims, int rank, Fn fn) {
+template <class Dim, class Fn>
+void for_each_index(const Dim* dims, int rank, Fn fn) {
   int64_t index[kMaxRank + 1] = {};
   for (int i = 0; i < rank; i++)
     if (dims[i] == 0) return;

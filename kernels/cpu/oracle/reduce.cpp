@@ -14,7 +14,7 @@ namespace {
 template <class Fn>
 void for_each_reduced(const TensorView& x, uint32_t axes, const int64_t* kept, Fn fn) {
   int64_t dims[kMaxRank] = {};
-  for (int i = 0; i < x.rank; i++) dims[i] = (axes >> i & 1) ? x.dims[i] : 1;
+  for (int i = 0; i < x.rank; i++) dims[i] = (axes >> i & 1) ? int64_t{x.dims[i]} : 1;
   for_each_index(dims, x.rank, [&](const int64_t* index) {
     int64_t at[kMaxRank];
     for (int i = 0; i < x.rank; i++) at[i] = kept[i] + index[i];
@@ -114,7 +114,7 @@ int64_t reduce_whole(ReduceKind kind, const TensorView& x, uint32_t axes, const 
 template <class Fn>
 void for_each_output(const TensorView& x, uint32_t axes, Fn fn) {
   int64_t dims[kMaxRank] = {}, n = 0;
-  for (int i = 0; i < x.rank; i++) dims[i] = (axes >> i & 1) ? 1 : x.dims[i];
+  for (int i = 0; i < x.rank; i++) dims[i] = (axes >> i & 1) ? 1 : int64_t{x.dims[i]};
   for_each_index(dims, x.rank, [&](const int64_t* kept) { fn(kept, n++); });
 }
 

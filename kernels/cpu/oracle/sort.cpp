@@ -51,7 +51,7 @@ Status cum_sum(const OpArguments& a, const Team& team) {
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   const CumSumAttributes& t = a.as<CumSumAttributes>();
   int64_t outer[kMaxRank] = {};
-  for (int i = 0; i < x.rank; i++) outer[i] = i == int(t.axis) ? 1 : x.dims[i];
+  for (int i = 0; i < x.rank; i++) outer[i] = i == int(t.axis) ? 1 : int64_t{x.dims[i]};
   for_each_index(outer, x.rank, [&](const int64_t* index) {
     int64_t at[kMaxRank];
     for (int i = 0; i < x.rank; i++) at[i] = index[i];

@@ -80,7 +80,7 @@ ConvJob job_of(const OpArguments& a) {
   j.bias = bias ? bias->as<float>() : nullptr,
   j.residual = residual ? residual->as<float>() : nullptr;
   j.x_stride = a.inputs[0].row_stride, j.y_stride = a.outputs[0].row_stride;
-  j.residual_stride = residual ? residual->row_stride : 0;
+  j.residual_stride = residual ? int64_t{residual->row_stride} : 0;
   return j;
 }
 
@@ -125,7 +125,7 @@ ConvJob linear_job(const OpArguments& a, Conv2dAttributes* t) {
   j.bias = bias ? bias->as<float>() : nullptr,
   j.residual = residual ? residual->as<float>() : nullptr;
   j.x_stride = x.row_stride, j.y_stride = y.row_stride,
-  j.residual_stride = residual ? residual->row_stride : 0;
+  j.residual_stride = residual ? int64_t{residual->row_stride} : 0;
   return j;
 }
 Status plan_linear(const GpuWork& work) {

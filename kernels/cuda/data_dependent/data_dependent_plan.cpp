@@ -50,7 +50,7 @@ Status plan_nonzero(const GpuWork& work) {
 
 int64_t items_of(const OpArguments& a) {
   const UniqueAttributes& t = a.as<UniqueAttributes>();
-  return t.flat ? a.inputs[0].elements() : a.inputs[0].dims[t.axis];
+  return t.flat ? a.inputs[0].elements() : int64_t{a.inputs[0].dims[t.axis]};
 }
 /// Three lists of items, two of marks, and room to count.
 uint64_t unique_scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision) {

@@ -9,7 +9,7 @@ void set_strides(const TensorView& x, const TensorType& y, GridOperand* o) {
   int64_t stride = 1;
   for (int i = y.rank - 1, k = x.rank - 1; i >= 0; i--, k--) {
     o->strides[i] = k >= 0 && x.dims[k] != 1 ? stride : 0;
-    if (k >= 0) stride = k == x.rank - 1 ? x.row_stride : stride * x.dims[k];
+    if (k >= 0) stride = k == x.rank - 1 ? int64_t{x.row_stride} : stride * x.dims[k];
   }
   o->data = x.as<char>();
   o->dtype = x.dtype;

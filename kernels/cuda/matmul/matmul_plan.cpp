@@ -11,7 +11,7 @@ namespace {
 void set_batch_strides(const TensorView& t, const TensorView& y, int64_t* strides) {
   int64_t step = t.dims[t.rank - 2] * t.row_stride;
   for (int i = 3; i <= y.rank; i++) {
-    const int64_t own = i <= t.rank ? t.dims[t.rank - i] : 1;
+    const int64_t own = i <= t.rank ? int64_t{t.dims[t.rank - i]} : 1;
     strides[y.rank - i] = own == 1 ? 0 : step;
     step *= own;
   }
@@ -45,10 +45,12 @@ MatMulJob matmul_job(const OpArguments& g) {
   MatMulJob j;
   const matmul::Extents e = j.e = matmul::extents(t, a, b);
   MatMulParams& p = j.p;
-  p.rows = rows_times_panels(a.as<float>(), t.trans_a ? 1 : a.row_stride, e.m, e.k, nullptr, e.n);
-  p.rows.channel_stride = t.trans_a ? a.row_stride : 1;
+  p.rows = rows_times_panels(a.as<float>(), t.trans_a ? 1 : int64_t{a.row_stride}, e.m, e.k,
+                             nullptr, e.n);
+  p.rows.channel_stride = t.trans_a ? int64_t{a.row_stride} : 1;
   p.rows.y = y.as<float>(), p.rows.y_stride = y.row_stride;
-  p.b = b.as<float>(), p.b_k = t.trans_b ? 1 : b.row_stride, p.b_n = t.trans_b ? b.row_stride : 1;
+  p.b = b.as<float>(), p.b_k = t.trans_b ? 1 : int64_t{b.row_stride},
+  p.b_n = t.trans_b ? int64_t{b.row_stride} : 1;
   p.batches = y.elements() / (e.m * e.n), p.y_batch = e.m * y.row_stride, p.alpha = t.alpha;
   p.batch_rank = y.rank - 2;
   set_batch_strides(a, y, p.a_strides);

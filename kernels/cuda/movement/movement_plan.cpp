@@ -83,8 +83,8 @@ Status plan_copy(const GpuWork& work) {
                       : first;
   }
   const int64_t length = x.is_dense() ? y.row_length() : x.row_length();
-  return copy_rows(work, x, length, x.data, x.is_dense() ? length : x.row_stride, y.data,
-                   y.is_dense() ? length : y.row_stride);
+  return copy_rows(work, x, length, x.data, x.is_dense() ? length : int64_t{x.row_stride}, y.data,
+                   y.is_dense() ? length : int64_t{y.row_stride});
 }
 
 /// What an input becomes: rows from strides to strides, the columns contiguous. False: it has more
@@ -99,8 +99,9 @@ bool is_rows(const TensorView& x, const TensorView& y, int axis, Move* m) {
   m->rank = 2;
   m->dims[0] = extent_of(x, 0, axis);
   m->dims[1] = columns;
-  m->from[0] = axis == x.rank - 1 ? x.row_stride : columns;
-  m->to[0] = axis == x.rank - 1 ? y.row_stride : y.dims[axis] * stride_of(y, axis);
+  m->from[0] = axis == x.rank - 1 ? int64_t{x.row_stride} : columns;
+  m->to[0] =
+      axis == x.rank - 1 ? int64_t{y.row_stride} : int64_t{y.dims[axis]} * stride_of(y, axis);
   m->from[1] = m->to[1] = 1;
   return true;
 }

@@ -101,8 +101,8 @@ Status plan_normalize(const GpuWork& work) {
   p.bias = parameter<char>(a, 2);
   p.rows = extent_of(x, 0, int(t.axis));
   p.n = extent_of(x, int(t.axis), x.rank);
-  p.x_stride = strided ? x.row_stride : p.n;
-  p.y_stride = strided ? y.row_stride : p.n;
+  p.x_stride = strided ? int64_t{x.row_stride} : p.n;
+  p.y_stride = strided ? int64_t{y.row_stride} : p.n;
   p.epsilon = t.epsilon;
   p.dtype = x.dtype;
   p.has_mean = t.kind == NormKind::kLayer;

@@ -97,7 +97,7 @@ Status plan_grid_sample(const GpuWork& work) {
   p.spatial = x.rank - 2;
   for (int i = 0; i < kMaxGridDims; i++) {
     const int axis = i - (kMaxGridDims - p.spatial);
-    p.extents[i] = axis < 0 ? 1 : x.dims[1 + axis];
+    p.extents[i] = axis < 0 ? 1 : int64_t{x.dims[1 + axis]};
   }
   const bool nearest = p.t.mode == GridMode::kNearest;
   const int64_t bytes = dtype_bytes(x.dtype), channels = y.row_length();

@@ -38,7 +38,7 @@ void set_epilogue(Product* q, const TensorView& y, const TensorView* bias,
   p.y = y.as<float>(), p.y_stride = y.row_stride;
   p.bias = bias ? bias->as<const float>() : nullptr;
   p.residual = residual ? residual->as<const float>() : nullptr,
-  p.residual_stride = residual ? residual->row_stride : 0;
+  p.residual_stride = residual ? int64_t{residual->row_stride} : 0;
   p.activation = activation, p.residual_first = residual_first, p.alpha = 1;
   p.is_vector = is_aligned(p.y) && is_aligned(p.bias) && is_aligned(p.residual) &&
                 p.y_stride % 4 == 0 && p.residual_stride % 4 == 0;
@@ -84,8 +84,9 @@ Product conv2d_product(const OpArguments& a) {
   else
     set_panels(&q, w, y.dims[3], taps * c);
   p.x = x.as<const float>();
-  p.pixel_stride = planes ? 1 : x.row_stride, p.channel_stride = planes ? h * x.row_stride : 1;
-  p.row_stride = planes ? x.row_stride : width * x.row_stride;
+  p.pixel_stride = planes ? 1 : int64_t{x.row_stride},
+  p.channel_stride = planes ? h * x.row_stride : 1;
+  p.row_stride = planes ? int64_t{x.row_stride} : width * x.row_stride;
   p.image_stride = planes ? c * p.channel_stride : h * p.row_stride;
   const bool is_row = !planes && t.groups == 1 && taps == 1 && t.stride_h == 1 && t.stride_w == 1 &&
                       !t.pad_top && !t.pad_left && !t.pad_bottom && !t.pad_right;
@@ -141,7 +142,7 @@ Product linear_product(const OpArguments& a) {
 void set_batch(const TensorView& t, const TensorView& y, int64_t* strides) {
   int64_t step = t.dims[t.rank - 2] * t.row_stride;
   for (int i = 3; i <= y.rank; i++) {
-    const int64_t own = i <= t.rank ? t.dims[t.rank - i] : 1;
+    const int64_t own = i <= t.rank ? int64_t{t.dims[t.rank - i]} : 1;
     strides[y.rank - i] = own == 1 ? 0 : step;
     step *= own;
   }
@@ -155,12 +156,12 @@ Product matmul_product(const OpArguments& g) {
   ProductParams& p = q.p;
   set_epilogue(&q, y, nullptr, nullptr, {}, false);
   p.alpha = t.alpha;
-  set_rows(&q, e.m, e.k, t.trans_a ? 1 : a.row_stride);
+  set_rows(&q, e.m, e.k, t.trans_a ? 1 : int64_t{a.row_stride});
   if (t.trans_a) p.channel_stride = a.row_stride;
   p.x = a.as<const float>(), p.w = b.as<const float>();
   p.o = p.readable = narrow(&q, e.n), p.k = narrow(&q, e.k);
-  p.n_stride = t.trans_b ? b.row_stride : 1, p.k_stride = t.trans_b ? 1 : b.row_stride,
-  p.panel_stride = kPanel * p.n_stride;
+  p.n_stride = t.trans_b ? int64_t{b.row_stride} : 1,
+  p.k_stride = t.trans_b ? 1 : int64_t{b.row_stride}, p.panel_stride = kPanel * p.n_stride;
   p.y_batch = e.m * y.row_stride, p.batch_rank = y.rank - 2;
   for (int i = 0; i < p.batch_rank; i++) p.batch_dims[i] = y.dims[i], q.batches *= y.dims[i];
   narrow(&q, q.batches);

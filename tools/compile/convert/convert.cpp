@@ -65,7 +65,7 @@ double products_of(const LoweredProgram& lowered, const LoweredInstruction& inst
       const bool transposed = std::get<MatMulAttributes>(instruction.attributes).trans_a;
       return elements(instruction.outputs[0]) * double(a.rank == 0 ? 1
                                                        : a.rank >= 2 && transposed
-                                                           ? a.dims[a.rank - 2]
+                                                           ? int64_t{a.dims[a.rank - 2]}
                                                            : a.row_length());
     }
     default: return 0;
