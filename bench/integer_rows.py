@@ -91,6 +91,12 @@ def quantize(plain, path, activations):
     )
 
 
+def plain_of(name, work):
+    """The floats that a network of the zoo was quantized from; None of the others."""
+    kind, _, rest = {**INTEGERS, **CALLS}[name].partition(":")
+    return work / f"{rest}.onnx" if kind == "quantized" else None
+
+
 def prepare_integers(name, work, inspect):
     """(model, golden, .tflite or None) of a row; inspect(model) says the ports of what Ingot makes of
     it."""
@@ -116,7 +122,7 @@ def prepare_integers(name, work, inspect):
         )
         write_golden(path, npz)
     elif not npz.exists():
-        plain = work / f"{rest}.onnx"
+        plain = plain_of(name, work)
         if not plain.exists():
             call([sys.executable, ROOT / "tests/models/make_zoo.py", work, rest, "--folded"])
         quantize(plain, path, "QInt8" if name.endswith("_s8s8") else "QUInt8")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """One peer runtime in a process of its own.
 
-  peer.py RUNTIME MODEL.onnx GOLDEN.npz THREADS [--work DIR] [--tflite FILE]      RUNTIME:
-  onnxruntime openvino ncnn MNN litert
+  peer.py RUNTIME MODEL.onnx GOLDEN.npz THREADS [--work DIR] [--tflite FILE] [--plain FILE]
+  RUNTIME: onnxruntime openvino ncnn MNN litert executorch
 
 Loads the model (converting it first where the runtime has a format of its own), compares its
 outputs with the golden and prints one JSON line: load_ms, first_ms, error, version; or {"absent":
@@ -31,7 +31,7 @@ class Absent(Exception):
     """Why this runtime cannot run this model."""
 
 
-def convert(command, model, product):
+def convert(command, model, product, seconds=300):
     """Runs a converter unless its product is there and no older than the model."""
     if not product.exists() or product.stat().st_mtime < os.stat(model).st_mtime:
         product.unlink(missing_ok=True)
@@ -42,7 +42,7 @@ def convert(command, model, product):
             [str(c) for c in command],
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=seconds,
             env={**os.environ, "PIP_NO_INDEX": "1"},
         )
         if not product.exists():
@@ -276,12 +276,34 @@ def litert_runner(a, inputs, names):
     return machine.invoke, outputs
 
 
+def executorch_runner(a, inputs, names):
+    """A network of the zoo, quantized by its own tools from the same floats."""
+    if not a.plain:
+        raise Absent("only the networks of the zoo are quantized for it")
+    product = pathlib.Path(a.plain).with_suffix(".pte")
+    script = pathlib.Path(__file__).with_name("executorch_model.py")
+    convert([sys.executable, script, a.plain, product], a.plain, product, seconds=1800)
+    import torch
+    from executorch.extension.pybindings import portable_lib
+
+    portable_lib._unsafe_reset_threadpool(a.threads)
+    method = portable_lib._load_for_executorch(str(product))
+    arrays = [torch.from_numpy(x) for x in inputs.values()]
+    last = []
+
+    def run():
+        last[:] = method.forward(arrays)
+
+    return run, lambda: {"by size": [np.asarray(x) for x in last]}
+
+
 RUNNERS = {
     "onnxruntime": (onnxruntime_runner, "onnxruntime"),
     "openvino": (openvino_runner, "openvino"),
     "ncnn": (ncnn_runner, "ncnn"),
     "MNN": (mnn_runner, "MNN"),
     "litert": (litert_runner, "ai-edge-litert"),
+    "executorch": (executorch_runner, "executorch"),
 }
 
 
@@ -332,6 +354,7 @@ def main():
     parser.add_argument("threads", type=int)
     parser.add_argument("--work", default=".")
     parser.add_argument("--tflite")
+    parser.add_argument("--plain")
     args = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a runtime prints is no answer

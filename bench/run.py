@@ -33,13 +33,13 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from integer_rows import CALLS, INTEGERS, NEAR, prepare_integers  # noqa: E402
+from integer_rows import CALLS, INTEGERS, NEAR, plain_of, prepare_integers  # noqa: E402
 from integer_rows import WRONG as WRONG_INTEGERS  # noqa: E402
 from rows import QUICK, ROOT, ROWS, SHARED, TFLITE, Unavailable, call, prepare  # noqa: E402
 
 PROTOTYPE = SHARED / "prototypes" / "whole_model"
 PEERS = ["onnxruntime", "openvino", "ncnn", "MNN", "litert"]
-INTEGER_PEERS = ["onnxruntime", "openvino", "litert"]
+INTEGER_PEERS = ["onnxruntime", "openvino", "litert", "executorch"]
 WRONG = 1e-2  # of the largest output
 PROTOTYPED = [
     "resnet50_224",
@@ -67,11 +67,12 @@ class Row:
         if args.integers:
             self.limit, self.wrong = 1.0, WRONG_INTEGERS
             self.onnx, self.npz, self.tflite = prepare_integers(name, work, self.ports_of(args))
+            self.plain = plain_of(name, work)
             check += [] if self.tflite or name in CALLS else ["--rtol", NEAR]
         else:
             self.limit, self.wrong = ROWS[name][0], WRONG
             self.onnx, self.npz = prepare(name, work)
-            self.tflite = SHARED / TFLITE[name] if name in TFLITE else None
+            self.tflite, self.plain = SHARED / TFLITE[name] if name in TFLITE else None, None
         call([args.ingot, "convert", self.onnx, "-o", self.converted])
         call([*check, "--golden", self.npz])  # the outputs first, then the time
         self.prefix = work / f"proto_{name}"
@@ -111,6 +112,8 @@ class Peer:
         ]
         if row.tflite:
             command += ["--tflite", row.tflite]
+        if row.plain:
+            command += ["--plain", row.plain]
         self.process = subprocess.Popen(
             [str(c) for c in command],
             stdin=subprocess.PIPE,

@@ -10,5 +10,9 @@ dev_bench() {
     esac
     need_python_alone "the benchmark" $peer || echo "[skip] $peer is not to be had"
   done
+  case " $* " in
+    *" --integers "*) need_python_alone "the benchmark" executorch && need_python "ExecuTorch" torch torchao torchvision \
+        || echo "[skip] executorch is not to be had" ;;
+  esac
   "$python" bench/run.py --ingot build/gcc/bin/ingot --work build/bench --results bench/results "$@"
 }

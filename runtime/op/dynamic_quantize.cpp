@@ -27,7 +27,7 @@ bool check_dynamic_quantize(const OpArguments& a, Violation* v) {
   for (uint32_t i = 0; i < t.axis; i++) groups *= x.dims[i];
   if (steps.rank != 2 || steps.dims[0] != groups || steps.dims[1] != 2)
     return refuse(v, "steps are scale and zero point of each group", rules::output(1), groups,
-                  steps.rank ? steps.dims[0] : 0);
+                  steps.rank ? int64_t{steps.dims[0]} : 0);
   return rules::check_same_dims(x, y, rules::output(0), v);
 }
 

@@ -64,7 +64,7 @@ bool check_steps(const OpArguments& a, int operand, RequantMode mode, int64_t ro
     return refuse(v, "steps are f32", operand, int64_t(DType::kF32), int64_t(steps->dtype));
   if (steps->rank != 2 || steps->dims[1] != 2)
     return refuse(v, "steps are scale and zero point of each group", operand, 2,
-                  steps->rank ? steps->dims[steps->rank - 1] : 0);
+                  steps->rank ? int64_t{steps->dims[steps->rank - 1]} : 0);
   const int64_t groups = steps->dims[0];
   if (groups == 1 || (groups == 0 && rows == 0)) return true;
   return (groups > 0 && rows % groups == 0) ||
