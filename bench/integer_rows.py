@@ -1,8 +1,8 @@
-"""The integer networks of the comparison: TFLite files of ../shared as they are, and networks of the
-zoo that onnxruntime's tools quantize (weights and calibration data seeded).
+"""The integer networks of the comparison: TFLite files of ../shared as they are, and networks of
+the zoo that onnxruntime's tools quantize (weights and calibration data seeded).
 
-A golden is made by the runtime that a file was made for: LiteRT, whose integers ours must equal, and
-onnxruntime without optimizations, whose outputs ours must be near (one step in an early layer
+A golden is made by the runtime that a file was made for: LiteRT, whose integers ours must equal,
+and onnxruntime without optimizations, whose outputs ours must be near (one step in an early layer
 becomes several at the end, between onnxruntime's own two graphs too).
 """
 
@@ -98,8 +98,8 @@ def plain_of(name, work):
 
 
 def prepare_integers(name, work, inspect):
-    """(model, golden, .tflite or None) of a row; inspect(model) says the ports of what Ingot makes of
-    it."""
+    """(model, golden, .tflite or None) of a row; inspect(model) says the ports of what Ingot makes
+    of it."""
     kind, _, rest = {**INTEGERS, **CALLS}[name].partition(":")
     npz = work / f"{name}_int.npz"
     if kind == "tflite":

@@ -278,7 +278,8 @@ def report(measured):
     )
     judged = [r for r in results if "best" in r]
     lines = [
-        f"# Speed{' in integers' if measured['integers'] else ''} beside the peers, {datetime.date.today()}",
+        f"# Speed{' in integers' if measured['integers'] else ''} beside the peers, "
+        f"{datetime.date.today()}",
         f"{measured['processor']}. "
         + ", ".join(f"{e} {v}" for e, v in versions.items())
         + f". {'int8' if measured['integers'] else 'fp32'}, batch 1, static shapes.",
@@ -366,7 +367,7 @@ def publish(args, measured):
     if args.results and not args.partial:
         path = (
             pathlib.Path(args.results)
-            / f"{datetime.date.today()}{'-integers' if args.integers else ''}{'-quick' if args.quick else ''}.md"
+            / f"{datetime.date.today()}{'-integers' * args.integers}{'-quick' * args.quick}.md"
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

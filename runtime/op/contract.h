@@ -67,8 +67,8 @@ struct OpContract {
   /// smaller ones, where a smaller extent can take more (blocks that fill a cache level). May be
   /// null: scratch() itself never grows so.
   ScratchNeed (*scratch_bound)(const OpArguments&, int threads) = nullptr;
-  /// in_place() depends on extents, that of the first dimension aside: a converter asks it only where
-  /// they are numbers.
+  /// in_place() depends on extents, that of the first dimension aside: a converter asks it only
+  /// where they are numbers.
   bool in_place_by_extents = false;
 };
 

@@ -47,8 +47,8 @@ bool conv_scratch(const QuantizedConv2dAttributes& t, const TensorType& x, const
 /// windows read before any of them writes.
 uint64_t halo_bytes(const QuantizedConv2dAttributes& t, const TensorType& x, int threads);
 
-/// True where y may overwrite x: every output row is computed from a copy of its inputs, all columns
-/// of a row and all its channels in one band. @pre the contract holds
+/// True where y may overwrite x: every output row is computed from a copy of its inputs, all
+/// columns of a row and all its channels in one band. @pre the contract holds
 bool works_in_place(const QuantizedConv2dAttributes& t, const TensorType& x, const TensorType& y);
 
 /// At least that of these extents and of all smaller ones.

@@ -58,8 +58,8 @@ constexpr int dtype_bytes(DType t) {
 }
 const char* dtype_name(DType t);
 
-/// A dimension or a stride in elements: 32 bits where it is kept, because a session keeps a type for
-/// every operand; 64 bits in arithmetic. A number that does not fit becomes -1, which
+/// A dimension or a stride in elements: 32 bits where it is kept, because a session keeps a type
+/// for every operand; 64 bits in arithmetic. A number that does not fit becomes -1, which
 /// storage_bytes() refuses.
 class Extent {
  public:

@@ -1,4 +1,5 @@
-// runtime/plan/plan_sweep.h - the tensors of a plan, step after step, in the order of their offsets.
+// runtime/plan/plan_sweep.h - the tensors of a plan, step after step, in the order of their
+// offsets.
 // Owns     nothing; works in the caller's workspace.
 // Threads  any.
 // Cost     n log n for two sorts; then a few word reads to enter, leave or find a neighbour.

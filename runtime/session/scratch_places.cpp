@@ -41,7 +41,8 @@ void place_scratch(const OpenModel& model, const SessionRequest& request, Span<S
     if (at + bytes > end) end = at + bytes;
     need.at = uint32_t(at / kScratchBlock);
   }
-  if (end - p->planned.bytes + table >= region) return;  // the places would take more than they save
+  // the places would take more than they save
+  if (end - p->planned.bytes + table >= region) return;
   p->scratch.places = {needs.data, needs.size};
   p->scratch.beyond = end - p->planned.bytes;
 }

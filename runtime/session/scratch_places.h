@@ -4,9 +4,9 @@
 
 namespace ingot {
 
-/// Gives each instruction's scratch a place among the activations that do not live while it runs, so
-/// that the largest scratch does not add to the largest activations. Only for a straight program of
-/// fixed extents on the CPU; else every instruction keeps the one region behind them.
+/// Gives each instruction's scratch a place among the activations that do not live while it runs,
+/// so that the largest scratch does not add to the largest activations. Only for a straight program
+/// of fixed extents on the CPU; else every instruction keeps the one region behind them.
 /// `needs` by instruction: `stride`, and in `at` what is shared; they become the places.
 void place_scratch(const OpenModel& model, const SessionRequest& request, Span<ScratchPlace> needs,
                    Preparation* p);

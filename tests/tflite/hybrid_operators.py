@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Operators with weights of int8 and floating inputs ("dynamic range") against LiteRT's own
-kernels, without XNNPACK: shapes, options and numbers drawn at random. A line for each operator: models,
-numbers, how far at most, as a share of the largest; all of it in integer kernels.
+kernels, without XNNPACK: shapes, options and numbers drawn at random. A line for each operator:
+models, numbers, how far at most, as a share of the largest; all of it in integer kernels.
 
   hybrid_operators.py --ingot BIN [--seeds N] [name ...]
 

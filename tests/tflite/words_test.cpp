@@ -1,5 +1,5 @@
-// The importer of TFLite on int16 beside int8, custom operators and weights in blocks: which nodes it
-// makes, and what it refuses.
+// The importer of TFLite on int16 beside int8, custom operators and weights in blocks: which nodes
+// it makes, and what it refuses.
 #include <cmath>
 
 #include "tests/tflite/imported.h"

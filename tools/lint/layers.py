@@ -239,7 +239,7 @@ def wrong_declarations(source, text):
 
 
 def grouped(folders):
-    """runtime/base runtime/op -> runtime/{base,op}; a folder below one group of tools stays whole."""
+    """runtime/base runtime/op -> runtime/{base,op}; a folder below a group of tools stays whole."""
     groups = collections.defaultdict(list)
     for folder in sorted(folders):
         parts = folder.split("/")
