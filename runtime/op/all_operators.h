@@ -23,6 +23,7 @@
 #include "runtime/op/quantized_conv2d.h"
 #include "runtime/op/quantized_elementwise.h"
 #include "runtime/op/quantized_linear.h"
+#include "runtime/op/quantized_matmul.h"
 #include "runtime/op/quantized_pool2d.h"
 #include "runtime/op/quantized_softmax.h"
 #include "runtime/op/recurrent.h"

@@ -191,6 +191,24 @@ void add_dynamic(RefuseTable* t) {
   t->dtype("steps_i32", 3, DType::kI32);
   t->dtype("y_u8", 4, kU8);
 
+  t->base("quantized_mat_mul", [] {
+    return one_instruction(QuantizedMatMulAttributes{},
+                           {input("a", {2, 3, 8}, kU8), input("b", {2, 8, 5}, kU8)},
+                           {output("y", {2, 3, 5}, kU8)});
+  });
+  using M = QuantizedMatMulAttributes;
+  t->attributes<M>("a_zero_beyond_byte", [](M& a) { a.a_zero = 256; });
+  t->attributes<M>("b_zero_huge", [](M& a) { a.b_zero = 0xffffffffu; });
+  t->attributes<M>("scale_infinite", [](M& a) { a.scale = __builtin_inff(); });
+  t->attributes<M>("turned", [](M& a) { a.trans_b = true; });
+  add_output_steps<M>(t);
+  t->dims("a_vector", 0, {8});
+  t->dims("b_depth", 1, {2, 7, 5});
+  t->dims("b_batch", 1, {1, 8, 5});
+  t->dims("y_rows", 2, {2, 4, 5});
+  t->dtype("b_i8", 1, DType::kI8);
+  t->dtype("y_f32", 2, DType::kF32);
+
   t->base("quantized_conv2d_to_float", [] {
     QuantizedConv2dAttributes a;
     a.kernel_h = a.kernel_w = 3, a.requant = RequantMode::kToFloat;

@@ -174,6 +174,17 @@ def qlinear_matmul(d):
     return d.node("QLinearMatMul", inputs)
 
 
+def matmul_of_two(d):
+    """Of two tensors that are fed; the second turned around, as attention has its keys."""
+    m, k, n, batch = (int(v) for v in d.rng.integers(1, 40, 4))
+    turned = d.rng.random() < 0.5
+    b = d.numbers([batch % 4 + 1, n, k] if turned else [batch % 4 + 1, k, n])
+    if turned:
+        b = d.node("Transpose", [b], perm=[0, 2, 1])
+    y = d.node("MatMul", [d.numbers([batch % 4 + 1, m, k]), b])
+    return d.steps_of(y, np.exp(d.rng.uniform(-2, 2)))
+
+
 def qgemm(d):
     rows, k, out = (int(n) for n in d.rng.integers(1, 70, 3))
     w, w_scale, w_zero, _ = d.weights([out, k])
@@ -421,6 +432,7 @@ EXACT = {
     "Gemm": gemm,
     "MatMul": matmul,
     "QLinearMatMul": qlinear_matmul,
+    "MatMul of two": matmul_of_two,
     "QGemm": qgemm,
     "MaxPool": max_pool,
     "movement": moved,

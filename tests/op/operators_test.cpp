@@ -51,6 +51,7 @@ const std::map<std::string, std::string> kNoGpuKernel = {
     {"QuantizedPool2d", kNoIntegers},
     {"QuantizedSoftmax", kNoIntegers},
     {"DynamicQuantize", kNoIntegers},
+    {"QuantizedMatMul", kNoIntegers},
 };
 const std::map<std::string, std::string> kNoCase = {
     {"Loop", "tests/session/control_test.cpp"},

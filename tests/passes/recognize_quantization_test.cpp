@@ -149,6 +149,23 @@ TEST_CASE("linear layers of bytes: Gemm, and MatMul with a bias behind it") {
   CHECK(g.count("Linear") == 0);
 }
 
+TEST_CASE("products of two tensors of bytes, of which one may lie transposed") {
+  ByteBuilder g;
+  g.output(g.result(g.node("MatMul", {g.image("a", {2, 3, 8}), g.image("b", {2, 8, 5}, DType::kI8)},
+                           {}, {2, 3, 5})));
+  check(g, kStep, "QuantizedMatMul");
+  ByteBuilder h;  // keys of attention
+  const ValueId keys = h.node("Transpose", {h.image("k", {2, 5, 3, 8})},
+                              {{"perm", Numbers{0, 2, 3, 1}}}, {2, 3, 8, 5});
+  h.output(h.result(h.node("MatMul", {h.image("q", {2, 3, 4, 8}), keys}, {}, {2, 3, 4, 5})));
+  check(h, kStep, "QuantizedMatMul");
+  CHECK(h.find("QuantizedMatMul")->integer("trans_b", 0) == 1);
+  ByteBuilder f;  // matrices that are repeated are multiplied in f32
+  f.output(f.result(
+      f.node("MatMul", {f.image("a", {2, 3, 8}), f.image("b", {1, 8, 5})}, {}, {2, 3, 5})));
+  check(f, kStep, "QuantizedMatMul", 0);
+}
+
 TEST_CASE("sums and products of two tensors of bytes, and of a constant") {
   for (const char* op : {"Add", "Sub", "Mul"}) {
     ByteBuilder g;

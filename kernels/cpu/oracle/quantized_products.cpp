@@ -7,6 +7,7 @@
 #include "kernels/cpu/oracle/rescale.h"
 #include "runtime/op/quantized_conv2d.h"
 #include "runtime/op/quantized_linear.h"
+#include "runtime/op/quantized_matmul.h"
 
 namespace ingot::cpu::oracle {
 namespace {
@@ -169,6 +170,27 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
       sum += uint64_t(number * (weight(w, o, 0, c, 1, k) - w_zero));
     }
     put_output(t, int64_t(sum), a, o, steps_of(a, row, x.rows()), at);
+  });
+  return {};
+}
+
+Status quantized_mat_mul(const OpArguments& a, const Team& team) {
+  if (team.id != 0) return {};
+  const QuantizedMatMulAttributes& t = a.as<QuantizedMatMulAttributes>();
+  const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
+  const int last = y.rank - 1;
+  for_each_index(y, [&](const int64_t* at) {
+    int64_t from[kMaxRank], by[kMaxRank], sum = 0;
+    for (int i = 0; i < y.rank; i++) from[i] = by[i] = at[i];
+    for (int64_t k = 0; k < x.dims[last]; k++) {
+      from[last] = k;
+      by[last - 1] = t.trans_b ? at[last] : k, by[last] = t.trans_b ? k : at[last];
+      sum += (read_integer(x, offset_of(x, from)) - t.a_zero) *
+             (read_integer(w, offset_of(w, by)) - t.b_zero);
+    }
+    const double step = double(float(float(wrapped(sum)) * t.scale));
+    y.as<uint8_t>()[offset_of(y, at)] =
+        uint8_t(limited(std::nearbyint(limited(step, -1e6, 1e6)) + t.y_zero, t.low, t.high));
   });
   return {};
 }

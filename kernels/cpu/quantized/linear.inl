@@ -22,8 +22,9 @@ struct ByteRows {
   const RowSteps* steps = nullptr;  // null: x has none of its own
 };
 
-inline ByteRows load_rows(const OpArguments& a, Range rows, bool wants_sums, void* scratch) {
-  const TensorView& x = a.inputs[0];
+/// `steps`: of groups of x's rows, or null.
+inline ByteRows load_rows(const TensorView& x, const TensorView* steps, Range rows, bool wants_sums,
+                          void* scratch) {
   const int64_t k = x.row_length(), padded = round_up(k, 4);
   RowSteps* const all = static_cast<RowSteps*>(scratch);
   int32_t* const sums = reinterpret_cast<int32_t*>(all + quantized::kLinearRows);
@@ -41,7 +42,7 @@ inline ByteRows load_rows(const OpArguments& a, Range rows, bool wants_sums, voi
     return {copy, padded, plane};
   }
   ByteRows out{x.as<const uint8_t>() + rows.begin * x.row_stride, x.row_stride};
-  if (const TensorView* const steps = a.optional(3)) {
+  if (steps) {
     const int64_t each = x.rows() / steps->dims[0];
     for (int64_t i = 0; i < rows.count(); i++) all[i] = row_steps(*steps, (rows.begin + i) / each);
     out.steps = all;
@@ -76,40 +77,29 @@ INGOT_INLINE int64_t byte_row_panels(const ByteTileShape& shape, ByteTileAt at, 
   return p;
 }
 
+/// `rows` of x times panels [panels) of w, to rows of `out` that are shape.out_stride bytes apart,
+/// of o outputs. `scratch`: of load_rows(). Of the shape, what depends on x alone is set here.
 template <class V>
-Status quantized_linear(const OpArguments& a, const Team& team) {
-  const QuantizedLinearAttributes& t = a.as<QuantizedLinearAttributes>();
-  const TensorView &x = a.inputs[0], &y = a.outputs[0];
-  if (y.elements() == 0) return {};
-  const Requantization r = requantization_of(a, t.requant, t.y_zero, t.low, t.high, t.w_zero);
-  const int64_t k = round_up(x.row_length(), 4), o = y.row_length(), count = ceil_div(o, kPanel),
-                element = r.element_bytes(), y_row = y.row_stride * element;
-  const Segment whole{0, 0};
-  ByteTileShape shape;
-  shape.segments = &whole, shape.segment_count = 1, shape.segment_length = k;
-  shape.panel_stride = k * kPanel, shape.out_stride = y_row, shape.requantization = &r;
+void multiply_byte_rows(ByteTileShape shape, const TensorView& x, const TensorView* steps,
+                        Range rows, Range panels, const int8_t* w, uint8_t* out, int64_t o,
+                        void* scratch) {
+  const Requantization& r = *shape.requantization;
+  const int64_t element = r.element_bytes(), y_row = shape.out_stride,
+                blocks = ceil_div(rows.count(), quantized::kLinearRows);
   shape.steps_stride = 1;
-  const int8_t* const w = a.inputs[1].as<const int8_t>();
-  Range rows = {0, y.rows()}, panels = {0, count};
-  if (rows.end == 1 || (count >= 2 * team.size && count * kPanel > rows.end))
-    panels = part(count, team.id, team.size);
-  else
-    rows = part(rows.end, team.id, team.size);
-  if (panels.count() <= 0) return {};
-  const int64_t blocks = ceil_div(rows.count(), quantized::kLinearRows);
   for (int64_t b = 0; b < blocks; b++) {
     const Range some = part(rows.count(), b, blocks);
     const Range block = {rows.begin + some.begin, rows.begin + some.end};
-    const ByteRows from = load_rows(a, block, r.wants_sums(), team.scratch);
-    uint8_t* const out = y.as<uint8_t>() + block.begin * y_row;
+    const ByteRows from = load_rows(x, steps, block, r.wants_sums(), scratch);
+    uint8_t* const to = out + block.begin * y_row;
     shape.pixel_stride = from.stride, shape.plane = from.plane;
     ByteTileAt at;
     at.a = from.at, at.sums = from.sums, at.steps = from.steps;
     if (block.count() == 1) {
-      int64_t p = byte_row_panels<V, Dot::kWide>(shape, at, w, out, o, panels.begin, panels.end);
-      if constexpr (Dot::kWide >= 8) p = byte_row_panels<V, 4>(shape, at, w, out, o, p, panels.end);
-      if constexpr (Dot::kWide >= 4) p = byte_row_panels<V, 2>(shape, at, w, out, o, p, panels.end);
-      byte_row_panels<V, 1>(shape, at, w, out, o, p, panels.end);
+      int64_t p = byte_row_panels<V, Dot::kWide>(shape, at, w, to, o, panels.begin, panels.end);
+      if constexpr (Dot::kWide >= 8) p = byte_row_panels<V, 4>(shape, at, w, to, o, p, panels.end);
+      if constexpr (Dot::kWide >= 4) p = byte_row_panels<V, 2>(shape, at, w, to, o, p, panels.end);
+      byte_row_panels<V, 1>(shape, at, w, to, o, p, panels.end);
       continue;
     }
     for_byte_panels(panels, o, [&](int64_t p, int columns, int64_t outputs) {
@@ -120,13 +110,35 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
         ByteTileAt here = at;
         here.a += part_of.begin * from.stride, here.half = h * from.stride;
         here.b = w + p * shape.panel_stride, here.output = p * kPanel, here.cols = outputs;
-        here.out = out + part_of.begin * y_row + p * kPanel * element, here.out_half = h * y_row;
+        here.out = to + part_of.begin * y_row + p * kPanel * element, here.out_half = h * y_row;
         if (here.sums) here.sums += part_of.begin, here.sums_half = h;
         if (here.steps) here.steps += part_of.begin, here.steps_half = h;
         ByteTiles<V>::run(columns, part_of.count(), shape, here);
       }
     });
   }
+}
+
+template <class V>
+Status quantized_linear(const OpArguments& a, const Team& team) {
+  const QuantizedLinearAttributes& t = a.as<QuantizedLinearAttributes>();
+  const TensorView &x = a.inputs[0], &y = a.outputs[0];
+  if (y.elements() == 0) return {};
+  const Requantization r = requantization_of(a, t.requant, t.y_zero, t.low, t.high, t.w_zero);
+  const int64_t k = round_up(x.row_length(), 4), o = y.row_length(), count = ceil_div(o, kPanel);
+  const Segment whole{0, 0};
+  ByteTileShape shape;
+  shape.segments = &whole, shape.segment_count = 1, shape.segment_length = k;
+  shape.panel_stride = k * kPanel, shape.requantization = &r;
+  shape.out_stride = y.row_stride * r.element_bytes();
+  Range rows = {0, y.rows()}, panels = {0, count};
+  if (rows.end == 1 || (count >= 2 * team.size && count * kPanel > rows.end))
+    panels = part(count, team.id, team.size);
+  else
+    rows = part(rows.end, team.id, team.size);
+  if (panels.count() <= 0) return {};
+  multiply_byte_rows<V>(shape, x, a.optional(3), rows, panels, a.inputs[1].as<const int8_t>(),
+                        y.as<uint8_t>(), o, team.scratch);
   return {};
 }
 

@@ -2,7 +2,7 @@
 // tables of whole instruction sets and for those that add instructions for bytes alone.
 #pragma once
 #include "kernels/cpu/quantized/depthwise.inl"
-#include "kernels/cpu/quantized/linear.inl"
+#include "kernels/cpu/quantized/matmul.inl"
 
 #define INGOT_QUANTIZED_PRODUCTS                                                          \
   {OpCode::kQuantizedConv2d, "quantized_conv2d_direct", &kQuantizedConv2dContract,        \
@@ -11,6 +11,8 @@
        quantized_depthwise_supports, quantized_conv2d_depthwise<V>},                      \
       {OpCode::kQuantizedConv2d, "quantized_conv2d_grouped", &kQuantizedConv2dContract,   \
        quantized_grouped_supports, quantized_conv2d_grouped<V>},                          \
+      {OpCode::kQuantizedMatMul, "quantized_matmul", &kQuantizedMatMulContract, nullptr,  \
+       quantized_matmul<V>},                                                              \
   {                                                                                       \
     OpCode::kQuantizedLinear, "quantized_linear", &kQuantizedLinearContract,              \
         quantized_linear_supports, quantized_linear<V>                                    \

@@ -223,6 +223,27 @@ Tensor multiplied(Evaluator& e, const Node& node) {
   return y;
 }
 
+Tensor multiplied_matrices(Evaluator& e, const Node& node) {
+  const Tensor &a = e.in(node, 0), &b = e.in(node, 1);
+  const bool trans = node.integer("trans_b", 0) != 0;
+  const size_t last = a.dims.size() - 1;
+  const double za = double(node.integer("a_zero", 0)), zb = double(node.integer("b_zero", 0));
+  Tensor y{a.dims, {}};
+  y.dims[last] = b.dims[trans ? last - 1 : last];
+  for_each_index(y.dims, [&](const Dimensions& at) {
+    Dimensions from = at, by = at;
+    double sum = 0;
+    for (int64_t k = 0; k < a.dims[last]; k++) {
+      from[last] = k, by[last - 1] = trans ? at[last] : k, by[last] = trans ? k : at[last];
+      sum +=
+          (a.at[size_t(offset_of(a.dims, from))] - za) * (b.at[size_t(offset_of(b.dims, by))] - zb);
+    }
+    const float steps = float(sum) * float(node.number("scale", 1));
+    y.at.push_back(output_of(node, int64_t(std::nearbyint(std::clamp(steps, -1e6f, 1e6f)))));
+  });
+  return y;
+}
+
 Tensor pooled_bytes(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
   const bool is_max = node.text("kind", "max") == "max";
@@ -316,6 +337,7 @@ std::vector<Tensor> evaluate_quantized(Evaluator& e, const Node& node) {
   if (node.op == "DequantizeLinear") return {dequantized_linear(e, node)};
   if (node.op == "QuantizedConv2d") return {convolved_bytes(e, node)};
   if (node.op == "QuantizedLinear") return {multiplied(e, node)};
+  if (node.op == "QuantizedMatMul") return {multiplied_matrices(e, node)};
   if (node.op == "QuantizedPool2d") return {pooled_bytes(e, node)};
   if (node.op == "Lookup") return {looked_up(e, node)};
   if (node.op == "QuantizedElementwise") return {combined(e, node)};

@@ -175,6 +175,17 @@ void multiply_quantized_weights(NodeContext& context) {
   context.set(0, DType::kF32, std::move(x));
 }
 
+/// [..., M, K] x [..., K, N], or [..., N, K] with trans_b.
+void multiply_matrices_of_bytes(NodeContext& context) {
+  expect_bytes(context, 0), expect_bytes(context, 1);
+  Dims a = context.dims(0);
+  const Dims b = context.dims(1);
+  if (a.size() < 2 || a.size() != b.size())
+    context.corrupt("its inputs have shapes " + text(a) + " and " + text(b));
+  a.back() = b[b.size() - (context.node.integer("trans_b", 0) != 0 ? 2 : 1)];
+  context.set(0, DType::kU8, std::move(a));
+}
+
 void look_up(NodeContext& context) {
   const DType type = expect_numbers(context, 0);
   expect_constant(context, 1, type, {Dim(type == DType::kI16 ? 65536 : 256)});
@@ -215,6 +226,7 @@ void add_quantized_rules(InferTable& table) {
   table["QuantizedConv2d"] = convolve_bytes;
   table["QuantizedLinear"] = multiply_bytes;
   table["Linear"] = multiply_quantized_weights;
+  table["QuantizedMatMul"] = multiply_matrices_of_bytes;
   table["Lookup"] = look_up;
   table["QuantizedElementwise"] = elementwise_bytes;
   table["QuantizedPool2d"] = pool_bytes;

@@ -249,6 +249,37 @@ ValueId recognise_transposed_convolution(ByteGraph& g, const Node& root, const O
                     {"pad_right", w->behind}});
 }
 
+namespace {
+
+/// Of two tensors that the run computes. The second may lie transposed, which spares turning it.
+ValueId multiplied_matrices(ByteGraph& g, const Node& root, const Steps& x, const Output& to) {
+  Editor& e = g.e;
+  const ValueId a = root.inputs[0], b = root.inputs[1];
+  const graph::Dims left = e.dims(a), right = e.dims(b);
+  const Steps y = *g.steps(b);
+  const float scale = x.scale * y.scale / to.steps.scale;
+  const auto depth = left.back().value();
+  if (left.size() < 2 || left.size() != right.size() || !std::isnormal(scale) || !depth ||
+      *depth > quantized::kMaxProducts ||
+      !same(Dims(left.begin(), left.end() - 2), Dims(right.begin(), right.end() - 2)))
+    return kAbsent;
+  ValueId second = g.bytes(b);
+  bool transposed = false;
+  if (const Node* const turn = e.producer_if(second, "Transpose")) {
+    Integers perm = turn->integers("perm");
+    std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+    second = e.transpose(turn->inputs[0], perm, *turn);
+    transposed = true;
+  }
+  Attributes attributes = {{"trans_b", int64_t(transposed)}, {"a_zero", x.zero}, {"b_zero", y.zero},
+                           {"y_zero", to.steps.zero},        {"low", to.low},    {"high", to.high},
+                           {"scale", double(scale)}};
+  return e.emit("QuantizedMatMul", {g.bytes(a), second}, DType::kU8, e.dims(root.outputs[0]), root,
+                std::move(attributes));
+}
+
+}  // namespace
+
 ValueId recognise_product(ByteGraph& g, const Node& root, const Output& to) {
   Editor& e = g.e;
   ValueId a = root.inputs[0], bias = kAbsent;
@@ -270,6 +301,9 @@ ValueId recognise_product(ByteGraph& g, const Node& root, const Output& to) {
   }
   const auto x = g.steps(a);
   if (!x || e.rank(a) < 2) return kAbsent;
+  if (&root == product && root.op == "MatMul" && g.steps(root.inputs[1]) &&
+      !g.quantized_constant(root.inputs[1]))
+    return multiplied_matrices(g, root, *x, to);
   const auto w = read_weights(g, product->inputs[1], transposed ? Integers{0, 1} : Integers{1, 0});
   if (!w || e.dims(a).back() != Dim(w->values.dims[1])) return kAbsent;
   const auto sums = read_bias(g, bias, *w, x->scale);
