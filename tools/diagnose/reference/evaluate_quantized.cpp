@@ -96,11 +96,11 @@ int64_t rescaled(const std::string& mode, int64_t sum, int64_t multiplier, int64
   return high < 0 ? -((-high + half) >> right) : (high + half) >> right;
 }
 /// What attributes and sums add to a number.
-int64_t offset_of(DType dtype) { return dtype == DType::kI16 ? 32768 : 0; }
+int64_t number_offset(DType dtype) { return dtype == DType::kI16 ? 32768 : 0; }
 double output_of(Evaluator& e, const Node& node, int64_t steps) {
   return double(std::clamp<int64_t>(steps + node.integer("y_zero", 0), node.integer("low", 0),
                                     node.integer("high", 255)) -
-                offset_of(e.dtype(node.outputs[0])));
+                number_offset(e.dtype(node.outputs[0])));
 }
 bool is_to_float(const Node& node) { return node.text("requant", "float_even") == "to_float"; }
 
@@ -185,7 +185,7 @@ Tensor windows(const Node& node, const Tensor& x, int64_t channels, Number numbe
 Tensor convolved_bytes(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &weight = e.in(node, 1), &bias = e.in(node, 2);
   const int64_t groups = node.integer("groups", 1), c = x.dims[3], o = weight.dims[0],
-                each = weight.dims[3], offset = offset_of(e.dtype(node.inputs[0]));
+                each = weight.dims[3], offset = number_offset(e.dtype(node.inputs[0]));
   return windows(node, x, o, [&](const TapsAlong& h, const TapsAlong& w, const Dimensions& at) {
     const RowSteps steps = steps_of(e, node, at[0], x.dims[0]);
     const int64_t outside = is_to_float(node) ? steps.zero : node.integer("x_zero", 0),
@@ -207,7 +207,8 @@ Tensor convolved_bytes(Evaluator& e, const Node& node) {
 
 Tensor multiplied(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &weight = e.in(node, 1), &bias = e.in(node, 2);
-  const int64_t k = weight.dims[1], o = weight.dims[0], offset = offset_of(e.dtype(node.inputs[0]));
+  const int64_t k = weight.dims[1], o = weight.dims[0],
+                offset = number_offset(e.dtype(node.inputs[0]));
   Tensor y{x.dims, {}};
   y.dims.back() = o;
   const int64_t rows = k > 0 ? x.elements() / k : y.elements() / std::max<int64_t>(o, 1);
@@ -239,7 +240,7 @@ Tensor multiplied_matrices(Evaluator& e, const Node& node) {
           (a.at[size_t(offset_of(a.dims, from))] - za) * (b.at[size_t(offset_of(b.dims, by))] - zb);
     }
     const float steps = float(sum) * float(node.number("scale", 1));
-    y.at.push_back(output_of(node, int64_t(std::nearbyint(std::clamp(steps, -1e6f, 1e6f)))));
+    y.at.push_back(output_of(e, node, int64_t(std::nearbyint(std::clamp(steps, -1e6f, 1e6f)))));
   });
   return y;
 }
@@ -248,7 +249,7 @@ Tensor pooled_bytes(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
   const bool is_max = node.text("kind", "max") == "max";
   const int64_t offset = node.integer("offset", 0), c = x.dims[3],
-                added = offset_of(e.dtype(node.inputs[0]));
+                added = number_offset(e.dtype(node.inputs[0]));
   return windows(node, x, c, [&](const TapsAlong& h, const TapsAlong& w, const Dimensions& at) {
     int64_t most = 0, sum = 0, count = 0;
     taps(h, w, x.dims, at[1], at[2], [&](int64_t, int64_t pixel) {
@@ -267,7 +268,7 @@ Tensor pooled_bytes(Evaluator& e, const Node& node) {
 Tensor looked_up(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &table = e.in(node, 1);
   Tensor y{x.dims, {}};
-  const double offset = double(offset_of(e.dtype(node.inputs[0])));
+  const double offset = double(number_offset(e.dtype(node.inputs[0])));
   for (const double each : x.at) y.at.push_back(table.at[size_t(each + offset)]);
   return y;
 }
@@ -294,7 +295,7 @@ Tensor combined(Evaluator& e, const Node& node) {
   const Tensor &a = e.in(node, 0), &b = e.in(node, 1);
   Tensor y;
   if (!e.declared(node, 0, y.dims)) y.dims = a.dims;
-  const int64_t offset = offset_of(e.dtype(node.outputs[0])),
+  const int64_t offset = number_offset(e.dtype(node.outputs[0])),
                 za = node.integer("a_zero", 0) - offset, zb = node.integer("b_zero", 0) - offset;
   for_each_index(y.dims, [&](const Dimensions& at) {
     y.at.push_back(

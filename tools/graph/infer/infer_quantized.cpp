@@ -177,7 +177,10 @@ void multiply_quantized_weights(NodeContext& context) {
 
 /// [..., M, K] x [..., K, N], or [..., N, K] with trans_b.
 void multiply_matrices_of_bytes(NodeContext& context) {
-  expect_bytes(context, 0), expect_bytes(context, 1);
+  for (const size_t input : {0, 1})
+    if (context.dtype(input) != DType::kU8)
+      context.corrupt(std::string("its input is ") + dtype_text(context.dtype(input)) +
+                      ", expected u8");
   Dims a = context.dims(0);
   const Dims b = context.dims(1);
   if (a.size() < 2 || a.size() != b.size())
