@@ -210,9 +210,10 @@ TEST_CASE("chain: the contract refuses") {
        }},
       {"a chain's scratch is below 2^46 bytes",
        [](ChainAttributes& t, Case& c) {
-         t.stages[0].pad_right = t.stages[0].pad_left = 1u << 20, t.stages[1].pad_right = 1u << 20;
-         c.inputs[0].view().dims[2] = int64_t{1} << 45,
-         c.outputs[0].view().dims[2] = (int64_t{1} << 45) + 3 * (1 << 20) - 1;
+         t.stages[1].kernel_h = 1u << 20, t.stages[1].pad_top = (1u << 20) - 1;
+         t.stages[1].pad_bottom = 0, c.inputs[3].view().dims[1] = 1 << 20;
+         for (Tensor* image : {&c.inputs[0], &c.outputs[0]})
+           image->view().dims[1] = 1 << 20, image->view().dims[2] = 1 << 27;
          c.inputs.resize(5);
        }},
   };

@@ -329,11 +329,16 @@ TEST_CASE("elementwise: the contract refuses") {
   CHECK(refusal({"rank 9", OpCode::kElementwise, &good, {hostile, x}, {y}, {}, {}}) ==
         "rank is at most 8");
   hostile = x;
+  hostile.view().dims[0] = int64_t{INT32_MAX} + 1;  // more than an extent holds
+  CHECK(refusal({"beyond", OpCode::kElementwise, &good, {hostile, x}, {y}, {}, {}}) ==
+        "dimension is not negative");
+  hostile = x;
   hostile.view().dims[0] = -2;
   CHECK(refusal({"negative", OpCode::kElementwise, &good, {hostile, x}, {y}, {}, {}}) ==
         "dimension is not negative");
   hostile = x;
-  hostile.view().dims[0] = INT64_MAX / 2;
+  for (int i = 0; i < hostile.view().rank; i++) hostile.view().dims[i] = INT32_MAX;
+  hostile.view().row_stride = INT32_MAX;
   CHECK(refusal({"overflow", OpCode::kElementwise, &good, {hostile, x}, {y}, {}, {}}) ==
         "tensor is at most 2^60 bytes");
   hostile = x;

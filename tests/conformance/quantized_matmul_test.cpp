@@ -88,7 +88,7 @@ TEST_CASE("quantized_mat_mul: the contract refuses") {
        }},
       {"a_zero is a byte", [](T& t, Case&) { t.a_zero = 256; }},
       {"b_zero is a byte", [](T& t, Case&) { t.b_zero = 256; }},
-      {"y_zero is a byte", [](T& t, Case&) { t.y_zero = 256; }},
+      {"y_zero is a number of y", [](T& t, Case&) { t.y_zero = 256; }},
       {"low is at most high", [](T& t, Case&) { t.low = 9, t.high = 8; }},
       {"a scale is a positive normal number", [](T& t, Case&) { t.scale = 0; }},
       {"a scale is a positive normal number", [](T& t, Case&) { t.scale = NAN; }},
