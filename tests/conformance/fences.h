@@ -52,8 +52,10 @@ class Fences {
   void note(const TensorView& view) {
     uint64_t bytes = 0;
     if (!view.data || !storage_bytes(view, &bytes)) return;
+    int64_t dims[kMaxRank];
+    for (int i = 0; i < kMaxRank; i++) dims[i] = view.dims[i];
     if (view.dtype == DType::kF16 && view.packing == Packing::kPanels16)
-      bytes = f16_weight_bytes(view.dims, view.rank);
+      bytes = f16_weight_bytes(dims, view.rank);
     uint64_t& most = bytes_[view.data];  // operands that share memory
     most = most < bytes ? bytes : most;
   }

@@ -112,10 +112,7 @@ Value Interpreter::call_operator(Frame& frame, const std::string& name, Argument
                     "the operator is not supported here");
   }
   if (space == "quantized") {
-    constexpr const char* kPacks = "_prepack";
-    const size_t end = plain.size() > 8 ? plain.size() - 8 : 0;
-    if (plain.compare(end, std::string::npos, kPacks) == 0)
-      return packed_parameters(std::move(given.positional));
+    if (packs_parameters(plain)) return packed_parameters(std::move(given.positional));
     given.positional = unpacked(given.positional);
   }
   for (const Value& v : given.positional)

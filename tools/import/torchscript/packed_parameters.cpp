@@ -114,6 +114,12 @@ Value packed_parameters(const std::string& type, const Value& state, aten::Build
   return Value::of(std::shared_ptr<aten::Foreign>(unreadable));
 }
 
+bool packs_parameters(const std::string& name) {
+  const std::string last = "_prepack";
+  return name.size() > last.size() &&
+         name.compare(name.size() - last.size(), std::string::npos, last) == 0;
+}
+
 Value packed_parameters(std::vector<Value> arguments) {
   auto packed = std::make_shared<PackedParameters>();
   packed->arguments = std::move(arguments);

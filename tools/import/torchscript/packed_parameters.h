@@ -18,7 +18,9 @@ struct PackedParameters : aten::Foreign {
 /// @throws graph::ConversionError 2 where the state is not that of its class.
 Value packed_parameters(const std::string& type, const Value& state, aten::Builder& builder,
                         const std::string& owner);
-/// What an operator that ends in _prepack gives.
+/// Operators of the namespace quantized that make such an object: their names end in _prepack.
+bool packs_parameters(const std::string& name);
+/// What such an operator gives.
 Value packed_parameters(std::vector<Value> arguments);
 /// Arguments with those of packed parameters in their place.
 std::vector<Value> unpacked(const std::vector<Value>& arguments);

@@ -49,7 +49,8 @@ class Quantization {
     const Constant given = *e.constant(node.inputs[1]);
     const std::string name = e.value(node.inputs[1]).name;
     const auto keeps = [&](const std::string& each) { return how_.keeps && how_.keeps(each); };
-    const bool is_kept = keeps(name) | keeps(node.name);
+    const bool by_weights = keeps(name), by_node = keeps(node.name);  // both count as used
+    const bool is_kept = by_weights || by_node;
     bool is_finite = given.dtype == DType::kF32 && given.elements() >= kWorthIt;
     for (int64_t i = 0; is_finite && i < given.elements(); i++)
       is_finite = std::isfinite(given.as<float>()[i]);
