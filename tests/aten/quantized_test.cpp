@@ -1,5 +1,7 @@
 // tests/aten/quantized_test.cpp - quantised tensors of PyTorch: the numbers on their steps, which
 // operators keep the steps, and what is refused.
+#include <limits>
+
 #include "tests/aten/program.h"
 #include "tools/import/aten/quantized_tensor.h"
 
