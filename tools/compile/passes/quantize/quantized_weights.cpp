@@ -112,7 +112,9 @@ bool recognise(Editor& e, Node& node) {
   if (!weights) return false;
   std::vector<ValueId> inputs = {x};
   Attributes attributes;
-  set_block_weights(e, *weights, e.value(matrix->dequantize->inputs[0]).name, &inputs, &attributes);
+  // a copy: constants that are added move the values
+  const std::string name = e.value(matrix->dequantize->inputs[0]).name;
+  set_block_weights(e, *weights, name, &inputs, &attributes);
   e.kill(node);
   if (addend < 0) {
     e.add("Linear", std::move(inputs), {y}, node, std::move(attributes));
