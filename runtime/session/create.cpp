@@ -251,7 +251,7 @@ Status make_session(const OpenModel& model, const SessionRequest& asked, RunSess
     const ArenaOptions arena_options = {request.huge_pages, request.lock_memory, request.prefault};
     if (memory.arena.form == ArenaForm::kReserved)
       INGOT_TRY(apply_arena_options(model, p.layout, memory.arena, arena_options, detail));
-    const uint64_t from = p.layout.tables;
+    const uint64_t from = p.layout.first_own();
     if (request.poison)
       std::memset(memory.arena.base + from, kPoison, size_t(p.layout.bytes - from));
     INGOT_TRY(widen_weights(model, p.layout, memory.arena.base, nullptr, detail));

@@ -109,9 +109,12 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
     l.widened = place(weights, model.program.widened_bytes, kWidenedBlock);
   BumpAllocator tables(nullptr);
   (void)carve_tables(model, p, &tables);
+  const bool is_among = !p.scratch.places.empty();  // scratch among the activations
+  // What a run may leave untouched lies never last, so that the arena's last bytes prove its size.
+  const bool tables_last = is_among && p.scratch.beyond;
   if (on_host) {
     l.tables_bytes = tables.used();
-    l.tables = place(&cursor, l.tables_bytes, 64);
+    if (!tables_last) l.tables = place(&cursor, l.tables_bytes, 64);
   } else {
     l.pinned_bytes = pinned_bytes(model, p);
     l.host_bytes = tables.used() + l.pinned_bytes;
@@ -119,7 +122,6 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
     l.tables = place(weights, l.tables_bytes, 64);
   }
   if (shares) l.shared_bytes = apart.used();
-  const bool is_among = !p.scratch.places.empty();  // scratch among the activations
   if (!is_among) {
     l.scratch_bytes = p.scratch.per_thread * uint64_t(p.threads) + p.scratch.shared;
     l.scratch = place(&cursor, l.scratch_bytes, p.device.interface->scratch ? 256 : 64);
@@ -130,6 +132,7 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
     l.scratch_bytes = p.scratch.beyond;
     l.scratch = place(&cursor, l.scratch_bytes, 1);
   }
+  if (tables_last) l.tables = place(&cursor, l.tables_bytes, 64);
   (void)place(&cursor, 0, page);
   l.bytes = cursor.used();
   const bool overflows =

@@ -211,7 +211,8 @@ Touched find_touched(const RunSession& s) {
   touched.tables = highest(s.layout.tables, s.layout.tables_bytes);
   touched.scratch = highest(s.layout.scratch, s.layout.scratch_bytes);
   touched.activations = highest(s.layout.activations, s.layout.activations_bytes);
-  touched.arena = s.layout.tables + highest(s.layout.tables, s.layout.bytes - s.layout.tables);
+  const uint64_t first = s.layout.first_own();
+  touched.arena = first + highest(first, s.layout.bytes - first);
   return touched;
 }
 

@@ -77,7 +77,8 @@ uint64_t traffic_bytes(const OpenModel& model, const BoundProgram& bound);
 
 enum class WeightsForm : uint8_t { kInPlace, kMapped, kCopied };
 
-/// Byte offsets from the start of the arena, in the order in which they lie.
+/// Byte offsets from the start of the arena, in the order in which they lie; where scratch goes
+/// beyond the activations, `tables` lie last.
 struct Layout {
   uint64_t bytes = 0, alignment = 0;
   WeightsForm weights = WeightsForm::kInPlace;
@@ -96,6 +97,9 @@ struct Layout {
   // where instructions have places of their own: what those take behind the activations
   uint64_t scratch = 0, scratch_bytes = 0;
   uint64_t activations = 0, activations_bytes = 0;
+
+  /// The first byte behind the weights.
+  uint64_t first_own() const { return tables < activations ? tables : activations; }
   // a device without host memory: tables and copies of ports lie outside
   uint64_t host_bytes = 0;
   uint64_t pinned_bytes = 0;  // of these, what lies in the device's own memory of the host
