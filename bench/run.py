@@ -11,8 +11,9 @@ compared first.
 Prints for each network and thread count the median time of every runtime, and Ingot's time over the
 best peer's: the median of the paired rounds with the smallest and the largest. Peers that wait are
 stopped, so that no spinning pool disturbs the one that is measured; N threads run on the first N
-processors. "again" is a second run of ourselves, the noise; "prototype" the measured design study
-in ../shared. Peers that are not installed or do not run a network are named. The table is written
+processors, and Ingot on as many of these as it finds worth waking. "again" is a second run of
+ourselves, the noise; "prototype" the measured design study in ../shared. Peers that are not
+installed or do not run a network are named. The table is written
 to RESULTS/<date>.md with the processor's name, unless only some networks were asked for. --json
 FILE keeps every figure; --tables FILE.. prints (and writes) the table of such files without
 measuring anything. --quick: four networks, two rounds. --check: one network, two short rounds, only
@@ -174,7 +175,7 @@ def measure_own(args, row, engine, threads):
                 "--inputs",
                 row.npz,
                 "--threads",
-                threads,
+                0,  # as many as pay, and no more than processors: pinned below
                 "--seconds",
                 args.seconds,
                 "--json",
@@ -284,7 +285,7 @@ def report(measured):
         + ", ".join(f"{e} {v}" for e, v in versions.items())
         + f". {'int8' if measured['integers'] else 'fp32'}, batch 1, static shapes.",
         f"`./dev bench`: separate processes, {measured['rounds']} rounds of {measured['seconds']} s in random order, waiting processes stopped,",
-        "N threads on the first N processors, outputs compared first. Medians; the ratio is Ingot's time over the best peer's,",
+        "N threads on the first N processors (Ingot: as many of these as it finds worth waking), outputs compared first. Medians; the ratio is Ingot's time over the best peer's,",
         "paired by round. Within: 1.0"
         + ("." if measured["integers"] else " for networks of convolutions, 1.3 for the others."),
         "",

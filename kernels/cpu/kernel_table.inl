@@ -26,6 +26,6 @@ constexpr EntryArray kEntries = concatenate_lists();
 }  // namespace
 
 const KernelTable INGOT_ISA_TABLE = {INGOT_ISA_NAME, kEntries.rows, kProductCount + kTensorCount,
-                                     nullptr};
+                                     nullptr, INGOT_ISA_PRODUCTS};
 
 }  // namespace ingot::cpu

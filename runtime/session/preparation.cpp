@@ -5,6 +5,7 @@
 
 #include "runtime/base/checked_math.h"
 #include "runtime/base/os/memory.h"
+#include "runtime/op/multiply_adds.h"
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
 #include "runtime/session/assignment.h"
@@ -148,6 +149,7 @@ Status no_kernel(const OpenModel& model, uint32_t index, ErrorDetail* detail) {
 
 // A core moves some 20 bytes in a nanosecond and pauses for some 20: waiting costs a sixteenth of
 // the run, 150 us at most.
+constexpr uint64_t kBytesPerNs = 20;
 constexpr uint64_t kTrafficPerSpin = 6400;
 constexpr uint64_t kMaxJoinSpins = 8192;
 // Some 25 us; waking a helper takes as long.
@@ -179,11 +181,25 @@ Status choose_device(const OpenModel& model, const SessionRequest& request, Prep
   return {};
 }
 
-/// Recurrence reads its weights once a step, which the traffic does not tell.
-bool has_loop(const ProgramDef& program) {
-  for (const InstructionDef& instruction : program.instructions)
-    if (instruction.op == OpCode::kRecurrent) return true;
-  return false;
+/// Products of the whole program, those of f32 four times.
+uint64_t count_products(const OpenModel& model, const BoundProgram& bound) {
+  constexpr uint64_t kMax = uint64_t{1} << 60;
+  uint64_t total = 0;
+  for (uint32_t i = 0; i < model.program.instructions.size; i++) {
+    const OpArguments a = operand_types(model.program, bound, i, model.workspace.operands);
+    const uint64_t products = multiply_adds(model.program.instructions[i].op, a);
+    const uint64_t each = products && dtype_bytes(a.inputs[0].dtype) > 1 ? 4 : 1;
+    total = products > kMax / 4 ? kMax : total + products * each;
+    if (total > kMax) total = kMax;
+  }
+  return total;
+}
+
+/// A run of one core is likely to take longer than waking helpers.
+bool is_worth_sharing(const OpenModel& model, const BoundProgram& bound, uint64_t traffic) {
+  if (traffic >= kWorthSharing) return true;
+  const uint64_t rate = model.kernels->products_per_ns ? model.kernels->products_per_ns : 1;
+  return traffic / kBytesPerNs + count_products(model, bound) / rate >= kWorthSharing / kBytesPerNs;
 }
 
 Status choose_threads(const OpenModel& model, const SessionRequest& request, Preparation* p,
@@ -211,7 +227,7 @@ Status choose_threads(const OpenModel& model, const SessionRequest& request, Pre
   } else if (request.pool) {
     p->threads = most;
     p->threads_reason = "all of the pool";
-  } else if (traffic < kWorthSharing && !has_loop(model.program)) {
+  } else if (!os::kHasThreads || !is_worth_sharing(model, p->planned.bound, traffic)) {
     p->threads_reason = "the program is too short to share; ask for a number to have it";
   } else {
     const int processors = os::kHasThreads ? os::processor_count() : 1;

@@ -3,8 +3,7 @@
 #include <set>
 
 #include "runtime/include/ingot/ingot.hpp"
-#include "runtime/op/conv2d.h"
-#include "runtime/op/matmul.h"
+#include "runtime/op/multiply_adds.h"
 #include "runtime/plan/greedy_planner.h"
 #include "tools/files/input_file.h"
 #include "tools/session/engine.h"
@@ -98,67 +97,23 @@ std::string ProgramView::value_name(int32_t value) const {
   return v.name && *v.name ? v.name : "#" + std::to_string(value);
 }
 
-namespace {
-
-/// Output positions times weights of every stage.
-uint64_t chain_multiply_adds(const ChainAttributes& chain, const TensorType& x,
-                             const std::vector<uint64_t>& weights) {
-  if (x.rank != 4) return 0;
-  int64_t h = x.dims[1], w = x.dims[2];
-  uint64_t sum = 0;
-  for (uint32_t s = 0; s < chain.stage_count && s < weights.size(); s++) {
-    const Conv2dAttributes& stage = chain.stages[s];
-    if (s == 0 && stage.input_layout == ChannelLayout::kNchw) {
-      h = x.dims[2];
-      w = x.dims[3];
-    }
-    h = conv_extent<int64_t>(h, int64_t(stage.pad_top) + stage.pad_bottom, stage.kernel_h,
-                             stage.stride_h, stage.dilation_h);
-    w = conv_extent<int64_t>(w, int64_t(stage.pad_left) + stage.pad_right, stage.kernel_w,
-                             stage.stride_w, stage.dilation_w);
-    sum += uint64_t(x.dims[0]) * uint64_t(h) * uint64_t(w) * weights[s];
-  }
-  return sum;
-}
-
-}  // namespace
-
 uint64_t ProgramView::multiply_adds(const InstructionDef& instruction) const {
-  if (!bound_ || instruction.input_count < 2 || instruction.output_count < 1) return 0;
-  const auto elements = [&](int i) {
-    return i < instruction.input_count && instruction.inputs[i] >= 0
-               ? uint64_t(type(instruction.inputs[i]).elements())
-               : 0;
+  if (!bound_) return 0;
+  std::vector<TensorView> operands;
+  const auto add = [&](int32_t value) {
+    TensorView view;
+    if (value >= 0) static_cast<TensorType&>(view) = type(value);
+    operands.push_back(view);
   };
-  const auto rows = [](const TensorType& t) {
-    return t.row_length() > 0 ? uint64_t(t.elements() / t.row_length()) : 0;
-  };
-  const TensorType x = type(instruction.inputs[0]), y = type(instruction.outputs[0]);
-  switch (instruction.op) {
-    case OpCode::kConv2d: return rows(y) * elements(1);
-    case OpCode::kLinear: return uint64_t(y.elements()) * uint64_t(x.row_length());
-    case OpCode::kConvTranspose2d: return rows(x) * elements(1);
-    case OpCode::kMatMul: {
-      const auto* attributes = static_cast<const MatMulAttributes*>(instruction.attributes);
-      if (x.rank < 1 || (attributes->trans_a && x.rank < 2)) return 0;
-      return uint64_t(y.elements()) *
-             uint64_t(x.dims[attributes->trans_a ? x.rank - 2 : x.rank - 1]);
-    }
-    case OpCode::kAttention: {  // scores and sums
-      const TensorType k = type(instruction.inputs[1]);
-      if (k.rank < 3) return 0;
-      return uint64_t(k.rank == 4 ? k.dims[2] : k.dims[1]) *
-             (uint64_t(x.elements()) + uint64_t(y.elements()));
-    }
-    case OpCode::kRecurrent: return rows(x) * (elements(1) + elements(2));
-    case OpCode::kChain: {
-      std::vector<uint64_t> weights;
-      const auto* chain = static_cast<const ChainAttributes*>(instruction.attributes);
-      for (uint32_t s = 0; s < chain->stage_count; s++) weights.push_back(elements(int(1 + 2 * s)));
-      return chain_multiply_adds(*chain, x, weights);
-    }
-    default: return 0;
-  }
+  for (uint32_t i = 0; i < instruction.input_count; i++) add(instruction.inputs[i]);
+  for (uint32_t i = 0; i < instruction.output_count; i++) add(instruction.outputs[i]);
+  OpArguments arguments;
+  arguments.attributes = instruction.attributes;
+  arguments.inputs = operands.data();
+  arguments.outputs = operands.data() + instruction.input_count;
+  arguments.input_count = instruction.input_count;
+  arguments.output_count = instruction.output_count;
+  return ingot::multiply_adds(instruction.op, arguments);
 }
 
 uint64_t ProgramView::bytes_moved(const InstructionDef& instruction) const {

@@ -2,5 +2,6 @@
 #include "kernels/cpu/simd/avx2.h"
 
 #define INGOT_ISA_NAME "avx2"
+#define INGOT_ISA_PRODUCTS 64
 #define INGOT_ISA_TABLE kAvx2Kernels
 #include "kernels/cpu/kernel_table.inl"

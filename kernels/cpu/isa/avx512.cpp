@@ -3,5 +3,6 @@
 #include "kernels/cpu/simd/avx512.h"
 
 #define INGOT_ISA_NAME "avx512"
+#define INGOT_ISA_PRODUCTS 128
 #define INGOT_ISA_TABLE kAvx512Kernels
 #include "kernels/cpu/kernel_table.inl"

@@ -4,6 +4,7 @@
 
 #define INGOT_SIMD_VNNI 1
 #define INGOT_ISA_NAME "avx512vnni"
+#define INGOT_ISA_PRODUCTS 256
 #define INGOT_ISA_TABLE kAvx512VnniKernels
 #define INGOT_ISA_BASE kAvx512Kernels
 #include "kernels/cpu/quantized/quantized_table.inl"

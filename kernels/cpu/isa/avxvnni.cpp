@@ -4,6 +4,7 @@
 
 #define INGOT_SIMD_VNNI 1
 #define INGOT_ISA_NAME "avxvnni"
+#define INGOT_ISA_PRODUCTS 128
 #define INGOT_ISA_TABLE kAvxVnniKernels
 #define INGOT_ISA_BASE kAvx2Kernels
 #include "kernels/cpu/quantized/quantized_table.inl"

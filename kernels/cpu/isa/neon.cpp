@@ -2,5 +2,6 @@
 #include "kernels/cpu/simd/neon.h"
 
 #define INGOT_ISA_NAME "neon"
+#define INGOT_ISA_PRODUCTS 16
 #define INGOT_ISA_TABLE kNeonKernels
 #include "kernels/cpu/kernel_table.inl"

@@ -4,6 +4,7 @@
 
 #define INGOT_SIMD_I8MM 1
 #define INGOT_ISA_NAME "neoni8mm"
+#define INGOT_ISA_PRODUCTS 64
 #define INGOT_ISA_TABLE kNeonI8mmKernels
 #define INGOT_ISA_BASE kNeonKernels
 #include "kernels/cpu/quantized/quantized_table.inl"

@@ -3,5 +3,6 @@
 #include "kernels/cpu/simd/scalar.h"
 
 #define INGOT_ISA_NAME "scalar"
+#define INGOT_ISA_PRODUCTS 1
 #define INGOT_ISA_TABLE kScalarKernels
 #include "kernels/cpu/kernel_table.inl"

@@ -13,6 +13,6 @@ constexpr KernelEntry kQuantizedKernels[] = {INGOT_QUANTIZED_PRODUCTS};
 
 const KernelTable INGOT_ISA_TABLE = {INGOT_ISA_NAME, kQuantizedKernels,
                                      sizeof(kQuantizedKernels) / sizeof(KernelEntry),
-                                     &INGOT_ISA_BASE};
+                                     &INGOT_ISA_BASE, INGOT_ISA_PRODUCTS};
 
 }  // namespace ingot::cpu
