@@ -5,6 +5,7 @@
 #pragma once
 #include <cstring>
 
+#include "kernels/cpu/simd/interleave.inl"
 #include "kernels/cpu/simd/share.inl"
 
 namespace ingot::cpu {
@@ -115,7 +116,14 @@ void swap_plane(const char* from, char* to, int64_t rows, int64_t row_to, int64_
   constexpr int64_t kBlock = 64;
   const T* source = reinterpret_cast<const T*>(from);
   T* target = reinterpret_cast<T*>(to);
-  for (int64_t r = 0; r < rows; r += kBlock)
+  int64_t r = 0;
+  if constexpr (sizeof(T) == 1 && kInterleaved > 0) {
+    if (columns == 3 && row_to == 3)
+      for (; r + kInterleaved <= rows; r += kInterleaved)
+        interleave3(source + r, source + column_from + r, source + 2 * column_from + r,
+                    target + 3 * r);
+  }
+  for (; r < rows; r += kBlock)
     for (int64_t c = 0; c < columns; c += kBlock)
       swap_block<V, T>(source + c * column_from + r, column_from, target + r * row_to + c, row_to,
                        least_of(kBlock, rows - r), least_of(kBlock, columns - c));

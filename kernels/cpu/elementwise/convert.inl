@@ -103,6 +103,24 @@ INGOT_FN void load_block(DType dtype, const void* from, int64_t n, T* to) {
   }
 }
 
+/// The same to floats from bytes and whole numbers, in vectors; false for other types.
+template <class V>
+INGOT_INLINE bool load_vectors(DType dtype, const void* from, int64_t n, float* to) {
+  const bool bytes = dtype == DType::kU8 || dtype == DType::kBool;
+  if (V::kLanes == 1 || (!bytes && dtype != DType::kI32)) return false;
+  const uint8_t* const p = static_cast<const uint8_t*>(from);
+  const float* const words = static_cast<const float*>(from);  // of 32 bits, moved as they are
+  int64_t i = 0;
+  for (; i + V::kLanes <= n; i += V::kLanes)
+    V::store(to + i, V::to_float(bytes ? V::iload_u8(p + i) : V::as_int(V::load(words + i))));
+  if (i < n)
+    V::store_partial(to + i,
+                     V::to_float(bytes ? V::iload_u8_partial(p + i, n - i)
+                                       : V::as_int(V::load_partial(words + i, n - i))),
+                     n - i);
+  return true;
+}
+
 template <class To, class T>
 INGOT_INLINE void narrow(const T* from, int64_t n, void* to) {
   To* p = static_cast<To*>(to);
@@ -112,6 +130,22 @@ template <class To, class T>
 INGOT_INLINE void narrow_real(const T* from, int64_t n, void* to) {
   To* p = static_cast<To*>(to);
   for (int64_t i = 0; i < n; i++) p[i] = To(from[i]);
+}
+
+/// Floats to bytes in vectors; false for other types. What 32 bits do not hold is rare.
+template <class V>
+INGOT_INLINE bool store_vectors(DType dtype, const float* from, int64_t n, void* to) {
+  if (V::kLanes == 1 || (dtype != DType::kU8 && dtype != DType::kI8)) return false;
+  uint8_t* const p = static_cast<uint8_t*>(to);
+  for (int64_t i = 0; i < n; i += V::kLanes) {
+    const int64_t count = n - i < V::kLanes ? n - i : V::kLanes;
+    const typename V::F x = V::load_partial(from + i, count);
+    if (V::any(V::ge(V::abs(x), V::splat(2147483648.0f))) || V::any(V::unordered(x, x)))
+      narrow<uint8_t>(from + i, count, p + i);
+    else
+      V::istore_u8_partial(p + i, V::to_int(x), count);
+  }
+  return true;
 }
 
 template <class T>

@@ -65,6 +65,17 @@ struct Interpreter {
     }
   }
 
+  static void load(DType dtype, const void* from, int64_t n, T* to) {
+    if constexpr (dtype_of<T>() == DType::kF32)
+      if (load_vectors<V>(dtype, from, n, to)) return;
+    load_block<T>(dtype, from, n, to);
+  }
+  static void store(DType dtype, const T* from, int64_t n, void* to) {
+    if constexpr (dtype_of<T>() == DType::kF32)
+      if (store_vectors<V>(dtype, from, n, to)) return;
+    store_block<T>(dtype, from, n, to);
+  }
+
   const T* fetch(int k, const Block& b) {
     const GridOperand& o = grid.operands[k];
     const int64_t inner = o.strides[grid.rank - 1];
@@ -73,7 +84,7 @@ struct Interpreter {
     if (o.walk == Walk::kLinear || (b.rows == 1 && inner == 1)) {
       const char* from = o.data + (at + b.column) * o.bytes;
       if (o.dtype == dtype_of<T>()) return reinterpret_cast<const T*>(from);
-      load_block<T>(o.dtype, from, b.count(), room(k));
+      load(o.dtype, from, b.count(), room(k));
       return room(k);
     }
     T* to = room(k);
@@ -84,7 +95,7 @@ struct Interpreter {
         load_block<T>(o.dtype, from, 1, &x);
         fill(to, x, b.columns);
       } else {
-        load_block<T>(o.dtype, from, b.columns, to);
+        load(o.dtype, from, b.columns, to);
       }
       next_row(grid, o, index, &at);
     }
@@ -94,13 +105,13 @@ struct Interpreter {
   void put(const T* from, const Block& b) {
     const GridOperand& o = grid.operands[grid.count - 1];
     if (o.walk == Walk::kLinear) {
-      store_block<T>(o.dtype, from, b.count(), o.data + (b.row * grid.length + b.column) * o.bytes);
+      store(o.dtype, from, b.count(), o.data + (b.row * grid.length + b.column) * o.bytes);
       return;
     }
     int64_t index[kMaxRank];
     int64_t at = row_offset(grid, o, b.row, index);
     for (int64_t r = 0; r < b.rows; r++, from += b.columns) {
-      store_block<T>(o.dtype, from, b.columns, o.data + (at + b.column) * o.bytes);
+      store(o.dtype, from, b.columns, o.data + (at + b.column) * o.bytes);
       next_row(grid, o, index, &at);
     }
   }
@@ -188,7 +199,9 @@ void interpret(const OpArguments& a, const Grid& grid, const Team& team) {
 }
 
 /// The type that a conversion goes through: exact for every value of the source.
-inline ComputeType conversion_type(DType from) {
+inline ComputeType conversion_type(DType from, DType to) {
+  const bool to_half = to == DType::kF16 || to == DType::kBF16;
+  if ((to == DType::kF32 || to_half) && dtype_bytes(from) < 4) return ComputeType::kF32;
   switch (from) {
     case DType::kF32:
     case DType::kF16:
@@ -227,7 +240,7 @@ Status elementwise(const OpArguments& a, const Team& team) {
   make_grid(a, &grid);
   ComputeType compute = t.compute;
   if (t.step_count == 0) {
-    compute = conversion_type(a.inputs[0].dtype);
+    compute = conversion_type(a.inputs[0].dtype, a.outputs[0].dtype);
     if (a.inputs[0].dtype == a.outputs[0].dtype) {  // bits as they are
       const int bytes = grid.operands[0].bytes;
       const DType same = bytes == 8   ? DType::kI64

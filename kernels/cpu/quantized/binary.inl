@@ -13,6 +13,8 @@ namespace tensors {
 
 using BinaryAttributes = QuantizedElementwiseAttributes;
 
+constexpr int64_t kRepeatedBytes = 2048;  // of a short row, again and again
+
 inline int32_t limited_step(const BinaryAttributes& t, int64_t step) {
   const int64_t y = step + t.y_zero;
   return int32_t(y < t.low ? t.low : y > t.high ? t.high : y);
@@ -217,9 +219,43 @@ inline void word_fixed(const BinaryAttributes& t, const uint8_t* a, int64_t a_st
   }
 }
 
+/// Every row of the other operand and of y meets the same few numbers of `repeated`, as a
+/// normalisation with a number for each of three channels has them.
+inline bool repeats_short_row(const Grid& g, int64_t element, int repeated) {
+  return g.length * element <= kRepeatedBytes / 16 &&
+         g.operands[repeated].walk == Walk::kPeriodic &&
+         g.operands[1 - repeated].walk == Walk::kLinear && g.operands[2].walk == Walk::kLinear;
+}
+
+/// The same as for_binary_runs(), with that row written many times, so that runs are long.
+template <class Run>
+INGOT_INLINE void for_repeated_row(const Grid& g, int64_t element, const Team& team, int repeated,
+                                   Run run) {
+  alignas(64) uint8_t rows[kRepeatedBytes];
+  const Part mine = part_of(team, g.rows * g.length, 64, 2048);
+  if (mine.begin >= mine.end) return;
+  const int64_t count = kRepeatedBytes / (g.length * element);
+  for (int64_t i = 0; i < count; i++)
+    std::memcpy(rows + i * g.length * element, g.operands[repeated].data,
+                size_t(g.length * element));
+  const uint8_t* const other = reinterpret_cast<const uint8_t*>(g.operands[1 - repeated].data);
+  uint8_t* const y = reinterpret_cast<uint8_t*>(g.operands[2].data);
+  for (int64_t at = mine.begin; at < mine.end;) {
+    const int64_t phase = at % g.length, n = least_of(count * g.length - phase, mine.end - at);
+    const uint8_t *const row = rows + phase * element, *const from = other + at * element;
+    if (repeated)
+      run(from, 1, row, 1, y + at * element, n);
+    else
+      run(row, 1, from, 1, y + at * element, n);
+    at += n;
+  }
+}
+
 /// run(a, its step, b, its step, y, elements) over this member's part; `element` bytes each.
 template <class Run>
 INGOT_INLINE void for_binary_runs(const Grid& g, int64_t element, const Team& team, Run run) {
+  for (int k = 0; k < 2; k++)
+    if (repeats_short_row(g, element, k)) return for_repeated_row(g, element, team, k, run);
   const GridOperand &a = g.operands[0], &b = g.operands[1], &y = g.operands[2];
   const int last = g.rank - 1;
   const Part mine = part_of(team, g.rows * g.length, 64, 2048);

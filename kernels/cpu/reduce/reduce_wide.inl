@@ -1,6 +1,8 @@
 // kernels/cpu/reduce/reduce_wide.inl - Reduce of every type but f32, and ArgReduce: one element at
 // a time in the same order, f16 and bf16 in float, whole numbers in 64 bits that wrap.
 #pragma once
+#include <type_traits>
+
 #include "kernels/cpu/reduce/reduce.inl"
 #include "kernels/cpu/reduce/wide_fold.inl"
 
@@ -80,19 +82,27 @@ Status reduce(const OpArguments& a, const Team& team) {
   return {};
 }
 
-template <class T>
+/// Elements compare as T; they are stored as Element, or as `dtype` says where that is void.
+template <class T, class Element = T>
 int64_t best_index(const TensorView& x, int64_t at, int64_t n, int64_t stride,
                    const ArgReduceAttributes& t) {
   const int64_t bytes = dtype_bytes(x.dtype);
   const char* p = x.as<const char>() + at * bytes;
-  T best, element;
-  load_block<T>(x.dtype, p, 1, &best);
+  const auto element_at = [&](int64_t i) {
+    if constexpr (std::is_void_v<Element>) {
+      T element;
+      load_block<T>(x.dtype, p + i * stride * bytes, 1, &element);
+      return element;
+    } else {
+      Element element;
+      std::memcpy(&element, p + i * stride * int64_t(sizeof element), sizeof element);
+      return T(element);
+    }
+  };
+  T best = element_at(0);
   int64_t index = 0;
   for (int64_t i = 1; i < n; i++) {
-    if (dtype_of<T>() == x.dtype)
-      std::memcpy(&element, p + i * stride * bytes, sizeof(T));
-    else
-      load_block<T>(x.dtype, p + i * stride * bytes, 1, &element);
+    const T element = element_at(i);
     const bool better = t.largest ? element > best : element < best;
     if (better || (t.select_last && element == best)) best = element, index = i;
   }
@@ -114,12 +124,15 @@ Status arg_reduce(const OpArguments& a, const Team& team) {
     const int64_t at = kept_offset(kept, i);
     int64_t index = 0;
     switch (x.dtype) {
-      case DType::kF32:
+      case DType::kF32: index = best_index<float>(x, at, n, stride, t); break;
       case DType::kF16:
-      case DType::kBF16: index = best_index<float>(x, at, n, stride, t); break;
+      case DType::kBF16: index = best_index<float, void>(x, at, n, stride, t); break;
       case DType::kF64: index = best_index<double>(x, at, n, stride, t); break;
       case DType::kU64: index = best_index<uint64_t>(x, at, n, stride, t); break;
-      default: index = best_index<int64_t>(x, at, n, stride, t); break;
+      case DType::kI64: index = best_index<int64_t>(x, at, n, stride, t); break;
+      case DType::kU8: index = best_index<int32_t, uint8_t>(x, at, n, stride, t); break;
+      case DType::kI8: index = best_index<int32_t, int8_t>(x, at, n, stride, t); break;
+      default: index = best_index<int64_t, void>(x, at, n, stride, t); break;
     }
     store_block<int64_t>(y.dtype, &index, 1, y.as<char>() + i * dtype_bytes(y.dtype));
   }
