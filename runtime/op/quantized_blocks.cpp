@@ -48,9 +48,14 @@ bool lay_out(const QuantizedConv2dAttributes& t, const Sizes& sizes, int64_t cha
         !checked_align(panel, 64, &panel) || !checked_add(panel, vectors, &panel))
       return false;
   }
-  if (t.method == ConvMethod::kDepthwise)  // pairs of taps, 16 bits each
-    panel = (uint64_t(t.kernel_h) * t.kernel_w + 1) / 2 *
-            uint64_t(round_up(band_channels(t, channels), kPanel)) * 4;
+  if (t.method ==
+      ConvMethod::kDepthwise) {  // pairs of taps, 16 bits each, or fours of all channels
+    const uint64_t taps = uint64_t(t.kernel_h) * t.kernel_w,
+                   pairs =
+                       (taps + 1) / 2 * uint64_t(round_up(band_channels(t, channels), kPanel)) * 4,
+                   fours = (taps + 3) / 4 * kDepthwiseChannels * 4;
+    panel = pairs > fours ? pairs : fours;
+  }
   if (!reserve(&total, panel, &s->panels)) return false;
   s->bytes = s->halo = total;
   return total < conv::kMaxScratchBytes;

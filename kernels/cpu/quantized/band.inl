@@ -46,6 +46,14 @@ INGOT_INLINE void copy_bytes(uint8_t* to, const uint8_t* from, int64_t n) {
   if (i < n) V::bstore_partial(to + i, V::bload_partial(from + i, n - i), n - i);
 }
 
+/// Lanes whose total grows by that of n bytes.
+template <class V>
+INGOT_INLINE typename V::I add_bytes(typename V::I sum, const uint8_t* p, int64_t n) {
+  int64_t i = 0;
+  for (; i + V::kBytes <= n; i += V::kBytes) sum = V::bsum(sum, V::bload(p + i));
+  return i < n ? V::bsum(sum, V::bload_partial(p + i, n - i)) : sum;
+}
+
 /// x + 32768 of n numbers, byte from byte.
 inline void split_words(const uint8_t* from, int64_t n, uint8_t* upper, uint8_t* lower) {
   constexpr int64_t kBlock = 64;

@@ -21,18 +21,22 @@ inline int64_t fill_byte_segments(const QuantizedConv2dAttributes& t, int64_t ch
 }
 
 /// The sum of the bytes that each output pixel of a band reads; those of a window in one chain.
-inline void sum_windows(const QuantizedConv2dAttributes& t, const ByteBand& band, int64_t channels,
-                        int64_t rows, int64_t cols, int32_t* sums) {
+template <class V>
+void sum_windows(const QuantizedConv2dAttributes& t, const ByteBand& band, int64_t channels,
+                 int64_t rows, int64_t cols, int32_t* sums) {
+  // pixels next to each other without a gap are one run
+  const bool dense = t.dilation_w == 1 && band.pixel_stride == channels;
+  const int64_t runs = dense ? 1 : t.kernel_w, length = dense ? t.kernel_w * channels : channels;
   for (int64_t y = 0; y < rows; y++)
     for (int64_t x = 0; x < cols; x++) {
-      uint32_t sum = 0;
+      typename V::I sum = V::isplat(0);
       for (int64_t ky = 0; ky < t.kernel_h; ky++)
-        for (int64_t kx = 0; kx < t.kernel_w; kx++) {
-          const uint8_t* p = band.at + (y * t.stride_h + ky * t.dilation_h) * band.row_stride +
-                             (x * t.stride_w + kx * t.dilation_w) * band.pixel_stride;
-          for (int64_t c = 0; c < channels; c++) sum += p[c];
-        }
-      sums[y * cols + x] = int32_t(sum);
+        for (int64_t kx = 0; kx < runs; kx++)
+          sum = add_bytes<V>(sum,
+                             band.at + (y * t.stride_h + ky * t.dilation_h) * band.row_stride +
+                                 (x * t.stride_w + kx * t.dilation_w) * band.pixel_stride,
+                             length);
+      sums[y * cols + x] = V::isum(sum);
     }
 }
 
@@ -45,7 +49,7 @@ void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Rang
   int32_t* sums = nullptr;
   if (j.requantization->wants_sums()) {
     sums = reinterpret_cast<int32_t*>(j.memory + j.scratch->sums);
-    sum_windows(t, band, j.in.c, rows.count(), cols.count(), sums);
+    sum_windows<V>(t, band, j.in.c, rows.count(), cols.count(), sums);
   }
   ByteTileShape shape;
   shape.segments = segments;

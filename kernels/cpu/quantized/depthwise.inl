@@ -3,7 +3,7 @@
 #pragma once
 #include "kernels/cpu/quantized/conv.inl"
 #if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
-#include "kernels/cpu/quantized/depthwise3_avx512.inl"
+#include "kernels/cpu/quantized/depthwise_taps_avx512.inl"
 #endif
 
 namespace ingot::cpu {
@@ -106,6 +106,19 @@ void depthwise_slice(const ByteConvCall& call, const OpArguments& a, Range rows,
 #endif
   const int64_t taps = int64_t(t.kernel_h) * t.kernel_w, paired = (taps + 1) / 2 * 2 * kPanel;
   char* const memory = static_cast<char*>(team.scratch);
+#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
+  if (is_depthwise_by_taps(t, call.scratch.plane)) {
+    Segment* const segments = reinterpret_cast<Segment*>(memory);
+    DepthwiseTaps by_fours;
+    by_fours.segments = segments, by_fours.taps = taps;
+    by_fours.groups = reinterpret_cast<TapGroup*>(memory + call.scratch.panels);
+    fill_depthwise_taps(weights, weight_row, requantization, n, &by_fours);
+    return for_all_bands([&](const ByteConvJob& j, const ByteBand& band, Range y, Range x) {
+      fill_tap_segments(t, band, segments);
+      depthwise_taps_band(j, band, y, x, by_fours);
+    });
+  }
+#endif
   int16_t* const pairs = reinterpret_cast<int16_t*>(memory + call.scratch.panels);
   for (int64_t g = 0; g < n; g += kPanel)
     pair_taps(weights, weight_row, taps, requantization, g, pairs + g / kPanel * paired);

@@ -23,8 +23,9 @@ struct ByteRows {
 };
 
 /// `steps`: of groups of x's rows, or null.
-inline ByteRows load_rows(const TensorView& x, const TensorView* steps, Range rows, bool wants_sums,
-                          void* scratch) {
+template <class V>
+ByteRows load_rows(const TensorView& x, const TensorView* steps, Range rows, bool wants_sums,
+                   void* scratch) {
   const int64_t k = x.row_length(), padded = round_up(k, 4);
   RowSteps* const all = static_cast<RowSteps*>(scratch);
   int32_t* const sums = reinterpret_cast<int32_t*>(all + quantized::kLinearRows);
@@ -48,11 +49,8 @@ inline ByteRows load_rows(const TensorView& x, const TensorView* steps, Range ro
     out.steps = all;
   }
   if (wants_sums) {
-    for (int64_t i = 0; i < rows.count(); i++) {
-      uint32_t sum = 0;
-      for (int64_t c = 0; c < k; c++) sum += out.at[i * out.stride + c];
-      sums[i] = int32_t(sum);
-    }
+    for (int64_t i = 0; i < rows.count(); i++)
+      sums[i] = V::isum(add_bytes<V>(V::isplat(0), out.at + i * out.stride, k));
     out.sums = sums;
   }
   if (k == padded) return out;
@@ -90,7 +88,7 @@ void multiply_byte_rows(ByteTileShape shape, const TensorView& x, const TensorVi
   for (int64_t b = 0; b < blocks; b++) {
     const Range some = part(rows.count(), b, blocks);
     const Range block = {rows.begin + some.begin, rows.begin + some.end};
-    const ByteRows from = load_rows(x, steps, block, r.wants_sums(), scratch);
+    const ByteRows from = load_rows<V>(x, steps, block, r.wants_sums(), scratch);
     uint8_t* const to = out + block.begin * y_row;
     shape.pixel_stride = from.stride, shape.plane = from.plane;
     ByteTileAt at;

@@ -58,7 +58,7 @@ INGOT_INLINE void accumulate_bytes(const ByteTileShape& x, const ByteTileAt& t,
       typename Dot::W column[NP];
       INGOT_UNROLL for (int p = 0; p < NP; p++) {
         column[p] = Dot::weights(w + p * panel);
-        if constexpr (MR > 1) V::prefetch(w + p * panel + kBytePrefetch);
+        if constexpr (MR > 1 && NP > 1) V::prefetch(w + p * panel + kBytePrefetch);
       }
       INGOT_UNROLL for (int i = 0; i < MR; i++) {
         const uint8_t* from = i < kQuarter           ? p0 + i * stride

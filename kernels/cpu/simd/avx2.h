@@ -212,6 +212,14 @@ struct V {
   static INGOT_INLINE B bxor(B a, B b) { return _mm256_xor_si256(a, b); }
   static INGOT_INLINE B bmin(B a, B b) { return _mm256_min_epu8(a, b); }
   static INGOT_INLINE B bmax(B a, B b) { return _mm256_max_epu8(a, b); }
+  static INGOT_INLINE I bsum(I sum, B x) {
+    return _mm256_add_epi32(sum, _mm256_sad_epu8(x, _mm256_setzero_si256()));
+  }
+  static INGOT_INLINE int32_t isum(I x) {
+    __m128i s = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
+    return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
+  }
   static INGOT_INLINE B bpack(const I (&v)[4]) {
     const B all =
         _mm256_packus_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));

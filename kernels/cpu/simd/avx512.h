@@ -189,6 +189,10 @@ struct V {
   static INGOT_INLINE B bxor(B a, B b) { return _mm512_xor_si512(a, b); }
   static INGOT_INLINE B bmin(B a, B b) { return _mm512_min_epu8(a, b); }
   static INGOT_INLINE B bmax(B a, B b) { return _mm512_max_epu8(a, b); }
+  static INGOT_INLINE I bsum(I sum, B x) {
+    return _mm512_add_epi32(sum, _mm512_sad_epu8(x, _mm512_setzero_si512()));
+  }
+  static INGOT_INLINE int32_t isum(I x) { return _mm512_reduce_add_epi32(x); }
   static INGOT_INLINE B bpack(const I (&v)[4]) {
     const B all =
         _mm512_packus_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));

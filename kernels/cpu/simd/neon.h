@@ -178,6 +178,10 @@ struct V {
   static INGOT_INLINE B bxor(B a, B b) { return veorq_u8(a, b); }
   static INGOT_INLINE B bmin(B a, B b) { return vminq_u8(a, b); }
   static INGOT_INLINE B bmax(B a, B b) { return vmaxq_u8(a, b); }
+  static INGOT_INLINE I bsum(I sum, B x) {
+    return vreinterpretq_s32_u32(vpadalq_u16(vreinterpretq_u32_s32(sum), vpaddlq_u8(x)));
+  }
+  static INGOT_INLINE int32_t isum(I x) { return vaddvq_s32(x); }
   static INGOT_INLINE B bpack(const I (&v)[4]) {
     return vcombine_u8(vqmovun_s16(vcombine_s16(vqmovn_s32(v[0]), vqmovn_s32(v[1]))),
                        vqmovun_s16(vcombine_s16(vqmovn_s32(v[2]), vqmovn_s32(v[3]))));

@@ -28,6 +28,8 @@
 //   ihigh_down   (a * b) >> 31 likewise.
 //   B            kBytes bytes; bload .. bstore, *_partial for 0 <= n <= kBytes. bmin, bmax:
 //                unsigned.
+//   bsum         adds to lanes of int32: what is added to all of them is the sum of the bytes.
+//   isum         the sum of all lanes, modulo 2^32.
 //   bpack        four vectors of int32 in order, each lane limited to 0 .. 255. Where kPacks.
 //   Table        256 bytes, which btable reads; blookup: the byte of each index.
 #pragma once
@@ -184,6 +186,8 @@ struct V {
   static INGOT_INLINE B bxor(B a, B b) { return B(a ^ b); }
   static INGOT_INLINE B bmin(B a, B b) { return a < b ? a : b; }
   static INGOT_INLINE B bmax(B a, B b) { return a > b ? a : b; }
+  static INGOT_INLINE I bsum(I sum, B x) { return iadd(sum, x); }
+  static INGOT_INLINE int32_t isum(I x) { return x; }
   struct Table {
     const uint8_t* at;
   };
