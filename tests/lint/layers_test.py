@@ -21,6 +21,8 @@ PLANTED = [
         "runtime never includes kernels",
     ),
     ("runtime/plan/x.cpp", '#include "tools/files/file.h"', "runtime never includes tools"),
+    ("python/x.cpp", '#include "runtime/session/session.h"', "the Python extension includes <"),
+    ("python/x.h", "#include <ingot/ingot.h>", ""),
     (
         "runtime/api/x.cpp",
         "#include <flatbuffers/flatbuffers.h>",

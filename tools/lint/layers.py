@@ -173,6 +173,10 @@ def why_not(source, target):
                     + ", ".join(ARITHMETIC)
                     + ", kernels/cpu/*/*taps.inl"
                 )
+    if source.startswith("python/") and target.startswith(
+        ("runtime/", "kernels/", "tools/", "tests/")
+    ):
+        return "the Python extension includes <ingot/...>, nothing else of Ingot's"
     if source.startswith("tools/"):
         if target.startswith("tests/"):
             return "tools never include tests"

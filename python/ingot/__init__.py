@@ -1,0 +1,50 @@
+"""Ingot: a trained network is converted once into one file, and runs from one arena.
+
+    model = ingot.convert("net.onnx")            # or ingot.Model("net.ingot")
+    with model.session() as session:
+        answer = session.run({"x": array})["y"]
+
+docs/python.md of the project has ownership, threads, and what is copied.
+"""
+
+from ._convert import convert
+from ._errors import (
+    CallerError,
+    Cancelled,
+    ConversionError,
+    DeadlineExceeded,
+    DeviceError,
+    Error,
+    FileError,
+    InternalError,
+    ResourceError,
+)
+from ._ingot import Pool
+from ._ingot import version as _version
+from ._model import Model, Port, Requirements, State, Symbol, devices, empty
+from ._session import Pipeline, Session
+
+__version__ = _version()
+
+__all__ = [
+    "CallerError",
+    "Cancelled",
+    "ConversionError",
+    "DeadlineExceeded",
+    "DeviceError",
+    "Error",
+    "FileError",
+    "InternalError",
+    "Model",
+    "Pipeline",
+    "Pool",
+    "Port",
+    "Requirements",
+    "ResourceError",
+    "Session",
+    "State",
+    "Symbol",
+    "convert",
+    "devices",
+    "empty",
+]

@@ -1,0 +1,190 @@
+"""Sessions and pipelines: what the extension has, and what needs an event loop or an iterator."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _ingot
+from ._errors import Error
+from ._model import Model, Requirements, completed, session_options
+
+
+class Session(_ingot.Session):
+    """One arena and the right to run in it. One thread at a time; make one for each thread.
+
+    device         None or "auto", "cpu", "cuda", "cuda:1"
+    threads        of the team; 0: one for each processor, or 1 where a run is too short to share
+    bindings       values of open dimensions, {"W": 320}
+    arena          None: own memory; a number: own memory, at most so many bytes; an array of bytes
+                   at a multiple of 64: the caller's memory, which the session holds
+    pool           an ingot.Pool that several sessions share
+    rebindable     rebind() may change the bindings within upper_bounds, or the file's bounds
+    bind_ports     every port is bound or given; the arena has no place for them
+    keep_values    value() shows any intermediate after a run; larger arena
+    strict         refused where the device cannot run every instruction
+    huge_pages, lock_memory, prefault   of an own arena
+    asynchronous   a thread of its own, for run_async()
+    """
+
+    def __init__(
+        self, model: Model, device: str | None = None, threads: int = 0, **options: Any
+    ) -> None:
+        given = completed(options)
+        self._ended_fd = -1
+        if given["asynchronous"]:
+            self._ended_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        try:
+            super().__init__(
+                model._model, session_options(device, threads, **given), self._ended_fd
+            )
+        except BaseException:
+            self._close_fd()
+            raise
+        self.model = model
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # A run that was started writes to the descriptor: it must have ended before that is closed.
+        if getattr(self, "model", None) is not None:
+            self.close()
+        self._close_fd()
+
+    def close(self) -> None:
+        """Ends threads and gives the memory back, once no array over it is left. Twice is fine."""
+        super().close()
+        self._close_fd()
+
+    def _close_fd(self) -> None:
+        fd, self._ended_fd = getattr(self, "_ended_fd", -1), -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __reduce__(self):
+        raise TypeError(
+            "a session cannot be pickled: pickle its model, and save_state() where it has state"
+        )
+
+    def requirements(self) -> Requirements:
+        """What Model.requirements() said for it."""
+        return Requirements(**self._requirements())
+
+    def rebind(self, bindings: Mapping[str, int] | None = None, /, **more: int) -> None:
+        """Other extents in the same arena: rebind(W=320). No allocation of Ingot's.
+
+        Ports that were bound are back in the arena; arrays of input() and output() from before
+        lie over memory that now means something else: ask again.
+        """
+        self._rebind({**(bindings or {}), **more})
+
+    async def run_async(
+        self,
+        *inputs: Any,
+        outputs: Mapping[str, Any] | None = None,
+        copy: bool | None = None,
+        timeout: float | None = None,
+    ) -> dict[str, np.ndarray]:
+        """run(), awaited: the event loop goes on while a thread of the session computes.
+
+        Needs asynchronous=True. If the task is cancelled the run is too, and its end is waited
+        for, so that no array is let go while it is read.
+        """
+        loop = asyncio.get_running_loop()
+        self._begin(*inputs, outputs=outputs, copy=copy, timeout=timeout)
+        ended = asyncio.Event()
+        fd = self._ended_fd
+
+        def on_ended() -> None:
+            os.eventfd_read(fd)
+            loop.remove_reader(fd)
+            ended.set()
+
+        loop.add_reader(fd, on_ended)
+        try:
+            await ended.wait()
+        except asyncio.CancelledError:
+            self.cancel()
+            while not ended.is_set():
+                try:
+                    await ended.wait()
+                except asyncio.CancelledError:
+                    continue
+            with contextlib.suppress(Error):  # Cancelled, or what ended it before
+                self._end(was_cancelled=True)
+            raise
+        return self._end()
+
+
+class Pipeline(_ingot.Pipeline):
+    """Items that flow through a session of their own: one is computed while the next is filled.
+
+    Each of `depth` slots has memory for every input and output. One thread fills and reads, or two
+    with two_threads=True. Options are a Session's, without rebindable and bind_ports.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        depth: int = 2,
+        device: str | None = None,
+        threads: int = 0,
+        *,
+        two_threads: bool = False,
+        **options: Any,
+    ) -> None:
+        given = session_options(device, threads, **completed(options))
+        super().__init__(model._model, given, depth, two_threads)
+        self.model = model
+
+    def __enter__(self) -> Pipeline:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def __reduce__(self):
+        raise TypeError("a pipeline cannot be pickled: pickle its model")
+
+    def put(self, inputs: Mapping[str, Any]) -> None:
+        """Copies the arrays into a free slot and queues its run."""
+        missing = [p.name for p in self.model.inputs if p.name not in inputs]
+        if missing:
+            raise ValueError(f"{missing[0]!r}: an input that was not given")
+        self.acquire()
+        for name, array in inputs.items():
+            self.write(name, array)
+        self.push()
+
+    def get(self, timeout: float | None = None) -> dict[str, np.ndarray] | None:
+        """The oldest item's outputs as arrays of their own; None behind the last."""
+        if self.pop(timeout) is None:
+            return None
+        outputs = {p.name: self.output(p.name).copy() for p in self.model.outputs}
+        self.release()
+        return outputs
+
+    def map(self, items: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, np.ndarray]]:
+        """Outputs for each item, in order, while the items behind it are computed."""
+        source = iter(items)
+        more = True
+        while True:
+            while more and self.free:
+                try:
+                    self.put(next(source))
+                except StopIteration:
+                    more = False
+                    self.finish()
+            outputs = self.get()
+            if outputs is None:
+                return
+            yield outputs
