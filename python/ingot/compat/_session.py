@@ -1,0 +1,207 @@
+"""InferenceSession over an .ingot file, or over a model that it converts when it is made."""
+
+from __future__ import annotations
+
+import collections
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _ingot
+from .._convert import convert
+from .._errors import Cancelled
+from .._model import Model, Port, devices
+from .._session import Session
+from ._binding import IOBinding, OrtValue
+from ._options import ModelMetadata, NodeArg, RunOptions, SessionOptions, tensor_type
+
+_PROVIDERS = {"CPUExecutionProvider": "cpu", "CUDAExecutionProvider": "cuda"}
+_MAGIC = b"\x89INGOT\r\n"
+# Sessions that are kept for shapes that were seen: an open dimension may change from run to run.
+_MAX_SHAPES = 4
+
+
+def get_available_providers() -> list[str]:
+    """Providers whose device is here, the CPU last."""
+    there = {name.partition(":")[0] for name, why in devices().items() if not why}
+    return [name for name, device in reversed(_PROVIDERS.items()) if device in there]
+
+
+def get_device() -> str:
+    return "GPU" if "CUDAExecutionProvider" in get_available_providers() else "CPU"
+
+
+class InferenceSession:
+    """onnxruntime.InferenceSession for inference.
+
+    path_or_bytes   an .ingot file, or an ONNX model, which is converted first
+    providers       names, or pairs of a name and options; the first that is here is taken, and
+                    what the device cannot run is the CPU's. Options are refused
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: str | os.PathLike[str] | bytes,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        self._options = sess_options or SessionOptions()
+        self._provider = _chosen_provider(providers, provider_options)
+        is_ingot = _first_bytes(path_or_bytes) == _MAGIC
+        self._model = Model(path_or_bytes) if is_ingot else convert(path_or_bytes)
+        self._inputs = {p.name: p for p in self._model.inputs}
+        self._outputs = {p.name: p for p in self._model.outputs}
+        self._pool = _ingot.Pool(self._options.intra_op_num_threads)
+        self._sessions: collections.OrderedDict[tuple[Any, ...], Session] = (
+            collections.OrderedDict()
+        )
+        # onnxruntime lets several threads run one session; an Ingot session has one arena.
+        self._turn = threading.Lock()
+
+    def get_inputs(self) -> list[NodeArg]:
+        return [_node_arg(p) for p in self._model.inputs]
+
+    def get_outputs(self) -> list[NodeArg]:
+        return [_node_arg(p) for p in self._model.outputs]
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        return []
+
+    def get_modelmeta(self) -> ModelMetadata:
+        def text(key: str) -> str:
+            return self._model.metadata(key) or ""
+
+        version = text("version")
+        return ModelMetadata(
+            text("producer"), text("name"), "", "", int(version) if version.isdigit() else 0, {}
+        )
+
+    def get_providers(self) -> list[str]:
+        own = [self._provider]
+        return own if own == ["CPUExecutionProvider"] else [*own, "CPUExecutionProvider"]
+
+    def get_session_options(self) -> SessionOptions:
+        return self._options
+
+    def io_binding(self) -> IOBinding:
+        return IOBinding(self)
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[np.ndarray]:
+        """Arrays of the outputs named, or of all."""
+        names = list(output_names) if output_names else list(self._outputs)
+        for name in names:
+            self._check_name(name, is_input=False)
+        results = self._compute(input_feed, {}, run_options)
+        return [results[name] for name in names]
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        feed = {name: value.numpy() for name, value in input_dict_ort_values.items()}
+        return [OrtValue(array) for array in self.run(output_names, feed, run_options)]
+
+    def run_with_iobinding(
+        self, iobinding: IOBinding, run_options: RunOptions | None = None
+    ) -> None:
+        given = {name: array for name, array in iobinding._outputs.items() if array is not None}
+        iobinding._results = self._compute(iobinding._inputs, given, run_options)
+
+    def run_async(self, *_: Any) -> None:
+        raise NotImplementedError("run_async: await ingot.Session.run_async() instead")
+
+    def _check_name(self, name: str, is_input: bool) -> None:
+        there = self._inputs if is_input else self._outputs
+        if name not in there:
+            kind = "input" if is_input else "output"
+            raise ValueError(f"no {kind} {name!r}; there are: {', '.join(there)}")
+
+    def _compute(
+        self,
+        feed: Mapping[str, Any],
+        outputs: Mapping[str, np.ndarray],
+        run_options: RunOptions | None,
+    ) -> dict[str, np.ndarray]:
+        missing = [name for name in self._inputs if name not in feed]
+        if missing:
+            raise ValueError(f"required inputs ({missing}) are missing from the feed ({[*feed]})")
+        arrays: dict[str, np.ndarray] = {}
+        for name, value in feed.items():
+            self._check_name(name, is_input=True)
+            array = value.numpy() if isinstance(value, OrtValue) else np.asarray(value)
+            expected = self._inputs[name].dtype
+            if array.dtype != expected:
+                raise ValueError(
+                    f"unexpected input data type for {name!r}: actual: "
+                    f"({tensor_type(array.dtype.name)}), expected: ({tensor_type(expected)})"
+                )
+            arrays[name] = np.ascontiguousarray(array).reshape(array.shape)
+        with self._turn:
+            session = self._session_for(arrays)
+            if run_options is None:
+                return session.run(arrays, outputs=dict(outputs))
+            if run_options.terminate:
+                raise Cancelled("run_options.terminate is set")
+            run_options._cancel = session.cancel
+            try:
+                return session.run(arrays, outputs=dict(outputs))
+            finally:
+                run_options._cancel = None
+
+    def _session_for(self, arrays: Mapping[str, np.ndarray]) -> Session:
+        """The session that is bound to these shapes; the least recently used makes room."""
+        bindings = self._model.bindings_of(arrays)
+        for name, value in self._options._dimensions.items():
+            bindings.setdefault(name, value)
+        key = tuple(sorted(bindings.items()))
+        session = self._sessions.pop(key, None)
+        if session is None:
+            if len(self._sessions) >= _MAX_SHAPES:
+                self._sessions.popitem(last=False)[1].close()
+            session = self._model.session(
+                _PROVIDERS[self._provider], bindings=bindings, pool=self._pool
+            )
+        self._sessions[key] = session
+        return session
+
+
+def _node_arg(port: Port) -> NodeArg:
+    return NodeArg(port.name, list(port.shape), tensor_type(port.dtype))
+
+
+def _first_bytes(source: Any) -> bytes:
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source[: len(_MAGIC)])
+    with open(source, "rb") as file:
+        return file.read(len(_MAGIC))
+
+
+def _chosen_provider(
+    providers: Sequence[Any] | None, provider_options: Sequence[Mapping[str, Any]] | None
+) -> str:
+    asked = []
+    for provider in providers or ["CPUExecutionProvider"]:
+        name, given = provider if isinstance(provider, tuple) else (provider, {})
+        if name not in _PROVIDERS:
+            raise ValueError(f"provider {name!r} is unknown; there are: {', '.join(_PROVIDERS)}")
+        if given:
+            raise NotImplementedError(f"provider {name}: options {sorted(given)} are not here")
+        asked.append(name)
+    if any(provider_options or ()):
+        raise NotImplementedError("provider_options: ingot.compat has none")
+    there = get_available_providers()
+    for name in asked:
+        if name in there:
+            return name
+    raise ValueError(f"none of the providers {asked} is here; here are: {there}")
