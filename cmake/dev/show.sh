@@ -61,6 +61,7 @@ dev_show() {
         "${@:2}" ;;
     grid-sample) show_needs numpy onnx==1.23.2 onnxruntime
       "$python" bench/grid_sample.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+    python-*) show_python "$@" ;;
     --list | '')
       cat <<'TXT'
 bare      a fresh clone in a bare Debian: ./dev demo, ./dev test, ./dev test full, the time of each (needs root)
@@ -106,6 +107,12 @@ overlay   checkpoints of fine-tuned networks over exports of untrained ones, pre
 unchanged COMMIT [--except NAME ..] [NAME ..]  every model converted by the build of that commit and by this one: the same bytes, and
           each runs the other's file with the same bits
 speed-before COMMIT FILE..  what a run of .ingot files takes beside the build of that commit, interleaved
+python-models [NAME ..]  the wheel in an environment with NumPy alone: real networks equal to the command line, byte for byte
+python-copies    what Python hands in and gets back lies where it lay: addresses; DLPack
+python-overhead  a call from Python beside the same call through the C interface
+python-memory [--calls N]  resident memory over N (1000000) calls
+python-threads   threads, async runs and pipelines
+python-compat    programs in the way of onnxruntime's examples, with one import changed
 speed     every fp32 network beside onnxruntime, OpenVINO, ncnn, MNN and LiteRT, interleaved (the same as ./dev bench)
 TXT
       ;;

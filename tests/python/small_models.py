@@ -1,0 +1,63 @@
+"""Small networks of the tree, converted once in a process."""
+
+import atexit
+import functools
+import pathlib
+import tempfile
+
+import numpy as np
+
+import ingot
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests/cli/data"
+_folder = tempfile.TemporaryDirectory(prefix="ingot-tests-")
+atexit.register(_folder.cleanup)
+
+
+@functools.lru_cache(maxsize=None)
+def path_of(name, state=()):
+    """Of the .ingot file of tests/cli/data/NAME.onnx; `state` has pairs of an input and output."""
+    path = pathlib.Path(_folder.name) / f"{name}.ingot"
+    ingot.convert(DATA / f"{name}.onnx", path, state=dict(state))
+    return path
+
+
+def linear():
+    """x f32[1, 4] -> y f32[1, 3]: Gemm and Relu."""
+    return ingot.Model(path_of("linear"))
+
+
+def batch():
+    """The same with an open dimension N."""
+    return ingot.Model(path_of("batch"))
+
+
+def stream():
+    """x f32[1, 2] -> y = 2 * s where s, the state, is the sum of all x."""
+    return ingot.Model(path_of("stream", (("s", "sn"),)))
+
+
+def linear_case():
+    """An input of linear() and what NumPy computed from it."""
+    golden = np.load(DATA / "linear.npz")
+    return golden["in:x"], golden["out:y"]
+
+
+def rows(count, seed=7):
+    """An aligned input of batch() with that many rows."""
+    array = ingot.empty((count, 4))
+    array[:] = np.random.default_rng(seed).standard_normal((count, 4), dtype=np.float32)
+    return array
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def misaligned(array):
+    """The same elements, beside a multiple of 64 bytes."""
+    room = ingot.empty(array.nbytes + 16, "uint8")
+    moved = room[16:].view(array.dtype).reshape(array.shape)
+    moved[...] = array
+    return moved

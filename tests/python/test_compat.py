@@ -1,0 +1,163 @@
+"""ingot.compat: programs as onnxruntime's documentation has them, written anew."""
+
+import threading
+import unittest
+
+import numpy as np
+import small_models
+from small_models import rows
+
+import ingot
+import ingot.compat as rt
+
+BATCH = str(small_models.DATA / "batch.onnx")
+LINEAR = str(small_models.DATA / "linear.onnx")
+
+
+class ExampleTest(unittest.TestCase):
+    def test_load_a_model_look_at_it_and_run_it(self):
+        session = rt.InferenceSession(LINEAR, providers=rt.get_available_providers())
+        first = session.get_inputs()[0]
+        self.assertEqual((first.name, first.shape, first.type), ("x", [1, 4], "tensor(float)"))
+        self.assertEqual(session.get_outputs()[0].name, "y")
+        given, expected = small_models.linear_case()
+        (answer,) = session.run([session.get_outputs()[0].name], {first.name: given})
+        np.testing.assert_allclose(answer, expected, atol=1e-5)
+        (answer,) = session.run(None, {first.name: given})
+        np.testing.assert_allclose(answer, expected, atol=1e-5)
+
+    def test_an_open_dimension_may_change_from_run_to_run(self):
+        session = rt.InferenceSession(BATCH)
+        self.assertEqual(session.get_inputs()[0].shape, ["N", 4])
+        golden = np.load(small_models.DATA / "batch.npz")
+        for _ in range(2):
+            for count in range(1, 8):
+                self.assertEqual(session.run(None, {"x": rows(count)})[0].shape, (count, 3))
+        (answer,) = session.run(["y"], {"x": golden["in:x"]})
+        np.testing.assert_allclose(answer, golden["out:y"], atol=1e-5)
+
+    def test_options_threads_and_file_from_bytes(self):
+        options = rt.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.graph_optimization_level = rt.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.execution_mode = rt.ExecutionMode.ORT_SEQUENTIAL
+        with open(LINEAR, "rb") as file:
+            session = rt.InferenceSession(file.read(), options, ["CPUExecutionProvider"])
+        self.assertEqual(session.get_providers(), ["CPUExecutionProvider"])
+        self.assertIn("ingot", session.get_modelmeta().producer_name)
+        given, expected = small_models.linear_case()
+        np.testing.assert_allclose(session.run(None, {"x": given})[0], expected, atol=1e-5)
+        converted = rt.InferenceSession(str(small_models.path_of("linear")))
+        np.testing.assert_allclose(converted.run(None, {"x": given})[0], expected, atol=1e-5)
+
+    def test_values_and_binding(self):
+        session = rt.InferenceSession(BATCH)
+        x = rt.OrtValue.ortvalue_from_numpy(rows(5))
+        self.assertEqual((x.device_name(), x.shape()), ("cpu", [5, 4]))
+        self.assertEqual((x.data_type(), x.is_tensor()), ("tensor(float)", True))
+        self.assertEqual(x.data_ptr(), small_models.address(x.numpy()))
+        (expected,) = session.run(None, {"x": x})
+        binding = session.io_binding()
+        binding.bind_cpu_input("x", x.numpy())
+        binding.bind_output("y")
+        session.run_with_iobinding(binding)
+        np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], expected)
+        y = rt.OrtValue.ortvalue_from_shape_and_type([5, 3], np.float32, "cpu", 0)
+        binding = session.io_binding()
+        binding.bind_input(
+            name="x",
+            device_type=x.device_name(),
+            device_id=0,
+            element_type=np.float32,
+            shape=x.shape(),
+            buffer_ptr=x.data_ptr(),
+        )
+        binding.bind_ortvalue_output("y", y)
+        session.run_with_iobinding(binding)
+        np.testing.assert_array_equal(y.numpy(), expected)
+        self.assertEqual(binding.get_outputs()[0].data_ptr(), y.data_ptr())
+        x.update_inplace(rows(5, seed=9))
+        session.run_with_iobinding(binding)
+        self.assertFalse(np.array_equal(y.numpy(), expected))
+        binding.clear_binding_inputs()
+        with self.assertRaises(ValueError):
+            session.run_with_iobinding(binding)
+        (value,) = session.run_with_ort_values(None, {"x": x})
+        np.testing.assert_array_equal(value.numpy(), y.numpy())
+
+    def test_several_threads_run_one_session(self):
+        session = rt.InferenceSession(BATCH)
+        expected = {n: session.run(None, {"x": rows(n)})[0] for n in (1, 2, 3)}
+        wrong = []
+
+        def work(count):
+            for _ in range(50):
+                (answer,) = session.run(None, {"x": rows(count)})
+                if not np.array_equal(answer, expected[count]):
+                    wrong.append(count)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in expected]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_what_onnxruntime_reads_by_copying_is_read(self):
+        session = rt.InferenceSession(BATCH)
+        (expected,) = session.run(None, {"x": rows(4)})
+        wide = np.asfortranarray(rows(4))
+        np.testing.assert_array_equal(session.run(None, {"x": wide})[0], expected)
+
+
+class RefusedTest(unittest.TestCase):
+    def test_wrong_feeds(self):
+        session = rt.InferenceSession(LINEAR)
+        given, _ = small_models.linear_case()
+        for names, feed, words in (
+            (None, {}, "missing"),
+            (None, {"x": given, "z": given}, "no input 'z'"),
+            (["z"], {"x": given}, "no output 'z'"),
+            (None, {"x": given.astype("f8")}, r"tensor\(double\).*expected: \(tensor\(float\)"),
+            (None, {"x": np.zeros((1, 5), np.float32)}, "wrong shape"),
+        ):
+            with self.assertRaisesRegex(ValueError, words):
+                session.run(names, feed)
+
+    def test_wishes_that_cannot_be_met_are_not_ignored(self):
+        with self.assertRaisesRegex(ValueError, "TensorrtExecutionProvider"):
+            rt.InferenceSession(LINEAR, providers=["TensorrtExecutionProvider"])
+        with self.assertRaisesRegex(NotImplementedError, "device_id"):
+            rt.InferenceSession(LINEAR, providers=[("CPUExecutionProvider", {"device_id": 0})])
+        options = rt.SessionOptions()
+        with self.assertRaisesRegex(AttributeError, "enable_profiling"):
+            options.enable_profiling = True
+        with self.assertRaises(NotImplementedError):
+            rt.OrtValue.ortvalue_from_numpy(rows(1), "cuda", 0)
+        with self.assertRaises(ingot.ConversionError):
+            rt.InferenceSession(str(small_models.DATA / "unsupported.onnx"))
+        run_options = rt.RunOptions()
+        run_options.terminate = True
+        with self.assertRaises(ingot.Cancelled):
+            rt.InferenceSession(LINEAR).run(None, {"x": rows(1)}, run_options)
+
+    def test_onnxruntime_itself_agrees(self):
+        try:
+            import onnxruntime
+        except ImportError:
+            self.skipTest("onnxruntime is not there: nothing was compared with it")
+        own, other = rt.InferenceSession(BATCH), onnxruntime.InferenceSession(BATCH)
+        for kind in ("get_inputs", "get_outputs"):
+            for a, b in zip(getattr(own, kind)(), getattr(other, kind)(), strict=True):
+                self.assertEqual((a.name, list(a.shape), a.type), (b.name, b.shape, b.type))
+        for count in (1, 6):
+            feed = {"x": rows(count)}
+            for a, b in zip(own.run(None, feed), other.run(None, feed), strict=True):
+                np.testing.assert_allclose(a, b, atol=1e-5)
+        for name in rt.__all__:
+            if name not in ("NodeArg", "ExecutionMode", "ModelMetadata"):
+                self.assertTrue(hasattr(onnxruntime, name), name)
+        for kind in ("SessionOptions", "RunOptions"):
+            there = dir(getattr(onnxruntime, kind)())
+            for name in getattr(rt, kind).__slots__:
+                self.assertTrue(name.startswith("_") or name in there, name)

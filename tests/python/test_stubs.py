@@ -1,0 +1,99 @@
+"""The type stub has the names and parameters of the extension, and the package says it is typed."""
+
+import ast
+import importlib.resources
+import inspect
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import ingot
+from ingot import _ingot
+
+
+def stub_tree():
+    return ast.parse(importlib.resources.files("ingot").joinpath("_ingot.pyi").read_text())
+
+
+def parameters(function):
+    a = function.args
+    listed = [x.arg for x in [*a.posonlyargs, *a.args]]
+    listed += [a.vararg.arg] if a.vararg else []
+    return [name for name in [*listed, *(x.arg for x in a.kwonlyargs)] if name != "self"]
+
+
+def documented_parameters(function):
+    """Of nanobind's first line: "run(self, *inputs, outputs: object | None = None) -> dict"."""
+    line = function.__doc__.strip().splitlines()[0]
+    inside = line[line.index("(") + 1 : line.rindex(") ->")]
+    names, depth, word = [], 0, ""
+    for letter in inside + ",":
+        depth += letter in "[("
+        depth -= letter in "])"
+        if letter == "," and not depth:
+            names.append(word.split(":")[0].split("=")[0].strip().lstrip("*"))
+            word = ""
+        else:
+            word += letter
+    return [n for n in names if n and n not in ("self", "/")]
+
+
+class StubTest(unittest.TestCase):
+    def test_every_name_is_there_with_its_parameters(self):
+        tree = stub_tree()
+        compared = 0
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                found = getattr(_ingot, node.name)
+                self.assertEqual(documented_parameters(found), parameters(node), node.name)
+                compared += 1
+            if isinstance(node, ast.AnnAssign):
+                self.assertIsInstance(getattr(_ingot, node.target.id), int)
+            if not isinstance(node, ast.ClassDef):
+                continue
+            kind = getattr(_ingot, node.name)
+            stubbed = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
+            there = {n for n in vars(kind) if not n.startswith("__") or n == "__init__"}
+            self.assertEqual(set(stubbed) | {"__init__"}, there | {"__init__"}, node.name)
+            for name, function in stubbed.items():
+                found = inspect.getattr_static(kind, name)
+                if isinstance(found, property) or not getattr(found, "__doc__", None):
+                    continue
+                if "->" not in found.__doc__:
+                    continue
+                self.assertEqual(
+                    documented_parameters(found), parameters(function), f"{node.name}.{name}"
+                )
+                compared += 1
+        self.assertGreater(compared, 30)
+        names = {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        public = {n for n in vars(_ingot) if not n.startswith("_") and n.islower() or n.istitle()}
+        self.assertEqual(public - names, set())
+
+    def test_the_package_says_that_it_is_typed(self):
+        self.assertTrue(importlib.resources.files("ingot").joinpath("py.typed").is_file())
+        for name in ingot.__all__:
+            self.assertTrue(getattr(ingot, name).__doc__, f"{name} has no docstring")
+
+    def test_a_type_checker_reads_a_program(self):
+        try:
+            import mypy  # noqa: F401
+        except ImportError:
+            self.skipTest("mypy is not there: the stubs were not read by a type checker")
+        program = (
+            "import ingot, numpy as np\n"
+            "m = ingot.Model('a.ingot', trust='hashes')\n"
+            "need: int = m.requirements('cpu', 1).arena_bytes\n"
+            "y: np.ndarray = ingot.Session(m).run(np.zeros(3), timeout=1.0)['y']\n"
+            "reveal_type(m.inputs[0].shape)\n"
+        )
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+            file.write(program)
+            file.flush()
+            done = subprocess.run(
+                [sys.executable, "-m", "mypy", "--strict", file.name],
+                capture_output=True,
+                text=True,
+            )
+        self.assertEqual(done.returncode, 0, done.stdout)
