@@ -21,7 +21,7 @@ import ingot
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT_US = 2.0
-CALLS, ROUNDS = 5000, 15
+CALLS, ROUNDS = 500, 60
 PAGE_SLACK_KB = 512  # what allocators keep and give back from round to round
 
 
