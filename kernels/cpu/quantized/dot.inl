@@ -11,6 +11,8 @@
 //   finish       the sums in order of the outputs
 //   dot_pair     adds a * pair[2i] + b * pair[2i + 1] for 16 bytes of a and b each
 //   store        16 numbers, each 0 .. 255, as bytes, or the first n of them
+//   kWidens      pixels are first widened: widen() makes 16 bits of n bytes, a multiple of four, in
+//                the order 0 2 1 3 of each four, and dot_wide() takes four of them
 //   kPacksFour   pack_four() is there: four vectors of 16 steps, none above 255 - zero, to 64 bytes
 //                max(low, step + zero), and store_part<bytes> stores `bytes` of them or the first
 //                n
@@ -28,18 +30,19 @@ struct Dot {
 #if defined(INGOT_SIMD_VNNI)
   static constexpr int kRows = 14, kPanels = 2, kTall = 16, kWide = 8, kChunks = 1;
 #else
-  static constexpr int kRows = 10, kPanels = 2, kTall = 14, kWide = 4, kChunks = 1;
+  static constexpr int kRows = 12, kPanels = 2, kTall = 14, kWide = 4, kChunks = 1;
 #endif
   using X = __m512i;
   using A = __m512i;
   static INGOT_INLINE A start(const int32_t* bias) { return _mm512_loadu_si512(bias); }
   static INGOT_INLINE void finish(A a, const int32_t*, __m512i (&out)[1]) { out[0] = a; }
-  static INGOT_INLINE int32_t quad(const uint8_t* p) {
+  static INGOT_INLINE int32_t quad(const void* p) {
     int32_t bytes;
     std::memcpy(&bytes, p, 4);
     return bytes;
   }
 #if defined(INGOT_SIMD_VNNI)
+  static constexpr bool kWidens = false;
   using W = __m512i;
   static INGOT_INLINE W weights(const int8_t* p) { return _mm512_loadu_si512(p); }
   static INGOT_INLINE X bytes(const uint8_t* p) { return _mm512_set1_epi32(quad(p)); }
@@ -55,12 +58,21 @@ struct Dot {
     const __m512i w = _mm512_loadu_si512(p);
     return {_mm512_srai_epi16(_mm512_slli_epi16(w, 8), 8), _mm512_srai_epi16(w, 8)};
   }
-  static INGOT_INLINE X bytes(const uint8_t* p) { return _mm512_set1_epi32(quad(p)); }
-  static INGOT_INLINE void dot(A& a, X x, const W& w) {
-    const __m512i even = _mm512_and_si512(x, _mm512_set1_epi32(0x00ff00ff)),
-                  odd = _mm512_srli_epi16(x, 8);
-    a = _mm512_add_epi32(
-        a, _mm512_add_epi32(_mm512_madd_epi16(even, w.even), _mm512_madd_epi16(odd, w.odd)));
+  static constexpr bool kWidens = true;
+  static INGOT_INLINE void widen(const uint8_t* from, int64_t n, uint16_t* to) {
+    const __m256i order = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15));
+    for (int64_t i = 0; i < n; i += 32) {
+      const __mmask32 keep = n - i < 32 ? (__mmask32{1} << (n - i)) - 1 : ~__mmask32{0};
+      const __m256i x = _mm256_shuffle_epi8(_mm256_maskz_loadu_epi8(keep, from + i), order);
+      _mm512_storeu_si512(to + i, _mm512_cvtepu8_epi16(x));
+    }
+  }
+  static INGOT_INLINE void dot_wide(A& a, const uint16_t* x, const W& w) {
+    const __m512i even = _mm512_set1_epi32(quad(x)), odd = _mm512_set1_epi32(quad(x + 2));
+    a = _mm512_add_epi32(a, _mm512_madd_epi16(even, w.even));
+    asm("" : "+v"(a));
+    a = _mm512_add_epi32(a, _mm512_madd_epi16(odd, w.odd));
   }
 #endif
   static INGOT_INLINE void dot_pair(__m512i (&sums)[1], const uint8_t* a, const uint8_t* b,
@@ -120,7 +132,7 @@ struct Dot {
 #if defined(INGOT_SIMD_VNNI)
   static constexpr int kRows = 6, kPanels = 1, kTall = 6, kWide = 4, kChunks = 2;
 #else
-  static constexpr int kRows = 3, kPanels = 1, kTall = 3, kWide = 2, kChunks = 2;
+  static constexpr int kRows = 4, kPanels = 1, kTall = 4, kWide = 2, kChunks = 2;
 #endif
   using X = __m256i;
   struct A {
@@ -133,19 +145,22 @@ struct Dot {
   static INGOT_INLINE void finish(const A& a, const int32_t*, __m256i (&out)[2]) {
     out[0] = a.low, out[1] = a.high;
   }
-  static INGOT_INLINE X bytes(const uint8_t* p) {
-    int32_t quad;
-    std::memcpy(&quad, p, 4);
-    return _mm256_set1_epi32(quad);
+  static INGOT_INLINE int32_t quad(const void* p) {
+    int32_t bytes;
+    std::memcpy(&bytes, p, 4);
+    return bytes;
   }
 #if defined(INGOT_SIMD_VNNI)
+  static constexpr bool kWidens = false;
+  static INGOT_INLINE X bytes(const uint8_t* p) { return _mm256_set1_epi32(quad(p)); }
   struct W {
     __m256i low, high;
   };
   static INGOT_INLINE W weights(const int8_t* p) { return {load(p), load(p + 32)}; }
   static INGOT_INLINE void dot(A& a, X x, const W& w) {
-    a.low = _mm256_dpbusd_avx_epi32(a.low, x, w.low);
-    a.high = _mm256_dpbusd_avx_epi32(a.high, x, w.high);
+    // as above
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(a.low) : "x"(x), "x"(w.low));
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(a.high) : "x"(x), "x"(w.high));
   }
 #else
   struct W {
@@ -160,13 +175,29 @@ struct Dot {
     }
     return w;
   }
-  static INGOT_INLINE void dot(A& a, X x, const W& w) {
-    const __m256i even = _mm256_and_si256(x, _mm256_set1_epi32(0x00ff00ff)),
-                  odd = _mm256_srli_epi16(x, 8);
-    a.low = _mm256_add_epi32(a.low, _mm256_add_epi32(_mm256_madd_epi16(even, w.even[0]),
-                                                     _mm256_madd_epi16(odd, w.odd[0])));
-    a.high = _mm256_add_epi32(a.high, _mm256_add_epi32(_mm256_madd_epi16(even, w.even[1]),
-                                                       _mm256_madd_epi16(odd, w.odd[1])));
+  static constexpr bool kWidens = true;
+  static INGOT_INLINE void widen(const uint8_t* from, int64_t n, uint16_t* to) {
+    const __m128i order = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
+    const auto widened = [&](__m128i x) {
+      return _mm256_cvtepu8_epi16(_mm_shuffle_epi8(x, order));
+    };
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16)
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i),
+                          widened(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
+    for (; i < n; i += 4)
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(to + i),
+                       _mm256_castsi256_si128(widened(_mm_cvtsi32_si128(quad(from + i)))));
+  }
+  /// Sums are added one by one, which takes two registers less than in pairs: GCC would pair them.
+  static INGOT_INLINE void dot_wide(A& a, const uint16_t* x, const W& w) {
+    const __m256i even = _mm256_set1_epi32(quad(x));
+    a.low = _mm256_add_epi32(a.low, _mm256_madd_epi16(even, w.even[0]));
+    a.high = _mm256_add_epi32(a.high, _mm256_madd_epi16(even, w.even[1]));
+    asm("" : "+x"(a.low), "+x"(a.high));
+    const __m256i odd = _mm256_set1_epi32(quad(x + 2));
+    a.low = _mm256_add_epi32(a.low, _mm256_madd_epi16(odd, w.odd[0]));
+    a.high = _mm256_add_epi32(a.high, _mm256_madd_epi16(odd, w.odd[1]));
   }
 #endif
   static constexpr bool kPacksFour = false;
@@ -194,6 +225,7 @@ struct Dot {
 
 struct Dot {
   static constexpr int kChunks = 4;
+  static constexpr bool kWidens = false;
   static constexpr bool kPacksFour = false;
 #if defined(INGOT_SIMD_I8MM)
   static constexpr int kRows = 5, kPanels = 1, kTall = 5, kWide = 4;
@@ -286,6 +318,7 @@ struct Dot {
 
 struct Dot {
   static constexpr int kRows = 1, kPanels = 1, kTall = 1, kWide = 1, kChunks = 16;
+  static constexpr bool kWidens = false;
   static constexpr bool kPacksFour = false;
   struct A {
     int32_t sums[16];

@@ -40,36 +40,87 @@ struct ByteTileAt {
 
 constexpr int64_t kBytePrefetch = 2048;  // bytes ahead in a weight panel
 
+/// Where the pixels of a tile are: the first of each quarter, so that few addresses are kept.
+template <int MR>
+struct PixelQuarters {
+  static constexpr int kHalf = (MR + 1) / 2, kQuarter = kHalf > 7 ? (kHalf + 1) / 2 : kHalf;
+  const uint8_t *p0, *p1, *p2, *p3;
+  INGOT_INLINE PixelQuarters(const uint8_t* at, int64_t half, int64_t stride)
+      : p0(at), p1(p0 + kQuarter * stride), p2(p0 + half), p3(p2 + kQuarter * stride) {}
+  INGOT_INLINE const uint8_t* of(int i, int64_t stride) const {
+    return i < kQuarter           ? p0 + i * stride
+           : i < kHalf            ? p1 + (i - kQuarter) * stride
+           : i < kHalf + kQuarter ? p2 + (i - kHalf) * stride
+                                  : p3 + (i - kHalf - kQuarter) * stride;
+  }
+  INGOT_INLINE void step() { p0 += 4, p1 += 4, p2 += 4, p3 += 4; }
+};
+
 template <class V, int MR, int NP>
-INGOT_INLINE void accumulate_bytes(const ByteTileShape& x, const ByteTileAt& t,
-                                   typename Dot::A (&acc)[MR][NP]) {
-  constexpr int kHalf = (MR + 1) / 2, kQuarter = kHalf > 7 ? (kHalf + 1) / 2 : kHalf;
-  const int64_t panel = x.panel_stride, stride = x.pixel_stride, length = x.segment_length;
-  const int32_t* const bias = x.requantization->starts(t.output);
-  INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int p = 0; p < NP; p++) acc[i][p] =
-      Dot::start(bias + p * kPanel);
+INGOT_INLINE void load_column(const int8_t* w, int64_t panel, typename Dot::W (&column)[NP]) {
+  INGOT_UNROLL for (int p = 0; p < NP; p++) {
+    column[p] = Dot::weights(w + p * panel);
+    if constexpr (MR > 1 && NP > 1) V::prefetch(w + p * panel + kBytePrefetch);
+  }
+}
+
+/// Where bytes have to be widened for products, a tile does so once for all panels, so much of its
+/// pixels at a time.
+constexpr int64_t kWidened = 128;
+
+template <class V, class D, int MR, int NP>
+INGOT_INLINE void accumulate_widened(const ByteTileShape& x, const ByteTileAt& t,
+                                     typename D::A (&acc)[MR][NP]) {
+  alignas(64) uint16_t widened[MR][kWidened];
+  const Segment* const last = x.segments + x.segment_count;
+  for (const Segment* s = x.segments; s != last; s++)
+    for (int64_t from = 0; from < x.segment_length; from += kWidened) {
+      const int64_t n = min_of(kWidened, x.segment_length - from);
+      const PixelQuarters<MR> pixels(t.a + s->a + from, t.half, x.pixel_stride);
+      INGOT_UNROLL for (int i = 0; i < MR; i++)
+          D::widen(pixels.of(i, x.pixel_stride), n, widened[i]);
+      const int8_t* w = t.b + s->b + from * kPanel;
+      for (int64_t k = 0; k < n; k += 4, w += 4 * kPanel) {
+        typename D::W column[NP];
+        load_column<V, MR, NP>(w, x.panel_stride, column);
+        INGOT_UNROLL for (int i = 0; i < MR; i++) {
+          INGOT_UNROLL for (int p = 0; p < NP; p++)
+              D::dot_wide(acc[i][p], widened[i] + k, column[p]);
+        }
+      }
+    }
+}
+
+template <class V, class D, int MR, int NP>
+INGOT_INLINE void accumulate_narrow(const ByteTileShape& x, const ByteTileAt& t,
+                                    typename D::A (&acc)[MR][NP]) {
+  const int64_t stride = x.pixel_stride;
   const Segment* const last = x.segments + x.segment_count;
   for (const Segment* s = x.segments; s != last; s++) {
-    const uint8_t* p0 = t.a + s->a;
-    const uint8_t *p1 = p0 + kQuarter * stride, *p2 = p0 + t.half, *p3 = p2 + kQuarter * stride;
+    PixelQuarters<MR> pixels(t.a + s->a, t.half, stride);
     const int8_t* w = t.b + s->b;
-    for (const uint8_t* const end = p0 + length; p0 != end;
-         p0 += 4, p1 += 4, p2 += 4, p3 += 4, w += 4 * kPanel) {
-      typename Dot::W column[NP];
-      INGOT_UNROLL for (int p = 0; p < NP; p++) {
-        column[p] = Dot::weights(w + p * panel);
-        if constexpr (MR > 1 && NP > 1) V::prefetch(w + p * panel + kBytePrefetch);
-      }
+    for (const uint8_t* const end = pixels.p0 + x.segment_length; pixels.p0 != end;
+         pixels.step(), w += 4 * kPanel) {
+      typename D::W column[NP];
+      load_column<V, MR, NP>(w, x.panel_stride, column);
       INGOT_UNROLL for (int i = 0; i < MR; i++) {
-        const uint8_t* from = i < kQuarter           ? p0 + i * stride
-                              : i < kHalf            ? p1 + (i - kQuarter) * stride
-                              : i < kHalf + kQuarter ? p2 + (i - kHalf) * stride
-                                                     : p3 + (i - kHalf - kQuarter) * stride;
-        const typename Dot::X v = Dot::bytes(from);
-        INGOT_UNROLL for (int p = 0; p < NP; p++) Dot::dot(acc[i][p], v, column[p]);
+        const typename D::X v = D::bytes(pixels.of(i, stride));
+        INGOT_UNROLL for (int p = 0; p < NP; p++) D::dot(acc[i][p], v, column[p]);
       }
     }
   }
+}
+
+template <class V, int MR, int NP>
+INGOT_INLINE void accumulate_bytes(const ByteTileShape& x, const ByteTileAt& t,
+                                   typename Dot::A (&acc)[MR][NP]) {
+  const int32_t* const bias = x.requantization->starts(t.output);
+  INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int p = 0; p < NP; p++) acc[i][p] =
+      Dot::start(bias + p * kPanel);
+  if constexpr (Dot::kWidens)
+    accumulate_widened<V, Dot, MR, NP>(x, t, acc);
+  else
+    accumulate_narrow<V, Dot, MR, NP>(x, t, acc);
 }
 
 /// The sums of pixel i and panel p, in order, weights' zero point taken into account.
