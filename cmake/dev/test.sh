@@ -253,6 +253,7 @@ stage_tflite() {
     local options="--ingot build/gcc/bin/ingot --exact-to $mode"
     "$python" tests/tflite/integer_operators.py $options --seeds 12 || failed=1
     "$python" tests/tflite/integer_operators.py $options --words --seeds 12 || failed=1
+    "$python" tests/tflite/integer_recurrent.py $options --seeds 24 || failed=1
     [ -d "$models" ] || continue
     $compare $options "$tiny"/{ad01_int8,kws_ref_model,pretrainedResnet_quant}.tflite \
       "$tiny"/{vww_96_int8,str_ww_ref_model}.tflite \
@@ -268,6 +269,9 @@ stage_tflite() {
       "$coral"/movenet_single_pose_lightning_ptq.tflite \
       "$models"/tensorflow__tflite-support/automl_labeler_model.tflite || failed=1
   done
+  case "$modes" in *tflm)
+    "$python" tests/tflite/signal_streams.py --ingot build/gcc/bin/ingot --seeds 24 || failed=1 ;;
+  esac
   if [ -d "$models" ]; then
     case "$modes" in *tflm)
       "$python" tests/tflite/audio_front_end.py --ingot build/gcc/bin/ingot \
@@ -292,6 +296,7 @@ stage_integers() {
     failed=1
   "$python" tests/onnx/dynamic_operators.py --ingot build/gcc/bin/ingot --seeds 24 --figures ||
     failed=1
+  "$python" tests/onnx/narrow_types.py --ingot build/gcc/bin/ingot --seeds 24 || failed=1
   [ -d "$tract" ] || echo "[skip] no quantized model of ../shared was compared: it is not there"
   # shellcheck disable=SC2046
   "$python" tests/onnx/integer_models.py --ingot build/gcc/bin/ingot --networks \

@@ -75,7 +75,7 @@ PLAIN = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
 def run_of_micro(model, fed):
     from tflite_micro.python.tflite_micro import runtime
 
-    machine = runtime.Interpreter.from_bytes(model)
+    machine = runtime.Interpreter.from_bytes(model, arena_size=1 << 20)
     for i, array in enumerate(fed.values()):
         machine.set_input(array, i)
     machine.invoke()

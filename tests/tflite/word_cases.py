@@ -98,6 +98,26 @@ def word_requantize(n, rng):
     return None, [every_word(n, rng)], (dtype, Integers.scale(n, about), zero)
 
 
+def word_resize(n, rng):
+    x = n.x(1, int(rng.integers(1, 6)), int(rng.integers(1, 6)), 3)
+    size = i32(*(int(s) for s in rng.integers(1, 14, 2)))
+    fields = {"halfPixelCenters": bool(rng.integers(0, 2))}
+    if not fields["halfPixelCenters"]:
+        fields["alignCorners"] = bool(rng.integers(0, 2))
+    return ("ResizeBilinearOptions", fields), [x, size], (n.dtype, x.scales[0], 0)
+
+
+def word_matmul(n, rng):
+    """Of two tensors that are fed."""
+    rows, inner, columns = (int(d) for d in rng.integers(1, (6, 400, 6)))
+    lead = [int(d) for d in rng.integers(1, 4, int(rng.integers(0, 3)))]
+    adjoint = {"adjX": bool(rng.integers(0, 2)), "adjY": bool(rng.integers(0, 2))}
+    x = n.x(*lead, *((inner, rows) if adjoint["adjX"] else (rows, inner)))
+    y = n.x(*lead, *((columns, inner) if adjoint["adjY"] else (inner, columns)))
+    scale = Integers.scale(n, float(x.scales[0] * y.scales[0]) * 32768 * inner**0.5)
+    return ("BatchMatMulOptions", adjoint), [x, y], (n.dtype, scale, 0)
+
+
 def word_concatenation(n, rng):
     first = n.x(2, 3, 4)
     parts = [first, n.x(2, 2, 4, scale=first.scales[0])]
@@ -129,6 +149,8 @@ WORD_CASES = {
     "DEQUANTIZE": dequantize,
     "CONCATENATION": word_concatenation,
     "MEAN": reduced,
+    "RESIZE_BILINEAR": word_resize,
+    "BATCH_MATMUL": word_matmul,
     "RESHAPE": moved("ReshapeOptions", {"newShape": [8, 6]}, i32(8, 6)),
     "TRANSPOSE": moved("TransposeOptions", {}, i32(2, 0, 1)),
     "PAD": moved("PadOptions", {}, np.array([[0, 1], [2, 0], [1, 1]], np.int32)),

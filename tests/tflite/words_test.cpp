@@ -1,5 +1,7 @@
 // The importer of TFLite on int16 beside int8, custom operators and weights in blocks: which nodes
 // it makes, and what it refuses.
+#include <flatbuffers/flexbuffers.h>
+
 #include <cmath>
 
 #include "tests/tflite/imported.h"
@@ -133,4 +135,66 @@ TEST_CASE("options of customs are read to their end, or refused") {
   const Made none = made_of(signal);  // no options at all
   CHECK(none.code == 2);
   CHECK(says(none, "FlexBuffers"));
+}
+
+namespace {
+
+std::string flex_map(const std::map<std::string, uint8_t>& options) {
+  flexbuffers::Builder b;
+  b.Map([&] {
+    for (const auto& [key, value] : options) b.Int(key.c_str(), value);
+  });
+  b.Finish();
+  return std::string(b.GetBuffer().begin(), b.GetBuffer().end());
+}
+GraphGiven stream(const char* name, std::vector<int32_t> in, std::vector<int32_t> out,
+                  const std::map<std::string, uint8_t>& options, bool has_flag) {
+  GraphGiven g;
+  g.tensors = {{"x", kI16, std::move(in), ""}, {"y", kI16, std::move(out), ""}};
+  if (has_flag) g.tensors.push_back({"valid", fb::TensorType::boolean, {}, ""});
+  g.operators = {{kCustom, {0}, {1}}};
+  if (has_flag) g.operators[0].outputs.push_back(2);
+  g.operators[0].custom = name, g.operators[0].custom_options = flex_map(options);
+  g.inputs = {0};
+  g.outputs = {1};
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("operators that keep samples: their states, and options that cannot be") {
+  const std::map<std::string, uint8_t> framer = {
+      {"frame_size", 5}, {"frame_step", 2}, {"prefill", 0}};
+  const auto framed = [&](const std::string& key, uint8_t value) {
+    std::map<std::string, uint8_t> options = framer;
+    options[key] = value;
+    return made_of(stream("SignalFramer", {4}, {2, 5}, options, true));
+  };
+  const Made out = framed("prefill", 0);
+  REQUIRE_MESSAGE(out.code == 0, out.message);
+  const auto& inputs = out.model.graph.inputs;
+  REQUIRE(inputs.size() == 3);  // x, the samples before it, how many steps there were
+  CHECK(out.model.values[size_t(inputs[1])].dims == graph::Dims{1, 4});
+  CHECK(framed("prefill", 1).model.graph.inputs.size() == 2);
+  CHECK(says(framed("frame_step", 3), "its step is 3"));
+  CHECK(says(framed("frame_size", 0), "frame_size is 0"));
+  CHECK(says(framed("prefill", 2), "prefill is 2"));
+  CHECK(says(framed("of_a_newer_micro", 1), "not known"));
+  for (const Made& made : {framed("frame_step", 3), framed("frame_size", 0), framed("prefill", 2)})
+    CHECK(made.code == 2);
+  GraphGiven floats = stream("SignalDelay", {4}, {4}, {{"delay_length", 3}}, false);
+  REQUIRE(made_of(floats).code == 0);
+  floats.tensors[0].type = floats.tensors[1].type = kF32;
+  CHECK(made_of(floats).code == 4);
+  const std::map<std::string, uint8_t> stacker = {{"num_channels", 2},
+                                                  {"stacker_left_context", 1},
+                                                  {"stacker_right_context", 1},
+                                                  {"stacker_step", 4}};
+  const Made skips = made_of(stream("SignalStacker", {2}, {6}, stacker, true));
+  CHECK(skips.code == 2);
+  CHECK(says(skips, "stacker_step is 4"));
+  const Made short_frames =
+      made_of(stream("SignalOverlapAdd", {3, 4}, {15}, {{"T", 7}, {"frame_step", 5}}, false));
+  CHECK(short_frames.code == 2);
+  CHECK(says(short_frames, "shorter than its step"));
 }

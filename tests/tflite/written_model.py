@@ -4,6 +4,7 @@ another hand's."""
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
+from flatbuffers import flexbuffers
 
 TYPES = {
     np.dtype(np.float32): schema.TensorType.FLOAT32,
@@ -76,12 +77,13 @@ class Model:
         given = np.asarray(given)
         return self.tensor(given.dtype, given.shape, f"c{len(self.graph.tensors)}", given)
 
-    def add(self, op, options, operands, outputs):
-        """One operator; `outputs` are types, or (type, shape). Their tensors' indices."""
+    def add(self, op, options, operands, outputs, custom=None):
+        """One operator; `outputs` are types, or (type, shape). Their tensors' indices. A custom one
+        has the name `custom`, and its options are a dictionary."""
         code = schema.OperatorCodeT()
         number = getattr(schema.BuiltinOperator, op)
         code.builtinCode, code.deprecatedBuiltinCode = number, min(number, 127)
-        code.version = {"BROADCAST_TO": 2}.get(op, 1)
+        code.version, code.customCode = {"BROADCAST_TO": 2}.get(op, 1), custom
         self.model.operatorCodes.append(code)
         node = schema.OperatorT()
         node.opcodeIndex = len(self.model.operatorCodes) - 1
@@ -90,7 +92,9 @@ class Model:
         for out in outputs:
             dtype, shape = out if isinstance(out, tuple) else (out, [])
             node.outputs.append(self.tensor(dtype, shape, f"y{len(self.graph.tensors)}"))
-        if options:
+        if custom:
+            node.customOptions = list(flexbuffers.Dumps(options))
+        elif options:
             kind, fields = options
             node.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
             node.builtinOptions = getattr(schema, kind + "T")()

@@ -147,6 +147,7 @@ void add_generate(TranslateTable& table);
 void add_resize(TranslateTable& table);
 void add_spectral(TranslateTable& table);
 void add_signal(TranslateTable& table);
+void add_signal_streams(TranslateTable& table);
 void add_recurrent(TranslateTable& table);
 void add_control(TranslateTable& table);
 void add_detection(TranslateTable& table);
@@ -167,9 +168,14 @@ void add_quantized_reduce(BytesTable& table);
 void add_quantized_transposed(BytesTable& table);
 void add_quantized_image(BytesTable& table);
 void add_quantized_recurrent(BytesTable& table);
+void add_recurrent_words(BytesTable& table);
 void add_quantized_wide(BytesTable& table);
 /// QUANTIZE from or to int16 and int32. lower_quantized_wide.cpp
 bool requantize_wide(Call& call);
+/// A product of two tensors of int16 that the run computes. lower_quantized_wide.cpp
+bool multiply_words(Call& call);
+/// Of int16 where the image grows. lower_quantized_image.cpp
+bool resize_bilinear_words(Call& call);
 void add_quantized_movement(BytesTable& table);
 
 }  // namespace ingot::tflite

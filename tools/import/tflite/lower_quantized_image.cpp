@@ -143,17 +143,17 @@ Between between_of_kernels(int64_t from, int64_t to, bool corners, bool half, in
   return out;
 }
 
-/// [.., from, ..] to [.., to, ..] along `axis`, times 2^bits; i32.
-ValueId resized(aten::Builder& b, ValueId x, const Between& at, int64_t axis, int bits) {
+/// [.., from, ..] to [.., to, ..] along `axis`, times 2^bits, in whole numbers of `wide`.
+ValueId resized(aten::Builder& b, ValueId x, const Between& at, int64_t axis, int bits,
+                DType wide) {
   const auto side = [&](const std::vector<int64_t>& places, bool second) {
-    std::vector<int32_t> weights = at.weight;
-    for (int32_t& each : weights) each = second ? each : (1 << bits) - each;
+    std::vector<int64_t> weights;
+    for (const int32_t each : at.weight) weights.push_back(second ? each : (1 << bits) - each);
     std::vector<int64_t> dims(size_t(b.rank(x) - axis), 1);
     dims[0] = int64_t(weights.size());
-    const ValueId taken =
-        b.cast(b.emit("Gather", {x, b.integers(places)}, {{"axis", axis}}), DType::kI32);
-    return b.emit("Mul",
-                  {taken, b.constant(graph::make_constant(DType::kI32, dims, weights.data()))});
+    const ValueId taken = b.cast(b.emit("Gather", {x, b.integers(places)}, {{"axis", axis}}), wide);
+    const ValueId factors = b.constant(graph::make_constant(DType::kI64, dims, weights.data()));
+    return b.emit("Mul", {taken, b.cast(factors, wide)});
   };
   return b.emit("Add", {side(at.first, false), side(at.second, true)});
 }
@@ -171,45 +171,75 @@ void resize_as_floats(Call& call) {
   call.give(b.cast(b.emit("Floor", {up}), DType::kU8));
 }
 
-bool resize_bilinear_bytes(Call& call) {
+struct Resizing {
+  int64_t from[2] = {}, to[2] = {};
+  bool corners = false, half = false, known = true;
+};
+/// None where the output is quantized another way.
+std::optional<Resizing> read_resizing(Call& call) {
   call.expect_inputs(2, 2);
   call.expect_rank(0, 4);
-  const auto x = call.steps(0), y = call.output_steps(0);
-  if (!x || !y || !(*x == *y)) return false;
+  const auto x = call.quantized(0), y = call.output_quantized(0);
+  if (!x || !y || !(*x == *y)) return std::nullopt;
   const Dims in = call.b.dims(call.input(0)), size = call.known_dims(1, "size");
   if (size.size() != 2) call.corrupt("its size has " + std::to_string(size.size()) + " extents");
-  const bool corners = call.flag("align_corners"), half = call.flag("half_pixel_centers");
-  const bool xnnpack = call.as_xnnpack();
+  Resizing out;
+  out.corners = call.flag("align_corners"), out.half = call.flag("half_pixel_centers");
   constexpr int64_t kMax = 1 << 16;
-  bool known = true;
-  for (const Dim& d : {in[1], in[2], size[0], size[1]})
-    known &= d.value() && *d.value() >= 1 && *d.value() <= kMax;
-  if (!known || (!xnnpack && !x->is_signed)) return resize_as_floats(call), true;
-  const int bits = xnnpack ? 11 : 10;
-  const auto between = xnnpack ? between_of_xnnpack : between_of_kernels;
-  const Between h = between(*in[1].value(), *size[0].value(), corners, half, bits),
-                w = between(*in[2].value(), *size[1].value(), corners, half, bits);
-  if (xnnpack && h.is_fine && w.is_fine) return resize_as_floats(call), true;
+  for (size_t i = 0; i < 2; i++) {
+    const auto from = in[i + 1].value(), to = size[i].value();
+    out.known &= from && to && *from >= 1 && *to >= 1 && *from <= kMax && *to <= kMax;
+    if (out.known) out.from[i] = *from, out.to[i] = *to;
+  }
+  return out;
+}
+
+/// Numbers of the file in `wide`, by TFLite's kernels: rounded once, ties away from zero.
+ValueId resized_by_kernels(Call& call, const Resizing& r, ValueId image, DType wide) {
+  constexpr int kBits = 10;
+  aten::Builder& b = call.b;
+  const Between h = between_of_kernels(r.from[0], r.to[0], r.corners, r.half, kBits),
+                w = between_of_kernels(r.from[1], r.to[1], r.corners, r.half, kBits);
+  const ValueId sum = resized(b, resized(b, image, h, 1, kBits, wide), w, 2, kBits, wide);
+  const ValueId size =
+      b.emit("Add", {b.emit("Abs", {sum}), b.scalar(wide, double(int64_t{1} << (2 * kBits - 1)))});
+  return b.emit("Mul", {b.emit("Sign", {sum}),
+                        b.emit("Div", {size, b.scalar(wide, double(int64_t{1} << (2 * kBits)))})});
+}
+
+bool resize_bilinear_bytes(Call& call) {
+  const auto r = read_resizing(call);
+  if (!r) return false;
+  const Steps x = *call.quantized(0);
+  const bool xnnpack = call.as_xnnpack();
+  if (!r->known || (!xnnpack && !x.is_signed)) return resize_as_floats(call), true;
   aten::Builder& b = call.b;
   const auto number = [&](int64_t n) { return b.scalar(DType::kI32, double(n)); };
-  ValueId image = call.input(0);
-  // TFLite's kernels round the signed number, ties away from zero; XNNPACK up.
-  if (!xnnpack) image = b.emit("Sub", {b.cast(image, DType::kI32), number(x->offset())});
-  const ValueId sum = resized(b, resized(b, image, h, 1, bits), w, 2, bits);
-  const auto rounded = [&](ValueId of) {
-    return b.emit("Div", {b.emit("Add", {of, number(int64_t{1} << (2 * bits - 1))}),
-                          number(int64_t{1} << (2 * bits))});
-  };
-  if (xnnpack) {
-    call.give(b.cast(rounded(sum), DType::kU8));
+  if (!xnnpack) {
+    const ValueId image = b.emit("Sub", {b.cast(call.input(0), DType::kI32), number(x.offset())});
+    const ValueId made = resized_by_kernels(call, *r, image, DType::kI32);
+    call.give(b.cast(b.emit("Add", {made, number(x.offset())}), DType::kU8));
     return true;
   }
-  const ValueId made = b.emit("Mul", {b.emit("Sign", {sum}), rounded(b.emit("Abs", {sum}))});
-  call.give(b.cast(b.emit("Add", {made, number(x->offset())}), DType::kU8));
+  constexpr int kBits = 11;
+  const Between h = between_of_xnnpack(r->from[0], r->to[0], r->corners, r->half, kBits),
+                w = between_of_xnnpack(r->from[1], r->to[1], r->corners, r->half, kBits);
+  if (h.is_fine && w.is_fine) return resize_as_floats(call), true;
+  const ValueId sum = resized(b, resized(b, call.input(0), h, 1, kBits, DType::kI32), w, 2, kBits,
+                              DType::kI32);  // halves up
+  const ValueId up = b.emit("Add", {sum, number(int64_t{1} << (2 * kBits - 1))});
+  call.give(b.cast(b.emit("Div", {up, number(int64_t{1} << (2 * kBits))}), DType::kU8));
   return true;
 }
 
 }  // namespace
+
+bool resize_bilinear_words(Call& call) {
+  const auto r = read_resizing(call);
+  if (!r || !r->known) return false;
+  call.give(call.b.cast(resized_by_kernels(call, *r, call.input(0), DType::kI64), DType::kI16));
+  return true;
+}
 
 void add_quantized_transposed(BytesTable& table) {
   table["TRANSPOSE_CONV"] = convolve_transposed_bytes;

@@ -138,6 +138,7 @@ bool multiply_matrix_words(Call& call) {
   call.expect_inputs(2, 2);
   const auto x = call.quantized(0), y = call.output_quantized(0);
   const std::vector<int64_t> dims = ModelFile::shape(call.tensor(1));
+  if (is_word_type(call.tensor(1))) return multiply_words(call);
   if (!x || !y || !x->is_word || !y->is_word || dims.size() != 2 || dims[0] < 1 || dims[1] < 1 ||
       call.flag("adj_x"))
     return false;

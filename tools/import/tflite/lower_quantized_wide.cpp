@@ -1,5 +1,8 @@
 // tools/import/tflite/lower_quantized_wide.cpp - operators of int8 beside which tensors of 16 and
-// 32 bits stand: SVDF, whose memory has 16, and what leads to int16 and away from it.
+// 32 bits stand: SVDF, whose memory has 16, and what leads to int16 and away from it; and products
+// of two tensors of int16.
+#include <algorithm>
+
 #include "tools/import/tflite/quantized_channels.h"
 #include "tools/import/tflite/wide_integers.h"
 
@@ -123,7 +126,75 @@ bool svdf_bytes(Call& call) {
   return true;
 }
 
+/// Numbers of 16 bits as the upper byte, with its sign, and the lower one; f32.
+struct Halves {
+  ValueId high = kAbsent, low = kAbsent;
+};
+Halves halves_of(Wide& wide, ValueId numbers) {
+  constexpr int64_t kByte = 256;
+  const ValueId x = wide.of(numbers);
+  const ValueId low =
+      wide.b.emit("Mod", {x, wide.number(kByte)}, {{"fmod", int64_t(0)}});  // 0 to 255
+  const ValueId high = wide.b.emit("Div", {wide.b.emit("Sub", {x, low}), wide.number(kByte)});
+  return {wide.b.cast(high, DType::kF32), wide.b.cast(low, DType::kF32)};
+}
+
 }  // namespace
+
+bool multiply_words(Call& call) {
+  call.expect_inputs(2, 2);
+  const auto x = call.quantized(0), w = call.quantized(1), y = call.output_quantized(0);
+  if (!x || !w || !y || !x->is_word || !w->is_word || !y->is_word) return false;
+  aten::Builder& b = call.b;
+  const auto turned = [&](size_t input, const char* option) {
+    const ValueId given = call.input(input);
+    const int64_t rank = b.rank(given);
+    if (rank < 2) call.corrupt("its input has " + std::to_string(rank) + " dimensions");
+    std::vector<int64_t> perm;
+    for (int64_t i = 0; i < rank; i++) perm.push_back(i);
+    if (call.flag(option)) std::swap(perm[size_t(rank) - 1], perm[size_t(rank) - 2]);
+    return call.flag(option) ? b.transpose(given, perm) : given;
+  };
+  const ValueId left = turned(0, "adj_x"), right = turned(1, "adj_y");
+  const int64_t last = b.rank(left) - 1, before_last = b.rank(right) - 2;
+  const auto length = b.dims(left).back().value();
+  constexpr int64_t kMaxLength = 1 << 14, kExact = 256;  // 256 * 255^2 < 2^24
+  if (!length || *length < 1 || *length > kMaxLength ||
+      b.dims(right)[size_t(before_last)] != Dim(*length))
+    call.refuse("", "multiplies " + graph::text(b.dims(left)) + " by " +
+                        graph::text(b.dims(right)) + ", supported are sums of at most " +
+                        std::to_string(kMaxLength) + " products that are known");
+  Wide wide(b);
+  const Halves from_left = halves_of(wide, left), from_right = halves_of(wide, right);
+  ValueId sum = kAbsent;
+  const auto add = [&](ValueId first, ValueId second, int64_t times) {
+    for (int64_t at = 0; at < *length; at += kExact) {
+      const Dim from(at), to(std::min(at + kExact, *length));
+      const ValueId part = wide.mul(
+          wide.product(b.slice(first, last, from, to), b.slice(second, before_last, from, to)),
+          wide.number(times));
+      sum = sum == kAbsent ? part : wide.add(sum, part);
+    }
+  };
+  add(from_left.high, from_right.high, 1 << 16);
+  add(from_left.high, from_right.low, 1 << 8);
+  add(from_left.low, from_right.high, 1 << 8);
+  add(from_left.low, from_right.low, 1);
+  // one multiplier of 16 bits, rounded once, ties up
+  const FixedPoint by = fixed_point(double(x->scale * w->scale) / double(y->scale));
+  const int64_t reduced = by.multiplier < 0x7FFF0000 ? (by.multiplier + (1 << 15)) >> 16 : 0x7FFF;
+  const int right_by = 15 - by.shift;
+  if (right_by < 1 || right_by > 46)
+    call.refuse("", "multiplies its sums by " + std::to_string(by.multiplier) + " * 2^" +
+                        std::to_string(by.shift - 31));
+  constexpr int64_t kFar = int64_t{1} << 61;  // sums times 16 bits are below 2^60
+  const ValueId moved = wide.add(wide.mul(sum, wide.number(reduced)),
+                                 wide.number(kFar + (int64_t{1} << (right_by - 1))));
+  const ValueId made = wide.add(b.emit("Div", {moved, wide.number(int64_t{1} << right_by)}),
+                                wide.number(-(kFar >> right_by)));
+  call.give(b.cast(wide.as_i16(made), DType::kI16));
+  return true;
+}
 
 std::optional<WideSteps> wide_steps_of(const ModelFile& file, const fb::Tensor& t) {
   if (!ModelFile::is_quantized(t) ||

@@ -5,41 +5,11 @@
 
 #include <cmath>
 
-#include "tools/import/tflite/flex_map.h"
-
 namespace ingot::tflite {
 namespace {
 
 using graph::Dim;
 using graph::Dims;
-
-class SignalOptions {
- public:
-  explicit SignalOptions(Call& c) : call(c) {
-    const auto* bytes = call.op.custom_options();
-    auto read = bytes ? FlexMap::read(bytes->data(), bytes->size()) : std::nullopt;
-    if (!read) call.corrupt("its options are no map of FlexBuffers");
-    map = *read;
-    (void)map.number("T");  // the type of its tensors
-  }
-  int64_t whole(const char* name, int64_t least, int64_t most) {
-    const auto found = map.number(name);
-    if (!found || *found != std::floor(*found) || *found < double(least) || *found > double(most))
-      call.corrupt(std::string("its option ") + name +
-                   (found ? " is " + std::to_string(*found) + ", expected " +
-                                std::to_string(least) + " to " + std::to_string(most)
-                          : " is missing or no number"));
-    return int64_t(*found);
-  }
-  void finish() const {
-    for (const std::string& name : map.unread())
-      call.refuse(name, "is an option that is not known");
-  }
-
- private:
-  Call& call;
-  FlexMap map;
-};
 
 /// Numbers of a constant operand.
 std::vector<int64_t> known(Call& call, size_t input, const char* what, size_t count) {
@@ -48,15 +18,6 @@ std::vector<int64_t> known(Call& call, size_t input, const char* what, size_t co
     call.corrupt("its " + std::string(what) + " has " + std::to_string(all.size()) +
                  " elements, expected " + std::to_string(count));
   return all;
-}
-int64_t last_extent(Call& call, ValueId x) {
-  const Dims dims = call.b.dims(x);
-  const auto extent = dims.empty() ? std::nullopt : dims.back().value();
-  constexpr int64_t kMax = 1 << 16;
-  if (!extent || *extent < 1 || *extent > kMax)
-    call.refuse("", "its input has shape " + graph::text(dims) +
-                        ", expected a last dimension of 1 to " + std::to_string(kMax));
-  return *extent;
 }
 constexpr int kWords = 62;
 ValueId powers(Wide& w) {
@@ -81,14 +42,6 @@ ValueId chosen(Wide& w, ValueId condition, ValueId yes, ValueId no) {
 ValueId quotient(Wide& w, ValueId x, ValueId by) { return w.b.emit("Div", {x, by}); }
 ValueId taken(Wide& w, ValueId table, ValueId at) {
   return w.b.emit("Gather", {table, at}, {{"axis", int64_t(0)}});
-}
-
-/// In the types that the file says.
-void give_numbers(Call& call, const std::vector<ValueId>& values) {
-  std::vector<ValueId> all;
-  for (size_t i = 0; i < values.size(); i++)
-    all.push_back(call.b.cast(values[i], call.output_dtype(i)));
-  call.give_all(all);
 }
 
 void signal_window(Call& call) {
@@ -330,6 +283,7 @@ void signal_log(Call& call) {
 }  // namespace
 
 void add_signal(TranslateTable& table) {
+  add_signal_streams(table);
   table["SignalWindow"] = signal_window;
   table["SignalFftAutoScale"] = signal_auto_scale;
   table["SignalRfft"] = signal_transform;

@@ -237,6 +237,8 @@ void add_words(BytesTable& table) {
   add_quantized_transposed(table);
   add_quantized_binary(table);
   add_quantized_reduce(table);
+  add_recurrent_words(table);
+  table["RESIZE_BILINEAR"] = resize_bilinear_words;
   table["LOGISTIC"] = logistic_words;
   table["TANH"] = tanh_words;
   table["LEAKY_RELU"] = leaky_relu_words;

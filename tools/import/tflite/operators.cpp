@@ -232,6 +232,10 @@ constexpr OperatorRow kRows[] = {
     {kCustomCode, "SignalFilterBankSpectralSubtraction", 0, false, nullptr},
     {kCustomCode, "SignalPCAN", 0, false, nullptr},
     {kCustomCode, "SignalFilterBankLog", 0, false, nullptr},
+    {kCustomCode, "SignalFramer", 0, false, nullptr},
+    {kCustomCode, "SignalDelay", 0, false, nullptr},
+    {kCustomCode, "SignalStacker", 0, false, nullptr},
+    {kCustomCode, "SignalOverlapAdd", 0, false, nullptr},
     // clang-format on
 };
 

@@ -118,6 +118,13 @@ bool read_channels_bytes(Call& call, size_t input, const Steps& x, const Steps& 
       call.corrupt("its bias has " + std::to_string(bias.size()) + " elements, expected " +
                    std::to_string(w.outputs));
   }
+  add_channels_bytes(call, std::move(bias), x, y, w, rounding, operands);
+  return true;
+}
+
+void add_channels_bytes(Call& call, std::vector<int64_t> bias, const Steps& x, const Steps& y,
+                        const Weights& w, const Rounding& rounding,
+                        std::vector<ValueId>* operands) {
   if (w.products > quantized::kMaxProducts)
     call.refuse("filter", "a sum of " + std::to_string(w.products) +
                               " products of bytes leaves 32 bits, at "
@@ -143,7 +150,6 @@ bool read_channels_bytes(Call& call, size_t input, const Steps& x, const Steps& 
       rounding.is_wide() ? graph::make_constant(DType::kI64, {w.outputs}, bias.data())
                          : graph::make_constant(DType::kI32, {w.outputs}, narrow.data())));
   add_multipliers(call, x, y, w, rounding, operands);
-  return true;
 }
 
 void add_output_bytes(const Steps& y, const Limits& limits, const Rounding& rounding,

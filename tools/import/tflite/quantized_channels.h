@@ -46,6 +46,9 @@ bool read_weights_bytes(Call& call, size_t input, int64_t channel_axis, Weights*
 /// the bias, which is `input` of the call where it has one.
 bool read_channels_bytes(Call& call, size_t input, const Steps& x, const Steps& y, const Weights& w,
                          const Rounding& rounding, std::vector<ValueId>* operands);
+/// The same with these biases, one of each output.
+void add_channels_bytes(Call& call, std::vector<int64_t> bias, const Steps& x, const Steps& y,
+                        const Weights& w, const Rounding& rounding, std::vector<ValueId>* operands);
 void add_output_bytes(const Steps& y, const Limits& limits, const Rounding& rounding,
                       aten::Attributes* attributes);
 

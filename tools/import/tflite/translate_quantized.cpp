@@ -8,7 +8,7 @@
 namespace ingot::tflite {
 namespace {
 
-constexpr int kDequantize = 6, kFullyConnected = 9, kReshape = 22, kSoftmax = 25, kSvdf = 27,
+constexpr int kDequantize = 6, kLstm = 16, kReshape = 22, kSoftmax = 25, kSvdf = 27,
               kSequenceLstm = 44, kCustomOperator = 32, kQuantize = 114, kRfft2d = 131, kImag = 133,
               kReal = 134, kComplexAbs = 135;
 
@@ -24,6 +24,11 @@ std::string listed(const std::map<std::string, int>& counts) {
 
 bool Translator::refuse_tensors(const Scope& scope, const fb::Operator& op, const std::string& name,
                                 const std::string& node) {
+  bool gives_floats = true;
+  for (uint32_t i = 0; op.outputs() && i < op.outputs()->size(); i++)
+    if (op.outputs()->Get(i) >= 0)
+      gives_floats &= graph::is_floating(
+          ModelFile::dtype(file_->tensor(*scope.graph, op.outputs()->Get(i)).type()));
   const auto why = [&](const fb::Tensor& t, bool made) -> std::string {
     const bool is_constant = !made && file_->bytes(t).is_there;
     const std::string type = ModelFile::type_name(t.type());
@@ -33,7 +38,8 @@ bool Translator::refuse_tensors(const Scope& scope, const fb::Operator& op, cons
                is_wide = is_short || t.type() == fb::TensorType::int32;
     const bool from_bytes = op.inputs() && op.inputs()->size() > 0 && op.inputs()->Get(0) >= 0 &&
                             is_byte_type(file_->tensor(*scope.graph, op.inputs()->Get(0)));
-    if (is_short && (code == kSequenceLstm || code == kSvdf) && t.is_variable() && from_bytes)
+    if (is_short && (code == kLstm || code == kSequenceLstm || code == kSvdf) && t.is_variable() &&
+        from_bytes)
       return "";
     if (is_short && code == kSoftmax && made && from_bytes) return "";
     if (is_wide && code == kQuantize && wide_steps_of(*file_, t)) return "";
@@ -48,8 +54,8 @@ bool Translator::refuse_tensors(const Scope& scope, const fb::Operator& op, cons
     if (!ModelFile::is_quantized(t))
       return ModelFile::dtype(t.type()) == DType::kInvalid ? "works on tensors of type " + type
                                                            : "";
-    if (file_->quantization(t).is_blockwise && (!is_constant || code != kFullyConnected))
-      return "has " + type + " weights quantized by blocks";
+    if (file_->quantization(t).is_blockwise && (!is_constant || !gives_floats))
+      return "has " + type + " weights quantized by blocks beside integers";
     if (is_byte_type(t))
       return is_constant || steps_of(*file_, t) ? "" : "computes on " + type + " with many scales";
     if (is_constant && (is_half_byte(t) || ModelFile::dtype(t.type()) != DType::kInvalid))

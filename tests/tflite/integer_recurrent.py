@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""LSTM of integers against the runtime whose integers are wanted: UNIDIRECTIONAL_SEQUENCE_LSTM of
+int8 and, of TFLite Micro alone, of int16 beside int8; LSTM of int8, of LiteRT alone. Shapes, scales,
+zero points and clips drawn at random, several runs with the state kept, every integer equal.
+
+  integer_recurrent.py --ingot BIN [--exact-to MODE] [--seeds N]
+
+Needs the packages ai-edge-litert and, for tflm, tflite-micro."""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from written_model import Model
+
+RUNS = 3
+
+
+class Drawn:
+    """A model, the type of its input and what it is quantized with."""
+
+    def __init__(self, rng, op, dtype):
+        self.rng, self.op, self.dtype = rng, op, np.dtype(dtype)
+        self.model = Model()
+        batch, width = (int(n) for n in rng.integers(1, (4, 20)))
+        # Micro has one state for all of a batch of int8 kernels; LSTM has one step
+        steps, cells = (int(n) for n in rng.integers(1, (6, 20)))
+        self.time_major = bool(rng.integers(0, 2))
+        self.shape = [batch, steps, width]
+        if self.time_major:
+            self.shape = [steps, batch, width]
+        if op == "LSTM":
+            self.shape, self.time_major = [batch, width], False
+        self.batch, self.width, self.cells = batch, width, cells
+        self.write()
+
+    def scale(self, about):
+        return np.float32(about * 2 ** self.rng.uniform(-1, 1))
+
+    def tensor(self, dtype, shape, scale=None, zero=0, data=None, variable=False):
+        graph = self.model.graph
+        at = self.model.tensor(dtype, shape, f"t{len(graph.tensors)}", data, variable)
+        if scale is not None:
+            q = schema.QuantizationParametersT()
+            q.scale = np.atleast_1d(np.asarray(scale, np.float32))
+            q.zeroPoint = np.atleast_1d(np.asarray(zero, np.int64))
+            graph.tensors[at].quantization = q
+        return at
+
+    def weights(self, rows, columns, about):
+        data = self.rng.integers(-127, 128, (rows, columns)).astype(np.int8)
+        scale = self.scale(about / 127)
+        return self.tensor(np.int8, data.shape, scale, 0, data), scale
+
+    def write(self):
+        rng, is_word = self.rng, self.dtype == np.int16
+        zero = 0 if is_word else int(rng.integers(-128, 128))
+        about = 2**-15 if is_word else 2**-7
+        x_scale = self.scale(4 * about)
+        x = self.tensor(self.dtype, self.shape, x_scale, zero)
+        self.model.graph.inputs.append(x)
+        h_scale, h_zero = np.float32(about), 0 if is_word else int(rng.integers(-20, 21))
+        size = 1.5 / np.sqrt(self.width), 1.5 / np.sqrt(self.cells)
+        ins = [self.weights(self.cells, self.width, size[0]) for _ in range(4)]
+        recurrent = [self.weights(self.cells, self.cells, size[1])[0] for _ in range(4)]
+        kind = np.int64 if is_word else np.int32
+        biases = []
+        for _, scale in ins:
+            numbers = rng.normal(0, 0.3, self.cells) / (float(x_scale) * float(scale))
+            data = np.rint(numbers).astype(kind)
+            biases.append(self.tensor(kind, data.shape, x_scale * scale, 0, data))
+        state = [self.batch, self.cells]
+        hidden = self.tensor(self.dtype, state, h_scale, h_zero, variable=True)
+        cell_scale = np.float32(2.0 ** -int(rng.integers(11, 16)))
+        cell = self.tensor(np.int16, state, cell_scale, 0, variable=True)
+        operands = [x, *(at for at, _ in ins), *recurrent, *[None] * 3, *biases]
+        operands += [None, None, hidden, cell, *[None] * 4]
+        clip = float(rng.choice([0, 0, 0.6]))
+        fields = {"fusedActivationFunction": 4, "cellClip": clip}
+        options = "LSTMOptions"
+        if self.op != "LSTM":
+            options = "UnidirectionalSequenceLSTMOptions"
+            fields["timeMajor"] = self.time_major
+        out = [*self.shape[:-1], self.cells]
+        (y,) = self.model.add(self.op, (options, fields), operands, [(self.dtype, out)])
+        graph = self.model.graph
+        graph.tensors[y].quantization = graph.tensors[hidden].quantization
+        # what LiteRT asks the scale of a step's result for; the others are not read
+        parts = [self.tensor(np.int16, [0], np.float32(2**-12)) for _ in range(4)]
+        made = self.tensor(np.int8, [0], h_scale, h_zero)
+        graph.operators[0].intermediates = [*parts, made]
+        self.outputs = [y]
+
+    def numbers(self):
+        limits = np.iinfo(self.dtype)
+        return self.rng.integers(limits.min, limits.max + 1, self.shape).astype(self.dtype)
+
+
+def of_litert(content, resolver):
+    machine = Interpreter(model_content=content, experimental_op_resolver_type=resolver)
+    machine.allocate_tensors()
+    (given,), (made,) = machine.get_input_details(), machine.get_output_details()
+
+    def run(x):
+        machine.set_tensor(given["index"], x)
+        machine.invoke()
+        return machine.get_tensor(made["index"])
+
+    return run
+
+
+def of_micro(content):
+    from tflite_micro.python.tflite_micro import runtime
+
+    machine = runtime.Interpreter.from_bytes(content, arena_size=1 << 20)
+
+    def run(x):
+        machine.set_input(x, 0)
+        machine.invoke()
+        return machine.get_output(0)
+
+    return run
+
+
+def runner(content, mode):
+    if mode == "tflm":
+        return of_micro(content)
+    plain = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    return of_litert(content, OpResolverType.AUTO if mode == "litert" else plain)
+
+
+def trial(ingot, rng, op, dtype, mode, folder):
+    """What is wrong, and how many integers were compared."""
+    drawn = Drawn(rng, op, dtype)
+    content = drawn.model.finish(drawn.outputs)
+    run = runner(content, mode)
+    path, out, state = folder / "m.tflite", folder / "m.ingot", folder / "state"
+    path.write_bytes(content)
+    for stale in (out, state):
+        stale.unlink(missing_ok=True)
+    command = [ingot, "convert", path, "-o", out, "--exact-to", mode]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        return f"convert: {done.stderr.strip()[-300:]}", 0
+    name = drawn.model.graph.tensors[drawn.model.graph.inputs[0]].name
+    compared = 0
+    for i in range(RUNS):
+        x = drawn.numbers()
+        wanted = run(x)
+        np.savez(folder / "in.npz", **{f"in:{name}": x})
+        command = [ingot, "run", out, "-q", "--inputs", folder / "in.npz"]
+        command += ["--outputs", folder / "out.npz", "--save-state", state]
+        command += ["--load-state", state] if state.exists() else []
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            return f"run: {done.stderr.strip()[-300:]}", compared
+        archive = np.load(folder / "out.npz")
+        found = [archive[key] for key in archive.files if not key.endswith(".next")][0]
+        if found.shape != wanted.shape or found.dtype != wanted.dtype:
+            return f"is {found.dtype} {found.shape}, expected {wanted.dtype} {wanted.shape}", 0
+        away = np.abs(found.astype(np.int64) - wanted)
+        if away.any():
+            return f"run {i}: {(away > 0).sum()} of {away.size} differ, by {away.max()}", compared
+        compared += wanted.size
+    return "", compared
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--exact-to", choices=("litert", "builtin", "tflm"), default="litert")
+    parser.add_argument("--seeds", type=int, default=12)
+    a = parser.parse_args()
+    sequence = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    cases = [(sequence, np.int8)]
+    cases.append((sequence, np.int16) if a.exact_to == "tflm" else ("LSTM", np.int8))
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as temporary:
+        for op, dtype in cases:
+            integers = 0
+            for seed in range(a.seeds):
+                rng = np.random.default_rng([seed, sum(op.encode())])
+                folder = pathlib.Path(temporary)
+                what, compared = trial(a.ingot, rng, op, dtype, a.exact_to, folder)
+                integers += compared
+                passed, failed = passed + (not what), failed + bool(what)
+                if what:
+                    print(f"[fail] {op} {np.dtype(dtype)} {seed}: {what}", flush=True)
+            print(f"{op} {np.dtype(dtype)} {a.exact_to}: {a.seeds} models, {integers} integers")
+    print(f"{passed} checks passed, {failed} failed, 0 skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
