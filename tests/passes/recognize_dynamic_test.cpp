@@ -145,3 +145,56 @@ TEST_CASE("convolutions: dense, grouped, depthwise, of one dimension") {
         },
         "QuantizedConv2d", "Conv2d");
 }
+
+namespace {
+
+/// Numbers made of u8 or i8: (f32(bytes) - zero) * scale, the scale and the zero point of each row or
+/// one for all, inputs of the graph.
+ValueId on_run_time_steps(IntegerBuilder& g, DType dtype, const Dimensions& dims, bool in_rows,
+                          bool has_zero) {
+  Dimensions one = dims;
+  one.back() = 1;
+  if (!in_rows) one.clear();
+  const ValueId bytes = g.input("x", dims, dtype), scale = g.input("scale", one);
+  ValueId numbers = g.as_floats(bytes, dims);
+  if (has_zero)
+    numbers = g.node("Sub", {numbers, g.as_floats(g.input("zero", one, dtype), one)}, {}, dims);
+  return g.node("Mul", {numbers, scale}, {}, dims);
+}
+/// i8 [outputs, products] with a scale of each output.
+ValueId integer_weights(IntegerBuilder& g, int64_t outputs, int64_t products) {
+  return g.node("DequantizeLinear",
+                {g.known(DType::kI8, {outputs, products}, 3), g.positive({outputs}),
+                 g.known(DType::kI8, {outputs}, 0)},
+                {{"axis", int64_t(0)}}, {outputs, products}, DType::kF32);
+}
+
+}  // namespace
+
+TEST_CASE("numbers on steps that the run computes are multiplied as bytes") {
+  for (const DType dtype : {DType::kU8, DType::kI8})
+    for (const bool in_rows : {false, true})
+      for (const bool has_zero : {false, true})
+        check_product(
+            [=](IntegerBuilder& g) {
+              const ValueId x = on_run_time_steps(g, dtype, {3, 8}, in_rows, has_zero);
+              g.output(g.node(
+                  "Gemm", {x, integer_weights(g, 5, 8), g.weights({5})},
+                  {{"transA", int64_t(0)}, {"transB", int64_t(1)}, {"alpha", 1.0}, {"beta", 1.0}},
+                  {3, 5}));
+            },
+            "QuantizedLinear", "Linear");
+}
+TEST_CASE("scales along columns leave a product in floating point") {
+  IntegerBuilder g;
+  const ValueId bytes = g.input("x", {3, 8}, DType::kU8), scale = g.input("scale", {1, 8});
+  const ValueId x = g.node("Mul", {g.as_floats(bytes, {3, 8}), scale}, {}, {3, 8});
+  g.output(g.node("Gemm", {x, integer_weights(g, 5, 8)},
+                  {{"transA", int64_t(0)}, {"transB", int64_t(1)}, {"alpha", 1.0}, {"beta", 1.0}},
+                  {3, 5}));
+  double worst = 1;
+  convert_and_compare(g, worst);
+  CAPTURE(g.listing());
+  CHECK(worst <= kRounding);
+  CHECK(g.count("QuantizedLinear") == 0);
+}

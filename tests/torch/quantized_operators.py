@@ -19,6 +19,7 @@ import numpy as np
 import torch
 import torch.ao.nn.quantized as nnq
 import torch.ao.nn.quantized.dynamic as nnqd
+import torch.ao.quantization as quantization
 from torch import nn
 from torch.ao.quantization.fx import _decomposed  # noqa: F401  registers quantized_decomposed
 
@@ -170,6 +171,55 @@ class InRun(nn.Module):
         return self.layer(x)
 
 
+class Kept(nn.Module):
+    """The results of a recurrent layer, without its last states."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x)[0]
+
+
+class RecurrentInRun(InRun):
+    """LSTM or GRU of one or two layers, its inputs and states quantised in each run."""
+
+    def __init__(self, rng, kind):
+        nn.Module.__init__(self)
+        k, cells, layers = (int(n) for n in rng.integers(1, (20, 20, 3)))
+        options = {name: bool(rng.integers(0, 2)) for name in ("bidirectional", "batch_first")}
+        plain = Kept(kind(k, cells, layers, **options)).eval()
+        self.layer = quantization.quantize_dynamic(plain, {kind}, torch.qint8)
+        shape = [int(n) for n in rng.integers(1, 6, 2)]
+        self.inputs = (torch.from_numpy(rng.standard_normal((*shape, k)).astype(np.float32)),)
+
+
+def recurrent(kind):
+    return lambda rng: RecurrentInRun(rng, kind)
+
+
+class Embedded(InRun):
+    """Rows of a table of bytes."""
+
+    def __init__(self, rng):
+        nn.Module.__init__(self)
+        rows, columns = (int(n) for n in rng.integers(2, 30, 2))
+        table = torch.from_numpy(rng.standard_normal((rows, columns)).astype(np.float32))
+        self.layer = nnq.Embedding(rows, columns, _weight=quantized_table(table))
+        self.inputs = (torch.from_numpy(rng.integers(0, rows, (2, 5))),)
+
+
+def quantized_table(table):
+    """Bytes with a scale and a zero point of each row, which are floats."""
+    observer = quantization.PerChannelMinMaxObserver(
+        dtype=torch.quint8, qscheme=torch.per_channel_affine_float_qparams, ch_axis=0
+    )
+    observer(table)
+    scales, zeros = observer.calculate_qparams()
+    return torch.quantize_per_channel(table, scales, zeros, 0, torch.quint8)
+
+
 q = torch.ops.quantized
 LAYERS = {
     "conv1d": convolution(1),
@@ -181,6 +231,9 @@ LAYERS = {
     "linear": linear(False),
     "linear_relu": linear(True),
     "linear_dynamic": InRun,
+    "quantized_lstm": recurrent(nn.LSTM),
+    "quantized_gru": recurrent(nn.GRU),
+    "embedding_byte": Embedded,
     "add": binary("add"),
     "add_relu": binary("add_relu"),
     "mul": binary("mul"),

@@ -26,6 +26,8 @@ struct Quantization {
   std::string scheme;  // "per_tensor_affine", "per_channel_affine"
   std::vector<double> scales;
   std::vector<int64_t> zero_points;
+  // in their place those of "per_channel_affine_float_qparams", which are no whole numbers
+  std::vector<double> float_zero_points;
   int64_t axis = 0;
 };
 

@@ -127,7 +127,8 @@ void Checkpoint::add(Tensor tensor) {
   uint64_t bytes = sizeof(Tensor) + path_memory(tensor.path) + kStorage +
                    (tensor.dims.size() + tensor.strides.size()) * sizeof(int64_t);
   if (const std::optional<Quantization>& q = tensor.quantization)
-    bytes += q->scales.size() * sizeof(double) + q->zero_points.size() * sizeof(int64_t);
+    bytes += q->scales.size() * sizeof(double) + q->zero_points.size() * sizeof(int64_t) +
+             q->float_zero_points.size() * sizeof(double);
   host::charge_metadata(bytes);
   tensors.push_back(std::move(tensor));
 }

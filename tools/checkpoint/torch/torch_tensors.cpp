@@ -135,13 +135,15 @@ void TensorBuilder::set_quantizer(NodeId id, const std::string& owner, Tensor* o
       q.scales.push_back(wide);
       int64_t zero = 0;
       float zero_float = 0;
-      if (zero_points.type == ElementType::kI64)
+      if (zero_points.type == ElementType::kI64) {
         std::memcpy(&zero, z.data() + i * 8, 8);
-      else if (zero_points.type == ElementType::kF32) {
+        q.zero_points.push_back(zero);
+      } else if (zero_points.type == ElementType::kF32) {
         std::memcpy(&zero_float, z.data() + i * 4, 4);
-        zero = int64_t(zero_float);
+        q.float_zero_points.push_back(double(zero_float));
+      } else {
+        refuse(owner, "its zero points are neither int64 nor float32");
       }
-      q.zero_points.push_back(zero);
     }
     q.axis = integer(items[3], owner, "its axis");
   } else {

@@ -64,6 +64,7 @@ Json tensor_of(const checkpoint::Tensor& t, bool hashes) {
                             {"scales", q.scales},
                             {"zero_points", q.zero_points},
                             {"axis", q.axis}};
+    if (!q.float_zero_points.empty()) json["quantization"]["zero_points"] = q.float_zero_points;
   }
   if (hashes) json["sha256"] = digest_of(t);
   return json;

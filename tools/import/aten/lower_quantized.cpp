@@ -212,34 +212,44 @@ Results drop_out(Operands& o) {
 
 // Activations in floating point, quantised in each run.
 
-/// The numbers of x on 256 steps, or 128, between its smallest and its largest.
-ValueId quantized_in_run(Operands& o, ValueId x, bool reduced) {
-  Builder& b = o.b;
-  if (!reduced) {
-    const std::vector<ValueId> made = b.emit_many("DynamicQuantizeLinear", {x}, {}, 3);
-    return b.emit("DequantizeLinear", made);
-  }
-  const ValueId nothing = b.scalar(DType::kF32, 0), most = b.scalar(DType::kF32, 127);
-  const ValueId high = b.emit("Max", {b.reduce("ReduceMax", x, {}, false), nothing}),
-                low = b.emit("Min", {b.reduce("ReduceMin", x, {}, false), nothing});
-  const ValueId range = b.emit("Sub", {high, low});
-  const ValueId scale = b.emit("Where", {b.emit("Equal", {range, nothing}),
-                                         b.scalar(DType::kF32, 0.1), b.emit("Div", {range, most})});
-  const auto limited = [&](ValueId steps) {
-    return b.emit("Clip", {b.emit("Round", {steps})}, {{"min", 0.0}, {"max", 127.0}});
-  };
-  const ValueId zero = limited(b.emit("Div", {b.emit("Neg", {low}), scale}));
-  const ValueId steps = b.emit("Add", {b.emit("Round", {b.emit("Div", {x, scale})}), zero});
-  return b.emit("Mul", {b.emit("Sub", {limited(steps), zero}), scale});
-}
 Results linear_dynamic(Operands& o) {
   ValueId x = o.read("X");
   if (!ends_with(o.op(), "_fp16"))
-    x = quantized_in_run(o, x, o.has("reduce_range") && o.flag("reduce_range"));
+    x = quantized_in_run(o.b, x, o.has("reduce_range") && o.flag("reduce_range"));
   Results made =
       lower_as(o.b, "linear", {Value::of(o.b.own(x)), o.value("weight"), o.value("bias")});
   if (o.op().find("_relu") == std::string::npos) return made;
   return o.result(o.b.emit("Relu", {read(o.b, made)}));
+}
+
+/// Rows of a table of bytes, which become numbers behind the choice.
+ValueId chosen_rows(Operands& o) {
+  Builder& b = o.b;
+  const ValueId indices = o.read("indices");
+  const auto chosen = [&](const char* name) {
+    const ValueId rows = b.emit("Gather", {o.read(name), indices}, {{"axis", int64_t(0)}});
+    return b.cast(rows, DType::kF32);
+  };
+  if (o.given("compressed_indices_mapping"))
+    o.refuse("compressed_indices_mapping", "of a table without some of its rows is not supported");
+  return b.emit("Mul", {b.emit("Sub", {chosen("weight"), chosen("weight_zero_points")}),
+                        chosen("weight_scales")});
+}
+Results embed_bytes(Operands& o) { return o.result(chosen_rows(o)); }
+/// Sums over rows of indices.
+Results embed_bags(Operands& o) {
+  Builder& b = o.b;
+  if (b.rank(o.read("indices")) != 2 || o.given("offsets"))
+    o.refuse("offsets", "bags of different lengths are not supported",
+             "give the indices as one matrix");
+  if (o.integer("mode") != 0) o.refuse("mode", "of anything but sums is not supported");
+  ValueId rows = chosen_rows(o);
+  if (o.given("per_sample_weights")) {
+    Dims dims = b.dims(o.read("per_sample_weights"));
+    dims.push_back(Dim(1));
+    rows = b.emit("Mul", {rows, b.reshape(o.read("per_sample_weights"), dims)});
+  }
+  return o.result(b.reduce("ReduceSum", rows, {1}, false));
 }
 
 // To quantised tensors and back.
@@ -316,6 +326,16 @@ void add_quantized(Table& table) {
               linear_dynamic);
   for (const char* name : {"linear_dynamic_fp16", "linear_relu_dynamic_fp16"})
     table.add(space + name, "Tensor X, Tensor weight, Tensor? bias", linear_dynamic);
+
+  const std::string rows =
+      "Tensor weight, Tensor weight_scales, Tensor weight_zero_points, Tensor indices";
+  table.add(space + "embedding_byte", rows + ", bool pruned_weights=False", embed_bytes);
+  table.add(space + "embedding_bag_byte",
+            rows +
+                ", Tensor? offsets=None, bool scale_grad_by_freq=False, int mode=0, bool "
+                "pruned_weights=False, Tensor? per_sample_weights=None, Tensor? "
+                "compressed_indices_mapping=None, bool include_last_offset=False",
+            embed_bags);
 
   table.add("quantize_per_tensor", "Tensor self, Any scale, Any zero_point, int dtype",
             quantize_tensor);

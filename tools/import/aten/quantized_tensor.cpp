@@ -159,6 +159,27 @@ ValueId dequantize(Builder& b, ValueId integers, ValueId scales, ValueId zero_po
                 {{"axis", axis}});
 }
 
+// Bytes, from which passes find the integers.
+ValueId quantized_in_run(Builder& b, ValueId x, bool reduced) {
+  if (!reduced) {
+    const std::vector<ValueId> made = b.emit_many("DynamicQuantizeLinear", {x}, {}, 3);
+    return b.emit("DequantizeLinear", made);
+  }
+  const ValueId nothing = b.scalar(DType::kF32, 0), most = b.scalar(DType::kF32, 127);
+  const ValueId high = b.emit("Max", {b.reduce("ReduceMax", x, {}, false), nothing}),
+                low = b.emit("Min", {b.reduce("ReduceMin", x, {}, false), nothing});
+  const ValueId range = b.emit("Sub", {high, low});
+  const ValueId scale = b.emit("Where", {b.emit("Equal", {range, nothing}),
+                                         b.scalar(DType::kF32, 0.1), b.emit("Div", {range, most})});
+  const auto limited = [&](ValueId steps) {
+    return b.emit("Clip", {b.emit("Round", {steps})}, {{"min", 0.0}, {"max", 127.0}});
+  };
+  const ValueId zero = limited(b.emit("Div", {b.emit("Neg", {low}), scale}));
+  const ValueId steps = b.emit("Add", {b.emit("Round", {b.emit("Div", {x, scale})}), zero});
+  const ValueId bytes = b.cast(limited(steps), DType::kU8);
+  return b.emit("Mul", {b.emit("Sub", {b.cast(bytes, DType::kF32), zero}), scale});
+}
+
 const TensorQuantization* quantization_among(const std::vector<Value>& arguments) {
   for (const Value& argument : arguments) {
     if (argument.is(Value::Kind::kTensor))
@@ -172,7 +193,8 @@ const TensorQuantization* quantization_among(const std::vector<Value>& arguments
 
 void follow_quantization(Builder& b, const std::string& op, const TensorQuantization& by,
                          std::vector<Value>* results) {
-  if (op.find("::") != std::string::npos || leaves_steps(op)) return;
+  if (op.find("::") != std::string::npos || op.rfind("quantized_", 0) == 0 || leaves_steps(op))
+    return;
   const auto other = steps_of_range(op, by.integers);
   if (!other && !keeps_steps(op) && !rounds_to_steps(op))
     throw Refused{"", "of a quantised tensor is not supported", "dequantize() it before"};

@@ -22,6 +22,10 @@ Tensor quantized(Builder& b, ValueId x, const TensorQuantization& by);
 /// `zero_points` are of the integers' type or i64.
 ValueId dequantize(Builder& b, ValueId integers, ValueId scales, ValueId zero_points, int64_t axis);
 
+/// The numbers of x on 256 steps, of `reduced` ones 128, between its smallest and its largest in
+/// the run.
+ValueId quantized_in_run(Builder& b, ValueId x, bool reduced);
+
 /// That of the first argument that is quantised; null where none is.
 const TensorQuantization* quantization_among(const std::vector<Value>& arguments);
 /// What an operator of aten gives for arguments of which the first quantised one has `by`: results

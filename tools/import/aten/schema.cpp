@@ -139,6 +139,7 @@ const Table& operator_table() {
     add_recurrent(table);
     add_cells(table);
     add_quantized(table);
+    add_quantized_recurrent(table);
     add_decomposed(table);
     return table;
   }();

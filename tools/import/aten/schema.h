@@ -82,6 +82,7 @@ void add_composed(Table& table);
 void add_recurrent(Table& table);
 void add_cells(Table& table);
 void add_quantized(Table& table);
+void add_quantized_recurrent(Table& table);
 void add_decomposed(Table& table);
 
 }  // namespace ingot::aten

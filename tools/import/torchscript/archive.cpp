@@ -59,7 +59,8 @@ Pickled::Loaded loaded(const checkpoint::Tensor& tensor) {
   Pickled::Loaded out;
   const DType dtype = dtype_of(tensor.type);
   const bool known = !tensor.quantization || tensor.quantization->scheme == "per_tensor_affine" ||
-                     tensor.quantization->scheme == "per_channel_affine";
+                     tensor.quantization->scheme == "per_channel_affine" ||
+                     tensor.quantization->scheme == "per_channel_affine_float_qparams";
   if (!known)
     out.why = "is quantised (" + tensor.quantization->scheme + ")";
   else if (dtype == DType::kInvalid)

@@ -105,9 +105,32 @@ Value Loader::call(NodeId id, const std::string& path, int depth) {
   return known_[id] = Value::of(std::shared_ptr<aten::Foreign>(unreadable));
 }
 
+Value Loader::quantized_rows(const Pickled::Loaded& loaded, const std::string& path) {
+  const checkpoint::Quantization& by = *loaded.quantization;
+  const std::vector<int64_t>& dims = loaded.constant.dims;
+  const int64_t count = int64_t(by.scales.size());
+  if (dims.size() != 2 || by.axis != 0 || dims[0] != count ||
+      by.float_zero_points.size() != by.scales.size())
+    graph::fail_conversion(2, "'" + path + "': has " + std::to_string(count) +
+                                  " scales along dimension " + std::to_string(by.axis) + " of " +
+                                  graph::text(graph::Dims(dims.begin(), dims.end())));
+  auto made = std::make_shared<QuantizedRows>();
+  const auto column = [&](const std::vector<double>& numbers) {
+    const std::vector<float> floats(numbers.begin(), numbers.end());
+    return Value::of(builder_.own(
+        builder_.constant(graph::make_constant(DType::kF32, {count, 1}, floats.data()))));
+  };
+  made->bytes = Value::of(builder_.own(builder_.model.add_constant(path, loaded.constant)));
+  made->scales = column(by.scales);
+  made->zero_points = column(by.float_zero_points);
+  return Value::of(std::shared_ptr<aten::Foreign>(made));
+}
+
 /// The numbers that its integers stand for.
 Value Loader::quantized(const Pickled::Loaded& loaded, const std::string& path) {
   const checkpoint::Quantization& by = *loaded.quantization;
+  if (by.scheme == "per_channel_affine_float_qparams" || !by.float_zero_points.empty())
+    return quantized_rows(loaded, path);
   const bool in_channels = by.scheme == "per_channel_affine";
   const int64_t count = int64_t(by.scales.size()), axis = in_channels ? by.axis : 0;
   const int64_t rank = int64_t(loaded.constant.dims.size());

@@ -35,6 +35,7 @@ class Loader {
   Value dictionary(const checkpoint::Node& node, const std::string& path, int depth);
   Value call(checkpoint::NodeId id, const std::string& path, int depth);
   Value quantized(const Pickled::Loaded& loaded, const std::string& path);
+  Value quantized_rows(const Pickled::Loaded& loaded, const std::string& path);
   Value object(checkpoint::NodeId id, const std::string& type, const std::string& path, int depth);
 
   Pickled& pickled_;

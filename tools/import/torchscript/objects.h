@@ -42,6 +42,12 @@ struct Unreadable : aten::Foreign {
   std::string why;
 };
 
+/// A table of bytes whose rows have a scale and a zero point in floating point each: that of an
+/// embedding, which nothing else reads.
+struct QuantizedRows : aten::Foreign {
+  Value bytes, scales, zero_points;  // u8 [rows, columns], f32 [rows, 1]
+};
+
 /// Containers that were given another one: such a one may hold itself, and what holds itself is
 /// never given back by counting references. Whoever is done with a program empties them.
 class Containers {

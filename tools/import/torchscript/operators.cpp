@@ -113,8 +113,9 @@ Value Interpreter::call_operator(Frame& frame, const std::string& name, Argument
   }
   if (space == "quantized") {
     if (packs_parameters(plain)) return packed_parameters(std::move(given.positional));
-    given.positional = unpacked(given.positional);
   }
+  if (space == "quantized" || plain.rfind("quantized_", 0) == 0)
+    given.positional = unpacked(given.positional);
   for (const Value& v : given.positional)
     if (as<Unreadable>(v))
       return report(name, frame.path + " (" + place + ")", "reads " + describe(v));

@@ -98,6 +98,40 @@ std::vector<Value> convolution_arguments(const PackedState& state) {
   return {weight, bias, c.stride, c.padding, c.dilation, groups};
 }
 
+/// ("quantized_dynamic", [biases], [], [whether steps have 7 bits], [linear layers of the input and
+/// of the state]): weight and bias of both, and the flag.
+std::vector<Value> cell_arguments(const PackedState& state) {
+  std::vector<Value> all;
+  for (const size_t i : {size_t(0), size_t(1)}) {
+    const auto* const linear = as<PackedParameters>(state.item(state.part(4), i));
+    if (!linear || linear->arguments.size() != 2)
+      state.corrupt("a packed cell has no linear layer");
+    all.insert(all.end(), linear->arguments.begin(), linear->arguments.end());
+  }
+  const std::vector<int64_t> numbers = state.integers(state.part(3));
+  if (numbers.size() != 1) state.corrupt("a packed cell has no flag of its steps");
+  all.push_back(Value::of(numbers[0] != 0));
+  return all;
+}
+
+/// Tensors of all cells, a missing bias left out, and the flag that they share.
+void unpack_cells(const std::vector<Value>& cells, std::vector<Value>* out) {
+  std::vector<Value> tensors;
+  Value flag = Value::of(false);
+  for (const Value& cell : cells) {
+    const auto* const packed = as<PackedParameters>(cell);
+    if (!packed || packed->arguments.empty() || !packed->arguments.back().is(Kind::kBool)) {
+      out->push_back(Value::list(cells));
+      return;
+    }
+    flag = packed->arguments.back();
+    for (const Value& part : packed->arguments)
+      if (part.is(Kind::kTensor)) tensors.push_back(part);
+  }
+  out->push_back(Value::list(std::move(tensors)));
+  out->push_back(flag);
+}
+
 }  // namespace
 
 Value packed_parameters(const std::string& type, const Value& state, aten::Builder& builder,
@@ -109,6 +143,14 @@ Value packed_parameters(const std::string& type, const Value& state, aten::Build
   if (name == "LinearPackedParamsBase")
     return packed_parameters(
         {packed.tensor(packed.part(0)), packed.tensor_or_none(packed.part(1))});
+  // (version, [weight], [], [bits, ...])
+  const bool is_table = name == "EmbeddingPackedParamsBase";
+  if (const auto* const rows =
+          is_table ? as<QuantizedRows>(packed.item(packed.part(1), 0)) : nullptr)
+    return packed_parameters({rows->bytes, rows->scales, rows->zero_points});
+  const bool is_cell = name == "CellParamsBase" && state.items && !state.items->empty();
+  if (is_cell && packed.part(0).is(Kind::kString) && packed.part(0).text == "quantized_dynamic")
+    return packed_parameters(cell_arguments(packed));
   auto unreadable = std::make_shared<Unreadable>();
   unreadable->why = "is packed in an object of class '" + type + "', which is not read";
   return Value::of(std::shared_ptr<aten::Foreign>(unreadable));
@@ -129,8 +171,12 @@ Value packed_parameters(std::vector<Value> arguments) {
 std::vector<Value> unpacked(const std::vector<Value>& arguments) {
   std::vector<Value> out;
   for (const Value& each : arguments) {
-    if (const auto* const packed = as<PackedParameters>(each))
+    const auto* const packed = as<PackedParameters>(each);
+    if (packed)
       out.insert(out.end(), packed->arguments.begin(), packed->arguments.end());
+    else if (each.is(Kind::kList) && each.items && !each.items->empty() &&
+             as<PackedParameters>(each.items->front()))
+      unpack_cells(*each.items, &out);
     else
       out.push_back(each);
   }

@@ -22,7 +22,8 @@ Value packed_parameters(const std::string& type, const Value& state, aten::Build
 bool packs_parameters(const std::string& name);
 /// What such an operator gives.
 Value packed_parameters(std::vector<Value> arguments);
-/// Arguments with those of packed parameters in their place.
+/// Arguments with those of packed parameters in their place; a list of packed cells becomes the
+/// list of their tensors and the flag of their steps.
 std::vector<Value> unpacked(const std::vector<Value>& arguments);
 
 }  // namespace ingot::torchscript

@@ -1,5 +1,6 @@
 // Convolutions and products of bytes whose result nothing takes to bytes at once: sums in whole
-// numbers, then f32(sum) * (x's scale * w's scale) + bias.
+// numbers, then f32(sum) * (x's scale * w's scale) + bias. Steps of x are known, or computed in the
+// run: (f32(bytes) - zero) * scale, as DequantizeLinear of such is spelled.
 #include "runtime/op/requantize.h"
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/quantize/byte_graph.h"
@@ -68,6 +69,99 @@ std::optional<std::vector<float>> read_float_bias(const ByteGraph& g, ValueId id
   return all;
 }
 
+/// f32 made of bytes on steps that the run computes, one of each row or one for all.
+struct RunTimeBytes {
+  ValueId bytes = kAbsent;                  // u8 or i8
+  ValueId scale = kAbsent, zero = kAbsent;  // f32, or any type; kAbsent: 0
+  bool in_rows = false;
+};
+bool is_one_element(const Editor& e, ValueId id) { return graph::product(e.dims(id)) == Dim(1); }
+/// A number of each row: the dims of x, but for the last.
+bool is_of_rows(const Editor& e, ValueId id, const Dims& dims) {
+  Dims rows = dims;
+  rows.back() = Dim(1);
+  return e.dims(id) == rows;
+}
+std::optional<RunTimeBytes> run_time_bytes(const Editor& e, ValueId x) {
+  const Node* const times = e.producer_if(x, "Mul");
+  if (!times || e.rank(x) < 1) return std::nullopt;
+  const auto source = [&](ValueId id) -> std::optional<ValueId> {
+    const Node* const cast = e.producer_if(id, "Cast");
+    if (!cast || e.value(id).dtype != DType::kF32) return std::nullopt;
+    return cast->inputs[0];
+  };
+  const auto bytes_of = [&](ValueId id) -> std::optional<ValueId> {
+    const auto from = source(id);
+    if (!from) return std::nullopt;
+    const DType dtype = e.value(*from).dtype;
+    return dtype == DType::kU8 || dtype == DType::kI8 ? from : std::nullopt;
+  };
+  for (const size_t first : {size_t(0), size_t(1)}) {
+    RunTimeBytes found;
+    found.scale = times->inputs[1 - first];
+    ValueId apart = times->inputs[first];
+    if (const Node* const sub = e.producer_if(apart, "Sub"))
+      apart = sub->inputs[0], found.zero = sub->inputs[1];
+    const auto bytes = bytes_of(apart);
+    if (!bytes || e.value(found.scale).dtype != DType::kF32) continue;
+    found.bytes = *bytes;
+    const Dims& dims = e.dims(x);
+    if (e.dims(found.bytes) != dims) continue;
+    found.in_rows = !is_one_element(e, found.scale) && is_of_rows(e, found.scale, dims);
+    const bool fits = found.in_rows || is_one_element(e, found.scale);
+    if (!fits || (found.zero >= 0 && !is_one_element(e, found.zero) &&
+                  !(found.in_rows && is_of_rows(e, found.zero, dims))))
+      continue;
+    return found;
+  }
+  return std::nullopt;
+}
+
+/// The steps that DynamicQuantize gave beside these bytes, where the scale and the zero point are
+/// taken out of them.
+ValueId given_steps(const Editor& e, const RunTimeBytes& x) {
+  const Node* const made = e.producer_if(x.bytes, "DynamicQuantize");
+  if (!made || x.zero < 0) return kAbsent;
+  const auto is_number = [&](ValueId id, int64_t at) {
+    for (;;) {
+      const Node* const node = e.producer(id);
+      if (!node) return false;
+      if (node->op == "Slice") {
+        const Dims starts = node->dims("starts");
+        return node->inputs[0] == made->outputs[1] && starts.size() == 2 && starts[1] == Dim(at);
+      }
+      if (node->op != "Reshape" && node->op != "Cast") return false;
+      id = node->inputs[0];
+    }
+  };
+  return is_number(x.scale, 0) && is_number(x.zero, 1) ? made->outputs[1] : kAbsent;
+}
+
+/// f32 [groups, 2] of u8.
+ValueId steps_of(Editor& e, const RunTimeBytes& x, const Node& node) {
+  if (const ValueId steps = given_steps(e, x); steps >= 0) return steps;
+  const Dim groups = x.in_rows ? graph::product(e.dims(x.scale)) : Dim(1);
+  const Dims column = {groups, Dim(1)};
+  const float offset = e.value(x.bytes).dtype == DType::kI8 ? 128.0f : 0.0f;
+  const auto number = [&](const char* what, float value) {
+    return e.new_constant(node.name + what, graph::make_constant(DType::kF32, {1, 1}, &value));
+  };
+  const auto as_column = [&](ValueId id) {
+    if (e.value(id).dtype != DType::kF32)
+      id = e.emit("Cast", {id}, DType::kF32, e.dims(id), node, {{"to", int64_t(DType::kF32)}});
+    return e.reshape(id, is_one_element(e, id) ? Dims{Dim(1), Dim(1)} : column, node);
+  };
+  const auto repeated = [&](ValueId id) {
+    if (!x.in_rows || e.dims(id) == column) return id;
+    return e.emit("Expand", {id}, DType::kF32, column, node);
+  };
+  ValueId zero = x.zero >= 0 ? as_column(x.zero) : number("/zero", 0);
+  if (offset != 0)
+    zero = e.emit("Add", {zero, number("/offset", offset)}, DType::kF32, e.dims(zero), node);
+  return e.emit("Concat", {as_column(x.scale), repeated(zero)}, DType::kF32, {groups, Dim(2)}, node,
+                {{"axis", int64_t(1)}});
+}
+
 }  // namespace
 
 bool recognise_float_product(ByteGraph& g, Node& node) {
@@ -77,9 +171,11 @@ bool recognise_float_product(ByteGraph& g, Node& node) {
   const bool image = node.op == "Conv", is_gemm = node.op == "Gemm";
   if (!image && !is_gemm && node.op != "MatMul") return false;
   const auto x = g.steps(node.inputs[0]);
+  const auto made_in_run = x ? std::nullopt : run_time_bytes(e, node.inputs[0]);
   const size_t rank = e.rank(node.inputs[0]);
-  if (!x || (image && ((rank != 3 && rank != 4) || e.rank(node.inputs[1]) != rank ||
-                       node.integers("kernel_shape").size() != rank - 2 || !windows_fit(e, node))))
+  if ((!x && !made_in_run) || (image && made_in_run && made_in_run->in_rows) ||
+      (image && ((rank != 3 && rank != 4) || e.rank(node.inputs[1]) != rank ||
+                 node.integers("kernel_shape").size() != rank - 2 || !windows_fit(e, node))))
     return false;
   if (!image && (rank < 2 || e.rank(node.inputs[1]) != 2)) return false;
   if (is_gemm && (node.integer("transA", 0) != 0 || node.number("alpha", 1) != 1 ||
@@ -104,14 +200,17 @@ bool recognise_float_product(ByteGraph& g, Node& node) {
   const auto floats = [&](const char* what, const std::vector<float>& all, Integers dims) {
     return constant(what, graph::make_constant(DType::kF32, std::move(dims), all.data()));
   };
-  const ValueId bytes = g.bytes(node.inputs[0]);
-  const std::vector<ValueId> operands = {image ? image_of(e, bytes, node) : bytes,
-                                         e.new_constant(e.value(node.inputs[1]).name, w->values),
-                                         whole("/weight_sums", w->sums),
-                                         floats("/scales", w->scales, {w->outputs}),
-                                         floats("/biases", *bias, {w->outputs}),
-                                         w->any_zero ? whole("/weight_zeros", w->zeros) : kAbsent,
-                                         floats("/steps", {x->scale, float(x->zero)}, {1, 2})};
+  ValueId bytes = x ? g.bytes(node.inputs[0]) : made_in_run->bytes;
+  if (e.value(bytes).dtype == DType::kI8)
+    bytes = e.emit("OffsetByte", {bytes}, DType::kU8, e.dims(bytes), node);
+  const std::vector<ValueId> operands = {
+      image ? image_of(e, bytes, node) : bytes,
+      e.new_constant(e.value(node.inputs[1]).name, w->values),
+      whole("/weight_sums", w->sums),
+      floats("/scales", w->scales, {w->outputs}),
+      floats("/biases", *bias, {w->outputs}),
+      w->any_zero ? whole("/weight_zeros", w->zeros) : kAbsent,
+      x ? floats("/steps", {x->scale, float(x->zero)}, {1, 2}) : steps_of(e, *made_in_run, node)};
   Attributes attributes;
   if (image) {
     attributes = window(node);
