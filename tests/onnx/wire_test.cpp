@@ -1,6 +1,9 @@
 // tests/onnx/wire_test.cpp - every encoding of a tensor gives the same constant.
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <tuple>
+
 #include "tests/support/onnx_writer.h"
 #include "tools/graph/tensor_math.h"
 #include "tools/import/onnx/tensor.h"
@@ -96,11 +99,8 @@ TEST_CASE("tensor: sizes that disagree are refused before anything is allocated"
 }
 
 TEST_CASE("tensor: types that no tensor of ours has are named") {
-  for (const auto& row : {std::pair{8, "STRING"},
-                          {14, "COMPLEX64"},
-                          {17, "FLOAT8E4M3FN"},
-                          {22, "INT4"},
-                          {99, "99"}}) {
+  for (const auto& row :
+       {std::pair{8, "STRING"}, {14, "COMPLEX64"}, {15, "COMPLEX128"}, {99, "99"}}) {
     const int type = row.first;
     const char* name = row.second;  // clang 14 captures no structured binding
     CAPTURE(name);
@@ -111,6 +111,27 @@ TEST_CASE("tensor: types that no tensor of ours has are named") {
       CHECK(refused.why.find(name) != std::string::npos);
     }
   }
+}
+
+TEST_CASE("tensor: what is narrower than our types is widened") {
+  const auto raw = [](int type, int64_t count, const std::string& bytes) {
+    return read(head(type, count).text(9, bytes));
+  };
+  constexpr int kE4M3 = 17, kE5M2 = 19, kUint4 = 21, kInt4 = 22, kE2M1 = 23;
+  const graph::Constant halves = raw(kInt4, 3, "\x8F\x07");
+  REQUIRE(halves.dtype == DType::kI8);
+  CHECK(graph::read_integers(halves) == std::vector<int64_t>{-1, -8, 7});
+  const graph::Constant plain = raw(kUint4, 3, "\x8F\x07");
+  REQUIRE(plain.dtype == DType::kU8);
+  CHECK(graph::read_integers(plain) == std::vector<int64_t>{15, 8, 7});
+  CHECK(graph::read_numbers(raw(kE4M3, 4, "\x01\x38\xFE\x08")) ==
+        std::vector<double>{1.0 / 512, 1, -448, 1.0 / 64});
+  CHECK(std::isnan(graph::read_numbers(raw(kE4M3, 1, "\x7F"))[0]));
+  CHECK(graph::read_numbers(raw(kE5M2, 2, "\x7B\xFC")) == std::vector<double>{57344, -INFINITY});
+  CHECK(graph::read_numbers(raw(kE2M1, 4, "\xF1\x2C")) == std::vector<double>{0.5, -6, -2, 1});
+  for (const auto& [type, count, bytes] :
+       {std::tuple{kInt4, 4, "\1"}, {kInt4, 3, "\1\2\3"}, {kE4M3, 2, "\1"}})
+    CHECK_THROWS_AS(raw(type, count, bytes), graph::ConversionError);
 }
 
 TEST_CASE("sparse tensor: linear indices and coordinates, those outside refused") {

@@ -142,6 +142,10 @@ void quantize_to(NodeContext& context, ValueId x, ValueId scale, ValueId zero, D
 }
 
 void quantize(NodeContext& context) {
+  if (context.node.integer("to_floats", 0) != 0) {  // x / scale; an importer rounds it further
+    const ValueId scale = scale_of(context);
+    return context.finish("Div", {to_f32(context, context.in(0)), scale});
+  }
   const DType stated = DType(context.node.integer("output_dtype", 0));
   const DType to = context.has(2)              ? context.dtype(2)
                    : stated != DType::kInvalid ? stated
@@ -164,7 +168,9 @@ void quantize(NodeContext& context) {
 void dequantize(NodeContext& context) {
   const DType from = context.dtype(0), scaled = context.dtype(1);
   const DType stated = DType(context.node.integer("output_dtype", 0));
-  if (!limits_of(from) && from != DType::kI32)
+  // numbers of a floating type that is narrower than any of the graph
+  const bool from_floats = context.node.integer("from_floats", 0) != 0;
+  if (from_floats ? from != DType::kF32 : !limits_of(from) && from != DType::kI32)
     context.corrupt(std::string("its input is ") + dtype_text(from) +
                     ", expected a quantised type or i32");
   if (!is_floating(scaled))
@@ -177,7 +183,7 @@ void dequantize(NodeContext& context) {
                     ", its input " + dtype_text(from));
   const ValueId scale = scale_of(context);
   if (context.has(2)) along_axis(context, 2, "zero point");
-  if (to == scaled && stays(context, from, scaled, DType::kF32)) return;
+  if (!from_floats && to == scaled && stays(context, from, scaled, DType::kF32)) return;
   if (context.has(2)) {
     const ValueId zero = along_axis(context, 2, "zero point");
     x = from == DType::kI32 ? context.make("Sub", {x, zero})

@@ -147,10 +147,12 @@ void Call::alias(size_t output, ValueId value) {
 void Call::leave_out(size_t output_index, const std::string& why) {
   if (wants(output_index)) translator_.training_only[output(output_index)] = why;
 }
-void Call::make_constant(size_t output, graph::Constant constant) {
+void Call::make_constant(size_t output, graph::Constant constant, int32_t element_type) {
   if (!wants(output)) return;
   const std::string name = scope_.prefix + std::string(node_.outputs[output]);
-  scope_.names[node_.outputs[output]] = translator_.model.add_constant(name, std::move(constant));
+  const ValueId id = translator_.model.add_constant(name, std::move(constant));
+  scope_.names[node_.outputs[output]] = id;
+  translator_.note_type(id, element_type);
 }
 
 void Call::refuse(const std::string& attribute, const std::string& why, const std::string& hint) {

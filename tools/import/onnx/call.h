@@ -35,6 +35,11 @@ class Call {
   ValueId input(size_t i) const { return i < inputs_.size() ? inputs_[i] : kAbsent; }
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const graph::Constant* constant(size_t i) const { return translator_.model.constant(input(i)); }
+  /// The element type of an input that is narrower in the file than in the graph; 0: it is not.
+  int32_t narrow_type_of(size_t i) const {
+    const auto found = translator_.narrow_types.find(input(i));
+    return found == translator_.narrow_types.end() ? 0 : found->second;
+  }
   size_t output_count() const { return node_.outputs.size(); }
   bool wants(size_t i) const { return i < node_.outputs.size() && !node_.outputs[i].empty(); }
   ValueId output(size_t i);  // kAbsent when not wanted
@@ -48,7 +53,8 @@ class Call {
   /// That output exists in training (or for training) only.
   void leave_out(size_t output, const std::string& why);
   void alias(size_t output, ValueId value);  // the output is that value
-  void make_constant(size_t output, graph::Constant constant);
+  /// `element_type`: of the file.
+  void make_constant(size_t output, graph::Constant constant, int32_t element_type = 0);
 
   void refuse(const std::string& attribute, const std::string& why, const std::string& hint = "");
   void note(const std::string& sentence);
@@ -73,6 +79,8 @@ class Call {
 
 using Translate = void (*)(Call&);
 using TranslateTable = std::map<Text, Translate>;
+/// Cast to a type that the graph has not. import_quantize.cpp
+void cast_narrow(Call& call, int32_t element_type);
 /// kernel_shape, strides, dilations, pads, auto_pad as they are given; absent ones are filled in by
 /// shape inference. False where it refused one.
 bool read_window(Call& call, graph::Node& made);

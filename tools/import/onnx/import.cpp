@@ -7,6 +7,7 @@
 
 #include "tools/graph/fold/fold_constants.h"
 #include "tools/graph/infer/infer_shapes.h"
+#include "tools/import/onnx/narrow.h"
 #include "tools/import/onnx/source_file.h"
 #include "tools/import/onnx/translator.h"
 #include "tools/import/onnx/wire.h"
@@ -177,6 +178,10 @@ void compare_outputs(graph::Model& model, const Graph& source, const std::string
     const ValueInfo& declared = source.outputs[i];
     const graph::Value& made = model.values[size_t(model.graph.outputs[i])];
     const DType dtype = dtype_of(declared.element_type);
+    if (declared.is_tensor && narrow_type(declared.element_type))
+      fail_conversion(4, name + ": output '" + made.name + "' is of type " +
+                             element_type_name(declared.element_type) +
+                             ", which is supported inside of a model alone; cast it to float");
     if (declared.is_tensor && dtype != DType::kInvalid && dtype != made.dtype) {
       fail_conversion(2, name + ": output '" + made.name + "' is declared as " +
                              element_type_name(declared.element_type) +

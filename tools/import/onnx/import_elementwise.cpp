@@ -4,6 +4,7 @@
 
 #include "tools/graph/functions.h"
 #include "tools/import/onnx/call.h"
+#include "tools/import/onnx/narrow.h"
 
 namespace ingot::onnx {
 namespace {
@@ -110,6 +111,7 @@ void cast(Call& call) {
   call.expect_inputs(1, 1);
   const int64_t to = call.integer("to", 0);
   const DType dtype = dtype_of(int32_t(to));
+  if (dtype == DType::kInvalid && narrow_type(int32_t(to))) return cast_narrow(call, int32_t(to));
   if (dtype == DType::kInvalid)
     return call.refuse("to",
                        "element type " + element_type_name(int32_t(to)) + " is not supported");
@@ -117,6 +119,7 @@ void cast(Call& call) {
 }
 void cast_like(Call& call) {
   call.expect_inputs(2, 2);
+  if (const int32_t narrow = call.narrow_type_of(1)) return cast_narrow(call, narrow);
   call.emit("CastLike");
 }
 

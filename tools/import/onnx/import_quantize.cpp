@@ -1,5 +1,8 @@
 // tools/import/onnx/import_quantize.cpp - tensors to integers and back.
+#include <cmath>
+
 #include "tools/import/onnx/call.h"
+#include "tools/import/onnx/narrow.h"
 
 namespace ingot::onnx {
 namespace {
@@ -20,6 +23,66 @@ bool read_quantisation(Call& call, graph::Node& made) {
   return true;
 }
 
+ValueId f32(Call& call, float number) {
+  return call.translator().model.add_constant("number",
+                                              graph::make_constant(DType::kF32, {}, &number));
+}
+ValueId made(Call& call, const char* op, std::vector<ValueId> inputs) {
+  const ValueId y = call.temporary(op);
+  call.emit(op, std::move(inputs), {y});
+  return y;
+}
+
+/// x in f32 to the numbers of a type of float8 or float4, ties to even.
+ValueId rounded_to(Call& call, ValueId x, const NarrowType& type, bool saturates) {
+  // The unit of the first place of a number is a power of two: |q - (1 - 2^-24) q| of
+  // q = (2^23 + 1) x is exact (Rump, Ogita and Oishi 2008).
+  const ValueId size = made(call, "Abs", {x}),
+                kept = made(call, "Min", {size, f32(call, std::ldexp(type.most, 2))});
+  const ValueId q = made(call, "Mul", {kept, f32(call, 8388609.0f)}),
+                less = made(call, "Mul", {q, f32(call, 1 - std::ldexp(1.0f, -24))});
+  const ValueId unit = made(call, "Abs", {made(call, "Sub", {q, less})}),
+                normal =
+                    made(call, "Max", {unit, f32(call, std::ldexp(1.0f, type.least_exponent))}),
+                step = made(call, "Mul", {normal, f32(call, std::ldexp(1.0f, -type.mantissa))});
+  const ValueId steps = made(call, "Round", {made(call, "Div", {kept, step})}),
+                whole = made(call, "Mul", {steps, step}), most = f32(call, type.most);
+  const ValueId within = made(call, "Min", {whole, most});
+  const float none = std::nanf(""), beyond = type.has_infinity ? INFINITY : none;
+  const ValueId over = made(call, "Greater", {whole, most});
+  const ValueId limited =
+      saturates ? within : made(call, "Where", {over, f32(call, beyond), within});
+  const ValueId signed_ = made(call, "Mul", {made(call, "Sign", {x}), limited});
+  return made(call, "Where", {made(call, "IsNaN", {x}), f32(call, none), signed_});
+}
+
+/// To a type that the graph has not, in one that it has.
+void quantize_narrow(Call& call, int32_t element_type, const graph::Node& made_by) {
+  const NarrowType type = *narrow_type(element_type);
+  const bool saturates = call.integer("saturate", 1) != 0;
+  const ValueId y = call.output(0);
+  call.translator().note_type(y, element_type);
+  if (!type.is_float()) {  // of the wider type, then limited
+    const ValueId wide = call.temporary("wide");
+    call.emit("QuantizeLinear", call.inputs(), {wide}).attributes = made_by.attributes;
+    const ValueId numbers = call.temporary("numbers");
+    call.emit("Cast", {wide}, {numbers}).attributes["to"] = int64_t(DType::kF32);
+    const ValueId low = made(call, "Max", {numbers, f32(call, float(type.low))}),
+                  kept = made(call, "Min", {low, f32(call, float(type.high))});
+    call.emit("Cast", {kept}, {y}).attributes["to"] = int64_t(type.widened);
+    return;
+  }
+  if (type.most == 0)
+    return call.refuse("y_zero_point", "quantisation to " + element_type_name(element_type));
+  // the quotient, as DequantizeLinear by the reciprocal would not round it
+  const ValueId quotient = call.temporary("quotient");
+  graph::Node& divided = call.emit("QuantizeLinear", {call.input(0), call.input(1)}, {quotient});
+  divided.attributes = made_by.attributes;
+  divided.attributes["to_floats"] = int64_t(1);
+  const ValueId rounded = rounded_to(call, quotient, type, saturates);
+  call.emit("Identity", {rounded}, {y});
+}
+
 void quantize(Call& call) {
   call.expect_inputs(2, 3);
   graph::Node made;
@@ -28,12 +91,15 @@ void quantize(Call& call) {
   const int64_t precision = call.integer("precision", 0);
   if (precision != 0 && dtype_of(int32_t(precision)) != DType::kF32)
     return call.refuse("precision", "division in " + element_type_name(int32_t(precision)));
+  if (const int32_t narrow = call.narrow_type_of(2)) return quantize_narrow(call, narrow, made);
   call.emit("QuantizeLinear").attributes = made.attributes;
 }
 void dequantize(Call& call) {
   call.expect_inputs(2, 3);
   graph::Node made;
   if (!read_quantisation(call, made)) return;
+  if (const int32_t narrow = call.narrow_type_of(0); narrow && narrow_type(narrow)->is_float())
+    made.attributes["from_floats"] = int64_t(1);
   call.emit("DequantizeLinear").attributes = made.attributes;
 }
 void dynamic(Call& call) {
@@ -42,6 +108,19 @@ void dynamic(Call& call) {
 }
 
 }  // namespace
+
+void cast_narrow(Call& call, int32_t element_type) {
+  const NarrowType type = *narrow_type(element_type);
+  if (!type.is_float() || type.most == 0)
+    return call.refuse("to",
+                       "element type " + element_type_name(element_type) + " is not supported");
+  const bool saturates = call.integer("saturate", 1) != 0;
+  const ValueId numbers = call.temporary("numbers");
+  call.emit("Cast", {call.input(0)}, {numbers}).attributes["to"] = int64_t(DType::kF32);
+  const ValueId rounded = rounded_to(call, numbers, type, saturates), y = call.output(0);
+  call.emit("Identity", {rounded}, {y});
+  call.translator().note_type(y, element_type);
+}
 
 void add_quantize(TranslateTable& table) {
   table["QuantizeLinear"] = quantize;

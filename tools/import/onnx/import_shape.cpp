@@ -10,7 +10,8 @@ void constant(Call& call) {
   if (const Attribute* value = call.attribute("value", kAttributeTensor)) {
     try {
       return call.make_constant(
-          0, read_tensor(*value->tensor, describe(call.node()), call.translator().external()));
+          0, read_tensor(*value->tensor, describe(call.node()), call.translator().external()),
+          value->tensor->data_type);
     } catch (const TensorRefused& refused) {
       return call.refuse("value", refused.why);
     }

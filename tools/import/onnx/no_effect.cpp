@@ -4,21 +4,21 @@ namespace ingot::onnx {
 
 const std::vector<NoEffect>& attributes_without_effect() {
   constexpr const char* kTraining = "it is for training";
-  constexpr const char* kNarrow = "of float8 alone, which is refused";
+  constexpr const char* kNarrow = "of float8e8m0 alone, which is refused";
   static const std::vector<NoEffect> kList = {
       {"*", "consumed_inputs", "a relic of opsets before 6"},
       {"Attention", "softmax_precision", "sums and exponentials are f32"},
       {"BatchNormalization", "momentum", kTraining},
       {"BatchNormalization", "training_mode",
        "what is converted is the inference form, which is said"},
-      {"Cast", "saturate", kNarrow},
+      {"Cast", "saturate", "of float8 alone"},
       {"Cast", "round_mode", kNarrow},
-      {"CastLike", "saturate", kNarrow},
+      {"CastLike", "saturate", "of float8 alone"},
       {"CastLike", "round_mode", kNarrow},
       {"Dropout", "ratio", kTraining},
       {"Dropout", "seed", kTraining},
       {"Dropout", "is_test", kTraining},
-      {"QuantizeLinear", "saturate", kNarrow},
+      {"QuantizeLinear", "saturate", "of float8 alone"},
       {"QuantizeLinear", "precision", "f32, as it is computed anyway; any other is refused"},
       {"DequantizeLinear", "output_dtype", "the type of its scale; any other is another program"},
       {"MaxPool", "storage_order", "of Indices alone: it says nothing where they are not wanted"},

@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "tools/files/large_blocks.h"
+#include "tools/files/work_budget.h"
+#include "tools/import/onnx/narrow.h"
 
 namespace ingot::onnx {
 namespace {
@@ -70,6 +72,32 @@ std::vector<uint8_t> typed_bytes(const Tensor& t, DType dtype, int64_t elements,
     case DType::kInvalid: break;
   }
   return {};
+}
+
+/// Of a type that the graph has not: as one that it has.
+Constant read_narrow(const Tensor& t, const NarrowType& type, const std::string& name,
+                     ExternalData* external) {
+  Constant out;
+  out.dtype = type.widened;
+  out.dims = t.dims;
+  const int64_t elements = checked_elements(t.dims, name), each = 8 / type.bits,
+                size = elements / each + (elements % each != 0);
+  std::vector<uint8_t> typed;
+  Text raw;
+  if (t.external || t.has_raw) {
+    raw = t.external ? external_bytes(t, name, size, external) : t.raw;
+    if (int64_t(raw.size()) != size)
+      fail_conversion(2, "tensor '" + name + "': raw_data is " + std::to_string(raw.size()) +
+                             " B long, its shape says " + std::to_string(size) + " B; truncated?");
+  } else {
+    typed = narrowed<uint8_t>(t.int32s, size, name, "int32_data");
+    raw = Text(reinterpret_cast<const char*>(typed.data()), typed.size());
+  }
+  host::charge_memory(uint64_t(elements) * uint64_t(dtype_bytes(type.widened)));
+  std::vector<uint8_t> bytes =
+      widened(t.data_type, reinterpret_cast<const uint8_t*>(raw.data()), elements);
+  if (!bytes.empty()) out.bytes = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+  return out;
 }
 
 int64_t parse_number(Text text, const std::string& name, const char* key) {
@@ -136,9 +164,11 @@ Text external_bytes(const Tensor& t, const std::string& name, int64_t size,
 
 Constant read_tensor(const Tensor& t, const std::string& name, ExternalData* external) {
   const DType dtype = dtype_of(t.data_type);
-  if (dtype == DType::kInvalid)
+  const auto narrow = narrow_type(t.data_type);
+  if (dtype == DType::kInvalid && !narrow)
     throw TensorRefused{"element type " + element_type_name(t.data_type) + " is not supported"};
   if (t.has_segment) throw TensorRefused{"is stored in segments, which is not supported"};
+  if (narrow) return read_narrow(t, *narrow, name, external);
   Constant out;
   out.dtype = dtype;
   out.dims = t.dims;

@@ -8,7 +8,7 @@
 
 namespace ingot::onnx {
 
-/// kInvalid for types that no tensor of ours has (string, complex, float8, int4).
+/// kInvalid for types that no tensor of ours has (string, complex; float8 and int4: narrow.h).
 DType dtype_of(int32_t element_type);
 /// "FLOAT8E4M3FN", "STRING"; the number when unknown.
 std::string element_type_name(int32_t element_type);
@@ -17,6 +17,7 @@ std::string element_type_name(int32_t element_type);
 struct TensorRefused {
   std::string why;
 };
+/// What is narrower than any type of ours is widened (narrow.h).
 /// @throws TensorRefused for a type that is not supported; graph::ConversionError 2 for sizes that
 /// disagree, 3 for external data outside.
 graph::Constant read_tensor(const Tensor& tensor, const std::string& name, ExternalData* external);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "tools/import/onnx/call.h"
+#include "tools/import/onnx/narrow.h"
 #include "tools/import/onnx/separate_weights.h"
 
 namespace ingot::onnx {
@@ -77,6 +78,10 @@ void Translator::translate_graph(const Graph& source, Scope& scope) {
   declare_outputs(source, scope);
 }
 
+void Translator::note_type(ValueId id, int32_t element_type) {
+  if (narrow_type(element_type)) narrow_types[id] = element_type;
+}
+
 void Translator::declare_initializers(const Graph& source, Scope& scope) {
   const auto declare = [&](const Tensor& tensor, auto&& read) {
     const std::string name(tensor.name);
@@ -84,7 +89,9 @@ void Translator::declare_initializers(const Graph& source, Scope& scope) {
     if (scope.names.count(tensor.name))
       corrupt("initialiser '" + name + "' is given twice; names must be made once");
     try {
-      scope.names[tensor.name] = model.add_constant(scope.prefix + name, read(name));
+      const ValueId id = model.add_constant(scope.prefix + name, read(name));
+      scope.names[tensor.name] = id;
+      note_type(id, tensor.data_type);
     } catch (const TensorRefused& refused) {
       unsupported.push_back({"initialiser", "", "", name, refused.why, ""});
       scope.names[tensor.name] = model.add_value(scope.prefix + name);

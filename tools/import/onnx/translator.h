@@ -54,6 +54,10 @@ class Translator {
   std::map<ValueId, std::string>
       training_only;  // outputs that inference does not make, and why; reading one is refused
 
+  // element types of values that are narrower in the file than in the graph (narrow.h)
+  std::map<ValueId, int32_t> narrow_types;
+  void note_type(ValueId id, int32_t element_type);
+
   void translate_graph(const Graph& source, Scope& scope);
   std::string source_name() const { return name_; }
   ExternalData* external() { return &external_; }
