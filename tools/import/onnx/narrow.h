@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/op/tensor.h"
+#include "tools/graph/graph.h"
 
 namespace ingot::onnx {
 

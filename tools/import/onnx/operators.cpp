@@ -19,7 +19,7 @@ const std::map<std::string_view, const char*> kLimits = {
     {"Attention", "width and number of heads fixed; no qk_matmul_output, no nonpad_kv_seqlen"},
     {"AveragePool", "one to three spatial dimensions; pads not negative"},
     {"BatchNormalization", "converted in inference form, which is reported"},
-    {"Cast", "no float8, int4 or text"},
+    {"Cast", "float8 inside of a model alone; to int4, or text: no"},
     {"CenterCropPad", "shape constant or made from shapes"},
     {"Constant", "no text"},
     {"ConstantOfShape", "shape constant, made from shapes, or bounded by --dim"},
@@ -159,16 +159,17 @@ std::string operators_page() {
   std::string page =
       "# Operators of ONNX that can be converted\n"
       "Made by `ingot operators --markdown`; a test compares.\n\n";
-  page += std::to_string(forms.size()) + " operators of the default domain, opsets " +
-          std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) +
-          "; functions that a model carries are inlined.\n"
-          "Elementwise operators, reductions and movement work in every number type that ONNX "
-          "allows them,\n"
-          "short of complex, float8, int4 and text. \"Made from shapes\" means that the value "
-          "follows from\n"
-          "dimensions, symbolic ones included. What a limit excludes is refused with the node's "
-          "name and exit\n"
-          "code 4; nothing is approximated.\n\n";
+  page +=
+      std::to_string(forms.size()) + " operators of the default domain, opsets " +
+      std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) +
+      "; functions that a model carries are inlined.\n"
+      "Elementwise operators, reductions and movement work in every number type that ONNX "
+      "allows them,\n"
+      "short of complex and text; float8 and int4 inside of a model alone. \"Made from shapes\" "
+      "means that\n"
+      "the value follows from dimensions, symbolic ones included. What a limit excludes is "
+      "refused with\n"
+      "the node's name and exit code 4; nothing is approximated.\n\n";
   page += "| Operator | Inputs | Attributes | Limits |\n| --- | --- | --- | --- |\n";
   for (const OperatorForm& form : forms) {
     std::string attributes;
