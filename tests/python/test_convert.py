@@ -127,7 +127,7 @@ class FrameworkTest(unittest.TestCase):
             [keras.Input((4,)), keras.layers.Dense(8, "relu"), keras.layers.Dense(3)]
         )
         x = np.random.default_rng(1).standard_normal((1, 4), dtype=np.float32)
-        model = ingot.convert(net, dims={}, options=[])
+        model = ingot.convert(net)
         with model.session(bindings={s.name: 1 for s in model.symbols}) as session:
             answer = next(iter(session.run(x).values()))
         np.testing.assert_allclose(answer, keras.ops.convert_to_numpy(net(x)), atol=1e-5)
