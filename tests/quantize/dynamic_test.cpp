@@ -90,3 +90,23 @@ TEST_CASE("layers that stay, and weights that no byte stands for") {
     CHECK(error.message.find("its weights have NaN or infinite numbers") != std::string::npos);
   }
 }
+
+TEST_CASE("linear layers that read floating point, and those behind them, may take rows") {
+  GraphBuilder g;
+  const ValueId x = g.input("x", {2, 3, 16});
+  const ValueId inner = g.node("MatMul", {x, g.weights({16, 8})});
+  g.output(g.node("MatMul", {g.node("Gelu", {inner}), g.weights({8, 5})}));
+  const ValueId image = g.input("image", {1, 4, 2, 2});
+  const ValueId seen = g.node("Relu", {g.node("Conv", {image, g.weights({6, 4, 1, 1})})});
+  const ValueId of_bytes =
+      g.node("Transpose", {seen}, {{"perm", std::vector<int64_t>{0, 2, 3, 1}}});
+  g.output(g.node("MatMul", {of_bytes, g.weights({6, 3})}));
+  quantize::prepare(g.model);
+  const std::set<size_t> rows = quantize::find_row_layers(g.model, {});
+  REQUIRE(rows.size() == 2);
+  for (const size_t node : rows) CHECK(g.model.graph.nodes[node].inputs[0] != of_bytes);
+  const std::set<ValueId> only = {g.model.graph.nodes[*rows.begin()].inputs[1]};
+  std::set<std::string> matched;
+  CHECK(quantize::quantise_in_each_run(g.model, {}, &matched, &only).names.size() == 1);
+  CHECK(g.count("QuantizedLinear") == 1);
+}

@@ -190,6 +190,9 @@ TEST_CASE("options that do not belong together") {
   check_refused(d, d.convert({"--calibrate-samples", "0"}), 1, "--calibrate-samples");
   check_refused(d, d.convert({"--bias-correction", "maybe"}), 1, "--bias-correction");
   check_refused(d, d.convert({"--keep-fp32", "no such layer"}), 5, "no such layer");
+  check_refused(d, d.convert({"--linear", "columns"}), 1, "--linear");
+  check_refused(d, d.convert({"--linear", "rows", "--target", "cuda"}), 1, "--linear static");
+  check_refused(d, with({"--dtype", "int8", "--linear", "rows"}), 1, "--calibrate FOLDER");
 }
 
 TEST_CASE("without data linear layers quantize their inputs in each run") {

@@ -9,6 +9,7 @@
 #include "tools/cli/quantize/network_run.h"
 #include "tools/cli/quantize/output_loss.h"
 #include "tools/cli/quantize/quantize_dynamic.h"
+#include "tools/compile/quantize/dynamic.h"
 #include "tools/compile/quantize/equalize.h"
 
 namespace ingot::cli {
@@ -20,6 +21,9 @@ using host::fail;
 constexpr uint64_t kMaxCompared = 64;  // samples on which outputs are compared
 // dB at the outputs: later runs have larger numbers than the samples had, which are clipped further
 constexpr double kWorthClipping = 3;
+// dB that rows of their own have to gain, and below which outputs are worth it: an integer network
+// from end to end stays one
+constexpr double kWorthRows = 3, kFewDecibels = 30;
 
 struct Seen {
   quantize::Histogram histogram;
@@ -49,6 +53,7 @@ class Quantizer {
         report_(*report),
         chooses_(arguments.method == "auto"),
         method_(chooses_ ? "mse" : arguments.method),
+        uses_rows_(arguments.linear == "rows"),
         samples_(arguments.data, arguments.samples) {
     keep_.patterns = arguments.keep;
     insert_.correct_bias = arguments.correct_bias;
@@ -56,8 +61,11 @@ class Quantizer {
   }
 
   convert::ConvertOptions run() {
+    if (uses_rows_ && is_for_gpu(options_)) fail_on_gpu("--linear rows", "--linear static");
     calibrate();
     if (arguments_.equalize) equalize();
+    if (uses_rows_ && row_layers_.empty())
+      report_.notes.push_back("--linear rows: no linear layer reads what is in floating point");
     if (chooses_) choose();
     if (arguments_.measure_layers || !arguments_.budget.empty()) measure_layers();
     if (!arguments_.budget.empty())
@@ -85,12 +93,19 @@ class Quantizer {
   }
 
   std::function<void(Model&)> rewrite(const quantize::Keep& keep) const {
-    return [found = found_, insert = insert_, pairs = pairs_, keep](Model& model) {
+    return [found = found_, insert = insert_, pairs = pairs_, keep,
+            rows = uses_rows_ ? row_layers_ : std::set<size_t>()](Model& model) {
       quantize::prepare(model);
       quantize::equalize(model, pairs);
       std::set<std::string> matched;
-      quantize::insert_quantisation(model, quantize::find_sites(model, keep, &matched), found,
+      std::set<ValueId> weights;
+      for (const Layer& layer : quantize::find_sites(model, keep, &matched).layers)
+        if (rows.count(layer.node)) weights.insert(layer.weights);
+      quantize::Keep others = keep;
+      others.nodes.insert(rows.begin(), rows.end());
+      quantize::insert_quantisation(model, quantize::find_sites(model, others, &matched), found,
                                     insert);
+      if (!weights.empty()) quantize::quantise_in_each_run(model, {}, &matched, &weights);
     };
   }
 
@@ -116,6 +131,7 @@ class Quantizer {
                  "product with constant weights outside of branches and loops" +
                  (sites_.kept.empty() ? "" : " that --keep-fp32 leaves"));
       name_layers(model);
+      row_layers_ = quantize::find_row_layers(model, keep_);
       sources_.values = model.values, sources_.graph = model.graph;
       quantize::add_outputs(model, sites_);
     };
@@ -241,10 +257,20 @@ class Quantizer {
     }
     use_method(method);
     insert_.correct_bias = correct;
+    bool uses_rows = uses_rows_;
+    if (arguments_.linear == "auto" && may_use_rows() && most < kFewDecibels) {
+      const double before = most;
+      uses_rows_ = true;
+      attempt(kWorthRows);
+      uses_rows = most > before;
+    }
+    uses_rows_ = uses_rows;
     if (!correct && arguments_.correct_bias)
       report_.notes.push_back("biases stay as they are, which measured better");
     report_.outputs = std::move(best);
   }
+
+  bool may_use_rows() const { return !row_layers_.empty() && !is_for_gpu(options_); }
 
   /// Evens channels out where they are unbalanced, and looks at the data again.
   void equalize() {
@@ -392,7 +418,12 @@ class Quantizer {
     report_.method = method_;
     report_.layers = sites_.layers.size() + sites_.kept.size();
     report_.kept = sites_.kept.size() + keep_.nodes.size();
-    for (LayerLoss& loss : report_.losses) loss.kept = keep_.nodes.count(loss.node) != 0;
+    const auto in_rows = [this](size_t node) {
+      return uses_rows_ && row_layers_.count(node) && !keep_.nodes.count(node);
+    };
+    for (const size_t node : row_layers_) report_.rows += in_rows(node);
+    for (LayerLoss& loss : report_.losses)
+      loss.kept = keep_.nodes.count(loss.node) != 0, loss.rows = in_rows(loss.node);
   }
 
   const std::string source_;
@@ -401,6 +432,7 @@ class Quantizer {
   QuantizeReport& report_;
   const bool chooses_;
   std::string method_;
+  bool uses_rows_;
   quantize::RangeRule rule_;
   Samples samples_;
   quantize::Keep keep_;
@@ -412,6 +444,7 @@ class Quantizer {
   std::map<ValueId, Seen> seen_;
   std::map<ValueId, std::string> names_;
   std::vector<std::string> weights_of_;
+  std::set<size_t> row_layers_;  // linear layers that may quantize their inputs in each run
   std::unique_ptr<NetworkRun> f32_;
   bool metric_counts_ = false;  // the command is asked
   double metric_f32_ = std::numeric_limits<double>::quiet_NaN();

@@ -16,6 +16,7 @@ struct QuantizeArguments {
   uint64_t samples = 0;           // at most; 0: all
   std::vector<std::string> keep;  // patterns of layers
   bool correct_bias = true, equalize = true;
+  std::string linear = "auto";  // or "static", "rows": how inputs of linear layers become bytes
   bool measure_layers = false;
   std::string budget;  // "30dB" or "0.5%"; "" for none
   std::string metric;  // a command that prints a number for a file
@@ -28,6 +29,7 @@ struct LayerLoss {
   double low = 0, high = 0;       // what the output held
   double clipped = 0;             // share of the output's numbers
   bool kept = false;              // in floating point
+  bool rows = false;              // its input is quantized in each run; the loss is that of ranges
   size_t node = 0;                // Layer::node
 };
 
@@ -43,6 +45,7 @@ struct QuantizeReport {
   std::string method;
   uint64_t samples = 0;
   size_t layers = 0, kept = 0;    // kept: in floating point
+  size_t rows = 0;                // of `layers`: those whose inputs are quantized in each run
   std::vector<LayerLoss> losses;  // the worst first; empty unless they were measured
   std::vector<OutputLoss> outputs;
   double metric = 0, metric_f32 = 0;  // of the command

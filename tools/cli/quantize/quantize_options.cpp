@@ -30,7 +30,9 @@ std::vector<std::string> row_of(const LayerLoss& loss) {
           range_text(loss.output.low, loss.output.high),
           range_text(loss.low, loss.high),
           percent(loss.clipped),
-          loss.kept ? "f32" : "int8"};
+          loss.kept   ? "f32"
+          : loss.rows ? "rows"
+                      : "int8"};
 }
 const std::vector<std::string> kHeadings = {
     "layer", ">op", ">dB", ">input bytes", ">output bytes", ">output held", ">clipped %", ">as"};
@@ -86,6 +88,7 @@ std::string summary_of(const QuantizeReport& report) {
               ? "inputs quantized in each run"
               : "calibrated on " + grouped(report.samples) +
                     (report.samples == 1 ? " sample (" : " samples (") + report.method + ")";
+  if (report.rows) text += ", rows of " + std::to_string(report.rows) + " quantized in each run";
   if (report.kept) text += ", " + std::to_string(report.kept) + " in f32";
   return text;
 }
@@ -114,6 +117,13 @@ void QuantizeOptions::declare(CLI::App* command) {
                    "even out channels between convolutions where their sizes differ much")
       ->type_name("on|off")
       ->capture_default_str();
+  command
+      ->add_option("--linear", arguments.linear,
+                   "how inputs of linear layers become bytes where they are made in floating "
+                   "point: static (by the calibrated range), rows (each row by its own numbers in "
+                   "each run), or auto: rows where that measures 3 dB better")
+      ->type_name("auto|static|rows")
+      ->capture_default_str();
   command->add_flag("--sensitivity", sensitivity,
                     "with --dtype int8: print what each layer loses, the worst first");
   writes_file(command->add_option("--sensitivity-html", html, "write the same as a page")
@@ -130,13 +140,14 @@ void QuantizeOptions::declare(CLI::App* command) {
       ->type_name("COMMAND");
   group_options(command, "Quantization (--dtype int8)",
                 {"calibrate", "calibrate-method", "calibrate-samples", "bias-correction",
-                 "equalize", "sensitivity", "sensitivity-html", "budget", "metric"});
+                 "equalize", "linear", "sensitivity", "sensitivity-html", "budget", "metric"});
 }
 
 bool QuantizeOptions::are_wanted(const std::string& dtype,
                                  const std::vector<std::string>& keep_fp32) {
   arguments.correct_bias = parse_choice("--bias-correction", bias, {"on", "off"}) == "on";
   arguments.equalize = parse_choice("--equalize", equalize, {"on", "off"}) == "on";
+  (void)parse_choice("--linear", arguments.linear, {"auto", "static", "rows"});
   if (!samples.empty())
     arguments.samples =
         uint64_t(parse_integer("--calibrate-samples", samples, 1, int64_t(1) << 40));
@@ -144,18 +155,22 @@ bool QuantizeOptions::are_wanted(const std::string& dtype,
     if (!arguments.data.empty())
       fail(Exit::kUsage, "convert: --calibrate is about --dtype int8; say that too");
     if (sensitivity || !html.empty() || !arguments.budget.empty() || !arguments.metric.empty() ||
-        !samples.empty() || bias != "on" || equalize != "on" || arguments.method != "auto")
+        !samples.empty() || bias != "on" || equalize != "on" || arguments.method != "auto" ||
+        arguments.linear != "auto")
       fail(Exit::kUsage,
            "convert: --calibrate-method, --calibrate-samples, --bias-correction, --equalize, "
+           "--linear, "
            "--sensitivity, --sensitivity-html, --budget and --metric are about --dtype int8; say "
            "that too");
     return false;
   }
   if (arguments.data.empty() &&
       (sensitivity || !html.empty() || !arguments.budget.empty() || !arguments.metric.empty() ||
-       !samples.empty() || bias != "on" || equalize != "on" || arguments.method != "auto"))
+       !samples.empty() || bias != "on" || equalize != "on" || arguments.method != "auto" ||
+       arguments.linear != "auto"))
     fail(Exit::kUsage,
          "convert: --calibrate-method, --calibrate-samples, --bias-correction, --equalize, "
+         "--linear, "
          "--sensitivity, --sensitivity-html, --budget and --metric need inputs like those of later "
          "runs: --calibrate FOLDER or --calibrate FILE.npz");
   if (!arguments.metric.empty() && arguments.budget.empty())

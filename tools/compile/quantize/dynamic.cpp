@@ -1,5 +1,7 @@
 #include "tools/compile/quantize/dynamic.h"
 
+#include <cstdint>
+
 #include "runtime/op/requantize.h"
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/common/editor.h"
@@ -42,13 +44,13 @@ Product product_of(const Editor& e, Node& node) {
 class DynamicLinear {
  public:
   DynamicLinear(Editor& editor, const Keep& keep, std::set<std::string>* matched,
-                DynamicLayers* found)
-      : e(editor), keep_(keep), matched_(*matched), found_(*found) {}
+                const std::set<ValueId>* only, DynamicLayers* found)
+      : e(editor), keep_(keep), matched_(*matched), only_(only), found_(*found) {}
 
   void run() {
     for (Node* node : e.nodes()) {
       const Product product = product_of(e, *node);
-      if (!product.node) continue;
+      if (!product.node || (only_ && !only_->count(node->inputs[1]))) continue;
       found_.names.push_back(node->name);
       if (is_kept(*node))
         found_.kept++;
@@ -146,20 +148,41 @@ class DynamicLinear {
   Editor& e;
   const Keep& keep_;
   std::set<std::string>& matched_;
+  const std::set<ValueId>* only_;
   DynamicLayers& found_;
   std::map<ValueId, Bytes> bytes_;
 };
 
 }  // namespace
 
-DynamicLayers quantise_in_each_run(Model& model, const Keep& keep, std::set<std::string>* matched) {
+DynamicLayers quantise_in_each_run(Model& model, const Keep& keep, std::set<std::string>* matched,
+                                   const std::set<ValueId>* only) {
   DynamicLayers found;
   for (graph::Graph* graph : passes::graphs_inside_out(model.graph)) {
     Editor e(model, *graph);
-    DynamicLinear(e, keep, matched, &found).run();
+    DynamicLinear(e, keep, matched, only, &found).run();
     e.commit();
   }
   return found;
+}
+
+std::set<size_t> find_row_layers(const Model& model, Keep keep) {
+  std::set<size_t> rows;
+  for (size_t before = SIZE_MAX; before != rows.size();) {
+    before = rows.size();
+    std::set<std::string> matched;
+    const Sites sites = find_sites(model, keep, &matched);
+    std::set<ValueId> made_of_bytes;
+    for (const Layer& layer : sites.layers)
+      if (!layer.gives_floats) made_of_bytes.insert(layer.output);
+    for (const size_t step : sites.steps)
+      for (const ValueId id : model.graph.nodes[step].outputs) made_of_bytes.insert(id);
+    // What such a layer gives is floating point, so that others behind it may follow.
+    for (const Layer& layer : sites.layers)
+      if (layer.op != "Conv" && !made_of_bytes.count(layer.input))
+        rows.insert(layer.node), keep.nodes.insert(layer.node);
+  }
+  return rows;
 }
 
 }  // namespace ingot::quantize
