@@ -15,8 +15,9 @@ dev_show() {
     threads) dev_test tsan ;;
     torch | keras | tflite | integers) dev_test "$1" ;;
     quantized-torch)
-      show_needs numpy torch; dev_build_gcc >/dev/null
-      "$python" tests/torch/quantized_operators.py --ingot build/gcc/bin/ingot --seeds 8 --figures ;;
+      show_needs numpy torch torchao; dev_build_gcc >/dev/null
+      "$python" tests/torch/quantized_operators.py --ingot build/gcc/bin/ingot --seeds 8 --figures
+      "$python" tests/torch/torchao_operators.py --ingot build/gcc/bin/ingot --seeds 8 ;;
     state) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_tests >/dev/null
       # shellcheck disable=SC2046
       "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models $(grep -oE '^[^[:space:]]+_state\b' tests/models/models.tsv) ;;

@@ -210,6 +210,11 @@ stage_torch() {
   "$python" tests/torch/run_networks.py --ingot build/gcc/bin/ingot --work build/torch --format decomposed
   "$python" tests/torch/run_networks.py --ingot build/gcc/bin/ingot --work build/torch --format torchscript
   "$python" tests/torch/quantized_operators.py --ingot build/gcc/bin/ingot --seeds 8
+  if need_python "layers of torchao" torch torchao; then
+    "$python" tests/torch/torchao_operators.py --ingot build/gcc/bin/ingot --seeds 8
+  else
+    echo "[skip] no layer of torchao was compared: torchao is not to be had"
+  fi
   need_python "the matrix of checkpoints" numpy onnx==1.23.2 torch safetensors || { echo "[skip] the matrix of checkpoints: onnx or safetensors are not to be had"; return 0; }
   "$python" tests/checkpoint/against_torch.py --ingot build/gcc/bin/ingot
   "$python" tests/checkpoint/matrix/make_matrix.py --out build/matrix

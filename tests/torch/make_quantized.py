@@ -20,8 +20,10 @@ from quantized_programs import (
     Functions,
     Imitated,
     Plain,
+    Recurrent,
     Static,
     dynamic,
+    dynamic_cells,
     eager,
     exported,
     on_steps,
@@ -83,6 +85,9 @@ def main():
     ):
         save_export(name, exported(net, inputs, quantizer, training), inputs)
     save_export("quantized_imitated", Imitated(), (torch.randn(1, 2, 6, 7),))
+    torch.manual_seed(3)
+    ids = (torch.randint(0, 12, (3, 2)),)
+    save_program("quantized_recurrent", dynamic_cells(Recurrent()), ids)
 
 
 if __name__ == "__main__":

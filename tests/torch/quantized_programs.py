@@ -75,6 +75,22 @@ class Dynamic(nn.Module):
         return a, self.second(torch.relu(a))
 
 
+class Recurrent(nn.Module):
+    """Rows of a table of bytes, then cells whose inputs and states are quantised in each run."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(12, 6)
+        self.lstm = nn.LSTM(6, 5, num_layers=2, bidirectional=True)
+        self.gru = nn.GRU(10, 4, batch_first=True)
+
+    def forward(self, ids):
+        a = self.table(ids)
+        b, (h, c) = self.lstm(a)
+        d, last = self.gru(b)
+        return a, b, h, c, d, last
+
+
 class Plain(nn.Module):
     """What PT2E quantises: nothing in it speaks of integers."""
 
@@ -121,6 +137,15 @@ def eager(net, inputs, engine="x86"):
 def dynamic(net, engine="x86"):
     torch.backends.quantized.engine = engine
     return quantization.quantize_dynamic(net.eval(), {nn.Linear}, dtype=torch.qint8)
+
+
+def dynamic_cells(net, engine="x86"):
+    """LSTM and GRU dynamic, embeddings of bytes."""
+    torch.backends.quantized.engine = engine
+    kinds = {nn.LSTM: quantization.default_dynamic_qconfig}
+    kinds[nn.GRU] = quantization.default_dynamic_qconfig
+    kinds[nn.Embedding] = quantization.float_qparams_weight_only_qconfig
+    return quantization.quantize_dynamic(net.eval(), kinds)
 
 
 def exported(net, inputs, quantizer, training=False):

@@ -121,6 +121,7 @@ TEST_CASE("quantised programs of eager mode give torch's integers") {
   CHECK(run(committed("quantized_static", {})) == "");
   CHECK(run(committed("quantized_functions", {})) == "");
   CHECK(run(committed("quantized_dynamic", {})) == "");
+  CHECK(run(committed("quantized_recurrent", {})) == "");
   // in integers, and not as floats between
   CHECK(notes_of(committed("quantized_static", {})).find("Conv") == std::string::npos);
   CHECK(notes_of(committed("quantized_functions", {})).find("in f32") == std::string::npos);

@@ -153,7 +153,13 @@ Results to(Operands& o) {
 }
 Results to_copy(Operands& o) {
   const ValueId x = o.read("self");
-  return o.result(o.b.cast(x, o.dtype("dtype", o.b.dtype(x))));
+  const DType to = o.dtype("dtype", o.b.dtype(x));
+  const graph::Constant* const held = o.b.model.constant(x);
+  // A matrix of bytes as weights: computed now it would lie in the file as f32.
+  if (to == DType::kF32 && held && held->dtype == DType::kI8 && held->dims.size() == 2)
+    return o.result(
+        o.b.emit("DequantizeLinear", {x, o.b.scalar(DType::kF32, 1), o.b.scalar(DType::kI8, 0)}));
+  return o.result(o.b.cast(x, to));
 }
 Results named_type(Operands& o) {
   static const std::map<std::string, DType> kTypes = {

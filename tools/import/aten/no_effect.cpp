@@ -94,6 +94,8 @@ const std::vector<NoEffect>& arguments_without_effect() {
       {"embedding", "scale_grad_by_freq", kGradient},
       {"embedding", "sparse", kGradient},
       {"gather", "sparse_grad", kGradient},
+      {"torchao::dequantize_affine", "quant_min", kHeld},
+      {"torchao::dequantize_affine", "quant_max", kHeld},
       {"quantized_decomposed::dequantize_per_tensor", "quant_min", kHeld},
       {"quantized_decomposed::dequantize_per_tensor", "quant_max", kHeld},
       {"quantized_decomposed::dequantize_per_channel", "quant_min", kHeld},

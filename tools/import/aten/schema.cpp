@@ -140,6 +140,7 @@ const Table& operator_table() {
     add_cells(table);
     add_quantized(table);
     add_quantized_recurrent(table);
+    add_torchao(table);
     add_decomposed(table);
     return table;
   }();

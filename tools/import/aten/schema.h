@@ -83,6 +83,7 @@ void add_recurrent(Table& table);
 void add_cells(Table& table);
 void add_quantized(Table& table);
 void add_quantized_recurrent(Table& table);
+void add_torchao(Table& table);
 void add_decomposed(Table& table);
 
 }  // namespace ingot::aten
