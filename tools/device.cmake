@@ -20,6 +20,7 @@ target_compile_definitions(ingot_cli PRIVATE INGOT_DEVICE_CLI=1
   INGOT_VERSION_TEXT="${PROJECT_VERSION}")
 target_link_libraries(ingot_cli PRIVATE ingot_host_flags ingot_schema ingot_cuda ingot_cpu
   ingot_runtime)
+ingot_build_identity(ingot_cli)
 include(IngotHeaders)
 ingot_host_headers(ingot_cli CLI CLI.hpp)
 ingot_host_headers(ingot_cli nlohmann json.hpp)

@@ -1,6 +1,8 @@
 // Help, version, completion, and every way to mistype a command line.
 #include <doctest/doctest.h>
 
+#include <cstring>
+
 #include "tests/cli/command_line.h"
 
 using namespace cli_test;
@@ -54,11 +56,17 @@ TEST_CASE("--help: the spellings that are a contract are all there") {
   }
 }
 
-TEST_CASE("--version: names the version and the instruction sets that INGOT_CPU_ISA takes") {
+TEST_CASE("--version: names version, commit, build and the sets that INGOT_CPU_ISA takes") {
   const Ran ran = run({"--version"});
   CHECK(ran.exit == 0);
   CHECK(ran.out.rfind("ingot ", 0) == 0);
   CHECK(ran.out.find("\ninstruction sets: scalar") != std::string::npos);
+  for (const char* line : {"\ncommit: ", "\nbuilt with: ", "\ndevice code: "}) {
+    CAPTURE(line);
+    const size_t at = ran.out.find(line);
+    REQUIRE(at != std::string::npos);
+    CHECK(ran.out[at + std::strlen(line)] != '\n');
+  }
 }
 
 TEST_CASE("usage errors: one line, exit 1, and a suggestion where one is near") {

@@ -1,5 +1,6 @@
 // The command line: parses, runs the one command that was named, turns failures into one line and
 // an exit code.
+#include <build_identity.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -229,7 +230,9 @@ int parse_and_act(int argc, char** argv) {
 }  // namespace
 
 std::string version_text() {
-  std::string text = "ingot " INGOT_VERSION_TEXT "\ninstruction sets:";
+  std::string text =
+      "ingot " INGOT_VERSION_TEXT "\ncommit: " INGOT_COMMIT "\nbuilt with: " INGOT_BUILD
+      "\ndevice code: " INGOT_DEVICE_CODE "\ninstruction sets:";
   for (const std::string& isa : runnable_isas()) text += " " + isa;
   text += "\ndevices: cpu\n.npz archives: ";
   return text + (host::has_npz_reader()
