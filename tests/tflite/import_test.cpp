@@ -232,6 +232,29 @@ TEST_CASE("constants behind the tables") {
   CHECK(says(cut, "download is incomplete"));
 }
 
+TEST_CASE("buffers that lie in one another") {
+  GraphGiven g = sum({{0, 0}});
+  g.tensors.push_back({"d", kF32, {2}, raw(std::vector<float>{3, 4})});
+  g.operators.push_back({kAdd, {2, 3}, {4}, 11, {}, {{0, 0}}, ""});
+  g.tensors.push_back({"z", kF32, {1, 2}, ""});
+  g.outputs = {4};
+  g.tensors[1].outside = g.tensors[3].outside = true;
+  const std::string whole = model_file({g});
+  REQUIRE(imported(whole).code == 0);
+  // both are the last 16 bytes, of which the second says where it begins
+  const auto with_second_at = [&](uint64_t at) {
+    std::string changed = whole;
+    const std::string old = raw(std::vector<uint64_t>{whole.size() - 8});
+    const size_t place = changed.find(old);
+    REQUIRE(place != std::string::npos);
+    return imported(changed.replace(place, 8, raw(std::vector<uint64_t>{at})));
+  };
+  CHECK(with_second_at(whole.size() - 16).code == 0);  // the same bytes
+  const Outcome within = with_second_at(whole.size() - 12);
+  CHECK(within.code == 2);
+  CHECK(says(within, "overlap at byte " + std::to_string(whole.size() - 12)));
+}
+
 TEST_CASE("a variable is an input and an output, beginning with what CALL_ONCE writes") {
   constexpr int kCallOnce = 129, kHandle = 142, kRead = 143, kAssign = 144;
   const auto resource = fb::TensorType::resource;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "tools/graph/infer/inference.h"
 #include "tools/graph/tensor_math.h"
@@ -85,9 +86,12 @@ ValueId scale_of(NodeContext& context) {
     if (is_floating(given->dtype))
       for (int64_t i = 0; i < given->elements(); i++) {
         const double scale = read_number(*given, i);
-        if (!(scale >= double(std::numeric_limits<float>::min()) && std::isfinite(scale)))
-          context.corrupt("its scale is " + std::to_string(scale) + " at element " +
-                          std::to_string(i) + ", expected a positive number");
+        if (!(scale >= double(std::numeric_limits<float>::min()) && std::isfinite(scale))) {
+          std::ostringstream found;
+          found << scale;
+          context.corrupt("its scale is " + found.str() + " at element " + std::to_string(i) +
+                          ", expected a positive normal number");
+        }
       }
   return to_f32(context, along_axis(context, 1, "scale"));
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <sstream>
+#include <tuple>
 
 #include "tools/files/work_budget.h"
 
@@ -99,6 +100,7 @@ void ModelFile::check() const {
     graph::fail_conversion(4, path_ + ": is a TFLite model of version " +
                                   std::to_string(model_->version()) + ", supported is 3");
   if (subgraph_count() == 0) corrupt("it has no subgraphs");
+  check_buffers();
   for (size_t i = 0; i < subgraph_count(); i++) check_graph(subgraph(i), i);
   if (!model_->signatures()) return;
   for (const fb::Signature* signature : *model_->signatures()) {
@@ -116,6 +118,35 @@ void ModelFile::check() const {
           corrupt("signature '" + name + "' names tensor " + std::to_string(port->tensor_index()) +
                   " of " + std::to_string(count));
     }
+  }
+}
+
+/// Two buffers may be the same bytes; a part of another is a lie about one of them.
+void ModelFile::check_buffers() const {
+  struct Span {
+    uint64_t begin, end, buffer;
+  };
+  std::vector<Span> spans;
+  const auto* const buffers = model_->buffers();
+  host::charge_memory(sizeof(Span) * size_of(buffers));
+  for (uint32_t i = 0; i < size_of(buffers); i++) {
+    const fb::Buffer& b = *buffers->Get(i);
+    if (size_of(b.data()) > 0) {
+      const uint64_t begin = uint64_t(b.data()->data() - file_->data());
+      spans.push_back({begin, begin + b.data()->size(), i});
+    } else if (b.offset() > 1 && b.size() > 0 && b.offset() <= file_->size() &&
+               b.size() <= file_->size() - b.offset()) {
+      spans.push_back({b.offset(), b.offset() + b.size(), i});
+    }
+  }
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+  });
+  for (size_t i = 1; i < spans.size(); i++) {
+    const Span &before = spans[i - 1], &at = spans[i];
+    if (at.begin < before.end && (at.begin != before.begin || at.end != before.end))
+      corrupt("buffers " + std::to_string(before.buffer) + " and " + std::to_string(at.buffer) +
+              " overlap at byte " + std::to_string(at.begin));
   }
 }
 

@@ -65,6 +65,7 @@ class ModelFile {
 
  private:
   void check() const;
+  void check_buffers() const;
   void check_graph(const fb::SubGraph& graph, size_t index) const;
   void check_tensor(const fb::Tensor& tensor, size_t index) const;
 
