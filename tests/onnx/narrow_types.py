@@ -160,7 +160,7 @@ def of_onnxruntime(model, fed):
 
 
 def trial(ingot, model, fed, wanted, tolerance, folder):
-    """What is wrong, and how many numbers were compared; with onnxruntime's where none are given."""
+    """What is wrong, and how many numbers were compared; onnxruntime's where none are wanted."""
     wanted = wanted or of_onnxruntime(model, fed)
     path, out = folder / "m.onnx", folder / "m.ingot"
     path.write_bytes(model.SerializeToString())

@@ -1,5 +1,5 @@
-// tools/import/aten/lower_torchao.cpp - quantisation as torchao spells it (namespace torchao): steps
-// of blocks, which are whole tensors, rows, channels or groups of a row. Known weights become
+// tools/import/aten/lower_torchao.cpp - quantisation as torchao spells it (namespace torchao):
+// steps of blocks, which are whole tensors, rows, channels or groups of a row. Known weights become
 // DequantizeLinear, behind which passes find the integers; what each run quantises is arithmetic
 // that ends in (numbers of bytes - zero) * scale, which passes find too.
 #include <limits>
