@@ -148,8 +148,8 @@ TEST_CASE("convolutions: dense, grouped, depthwise, of one dimension") {
 
 namespace {
 
-/// Numbers made of u8 or i8: (f32(bytes) - zero) * scale, the scale and the zero point of each row or
-/// one for all, inputs of the graph.
+/// Numbers made of u8 or i8: (f32(bytes) - zero) * scale, the scale and the zero point of each row
+/// or one for all, inputs of the graph.
 ValueId on_run_time_steps(IntegerBuilder& g, DType dtype, const Dimensions& dims, bool in_rows,
                           bool has_zero) {
   Dimensions one = dims;

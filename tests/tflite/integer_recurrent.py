@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """LSTM of integers against the runtime whose integers are wanted: UNIDIRECTIONAL_SEQUENCE_LSTM of
 int8 and, of TFLite Micro alone, of int16 beside int8; LSTM of int8, of LiteRT alone. Shapes,
-scales, zero points and clips drawn at random, several runs with the state kept, every integer equal.
+scales, zero points and clips drawn at random, several runs with the state kept, every integer
+equal.
 
   integer_recurrent.py --ingot BIN [--exact-to MODE] [--seeds N]
 

@@ -1,13 +1,13 @@
-// kernels/cpu/quantized/depthwise_taps_avx512.inl - depthwise convolutions of bytes of any window by
-// dot products of four taps, sixty-four channels at a time, one pixel after the other. The order of
-// channels in vectors is that of depthwise3_avx512.inl.
+// kernels/cpu/quantized/depthwise_taps_avx512.inl - depthwise convolutions of bytes of any window
+// by dot products of four taps, sixty-four channels at a time, one pixel after the other. The order
+// of channels in vectors is that of depthwise3_avx512.inl.
 #pragma once
 #include "kernels/cpu/quantized/depthwise3_avx512.inl"
 
 namespace ingot::cpu {
 namespace {
 
-/// Weights of all taps, four by four: [groups][4 vectors][64]. Scratch holds them in place of pairs.
+/// Weights of all taps, four by four: [groups][4 vectors][64], in scratch, in place of pairs.
 using TapGroup = int8_t[4][64];
 
 struct DepthwiseTaps {

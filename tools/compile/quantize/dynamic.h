@@ -16,8 +16,8 @@ struct DynamicLayers {
 
 /// MatMul and Gemm with constant weights [K, O] of the graph and of its branches and bodies, by the
 /// names of node, weights and output, become DynamicQuantize and QuantizedLinear; i8 weights have a
-/// scale of each output. Patterns of `keep` that matched are put into `matched`. `only`: the weights
-/// of those that are meant, or null: all are.
+/// scale of each output. Patterns of `keep` that matched are put into `matched`. `only`: the
+/// weights of those that are meant, or null: all are.
 /// @throws ConversionError(4) for weights that are not finite.
 DynamicLayers quantise_in_each_run(Model& model, const Keep& keep, std::set<std::string>* matched,
                                    const std::set<ValueId>* only = nullptr);

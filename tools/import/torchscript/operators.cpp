@@ -111,9 +111,8 @@ Value Interpreter::call_operator(Frame& frame, const std::string& name, Argument
       return report("prim::" + plain, frame.path + " (" + place + ")",
                     "the operator is not supported here");
   }
-  if (space == "quantized") {
-    if (packs_parameters(plain)) return packed_parameters(std::move(given.positional));
-  }
+  if (space == "quantized" && packs_parameters(plain))
+    return packed_parameters(std::move(given.positional));
   if (space == "quantized" || plain.rfind("quantized_", 0) == 0)
     given.positional = unpacked(given.positional);
   for (const Value& v : given.positional)
