@@ -1,6 +1,6 @@
 # Layers in their order; a layer may include those to its left only. tools/lint/layers.py checks the
 # same for every #include.
-set(INGOT_LAYER_ORDER base op format plan memory device session api)
+set(INGOT_LAYER_ORDER base op format plan memory device session api micro)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_BUILD_TYPE AND PROJECT_IS_TOP_LEVEL)

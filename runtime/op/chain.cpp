@@ -157,8 +157,17 @@ ScratchNeed chain_scratch(const OpArguments& a, int) {
 }  // namespace
 
 // Bits 3, 5 .. 17: where the residual stands, by the number of stages. Weights are validated dense.
-const OpContract kChainContract = {
-    OpCode::kChain, 1,        3,    2 + 2 * kMaxChainStages, 1, 1, check_chain, chain_in_place,
-    chain_scratch,  0x2aaa9u, 0x1u, chain_scratch_bound};
+const OpContract kChainContract = {OpCode::kChain,
+                                   1,
+                                   3,
+                                   2 + 2 * kMaxChainStages,
+                                   1,
+                                   1,
+                                   check_chain,
+                                   chain_in_place,
+                                   chain_scratch,
+                                   0x2aaa9u,
+                                   0x1u,
+                                   rules::for_rebinding(chain_scratch_bound)};
 
 }  // namespace ingot

@@ -175,8 +175,17 @@ ScratchNeed conv2d_scratch_bound(const OpArguments& a, int threads) {
 
 }  // namespace
 
-const OpContract kConv2dContract = {
-    OpCode::kConv2d,     1, 2, 4, 1, 1, check_conv2d, conv2d_in_place, conv2d_scratch, 0x9u, 0x1u,
-    conv2d_scratch_bound};
+const OpContract kConv2dContract = {OpCode::kConv2d,
+                                    1,
+                                    2,
+                                    4,
+                                    1,
+                                    1,
+                                    check_conv2d,
+                                    conv2d_in_place,
+                                    conv2d_scratch,
+                                    0x9u,
+                                    0x1u,
+                                    rules::for_rebinding(conv2d_scratch_bound)};
 
 }  // namespace ingot

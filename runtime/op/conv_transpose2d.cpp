@@ -101,6 +101,6 @@ const OpContract kConvTranspose2dContract = {OpCode::kConvTranspose2d,
                                              conv_transpose2d_scratch,
                                              0x1u,
                                              0x1u,
-                                             conv_transpose2d_scratch_bound};
+                                             rules::for_rebinding(conv_transpose2d_scratch_bound)};
 
 }  // namespace ingot

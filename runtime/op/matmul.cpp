@@ -65,8 +65,17 @@ ScratchNeed matmul_scratch_bound(const OpArguments& g, int) {
 
 }  // namespace
 
-const OpContract kMatMulContract = {
-    OpCode::kMatMul,     1, 2, 2, 1, 1, check_matmul, nullptr, matmul_scratch, 0x3u, 0x1u,
-    matmul_scratch_bound};
+const OpContract kMatMulContract = {OpCode::kMatMul,
+                                    1,
+                                    2,
+                                    2,
+                                    1,
+                                    1,
+                                    check_matmul,
+                                    nullptr,
+                                    matmul_scratch,
+                                    0x3u,
+                                    0x1u,
+                                    rules::for_rebinding(matmul_scratch_bound)};
 
 }  // namespace ingot

@@ -123,7 +123,7 @@ const OpContract kQuantizedConv2dContract = {OpCode::kQuantizedConv2d,
                                              quantized_conv2d_scratch,
                                              0x1u,
                                              0x1u,
-                                             quantized_conv2d_scratch_bound,
+                                             rules::for_rebinding(quantized_conv2d_scratch_bound),
                                              true};
 
 }  // namespace ingot

@@ -167,7 +167,17 @@ bool recurrent_shared_floats(const OpArguments& a, uint64_t* out) {
   return true;
 }
 
-const OpContract kRecurrentContract = {OpCode::kRecurrent, 1, 3, 8, 1, 3, check_recurrent, nullptr,
-                                       recurrent_scratch,  0, 0, recurrent_scratch_bound};
+const OpContract kRecurrentContract = {OpCode::kRecurrent,
+                                       1,
+                                       3,
+                                       8,
+                                       1,
+                                       3,
+                                       check_recurrent,
+                                       nullptr,
+                                       recurrent_scratch,
+                                       0,
+                                       0,
+                                       rules::for_rebinding(recurrent_scratch_bound)};
 
 }  // namespace ingot

@@ -4,10 +4,12 @@
 
 namespace ingot::rules {
 
+#ifndef INGOT_FIRMWARE
 bool refuse(Violation* violation, const char* rule, int operand, int64_t expected, int64_t found) {
   if (violation) *violation = {rule, operand, expected, found};
   return false;
 }
+#endif
 
 namespace {
 

@@ -6,8 +6,25 @@
 namespace ingot::rules {
 
 /// Records why and returns false, so that a rule is one line.
+#ifdef INGOT_FIRMWARE  // of a firmware, which has room for neither sentences nor their numbers
+inline bool refuse(Violation* violation, const char*, int operand, int64_t = 0, int64_t = 0) {
+  if (violation) violation->operand = operand;
+  return false;
+}
+#else
 bool refuse(Violation* violation, const char* rule, int operand, int64_t expected = 0,
             int64_t found = 0);
+#endif
+
+/// Of a contract: scratch_bound, which a firmware does not link. Nothing is bound anew there.
+using ScratchBound = ScratchNeed (*)(const OpArguments&, int threads);
+constexpr ScratchBound for_rebinding(ScratchBound bound) {
+#ifdef INGOT_FIRMWARE
+  return (void)bound, nullptr;
+#else
+  return bound;
+#endif
+}
 
 /// Violation::operand of output i.
 constexpr int output(int i) { return -1 - i; }

@@ -26,7 +26,8 @@ std::string RefuseCase::file_name() const {
 }
 
 void RefuseTable::base(const std::string& name, std::function<convert::FileSpec()> make) {
-  bases.push_back({name, std::move(make)});
+  const Finish finish = finish_;
+  bases.push_back({name, finish ? [make, finish] { return finish(make()); } : std::move(make)});
 }
 
 void RefuseTable::spec(const std::string& name, std::function<void(ProgramSpec&)> change,
@@ -126,31 +127,33 @@ convert::FileSpec one_instruction(convert::Attributes attributes,
   return file;
 }
 
+RefuseTable refuse_table_of(RefuseTable::Finish finish) {
+  RefuseTable t(std::move(finish));
+  t.kind("products");
+  add_product_cases(&t);
+  t.kind("maps");
+  add_map_cases(&t);
+  t.kind("movement");
+  add_movement_cases(&t);
+  t.kind("values");
+  add_value_cases(&t);
+  t.kind("aliases");
+  add_alias_cases(&t);
+  t.kind("control");
+  add_control_cases(&t);
+  t.kind("data_dependent");
+  add_data_dependent_cases(&t);
+  t.kind("images");
+  add_image_cases(&t);
+  t.kind("quantized");
+  add_quantized_cases(&t);
+  t.kind("files");
+  add_file_cases(&t);
+  return t;
+}
+
 const RefuseTable& refuse_table() {
-  static const RefuseTable table = [] {
-    RefuseTable t;
-    t.kind("products");
-    add_product_cases(&t);
-    t.kind("maps");
-    add_map_cases(&t);
-    t.kind("movement");
-    add_movement_cases(&t);
-    t.kind("values");
-    add_value_cases(&t);
-    t.kind("aliases");
-    add_alias_cases(&t);
-    t.kind("control");
-    add_control_cases(&t);
-    t.kind("data_dependent");
-    add_data_dependent_cases(&t);
-    t.kind("images");
-    add_image_cases(&t);
-    t.kind("quantized");
-    add_quantized_cases(&t);
-    t.kind("files");
-    add_file_cases(&t);
-    return t;
-  }();
+  static const RefuseTable table = refuse_table_of(nullptr);
   return table;
 }
 

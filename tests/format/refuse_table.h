@@ -29,6 +29,9 @@ struct AcceptedBase {
 
 class RefuseTable {
  public:
+  using Finish = std::function<convert::FileSpec(convert::FileSpec)>;
+  /// What is done to each base before a case changes it.
+  explicit RefuseTable(Finish finish = nullptr) : finish_(std::move(finish)) {}
   /// The folder of what follows.
   void kind(const std::string& name) { kind_ = name; }
   /// What follows changes this file. It must open itself.
@@ -56,6 +59,7 @@ class RefuseTable {
   std::vector<AcceptedBase> bases;
 
  private:
+  Finish finish_;
   std::string kind_;
 };
 
@@ -72,16 +76,18 @@ void set_dim(Bytes* bytes, uint32_t value, uint32_t dim, int64_t to);
 void shift_dims(Bytes* bytes, uint32_t value);
 void set_operator(Bytes* bytes, uint32_t instruction, uint8_t to);
 
-void add_product_cases(RefuseTable* table);   // convolutions, products, pooling, recurrent
-void add_map_cases(RefuseTable* table);       // elementwise, reductions, norms, sorting
-void add_movement_cases(RefuseTable* table);  // gather, slice, pad, resize and the like
-void add_value_cases(RefuseTable* table);     // values, constants, ports, states, dims
-void add_alias_cases(RefuseTable* table);     // views, in place, order of reads and writes
+void add_product_cases(RefuseTable* table);         // convolutions, products, pooling, recurrent
+void add_map_cases(RefuseTable* table);             // elementwise, reductions, norms, sorting
+void add_movement_cases(RefuseTable* table);        // gather, slice, pad, resize and the like
+void add_value_cases(RefuseTable* table);           // values, constants, ports, states, dims
+void add_alias_cases(RefuseTable* table);           // views, in place, order of reads and writes
 void add_data_dependent_cases(RefuseTable* table);  // sizes that the data decides
 void add_image_cases(RefuseTable* table);           // frames of a camera
 void add_quantized_cases(RefuseTable* table);       // operators of bytes
-void add_control_cases(RefuseTable* table);   // subprograms and If
-void add_file_cases(RefuseTable* table);      // header, parts, features, limits
+void add_control_cases(RefuseTable* table);         // subprograms and If
+void add_file_cases(RefuseTable* table);            // header, parts, features, limits
 const RefuseTable& refuse_table();
+/// The same with each base finished so.
+RefuseTable refuse_table_of(RefuseTable::Finish finish);
 
 }  // namespace ingot::test

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ORDER = ["base", "op", "format", "plan", "memory", "device", "session", "api"]
+ORDER = ["base", "op", "format", "plan", "memory", "device", "session", "api", "micro"]
 TOOLS = [
     "files",
     "files/npz",
@@ -52,6 +52,7 @@ TOOLS = [
     "compile/lower",
     "compile/plan",
     "compile/emit",
+    "compile/firmware",
     "compile/convert",
     "session",
     "diagnose/golden",

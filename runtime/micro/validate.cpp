@@ -1,0 +1,280 @@
+// runtime/micro/validate.cpp - everything that has to hold before the first run. A file that passes
+// here passes on a host: the rules are those of runtime/format, of programs without branches,
+// symbols and state, where a value is written as a whole or overwrites another.
+#include <cstring>
+
+#include "runtime/base/checked_math.h"
+#include "runtime/micro/work.h"
+
+namespace ingot::micro {
+namespace {
+
+using namespace program_field;
+
+bool meaning_error(MicroError* e, const char* what, uint32_t index, uint32_t need = 0,
+                   uint32_t have = 0) {
+  return refuse(e, Code::kMeaningInvalid, what, int32_t(index), need, have);
+}
+
+/// What only the whole runtime has is refused by name.
+bool check_program(MicroModel* m, FlatReader* r, uint32_t root, MicroError* e) {
+  static constexpr uint8_t kOthers[] = {kRequiredFeatures, kSymbols, kDimExprs, kStates};
+  for (const uint32_t field : kOthers)
+    if (r->vector(root, field, 4).count != 0)
+      return refuse(e, Code::kUnsupportedFeature,
+                    INGOT_MICRO_TEXT(
+                        "program: features, open dimensions and state are for the whole runtime"),
+                    -1, 0, field);
+  const FlatVector subprograms = r->vector(root, kSubprograms, 4);
+  if (subprograms.count != 1)
+    return refuse(e, Code::kUnsupportedFeature, INGOT_MICRO_TEXT("program.subprograms"), -1, 1,
+                  subprograms.count);
+  m->values = r->vector(root, kValues, 4);
+  m->instructions = r->vector(r->element(subprograms, 0), subprogram_field::kInstructions, 4);
+  m->inputs = r->vector(root, kInputs, 4), m->outputs = r->vector(root, kOutputs, 4);
+  const uint32_t plan = r->table(root, kPlan);
+  if (!plan)
+    return refuse(e, Code::kUnsupportedFeature, INGOT_MICRO_TEXT("program.plan is not there"));
+  m->offsets = r->vector(plan, plan_field::kOffsets, 8);
+  if (r->broken())
+    return refuse(e, Code::kStructureInvalid,
+                  INGOT_MICRO_TEXT("an offset leads out of the program"));
+  if (m->offsets.count != m->values.count)
+    return refuse(e, Code::kPlanInvalid, INGOT_MICRO_TEXT("plan.offsets: one for each value"), -1,
+                  m->values.count, m->offsets.count);
+  if (m->values.count > kMaxValues || m->instructions.count > kMaxInstructions)
+    return refuse(e, Code::kLimitExceeded, INGOT_MICRO_TEXT("program: values or instructions"), -1,
+                  kMaxValues, m->values.count);
+  return true;
+}
+
+/// What a value says about itself and about the one that it lies in.
+bool check_value(const MicroModel& m, uint32_t index, MicroError* e) {
+  MicroValue v, parent;
+  if (!read_value(m, index, &v, e)) return false;
+  if (v.kind != ValueKind::kConstant && v.type.packing != Packing::kDense)
+    return meaning_error(e, INGOT_MICRO_TEXT("values[].packing: constants only"), index);
+  FlatReader r = reader_of(m);
+  const uint32_t table = r.element(m.values, index);
+  if (v.kind != ValueKind::kConstant &&
+      (r.word(table, value_field::kSegment) || r.number(table, value_field::kSegmentOffset) ||
+       r.field(table, value_field::kInlineData)))
+    return meaning_error(e, INGOT_MICRO_TEXT("values[].segment: constants only"), index);
+  if (v.kind == ValueKind::kConstant && r.number(table, value_field::kRowStride))
+    return meaning_error(e, INGOT_MICRO_TEXT("values[].row_stride: a constant has none"), index);
+  if (v.alias == AliasKind::kNone) {
+    if (v.alias_of != -1 || r.number(table, value_field::kAliasOffset))
+      return meaning_error(e, INGOT_MICRO_TEXT("values[].alias_of without alias"), index);
+    return true;
+  }
+  const bool view = v.alias == AliasKind::kView;
+  if ((v.kind != ValueKind::kActivation && v.kind != ValueKind::kOutput) || v.alias_of < 0 ||
+      uint32_t(v.alias_of) == index || (!view && v.alias_offset != 0))
+    return meaning_error(e, INGOT_MICRO_TEXT("values[].alias"), index);
+  if (!read_value(m, uint32_t(v.alias_of), &parent, e)) return false;
+  if (view ? v.type.dtype != parent.type.dtype
+           : dtype_bytes(v.type.dtype) != dtype_bytes(parent.type.dtype))
+    return meaning_error(e, INGOT_MICRO_TEXT("values[].dtype differs from that of alias_of"),
+                         index);
+  if (v.alias_offset > parent.bytes || v.bytes > parent.bytes - v.alias_offset)
+    return meaning_error(e, INGOT_MICRO_TEXT("values[].alias_of: leaves it"), index, parent.bytes,
+                         v.alias_offset);
+  uint32_t offset;
+  const uint32_t root = find_root(m, index, &offset);
+  if (root == kNoPlace)
+    return meaning_error(e, INGOT_MICRO_TEXT("values[].alias_of: a cycle"), index);
+  if (!read_value(m, root, &parent, e)) return false;
+  const bool read_only = parent.kind == ValueKind::kConstant || parent.kind == ValueKind::kInput;
+  if (parent.type.packing != Packing::kDense ||
+      (read_only && (!view || v.kind == ValueKind::kOutput)))
+    return meaning_error(e, INGOT_MICRO_TEXT("values[].alias_of: never written, or packed"), index);
+  return true;
+}
+
+/// Every value of the kind is one port, every port such a value.
+bool check_ports(const MicroModel& m, const FlatVector& ports, ValueKind kind, MicroError* e) {
+  FlatReader r = reader_of(m);
+  uint32_t of_kind = 0;
+  for (uint32_t i = 0; i < m.values.count; i++)
+    of_kind += r.byte(r.element(m.values, i), value_field::kKind) == uint8_t(kind);
+  for (uint32_t i = 0; i < ports.count; i++) {
+    const uint32_t value = r.word(r.element(ports, i), port_field::kValue);
+    bool twice = false;
+    for (uint32_t k = 0; k < i; k++)
+      twice = twice || r.word(r.element(ports, k), port_field::kValue) == value;
+    if (value >= m.values.count || twice ||
+        r.byte(r.element(m.values, value), value_field::kKind) != uint8_t(kind))
+      return meaning_error(e, INGOT_MICRO_TEXT("inputs[] or outputs[].value"), i, m.values.count,
+                           value);
+  }
+  return ports.count == of_kind || meaning_error(e, INGOT_MICRO_TEXT("inputs[] or outputs[]"),
+                                                 ports.count, of_kind, ports.count);
+}
+
+/// Steps of reads and writes, by value, and what may not be read any more.
+class Flow {
+ public:
+  Flow(const MicroModel& model, Work* work, MicroError* error)
+      : m_(model), work_(work), e_(error) {}
+
+  bool read(uint32_t value, uint32_t step) {
+    const uint32_t written = writer_step(value);
+    if (written == Work::kNever)
+      return refused(value, INGOT_MICRO_TEXT("read before it is written"));
+    if (is_overwritten(value, written, step))
+      return refused(value, INGOT_MICRO_TEXT("in_place: overwrites what is read later"));
+    work_[work_[value].root].touch(step);
+    return true;
+  }
+
+  bool write(uint32_t value, uint32_t step) {
+    MicroValue v;
+    if (!read_value(m_, value, &v, e_)) return false;
+    if (v.kind == ValueKind::kConstant || v.kind == ValueKind::kInput)
+      return refused(value, INGOT_MICRO_TEXT("constants and inputs are never written"));
+    if (v.alias == AliasKind::kView)
+      return refuse(e_, Code::kUnsupportedFeature,
+                    INGOT_MICRO_TEXT("a value that is written in parts"), int32_t(value));
+    if (work_[value].written != Work::kNever)
+      return refused(value, INGOT_MICRO_TEXT("is written twice"));
+    work_[value].written = uint16_t(step);
+    work_[work_[value].root].touch(step);
+    return true;
+  }
+
+  /// Bytes of both in the same storage.
+  bool overlap(uint32_t a, uint32_t b) {
+    if (work_[a].root != work_[b].root) return false;
+    MicroValue va, vb;
+    uint32_t at_a, at_b;
+    find_root(m_, a, &at_a), find_root(m_, b, &at_b);
+    if (!read_value(m_, a, &va, nullptr) || !read_value(m_, b, &vb, nullptr)) return true;
+    return at_a < at_b + vb.bytes && at_b < at_a + va.bytes;
+  }
+
+ private:
+  bool refused(uint32_t value, const char* what) { return meaning_error(e_, what, value); }
+
+  /// When what `value` shows was written: before all steps where nothing writes it.
+  uint32_t writer_step(uint32_t value) {
+    MicroValue v;
+    // at most as long as there are values: check_value() has seen every chain end
+    while (read_value(m_, value, &v, nullptr) && v.alias == AliasKind::kView)
+      value = uint32_t(v.alias_of);
+    if (v.kind == ValueKind::kConstant || v.kind == ValueKind::kInput) return Work::kBefore;
+    return work_[value].written;
+  }
+
+  bool is_overwritten(uint32_t value, uint32_t written, uint32_t step) {
+    for (uint32_t o = 0; o < m_.values.count; o++) {
+      const uint32_t since = work_[o].written;
+      if (since == Work::kNever || since >= step || work_[o].root == o) continue;
+      if ((written == Work::kBefore || since > written) && overlap(o, value)) return true;
+    }
+    return false;
+  }
+
+  const MicroModel& m_;
+  Work* work_;
+  MicroError* e_;
+};
+
+/// Which input output 0 may overwrite: none but the one that the file names, where the contract
+/// allows it.
+bool check_aliases(const MicroModel& m, const MicroCall& call, uint32_t step, Flow* flow,
+                   MicroError* e) {
+  const uint32_t inputs = call.arguments.input_count, all = inputs + call.arguments.output_count;
+  const OpContract& contract = *call.kernel->entry.contract;
+  for (uint32_t k = inputs; k < all; k++) {
+    if (call.values[k] == -1) continue;
+    MicroValue v;
+    if (!read_value(m, uint32_t(call.values[k]), &v, e)) return false;
+    const uint32_t may = k == inputs && contract.in_place ? contract.in_place(call.arguments) : 0;
+    bool overwrites = v.alias != AliasKind::kInPlace;
+    for (uint32_t i = 0; i < k; i++) {
+      if (call.values[i] == -1) continue;
+      const bool named = i < inputs && v.alias == AliasKind::kInPlace &&
+                         call.values[i] == v.alias_of && (may >> i & 1);
+      overwrites = overwrites || named;
+      if (!named && flow->overlap(uint32_t(call.values[k]), uint32_t(call.values[i])))
+        return meaning_error(
+            e, INGOT_MICRO_TEXT("an instruction writes what it reads or writes elsewhere"), step,
+            uint32_t(call.values[k]), uint32_t(call.values[i]));
+    }
+    if (!overwrites)
+      return meaning_error(e, INGOT_MICRO_TEXT("in_place: not allowed by this instruction"), step);
+  }
+  return true;
+}
+
+bool check_instruction(const MicroModel& m, uint32_t step, Work* work, MicroError* e) {
+  MicroCall call;
+  if (!read_call(m, step, &call, e)) return false;
+  Violation violation;
+  if (!call.kernel->entry.contract->check(call.arguments, &violation))
+    return meaning_error(e, INGOT_MICRO_TEXT(violation.rule), step, uint32_t(violation.expected),
+                         uint32_t(violation.found));
+  if (!find_row(*m.kernels, call.op, &call.arguments))
+    return refuse(
+        e, Code::kNoKernel,
+        INGOT_MICRO_TEXT("the kernel table has none for these types: need is the operator"),
+        int32_t(step), uint32_t(call.op));
+  Flow flow(m, work, e);
+  const uint32_t inputs = call.arguments.input_count, all = inputs + call.arguments.output_count;
+  for (uint32_t k = 0; k < inputs; k++)
+    if (call.values[k] != -1 && !flow.read(uint32_t(call.values[k]), step)) return false;
+  if (!check_aliases(m, call, step, &flow, e)) return false;
+  for (uint32_t k = inputs; k < all; k++)
+    if (call.values[k] != -1 && !flow.write(uint32_t(call.values[k]), step)) return false;
+  return true;
+}
+
+}  // namespace
+
+bool validate(MicroModel* m, MicroError* e) {
+  if (m->program_bytes < 8)
+    return refuse(e, Code::kStructureInvalid, INGOT_MICRO_TEXT("program: its identifier"));
+  FlatReader r = reader_of(*m);
+  const uint32_t root = r.load32(0);
+  if (r.load32(kIdentifierAt) != kProgramIdentifier)
+    return refuse(e, Code::kStructureInvalid, INGOT_MICRO_TEXT("program: its identifier"));
+  if (!check_program(m, &r, root, e)) return false;
+  Work* work;
+  if (!take_work(*m, &work, e)) return false;
+  for (uint32_t i = 0; i < m->values.count; i++)
+    if (!check_value(*m, i, e)) return false;
+  if (!check_ports(*m, m->inputs, ValueKind::kInput, e) ||
+      !check_ports(*m, m->outputs, ValueKind::kOutput, e))
+    return false;
+  const uint32_t steps = m->instructions.count;
+  for (uint32_t i = 0; i < m->values.count; i++) {
+    uint32_t offset;
+    MicroValue v;
+    if (!read_value(*m, i, &v, e)) return false;
+    work[i] = Work{};
+    work[i].root = uint16_t(find_root(*m, i, &offset));
+    if (v.kind == ValueKind::kInput) work[i].touch(0);
+    if (v.kind == ValueKind::kState)
+      return meaning_error(e, INGOT_MICRO_TEXT("values[].kind: a state that is not named"), i);
+  }
+  for (uint32_t step = 0; step < steps; step++)
+    if (!check_instruction(*m, step, work, e)) return false;
+  Flow flow(*m, work, e);
+  for (uint32_t i = 0; i < m->outputs.count; i++) {
+    const uint32_t value = r.word(r.element(m->outputs, i), port_field::kValue);
+    if (!flow.read(value, steps)) return false;
+  }
+  if (r.broken())
+    return refuse(e, Code::kStructureInvalid,
+                  INGOT_MICRO_TEXT("an offset leads out of the program"));
+  const int64_t alignment = r.field(root, kAlignment) ? r.number(root, kAlignment) : 64;
+  const int64_t bytes = r.number(r.table(root, kPlan), plan_field::kBytes);
+  if (!is_power_of_two(uint64_t(alignment)) || alignment < 16 || alignment > 4096)
+    return meaning_error(e, INGOT_MICRO_TEXT("program.alignment"), 0, 64, uint32_t(alignment));
+  if (bytes < 0 || bytes > int64_t{kMaxBytes})
+    return refuse(e, Code::kLimitExceeded, INGOT_MICRO_TEXT("plan.bytes"), -1, kMaxBytes,
+                  uint32_t(bytes));
+  return place_all(m, work, uint32_t(bytes), uint32_t(alignment), e);
+}
+
+}  // namespace ingot::micro
