@@ -10,12 +10,7 @@
 #include "kernels/cpu/image/image.inl"
 #include "kernels/cpu/normalize/normalize.inl"
 #include "kernels/cpu/pad/pad.inl"
-#include "kernels/cpu/quantized/binary.inl"
-#include "kernels/cpu/quantized/dynamic.inl"
-#include "kernels/cpu/quantized/lookup.inl"
-#include "kernels/cpu/quantized/pool.inl"
-#include "kernels/cpu/quantized/quantize.inl"
-#include "kernels/cpu/quantized/softmax.inl"
+#include "kernels/cpu/quantized/tensors.inl"
 #include "kernels/cpu/recurrent/recurrent.inl"
 #include "kernels/cpu/reduce/reduce_wide.inl"
 #include "kernels/cpu/resize/grid_sample.inl"
@@ -32,6 +27,7 @@ namespace ingot::cpu {
 namespace {
 
 constexpr KernelEntry kTensorKernels[] = {
+    INGOT_FLIP_BYTES,
     {OpCode::kElementwise, "elementwise", &kElementwiseContract, nullptr, tensors::elementwise<V>},
     {OpCode::kReduce, "reduce", &kReduceContract, nullptr, tensors::reduce<V>},
     {OpCode::kArgReduce, "arg_reduce", &kArgReduceContract, nullptr, tensors::arg_reduce<V>},
@@ -62,17 +58,7 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kUnique, "unique", &kUniqueContract, nullptr, tensors::unique<V>},
     {OpCode::kNonMaxSuppression, "non_max_suppression", &kNonMaxSuppressionContract, nullptr,
      tensors::non_max_suppression<V>},
-    {OpCode::kQuantize, "quantize", &kQuantizeContract, nullptr, tensors::quantize<V>},
-    {OpCode::kDequantize, "dequantize", &kDequantizeContract, nullptr, tensors::dequantize<V>},
-    {OpCode::kDynamicQuantize, "dynamic_quantize", &kDynamicQuantizeContract, nullptr,
-     tensors::dynamic_quantize<V>},
-    {OpCode::kLookup, "lookup", &kLookupContract, nullptr, tensors::lookup<V>},
-    {OpCode::kQuantizedElementwise, "quantized_elementwise", &kQuantizedElementwiseContract,
-     nullptr, tensors::quantized_elementwise<V>},
-    {OpCode::kQuantizedPool2d, "quantized_pool2d", &kQuantizedPool2dContract, nullptr,
-     tensors::quantized_pool2d<V>},
-    {OpCode::kQuantizedSoftmax, "quantized_softmax", &kQuantizedSoftmaxContract, nullptr,
-     tensors::quantized_softmax<V>},
+    INGOT_QUANTIZED_TENSORS,
     // the session runs these two; the rows carry the contracts
     {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},
     {OpCode::kLoop, "loop", &kLoopContract, nullptr, nullptr},

@@ -1,0 +1,245 @@
+// kernels/cpu/cortex_m/bands.inl - bands of convolutions and rows of linear layers over CortexM's
+// tiles, in 32-bit arithmetic: a microcontroller has no larger memory. What is rare on one (16-bit
+// numbers, weights with zero points, sums in floating point) goes through the templates.
+#pragma once
+#include "kernels/cpu/quantized/depthwise.inl"
+#include "kernels/cpu/quantized/linear.inl"
+
+namespace ingot::cpu {
+namespace {
+
+/// V by another name: the templates that are specialized below, as they are.
+struct Plain : V {};
+
+/// How sums become bytes here.
+enum class StepForm : uint8_t {
+  kTemplate,  // as everywhere
+  kFloat,  // float_even whose multipliers are numbers, so that limits may be taken after rounding
+  kUp,     // fixed point whose shifts all go right by 1 to 31, and whose sums stay below 2^30
+  kAway
+};
+
+/// Multipliers of outputs 0 .. n - 1 are numbers.
+inline bool are_numbers(const float* multipliers, int32_t n) {
+  for (int32_t i = 0; i < n; i++) {
+    uint32_t bits;
+    std::memcpy(&bits, multipliers + i, sizeof bits);
+    if ((bits >> 23 & 0xff) == 0xff) return false;
+  }
+  return true;
+}
+/// `products`: of one sum.
+inline bool are_short(const Requantization& r, int32_t n, int64_t products) {
+  constexpr int64_t kMaxSum = (int64_t{1} << 30) - 1, kMaxProduct = 255 * 255;
+  if (!r.in_vectors || products > kMaxSum / 2 / kMaxProduct) return false;
+  for (int32_t i = 0; i < n; i++)
+    if (r.shifts()[i] < 1 || r.bias()[i] > kMaxSum / 2 || r.bias()[i] < -kMaxSum / 2) return false;
+  return true;
+}
+inline StepForm step_form(const Requantization& r, int64_t outputs, int64_t products) {
+  const int32_t n = int32_t(outputs);
+#if defined(__ARM_FP) && (__ARM_FP & 4)
+  if (r.mode == RequantMode::kFloatEven)
+    return are_numbers(r.floats(1), n) ? StepForm::kFloat : StepForm::kTemplate;
+#endif
+  const bool is_fixed = r.mode == RequantMode::kFixedUp || r.mode == RequantMode::kFixedAway;
+  if (!is_fixed || !are_short(r, n, products)) return StepForm::kTemplate;
+  return r.mode == RequantMode::kFixedAway ? StepForm::kAway : StepForm::kUp;
+}
+inline bool takes_fast_rows(const Requantization& r) {
+  return !r.to_float() && !r.wants_sums() && !r.words && !is_wide(r.mode);
+}
+
+/// Zero point and limits; most networks' upper limit is 255, which one instruction takes.
+struct ByteLimits {
+  int32_t zero, low, high;
+  explicit ByteLimits(const Requantization& r) : zero(r.zero), low(r.low), high(r.high) {}
+  template <bool kWhole>
+  INGOT_INLINE uint8_t limit(int32_t step) const {
+    asm("qadd %0, %1, %2" : "=r"(step) : "r"(step), "r"(zero));
+    if (kWhole) {
+      step = step < low ? low : step;
+      asm("usat %0, #8, %1" : "=r"(step) : "r"(step));
+      return uint8_t(step);
+    }
+    step = step < low ? low : step;
+    return uint8_t(step > high ? high : step);
+  }
+};
+
+#if defined(__ARM_FP) && (__ARM_FP & 4)
+/// round(sum * multiplier), ties to even, saturated.
+INGOT_INLINE int32_t step_of(int32_t sum, float multiplier) {
+  float scaled = float(sum) * multiplier;
+  int32_t step;
+  asm("vcvtr.s32.f32 %0, %0\n vmov %1, %0" : "+t"(scaled), "=r"(step));
+  return step;
+}
+#endif
+
+/// (sum * multiplier + 2^30) >> 31 as the upper half of a product twice as large, then the shift,
+/// ties upwards; of kAway those of negative numbers go down.
+template <bool kIsAway>
+INGOT_INLINE int32_t fixed_step_of(int32_t sum, int32_t multiplier, int32_t shift) {
+  int32_t d;
+  asm("smmulr %0, %1, %2" : "=r"(d) : "r"(int32_t(uint32_t(sum) * 2)), "r"(multiplier));
+  if (kIsAway) d += d >> 31;
+  d >>= shift - 1;
+  return (d >> 1) + (d & 1);
+}
+
+template <bool kWhole, class Step>
+INGOT_INLINE void store_each(const ByteLimits& limits, uint8_t* out, int32_t n, Step step) {
+  for (int32_t i = 0; i < n; i++) out[i] = limits.limit<kWhole>(step(i));
+}
+template <class Step>
+INGOT_INLINE void store_limited(const Requantization& r, uint8_t* out, int32_t n, Step step) {
+  const ByteLimits limits(r);
+  if (r.high == 255) return store_each<true>(limits, out, n, step);
+  store_each<false>(limits, out, n, step);
+}
+
+/// Sums of channels o .. o + 15 -> n <= 16 bytes.
+INGOT_APART void store_steps(const Requantization& r, StepForm form, int32_t (&sums)[kPanel],
+                             int32_t o, uint8_t* out, int32_t n) {
+  const int32_t *const multipliers = r.rows[1] + o, *const shifts = r.rows[2];
+  switch (form) {
+#if defined(__ARM_FP) && (__ARM_FP & 4)
+    case StepForm::kFloat:
+      return store_limited(r, out, n,
+                           [&](int32_t i) { return step_of(sums[i], r.floats(1)[o + i]); });
+#endif
+    case StepForm::kUp:
+      return store_limited(r, out, n, [&](int32_t i) {
+        return fixed_step_of<false>(sums[i], multipliers[i], shifts[o + i]);
+      });
+    case StepForm::kAway:
+      return store_limited(r, out, n, [&](int32_t i) {
+        return fixed_step_of<true>(sums[i], multipliers[i], shifts[o + i]);
+      });
+    default: return requantize<Plain>(r, RowSteps(), sums, o, out, n);
+  }
+}
+
+/// Up to kPixels neighbours of one row of outputs, one panel of channels.
+struct PixelRun {
+  const uint8_t* at;
+  int32_t stride;  // bytes between pixels
+  uint8_t* out;
+  int32_t out_stride;
+};
+
+INGOT_INLINE void run_pixels(const PixelRun& run, int32_t pixels, const Segment* segments,
+                             int32_t segment_count, int32_t length, const int8_t* panel,
+                             const Requantization& r, StepForm form, int32_t o, int32_t outputs) {
+  for (int32_t x = 0; x < pixels; x += CortexM::kPixels) {
+    const uint8_t* from[CortexM::kPixels];
+    for (int32_t i = 0; i < CortexM::kPixels; i++)  // the last one again where there are fewer
+      from[i] = run.at + (x + i < pixels ? x + i : pixels - 1) * run.stride;
+    int32_t sums[CortexM::kPixels][kPanel];
+    CortexM::tile(segments, segment_count, length, from, panel, r.starts(o), outputs, sums);
+    for (int32_t i = 0; i < CortexM::kPixels && x + i < pixels; i++)
+      store_steps(r, form, sums[i], o, run.out + (x + i) * run.out_stride, outputs);
+  }
+}
+
+template <>
+void byte_conv_band<V>(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
+                       Range panels) {
+  const Requantization& r = *j.requantization;
+  if (j.scratch->plane || !takes_fast_rows(r))
+    return byte_conv_band<Plain>(j, band, rows, cols, panels);
+  Segment* const segments = reinterpret_cast<Segment*>(j.memory);
+  int64_t length = 0;
+  const int32_t count = int32_t(fill_byte_segments(*j.t, j.in.c, band, segments, &length));
+  const int32_t panel_bytes = count * int32_t(length) * kPanel;
+  const StepForm form = step_form(r, j.out.c, count * length);
+  PixelRun run;
+  run.stride = int32_t(j.t->stride_w * band.pixel_stride);
+  run.out_stride = int32_t(j.out.pixel_stride);
+  for (int32_t y = int32_t(rows.begin); y < int32_t(rows.end); y++) {
+    run.at = band.at + (y - int32_t(rows.begin)) * int32_t(j.t->stride_h * band.row_stride);
+    uint8_t* const out = j.out.row(y) + int32_t(cols.begin) * run.out_stride;
+    for (int32_t p = int32_t(panels.begin); p < int32_t(panels.end); p++) {
+      const int32_t o = p * kPanel, left = int32_t(j.out.c) - o;
+      run.out = out + o;
+      run_pixels(run, int32_t(cols.count()), segments, count, int32_t(length),
+                 j.weights + p * panel_bytes, r, form, o, left < kPanel ? left : kPanel);
+    }
+  }
+}
+
+/// Most taps whose places fit the local table; larger windows go through the template.
+constexpr int32_t kMaxTaps = 32;
+
+template <>
+void depthwise_bytes_band<V>(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
+                             int64_t c, const int16_t* pairs) {
+  const QuantizedConv2dAttributes& t = *j.t;
+  const Requantization& r = *j.requantization;
+  const uint64_t all = uint64_t(t.kernel_h) * t.kernel_w;
+  // four channels are read at a time: those past the last are inside the band or its slack, or of
+  // the next pixel
+  if (j.scratch->plane || all > uint64_t(kMaxTaps) || !takes_fast_rows(r) ||
+      (!j.scratch->copies && j.in.c % 4 != 0))
+    return depthwise_bytes_band<Plain>(j, band, rows, cols, c, pairs);
+  const Segment* const segments = reinterpret_cast<const Segment*>(j.memory);
+  const int32_t taps = int32_t(all);
+  const StepForm form = step_form(r, j.in.c, taps);
+  int32_t offsets[kMaxTaps + 1];
+  for (int32_t k = 0; k < taps; k++) offsets[k] = int32_t(segments[k].a);
+  offsets[taps] = offsets[taps - 1];  // its weight is zero
+  const int32_t left = int32_t(j.in.c - c), channels = left < kPanel ? left : kPanel;
+  for (int32_t y = 0; y < int32_t(rows.count()); y++) {
+    const uint8_t* at = band.at + y * int32_t(t.stride_h * band.row_stride) + int32_t(c);
+    uint8_t* out = j.out.row(rows.begin + y) + cols.begin * j.out.pixel_stride + c;
+    for (int32_t x = 0; x < int32_t(cols.count()); x++) {
+      int32_t sums[kPanel];
+      CortexM::depthwise(at, offsets, taps, pairs, r.starts(c), channels, sums);
+      store_steps(r, form, sums, int32_t(c), out, channels);
+      at += int32_t(t.stride_w * band.pixel_stride), out += int32_t(j.out.pixel_stride);
+    }
+  }
+}
+
+template <>
+void multiply_byte_rows<V>(ByteTileShape shape, const TensorView& x, const TensorView* steps,
+                           Range rows, Range panels, const int8_t* w, uint8_t* out, int64_t o,
+                           void* scratch) {
+  const Requantization& r = *shape.requantization;
+  const int64_t k = x.row_length();
+  if (x.dtype != DType::kU8 || k % 4 != 0 || !takes_fast_rows(r))
+    return multiply_byte_rows<Plain>(shape, x, steps, rows, panels, w, out, o, scratch);
+  const StepForm form = step_form(r, o, k);
+  for (int64_t i = rows.begin; i < rows.end; i++)
+    for (int32_t p = int32_t(panels.begin); p < int32_t(panels.end); p++) {
+      const int32_t from = p * kPanel, left = int32_t(o) - from,
+                    outputs = left < kPanel ? left : kPanel;
+      int32_t sums[kPanel];
+      CortexM::row(x.as<const uint8_t>() + i * x.row_stride, int32_t(k),
+                   w + p * int32_t(shape.panel_stride), r.starts(from), outputs, sums);
+      store_steps(r, form, sums, from, out + i * shape.out_stride + from, outputs);
+    }
+}
+
+/// Words where four bytes are left: a firmware's own memcpy goes byte by byte.
+template <>
+INGOT_INLINE void copy_bytes<V>(uint8_t* to, const uint8_t* from, int64_t n) {
+  int32_t left = int32_t(n);
+  for (; left >= 4; left -= 4, to += 4, from += 4) {
+    uint32_t word;
+    std::memcpy(&word, from, sizeof word);
+    std::memcpy(to, &word, sizeof word);
+  }
+  for (; left > 0; left--) *to++ = *from++;
+}
+template <>
+INGOT_INLINE void fill_bytes<V>(uint8_t* to, uint8_t byte, int64_t n) {
+  const uint32_t word = byte * 0x01010101u;
+  int32_t left = int32_t(n);
+  for (; left >= 4; left -= 4, to += 4) std::memcpy(to, &word, sizeof word);
+  for (; left > 0; left--) *to++ = byte;
+}
+
+}  // namespace
+}  // namespace ingot::cpu
