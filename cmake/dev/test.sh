@@ -182,7 +182,12 @@ stage_aarch64() {
     "$qemu -E FAKE_CUDA_SM=$sm -E INGOT_CUDA_DRIVER=$PWD/build/aarch64/tests/cuda/libfake_cuda.so build/aarch64/tests/cuda/gpu_runner"
 }
 
-stage_firmware() { need_ingot; bash tests/firmware/run.sh build/gcc/bin/ingot build/firmware; }
+stage_firmware() {
+  need_ingot
+  bash tests/firmware/run.sh build/gcc/bin/ingot build/firmware
+  # a project as `ingot firmware` writes it; all boards and networks: ./dev show firmware
+  python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --boards mps2-an386 --networks str_ww_ref_model
+}
 
 stage_nodes() {
   need_ingot

@@ -33,6 +33,7 @@ const std::map<std::string, Files> kCommands = {
     {"place", {{"FILE"}, {}}},
     {"tune", {{"FILE"}, {"--output"}}},  // which may be FILE; a GPU is needed
     {"kernels", {{"FILE"}, {"--output"}}},
+    {"firmware", {{"MODEL"}, {"--output"}}},
     {"diff", {{"A", "B"}, {}}},
     {"operators", {{}, {}}},
     {"extract", {{"FILE"}, {"--output"}}},

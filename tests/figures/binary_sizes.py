@@ -14,8 +14,12 @@ cuda_host        the back end of GPUs on the host: text and constants of ingot_c
 plans, without device code cuda_all         device code of all architectures, packed (from the last
 cuda stage); cuda_one: of the largest of them arena:NAME       arena bytes of a network, one thread,
 weights included
-micro:NAME       an int8 network of MLPerf Tiny (../shared): activations, scratch and the session's
-                 tables, one thread; its ceiling is what TFLite Micro's interpreter takes
+micro:NAME       RAM of an int8 network of MLPerf Tiny (../shared) as `ingot firmware` runs it:
+                 activations, scratch, tables and the opened model's object; its ceiling is what
+                 TFLite Micro's interpreter takes of its arena
+micro_core       flash of the microcontroller's core on a Cortex-M4: validation included, with the
+                 rules of four operators, without kernels
+micro_object     RAM of an opened model besides its arena, on a Cortex-M4
 """
 
 import argparse
@@ -23,12 +27,15 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/cuda"))
 import image_sizes  # noqa: E402
+
+import micro_core  # noqa: E402
 
 TINY = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared"))
 TINY = TINY / "models/mlcommons__tiny"
@@ -40,6 +47,8 @@ MICRO = {
     "pretrainedResnet_quant": 55996,
     "vww_96_int8": 103673,
 }
+# 20 KB of flash (TFLite Micro's interpreter takes 29,464); never raised either
+MICRO_CORE, MICRO_OBJECT = 20480, 80
 CEILINGS = pathlib.Path(__file__).resolve().parent / "ceilings.json"
 FLAGS = [
     "-O2",
@@ -132,19 +141,19 @@ def cuda_host(tree):
     return total
 
 
-def micro_arenas(ingot, work):
+def micro_arenas(ingot, work, object_bytes):
     figures = {}
     for name in MICRO:
         source, converted = TINY / f"{name}.tflite", work / f"{name}.ingot"
         if not source.exists():
             print(f"[skip] arena of {name}: ../shared is absent")
             continue
-        call(ingot, "convert", source, "-o", converted, "-q")
-        report = json.loads(
-            call(ingot, "bench", converted, "--threads", "1", "--seconds", "0", "--json")
-        )
-        parts = ("activation_bytes", "scratch_bytes", "tables_bytes")
-        figures[f"micro:{name}"] = sum(report[part] for part in parts)
+        call(ingot, "convert", source, "-o", converted, "-q", "--target", "mcu", "--dim", "N=1")
+        folder = work / f"{name}_firmware"
+        shutil.rmtree(folder, ignore_errors=True)
+        call(ingot, "firmware", converted, "-o", folder)
+        row = re.search(rf"^\| {name} \| \d+ \| (\d+) \|", (folder / "README.md").read_text(), re.M)
+        figures[f"micro:{name}"] = int(row.group(1)) + object_bytes
     return figures
 
 
@@ -194,6 +203,7 @@ def main():
         figures[f"arena:{converted.stem}"] = json.loads(
             call(ingot, "bench", converted, "--threads", "1", "--seconds", "0", "--json")
         )["arena_bytes"]
+    core = micro_core.measure(work)
     if args.record:
         CEILINGS.write_text(
             json.dumps(
@@ -201,8 +211,10 @@ def main():
             )
             + "\n"
         )
-    figures.update(micro_arenas(ingot, work))
+    figures.update(core)
+    figures.update(micro_arenas(ingot, work, core.get("micro_object", 0)))
     ceilings = {**old_ceilings(), **{f"micro:{k}": v for k, v in MICRO.items()}}
+    ceilings.update(micro_core=MICRO_CORE, micro_object=MICRO_OBJECT)
     failed = 0
     for name, size in figures.items():
         ceiling = ceilings.get(name)

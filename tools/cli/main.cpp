@@ -133,6 +133,7 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_place(app, chosen);
   add_tune(app, chosen);
   add_kernels(app, chosen);
+  add_firmware(app, chosen);
   add_diff(app, chosen);
   add_operators(app, chosen);
   add_extract(app, chosen);
@@ -142,7 +143,7 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_help(app);
   const std::pair<const char*, std::vector<const char*>> groups[] = {
       {"Make and look into files", {"convert", "inspect", "extract", "diff", "upgrade"}},
-      {"Run", {"run", "bench", "place", "tune", "kernels"}},
+      {"Run", {"run", "bench", "place", "tune", "kernels", "firmware"}},
       {"Check", {"verify", "check", "compare", "why", "doctor"}},
       {"Help", {"operators", "completion", "help"}}};
   for (CLI::App* command : app.get_subcommands({})) {

@@ -5,7 +5,8 @@ nothing is written over it.
 Reading  host::open_input(), open_input_stream(), InputStream (tools/files/input_file.h). A library
 that opens by name is
          told of beforehand: host::remember_input() within the three lines above the call.
-Writing  host::OutputFile, TemporaryPath (tools/files/output_file.h); "-" in standard_streams.h.
+Writing  host::OutputFile, TemporaryPath (tools/files/output_file.h), OutputFolder
+         (tools/files/output_folder.h); "-" in standard_streams.h.
 """
 
 import pathlib
@@ -17,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOORS = (
     "tools/files/input_file.",
     "tools/files/output_file.",
+    "tools/files/output_folder.",
     "tools/files/standard_streams.",
     "tools/files/large_blocks.",
 )  # a file without a name

@@ -1,0 +1,82 @@
+/* main.c - opens each model of models.h in one arena, feeds it the inputs that were written beside
+   it, and compares the outputs with those of the host, byte for byte. Replace the loop over models
+   by what your device does: fill the inputs, run, read the outputs. */
+#include <string.h>
+
+#include "ingot/micro.h"
+#include "models.h"
+
+void board_print(const char* text);
+void board_clock_start(void);
+uint32_t board_clock_ticks(void);
+uint32_t board_stack_used(void);
+uint32_t board_stack_bytes(void);
+extern const ingot_micro_kernels* ingot_micro_table(void);
+
+/* Models take turns in it. */
+static unsigned char arena[FIRMWARE_ARENA_BYTES] __attribute__((aligned(64)));
+
+static void print_number(const char* label, uint32_t n) {
+  char text[12];
+  int at = sizeof text - 1;
+  text[at] = 0;
+  do text[--at] = (char)('0' + n % 10);
+  while ((n /= 10) != 0);
+  board_print(label);
+  board_print(text + at);
+}
+
+static int fail(const char* model, const char* what, const ingot_micro_error* error) {
+  board_print(model);
+  board_print(": ");
+  board_print(what);
+  print_number(" failed, code ", (uint32_t)error->code); /* docs/firmware.md */
+  print_number(", index ", (uint32_t)error->index);
+  print_number(", need ", error->need);
+  print_number(", have ", error->have);
+  board_print("\n");
+  return 1;
+}
+
+static int run_model(const firmware_model* m) {
+  ingot_micro model;
+  ingot_micro_error error;
+  ingot_micro_tensor tensor;
+  uint32_t i, k, ticks, equal = 0, bytes = 0;
+  const unsigned char *input = m->inputs, *expected = m->outputs;
+  if (ingot_micro_open(&model, m->image, m->image_bytes, ingot_micro_table(), arena, sizeof arena,
+                       INGOT_MICRO_CHECK_WEIGHTS, &error))
+    return fail(m->name, "open", &error);
+  for (i = 0; ingot_micro_input(&model, i, &tensor) == 0; i++) {
+    memcpy(tensor.data, input, tensor.bytes);
+    input += tensor.bytes;
+  }
+  board_clock_start();
+  if (ingot_micro_run(&model, 0, 0, &error)) return fail(m->name, "run", &error);
+  ticks = board_clock_ticks();
+  for (i = 0; ingot_micro_output(&model, i, &tensor) == 0; i++) {
+    for (k = 0; k < tensor.bytes; k++)
+      equal += ((const unsigned char*)tensor.data)[k] == expected[k];
+    expected += tensor.bytes;
+    bytes += tensor.bytes;
+  }
+  board_print(m->name);
+  print_number(": ", equal);
+  print_number(" of ", bytes);
+  print_number(" bytes as on the host; arena ", ingot_micro_arena_bytes(&model));
+  print_number(" bytes, object ", sizeof model);
+  print_number(" bytes, ticks ", ticks);
+  board_print("\n");
+  return equal != bytes;
+}
+
+int main(void) {
+  uint32_t failed = 0, i;
+  for (i = 0; i < FIRMWARE_MODEL_COUNT; i++) failed += (uint32_t)run_model(&firmware_models[i]);
+  print_number("stack: ", board_stack_used());
+  print_number(" of ", board_stack_bytes());
+  print_number(" bytes\nfirmware: ", FIRMWARE_MODEL_COUNT - failed);
+  print_number(" passed, ", failed);
+  board_print(" failed\n");
+  return failed != 0;
+}

@@ -1,0 +1,106 @@
+/* startup.c - the vector table and the C start of a bare Cortex-M or RISC-V machine, and output
+   through the debugger or the emulator (semihosting). No heap: nothing defines _sbrk, so that a
+   link that needs malloc fails. */
+#include <stddef.h>
+#include <stdint.h>
+
+extern uint32_t __data_start[], __data_end[], __data_load[], __bss_start[], __bss_end[],
+    __stack_limit[], __stack_top[];
+int main(void);
+
+enum { kWrite0 = 0x04, kExitExtended = 0x20, kApplicationExit = 0x20026 };
+static const uint32_t kPaint = 0xc0ffee11u;
+
+static long semihost(long operation, const void* argument) {
+#if defined(__riscv)
+  register long a0 __asm__("a0") = operation;
+  register const void* a1 __asm__("a1") = argument;
+  __asm__ volatile(
+      ".option push\n .option norvc\n slli x0, x0, 0x1f\n ebreak\n srai x0, x0, 7\n .option pop"
+      : "+r"(a0)
+      : "r"(a1)
+      : "memory");
+  return a0;
+#else
+  register long r0 __asm__("r0") = operation;
+  register const void* r1 __asm__("r1") = argument;
+  __asm__ volatile("bkpt 0xAB" : "+r"(r0) : "r"(r1) : "memory");
+  return r0;
+#endif
+}
+
+void board_print(const char* text) { semihost(kWrite0, text); }
+
+void board_exit(int code) {
+  const uint32_t block[2] = {kApplicationExit, (uint32_t)code};
+  semihost(kExitExtended, block);
+  for (;;) {
+  }
+}
+
+/* Bytes of the stack that were used so far, of those that memory.ld keeps for it. */
+uint32_t board_stack_used(void) {
+  const uint32_t* at = __stack_limit;
+  while (at < __stack_top && *at == kPaint) at++;
+  return (uint32_t)((const char*)__stack_top - (const char*)at);
+}
+uint32_t board_stack_bytes(void) {
+  return (uint32_t)((const char*)__stack_top - (const char*)__stack_limit);
+}
+
+/* Ticks since board_clock_start(): of the processor's clock (SysTick, 24 bits of it), on RISC-V
+   instructions. An emulator that counts instructions (QEMU with -icount shift=0) lets a nanosecond
+   pass for each, and a tick is as long as the board's clock says. */
+#if defined(__riscv)
+static uint32_t clock_start;
+static uint32_t instructions(void) {
+  uint32_t n;
+  __asm__ volatile("csrr %0, minstret" : "=r"(n));
+  return n;
+}
+void board_clock_start(void) { clock_start = instructions(); }
+uint32_t board_clock_ticks(void) { return instructions() - clock_start; }
+#else
+#define SYST_CSR (*(volatile uint32_t*)0xE000E010)
+#define SYST_RVR (*(volatile uint32_t*)0xE000E014)
+#define SYST_CVR (*(volatile uint32_t*)0xE000E018)
+void board_clock_start(void) {
+  SYST_CSR = 0;
+  SYST_RVR = 0xffffffu;
+  SYST_CVR = 0;
+  SYST_CSR = 5; /* the processor's clock, no interrupt */
+}
+uint32_t board_clock_ticks(void) { return 0xffffffu - (SYST_CVR & 0xffffffu); }
+#endif
+
+__attribute__((used)) void fault(void) {
+  board_print("FAULT\n");
+  board_exit(3);
+}
+
+__attribute__((used, noreturn)) void start(void) {
+  uint32_t* to;
+  const uint32_t* from = __data_load;
+#if defined(__arm__) && (defined(__ARM_FP) || defined(__ARM_FEATURE_MVE))
+  *(volatile uint32_t*)0xE000ED88 |= 0xFu << 20; /* CPACR: floating point and vectors on */
+  __asm__ volatile("dsb\n isb");
+#endif
+  for (to = __data_start; to < __data_end;) *to++ = *from++;
+  for (to = __bss_start; to < __bss_end;) *to++ = 0;
+  for (to = __stack_limit; (char*)to < (char*)__builtin_frame_address(0) - 64;) *to++ = kPaint;
+  board_exit(main());
+  for (;;) {
+  }
+}
+
+#if defined(__riscv)
+__asm__(
+    ".section .vectors, \"ax\"\n.global reset\nreset:\n"
+    " la t0, trap\n csrw mtvec, t0\n la sp, __stack_top\n j start\n"
+    ".balign 4\ntrap: j fault\n.text\n");
+#else
+/* No frame of its own: the stack pointer is the vector table's. */
+__attribute__((used)) void reset(void) { start(); }
+__attribute__((section(".vectors"), used)) void (*const vectors[16])(void) = {
+    (void (*)(void))(uintptr_t)__stack_top, reset, fault, fault, fault, fault, fault};
+#endif

@@ -1,0 +1,62 @@
+// ingot firmware: what it writes, and what it refuses before anything is written.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "tests/cli/command_line.h"
+
+using namespace cli_test;
+namespace fs = std::filesystem;
+
+namespace {
+
+size_t count_of(const std::string& text, const std::string& word) {
+  size_t count = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) count++;
+  return count;
+}
+
+void refuses(const std::vector<std::string>& arguments, int exit,
+             const std::vector<std::string>& says) {
+  const Ran ran = run(arguments);
+  CAPTURE(ran.err);
+  CHECK(ran.exit == exit);
+  CHECK(is_one_error_line(ran.err));
+  for (const std::string& part : says) CHECK_MESSAGE(ran.err.find(part) != std::string::npos, part);
+}
+
+}  // namespace
+
+TEST_CASE("firmware: a model of one operator names one kernel, and the project is whole") {
+  const Folder folder;
+  const std::string model = converted(folder, "linear"), project = folder / "project";
+  const Ran ran = run({"firmware", model, "-o", project});
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  CHECK(count_of(slurp(project + "/kernels.cpp"), "{row(\"") == 1);
+  CHECK(count_of(slurp(project + "/kernels.cpp"), "{row(\"linear_f32\")") == 1);
+  for (const char* file :
+       {"Makefile", "CMakeLists.txt", "toolchain.cmake", "board.mk", "memory.ld", "image.ld",
+        "startup.c", "main.c", "models.h", "LICENSE", "README.md",
+        "ingot/runtime/micro/validate.cpp", "ingot/runtime/include/ingot/micro.h",
+        "ingot/runtime/base/sha256_x86.cpp"})
+    CHECK_MESSAGE(fs::exists(project + "/" + file), file);
+  CHECK(slurp(project + "/memory.ld").find("ORIGIN = 0x20000000") != std::string::npos);
+  refuses({"firmware", model, "-o", project}, 1, {project, "is there already"});
+}
+
+TEST_CASE("firmware: a board that is too small is refused with both numbers, and nothing is left") {
+  const Folder folder;
+  const std::string model = converted(folder, "linear"), project = folder / "project";
+  refuses({"firmware", model, "-o", project, "--board", "microbit", "--stack", "16384"}, 7,
+          {"--board microbit", "RAM", "expected", "found 16384", "larger board"});
+  CHECK_FALSE(fs::exists(project));
+  refuses({"firmware", model, "-o", project, "--board", "arduino"}, 1,
+          {"--board", "'arduino'", "microbit"});
+}
+
+TEST_CASE("firmware: open dimensions and what is no model are refused by name") {
+  const Folder folder;
+  refuses({"firmware", converted(folder, "batch"), "-o", folder / "a"}, 5, {"--dim N=NUMBER"});
+  refuses({"firmware", folder / "absent.ingot", "-o", folder / "a"}, 7, {"absent.ingot"});
+}

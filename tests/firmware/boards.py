@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Networks as firmware on emulated boards: converted, written as a project for each board, built
+with its own Makefile, run in QEMU; every byte of the outputs as on the host.
+
+  boards.py --ingot BIN --work DIR [--boards A,B] [--networks A,B] [--count]
+
+The networks are MLPerf Tiny's (../shared) with their reference inputs; where they are absent, the
+project's own digit reader, quantized. --count: instructions of a run on a Cortex-M4 (QEMU's
+counter, a nanosecond for each), beside the published rows. A board that is too small is refused
+when the project is written, and the line says so."""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared")) / "models"
+NETWORKS = {
+    "str_ww_ref_model": "wake word",
+    "kws_ref_model": "keyword",
+    "vww_96_int8": "person",
+    "pretrainedResnet_quant": "image",
+    "ad01_int8": "anomaly",
+}
+BOARDS = (
+    "microbit",
+    "mps2-an385-m0plus",
+    "mps2-an385",
+    "mps2-an386",
+    "mps2-an500",
+    "mps2-an505",
+    "mps3-an547",
+    "riscv32-virt",
+)
+# Million cycles of X-CUBE-AI 10.2 and of TFLite Micro's reference: MLPerf Tiny's published
+# milliseconds on a Cortex-M4 at 120 MHz.
+PUBLISHED = {
+    "kws_ref_model": (43.4, 181.9),
+    "vww_96_int8": (89.4, 600.5),
+    "pretrainedResnet_quant": (165.7, 704.3),
+    "ad01_int8": (4.79, 10.05),
+}
+CLOCK_MHZ, TICK_NS = 120, 40  # of the rows; of QEMU's mps2 boards, whose clock has 25 MHz
+HEAP = re.compile(r"\b_?(malloc|_malloc_r|free|_free_r|_sbrk|calloc|realloc|_Znwj|_Znaj)$", re.M)
+
+
+class Refused(Exception):
+    pass
+
+
+def call(*command, **options):
+    return subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True, check=True, **options
+    ).stdout
+
+
+def convert(ingot, work, name):
+    source = SHARED / f"mlcommons__tiny/{name}.tflite"
+    golden = SHARED / f"golden/mlcommons__tiny__{name}.tflite.npz"
+    out = work / f"{name}.ingot"
+    call(ingot, "convert", source, "-o", out, "--target", "mcu", "--dim", "N=1", "-q",
+         "--exact-to", "builtin", "--golden", golden)  # fmt: skip
+    return out
+
+
+def digits(ingot, work):
+    """Bytes instead of floats, calibrated with a ring and a bar."""
+    import make_digits
+
+    make_digits.write_samples(work / "samples.npz")
+    out = work / "digits.ingot"
+    call(ingot, "convert", ROOT / "examples/digits/digits.onnx", "-o", out, "--target", "mcu",
+         "--dim", "n=1", "--dtype", "int8", "--calibrate", work / "samples.npz", "-q")  # fmt: skip
+    return out
+
+
+def refuse(ingot, work, files):
+    """Bad input on the board: tests/firmware/refusals.c in the place of main.c."""
+    name = next((n for n in ("str_ww_ref_model", "digits") if n in files), None)
+    if not name:
+        return 0, 0
+    folder = work / "refusals"
+    build(ingot, folder, "mps2-an386", [files[name]], ROOT / "tests/firmware/refusals.c")
+    text = run(folder)
+    print(text.strip())
+    counts = re.search(r"^(\d+) passed, (\d+) failed", text, re.M)
+    return tuple(map(int, counts.groups())) if counts else (0, 1)
+
+
+def build(ingot, folder, board, files, program=None):
+    """The image; @throws Refused with the line of a board that is too small. `program`: in the
+    place of the project's main.c."""
+    shutil.rmtree(folder, ignore_errors=True)
+    made = subprocess.run(
+        [str(ingot), "firmware", *map(str, files), "-o", str(folder), "--board", board],
+        capture_output=True,
+        text=True,
+    )
+    if made.returncode == 7:
+        raise Refused(made.stderr.strip().splitlines()[-1])
+    if made.returncode:
+        sys.exit(made.stderr)
+    if program:
+        shutil.copy(program, folder / "main.c")
+    prefix = re.search(r"^CROSS \?= (\S+)", (folder / "board.mk").read_text(), re.M).group(1)
+    ccache = "ccache " if shutil.which("ccache") else ""
+    call("make", "-s", "-j2", "-C", folder, f"CC={ccache}{prefix}gcc", f"CXX={ccache}{prefix}g++")
+    image = folder / "build/image.elf"
+    if HEAP.search(call(prefix + "nm", image)):
+        sys.exit(f"{folder}: a heap was linked")
+    return image
+
+
+def run(folder, *extra):
+    command = re.search(r"^QEMU \?= (.*)", (folder / "board.mk").read_text(), re.M).group(1)
+    command = [*command.split(), *extra, "-kernel", str(folder / "build/image.elf")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return done.stdout + done.stderr
+
+
+def show(board, text, results):
+    for name, equal, total, arena, ticks in re.findall(
+        r"^(\w+): (\d+) of (\d+) bytes as on the host; arena (\d+) bytes, object \d+ bytes, "
+        r"ticks (\d+)",
+        text,
+        re.M,
+    ):
+        good = equal == total
+        results.append((board, name, good, int(arena), int(ticks)))
+        print(f"{board:18} {NETWORKS.get(name, name):10} {equal} of {total} bytes as on the host, "
+              f"arena {int(arena):,}{'' if good else '  ERROR'}")  # fmt: skip
+    for line in re.findall(r"^(?:stack:|FAULT|.*failed, code).*", text, re.M):
+        print(f"{board:18} {line}")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--ingot", required=True, type=pathlib.Path)
+    parser.add_argument("--work", required=True, type=pathlib.Path)
+    parser.add_argument("--boards", default=",".join(BOARDS))
+    parser.add_argument("--networks", default=",".join(NETWORKS))
+    parser.add_argument("--count", action="store_true")
+    args = parser.parse_args()
+    ingot, work = args.ingot.resolve(), args.work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+    if SHARED.exists():
+        files = {name: convert(ingot, work, name) for name in args.networks.split(",")}
+    else:
+        print("[skip] MLPerf Tiny's networks: ../shared is absent; the digit reader stands in")
+        files = {"digits": digits(ingot, work)}
+    results, failed = [], 0
+    for board in args.boards.split(","):
+        emulator = "qemu-system-riscv32" if board.startswith("riscv") else "qemu-system-arm"
+        compiler = "riscv64-unknown-elf-g++" if board.startswith("riscv") else "arm-none-eabi-g++"
+        if not shutil.which(emulator) or not shutil.which(compiler):
+            print(f"[skip] {board}: {emulator} or {compiler} is absent")
+            continue
+        before = len(results)
+        expected = 0
+        try:
+            folder = work / board
+            build(ingot, folder, board, files.values())
+            expected = len(files)
+            show(board, run(folder), results)
+        except Refused:  # not all at once: one by one
+            for name, file in files.items():
+                folder = work / f"{board}-{name}"
+                try:
+                    build(ingot, folder, board, [file])
+                except Refused as line:
+                    print(f"{board:18} {NETWORKS.get(name, name):10} refused: {line}")
+                    continue
+                expected += 1
+                show(board, run(folder), results)
+        mine = results[before:]
+        failed += expected - sum(good for _, _, good, _, _ in mine)
+    refused, wrong = refuse(ingot, work, files)
+    failed += wrong
+    if args.count:
+        folder = work / "mps2-an386"
+        counted = []
+        show("counted (M4)", run(folder, "-icount", "shift=0"), counted)
+        for _, name, _, _, ticks in counted:
+            count = ticks * TICK_NS / 1e6
+            line = f"{NETWORKS.get(name, name):10} {count:8.2f} million instructions"
+            if name in PUBLISHED:
+                best, reference = (ms * CLOCK_MHZ / 1e3 for ms in PUBLISHED[name])
+                line += (f"; X-CUBE-AI {best:.2f}, TFLM {reference:.1f} million cycles: "
+                         f"{count / best:.2f} of the first")  # fmt: skip
+            print(line)
+    passed = refused + sum(good for _, _, good, _, _ in results)
+    print(f"boards: {passed} passed, {failed} failed")
+    sys.exit(1 if failed or not passed else 0)
+
+
+if __name__ == "__main__":
+    main()

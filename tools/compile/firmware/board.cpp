@@ -1,0 +1,55 @@
+// tools/compile/firmware/board.cpp - see board.h. Memory is that of the boards' manuals, as far as
+// QEMU has it.
+#include "tools/compile/firmware/board.h"
+
+#include "tools/files/failure.h"
+
+namespace ingot::firmware {
+namespace {
+
+constexpr uint32_t kKiB = 1024, kMiB = 1024 * 1024;
+#define INGOT_QEMU_ARM(machine) \
+  "qemu-system-arm -M " machine \
+  " -nographic -monitor none -serial none -semihosting-config enable=on,target=native"
+constexpr char kArm[] = "arm-none-eabi-";
+
+constexpr Board kBoards[] = {
+    {"microbit", "Cortex-M0 (nRF51822)", "-mcpu=cortex-m0 -mthumb", kArm,
+     INGOT_QEMU_ARM("microbit"), 0, 256 * kKiB, 0x20000000, 16 * kKiB},
+    {"mps2-an385-m0plus", "Cortex-M3, with code for Cortex-M0+", "-mcpu=cortex-m0plus -mthumb",
+     kArm, INGOT_QEMU_ARM("mps2-an385"), 0, 4 * kMiB, 0x20000000, 4 * kMiB},
+    {"mps2-an385", "Cortex-M3", "-mcpu=cortex-m3 -mthumb", kArm, INGOT_QEMU_ARM("mps2-an385"), 0,
+     4 * kMiB, 0x20000000, 4 * kMiB},
+    {"mps2-an386", "Cortex-M4", "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard", kArm,
+     INGOT_QEMU_ARM("mps2-an386"), 0, 4 * kMiB, 0x20000000, 4 * kMiB},
+    {"netduinoplus2", "Cortex-M4 (STM32F405)",
+     "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard", kArm,
+     INGOT_QEMU_ARM("netduinoplus2"), 0x08000000, 1 * kMiB, 0x20000000, 128 * kKiB},
+    {"mps2-an500", "Cortex-M7", "-mcpu=cortex-m7 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard", kArm,
+     INGOT_QEMU_ARM("mps2-an500"), 0, 4 * kMiB, 0x20000000, 4 * kMiB},
+    {"mps2-an505", "Cortex-M33", "-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard",
+     kArm, INGOT_QEMU_ARM("mps2-an505"), 0x10000000, 4 * kMiB, 0x38000000, 2 * kMiB},
+    {"mps3-an547", "Cortex-M55", "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard", kArm,
+     INGOT_QEMU_ARM("mps3-an547"), 0, 512 * kKiB, 0x20000000, 512 * kKiB},
+    {"riscv32-virt", "RV32IMAC", "-march=rv32imac -mabi=ilp32 -mcmodel=medany",
+     "riscv64-unknown-elf-",
+     "qemu-system-riscv32 -M virt -bios none -nographic -monitor none -serial none "
+     "-semihosting-config enable=on,target=native",
+     0x80000000, 4 * kMiB, 0x80400000, 4 * kMiB},
+};
+#undef INGOT_QEMU_ARM
+
+}  // namespace
+
+Span<const Board> boards() { return {kBoards, sizeof kBoards / sizeof kBoards[0]}; }
+
+const Board& board_named(const std::string& name) {
+  std::string names;
+  for (const Board& board : kBoards) {
+    if (name == board.name) return board;
+    names += (names.empty() ? "" : ", ") + std::string(board.name);
+  }
+  host::fail(host::Exit::kUsage, "--board: '" + name + "' is not known; expected one of " + names);
+}
+
+}  // namespace ingot::firmware

@@ -1,0 +1,166 @@
+// tools/compile/firmware/project.cpp - see project.h.
+#include "tools/compile/firmware/project.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "tools/compile/firmware/rows.h"
+#include "tools/compile/firmware/sources.h"
+#include "tools/files/failure.h"
+#include "tools/files/output_folder.h"
+
+namespace ingot::firmware {
+namespace {
+
+// The core with the kernels of a quantized network; tests/figures/binary_sizes.py has the figures.
+constexpr uint64_t kCodeAllowance = 72 * 1024;
+constexpr uint64_t kStaticBytes = 64;  // .data and .bss besides the arena
+constexpr char kTemplate[] = "examples/firmware/";
+constexpr char kCore[] = "ingot/";
+
+std::string hex(uint32_t n) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%08x", n);
+  return text;
+}
+
+std::string array_source(const std::string& name, const std::vector<uint8_t>& bytes) {
+  static const char kDigits[] = "0123456789abcdef";
+  std::string text = "const unsigned char " + name + "[" + std::to_string(bytes.size()) +
+                     "] __attribute__((aligned(16))) = {";
+  text.reserve(text.size() + 5 * bytes.size() + bytes.size() / 8);
+  for (size_t i = 0; i < bytes.size(); i++) {
+    text += i % 16 == 0 ? "\n  0x" : "0x";
+    text += kDigits[bytes[i] >> 4], text += kDigits[bytes[i] & 15], text += ',';
+  }
+  return text + "\n};\n";
+}
+
+uint32_t arena_bytes(const Project& project) {
+  uint32_t most = 0;
+  for (const ProjectModel& model : project.models) most = std::max(most, model.arena_bytes);
+  return (most + 63) / 64 * 64;
+}
+
+void check_board(const Project& project) {
+  const ProjectNeeds needs = needs_of(project);
+  const Board& board = *project.board;
+  const auto refuse = [&](const char* memory, uint64_t need, uint64_t have, const char* of) {
+    host::fail(host::Exit::kUnavailable, "--board " + std::string(board.name) + ": " + memory +
+                                             ": expected " + std::to_string(need) + " bytes (" +
+                                             of + "), found " + std::to_string(have) +
+                                             "; choose a larger board or a smaller network");
+  };
+  if (needs.ram_bytes > board.ram_bytes)
+    refuse("RAM", needs.ram_bytes, board.ram_bytes, "arena and stack");
+  if (needs.flash_bytes > board.flash_bytes)
+    refuse("flash", needs.flash_bytes, board.flash_bytes, "models, test data and code");
+}
+
+void add_models(const Project& project, host::OutputFolder* folder) {
+  std::string header =
+      "/* models.h - the models of this firmware and a case of each, made by `ingot firmware`. */\n"
+      "#include <stddef.h>\n\n"
+      "#define FIRMWARE_ARENA_BYTES " +
+      std::to_string(arena_bytes(project)) + "\n#define FIRMWARE_MODEL_COUNT " +
+      std::to_string(project.models.size()) +
+      "\n\ntypedef struct firmware_model {\n  const char* name;\n  const unsigned char* image;\n"
+      "  size_t image_bytes;\n  const unsigned char *inputs, *outputs;\n} firmware_model;\n";
+  std::string rows;
+  for (const ProjectModel& model : project.models) {
+    const std::string& n = model.name;
+    folder->add("models/" + n + ".c", "/* " + n +
+                                          ": an .ingot file as it lies in flash, and a case. */\n" +
+                                          array_source(n + "_image", model.image) +
+                                          array_source(n + "_inputs", model.inputs) +
+                                          array_source(n + "_outputs", model.outputs));
+    header +=
+        "extern const unsigned char " + n + "_image[], " + n + "_inputs[], " + n + "_outputs[];\n";
+    rows += "    {\"" + n + "\", " + n + "_image, " + std::to_string(model.image.size()) + ", " +
+            n + "_inputs, " + n + "_outputs},\n";
+  }
+  folder->add("models.h",
+              header + "static const firmware_model firmware_models[] = {\n" + rows + "};\n");
+}
+
+void add_board(const Project& project, host::OutputFolder* folder) {
+  const Board& b = *project.board;
+  const bool is_riscv = std::string(b.toolchain).rfind("riscv", 0) == 0;
+  const std::string link = is_riscv ? "" : "--specs=nano.specs";
+  folder->add("memory.ld",
+              "/* " + std::string(b.name) + ": " + b.processor + " */\nMEMORY {\n" +
+                  "  FLASH (rx) : ORIGIN = " + hex(b.flash_origin) + ", LENGTH = " +
+                  std::to_string(b.flash_bytes) + "\n  RAM (rwx) : ORIGIN = " + hex(b.ram_origin) +
+                  ", LENGTH = " + std::to_string(b.ram_bytes) +
+                  "\n}\n__stack_bytes = " + std::to_string(project.stack_bytes) + ";\n");
+  folder->add("board.mk", "# " + std::string(b.name) + ": " + b.processor + "\nCROSS ?= " +
+                              b.toolchain + "\nCPU_FLAGS = " + b.flags + "\nLINK_FLAGS = " + link +
+                              "\nLIBRARIES =\nQEMU ?= " + b.emulator + "\n");
+  folder->add("toolchain.cmake",
+              "# " + std::string(b.name) + ": " + b.processor +
+                  "\nset(CMAKE_SYSTEM_NAME Generic)\nset(CMAKE_SYSTEM_PROCESSOR " +
+                  (is_riscv ? "riscv32" : "arm") + ")\nset(CMAKE_C_COMPILER " + b.toolchain +
+                  "gcc)\nset(CMAKE_CXX_COMPILER " + b.toolchain +
+                  "g++)\nset(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)\n"
+                  "set(CMAKE_C_FLAGS_INIT \"" +
+                  b.flags + "\")\nset(CMAKE_CXX_FLAGS_INIT \"" + b.flags +
+                  "\")\nset(CMAKE_EXE_LINKER_FLAGS_INIT \"" + link + "\")\n");
+}
+
+std::string readme(const Project& project) {
+  const ProjectNeeds needs = needs_of(project);
+  std::string text =
+      "# Firmware for " + std::string(project.board->name) + " (" + project.board->processor +
+      ")\nMade by `ingot firmware`. It builds as it is:\n\n```sh\nmake run            "
+      "# or: cmake -S . -B build --toolchain toolchain.cmake && cmake --build "
+      "build\n```\n\nmain.c opens each model, runs it on the inputs in models/, and "
+      "compares its outputs with\nthose of the host. ingot/ is the core, unchanged; "
+      "kernels.cpp names the kernels of these models\nand no other. A model that is "
+      "converted again needs the folder written again.\n\n| model | flash, bytes | "
+      "arena, bytes |\n|---|--:|--:|\n";
+  for (const ProjectModel& model : project.models)
+    text += "| " + model.name + " | " + std::to_string(model.image.size()) + " | " +
+            std::to_string(model.arena_bytes) + " |\n";
+  return text + "\nRAM: " + std::to_string(needs.ram_bytes) + " of " +
+         std::to_string(project.board->ram_bytes) + " bytes, " +
+         std::to_string(project.stack_bytes) + " of them stack.\n";
+}
+
+}  // namespace
+
+ProjectNeeds needs_of(const Project& project) {
+  ProjectNeeds needs;
+  needs.ram_bytes = uint64_t{arena_bytes(project)} + project.stack_bytes + kStaticBytes;
+  needs.flash_bytes = kCodeAllowance;
+  for (const ProjectModel& model : project.models)
+    needs.flash_bytes += model.image.size() + model.inputs.size() + model.outputs.size();
+  return needs;
+}
+
+size_t write_project(const Project& project, const std::string& path) {
+  check_board(project);
+  std::set<std::string> kernels;
+  for (const ProjectModel& model : project.models)
+    kernels.insert(model.kernels.begin(), model.kernels.end());
+  const std::string table = micro_table_source({kernels.begin(), kernels.end()});
+  host::OutputFolder folder(path);
+  folder.add("kernels.cpp", table);
+  std::vector<std::string> roots = {"runtime/base/sha256_x86.cpp"};  // no header has its name
+  for (const SourceFile& file : source_files()) {
+    const std::string source = file.path;
+    if (source.rfind(kTemplate, 0) == 0)
+      folder.add(source.substr(sizeof kTemplate - 1), file.text());
+    const std::string kMicro = "runtime/micro/";
+    if (source.rfind(kMicro, 0) == 0) roots.push_back(source);
+  }
+  for (const SourceFile* file : needed_sources(table, roots))
+    folder.add(kCore + std::string(file->path), file->text());
+  folder.add("LICENSE", find_source("LICENSE")->text());
+  folder.add("README.md", readme(project));
+  add_models(project, &folder);
+  add_board(project, &folder);
+  return folder.commit();
+}
+
+}  // namespace ingot::firmware

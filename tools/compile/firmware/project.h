@@ -1,0 +1,40 @@
+// tools/compile/firmware/project.h - a project for one board: models as arrays, their kernels, the
+// core's sources, memory map, C start, an example that checks itself, Makefile and CMake.
+// Errors   Failure kUnavailable (7): the board has too little RAM or flash, with both numbers, or
+// the
+//          folder cannot be written; kUsage: the folder is there already.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/compile/firmware/board.h"
+
+namespace ingot::firmware {
+
+struct ProjectModel {
+  std::string name;             // of its array: a C identifier
+  std::vector<uint8_t> image;   // of flash_image()
+  uint32_t arena_bytes = 0;     // of ingot_micro_arena_bytes()
+  std::vector<uint8_t> inputs;  // of the example, one behind the other
+  std::vector<uint8_t> outputs;
+  std::vector<std::string> kernels;  // names of rows
+};
+
+struct Project {
+  const Board* board = nullptr;
+  uint32_t stack_bytes = 6144;
+  std::vector<ProjectModel> models;
+};
+
+/// What the project takes of the board. Flash: arrays as they are, and an allowance for code, which
+/// only the compiler knows.
+struct ProjectNeeds {
+  uint64_t ram_bytes = 0, flash_bytes = 0;
+};
+ProjectNeeds needs_of(const Project& project);
+
+/// Writes the folder, whole or not at all. @return how many files
+size_t write_project(const Project& project, const std::string& folder);
+
+}  // namespace ingot::firmware
