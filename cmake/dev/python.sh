@@ -16,7 +16,7 @@ python_wheel_over_prefix() {  # SOURCES FOLDER BUILD_TREE
 # A wheel out of the tree of stage gcc, installed: what is compiled besides is the extension alone.
 python_test_wheel() {
   need_packages "the Python extension" "${build_packages[@]}" "${test_packages[@]}" python3-dev
-  need_python "the Python package" scikit-build-core nanobind || return 1
+  need_python "the Python package" numpy scikit-build-core nanobind || return 1
   configure_and_build gcc ingot_cli ingot_shared ingot_runtime ingot_cpu ingot_cuda call_time -- "${gcc_options[@]}" \
     -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" || exit 1
   cmake --install build/gcc --prefix "$PWD/$python_build/prefix" >build/logs/python-install.log || exit 1
