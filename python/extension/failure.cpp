@@ -3,9 +3,6 @@
 
 #include <nanobind/stl/string.h>
 
-#include <algorithm>
-#include <cstring>
-
 namespace ingot::python {
 
 Failure::Failure(ingot_code code, const char* field, const char* hint, std::string_view name,
@@ -18,7 +15,7 @@ Failure::Failure(ingot_code code, const char* field, const char* hint, std::stri
   error_.operand = -1;
   error_.field = field;
   error_.hint = hint;
-  std::memcpy(error_.name, name.data(), std::min(name.size(), sizeof error_.name - 1));
+  name.copy(error_.name, sizeof error_.name - 1);
 }
 
 void Failure::raise() const {

@@ -157,7 +157,7 @@ Model Model::open_bytes(nb::handle bytes, ingot_trust trust,
   const uint64_t size = tensor.bytes;
   if (!open.bytes.is_aligned()) {
     open.copied = std::make_shared<Memory>(size_t(size));
-    std::memcpy(open.copied->data(), at, size_t(size));
+    if (size) std::memcpy(open.copied->data(), at, size_t(size));
     at = open.copied->data();
     open.bytes.release();
   }
