@@ -184,6 +184,10 @@ TEST_CASE("operators that keep samples: their states, and options that cannot be
     CHECK(made.code == 2);
   GraphGiven floats = stream("SignalDelay", {4}, {4}, {{"delay_length", 3}}, false);
   REQUIRE(made_of(floats).code == 0);
+  GraphGiven nothing = floats;
+  nothing.operators[0].outputs.clear();
+  nothing.outputs = {0};
+  CHECK(says(made_of(nothing), "has no output 0"));
   floats.tensors[0].type = floats.tensors[1].type = kF32;
   CHECK(made_of(floats).code == 4);
   const std::map<std::string, uint8_t> stacker = {{"num_channels", 2},

@@ -200,8 +200,7 @@ void signal_spectral_subtraction(Call& call) {
     of_new.push_back(i % 2 ? odd_smoothing : smoothing);
     of_old.push_back(i % 2 ? odd_rest : rest);
   }
-  const std::string key = "noise_estimate\n" + std::to_string(call.scope.index) + "/" +
-                          std::to_string(call.op.outputs()->Get(0));
+  const std::string key = kept_key(call, "noise_estimate");
   const ValueId before = call.translator.read_variable(key, DType::kI64, {channels});
   const ValueId scaled = w.mul(x, w.number(int64_t{1} << bits));
   const ValueId noise = floor_shifted(

@@ -58,6 +58,13 @@ inline void give_numbers(Call& call, const std::vector<ValueId>& values) {
   call.give_all(all);
 }
 
+/// Of what an operator keeps from run to run, by what it gives. @throws where it gives nothing.
+inline std::string kept_key(const Call& call, const char* name) {
+  (void)call.output_tensor(0);
+  return std::string(name) + "\n" + std::to_string(call.scope.index) + "/" +
+         std::to_string(call.op.outputs()->Get(0));
+}
+
 /// floor(x / 2^bits). @pre |x| < 2^61
 inline ValueId floor_shifted(Wide& w, ValueId x, int bits) {
   constexpr int64_t kFar = int64_t{1} << 61;

@@ -37,8 +37,7 @@ class Kept {
       if (__builtin_mul_overflow(count, d, &count) || count > kMaxSamples)
         call.refuse("", "keeps more than " + std::to_string(kMaxSamples) + " samples");
     if (count == 0) return;
-    key = std::string(name) + "\n" + std::to_string(call.scope.index) + "/" +
-          std::to_string(call.op.outputs()->Get(0));
+    key = kept_key(call, name);
     before = call.translator.read_variable(key, dtype, dims);
   }
   /// `before`, then `x`, along `axis`.
