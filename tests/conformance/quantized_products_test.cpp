@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "kernels/cpu/cpu_kernels.h"
 #include "tests/conformance/quantized_products_case.h"
 
 using namespace ingot;
@@ -214,6 +215,23 @@ TEST_CASE("quantized_linear: numbers of channels that mean nothing have a result
     c.outputs = {Tensor(type, {5, o})};
     run_case(c);
   }
+}
+
+TEST_CASE("quantized_conv2d: the oracle too may write over its input") {
+  QuantizedConv2dAttributes t;
+  t.kernel_h = t.kernel_w = 3, t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = 1;
+  t.method = ConvMethod::kDepthwise, t.groups = 8, t.x_zero = 130, t.y_zero = 100;
+  Case c;
+  REQUIRE(conv_case(t, DType::kU8, {1, 9, 7, 8}, 8, 3, 0, &c));
+  Tensor overwritten = c.oracle_inputs[0];
+  TensorView inputs[3], y = c.outputs[0].view(), same = overwritten.view();
+  for (int i = 0; i < 3; i++) inputs[i] = c.oracle_inputs[size_t(i)].view();
+  const KernelEntry* const oracle = find_kernel(*oracle_kernels(), c.op, {&t, inputs, &y, 3, 1});
+  REQUIRE(oracle != nullptr);
+  CHECK(oracle->run({&t, inputs, &y, 3, 1}, {}).ok());
+  inputs[0] = same;
+  CHECK(oracle->run({&t, inputs, &same, 3, 1}, {}).ok());
+  CHECK(std::memcmp(y.data, same.data, size_t(y.elements())) == 0);
 }
 
 TEST_CASE("quantized products: the contracts refuse") {
