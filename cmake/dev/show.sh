@@ -54,6 +54,8 @@ dev_show() {
     integer-peak) dev_build_gcc >/dev/null; show_needs numpy onnx==1.23.2 onnxruntime
       configure_and_build gcc ingot_integer_peaks -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
       "$python" bench/integer_peak.py --ingot build/gcc/bin/ingot --peaks build/gcc/kernels/cpu --work build/bench "${@:2}" ;;
+    integer-chains) show_needs numpy
+      "$python" bench/quantized_chains.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     dynamic-speed) show_needs numpy onnx==1.23.2 onnxruntime
       "$python" bench/dynamic_transformers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     weights) show_needs numpy onnx==1.23.2 onnxruntime
@@ -109,6 +111,7 @@ removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has
           or which test names it; some 15 minutes on 2 quiet cores; goes on where it was broken off (--rows 5-9: those alone)
 dynamic-speed  transformers that onnxruntime's quantize_dynamic made: outputs compared with onnxruntime's, the time of each
 integer-peak  dense int8 networks beside the peak of each instruction set, int8 beside f32, the inner loops of NEON
+integer-chains [SOURCE..]  int8 networks with chains of convolutions and without: outputs compared, times, arenas
 integer-speed  every int8 network beside OpenVINO, onnxruntime and LiteRT, interleaved, outputs compared first (./dev bench --integers)
 grid-sample [--before INGOT]  GridSample beside onnxruntime, and beside another build: every form compared, then times (--threads N)
 large     a checkpoint of 2 GiB made into safetensors: time and memory beside torch (needs torch; --gib 5: beyond 4 GiB)

@@ -5,6 +5,7 @@
 #include "runtime/format/format.h"
 #include "runtime/format/schema_access.h"
 #include "runtime/op/activation.h"
+#include "runtime/op/quantized_conv2d.h"
 
 namespace ingot {
 
@@ -54,6 +55,8 @@ Status decode_program(const FileView& file, const fb::Program& program, const Ke
 uint32_t attribute_bytes(OpCode op);
 /// Fills the struct at `to`. Returns null, or the rule that the attributes break (a static string).
 const char* decode_attributes(const fb::Instruction& instruction, void* to);
+/// Of one stage of a chain of bytes.
+const char* decode_quantized_stage(const fb::QuantizedConv2d& from, QuantizedConv2dAttributes* to);
 const char* decode_product_attributes(const fb::Instruction& instruction,
                                       void* to);  // convolutions, products, pooling, recurrent
 const char* decode_movement_attributes(const fb::Instruction& instruction,

@@ -21,27 +21,36 @@ constexpr uint16_t kBytes[kOpCodeCount] = {
 };
 
 /// Of the family `plain`: fields as they are, enums checked.
-const char* decode_plain_attributes(const fb::Instruction& instruction, void* room) {
-  switch (instruction.attributes_type()) {
 // NOLINTBEGIN(bugprone-macro-parentheses): names of types and fields
 #define FIELD(name) to->name = from.name();
 #define CHOICE(op, name, Enum)                                             \
   if (uint8_t(from.name()) > uint8_t(fb::Enum::MAX)) return #op "." #name; \
   to->name = decltype(to->name)(from.name());
-#define INGOT_ATTRIBUTES(op, fields)                        \
-  case fb::Attributes::op: {                                \
-    const fb::op& from = *instruction.attributes_as_##op(); \
-    op##Attributes* const to = new (room) op##Attributes(); \
-    (void)from, (void)to;                                   \
-    fields return nullptr;                                  \
+#define INGOT_ATTRIBUTES(op, fields)                                  \
+  const char* decode_fields(const fb::op& from, op##Attributes* to) { \
+    (void)from, (void)to;                                             \
+    fields return nullptr;                                            \
   }
 // NOLINTEND(bugprone-macro-parentheses)
+#include "runtime/op/attributes.def"
+
+const char* decode_plain_attributes(const fb::Instruction& instruction, void* room) {
+  switch (instruction.attributes_type()) {
+#define FIELD(name)
+#define CHOICE(op, name, Enum)
+#define INGOT_ATTRIBUTES(op, fields) \
+  case fb::Attributes::op:           \
+    return decode_fields(*instruction.attributes_as_##op(), new (room) op##Attributes());
 #include "runtime/op/attributes.def"
     default: return "instructions[].attributes";
   }
 }
 
 }  // namespace
+
+const char* decode_quantized_stage(const fb::QuantizedConv2d& from, QuantizedConv2dAttributes* to) {
+  return decode_fields(from, to);
+}
 
 uint32_t attribute_bytes(OpCode op) {
   return uint32_t(op) < uint32_t(kOpCodeCount) ? kBytes[uint32_t(op)] : 0;

@@ -7,6 +7,7 @@
 #include "runtime/op/conv_transpose2d.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/pool2d.h"
+#include "runtime/op/quantized_chain.h"
 #include "runtime/op/recurrent.h"
 
 namespace ingot {
@@ -46,6 +47,17 @@ const char* decode(const fb::Chain& from, ChainAttributes* to) {
   to->band_rows = from.band_rows();
   for (uint32_t i = 0; i < count; i++)
     if (const char* rule = decode(*from.stages()->Get(i), &to->stages[i])) return rule;
+  return nullptr;
+}
+
+const char* decode(const fb::QuantizedChain& from, QuantizedChainAttributes* to) {
+  const uint32_t count = vector_size(from.stages());
+  if (count == 0 || count > uint32_t(kMaxQuantizedStages)) return "QuantizedChain.stages: 1 to 3";
+  to->stage_count = count;
+  to->band_rows = from.band_rows();
+  for (uint32_t i = 0; i < count; i++)
+    if (const char* rule = decode_quantized_stage(*from.stages()->Get(i), &to->stages[i]))
+      return rule;
   return nullptr;
 }
 
@@ -89,6 +101,8 @@ const char* decode_product_attributes(const fb::Instruction& i, void* to) {
     case fb::Attributes::ConvTranspose2d:
       return decode(*i.attributes_as_ConvTranspose2d(), new (to) ConvTranspose2dAttributes());
     case fb::Attributes::Chain: return decode(*i.attributes_as_Chain(), new (to) ChainAttributes());
+    case fb::Attributes::QuantizedChain:
+      return decode(*i.attributes_as_QuantizedChain(), new (to) QuantizedChainAttributes());
     case fb::Attributes::Linear:
       return decode(*i.attributes_as_Linear(), new (to) LinearAttributes());
     case fb::Attributes::Pool2d:

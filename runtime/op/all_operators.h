@@ -20,6 +20,7 @@
 #include "runtime/op/pad.h"
 #include "runtime/op/pool2d.h"
 #include "runtime/op/quantize.h"
+#include "runtime/op/quantized_chain.h"
 #include "runtime/op/quantized_conv2d.h"
 #include "runtime/op/quantized_elementwise.h"
 #include "runtime/op/quantized_linear.h"

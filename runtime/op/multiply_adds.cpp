@@ -3,6 +3,7 @@
 
 #include "runtime/op/chain.h"
 #include "runtime/op/matmul.h"
+#include "runtime/op/quantized_chain.h"
 #include "runtime/op/quantized_matmul.h"
 
 namespace ingot {
@@ -34,6 +35,16 @@ uint64_t of_chain(const ChainAttributes& chain, const OpArguments& a) {
   return sum;
 }
 
+uint64_t of_quantized_chain(const OpArguments& a) {
+  if (a.inputs[0].rank != 4) return 0;
+  quantized::ChainStages stages;
+  quantized::chain_stages(a, &stages);
+  uint64_t sum = 0;
+  for (int i = 0; i < stages.count; i++)
+    sum += rows(stages.stage[i].outputs[0]) * elements(a, 1 + 2 * i);
+  return sum;
+}
+
 uint64_t of_matrices(const OpArguments& a, bool trans_a) {
   const TensorType& x = a.inputs[0];
   if (x.rank < (trans_a ? 2 : 1)) return 0;
@@ -61,6 +72,7 @@ uint64_t multiply_adds(OpCode op, const OpArguments& a) {
     }
     case OpCode::kRecurrent: return rows(x) * (elements(a, 1) + elements(a, 2));
     case OpCode::kChain: return of_chain(a.as<ChainAttributes>(), a);
+    case OpCode::kQuantizedChain: return of_quantized_chain(a);
     default: return 0;
   }
 }

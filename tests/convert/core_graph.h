@@ -90,6 +90,39 @@ class CoreGraph {
                  {"method", method},
                  {"activation", activation}});
   }
+  /// u8 NHWC, float_even; pads of the zero point that keep the extents divided by the stride.
+  ValueId conv_of_bytes(ValueId x, int64_t outputs, int64_t kernel, int64_t stride = 1,
+                        const std::string& method = "direct") {
+    const Dims in = model.values[size_t(x)].dims;
+    const bool depthwise = method == "depthwise";
+    const int64_t channels = *in[3].value(), pad = kernel / 2, depth = depthwise ? 1 : channels;
+    std::vector<int8_t> numbers(size_t(outputs * kernel * kernel * depth));
+    for (int8_t& w : numbers) w = int8_t(int(random_() % 255) - 127);
+    const std::vector<int32_t> biases(size_t(outputs), 500);
+    const std::vector<float> multipliers(size_t(outputs), 0.004f);
+    const auto extent = [&](const graph::Dim& n) {
+      return (n + graph::Dim(2 * pad - kernel)) / graph::Dim(stride) + graph::Dim(1);
+    };
+    const ValueId w = added(graph::make_constant(DType::kI8, {outputs, kernel, kernel, depth},
+                                                 numbers.data())),
+                  b = added(graph::make_constant(DType::kI32, {outputs}, biases.data())),
+                  m = constant({outputs}, multipliers);
+    return node("QuantizedConv2d", {x, w, b, m}, {in[0], extent(in[1]), extent(in[2]), outputs},
+                {{"kernel_h", kernel},
+                 {"kernel_w", kernel},
+                 {"stride_h", stride},
+                 {"stride_w", stride},
+                 {"pad_top", pad},
+                 {"pad_left", pad},
+                 {"pad_bottom", pad},
+                 {"pad_right", pad},
+                 {"groups", depthwise ? channels : int64_t(1)},
+                 {"method", method},
+                 {"x_zero", int64_t(120)},
+                 {"y_zero", int64_t(120)},
+                 {"low", int64_t(90)}},
+                DType::kU8);
+  }
   ValueId relu(ValueId x) {
     return node("Elementwise", {x}, model.values[size_t(x)].dims,
                 {{"steps", std::vector<int64_t>{17, 0, 0, 0}},

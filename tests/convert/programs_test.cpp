@@ -115,6 +115,30 @@ TEST_CASE("convert: chains in bands give what the convolutions give alone") {
   CHECK(checked.report.arena_bytes < 200000);
 }
 
+TEST_CASE(
+    "convert: chains of bytes give the integers of the convolutions, not where memory is small") {
+  CoreGraph g;
+  const ValueId x = g.input("x", {1, 40, 40, 8});
+  ValueId y =
+      g.node("Quantize", {x}, {1, 40, 40, 8}, {{"scale", 0.01}, {"zero_point", 120}}, DType::kU8);
+  y = g.conv_of_bytes(y, 96, 1);
+  y = g.conv_of_bytes(y, 96, 3, 2, "depthwise");
+  y = g.conv_of_bytes(y, 24, 1);
+  g.output(y);
+  const Checked checked = check(g);
+  CHECK(checked.report.chains == 1);
+  CHECK(checked.report.instructions.size() == 2);
+  ConvertOptions small;
+  small.targets = {"mcu"};
+  CHECK(check(g, {{}}, small).report.chains == 0);
+  CoreGraph read_twice;
+  ValueId z = read_twice.input("x", {1, 40, 40, 8}, DType::kU8);
+  const ValueId between = read_twice.conv_of_bytes(z, 96, 1);
+  read_twice.output(read_twice.conv_of_bytes(between, 96, 3, 1, "depthwise"));
+  read_twice.output(between);
+  CHECK(check(read_twice).report.chains == 0);
+}
+
 TEST_CASE("convert: an If writes its result in both branches, from values of its owner") {
   for (const bool constant_branch : {false, true}) {
     CoreGraph g;

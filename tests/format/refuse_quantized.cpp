@@ -155,6 +155,40 @@ void add_products(RefuseTable* t) {
   t->dtype("x_f32", 0, DType::kF32);
 }
 
+void add_chains(RefuseTable* t) {
+  t->base("quantized_chain", [] {
+    QuantizedChainAttributes a;
+    a.stage_count = 2;
+    a.stages[1].method = ConvMethod::kDepthwise, a.stages[1].groups = 16;
+    a.stages[1].kernel_h = a.stages[1].kernel_w = 3;
+    return one_instruction(a,
+                           {input("x", {1, 5, 5, 4}, kU8),
+                            constant("w", {16, 1, 1, 4}, Packing::kPanels16x4, DType::kI8),
+                            constant("c", {2, 16}, Packing::kDense, DType::kI32),
+                            constant("d", {16, 3, 3, 1}, Packing::kDepthwise16, DType::kI8),
+                            constant("e", {2, 16}, Packing::kDense, DType::kI32)},
+                           {output("y", {1, 3, 3, 16}, kU8)});
+  });
+  using C = QuantizedChainAttributes;
+  t->attributes<C>("no_stages", [](C& a) { a.stage_count = 0; });
+  t->attributes<C>("one_stage_of_two", [](C& a) { a.stage_count = 1; });
+  t->attributes<C>("band_zero", [](C& a) { a.band_rows = 0; });
+  t->attributes<C>("band_huge", [](C& a) { a.band_rows = 1u << 30; });
+  t->attributes<C>("method_unknown", [](C& a) { a.stages[1].method = ConvMethod(4); });
+  t->attributes<C>("two_pointwise", [](C& a) { a.stages[1] = {}; });
+  t->attributes<C>("strided_expansion", [](C& a) { a.stages[0].stride_h = 2; });
+  t->attributes<C>("fixed_point", [](C& a) { a.stages[0].requant = RequantMode::kFixedUp; });
+  t->attributes<C>("zero_beyond_byte", [](C& a) { a.stages[0].y_zero = 256; });
+  t->attributes<C>("window_larger_than_image", [](C& a) { a.stages[1].dilation_w = 9; });
+  t->dims("x_channels", 0, {1, 5, 5, 6});
+  t->dims("second_weights", 3, {8, 3, 3, 1});
+  t->dims("second_channels", 4, {2, 8});
+  t->dims("y_height", 5, {1, 4, 3, 16});
+  t->dtype("x_f32", 0, DType::kF32);
+  t->spec("weights_absent",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs[3] = -1; });
+}
+
 /// What a run quantizes, and products of it.
 void add_dynamic(RefuseTable* t) {
   t->base("dynamic_quantize", [] {
@@ -296,6 +330,7 @@ void add_quantized_cases(RefuseTable* t) {
   add_binary(t);
   add_rows(t);
   add_products(t);
+  add_chains(t);
   add_dynamic(t);
   add_words(t);
 }

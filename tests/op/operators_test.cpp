@@ -52,6 +52,7 @@ const std::map<std::string, std::string> kNoGpuKernel = {
     {"QuantizedSoftmax", kNoIntegers},
     {"DynamicQuantize", kNoIntegers},
     {"QuantizedMatMul", kNoIntegers},
+    {"QuantizedChain", kNoIntegers},
 };
 const std::map<std::string, std::string> kNoCase = {
     {"Loop", "tests/session/control_test.cpp"},
@@ -59,6 +60,7 @@ const std::map<std::string, std::string> kNoCase = {
 
 const std::map<std::string, std::string> kNoPass = {
     {"Chain", "lowering makes it of neighbors"},
+    {"QuantizedChain", "lowering makes it of neighbors"},
     {"Copy", "lowering makes it where bytes must move"},
 };
 

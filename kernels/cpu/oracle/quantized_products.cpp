@@ -6,7 +6,7 @@
 #include "kernels/cpu/oracle/access.h"
 #include "kernels/cpu/oracle/oracle.h"
 #include "kernels/cpu/oracle/rescale.h"
-#include "runtime/op/quantized_conv2d.h"
+#include "runtime/op/quantized_chain.h"
 #include "runtime/op/quantized_linear.h"
 #include "runtime/op/quantized_matmul.h"
 
@@ -174,6 +174,27 @@ Status quantized_conv2d(const OpArguments& a, const Team& team) {
     put_output(t, int64_t(sum), a, o, steps, at);
   });
   return {};
+}
+
+/// Stage by stage, whole images between them. The oracle never runs in a device.
+Status quantized_chain(const OpArguments& a, const Team& team) {
+  if (team.id != 0) return {};
+  quantized::ChainStages stages;
+  quantized::chain_stages(a, &stages);
+  void* between[kMaxQuantizedStages] = {};
+  Status status;
+  for (int i = 0; i < stages.count && status.ok(); i++) {
+    quantized::ChainStage& s = stages.stage[i];
+    if (i) s.inputs[0].data = between[i - 1];
+    if (i + 1 < stages.count) {
+      between[i] = std::calloc(size_t(s.outputs[0].elements()) + 1, 1);
+      s.outputs[0].data = between[i];
+    }
+    status = i + 1 < stages.count && !between[i] ? Status(Code::kOutOfMemory)
+                                                 : quantized_conv2d(s.arguments(), team);
+  }
+  for (void* image : between) std::free(image);
+  return status;
 }
 
 Status quantized_linear(const OpArguments& a, const Team& team) {

@@ -77,55 +77,71 @@ inline bool quantized_depthwise_supports(const OpArguments& a) {
   return quantized_conv2d_is(a, ConvMethod::kDepthwise, Packing::kDepthwise16);
 }
 
-/// Channels c .. c + n of these rows of the batch. What is made of the weights is made once.
+/// Up to 64 channels of a depthwise convolution: what is made of their weights, once for all bands.
+template <class V>
+struct DepthwiseSlice {
+  int64_t channels = 0, paired = 0;
+  int16_t* pairs = nullptr;
+#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
+  bool is_three = false, is_by_taps = false;
+  DepthwiseTable table;
+  DepthwiseTaps by_fours;
+#endif
+
+  /// Of n channels whose numbers `weights` and `r` begin with; `cols` a band, `plane` as ByteConvJob
+  /// has it. `taps` is room for pairs or fours of them.
+  void prepare(const QuantizedConv2dAttributes& t, int64_t cols, int64_t plane,
+               const int8_t* weights, int64_t weight_row, const Requantization& r, int64_t n,
+               char* taps) {
+    channels = n;
+    const int64_t count = int64_t(t.kernel_h) * t.kernel_w;
+#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
+    is_three = is_depthwise3(t, cols), is_by_taps = !is_three && is_depthwise_by_taps(t, plane);
+    if (is_three) return fill_depthwise_table(weights, weight_row, r, n, &table);
+    if (is_by_taps) {
+      by_fours.taps = count, by_fours.groups = reinterpret_cast<TapGroup*>(taps);
+      return fill_depthwise_taps(weights, weight_row, r, n, &by_fours);
+    }
+#endif
+    (void)cols, (void)plane;
+    paired = (count + 1) / 2 * 2 * kPanel, pairs = reinterpret_cast<int16_t*>(taps);
+    for (int64_t g = 0; g < n; g += kPanel)
+      pair_taps(weights, weight_row, count, r, g, pairs + g / kPanel * paired);
+  }
+
+  /// One band; j is of these channels.
+  void run(const ByteConvJob& j, const ByteBand& band, Range y, Range x) {
+#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
+    if (is_three) return depthwise3_band(j, band, y, x, table);
+#endif
+    Segment* const segments = reinterpret_cast<Segment*>(j.memory);
+    fill_tap_segments(*j.t, band, segments);
+#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
+    by_fours.segments = segments;
+    if (is_by_taps) return depthwise_taps_band(j, band, y, x, by_fours);
+#endif
+    for (int64_t g = 0; g < channels; g += kPanel)
+      depthwise_bytes_band<V>(j, band, y, x, g, pairs + g / kPanel * paired);
+  }
+};
+
+/// Channels c .. c + n of these rows of the batch.
 template <class V>
 void depthwise_slice(const ByteConvCall& call, const OpArguments& a, Range rows, int64_t c,
                      int64_t n, const Team& team) {
-  const QuantizedConv2dAttributes& t = call.t;
   const Range cols = {0, call.y.dims[2]};
-  const int8_t* const weights = a.inputs[1].as<const int8_t>() + c;
-  const int64_t weight_row = round_up(call.x.dims[3], kPanel);
   const Requantization requantization = from_channel(call.requantization, c);
-  const auto for_all_bands = [&](auto f) {
-    call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range r) {
-      ByteConvJob j = call.job(a, image, r, team);
-      if (j.halo.at) j.halo.at += c * j.in.element;
-      j.in.at += c * j.in.element, j.in.c = n, j.out.at += c * j.out.element, j.out.c = n;
-      j.requantization = &requantization;
-      for_bands<V>(j, r, cols, [&](const ByteBand& band, Range y, Range x) { f(j, band, y, x); });
-    });
-  };
-#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
-  if (is_depthwise3(t, cols.count())) {
-    DepthwiseTable table;
-    fill_depthwise_table(weights, weight_row, requantization, n, &table);
-    return for_all_bands([&](const ByteConvJob& j, const ByteBand& band, Range y, Range x) {
-      depthwise3_band(j, band, y, x, table);
-    });
-  }
-#endif
-  const int64_t taps = int64_t(t.kernel_h) * t.kernel_w, paired = (taps + 1) / 2 * 2 * kPanel;
-  char* const memory = static_cast<char*>(team.scratch);
-#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
-  if (is_depthwise_by_taps(t, call.scratch.plane)) {
-    Segment* const segments = reinterpret_cast<Segment*>(memory);
-    DepthwiseTaps by_fours;
-    by_fours.segments = segments, by_fours.taps = taps;
-    by_fours.groups = reinterpret_cast<TapGroup*>(memory + call.scratch.panels);
-    fill_depthwise_taps(weights, weight_row, requantization, n, &by_fours);
-    return for_all_bands([&](const ByteConvJob& j, const ByteBand& band, Range y, Range x) {
-      fill_tap_segments(t, band, segments);
-      depthwise_taps_band(j, band, y, x, by_fours);
-    });
-  }
-#endif
-  int16_t* const pairs = reinterpret_cast<int16_t*>(memory + call.scratch.panels);
-  for (int64_t g = 0; g < n; g += kPanel)
-    pair_taps(weights, weight_row, taps, requantization, g, pairs + g / kPanel * paired);
-  for_all_bands([&](const ByteConvJob& j, const ByteBand& band, Range y, Range x) {
-    fill_tap_segments(t, band, reinterpret_cast<Segment*>(memory));
-    for (int64_t g = 0; g < n; g += kPanel)
-      depthwise_bytes_band<V>(j, band, y, x, g, pairs + g / kPanel * paired);
+  DepthwiseSlice<V> slice;
+  slice.prepare(call.t, cols.count(), call.scratch.plane, a.inputs[1].as<const int8_t>() + c,
+                round_up(call.x.dims[3], kPanel), requantization, n,
+                static_cast<char*>(team.scratch) + call.scratch.panels);
+  call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range r) {
+    ByteConvJob j = call.job(a, image, r, team);
+    if (j.halo.at) j.halo.at += c * j.in.element;
+    j.in.at += c * j.in.element, j.in.c = n, j.out.at += c * j.out.element, j.out.c = n;
+    j.requantization = &requantization;
+    for_bands<V>(j, r, cols,
+                 [&](const ByteBand& band, Range y, Range x) { slice.run(j, band, y, x); });
   });
 }
 

@@ -1,7 +1,7 @@
 // kernels/cpu/quantized/products.inl - convolutions and linear layers of bytes: their rows, for the
 // tables of whole instruction sets and for those that add instructions for bytes alone.
 #pragma once
-#include "kernels/cpu/quantized/depthwise.inl"
+#include "kernels/cpu/quantized/chain.inl"
 #include "kernels/cpu/quantized/matmul.inl"
 
 #define INGOT_QUANTIZED_PRODUCTS                                                          \
@@ -11,6 +11,8 @@
        quantized_depthwise_supports, quantized_conv2d_depthwise<V>},                      \
       {OpCode::kQuantizedConv2d, "quantized_conv2d_grouped", &kQuantizedConv2dContract,   \
        quantized_grouped_supports, quantized_conv2d_grouped<V>},                          \
+      {OpCode::kQuantizedChain, "quantized_chain", &kQuantizedChainContract,              \
+       quantized_chain_supports, quantized_chain<V>},                                     \
       {OpCode::kQuantizedMatMul, "quantized_matmul", &kQuantizedMatMulContract, nullptr,  \
        quantized_matmul<V>},                                                              \
   {                                                                                       \

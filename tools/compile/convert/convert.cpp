@@ -10,6 +10,7 @@
 #include "tools/compile/lower/state_pairs.h"
 #include "tools/compile/plan/carry.h"
 #include "tools/compile/plan/chains.h"
+#include "tools/compile/plan/quantized_chains.h"
 #include "tools/compile/plan/schedule.h"
 #include "tools/compile/plan/states.h"
 #include "tools/compile/plan/views.h"
@@ -115,6 +116,9 @@ ConversionResult convert_model(graph::Model&& model, const ConvertOptions& optio
   LoweredProgram lowered = lower(model, options, &result.report);
   check_lowered(lowered, true);
   if (options.fuse_chains) fuse_chains(&lowered, chain_rule(options), &result.report);
+  // rings would lie in memory that a microcontroller does not have
+  if (options.fuse_chains && !targets(options, "mcu"))
+    fuse_quantized_chains(&lowered, QuantizedChainRule(), &result.report);
   tell(options, "views", 0.6);
   eliminate_views(&lowered, &result.report);
   result.report.states = uint32_t(lowered.states.size());

@@ -17,8 +17,9 @@ struct Operands {
 /// Every operator by its contract, but for what only lowering makes.
 std::map<std::string_view, Operands> make_operators() {
   std::map<std::string_view, Operands> all;
-#define INGOT_OPERATOR(name, number, text, family)                           \
-  if (OpCode::k##name != OpCode::kChain && OpCode::k##name != OpCode::kCopy) \
+#define INGOT_OPERATOR(name, number, text, family)                             \
+  if (OpCode::k##name != OpCode::kChain && OpCode::k##name != OpCode::kCopy && \
+      OpCode::k##name != OpCode::kQuantizedChain)                              \
     all[#name] = {k##name##Contract.min_inputs, k##name##Contract.max_inputs};
 #include "runtime/op/operators.def"
   all["Concat"].most = 65535;  // lowering takes it apart

@@ -29,11 +29,12 @@ Table encode(Builder&, const std::monostate&) {
 }
 #define FIELD(name) , a.name
 #define CHOICE(op, name, Enum) , fb::Enum(uint8_t(a.name))
-#define INGOT_ATTRIBUTES(op, fields)                  \
-  Table encode(Builder& b, const op##Attributes& a) { \
-    (void)a;                                          \
-    return table(fb::Create##op(b fields));           \
-  }
+#define INGOT_ATTRIBUTES(op, fields)                                        \
+  flatbuffers::Offset<fb::op> create(Builder& b, const op##Attributes& a) { \
+    (void)a;                                                                \
+    return fb::Create##op(b fields);                                        \
+  }                                                                         \
+  Table encode(Builder& b, const op##Attributes& a) { return table(create(b, a)); }
 #include "runtime/op/attributes.def"
 Table encode(Builder& b, const Conv2dAttributes& a) { return table(conv2d(b, a)); }
 Table encode(Builder& b, const ConvTranspose2dAttributes& a) {
@@ -47,6 +48,12 @@ Table encode(Builder& b, const ChainAttributes& a) {
   for (uint32_t i = 0; i < a.stage_count && i < uint32_t(kMaxChainStages); i++)
     stages.push_back(conv2d(b, a.stages[i]));
   return table(fb::CreateChain(b, b.CreateVector(stages), a.band_rows));
+}
+Table encode(Builder& b, const QuantizedChainAttributes& a) {
+  std::vector<flatbuffers::Offset<fb::QuantizedConv2d>> stages;
+  for (uint32_t i = 0; i < a.stage_count && i < uint32_t(kMaxQuantizedStages); i++)
+    stages.push_back(create(b, a.stages[i]));
+  return table(fb::CreateQuantizedChain(b, b.CreateVector(stages), a.band_rows));
 }
 Table encode(Builder& b, const LinearAttributes& a) {
   const fb::ActivationSpec act = activation(a.activation);
