@@ -58,13 +58,13 @@ class Kept {
 };
 
 /// The input as rows of its last dimension.
-struct Rows {
+struct SampleRows {
   std::vector<int64_t> extents;  // of the input
   int64_t count = 1, length = 1;
   ValueId samples = kAbsent;  // [count, length]
 };
-Rows rows_of(Call& call) {
-  Rows rows;
+SampleRows rows_of(Call& call) {
+  SampleRows rows;
   rows.extents = known_extents(call, call.input(0));
   rows.length = rows.extents.back();
   for (size_t i = 0; i + 1 < rows.extents.size(); i++) rows.count *= rows.extents[i];
@@ -91,7 +91,7 @@ void signal_framer(Call& call) {
   const bool filled = options.whole("prefill", 0, 1) != 0;
   options.finish();
   aten::Builder& b = call.b;
-  const Rows x = rows_of(call);
+  const SampleRows x = rows_of(call);
   if (x.length % step != 0)
     call.corrupt("its input has rows of " + std::to_string(x.length) + " samples, its step is " +
                  std::to_string(step));
@@ -129,7 +129,7 @@ void signal_delay(Call& call) {
   const int64_t delay = options.whole("delay_length", 0, kMaxSamples);
   options.finish();
   aten::Builder& b = call.b;
-  const Rows x = rows_of(call);
+  const SampleRows x = rows_of(call);
   const Kept history(call, "samples", DType::kI16, {x.count, delay});
   const ValueId all = history.followed_by(x.samples, 1);
   history.keep(all, 1, x.length, x.length + delay);
@@ -149,7 +149,7 @@ void signal_stacker(Call& call) {
                 frames = left + right + 1, step = options.whole("stacker_step", 1, frames);
   options.finish();
   aten::Builder& b = call.b;
-  const Rows x = rows_of(call);
+  const SampleRows x = rows_of(call);
   if (x.extents.size() != 1 || x.length < channels)
     call.corrupt("its input has shape " + graph::text(dims_of(x.extents)) + ", expected [" +
                  std::to_string(channels) + "]");
