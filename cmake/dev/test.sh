@@ -20,9 +20,9 @@ count_log() {
   stage_passed=0 stage_failed=0 stage_skipped=0
   while read -r line; do
     if [[ $line =~ test\ cases:\ *([0-9]+)\ *\|\ *([0-9]+)\ passed\ *\|\ *([0-9]+)\ failed ]]; then
-      stage_passed=$((stage_passed + BASH_REMATCH[2])); stage_failed=$((stage_failed + BASH_REMATCH[3]))
+      stage_passed=$((stage_passed + 10#${BASH_REMATCH[2]})); stage_failed=$((stage_failed + 10#${BASH_REMATCH[3]}))
     elif [[ $line =~ ^([a-z0-9_]+:\ )?([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
-      stage_passed=$((stage_passed + BASH_REMATCH[2])); stage_failed=$((stage_failed + BASH_REMATCH[3]))
+      stage_passed=$((stage_passed + 10#${BASH_REMATCH[2]})); stage_failed=$((stage_failed + 10#${BASH_REMATCH[3]}))
     elif [[ $line == *"[skip] "* && $line != *"skipped"* ]]; then
       stage_skipped=$((stage_skipped + 1))
     fi

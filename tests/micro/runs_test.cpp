@@ -13,7 +13,6 @@ using namespace ingot::test;
 
 namespace {
 
-constexpr uint8_t kPattern = 0x5a;
 
 void fill(void* to, uint64_t bytes, uint64_t seed) {
   // bytes of small floats and of any integers
