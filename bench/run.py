@@ -285,7 +285,8 @@ def report(measured):
         + ", ".join(f"{e} {v}" for e, v in versions.items())
         + f". {'int8' if measured['integers'] else 'fp32'}, batch 1, static shapes.",
         f"`./dev bench`: separate processes, {measured['rounds']} rounds of {measured['seconds']} s in random order, waiting processes stopped,",
-        "N threads on the first N processors (Ingot: as many of these as it finds worth waking), outputs compared first. Medians; the ratio is Ingot's time over the best peer's,",
+        "N threads on the first N processors (Ingot: as many of these as it finds worth waking),",
+        "outputs compared first. Medians; the ratio is Ingot's time over the best peer's,",
         "paired by round. Within: 1.0"
         + ("." if measured["integers"] else " for networks of convolutions, 1.3 for the others."),
         "",
