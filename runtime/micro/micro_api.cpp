@@ -9,9 +9,8 @@ using namespace ingot::micro;
 
 namespace {
 
-static_assert(sizeof(MicroModel) <= sizeof(ingot_micro) &&
-                  alignof(MicroModel) <= alignof(ingot_micro),
-              "the caller's struct holds the model");
+static_assert(sizeof(MicroModel) <= sizeof(ingot_micro), "the caller's struct holds the model");
+static_assert(alignof(MicroModel) <= alignof(ingot_micro), "and lies as the model has to");
 constexpr uintptr_t kImageAlignment = 16, kArenaAlignment = 64;
 
 int32_t report(const MicroError& e, ingot_micro_error* out) {
