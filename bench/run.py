@@ -41,6 +41,7 @@ from rows import QUICK, ROOT, ROWS, SHARED, TFLITE, Unavailable, call, prepare  
 PROTOTYPE = SHARED / "prototypes" / "whole_model"
 PEERS = ["onnxruntime", "openvino", "ncnn", "MNN", "litert"]
 INTEGER_PEERS = ["onnxruntime", "openvino", "litert", "executorch"]
+OWN = ("again", "prototype")  # engines that are no peers
 WRONG = 1e-2  # of the largest output
 PROTOTYPED = [
     "resnet50_224",
@@ -189,7 +190,7 @@ def compare(args, row, threads, notes, versions):
     """Times by engine, paired by round."""
     peers = {}
     for engine in args.engines:
-        if engine not in PEERS:
+        if engine in OWN:
             continue
         peer = Peer(args, row, engine, threads)
         if "absent" in peer.facts:
@@ -198,7 +199,7 @@ def compare(args, row, threads, notes, versions):
         else:
             versions[engine] = peer.facts["version"]
             peers[engine] = peer
-    own = ["ingot"] + [e for e in args.engines if e in ("again", "prototype")]
+    own = ["ingot"] + [e for e in args.engines if e in OWN]
     times = {e: [] for e in own + list(peers)}
     try:
         for _ in range(args.rounds):
@@ -224,7 +225,7 @@ def judge(row, threads, times):
         "ms": medians,
         "times": times,
     }
-    peers = [e for e in times if e in PEERS]
+    peers = [e for e in times if e != "ingot" and e not in OWN]
     if peers:
         best = min(peers, key=lambda e: result["ms"][e])
         ratios = [own / peer for own, peer in zip(times["ingot"], times[best])]
