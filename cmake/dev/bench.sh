@@ -16,3 +16,12 @@ dev_bench() {
   esac
   "$python" bench/run.py --ingot build/gcc/bin/ingot --work build/bench --results bench/results "$@"
 }
+
+# The integer networks of ./dev bench and the transformers of quantize_dynamic, in one table.
+dev_bench_integers() {
+  mkdir -p build/bench
+  dev_bench --integers --json build/bench/integers.json "$@"
+  "$python" bench/dynamic_transformers.py --ingot build/gcc/bin/ingot --json build/bench/dynamic.json
+  "$python" bench/run.py --tables build/bench/integers.json build/bench/dynamic.json --integers \
+    --results bench/results
+}

@@ -50,7 +50,7 @@ dev_show() {
       python3 bench/against_build.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" "${@:3}" ;;
     speed) shift; dev_bench "$@" ;;
     removals) show_needs numpy onnx==1.23.2 torch; "$python" tests/op/removal.py "${@:2}" ;;
-    integer-speed) shift; dev_bench --integers "$@" ;;
+    integer-speed) shift; dev_bench_integers "$@" ;;
     integer-peak) dev_build_gcc >/dev/null; show_needs numpy onnx==1.23.2 onnxruntime
       configure_and_build gcc ingot_integer_peaks -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
       "$python" bench/integer_peak.py --ingot build/gcc/bin/ingot --peaks build/gcc/kernels/cpu --work build/bench "${@:2}" ;;
@@ -112,7 +112,8 @@ removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has
 dynamic-speed  transformers that onnxruntime's quantize_dynamic made: outputs compared with onnxruntime's, the time of each
 integer-peak  dense int8 networks beside the peak of each instruction set, int8 beside f32, the inner loops of NEON
 integer-chains [SOURCE..]  int8 networks with chains of convolutions and without: outputs compared, times, arenas
-integer-speed  every int8 network beside OpenVINO, onnxruntime and LiteRT, interleaved, outputs compared first (./dev bench --integers)
+integer-speed  every int8 network beside OpenVINO, onnxruntime, LiteRT and ExecuTorch, and transformers of quantize_dynamic beside
+          onnxruntime: interleaved, outputs compared first, one table (./dev bench --integers, dynamic-speed)
 grid-sample [--before INGOT]  GridSample beside onnxruntime, and beside another build: every form compared, then times (--threads N)
 large     a checkpoint of 2 GiB made into safetensors: time and memory beside torch (needs torch; --gib 5: beyond 4 GiB)
 overlay   checkpoints of fine-tuned networks over exports of untrained ones, prefixed and in half precision; bare weights from packages

@@ -40,17 +40,57 @@ void sum_windows(const QuantizedConv2dAttributes& t, const ByteBand& band, int64
     }
 }
 
+/// The same as one panel of products with weights of one: of a short window the last step, from a
+/// vector to one number, would take longer. `x`: of the band's convolution.
+template <class V>
+__attribute__((noinline)) void sum_short_windows(const QuantizedConv2dAttributes& t,
+                                                 const ByteTileShape& x, const ByteBand& band,
+                                                 int64_t channels, int64_t rows, int64_t cols,
+                                                 int32_t* sums) {
+  alignas(64) uint8_t ones[Dot::kShortWindow * kPanel];
+  int64_t dims[4];
+  quantized::direct_dims(t, 1, channels, dims);
+  const int64_t run = dims[2] * dims[3];
+  for (int64_t s = 0; s < x.segment_count; s++) {
+    uint8_t* const at = ones + s * x.segment_length * kPanel;
+    fill_bytes<V>(at, 1, x.segment_length * kPanel);
+    for (int64_t k = run; k < x.segment_length; k++)
+      for (int64_t i = 0; i < kPanel; i++) at[k / 4 * 4 * kPanel + i * 4 + k % 4] = 0;
+  }
+  Requantization none;
+  none.mode = RequantMode::kToFloat;  // sums without a bias
+  ByteTileShape shape = x;
+  shape.requantization = &none;
+  alignas(64) int32_t products[Dot::kTall * kPanel];
+  const int64_t tiles = ceil_div(cols, Dot::kTall);
+  for (int64_t y = 0; y < rows; y++)
+    for (int64_t i = 0; i < tiles; i++) {
+      const Range p = part(cols, i, tiles);
+      ByteTileAt at;
+      at.a = band.at + y * t.stride_h * band.row_stride + p.begin * x.pixel_stride;
+      at.half = (p.count() + 1) / 2 * x.pixel_stride;
+      at.b = reinterpret_cast<const int8_t*>(ones), at.raw = products;
+      ByteTiles<V>::kSingle.rows[p.count()](shape, at);
+      for (int64_t k = 0; k < p.count(); k++)
+        sums[y * cols + p.begin + k] = products[k * kPanel];
+    }
+}
+
+template <class V>
+void window_sums(const QuantizedConv2dAttributes& t, const ByteTileShape& x, const ByteBand& band,
+                 int64_t channels, int64_t rows, int64_t cols, int32_t* sums) {
+  if constexpr (Dot::kShortWindow > 0)
+    if (x.segment_count * x.segment_length <= Dot::kShortWindow)
+      return sum_short_windows<V>(t, x, band, channels, rows, cols, sums);
+  sum_windows<V>(t, band, channels, rows, cols, sums);
+}
+
 /// One band, all panels of the range.
 template <class V>
 void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
                     Range panels) {
   const QuantizedConv2dAttributes& t = *j.t;
   Segment* segments = reinterpret_cast<Segment*>(j.memory);
-  int32_t* sums = nullptr;
-  if (j.requantization->wants_sums()) {
-    sums = reinterpret_cast<int32_t*>(j.memory + j.scratch->sums);
-    sum_windows<V>(t, band, j.in.c, rows.count(), cols.count(), sums);
-  }
   ByteTileShape shape;
   shape.segments = segments;
   shape.segment_count = fill_byte_segments(t, j.in.c, band, segments, &shape.segment_length);
@@ -58,6 +98,11 @@ void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Rang
   shape.panel_stride = shape.segment_count * shape.segment_length * kPanel;
   shape.out_stride = j.out.pixel_stride, shape.requantization = j.requantization;
   shape.plane = j.scratch->plane;
+  int32_t* sums = nullptr;
+  if (j.requantization->wants_sums()) {
+    sums = reinterpret_cast<int32_t*>(j.memory + j.scratch->sums);
+    window_sums<V>(t, shape, band, j.in.c, rows.count(), cols.count(), sums);
+  }
   const int64_t panel_bytes = kPanel * j.requantization->element_bytes();
   const int64_t down = int64_t(t.stride_h) * band.row_stride;
   for_byte_panels(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {

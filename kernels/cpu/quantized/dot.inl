@@ -16,6 +16,8 @@
 //   kPacksFour   pack_four() is there: four vectors of 16 steps, none above 255 - zero, to 64 bytes
 //                max(low, step + zero), and store_part<bytes> stores `bytes` of them or the first
 //                n
+//   kShortWindow bytes of a window, at most, that products with weights of one add up sooner than
+//                V::isum() does; 0: none (measured; not on NEON)
 #pragma once
 #include <cstring>
 
@@ -43,6 +45,7 @@ struct Dot {
   }
 #if defined(INGOT_SIMD_VNNI)
   static constexpr bool kWidens = false;
+  static constexpr int64_t kShortWindow = 96;
   using W = __m512i;
   static INGOT_INLINE W weights(const int8_t* p) { return _mm512_loadu_si512(p); }
   static INGOT_INLINE X bytes(const uint8_t* p) { return _mm512_set1_epi32(quad(p)); }
@@ -59,6 +62,7 @@ struct Dot {
     return {_mm512_srai_epi16(_mm512_slli_epi16(w, 8), 8), _mm512_srai_epi16(w, 8)};
   }
   static constexpr bool kWidens = true;
+  static constexpr int64_t kShortWindow = 0;
   static INGOT_INLINE void widen(const uint8_t* from, int64_t n, uint16_t* to) {
     const __m256i order = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15));
@@ -152,6 +156,7 @@ struct Dot {
   }
 #if defined(INGOT_SIMD_VNNI)
   static constexpr bool kWidens = false;
+  static constexpr int64_t kShortWindow = 96;
   static INGOT_INLINE X bytes(const uint8_t* p) { return _mm256_set1_epi32(quad(p)); }
   struct W {
     __m256i low, high;
@@ -176,6 +181,7 @@ struct Dot {
     return w;
   }
   static constexpr bool kWidens = true;
+  static constexpr int64_t kShortWindow = 0;
   static INGOT_INLINE void widen(const uint8_t* from, int64_t n, uint16_t* to) {
     const __m128i order = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
     const auto widened = [&](__m128i x) {
@@ -226,6 +232,7 @@ struct Dot {
 struct Dot {
   static constexpr int kChunks = 4;
   static constexpr bool kWidens = false;
+  static constexpr int64_t kShortWindow = 0;
   static constexpr bool kPacksFour = false;
 #if defined(INGOT_SIMD_I8MM)
   static constexpr int kRows = 5, kPanels = 1, kTall = 5, kWide = 4;
@@ -319,6 +326,7 @@ struct Dot {
 struct Dot {
   static constexpr int kRows = 1, kPanels = 1, kTall = 1, kWide = 1, kChunks = 16;
   static constexpr bool kWidens = false;
+  static constexpr int64_t kShortWindow = 0;
   static constexpr bool kPacksFour = false;
   struct A {
     int32_t sums[16];

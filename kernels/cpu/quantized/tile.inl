@@ -125,43 +125,55 @@ INGOT_INLINE void accumulate_bytes(const ByteTileShape& x, const ByteTileAt& t,
 
 /// The sums of pixel i and panel p, in order, weights' zero point taken into account.
 template <class V, int MR, int NP>
-INGOT_INLINE void finish_sums(const ByteTileShape& x, const ByteTileAt& t,
+INGOT_INLINE void finish_sums(const Requantization& r, int32_t w_zero, const ByteTileAt& t,
                               const typename Dot::A (&acc)[MR][NP], int i, int p,
                               typename V::I (&sums)[Dot::kChunks]) {
   constexpr int kHalf = (MR + 1) / 2;
-  const Requantization& r = *x.requantization;
   Dot::finish(acc[i][p], r.starts(t.output) + p * kPanel, sums);
-  if (__builtin_expect(r.w_zero != 0, 0)) {
+  if (__builtin_expect(w_zero != 0, 0)) {
     const int32_t sum = *tile_row(t.sums, kHalf, t.sums_half, 1, i);
-    const typename V::I less = V::isplat(int32_t(uint32_t(sum) * uint32_t(r.w_zero)));
+    const typename V::I less = V::isplat(int32_t(uint32_t(sum) * uint32_t(w_zero)));
     INGOT_UNROLL for (int c = 0; c < Dot::kChunks; c++) sums[c] = V::isub(sums[c], less);
   }
 }
 
-/// Four vectors of 16 steps at a time, where the instruction set packs them so.
+/// Four vectors of 16 steps at a time, where the instruction set packs them so. What stores could
+/// change, as far as the compiler knows, is read before the first of them.
 template <class V, class D, int MR, int NP>
 INGOT_INLINE void store_by_fours(const ByteTileShape& x, const ByteTileAt& t,
                                  const typename D::A (&acc)[MR][NP]) {
   constexpr int kHalf = (MR + 1) / 2, kUnits = MR * NP, kPixels = NP >= 4 ? 1 : 4 / NP;
+  constexpr int kOutputs = NP * kPanel;
   const Requantization& r = *x.requantization;
-  const float* const multipliers = r.floats(1) + t.output;
-  const typename V::F high = V::splat(float(r.high - r.zero));
+  const ByteTileAt at = t;
+  const int64_t stride = x.out_stride;
+  const int32_t zero = r.zero, low = r.low, w_zero = r.w_zero;
+  // pixels that follow each other without a gap
+  const bool dense = at.cols >= kOutputs && stride == kOutputs && at.out_half == kHalf * stride;
+  typename V::F multipliers[NP];
+  INGOT_UNROLL for (int p = 0; p < NP; p++) multipliers[p] =
+      V::load(r.floats(1) + at.output + p * kPanel);
+  const typename V::F high = V::splat(float(r.high - zero));
   INGOT_UNROLL for (int u = 0; u < kUnits; u += 4) {
     typename V::I steps[4];
     INGOT_UNROLL for (int j = 0; j < 4; j++) {
       const int unit = u + j < kUnits ? u + j : kUnits - 1, p = unit % NP;
       typename V::I sums[1];
-      finish_sums<V, MR, NP>(x, t, acc, unit / NP, p, sums);
-      const typename V::F step = V::mul(V::to_float(sums[0]), V::load(multipliers + p * kPanel));
+      finish_sums<V, MR, NP>(r, w_zero, at, acc, unit / NP, p, sums);
+      const typename V::F step = V::mul(V::to_float(sums[0]), multipliers[p]);
       steps[j] = V::to_int_nearest(V::min(step, high));
     }
-    const typename V::I bytes = D::pack_four(steps, r.zero, r.low);
+    const typename V::I bytes = D::pack_four(steps, zero, low);
+    if (dense && u + 4 <= kUnits) {
+      D::template store_part<64>(at.out + u * kPanel, bytes, 0, 64);
+      continue;
+    }
     INGOT_UNROLL for (int k = 0; k < kPixels; k++) {
       const int i = u / NP + k;
       if (i < MR)
         D::template store_part<64 / kPixels>(
-            tile_row(t.out, kHalf, t.out_half, x.out_stride, i) + u % NP * kPanel, bytes, k,
-            t.cols - u % NP * kPanel);
+            tile_row(at.out, kHalf, at.out_half, stride, i) + u % NP * kPanel, bytes, k,
+            at.cols - u % NP * kPanel);
     }
   }
 }
@@ -204,7 +216,7 @@ void byte_tile(const ByteTileShape& x, const ByteTileAt& t) {
     INGOT_UNROLL for (int i = 0; i < MR; i++) {
       INGOT_UNROLL for (int p = 0; p < NP; p++) {
         typename V::I sums[Dot::kChunks];
-        finish_sums<V, MR, NP>(x, t, acc, i, p, sums);
+        finish_sums<V, MR, NP>(r, r.w_zero, t, acc, i, p, sums);
         INGOT_UNROLL for (int c = 0; c < Dot::kChunks; c++)
             V::istore(all + (i * NP + p) * kPanel + c * V::kLanes, sums[c]);
       }
@@ -220,7 +232,7 @@ void byte_tile(const ByteTileShape& x, const ByteTileAt& t) {
       uint8_t* const out = tile_row(t.out, kHalf, t.out_half, x.out_stride, i);
       INGOT_UNROLL for (int p = 0; p < NP; p++) {
         typename V::I sums[Dot::kChunks];
-        finish_sums<V, MR, NP>(x, t, acc, i, p, sums);
+        finish_sums<V, MR, NP>(r, r.w_zero, t, acc, i, p, sums);
         requantize_float<V>(r, sums, t.output + p * kPanel, out + p * kPanel, t.cols - p * kPanel);
       }
     }
