@@ -40,15 +40,15 @@ Blocks blocks_of(Operands& o, const Dims& x) {
   return out;
 }
 
-struct Range {
+struct QuantizedRange {
   double low, high;
 };
 /// Of i8 or u8, or a part of it.
-Range range_of(Operands& o, const char* type) {
+QuantizedRange range_of(Operands& o, const char* type) {
   const DType dtype = o.dtype(type, DType::kI8);
   if (dtype != DType::kI8 && dtype != DType::kU8)
     o.refuse(type, std::string("quantisation to ") + dtype_name(dtype));
-  Range range = dtype == DType::kI8 ? Range{-128, 127} : Range{0, 255};
+  QuantizedRange range = dtype == DType::kI8 ? QuantizedRange{-128, 127} : QuantizedRange{0, 255};
   const double low = o.given("quant_min") ? o.number("quant_min") : range.low,
                high = o.given("quant_max") ? o.number("quant_max") : range.high;
   if (!(low >= range.low && high <= range.high && low < high))
@@ -56,7 +56,7 @@ Range range_of(Operands& o, const char* type) {
                               std::to_string(high) + ", which no " + dtype_name(dtype) + " holds");
   return {low, high};
 }
-ValueId floats(Builder& b, ValueId x) { return b.cast(x, DType::kF32); }
+ValueId floats_of(Builder& b, ValueId x) { return b.cast(x, DType::kF32); }
 ValueId number(Builder& b, double x) { return b.scalar(DType::kF32, x); }
 
 ValueId in_blocks(Operands& o, const char* name, const Dims& dims) {
@@ -67,10 +67,10 @@ ValueId in_blocks(Operands& o, const char* name, const Dims& dims) {
   return o.b.reshape(x, dims);
 }
 
-Results choose(Operands& o) {
+Results choose_parameters(Operands& o) {
   Builder& b = o.b;
-  const Range range = range_of(o, "target_dtype");
-  const ValueId x = floats(b, o.read("input"));
+  const QuantizedRange range = range_of(o, "target_dtype");
+  const ValueId x = floats_of(b, o.read("input"));
   const Blocks blocks = blocks_of(o, b.dims(x));
   const std::string kind = o.text("mapping_type");
   const double least = o.given("eps") ? o.number("eps") : double(std::numeric_limits<float>::min());
@@ -115,13 +115,14 @@ Results choose(Operands& o) {
 
 Results quantize_blocks(Operands& o) {
   Builder& b = o.b;
-  const Range range = range_of(o, "output_dtype");
-  const ValueId x = floats(b, o.read("input"));
+  const QuantizedRange range = range_of(o, "output_dtype");
+  const ValueId x = floats_of(b, o.read("input"));
   const Blocks blocks = blocks_of(o, b.dims(x));
-  const ValueId by = b.emit("Div", {number(b, 1), floats(b, in_blocks(o, "scale", blocks.after))});
+  const ValueId by =
+      b.emit("Div", {number(b, 1), floats_of(b, in_blocks(o, "scale", blocks.after))});
   ValueId steps = b.emit("Round", {b.emit("Mul", {b.reshape(x, blocks.dims), by})});
   if (o.given("zero_point"))
-    steps = b.emit("Add", {steps, floats(b, in_blocks(o, "zero_point", blocks.after))});
+    steps = b.emit("Add", {steps, floats_of(b, in_blocks(o, "zero_point", blocks.after))});
   const ValueId kept = b.emit("Clip", {steps}, {{"min", range.low}, {"max", range.high}});
   return o.result(b.reshape(b.cast(kept, o.dtype("output_dtype", DType::kI8)), b.dims(x)));
 }
@@ -135,7 +136,7 @@ std::optional<ValueId> dequantized_weights(Operands& o, ValueId x, const Blocks&
     return std::nullopt;
   const bool in_groups = blocks.scales.size() == 2;
   if (!in_groups && blocks.reduced != std::vector<int64_t>{1}) return std::nullopt;
-  const ValueId scales = floats(b, in_blocks(o, "scale", blocks.scales));
+  const ValueId scales = floats_of(b, in_blocks(o, "scale", blocks.scales));
   std::vector<ValueId> inputs = {x, scales};
   if (o.given("zero_point"))
     inputs.push_back(b.cast(in_blocks(o, "zero_point", blocks.scales), held->dtype));
@@ -156,10 +157,10 @@ Results dequantize_blocks(Operands& o) {
     return o.result(b.cast(y, o.dtype("output_dtype", DType::kF32)));
   };
   if (const auto known = dequantized_weights(o, x, blocks)) return typed(*known);
-  ValueId numbers = floats(b, b.reshape(x, blocks.dims));
+  ValueId numbers = floats_of(b, b.reshape(x, blocks.dims));
   if (o.given("zero_point"))
-    numbers = b.emit("Sub", {numbers, floats(b, in_blocks(o, "zero_point", blocks.after))});
-  const ValueId scale = floats(b, in_blocks(o, "scale", blocks.after));
+    numbers = b.emit("Sub", {numbers, floats_of(b, in_blocks(o, "zero_point", blocks.after))});
+  const ValueId scale = floats_of(b, in_blocks(o, "scale", blocks.after));
   return typed(b.reshape(b.emit("Mul", {numbers, scale}), b.dims(x)));
 }
 
@@ -177,7 +178,7 @@ void add_torchao(Table& table) {
             "Tensor input, str mapping_type, " + blocks + "int target_dtype, " + range +
                 ", float? eps=None, int? scale_dtype=None, int? zero_point_dtype=None, bool "
                 "keepdim=False",
-            choose);
+            choose_parameters);
   table.add("torchao::quantize_affine",
             "Tensor input, " + blocks + scale + "int output_dtype, " + range, quantize_blocks);
   table.add(
