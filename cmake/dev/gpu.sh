@@ -4,16 +4,19 @@
 #   --fake        over the driver's stand-in, to try this command itself; the report is build/gpu/fake/report.md
 #   --minutes N   ends within N minutes; the next call goes on
 #   --prebuilt    configures and builds nothing: a tree that was built elsewhere, for a machine without compilers and packages
-#   --prepare     only builds, and makes every model and file that the parts need, so that --prebuilt finds them
+#   --prepare     only builds, for every architecture that the compilers at hand can make
+#                 (INGOT_CUDA_ARCHITECTURES names others), and makes every model and file that the
+#                 parts need, so that --prebuilt finds them
 #   --fresh       forgets what was done
 #   --list        the parts
-gpu_parts=(doctor fragments conformance branches models replays pipeline torch sanitizers)
+gpu_parts=(doctor fragments conformance fast branches models replays pipeline torch sanitizers)
 
 gpu_title() {
   case $1 in
     doctor) echo "doctor" ;;
     fragments) echo "fragments of tensor cores, loads, copies and conversions beside the emulator's" ;;
-    conformance) echo "conformance through the driver" ;;
+    conformance) echo "conformance through the driver, exact" ;;
+    fast) echo "tensor cores through the driver, fast and fp16" ;;
     branches) echo "Ifs and Loops, decided inside graphs and by the CPU" ;;
     models) echo "whole models, the bits of the CPU" ;;
     replays) [ -n "$gpu_fake" ] && echo "30 replays, the same bits each time" || echo "1000 replays, the same bits each time; load to first result, p50, p99" ;;
@@ -49,10 +52,20 @@ gpu_part_doctor() {
 
 gpu_part_fragments() { build/gcc/tests/cuda/test_cuda_fragments_gpu; }
 
-gpu_part_conformance() { build/gcc/tests/conformance/test_conformance_driver; }
+gpu_part_conformance() {
+  build/gcc/tests/conformance/test_conformance_driver "-tce=*tensor cores*"
+}
+
+# Products and attention of tensor cores: every kernel variant in fast and fp16, within the
+# tolerance table.
+gpu_part_fast() { build/gcc/tests/conformance/test_conformance_driver "-tc=*tensor cores*"; }
 
 # A loop that did not end would hold the GPU: its process is ended, so that the parts behind have it.
-gpu_part_branches() { timeout --kill-after=10 300 build/gcc/tests/cuda/test_cuda_branches_gpu; }
+gpu_part_branches() {
+  local replays=1000
+  [ -z "$gpu_fake" ] || replays=20
+  timeout --kill-after=10 300 build/gcc/tests/cuda/test_cuda_branches_gpu --replays $replays
+}
 
 gpu_models() {
   gpu_need_python "models on a GPU" || { echo "[skip] no model ran: numpy and onnx are not to be had"; return 0; }
@@ -112,26 +125,55 @@ gpu_part_torch() {
   "$torch" bench/cuda_torch.py --ingot build/gcc/bin/ingot --models build/models --work build/gpu/networks "${options[@]}" "${names[@]}"
 }
 
-# The vendor's checks of device code: over conformance, which launches every kernel with guarded operands.
+# The programs that the vendor's checks watch; together they launch every kernel
+# (tests/cuda/kernel_coverage.py).
+gpu_watched() {  # TOOL PROGRAM: one program under one check
+  local limit=$((${gpu_seconds:-1800}))
+  case $2 in
+    conformance) set -- "$1" build/gcc/tests/conformance/test_conformance_driver ;;
+    branches) set -- "$1" build/gcc/tests/cuda/test_cuda_branches_gpu --replays 3 ;;
+  esac
+  timeout "$limit" "$sanitizer" --tool "$1" --error-exitcode 9 "${@:2}"
+}
+
+# gpu_sanitizer_verdict STATUS LOG: passed, failed, or why it says nothing.
+gpu_sanitizer_verdict() {
+  if [ "$1" -eq 0 ]; then echo passed
+  elif [ "$1" -eq 77 ]; then echo "[skip] no GPU was found"
+  elif [ "$1" -eq 124 ] && ! grep -qE '=== (ERROR SUMMARY: [1-9]|Invalid|Error)' "$2"; then
+    echo "[skip] the time was over, and nothing was found until then"
+  elif grep -qi 'not supported\|permission\|debugger' "$2"; then
+    echo "[skip] this machine does not allow it"
+  else echo failed; fi
+}
+
+# The vendor's checks of device code, over programs that launch every kernel.
 gpu_part_sanitizers() {
-  local program tool status=0 passed=0 failed=0
-  program=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
-  if [ -z "$program" ]; then echo "[skip] compute-sanitizer is not on this machine"; return 0; fi
-  if [ -n "$gpu_fake" ]; then echo "[skip] compute-sanitizer: no GPU is behind the fake driver of the driver"; return 0; fi
+  local sanitizer tool program log status verdict passed=0 failed=0
+  sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer || true)
+  if [ -z "$sanitizer" ]; then echo "[skip] compute-sanitizer is not on this machine"; return 0; fi
+  if [ -n "$gpu_fake" ]; then
+    echo "[skip] compute-sanitizer: no GPU is behind the fake driver"
+    return 0
+  fi
   for tool in memcheck racecheck synccheck; do
-    if [ "$(cat "$gpu_dir/$tool.done" 2>/dev/null)" = "$gpu_commit" ]; then echo "$tool: passed in an earlier call"; passed=$((passed + 1)); continue; fi
-    status=0
-    timeout 1800 "$program" --tool $tool --error-exitcode 9 build/gcc/tests/conformance/test_conformance_driver >"$gpu_dir/$tool.log" 2>&1 || status=$?
-    echo "$tool:"
-    tail -3 "$gpu_dir/$tool.log"
-    if [ $status -eq 0 ]; then
-      passed=$((passed + 1))
-      echo "$gpu_commit" >"$gpu_dir/$tool.done"
-    elif [ $status -eq 77 ]; then echo "[skip] $tool: no GPU was found"
-    elif [ $status -eq 124 ] && ! grep -q '========= ERROR SUMMARY: [1-9]\|========= Invalid\|========= Error' "$gpu_dir/$tool.log"; then
-      echo "[skip] $tool: not over after 30 minutes, and nothing found until then"
-    elif grep -qi 'not supported\|permission\|debugger' "$gpu_dir/$tool.log"; then echo "[skip] $tool: this machine does not allow it"
-    else failed=$((failed + 1)); fi
+    for program in conformance branches; do
+      log=$gpu_dir/$tool-$program
+      if [ "$(cat "$log.done" 2>/dev/null)" = "$gpu_commit" ]; then
+        echo "$tool, $program: passed in an earlier call"
+        passed=$((passed + 1))
+        continue
+      fi
+      status=0
+      gpu_watched "$tool" "$program" >"$log.log" 2>&1 || status=$?
+      verdict=$(gpu_sanitizer_verdict $status "$log.log")
+      echo "$tool, $program: $verdict"
+      tail -3 "$log.log"
+      case $verdict in
+        passed) passed=$((passed + 1)); echo "$gpu_commit" >"$log.done" ;;
+        failed) failed=$((failed + 1)) ;;
+      esac
+    done
   done
   echo "sanitizers: $passed passed, $failed failed"
   [ $failed -eq 0 ]
@@ -206,9 +248,16 @@ gpu_run_part() {
   if [ -n "$state" ]; then gpu_unfinished+=("$part"); elif [ $stage_failed -eq 0 ] && [ $stage_passed -gt 0 ]; then echo "$gpu_commit" >"$gpu_dir/$part.done"; fi
 }
 
+# gpu_build ARCHITECTURES: empty, all that the compilers at hand can make.
 gpu_build() {
   configure_and_build gcc gpu_runner state_runner trap_runner rebind_runner test_conformance_driver test_cuda_fragments_gpu test_cuda_branches_gpu pipeline_bench fake_cuda ingot_cli -- -DCMAKE_CXX_COMPILER=g++ \
-    -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+    -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON -DINGOT_CUDA_ARCHITECTURES="$1"
+}
+
+# What a tree is built for: this machine's GPUs; one that is prepared for another machine, all
+# architectures (or those of the variable).
+gpu_architectures() {  # PREPARE
+  if [ -n "$1" ]; then echo "${INGOT_CUDA_ARCHITECTURES:-}"; else cuda_architectures; fi
 }
 
 # The last commit of what is measured: one of a report or a page makes nothing old.
@@ -250,7 +299,7 @@ dev_gpu() {
   done
   deadline=$((SECONDS + ${minutes:-0} * 60))
   export INGOT_CUDA_DRIVER=  # empty: the machine's own; unset, the tests' programs would name none
-  [ -n "$prebuilt" ] || gpu_build || return 1
+  [ -n "$prebuilt" ] || gpu_build "$(gpu_architectures "$prepare")" || return 1
   if [ -n "$prepare" ]; then gpu_prepare; return; fi
   if [ -n "$gpu_fake" ]; then export INGOT_CUDA_DRIVER=$PWD/build/gcc/tests/cuda/libfake_cuda.so; fi
   name=$(build/gcc/tests/cuda/gpu_runner --name || true)

@@ -7,8 +7,7 @@
 #include <cstdint>
 #include <map>
 
-#include "runtime/op/contract.h"
-#include "runtime/op/f16_weights.h"
+#include "tests/conformance/operand_bytes.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define INGOT_HAS_FENCES 1
@@ -50,12 +49,8 @@ class Fences {
  private:
 #if defined(INGOT_HAS_FENCES)
   void note(const TensorView& view) {
-    uint64_t bytes = 0;
-    if (!view.data || !storage_bytes(view, &bytes)) return;
-    int64_t dims[kMaxRank];
-    for (int i = 0; i < kMaxRank; i++) dims[i] = view.dims[i];
-    if (view.dtype == DType::kF16 && view.packing == Packing::kPanels16)
-      bytes = f16_weight_bytes(dims, view.rank);
+    const uint64_t bytes = operand_bytes(view);
+    if (!view.data) return;
     uint64_t& most = bytes_[view.data];  // operands that share memory
     most = most < bytes ? bytes : most;
   }

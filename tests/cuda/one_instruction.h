@@ -1,5 +1,5 @@
-// tests/cuda/one_instruction.h - one instruction on the CPU, by the oracle and on the emulated GPU
-// in a precision below exact.
+// tests/cuda/one_instruction.h - one instruction on the CPU, by the oracle and on a GPU in a
+// precision below exact: in the emulator, or through the driver, as the program is linked.
 #pragma once
 #include <string>
 #include <vector>
@@ -33,8 +33,9 @@ struct Run {
   bool ran(const std::string& name) const;  // a kernel whose name has this
 };
 
-/// Checks the guards around every operand and scratch, that the row is one of tensor cores, and
-/// that no access to shared memory conflicted. `variant`: which of the row's variants; -1: unasked.
+/// Checks the guards around every operand and scratch, that the row is one of tensor cores, and in
+/// the emulator that no access to shared memory conflicted. `order`: of the emulator's threads.
+/// `variant`: which of the row's variants; -1: unasked.
 Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTraits& traits,
            int variant = -1);
 

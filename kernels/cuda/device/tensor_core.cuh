@@ -79,7 +79,8 @@ GPU_FN uint32_t pack(Bf16, float low, float high) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
   return r;
 }
-/// To nearest, ties away from zero.
+/// To nearest, ties away from zero. ptxas makes it an addition and a mask (CUDA 11.8 to 13.0), so a
+/// NaN whose payload is in the 13 bits that go becomes an infinity.
 GPU_FN uint32_t round_tf32(float x) {
   uint32_t r;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
@@ -204,7 +205,7 @@ GPU_FN uint32_t pack(Bf16, float low, float high) {
 GPU_FN float unpack(F16, uint32_t word, int i) { return cpu::f16_to_f32(uint16_t(word >> 16 * i)); }
 GPU_FN uint32_t round_tf32(float x) {
   const uint32_t w = cpu::float_bits(x);
-  return (w & 0x7f800000) == 0x7f800000 ? w : (w + 0x1000) & ~0x1fffu;
+  return ((w & 0x7f800000) == 0x7f800000 ? w : w + 0x1000) & ~0x1fffu;
 }
 using emulate::load_shared;
 template <bool kTransposed, int N>

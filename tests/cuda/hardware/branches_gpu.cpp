@@ -4,6 +4,8 @@
 // nothing else in this tree has a node that decides. Without a GPU exit 77.
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 
 #include "kernels/cpu/cpu_kernels.h"
@@ -155,7 +157,9 @@ std::vector<Case> indices() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const int replays = argc == 3 && std::strcmp(argv[1], "--replays") == 0 ? std::atoi(argv[2]) : 0;
+  if (replays < 1) return std::printf("usage: branches_gpu --replays N\n"), 1;
   const char* problem = cuda::driver().problem;
   if (!problem) problem = cuda::gpu_facts(0).problem;
   if (problem) return std::printf("[skip] control flow on a GPU: %s\n", problem), 77;
@@ -170,7 +174,7 @@ int main() {
   compare("a fault in a loop", indexing_network(), indices());
   compare("Ifs and a loop", nested_network(), nested());
   compare("loops in loops", loop_in_loop_network(8, 8), loops_in_loops());
-  replay(std::getenv("INGOT_CUDA_DRIVER") ? 20 : 1000);
+  replay(replays);
   std::printf("branches: %d passed, %d failed\n", passed, failed);
   return failed ? 1 : 0;
 }

@@ -41,6 +41,18 @@ Verdict judge(const SumElement& e, float emulated, float got) {
                                                                             : Verdict::kWrong;
 }
 
+Agreement compare_conversion(Conversion to, uint32_t operand, uint32_t emulated, uint32_t got) {
+  if (emulated == got) return Agreement::kSame;
+  const uint32_t infinity = to == Conversion::kTf32   ? 0x7f800000u
+                            : to == Conversion::kBf16 ? 0x7f80u
+                                                      : 0x7c00u;
+  const uint32_t magnitude = to == Conversion::kTf32 ? 0x7fffffffu : 0x7fffu;
+  const bool is_nan = (got & magnitude) > infinity;
+  const bool may_be = (emulated & magnitude) > infinity ||
+                      (to == Conversion::kTf32 && (operand & 0x7fffffffu) > 0x7f800000u);
+  return is_nan && may_be ? Agreement::kOtherNan : Agreement::kWrong;
+}
+
 void Tally::add(const SumElement& e, float emulated, float got) {
   const Verdict verdict = judge(e, emulated, got);
   same += verdict == Verdict::kSame, near += verdict == Verdict::kNear;

@@ -2,6 +2,7 @@
 // the emulator's. The emulator sums in f32 over k ascending; a tensor core in an order and a width
 // of its own, which the PTX ISA leaves open, and it may take numbers below 2^-126 for zero.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,15 @@ double sum_bound(size_t k);
 double magnitude(const SumElement& element);
 
 Verdict judge(const SumElement& element, float emulated, float got);
+
+/// As FragmentConvertParams has them in its words.
+enum class Conversion { kF16 = 0, kBf16 = 1, kTf32 = 2 };
+enum class Agreement { kSame, kOtherNan, kWrong };
+
+/// One number converted: the emulator's bits and the GPU's. Which NaN becomes of a NaN is nobody's
+/// promise; to tf32 the PTX ISA promises one, and ptxas cuts its payload, which may leave an
+/// infinity: both pass.
+Agreement compare_conversion(Conversion to, uint32_t operand, uint32_t emulated, uint32_t got);
 
 /// Verdicts of a class of operands.
 struct Tally {

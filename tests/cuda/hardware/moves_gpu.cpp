@@ -4,10 +4,20 @@
 
 #include <cmath>
 
+#include "tests/cuda/hardware/judge.h"
 #include "tests/cuda/hardware/module_gpu.h"
 
 using namespace ingot;
 using namespace ingot::test;
+
+namespace {
+
+/// The result of one number: a word of tf32, a half of a word else.
+uint32_t half_of(int part, uint32_t word, int half) {
+  return part == 2 ? word : word >> 16 * half & 0xffff;
+}
+
+}  // namespace
 
 TEST_CASE("hardware: matrix loads and wide loads of shared memory") {
   if (!Hardware::get().has(75))
@@ -50,6 +60,23 @@ TEST_CASE("hardware: asynchronous copies") {
   std::printf("cp.async of 16 and 4 bytes, with zeros: %zu words compared\n", compared);
 }
 
+TEST_CASE("judge: which results of a conversion agree") {
+  constexpr uint32_t kNan = 0x7fffffff, kShortNan = 0xff8016ca;  // its payload in 13 bits
+  using A = Agreement;
+  using C = Conversion;
+  CHECK(compare_conversion(C::kTf32, bits_of(1.5f), bits_of(1.5f), bits_of(1.5f)) == A::kSame);
+  CHECK(compare_conversion(C::kTf32, bits_of(1.5f), bits_of(1.5f), kNan) == A::kWrong);
+  // A NaN may be another one; where the mask leaves an infinity, a GPU may have kept the NaN.
+  CHECK(compare_conversion(C::kTf32, 0x7fc00000, 0x7fc00000, kNan) == A::kOtherNan);
+  CHECK(compare_conversion(C::kTf32, 0x7fc00000, 0x7fc00000, bits_of(kInf)) == A::kWrong);
+  CHECK(compare_conversion(C::kTf32, kShortNan, bits_of(-kInf), kNan) == A::kOtherNan);
+  CHECK(compare_conversion(C::kTf32, kShortNan, bits_of(-kInf), bits_of(kInf)) == A::kWrong);
+  CHECK(compare_conversion(C::kTf32, bits_of(-kInf), bits_of(-kInf), kNan) == A::kWrong);
+  CHECK(compare_conversion(C::kF16, kNan, 0x7fff, 0x7e00) == A::kOtherNan);
+  CHECK(compare_conversion(C::kF16, kNan, 0x7fff, 0x7c00) == A::kWrong);
+  CHECK(compare_conversion(C::kBf16, kNan, 0x7fff, 0x7fc0) == A::kOtherNan);
+}
+
 TEST_CASE("hardware: conversions to f16, bf16 and tf32") {
   if (!Hardware::get().has(75))
     return void(std::printf("[skip] conversions: kernels of this GPU use none\n"));
@@ -77,11 +104,6 @@ TEST_CASE("hardware: conversions to f16, bf16 and tf32") {
   run_emulated(
       cuda::ingot_emulated_fragment_converts, kBlocks, 64, 0,
       cuda::FragmentConvertParams{reinterpret_cast<const float*>(from.data()), want.data(), 0});
-  const auto is_nan = [](int part, uint32_t w, int half) {
-    if (part == 2) return (w & 0x7fffffff) > 0x7f800000;
-    const uint32_t h = w >> 16 * half & 0x7fff;
-    return h > (part ? 0x7f80u : 0x7c00u);
-  };
   for (const int mistake : {0, 1}) {
     const OnGpu source(from), to(Words(want.size(), 0xdddddddd));
     run_on_gpu("ingot_fragment_converts", kBlocks, 64, 0,
@@ -89,15 +111,14 @@ TEST_CASE("hardware: conversions to f16, bf16 and tf32") {
     const Words got = to.fetch();
     size_t wrong[3] = {}, payloads = 0;
     for (size_t i = 0; i < got.size(); i++) {
-      const int part = int(i % 3), halves = part == 2 ? 1 : 2;
+      const int part = int(i % 3);
       if (part && !Hardware::get().has(80)) continue;
-      for (int half = 0; half < halves; half++) {
-        const auto piece = [&](uint32_t w) { return halves == 1 ? w : w >> 16 * half & 0xffff; };
-        if (piece(got[i]) == piece(want[i])) continue;
-        if (is_nan(part, got[i], half) && is_nan(part, want[i], half))
-          payloads++;  // which NaN is nobody's promise
-        else
-          wrong[part]++;
+      for (int half = 0; half < (part == 2 ? 1 : 2); half++) {
+        const uint32_t operand = from[i / 3 * 2 + size_t(half)];
+        const Agreement agreement = compare_conversion(
+            Conversion(part), operand, half_of(part, want[i], half), half_of(part, got[i], half));
+        wrong[part] += agreement == Agreement::kWrong;
+        payloads += agreement == Agreement::kOtherNan;
       }
     }
     if (mistake) {

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""What ./dev gpu asks for, with programs that only say how they were called: architectures of a
+prepared tree, replays of branches, what the vendor's checks watch.
+
+  gpu_command_test.py ROOT
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+SAYS = '#!/bin/sh\necho "$(basename "$0") $*"\n'
+failed = []
+
+
+def check(ok, what, said):
+    print(f"{'ok  ' if ok else 'FAIL'} {what}")
+    if not ok:
+        failed.append(what)
+        print(f"  {said}")
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def ask(tree, lines, **variables):
+    """(exit status, output) of these lines of bash behind the files of ./dev."""
+    script = f'for f in {ROOT}/cmake/dev/*.sh; do . "$f"; done\n{lines}'
+    kept = {k: v for k, v in os.environ.items() if k not in ("INGOT_CUDA_ARCHITECTURES",)}
+    done = subprocess.run(
+        ["bash", "-eu", "-o", "pipefail", "-c", script],
+        cwd=tree,
+        env={**kept, "PATH": f"{tree}/bin:{kept['PATH']}", **variables},
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def architectures(tree):
+    stub = (
+        'configure_and_build() { printf "%s\\n" "${@: -1}"; }; cuda_architectures_here() { :; }\n'
+    )
+    build = 'gpu_build "$(gpu_architectures "{}")"'
+    for prepare, variable, want in (("1", "", ""), ("1", "90", "90"), ("", "", "87")):
+        given = {"INGOT_CUDA_ARCHITECTURES": variable} if variable else {}
+        _, said = ask(tree, stub + build.format(prepare), **given)
+        check(
+            said.strip() == f"-DINGOT_CUDA_ARCHITECTURES={want}",
+            f"{'--prepare' if prepare else 'a build here'} {variable or 'without a variable'}: "
+            f"architectures '{want}'",
+            said,
+        )
+
+
+def replays(tree):
+    write(tree / "build/gcc/tests/cuda/test_cuda_branches_gpu", SAYS)
+    for fake, want in (("", 1000), ("1", 20)):
+        # exported and empty, as dev_gpu() has it: the machine's own driver
+        _, said = ask(tree, f"gpu_fake='{fake}'; gpu_part_branches", INGOT_CUDA_DRIVER="")
+        check(
+            f"--replays {want}" in said,
+            f"branches {'over the fake driver' if fake else 'on a GPU'}: {want} replays",
+            said,
+        )
+
+
+def sanitizers(tree):
+    write(tree / "build/gcc/tests/conformance/test_conformance_driver", SAYS)
+    part = "gpu_fake= gpu_dir=out gpu_commit=c; mkdir -p out; gpu_part_sanitizers; cat out/*.log"
+    write(tree / "bin/compute-sanitizer", SAYS)
+    status, said = ask(tree, part)
+    calls = [line for line in said.splitlines() if "--tool" in line]
+    for tool in ("memcheck", "racecheck", "synccheck"):
+        for program in ("test_conformance_driver", "test_cuda_branches_gpu --replays 3"):
+            check(
+                any(f"--tool {tool}" in c and c.endswith(program) for c in calls),
+                f"{tool} watches all of {program}",
+                said,
+            )
+    check(status == 0 and "sanitizers: 6 passed, 0 failed" in said, "six passed", said)
+    _, said = ask(tree, part)
+    check("earlier call" in said, "what passed is not done again", said)
+    write(tree / "bin/compute-sanitizer", "#!/bin/sh\necho '========= ERROR SUMMARY: 1'\nexit 9\n")
+    status, said = ask(tree, "rm -rf out; " + part)
+    check(status != 0 and "0 passed, 6 failed" in said, "what a check finds is a failure", said)
+
+
+with tempfile.TemporaryDirectory() as name:
+    architectures(pathlib.Path(name))
+    replays(pathlib.Path(name))
+    sanitizers(pathlib.Path(name))
+print(f"gpu_command: {len(failed)} failed")
+sys.exit(1 if failed else 0)

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Whether some programs together launch every kernel of device code, by what the fake driver
+counted when they ran with FAKE_CUDA_REPORT. The same programs are what ./dev gpu lets the vendor's
+sanitizers watch.
+
+  kernel_coverage.py --kernels budget.tsv REPORT...
+"""
+
+import argparse
+import pathlib
+import sys
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kernels", type=pathlib.Path, required=True)
+    parser.add_argument("reports", type=pathlib.Path, nargs="+")
+    args = parser.parse_args()
+    lines = args.kernels.read_text().splitlines()
+    every = {line.split("\t")[0] for line in lines if line.startswith("ingot_")}
+    launched = set()
+    for report in args.reports:
+        if not report.exists():
+            sys.exit(f"kernel_coverage: {report} is not there: run the program that writes it")
+        for line in report.read_text().splitlines():
+            if line.startswith("kernel:"):
+                launched.add(line.split(":")[1].split()[0])
+    print(f"{len(launched & every)} of {len(every)} kernels launched")
+    for name in sorted(every - launched):
+        print(f"[fail] {name}: no program launches it")
+    sys.exit(1 if every - launched or not every else 0)
+
+
+main()
