@@ -117,7 +117,8 @@ def main():
             e["first"],
             hashlib.sha256(e["data"]).digest()[:16],
         )
-        table += f"{e['unit']}\t{e['sm']}\t{e['compiler']}\t{e['abi'].hex()}\t{len(e['data'])}\t{e['alone']}\n"
+        row = (e["unit"], e["sm"], e["compiler"], e["abi"].hex(), len(e["data"]), e["alone"])
+        table += "\t".join(map(str, row)) + "\n"
     args.out.write_bytes(b"INGOTGPU" + struct.pack("<II", 2, len(entries)) + directory + body)
     args.table.write_text(table)
 
