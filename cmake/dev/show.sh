@@ -22,7 +22,7 @@ dev_show() {
       # shellcheck disable=SC2046
       "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models $(grep -oE '^[^[:space:]]+_state\b' tests/models/models.tsv) ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
-    fuzz) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; fuzz_seconds=${2:-600} bash tests/fuzz/run.sh ;;
+    fuzz) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; fuzz_seconds=${2:-600} bash tests/fuzz/run.sh "${@:3}" ;;
     mutants) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; mutants=${2:-1000000} bash tests/fuzz/run_mutants.sh ;;
     firmware) dev_build_gcc >/dev/null; need_packages "firmware on emulated boards" gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm make
       need_packages "RV32 among the boards" gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc || true
@@ -95,7 +95,7 @@ quantization  loss of own quantization beside onnxruntime, NNCF and LiteRT's qua
 weights   a transformer block with weights of 8 and 4 bits beside onnxruntime's MatMulNBits
 keras     8 networks of keras.applications as keras saves them, against keras' own outputs
 sweeps    byte flips and truncations of three small files
-fuzz [S]  S seconds (600) of coverage-guided fuzzing of each target under ASan and UBSan
+fuzz [S] [TARGET ..]  S seconds (600) of coverage-guided fuzzing of each target, or of those named, under ASan and UBSan
 mutants [N]  N (1000000) damaged files with sound hashes, run twice over arenas of different bytes under ASan and UBSan, a tenth under MSan
 firmware  MLPerf Tiny's networks and the wake word as firmware on emulated boards from Cortex-M0 to M55 and RV32, every byte as on the
           host; instructions on a Cortex-M4 beside the published cycles

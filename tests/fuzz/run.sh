@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for $fuzz_seconds (default 30) under ASan and UBSan, from the committed
-# seeds.
+# Runs every fuzz target, or those named (fuzz_onnx ..), for $fuzz_seconds (default 30) each under
+# ASan and UBSan, from the committed seeds.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . cmake/dev/build.sh
 seconds=${fuzz_seconds:-30}
 # the tree of stage asan: nearly all of it is needed by both
-configure_and_build asan fuzz_targets -- "${asan_options[@]}"
+named=("$@")
+for name in "${named[@]}"; do
+  [ -f "tests/fuzz/$name.cpp" ] || { echo "ERROR no fuzz target $name: tests/fuzz/$name.cpp"; exit 2; }
+done
+configure_and_build asan "${named[@]:-fuzz_targets}" -- "${asan_options[@]}"
 
 # One target: 0 and what it did, or 1 and what it found.
 fuzz_one() {
@@ -37,6 +41,7 @@ end_one() {
 }
 for target in build/asan/tests/fuzz/fuzz_*; do
   [ -x "$target" ] && [ -f "$target" ] || continue
+  case " ${named[*]} " in "  " | *" $(basename "$target") "*) ;; *) continue ;; esac
   [ $running -lt "$jobs" ] || end_one
   fuzz_one "$target" &
   running=$((running + 1))

@@ -11,6 +11,7 @@
 #include "tools/cli/quantize/quantize_dynamic.h"
 #include "tools/compile/quantize/dynamic.h"
 #include "tools/compile/quantize/equalize.h"
+#include "tools/compile/quantize/tables.h"
 
 namespace ingot::cli {
 namespace {
@@ -106,6 +107,7 @@ class Quantizer {
       quantize::insert_quantisation(model, quantize::find_sites(model, others, &matched), found,
                                     insert);
       if (!weights.empty()) quantize::quantise_in_each_run(model, {}, &matched, &weights);
+      quantize::quantise_tables(model, keep, &matched);
     };
   }
 
@@ -122,6 +124,7 @@ class Quantizer {
       quantize::equalize(model, pairs_);
       std::set<std::string> matched;
       sites_ = quantize::find_sites(model, keep_, &matched);
+      quantize::find_tables(model, keep_, &matched);
       for (const std::string& pattern : keep_.patterns)
         if (!matched.count(pattern)) fail_unmatched(model, pattern);
       if (sites_.layers.empty())

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tools/compile/quantize/dynamic.h"
+#include "tools/compile/quantize/tables.h"
 #include "tools/files/failure.h"
 #include "tools/files/suggest.h"
 
@@ -63,6 +64,7 @@ convert::ConvertOptions quantised_in_each_run(const std::string& source,
     kept.patterns = keep;
     std::set<std::string> matched;
     const quantize::DynamicLayers found = quantize::quantise_in_each_run(model, kept, &matched);
+    quantize::quantise_tables(model, kept, &matched);
     for (const std::string& pattern : keep)
       if (!matched.count(pattern)) fail_unknown_layer(pattern, found.names);
     if (found.names.size() == found.kept)

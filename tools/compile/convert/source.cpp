@@ -10,7 +10,7 @@
 #include "tools/compile/convert/convert.h"
 #include "tools/compile/emit/record_weights.h"
 #include "tools/compile/passes/quantize/quantize_weights.h"
-#include "tools/compile/quantize/layers.h"
+#include "tools/compile/quantize/tables.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/input_file.h"
 #include "tools/files/standard_streams.h"
@@ -121,10 +121,10 @@ graph::Model import_source(const std::string& path, const importer::ImportOption
   return model;
 }
 
-/// As --dtype w8 and w4 ask for.
-void quantise_linear_weights(graph::Model* model, const ConvertOptions& options) {
+/// As --dtype w8 and w4 ask for. `used`: patterns of --keep-fp32 that tables matched.
+void quantise_linear_weights(graph::Model* model, const ConvertOptions& options,
+                             std::set<std::string> used) {
   const StorageOptions& storage = options.storage;
-  std::set<std::string> used;
   std::vector<std::string> seen;
   passes::WeightQuantization how;
   how.bits = storage.weight_bits, how.block = storage.weight_block;
@@ -197,6 +197,12 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
   graph::Model model = import_source(source, wanted, options);
   graph::compute_in_single(model);
   if (options.rewrite) options.rewrite(model);
+  std::set<std::string> kept_tables;
+  if (options.storage.weight_bits) {
+    quantize::Keep keep;
+    keep.patterns = options.storage.keep_fp32;
+    quantize::quantise_tables(model, keep, &kept_tables);
+  }
   insert_images(model, options.images);
   if (options.observe) options.observe("import", model);
   tell("passes", 0.3);
@@ -213,7 +219,7 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
         "quantized, and computed in f32 for the GPU of --target cuda; without it, in integers on "
         "the CPU");
   std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
-  if (options.storage.weight_bits) quantise_linear_weights(&model, options);
+  if (options.storage.weight_bits) quantise_linear_weights(&model, options, kept_tables);
   const std::string& weights_from =
       options.weights.checkpoint.empty() ? source : options.weights.checkpoint;
   options.name_weights = [&](const ProgramSpec& program) {

@@ -1,0 +1,80 @@
+// Tables of embeddings as bytes: which nodes, how near the numbers stay, and what stays as it is.
+#include "tools/compile/quantize/tables.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/graph_builder.h"
+
+using namespace ingot;
+using namespace ingot::test;
+
+namespace {
+
+struct Rewritten {
+  quantize::TableReport found;
+  std::set<std::string> matched;
+  double moved = 0;  // of the outputs
+};
+Rewritten rewrite(GraphBuilder& g, const std::vector<std::string>& keep = {}) {
+  Rewritten made;
+  const std::map<std::string, Tensor> before = g.outputs();
+  quantize::Keep kept;
+  kept.patterns = keep;
+  std::set<std::string> seen;
+  const size_t expected = quantize::find_tables(g.model, kept, &seen).names.size();
+  made.found = quantize::quantise_tables(g.model, kept, &made.matched);
+  CHECK(made.found.names.size() == expected);
+  CHECK(seen == made.matched);
+  made.moved = difference(before, g.outputs());
+  return made;
+}
+
+/// Rows of a table of [512, 64], as numbers of positions that the input says.
+ValueId rows_of(GraphBuilder& g, ValueId table, const std::string& input) {
+  const ValueId at = g.node("Cast", {g.input(input, {2, 3})}, {{"to", int64_t(DType::kI64)}});
+  return g.node("Gather", {table, at}, {{"axis", int64_t(0)}});
+}
+
+}  // namespace
+
+TEST_CASE("a table that two nodes read is made into bytes once") {
+  GraphBuilder g;
+  const ValueId table = g.weights({512, 64});
+  g.output(rows_of(g, table, "a")), g.output(rows_of(g, table, "b"));
+  const Rewritten made = rewrite(g);
+  CHECK(made.found.names.size() == 2);
+  CHECK(made.found.tables == 1);
+  CHECK(made.found.signal_to_noise > 35);
+  CHECK(g.count("Gather") == 4);  // numbers and scales
+  CHECK(g.count("Mul") == 2);
+  CHECK(made.moved > 0);
+  CHECK(made.moved < 0.01);
+  int tables = 0;
+  for (const graph::Node& node : g.model.graph.nodes)
+    if (node.op == "Gather") tables += g.model.constant(node.inputs[0])->dtype == DType::kU8;
+  CHECK(tables == 2);
+  CHECK(g.model.notes.size() == 1);
+}
+
+TEST_CASE("small tables, columns, constant choices and tables of integers stay as they are") {
+  GraphBuilder g;
+  g.output(rows_of(g, g.weights({16, 64}), "small"));
+  const ValueId at = g.node("Cast", {g.input("at", {2, 3})}, {{"to", int64_t(DType::kI64)}});
+  g.output(g.node("Gather", {g.weights({64, 512}), at}, {{"axis", int64_t(1)}}));
+  g.output(g.node("Gather", {g.weights({8, 64, 64}), at}, {{"axis", int64_t(0)}}));
+  const Rewritten made = rewrite(g);
+  CHECK(g.count("Gather") == 3);
+  CHECK(made.moved == 0);
+  CHECK(g.model.notes.empty());
+}
+
+TEST_CASE("a table that --keep-fp32 names stays") {
+  GraphBuilder g;
+  const ValueId table = g.weights({512, 64});
+  g.model.values[size_t(table)].name = "word.table";
+  g.output(rows_of(g, table, "a"));
+  const Rewritten made = rewrite(g, {"word.*", "other"});
+  CHECK(made.matched == std::set<std::string>{"word.*"});
+  CHECK(g.count("Gather") == 1);
+  CHECK(made.moved == 0);
+}
