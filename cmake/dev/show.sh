@@ -32,6 +32,11 @@ dev_show() {
       need_packages "the figure" "${build_packages[@]}" python3
       stage_cuda >build/logs/show-cuda.log 2>&1 || true
       if [ "$1" = ptxas ]; then python3 tests/cuda/ptxas_gate.py --tree build/cuda_code --show; else python3 tests/cuda/image_sizes.py --tree build/cuda_code; fi ;;
+    onnx-backend) show_needs numpy onnx==1.23.2; dev_build_gcc >/dev/null
+      show_onnx_testdata
+      "$python" tests/onnx_nodes/run_backend.py --ingot build/gcc/bin/ingot ${testdata:+--debian "$testdata"} --write docs/onnx-backend.md "${@:2}" ;;
+    onnx-contrib) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
+      "$python" tests/onnx/contrib_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     compare) dev_build_tests; build/gcc/tests/compare/test_compare ;;
     matrix) show_needs numpy onnx==1.23.2 torch safetensors
       "$python" tests/checkpoint/matrix/make_matrix.py --out build/matrix
@@ -121,6 +126,9 @@ overlay   checkpoints of fine-tuned networks over exports of untrained ones, pre
 unchanged COMMIT [--except NAME ..] [NAME ..]  every model converted by the build of that commit and by this one: the same bytes, and
           each runs the other's file with the same bits
 speed-before COMMIT FILE..  what a run of .ingot files takes beside the build of that commit, interleaved
+onnx-backend [NAME ..]  every backend test of the onnx package and of Debian's libonnx-testdata: converted, run, compared; writes
+          docs/onnx-backend.md (minutes)
+onnx-contrib [--seeds N]  operators of com.microsoft, drawn at random, against onnxruntime
 python-models [NAME ..]  the wheel in an environment with NumPy alone: real networks equal to the command line, byte for byte
 python-copies    what Python hands in and gets back lies where it lay: addresses; DLPack
 python-overhead  a call from Python beside the same call through the C interface
@@ -134,6 +142,16 @@ TXT
       ;;
     *) echo "dev: no line '$1'; ./dev show --list" >&2; return 1 ;;
   esac
+}
+
+# Debian's samples of ONNX, unpacked and not installed; $testdata is their folder, empty where they are not to be had.
+show_onnx_testdata() {
+  local into=build/onnx_backend
+  testdata=$into/debian/usr/share/libonnx-testdata/data
+  [ -d "$testdata" ] && return 0
+  mkdir -p $into
+  (cd $into && apt-get download libonnx-testdata && dpkg-deb -x libonnx-testdata_*.deb debian) >build/logs/testdata.log 2>&1 && return 0
+  testdata=
 }
 
 # The command line of another commit, in a worktree of its own; $before is the folder's name.

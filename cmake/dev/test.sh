@@ -198,6 +198,7 @@ stage_nodes() {
   need_python "integer operators of ONNX" numpy onnx onnxruntime || { echo "[skip] no integer operator was compared with onnxruntime: it is not to be had"; return 0; }
   "$python" tests/onnx/integer_operators.py --ingot build/gcc/bin/ingot --seeds 3
   "$python" tests/onnx/dynamic_operators.py --ingot build/gcc/bin/ingot --seeds 3
+  "$python" tests/onnx/contrib_operators.py --ingot build/gcc/bin/ingot --seeds 2
 }
 
 # The quick check of the C interface is a test of stage gcc (api_promise); this is the one of the

@@ -72,7 +72,9 @@ TEST_CASE("data-dependent: a size from an input needs a bound, which --dim state
   const graph::ConversionError refused = import_error(g.bytes(13));
   CHECK(refused.exit_code == 4);
   REQUIRE(refused.unsupported.size() == 1);
-  CHECK(refused.unsupported[0].hint == "or say the most that it can be: --dim 'n=1..HIGH'");
+  CHECK(
+      refused.unsupported[0].hint ==
+      "or say the most that it can be: --dim 'n=1..HIGH', or --max-elements HIGH for all of them");
   importer::ImportOptions options;
   importer::add_dim(options, "n=1..40");
   const graph::Model model = import(g, 13, options);

@@ -17,16 +17,21 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from bounded_forms import bounded
 from more_forms import joined, quantized
 from references import align_one
 
 FORMS = []
 
 
-def form(name, nodes, inputs, outputs, constants=None, dims=None, opset=20, refused=None):
+def form(
+    name, nodes, inputs, outputs, constants=None, dims=None, opset=20, refused=None, options=()
+):
     """inputs, constants: name to array; outputs: name to the expected array; dims: name to the
-    declared dims; refused: text of the error that run must give."""
-    FORMS.append((name, nodes, inputs, outputs, constants or {}, dims or {}, opset, refused))
+    declared dims; refused: text of the error that run must give; options: of the conversion."""
+    FORMS.append(
+        (name, nodes, inputs, outputs, constants or {}, dims or {}, opset, refused, options)
+    )
 
 
 def node(op, inputs, outputs, **attributes):
@@ -409,7 +414,7 @@ def positions(rng):
     )
 
 
-def run(args, work, name, nodes, inputs, outputs, constants, dims, opset, refused):
+def run(args, work, name, nodes, inputs, outputs, constants, dims, opset, refused, options):
     ports = [
         helper.make_tensor_value_info(
             k, helper.np_dtype_to_tensor_dtype(v.dtype), dims.get(k, v.shape)
@@ -439,7 +444,9 @@ def run(args, work, name, nodes, inputs, outputs, constants, dims, opset, refuse
     converted = work / "form.ingot"
     converted.unlink(missing_ok=True)
     done = subprocess.run(
-        [args.ingot, "convert", work / "form.onnx", "-o", converted], capture_output=True, text=True
+        [args.ingot, "convert", work / "form.onnx", "-o", converted, *options],
+        capture_output=True,
+        text=True,
     )
     if done.returncode:
         return f"convert: {done.stderr}"
@@ -473,6 +480,7 @@ def main():
     for family in (transforms, movement, images, positions, boxes):
         family(rng)
     quantized(rng, form, node)
+    bounded(rng, form, node)
     joined(form, node)
     passed = failed = 0
     with tempfile.TemporaryDirectory() as work:

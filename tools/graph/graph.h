@@ -109,6 +109,8 @@ struct Model {
   std::string source_format, source_producer;
   // elements that folding may still make, so that a small file stays a small model
   int64_t fold_budget = int64_t(1) << 24;
+  // the most that a size which only the data tell may be, where nobody said; 0: refused
+  int64_t max_elements = 0;
   // reported: "BatchNormalization was saved in training mode; converted in inference form"
   std::vector<std::string> notes;
 

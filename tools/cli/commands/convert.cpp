@@ -30,6 +30,7 @@ using host::fail;
 
 struct ConvertArguments {
   std::string source, output, golden, winograd = "auto";
+  int64_t max_elements = 0;
   std::vector<std::string> shapes, images, types, arguments, dims, targets, layouts, metadata,
       states, inits, renames;
   std::string dtype, precision, signature, member, exact_to;
@@ -122,6 +123,7 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
   options.exact_to = a.exact_to;
   options.arguments = a.arguments;
   options.dims = a.dims;
+  options.max_elements = a.max_elements;
   return options;
 }
 
@@ -303,6 +305,12 @@ void add_convert(CLI::App& app, Action* chosen) {
       ->type_name("NAME");
   repeatable("--dim", &a->dims, "number or bounds of an open dimension",
              "NAME=VALUE|NAME=LOW..HIGH");
+  command
+      ->add_option("--max-elements", a->max_elements,
+                   "the most that a size which only the data tell may be, where --dim says nothing "
+                   "of it (default: refused)")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 40));
   repeatable("--target", &a->targets, "where it will run (default: cpu)", "cpu,cuda,mcu");
   command
       ->add_option("--winograd", a->winograd,

@@ -169,6 +169,7 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
   for (const std::string& argument : options.input_shapes)
     importer::add_input_shape(wanted, argument);
   for (const std::string& argument : options.dims) importer::add_dim(wanted, argument);
+  wanted.max_elements = options.max_elements;
   wanted.expected_inputs = options.expected_inputs;
   wanted.signature = options.signature;
   importer::set_exact_to(wanted, options.exact_to);

@@ -1,10 +1,18 @@
 // tools/graph/infer/infer_attention.cpp - Attention, with past keys and values as Concats of their
 // own; rotary embeddings spelled out.
+#include "tools/graph/infer/infer_attention.h"
+
 #include <cmath>
 
-#include "tools/graph/infer/inference.h"
-
 namespace ingot::graph {
+
+ValueId as_heads(NodeContext& context, ValueId x, int64_t heads) {
+  const Dims dims = context.run().value(x).dims;
+  if (dims.size() == 4) return x;
+  const ValueId split = context.reshape(x, {dims[0], dims[1], Dim(heads), dims[2] / Dim(heads)});
+  return context.make("Transpose", {split}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+}
+
 namespace {
 
 /// How many heads an operand of [B, T, heads * D] or [B, heads, T, D] has.
@@ -32,14 +40,6 @@ int64_t heads_of(NodeContext& context, size_t input, const char* key) {
   return *dims[1].value();
 }
 
-/// [B, heads, T, D].
-ValueId as_heads(NodeContext& context, ValueId x, int64_t heads) {
-  const Dims dims = context.run().value(x).dims;
-  if (dims.size() == 4) return x;
-  const ValueId split = context.reshape(x, {dims[0], dims[1], Dim(heads), dims[2] / Dim(heads)});
-  return context.make("Transpose", {split}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
-}
-
 /// Keys (or values) with those of the past in front; what output `present` is.
 ValueId with_past(NodeContext& context, size_t input, size_t past, int64_t heads, size_t present) {
   const ValueId x = context.in(input);
@@ -60,6 +60,46 @@ Dim width_of(const Dims& dims, int64_t heads) {
   return dims.size() == 4 ? dims[3] : dims[2] / Dim(heads);
 }
 
+bool needs_scores(NodeContext& context) {
+  const Node& node = context.node;
+  return context.has(6) || node.integer("left_window_size", -1) >= 0 ||
+         node.integer("right_window_size", -1) >= 0 ||
+         (node.outputs.size() > 3 && node.outputs[3] != kAbsent);
+}
+
+/// With the matrix of scores, which is output 3 at a step that qk_matmul_output_mode names.
+void with_scores(NodeContext& context, ValueId k, ValueId v, double scale) {
+  const Node& node = context.node;
+  const Dims q = context.dims(0);
+  const DType dtype = context.dtype(0);
+  ScoreRules rules;
+  rules.scale = scale;
+  rules.softcap = node.number("softcap", 0);
+  rules.causal = node.integer("is_causal", 0) != 0;
+  rules.left = node.integer("left_window_size", -1);
+  rules.right = node.integer("right_window_size", -1);
+  rules.past = context.has(4) ? context.dims(4)[2] : Dim(0);
+  rules.mask = context.in(3);
+  rules.lengths = context.in(6);
+  if (rules.lengths != kAbsent && context.has(4))
+    context.corrupt("has lengths of keys beside past keys");
+  const int64_t mode = node.integer("qk_matmul_output_mode", 0);
+  if (mode < 0 || mode > 3)
+    context.refuse("qk_matmul_output_mode", std::to_string(mode) + ", known are 0 to 3");
+  const ValueId heads = as_heads(context, context.in(0), heads_of(context, 0, "q_num_heads"));
+  const Scores scores = spell_scores(context, heads, k, v, rules);
+  const ValueId shown[] = {scores.product, scores.capped, scores.masked, scores.weights};
+  const auto typed = [&](ValueId x) { return dtype == DType::kF32 ? x : context.cast(x, dtype); };
+  if (node.outputs.size() > 3 && node.outputs[3] != kAbsent) context.same(3, typed(shown[mode]));
+  ValueId y = typed(scores.output);
+  if (q.size() == 3) {
+    y = context.make("Transpose", {y}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+    const Dims dims = context.run().value(y).dims;
+    y = context.reshape(y, {dims[0], dims[1], dims[2] * dims[3]});
+  }
+  context.same(0, y);
+}
+
 void attention(NodeContext& context) {
   if (context.node.has("heads")) return;  // in normal form since an earlier walk
   const int64_t heads = heads_of(context, 0, "q_num_heads"),
@@ -77,17 +117,19 @@ void attention(NodeContext& context) {
     context.refuse("", "the width " + width.text() + " of its heads is symbolic",
                    "bind it with --dim");
   const ValueId mask = context.in(3);
+  bool is_short = false;
   if (mask != kAbsent) {
     const Dims& dims = context.run().value(mask).dims;
     if (dims.size() > 4)
       context.corrupt("its mask has shape " + text(dims) + ", expected at most 4 dimensions");
     const int64_t given = dims.empty() ? 1 : dims.back().value().value_or(1),
                   whole = length_of(keys).value().value_or(0);
-    if (given != 1 && given < whole)
-      context.refuse(
-          "", "its mask " + text(dims) + " is shorter than its " + std::to_string(whole) + " keys");
+    is_short = given != 1 && given < whole;
   }
   const double scale = context.node.number("scale", 1 / std::sqrt(double(*width.value())));
+  if (is_short || needs_scores(context))
+    return with_scores(context, as_heads(context, k, kv_heads), as_heads(context, v, kv_heads),
+                       scale);
   const bool causal = context.node.integer("is_causal", 0) != 0;
   const double softcap = context.node.number("softcap", 0);
   context.node.inputs = {context.in(0), k, v};

@@ -109,6 +109,27 @@ bool range_from_data(NodeContext& context) {
   return true;
 }
 
+/// A range whose length the run computes, up to the bound for all sizes that only the data tell.
+bool bounded_range(NodeContext& context) {
+  const int64_t most = context.model().max_elements;
+  if (most == 0) return false;
+  const DType dtype = context.dtype(0);
+  ValueId operands[3];
+  for (size_t i = 0; i < 3; i++)
+    operands[i] = context.dims(i).empty() ? context.in(i) : context.reshape(context.in(i), {});
+  const auto wide = [&](ValueId x) { return context.cast(x, DType::kF64); };
+  const ValueId steps = context.make(
+      "Ceil", {context.make("Div", {context.make("Sub", {wide(operands[1]), wide(operands[0])}),
+                                    wide(operands[2])})});
+  const ValueId whole =
+      context.cast(context.make("Max", {steps, context.scalar(DType::kF64, 0)}), DType::kI64);
+  const ValueId count = context.make("ResolveDim", {whole});
+  const Dim length = context.data_dependent_dim(count, Dim(most));
+  const ValueId places = context.cast(context.counting(length), dtype);
+  context.same(0, context.make("Add", {context.make("Mul", {places, operands[2]}), operands[0]}));
+  return true;
+}
+
 void range(NodeContext& context) {
   const auto is_known = [&](size_t i) {
     const auto contents = context.run().contents(context.in(i));
@@ -120,21 +141,23 @@ void range(NodeContext& context) {
     const auto contents = context.run().contents(context.in(i));
     if (!contents || contents->size() != 1 || !(*contents)[0].known()) {
       const bool is_whole = context.dtype(i) == DType::kI64 || context.dtype(i) == DType::kI32;
-      const auto limit = i == 1 && is_whole ? context.stated(i, 0) : std::nullopt;
+      const auto limit = i == 1 && is_whole && is_known(2) ? context.stated(i, 0) : std::nullopt;
       if (limit) {
         given[i] = Scalar::of(*limit);
         continue;
       }
-      context.refuse(
-          "",
-          "'" + context.value(i).name +
-              "' is known only at run time: the length of the range depends on data",
-          i == 1 ? "say the most that it can be: --dim '" + context.value(i).name + "=1..HIGH'"
-                 : "");
+      if (bounded_range(context)) return;
+      context.refuse("",
+                     "'" + context.value(i).name +
+                         "' is known only at run time: the length of the range depends on data",
+                     i == 1 && is_whole ? "say the most that it can be: --dim '" +
+                                              context.value(i).name + "=1..HIGH'"
+                                        : "say the most that it can be: --max-elements HIGH");
     }
     given[i] = (*contents)[0];
   }
   const auto start = given[0].number(), limit = given[1].number(), delta = given[2].number();
+  if ((!start || !delta) && bounded_range(context)) return;
   if (!start || !delta) context.refuse("", "a symbolic start or delta is not supported");
   if (*delta == 0) context.corrupt("delta is 0");
   Dim count;
@@ -186,9 +209,12 @@ void eye_like(NodeContext& context) {
 }
 
 void one_hot(NodeContext& context) {
-  const auto depth = context.integers("depth", 1);
-  if (!depth || depth->size() != 1 || (*depth)[0] < 1)
-    context.refuse("depth", "must be one constant number, at least 1");
+  if (context.has(1) && context.dtype(1) != DType::kI64)
+    context.node.inputs[1] = context.cast(context.in(1), DType::kI64);
+  const Dims depths = context.need_dims("depth", 1);
+  if (depths.size() != 1 || upper_bound(depths[0]).value_or(1) < 1)
+    context.refuse("depth", "must be one number, at least 1");
+  const Dim depth = depths[0];
   const int64_t rank = context.rank(0),
                 axis = context.axis(context.node.integer("axis", -1), rank + 1);
   if (product(context.dims(2)) != Dim(2))
@@ -196,15 +222,12 @@ void one_hot(NodeContext& context) {
   const Dims in = context.dims(0);
   const ValueId index = context.make("Cast", {context.in(0)}, {{"to", int64_t(DType::kI64)}});
   const ValueId negative = context.make("Less", {index, context.scalar(DType::kI64, 0)});
-  const ValueId wrapped = context.make(
-      "Where",
-      {negative, context.make("Add", {index, context.scalar(DType::kI64, double((*depth)[0]))}),
-       index});
+  const ValueId wrapped =
+      context.make("Where", {negative, context.make("Add", {index, context.extent(depth)}), index});
   Dims wide = in, column(size_t(rank) + 1, Dim(1));
   wide.insert(wide.begin() + axis, Dim(1));
-  column[size_t(axis)] = Dim((*depth)[0]);
-  const ValueId classes =
-      context.reshape(counted(context, DType::kI64, Dim((*depth)[0]), 0, 1), column);
+  column[size_t(axis)] = depth;
+  const ValueId classes = context.reshape(context.counting(depth), column);
   const ValueId hit = context.make("Equal", {context.reshape(wrapped, wide), classes});
   const auto pick = [&](int64_t i) {
     const ValueId one = context.make(

@@ -127,14 +127,25 @@ void LoopBuilder::find_trips(ValueId count) {
       refuse("its trip count is known only when it runs", "export it as a constant");
     return;
   }
+  const int64_t most = run_.model.max_elements;
+  if (!given && count != kAbsent && most > 0) {
+    NodeContext context(run_, node_);
+    const ValueId found = context.make(
+        "Max",
+        {context.reshape(context.cast(count, DType::kI64), {}), context.scalar(DType::kI64, 0)});
+    given = context.data_dependent_dim(context.make("ResolveDim", {found}), Dim(most));
+  }
   if (!given && count != kAbsent)
     refuse("its trip count is known only when it runs: nothing bounds the loop",
-           "export it with a trip count that is a constant or comes from a shape");
+           "say the most that it can be: --max-elements HIGH; or export it with a trip count that "
+           "is a constant or comes from a shape");
+  if (!given && most > 0) given = Dim(most), is_bounded_ = true;
   if (!given)
     refuse(
         "nothing bounds how often it runs: it has no trip count, and its condition compares no "
         "counter with a shape",
-        "export it with a trip count, or with a condition such as i < length");
+        "say the most that it can be: --max-elements HIGH; or export it with a trip count, or with "
+        "a condition such as i < length");
   trips_ = max(*given, Dim(0));
 }
 
@@ -151,10 +162,6 @@ ValueId LoopBuilder::inside(const std::string& op, std::vector<ValueId> inputs,
 
 /// The row that the body makes goes to its place in a stack, which is carried.
 void LoopBuilder::add_stack(const Written& written) {
-  if (has_condition_)
-    refuse(
-        "it stacks rows, and its condition may end it early: how many there are only the run knows",
-        "export it with a trip count alone");
   const ValueId row = run_.resolve(written.row);
   const Value type = run_.value(row);
   NodeContext context(run_, node_);
@@ -189,6 +196,16 @@ ValueId LoopBuilder::index(bool reverse) {
   return backwards_ = inside("Sub", {last, iteration_}, {});
 }
 
+void LoopBuilder::count_iterations() {
+  NodeContext context(run_, node_);
+  Carried counter;
+  counter.initial = context.scalar(DType::kI64, 0);
+  counter.inner = typed("iterations", DType::kI64, {});
+  counter.next = inside("Add", {counter.inner, context.scalar(DType::kI64, 1)}, {});
+  counter.result = iterations_ = typed("iterations", DType::kI64, {});
+  carried_.push_back(counter);
+}
+
 void LoopBuilder::check_carried() {
   for (const Carried& each : carried_) {
     const Value &before = run_.value(each.inner), &after = run_.value(run_.resolve(each.next));
@@ -215,6 +232,7 @@ void LoopBuilder::finish(const std::vector<Written>& rows) {
   if (!whole) return;  // something inside was refused already
   check_carried();
   for (const Written& row : rows) add_stack(row);
+  if (has_condition_ && !rows.empty()) count_iterations();
   ValueId condition = kAbsent, next = kAbsent;
   if (has_condition_) {
     condition = run_.resolve(condition_);
@@ -227,6 +245,10 @@ void LoopBuilder::finish(const std::vector<Written>& rows) {
                                text(run_.value(id).dims) + ", expected one bool");
     if (!run_.value(condition).dims.empty()) condition = context.reshape(condition, {});
     if (!run_.value(next).dims.empty()) next = inside("Reshape", {next}, {{"shape", Dims{}}});
+    if (is_bounded_) {
+      last_condition_ = typed("goes_on", DType::kBool, {});
+      carried_.push_back({condition, typed("goes_on", DType::kBool, {}), next, last_condition_});
+    }
   }
   node_.op = "Loop";
   node_.attributes = {{"body", body_}, {"most", Dims{trips_}}};
@@ -245,10 +267,46 @@ void LoopBuilder::finish(const std::vector<Written>& rows) {
   }
 }
 
-/// Stacks as their readers want them: the axis of rows where it was asked for.
+std::optional<Node> LoopBuilder::guard_bound() {
+  if (last_condition_ == kAbsent) return std::nullopt;
+  NodeContext context(run_, node_);
+  Node guard;
+  guard.op = "If";
+  guard.name = node_.name;
+  guard.sources = node_.sources;
+  guard.inputs = {context.make("Not", {last_condition_})};
+  auto branch = std::make_shared<Graph>();
+  for (const ValueId id : node_.outputs) {
+    if (id == last_condition_) continue;
+    const Value type = run_.value(id);
+    branch->outputs.push_back(id);
+    guard.outputs.push_back(typed("bounded", type.dtype, type.dims));
+  }
+  for (size_t i = 0; i < guard.outputs.size(); i++)
+    run_.replace(branch->outputs[i], guard.outputs[i]);
+  guard.attributes["then_branch"] = std::move(branch);
+  run_.model.notes.push_back(describe(node_) + " is converted for at most " + trips_.text() +
+                             " iterations; a run that needs more ends with an error");
+  return guard;
+}
+
+/// Stacks as their readers want them: as many rows as were made, the axis of rows where it was
+/// asked for.
 void LoopBuilder::place_stacks() {
-  for (const auto& [stacked, written] : stacks_) {
+  Dim rows = trips_;
+  if (iterations_ != kAbsent) {
     NodeContext context(run_, node_);
+    rows =
+        context.data_dependent_dim(context.make("ResolveDim", {run_.resolve(iterations_)}), trips_);
+  }
+  for (const auto& [made, written] : stacks_) {
+    NodeContext context(run_, node_);
+    const ValueId whole = run_.resolve(made);
+    const ValueId stacked = rows == trips_ ? whole
+                                           : context.make("Slice", {whole},
+                                                          {{"starts", Dims{Dim(0)}},
+                                                           {"ends", Dims{rows}},
+                                                           {"axes", std::vector<int64_t>{0}}});
     const int64_t rank = int64_t(run_.value(stacked).dims.size());
     const int64_t axis = written.axis < 0 ? written.axis + rank : written.axis;
     if (axis < 0 || axis >= rank)
@@ -276,6 +334,7 @@ void Inference::infer_loop(Node& node) {
   else
     builder.read_scan();
   out_->push_back(node);
+  if (auto guard = builder.guard_bound()) out_->push_back(std::move(*guard));
   builder.place_stacks();
 }
 

@@ -23,6 +23,9 @@ class LoopBuilder {
   void read_scan();
   /// @pre the node is in its graph: what follows it.
   void place_stacks();
+  /// Where the bound for all sizes alone ends the loop: an If without an else that ends a run whose
+  /// condition still holds, to be placed behind the loop.
+  std::optional<Node> guard_bound();
 
  private:
   struct Carried {
@@ -50,6 +53,8 @@ class LoopBuilder {
   void add_stack(const Written& written);
   void check_carried();
   void finish(const std::vector<Written>& rows);
+  /// Iterations that ran, where a condition may end the loop before its rows are complete.
+  void count_iterations();
 
   Inference& run_;
   Node& node_;
@@ -59,6 +64,8 @@ class LoopBuilder {
   ValueId iteration_ = kAbsent, backwards_ = kAbsent;
   ValueId condition_ = kAbsent, inner_condition_ = kAbsent, next_condition_ = kAbsent;
   bool has_condition_ = false;
+  bool is_bounded_ = false;                                  // by Model::max_elements alone
+  ValueId iterations_ = kAbsent, last_condition_ = kAbsent;  // behind the loop
   Dim trips_;
   std::vector<std::pair<ValueId, Written>> stacks_;
 };

@@ -20,6 +20,60 @@ void expect_types(NodeContext& context) {
   }
 }
 
+constexpr int64_t kMaxAtOnce = int64_t(1) << 20;  // terms that are laid out beside each other
+
+bool has_kernel(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+/// A product of matrices in a type that no kernel multiplies (f64, whole numbers): its terms and
+/// their sum, or, where they are many, a sum over the inner dimension step by step.
+ValueId spelled_product(NodeContext& context, ValueId a, ValueId b) {
+  const Dims x = context.run().value(a).dims, y = context.run().value(b).dims;
+  const DType dtype = context.run().value(a).dtype;
+  Dims wide_x = x, wide_y = y;
+  wide_x.push_back(Dim(1));
+  wide_y.insert(wide_y.end() - 2, Dim(1));
+  Dims batch = broadcast(context, Dims(x.begin(), x.end() - 2), Dims(y.begin(), y.end() - 2));
+  Dims out = batch;
+  out.push_back(x[x.size() - 2]);
+  out.push_back(y.back());
+  const auto terms = product(out).value();
+  const auto inner = x.back().value();
+  if (terms && inner && (*inner == 0 || *terms <= kMaxAtOnce / *inner)) {
+    const ValueId all =
+        context.make("Mul", {context.reshape(a, wide_x), context.reshape(b, wide_y)});
+    const int64_t axis = int64_t(context.run().value(all).dims.size()) - 2;
+    return context.make("ReduceSum", {all},
+                        {{"axes", std::vector<int64_t>{axis}}, {"keepdims", int64_t(0)}});
+  }
+  auto body = std::make_shared<Graph>();
+  Model& model = context.model();
+  const auto added = [&](const char* name) {
+    return model.add_value(context.node.name + "/" + name + std::to_string(model.values.size()));
+  };
+  const auto node = [&](const char* op, std::vector<ValueId> inputs,
+                        NodeContext::Attributes attributes = {}) {
+    Node made;
+    made.op = op, made.name = context.node.name;
+    made.inputs = std::move(inputs), made.attributes = std::move(attributes);
+    made.outputs = {added(op)};
+    body->nodes.push_back(std::move(made));
+    return body->nodes.back().outputs[0];
+  };
+  const ValueId sum = added("sum"), column = added("column"), row = added("row");
+  body->inputs = {sum, column, row};
+  const auto with_axis = [&](ValueId id, int64_t axis) {
+    return node("Unsqueeze", {id}, {{"axes", std::vector<int64_t>{axis}}});
+  };
+  body->outputs = {node("Add", {sum, node("Mul", {with_axis(column, -1), with_axis(row, -2)})})};
+  const int64_t last = int64_t(x.size()) - 1, before = int64_t(y.size()) - 2;
+  return context.make("Scan", {context.expand(context.scalar(dtype, 0), out), a, b},
+                      {{"body", body},
+                       {"num_scan_inputs", int64_t(2)},
+                       {"scan_input_axes", std::vector<int64_t>{last, before}}});
+}
+
 void mat_mul(NodeContext& context) {
   expect_types(context);
   Dims a = context.dims(0), b = context.dims(1);
@@ -35,6 +89,8 @@ void mat_mul(NodeContext& context) {
     return context.finish_shaped("Reshape", product, out);
   }
   expect_inner(context, a.back(), b[b.size() - 2]);
+  if (!has_kernel(context.dtype(0)))
+    return context.same(0, spelled_product(context, context.in(0), context.in(1)));
   Dims out = broadcast(context, Dims(a.begin(), a.end() - 2), Dims(b.begin(), b.end() - 2));
   out.push_back(a[a.size() - 2]);
   out.push_back(b.back());
@@ -52,6 +108,19 @@ void gemm(NodeContext& context) {
   const Dims out = {context.dims(0)[ta ? 1 : 0], context.dims(1)[tb ? 0 : 1]};
   if (context.has(2) && broadcast(context, out, context.dims(2)) != out)
     context.corrupt("its C " + text(context.dims(2)) + " does not broadcast to " + text(out));
+  if (!has_kernel(context.dtype(0))) {
+    const auto scaled = [&](ValueId x, const char* key) {
+      const double by = context.node.number(key, 1);
+      return by == 1 ? x : context.make("Mul", {x, context.scalar(context.dtype(0), by)});
+    };
+    const auto turned = [&](ValueId x, bool is_turned) {
+      return is_turned ? context.make("Transpose", {x}, {{"perm", std::vector<int64_t>{1, 0}}}) : x;
+    };
+    ValueId y = spelled_product(context, turned(context.in(0), ta), turned(context.in(1), tb));
+    y = scaled(y, "alpha");
+    if (context.has(2)) y = context.make("Add", {y, scaled(context.in(2), "beta")});
+    return context.same(0, y);
+  }
   context.set(0, context.dtype(0), out);
 }
 

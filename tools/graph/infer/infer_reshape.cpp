@@ -198,8 +198,10 @@ void space_to_depth(NodeContext& context) {
   const Dims in = context.dims(0);
   const Dim rows = exact(context, in[2], b), columns = exact(context, in[3], b);
   const ValueId split = context.reshape(context.in(0), {in[0], in[1], rows, b, columns, b});
-  const ValueId moved =
-      context.make("Transpose", {split}, {{"perm", std::vector<int64_t>{0, 3, 5, 1, 2, 4}}});
+  const bool channels_first = context.node.text("mode", "DCR") == "CRD";
+  const std::vector<int64_t> perm = channels_first ? std::vector<int64_t>{0, 1, 3, 5, 2, 4}
+                                                   : std::vector<int64_t>{0, 3, 5, 1, 2, 4};
+  const ValueId moved = context.make("Transpose", {split}, {{"perm", perm}});
   context.finish_shaped("Reshape", moved, {in[0], in[1] * (b * b), rows, columns});
 }
 

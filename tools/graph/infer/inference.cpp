@@ -35,6 +35,15 @@ const InferTable& infer_table() {
     add_sampling_rules(table);
     add_quantize_rules(table);
     add_quantized_rules(table);
+    add_older_forms(table);
+    add_loss_rules(table);
+    add_contrib_rules(table);
+    add_contrib_attention_rules(table);
+    add_sequence_rules(table);
+    add_score_rules(table);
+    add_state_rules(table);
+    add_block_rules(table);
+    add_product_rules(table);
     return table;
   }();
   return kTable;
@@ -156,6 +165,11 @@ void Inference::visit(Node node) {
     return;
   }
   try {
+    for (const ValueId id : node.inputs)
+      if (sequence(id) && node.op.find("Sequence") == std::string::npos &&
+          node.op.find("Optional") == std::string::npos)
+        throw Refusal{"", "an operand is a sequence, which exists during conversion alone",
+                      "export it so that the tensors of the sequence are passed one by one"};
     if (node.op == "If") return infer_if(node);
     if (node.op == "Loop" || node.op == "Scan") return infer_loop(node);
     const auto rule = infer_table().find(node.op);

@@ -51,6 +51,14 @@ class Inference {
   /// The node in the graph at hand that makes a value, behind nodes that change its shape alone;
   /// null when there is none.
   const Node* maker(ValueId id) const;
+  /// The tensors of a sequence; null where the value is none.
+  const std::vector<ValueId>* sequence(ValueId id) const {
+    const auto found = sequences_.find(id);
+    return found == sequences_.end() ? nullptr : &found->second;
+  }
+  void set_sequence(ValueId id, std::vector<ValueId> elements) {
+    sequences_[id] = std::move(elements);
+  }
   void set_contents(ValueId id, Contents contents) { contents_[id] = std::move(contents); }
 
   Model& model;
@@ -78,6 +86,7 @@ class Inference {
   std::vector<Node>* out_ = nullptr;
   std::unordered_map<ValueId, ValueId> replaced_;
   std::unordered_map<ValueId, Contents> contents_;
+  std::unordered_map<ValueId, std::vector<ValueId>> sequences_;
   int depth_ = 0;
 };
 
@@ -137,6 +146,7 @@ class NodeContext {
   /// bound itself when that is 0.
   Dim data_dependent_dim(ValueId count, const Dim& bound);
   void same(size_t output, ValueId value);  // output is that value
+  void make_sequence(size_t output, std::vector<ValueId> elements);
   bool finished() const { return finished_; }
 
   [[noreturn]] void refuse(const std::string& attribute, const std::string& why,
@@ -178,6 +188,15 @@ void add_spectral_rules(InferTable& table);
 void add_attention_rules(InferTable& table);
 void add_sampling_rules(InferTable& table);
 void add_quantize_rules(InferTable& table);
+void add_older_forms(InferTable& table);
+void add_score_rules(InferTable& table);
+void add_state_rules(InferTable& table);
+void add_block_rules(InferTable& table);
+void add_product_rules(InferTable& table);
+void add_sequence_rules(InferTable& table);
+void add_contrib_rules(InferTable& table);
+void add_contrib_attention_rules(InferTable& table);
+void add_loss_rules(InferTable& table);
 void add_quantized_rules(InferTable& table);
 
 }  // namespace ingot::graph

@@ -68,8 +68,8 @@ Dims NodeContext::need_dims(const std::string& key, size_t input) {
       std::optional<Dim> one = contents ? (*contents)[size_t(i)].dim() : std::nullopt;
       if (!one) one = stated(input, i);
       if (!one)
-        hint =
-            "or say the most that it can be: --dim '" + element_name(value(input), i) + "=1..HIGH'";
+        hint = "or say the most that it can be: --dim '" + element_name(value(input), i) +
+               "=1..HIGH', or --max-elements HIGH for all of them";
       if (one) out.push_back(*one);
     }
     if (int64_t(out.size()) == *count) return out;
@@ -213,8 +213,9 @@ std::optional<Dim> NodeContext::stated(size_t input, int64_t element) {
       known != run_.model.data_dependent.end())
     return Dim::symbol(name, 0, known->second.bound.value().value_or(0));
   const auto bounds = run_.model.symbols.find(name);
-  if (bounds == run_.model.symbols.end() || bounds->second.high == 0) return std::nullopt;
-  const int64_t high = bounds->second.high;
+  const bool is_stated = bounds != run_.model.symbols.end() && bounds->second.high != 0;
+  const int64_t high = is_stated ? bounds->second.high : run_.model.max_elements;
+  if (high == 0) return std::nullopt;
   ValueId one = in(input);
   if (from.dtype != DType::kI64) one = make("Cast", {one}, {{"to", int64_t(DType::kI64)}});
   if (from.dims.size() == 1 && product(from.dims) != Dim(1))
@@ -232,6 +233,12 @@ Dim NodeContext::data_dependent_dim(ValueId count, const Dim& bound) {
     name = base + "_" + std::to_string(i);
   model.data_dependent[name] = {count, bound};
   return Dim::symbol(name, 0, bound.value().value_or(0));
+}
+void NodeContext::make_sequence(size_t output, std::vector<ValueId> elements) {
+  finished_ = true;
+  if (output >= node.outputs.size() || node.outputs[output] == kAbsent) return;
+  set(output, DType::kU8, {});  // a mark: nothing but operators of sequences may read it
+  run_.set_sequence(node.outputs[output], std::move(elements));
 }
 void NodeContext::same(size_t output, ValueId value) {
   finished_ = true;

@@ -27,6 +27,9 @@ struct ImportOptions {
   std::map<std::string, graph::Dims> input_shapes;
   /// By name of a symbol. low == high binds it; otherwise its bounds, both included (high 0: none).
   std::map<std::string, graph::SymbolBounds> dims;
+  /// The most that a size which only the data tell may be where `dims` says nothing of it; 0: such
+  /// a size is refused.
+  int64_t max_elements = 0;
   /// Of a TFLite model with several entry points: its name; empty for the first subgraph.
   std::string signature;
   /// Only of a model that has integers.

@@ -211,6 +211,8 @@ const TranslateTable& translate_table() {
     add_control(table);
     add_spectral(table);
     add_attention(table);
+    add_declared(table);
+    add_simplified_norm(table);
     return table;
   }();
   return kTable;

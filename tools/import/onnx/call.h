@@ -90,6 +90,9 @@ const TranslateTable& translate_table();
 /// Those of com.microsoft, which onnxruntime's tools write.
 const TranslateTable& microsoft_table();
 
+/// Those of ai.onnx.preview.
+const TranslateTable& preview_table();
+
 // One per family, in import_<family>.cpp.
 void add_elementwise(TranslateTable& table);
 void add_shape(TranslateTable& table);
@@ -105,6 +108,10 @@ void add_attention(TranslateTable& table);
 void add_data_dependent(TranslateTable& table);
 void add_quantize(TranslateTable& table);
 void add_quantized(TranslateTable& table);
+void add_contrib(TranslateTable& table);          // of com.microsoft
+void add_simplified_norm(TranslateTable& table);  // onnxruntime's, in the default domain
+void add_grid_sample(TranslateTable& table);      // as com.microsoft has it
+void add_declared(TranslateTable& table);
 void add_quantized_attention(TranslateTable& table);
 void add_quantized_recurrent(TranslateTable& table);
 

@@ -113,8 +113,11 @@ void Translator::declare_inputs(const Graph& source, Scope& scope) {
         corrupt("input '" + name + "' is listed twice");
       continue;
     }
-    const ValueId id = model.add_value(name, dtype_of(info.element_type));
+    const auto narrow = narrow_type(info.element_type);
+    const ValueId id =
+        model.add_value(name, narrow ? narrow->widened : dtype_of(info.element_type));
     scope.names[info.name] = id;
+    if (narrow) note_narrow_port(id, info);
     model.graph.inputs.push_back(id);
     if (!info.kind.empty() && !info.is_tensor) {
       unsupported.push_back({"input", "", "", name,
@@ -137,6 +140,15 @@ void Translator::declare_inputs(const Graph& source, Scope& scope) {
     for (Dim& d : model.values[size_t(id)].dims) d = d.substitute(bound_);
   }
   for (const auto& [symbol, to] : bound_) model.symbols.erase(symbol);
+}
+
+void Translator::note_narrow_port(ValueId id, const ValueInfo& info) {
+  note_type(id, info.element_type);
+  const bool is_float = model.values[size_t(id)].dtype == DType::kF32;
+  model.notes.push_back("'" + std::string(info.name) + "' is of type " +
+                        element_type_name(info.element_type) +
+                        (is_float ? ": its port holds those numbers in f32"
+                                  : ": its port holds each number in a byte"));
 }
 
 void Translator::check_options() {
@@ -177,11 +189,8 @@ void compare_outputs(graph::Model& model, const Graph& source, const std::string
   for (size_t i = 0; i < source.outputs.size(); i++) {
     const ValueInfo& declared = source.outputs[i];
     const graph::Value& made = model.values[size_t(model.graph.outputs[i])];
-    const DType dtype = dtype_of(declared.element_type);
-    if (declared.is_tensor && narrow_type(declared.element_type))
-      fail_conversion(4, name + ": output '" + made.name + "' is of type " +
-                             element_type_name(declared.element_type) +
-                             ", which is supported inside of a model alone; cast it to float");
+    const auto narrow = narrow_type(declared.element_type);
+    const DType dtype = narrow ? narrow->widened : dtype_of(declared.element_type);
     if (declared.is_tensor && dtype != DType::kInvalid && dtype != made.dtype) {
       fail_conversion(2, name + ": output '" + made.name + "' is declared as " +
                              element_type_name(declared.element_type) +

@@ -11,18 +11,50 @@ namespace {
 
 void attention(Call& call) {
   call.expect_inputs(3, call.opset() >= 24 ? 7 : 6);
-  if (call.input(6) != kAbsent)
-    call.refuse("nonpad_kv_seqlen", "lengths of keys beside a mask are not built",
-                "pass a mask of the valid keys");
-  if (call.wants(3))
-    call.refuse("qk_matmul_output_mode", "the matrix of scores is never made",
-                "take qk_matmul_output from the outputs of the model");
   graph::Node& made = call.emit("Attention");
+  for (const char* key : {"left_window_size", "right_window_size"})
+    if (call.opset() >= 25) made.attributes[key] = call.integer(key, -1);
+  made.attributes["qk_matmul_output_mode"] = call.integer("qk_matmul_output_mode", 0);
   made.attributes["is_causal"] = call.integer("is_causal", 0);
   made.attributes["q_num_heads"] = call.integer("q_num_heads", 0);
   made.attributes["kv_num_heads"] = call.integer("kv_num_heads", 0);
   made.attributes["softcap"] = call.number("softcap", 0);
   if (call.attribute("scale", 1)) made.attributes["scale"] = call.number("scale", 1);
+}
+
+/// A graph with one input and one output, inlined at `x`; `x` itself where there is none.
+ValueId modified(Call& call, const char* name, ValueId x) {
+  const Attribute* attribute = call.attribute(name, kAttributeGraph);
+  if (!attribute) return x;
+  const Graph& source = *attribute->graph;
+  if (source.inputs.size() != 1 || source.outputs.size() != 1)
+    call.translator().corrupt(describe(call.node()) + ": its " + name +
+                              " must have one input and one output");
+  graph::Graph apart;
+  Scope inner;
+  inner.parent = &call.scope();
+  inner.graph = &apart;
+  inner.opsets = call.scope().opsets;
+  inner.arguments = call.scope().arguments;
+  inner.prefix = call.scope().prefix + name + "/";
+  inner.depth = call.scope().depth;
+  inner.names[source.inputs[0].name] = x;
+  call.translator().translate_graph(source, inner);
+  for (graph::Node& node : apart.nodes) call.scope().graph->nodes.push_back(std::move(node));
+  return apart.outputs[0];
+}
+
+/// Attention whose scores and weights the model's own graphs change.
+void flex_attention(Call& call) {
+  call.expect_inputs(3, 3);
+  const ValueId scores = call.temporary("scores"), weights = call.temporary("weights");
+  graph::Node& made = call.emit("FlexScores", {call.input(0), call.input(1)}, {scores});
+  if (call.attribute("scale", kAttributeFloat)) made.attributes["scale"] = call.number("scale", 1);
+  call.integer("softmax_precision", 1);
+  const ValueId changed = modified(call, "score_mod", scores);
+  call.emit("Softmax", {changed}, {weights}).attributes["axis"] = int64_t(-1);
+  const ValueId used = modified(call, "prob_mod", weights);
+  call.emit("FlexValues", {used, call.input(2), call.input(0)}, {call.output(0)});
 }
 
 void rotary_embedding(Call& call) {
@@ -88,6 +120,11 @@ void quantized_attention(Call& call) {
 }  // namespace
 
 void add_quantized_attention(TranslateTable& table) { table["QAttention"] = quantized_attention; }
+
+const TranslateTable& preview_table() {
+  static const TranslateTable kTable = {{"FlexAttention", flex_attention}};
+  return kTable;
+}
 
 void add_attention(TranslateTable& table) {
   table["Attention"] = attention;

@@ -57,17 +57,21 @@ void average_pool(Call& call) {
   made.attributes["count_include_pad"] = call.integer("count_include_pad", 0);
   read_window(call, made);
 }
+/// Before opset 2 a number of any kind.
+int64_t norm_of(Call& call) {
+  return call.opset() < 2 ? int64_t(call.number("p", 2)) : call.integer("p", 2);
+}
 void lp_pool(Call& call) {
   call.expect_inputs(1, 1);
   graph::Node& made = call.emit("LpPool");
   made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
-  made.attributes["p"] = call.integer("p", 2);
+  made.attributes["p"] = norm_of(call);
   read_window(call, made);
 }
 void global_pool(Call& call) {
   call.expect_inputs(1, 1);
   graph::Node& made = call.emit(std::string(call.node().op));
-  if (call.node().op == "GlobalLpPool") made.attributes["p"] = call.integer("p", 2);
+  if (call.node().op == "GlobalLpPool") made.attributes["p"] = norm_of(call);
 }
 
 }  // namespace

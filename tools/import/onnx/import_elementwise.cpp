@@ -1,5 +1,6 @@
 // tools/import/onnx/import_elementwise.cpp - unary, binary, logic, activations, casts; Sum, Max,
 // Min and Mean of many.
+#include <algorithm>
 #include <iterator>
 
 #include "tools/graph/functions.h"
@@ -13,9 +14,22 @@ void pass_unary(Call& call) {
   call.expect_inputs(1, 1);
   call.emit(std::string(call.node().op));
 }
+/// Before opset 7 the second operand stood at an axis of the first, where `broadcast` said so.
+ValueId aligned_operand(Call& call) {
+  if (call.opset() >= 7) return call.input(1);
+  const bool is_slope = call.node().op == "PRelu";  // one a channel
+  const bool broadcasts = is_slope || call.integer("broadcast", 0) != 0,
+             says_where = is_slope || call.attribute("axis", kAttributeInt) != nullptr;
+  if (!broadcasts || !says_where) return call.input(1);
+  const ValueId aligned = call.temporary("aligned");
+  graph::Node& made = call.emit("AlignOperand", {call.input(0), call.input(1)}, {aligned});
+  made.attributes["axis"] = is_slope ? int64_t(1) : call.integer("axis", 0);
+  return aligned;
+}
 void pass_binary(Call& call) {
   call.expect_inputs(2, 2);
-  call.emit(std::string(call.node().op));
+  const ValueId second = aligned_operand(call);
+  call.emit(std::string(call.node().op), {call.input(0), second}, call.outputs());
 }
 
 /// Unary operators with numbers: their attributes and what they default to.
@@ -109,7 +123,13 @@ void mean(Call& call) {
 
 void cast(Call& call) {
   call.expect_inputs(1, 1);
-  const int64_t to = call.integer("to", 0);
+  // Before opset 6 a name, which some exporters do not know.
+  const auto& given = call.node().attributes;
+  const bool is_name = std::any_of(given.begin(), given.end(), [](const Attribute& a) {
+    return a.name == "to" && a.type == kAttributeString;
+  });
+  const int64_t to =
+      call.opset() < 6 && is_name ? element_type_of(call.text("to", "")) : call.integer("to", 0);
   const DType dtype = dtype_of(int32_t(to));
   if (dtype == DType::kInvalid && narrow_type(int32_t(to))) return cast_narrow(call, int32_t(to));
   if (dtype == DType::kInvalid)

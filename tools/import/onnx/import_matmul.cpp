@@ -10,6 +10,7 @@ void mat_mul(Call& call) {
 }
 void gemm(Call& call) {
   call.expect_inputs(call.opset() >= 11 ? 2 : 3, 3);
+  if (call.opset() < 7) call.integer("broadcast", 0);  // what C may be says its shape
   graph::Node& made = call.emit("Gemm");
   made.attributes["alpha"] = call.number("alpha", 1);
   made.attributes["beta"] = call.number("beta", 1);

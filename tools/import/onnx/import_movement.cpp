@@ -12,7 +12,7 @@ void transpose(Call& call) {
 }
 void concat(Call& call) {
   call.expect_inputs(1, SIZE_MAX);
-  call.emit("Concat").attributes["axis"] = call.integer("axis", 0);
+  call.emit("Concat").attributes["axis"] = call.integer("axis", call.opset() < 4 ? 1 : 0);
 }
 void split(Call& call) {
   call.expect_inputs(1, call.opset() >= 13 ? 2 : 1);
@@ -54,7 +54,7 @@ void pad(Call& call) {
   call.expect_inputs(1, 1);
   graph::Node& made = call.emit("Pad");
   made.attributes["mode"] = mode;
-  const auto pads = call.integers("pads");
+  const auto pads = call.integers(call.opset() < 2 ? "paddings" : "pads");
   if (!pads) call.translator().corrupt(describe(call.node()) + ": lacks pads");
   made.attributes["pads"] = *pads;
   made.attributes["value"] = call.number("value", 0);
@@ -155,7 +155,8 @@ void trilu(Call& call) {
 void depth_space(Call& call) {
   call.expect_inputs(1, 1);
   const bool to_space = call.node().op == "DepthToSpace";
-  const std::string mode = to_space && call.opset() >= 11 ? call.text("mode", "DCR") : "DCR";
+  const bool has_mode = call.opset() >= (to_space ? 11 : 28);
+  const std::string mode = has_mode ? call.text("mode", "DCR") : "DCR";
   if (mode != "DCR" && mode != "CRD") return call.refuse("mode", "'" + mode + "' is not known");
   const int64_t block = call.integer("blocksize", 0);
   if (block < 1)
@@ -179,7 +180,9 @@ void resize(Call& call) {
     const bool attribute = call.node().op == "Upsample" && call.opset() < 9;
     call.expect_inputs(attribute ? 1 : 2, attribute ? 1 : 2);
     if (attribute) {
-      scales = call.numbers("scales");
+      scales = call.opset() < 7 ? std::vector<double>{1, 1, call.number("height_scale", 0),
+                                                      call.number("width_scale", 0)}
+                                : call.numbers("scales");
       if (!scales) call.translator().corrupt(describe(call.node()) + ": lacks scales");
     } else {
       inputs = {call.input(0), kAbsent, call.input(1)};
@@ -213,6 +216,7 @@ void resize(Call& call) {
 
 }  // namespace
 
+void add_grid_sample(TranslateTable& table) { table["GridSample"] = grid_sample; }
 void add_movement(TranslateTable& table) {
   table["Transpose"] = transpose;
   table["Concat"] = concat;

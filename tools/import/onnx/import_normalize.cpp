@@ -9,6 +9,8 @@ void batch_normalization(Call& call) {
   call.expect_inputs(5, 5);
   if (call.opset() < 9 && call.integer("spatial", 1) != 1)
     return call.refuse("spatial", "0 is not supported");
+  if (call.opset() < 7 && call.integer("is_test", 0) == 0)
+    call.note("BatchNormalization does not say is_test; converted in inference form");
   if (call.opset() >= 14 && call.integer("training_mode", 0) != 0) {
     call.note(
         "BatchNormalization was saved in training mode; converted in inference form with its "

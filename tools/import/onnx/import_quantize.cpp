@@ -48,7 +48,9 @@ ValueId rounded_to(Call& call, ValueId x, const NarrowType& type, bool saturates
   const ValueId steps = made(call, "Round", {made(call, "Div", {kept, step})}),
                 whole = made(call, "Mul", {steps, step}), most = f32(call, type.most);
   const ValueId within = made(call, "Min", {whole, most});
-  const float none = std::nanf(""), beyond = type.has_infinity ? INFINITY : none;
+  // float4 has neither: what is no number is its minus zero, as ml_dtypes has it
+  const float none = type.bits == 4 ? -0.0f : std::nanf(""),
+              beyond = type.has_infinity ? INFINITY : none;
   const ValueId over = made(call, "Greater", {whole, most});
   const ValueId limited =
       saturates ? within : made(call, "Where", {over, f32(call, beyond), within});
@@ -109,11 +111,70 @@ void dynamic(Call& call) {
 
 }  // namespace
 
+namespace {
+
+/// The lowest bits of a whole number.
+void cast_to_few_bits(Call& call, int32_t element_type, const NarrowType& type) {
+  const auto number = [&](int64_t n) {
+    const int32_t one = int32_t(n);
+    return call.translator().model.add_constant("number",
+                                                graph::make_constant(DType::kI32, {}, &one));
+  };
+  const ValueId whole = call.temporary("whole"), y = call.output(0);
+  call.emit("Cast", {call.input(0)}, {whole}).attributes["to"] = int64_t(DType::kI32);
+  ValueId bits = made(call, "BitwiseAnd", {whole, number((int64_t{1} << type.bits) - 1)});
+  if (type.low < 0) {  // bits above the largest number are those below zero
+    const ValueId wrapped = made(call, "Sub", {bits, number(int64_t{1} << type.bits)});
+    bits = made(call, "Where", {made(call, "Greater", {bits, number(type.high)}), wrapped, bits});
+  }
+  call.emit("Cast", {bits}, {y}).attributes["to"] = int64_t(type.widened);
+  call.translator().note_type(y, element_type);
+}
+
+/// To a power of two, as float8e8m0 has them.
+void cast_to_power(Call& call, int32_t element_type) {
+  const std::string mode = call.text("round_mode", "up");
+  if (mode != "up" && mode != "down" && mode != "nearest")
+    return call.refuse("round_mode", "'" + mode + "', known are up, down and nearest");
+  call.integer("saturate", 1);  // what is beyond the largest power is no number either way
+  const ValueId numbers = call.temporary("numbers");
+  call.emit("Cast", {call.input(0)}, {numbers}).attributes["to"] = int64_t(DType::kF32);
+  // The power of two below x is |q - (1 - 2^-24) q| of q = (2^23 + 1) x, where neither overflows
+  // nor is subnormal.
+  const ValueId size = made(call, "Abs", {numbers}),
+                is_large = made(call, "Greater", {size, f32(call, std::ldexp(1.0f, 30))});
+  const ValueId by = made(
+                    call, "Where",
+                    {is_large, f32(call, std::ldexp(1.0f, -64)), f32(call, std::ldexp(1.0f, 32))}),
+                back = made(
+                    call, "Where",
+                    {is_large, f32(call, std::ldexp(1.0f, 64)), f32(call, std::ldexp(1.0f, -32))});
+  const ValueId x = made(call, "Mul", {size, by}),
+                q = made(call, "Mul", {x, f32(call, 8388609.0f)}),
+                less = made(call, "Mul", {q, f32(call, 1 - std::ldexp(1.0f, -24))}),
+                below = made(call, "Abs", {made(call, "Sub", {q, less})});
+  ValueId power = below;
+  if (mode != "down") {
+    const float limit = mode == "up" ? 1.0f : 1.5f;
+    const ValueId least = made(call, "Mul", {below, f32(call, limit)});
+    const ValueId goes_up = made(call, mode == "up" ? "Greater" : "GreaterOrEqual", {x, least});
+    power = made(call, "Where", {goes_up, made(call, "Mul", {below, f32(call, 2)}), below});
+  }
+  const ValueId scaled = made(call, "Mul", {power, back}),
+                kept = made(call, "Min",
+                            {made(call, "Max", {scaled, f32(call, std::ldexp(1.0f, -127))}),
+                             f32(call, std::ldexp(1.0f, 127))});
+  const ValueId finite = made(call, "Less", {size, f32(call, INFINITY)}), y = call.output(0);
+  call.emit("Where", {finite, kept, f32(call, std::nanf(""))}, {y});
+  call.translator().note_type(y, element_type);
+}
+
+}  // namespace
+
 void cast_narrow(Call& call, int32_t element_type) {
   const NarrowType type = *narrow_type(element_type);
-  if (!type.is_float() || type.most == 0)
-    return call.refuse("to",
-                       "element type " + element_type_name(element_type) + " is not supported");
+  if (!type.is_float()) return cast_to_few_bits(call, element_type, type);
+  if (type.most == 0) return cast_to_power(call, element_type);
   const bool saturates = call.integer("saturate", 1) != 0;
   const ValueId numbers = call.temporary("numbers");
   call.emit("Cast", {call.input(0)}, {numbers}).attributes["to"] = int64_t(DType::kF32);

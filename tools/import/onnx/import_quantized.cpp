@@ -353,6 +353,8 @@ const TranslateTable& microsoft_table() {
     table["MatMulIntegerToFloat"] = matmul_integer_to_float;
     table["DynamicQuantizeMatMul"] = dynamic_quantize_matmul;
     table["MatMulNBits"] = matmul_nbits;
+    add_contrib(table);
+    add_grid_sample(table);
     add_quantized_attention(table);
     add_quantized_recurrent(table);
     table.erase("DynamicQuantizeLinear");

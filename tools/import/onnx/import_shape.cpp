@@ -72,6 +72,13 @@ void shape(Call& call) {
   if (call.attribute("end", kAttributeInt)) made.attributes["end"] = call.integer("end", 0);
 }
 void reshape(Call& call) {
+  if (call.opset() < 5) {
+    call.expect_inputs(1, 1);
+    const auto shape = call.integers("shape");
+    if (!shape) call.translator().corrupt(describe(call.node()) + ": lacks its shape");
+    call.emit("Reshape").attributes["shape"] = *shape;
+    return;
+  }
   call.expect_inputs(2, 2);
   call.emit("Reshape").attributes["allowzero"] = call.integer("allowzero", 0);
 }
@@ -93,6 +100,18 @@ void plain(Call& call, size_t lowest, size_t highest) {
 void one_input(Call& call) { plain(call, 1, 1); }
 void two_inputs(Call& call) { plain(call, 2, 2); }
 void three_inputs(Call& call) { plain(call, 3, 3); }
+
+/// Before opset 6 its repeats were those of one axis.
+void tile(Call& call) {
+  if (call.opset() >= 6) return two_inputs(call);
+  if (call.input_count() == 2) {
+    call.note("Tile of opset " + std::to_string(call.opset()) +
+              " has the inputs that it got in opset 6; converted as that");
+    return two_inputs(call);
+  }
+  call.expect_inputs(3, 3);
+  call.emit("TileAxis");
+}
 
 void eye_like(Call& call) {
   call.expect_inputs(1, 1);
@@ -117,7 +136,7 @@ void add_shape(TranslateTable& table) {
   table["Squeeze"] = with_axes;
   table["Unsqueeze"] = with_axes;
   table["Expand"] = two_inputs;
-  table["Tile"] = two_inputs;
+  table["Tile"] = tile;
   table["Range"] = three_inputs;
   table["EyeLike"] = eye_like;
 }

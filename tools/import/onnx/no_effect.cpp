@@ -4,9 +4,12 @@ namespace ingot::onnx {
 
 const std::vector<NoEffect>& attributes_without_effect() {
   constexpr const char* kTraining = "it is for training";
-  constexpr const char* kNarrow = "of float8e8m0 alone, which is refused";
+  constexpr const char* kNarrow = "of float8e8m0 alone";
   static const std::vector<NoEffect> kList = {
       {"*", "consumed_inputs", "a relic of opsets before 6"},
+      {"LinearAttention", "chunk_size", "a hint for the speed of a runtime"},
+      {"SequenceEmpty", "dtype", "its tensors say their type"},
+      {"Optional", "type", "its value says its type"},
       {"Attention", "softmax_precision", "sums and exponentials are f32"},
       {"BatchNormalization", "momentum", kTraining},
       {"BatchNormalization", "training_mode",

@@ -16,13 +16,23 @@ constexpr size_t kProbedInputs = 12;  // more than any operator has but lists
 /// named above the list.
 const std::map<std::string_view, const char*> kLimits = {
     {"AffineGrid", "constant size"},
-    {"Attention", "width and number of heads fixed; no qk_matmul_output, no nonpad_kv_seqlen"},
+    {"Attention", "width and number of heads fixed"},
     {"AveragePool", "one to three spatial dimensions; pads not negative"},
     {"BatchNormalization", "converted in inference form, which is reported"},
-    {"Cast", "float8 inside of a model alone; to int4, or text: no"},
+    {"Cast", "not to or from text"},
+    {"Col2Im", "constant extents"},
+    {"CumProd", "a length with a bound"},
+    {"DeformConv", "f32; two spatial dimensions"},
+    {"Det", "one to four rows"},
+    {"Optional", "inside of a model, with a value"},
+    {"SequenceAt", "inside of a model; constant position"},
+    {"SequenceErase", "inside of a model; constant position"},
+    {"SequenceInsert", "inside of a model; constant position"},
+    {"SplitToSequence", "inside of a model; a fixed extent"},
+    {"TfIdfVectorizer", "of numbers"},
     {"CenterCropPad", "shape constant or made from shapes"},
     {"Constant", "no text"},
-    {"ConstantOfShape", "shape constant, made from shapes, or bounded by --dim"},
+    {"ConstantOfShape", "shape constant, made from shapes, or bounded by --dim or --max-elements"},
     {"Conv",
      "f32; one to three spatial dimensions with constant weights, any number with computed ones; "
      "pads not negative"},
@@ -38,7 +48,6 @@ const std::map<std::string_view, const char*> kLimits = {
     {"GRU",
      "f32; constant weights; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},
     {"GatherND", "fixed last dimension of the indices"},
-    {"Gemm", "f32"},
     {"GlobalLpPool", "p 1 or 2"},
     {"GridSample", "f32; nearest of every type at places in f32"},
     {"GroupNormalization", "fixed number of channels"},
@@ -47,20 +56,19 @@ const std::map<std::string_view, const char*> kLimits = {
     {"BlackmanWindow", "size constant or made from shapes"},
     {"If", "both branches make the same shapes, unless dimensions decide the condition"},
     {"Loop",
-     "trip count constant or made from shapes, or a condition that compares a counter with one; "
-     "see control.md"},
+     "trip count constant or made from shapes, or a condition that compares a counter with one, or "
+     "bounded by --max-elements; see control.md"},
     {"Scan", "opset 9 or newer; what it carries keeps its shape"},
     {"LSTM",
      "f32; constant weights; no input_forget; functions Sigmoid, Tanh, Relu, HardSigmoid, "
      "LeakyRelu, Elu, Softplus"},
     {"LpNormalization", "p 1 or 2"},
     {"LpPool", "p 1 or 2, or any without ceil_mode; one to three spatial dimensions"},
-    {"MatMul", "f32"},
     {"MaxPool",
      "one to three spatial dimensions; Indices of f32; no 32- or 64-bit integers; pads not "
      "negative"},
     {"MelWeightMatrix", "constant inputs"},
-    {"OneHot", "constant depth"},
+    {"OneHot", "depth constant, made from shapes, or bounded by --dim or --max-elements"},
     {"Pad", "pads constant or made from shapes; constant value"},
     {"MatMulInteger",
      "constant weights: integer kernels, sums of at most 65793 products; else 4112"},
@@ -70,7 +78,9 @@ const std::map<std::string_view, const char*> kLimits = {
      "to 8- and 16-bit integers; computed in f32 where integer kernels do not take it"},
     {"RNN",
      "f32; constant weights; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},
-    {"Range", "start and delta constant; limit constant or made from shapes"},
+    {"Range",
+     "start and delta constant, limit constant or made from shapes; others bounded by "
+     "--max-elements"},
     {"Reshape", "shape constant or made from shapes, one dimension open"},
     {"Resize",
      "linear and cubic are of f32 and change at most three dimensions; antialias and "
@@ -165,11 +175,12 @@ std::string operators_page() {
       "; functions that a model carries are inlined.\n"
       "Elementwise operators, reductions and movement work in every number type that ONNX "
       "allows them,\n"
-      "short of complex and text; float8 and int4 inside of a model alone. \"Made from shapes\" "
-      "means that\n"
-      "the value follows from dimensions, symbolic ones included. What a limit excludes is "
-      "refused with\n"
-      "the node's name and exit code 4; nothing is approximated.\n\n";
+      "short of complex and text; a port of float8, float4, int4 or int2 holds its numbers in f32, "
+      "i8 or u8.\n"
+      "\"Made from shapes\" means that the value follows from dimensions, symbolic ones included. "
+      "What a\n"
+      "limit excludes is refused with the node's name and exit code 4; nothing is "
+      "approximated.\n\n";
   page += "| Operator | Inputs | Attributes | Limits |\n| --- | --- | --- | --- |\n";
   for (const OperatorForm& form : forms) {
     std::string attributes;
@@ -179,7 +190,8 @@ std::string operators_page() {
   }
   page +=
       "\n## Operators of com.microsoft\n"
-      "Of what onnxruntime's tools write, on 8-bit integers and with channels first: ";
+      "Of what onnxruntime's optimizer and its tools write, in floating point and on 8-bit "
+      "integers: ";
   size_t column = page.size() - page.rfind('\n');
   const auto word = [&](const std::string& text) {
     const bool fits = column + text.size() < 100;

@@ -131,17 +131,25 @@ DType dtype_of(int32_t element_type) {
   }
 }
 
+namespace {
+constexpr const char* kTypeNames[] = {
+    "UNDEFINED",      "FLOAT",    "UINT8",        "INT8",           "UINT16",
+    "INT16",          "INT32",    "INT64",        "STRING",         "BOOL",
+    "FLOAT16",        "DOUBLE",   "UINT32",       "UINT64",         "COMPLEX64",
+    "COMPLEX128",     "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2",
+    "FLOAT8E5M2FNUZ", "UINT4",    "INT4",         "FLOAT4E2M1",     "FLOAT8E8M0",
+    "UINT2",          "INT2"};
+}  // namespace
+
 std::string element_type_name(int32_t element_type) {
-  static const char* const kNames[] = {
-      "UNDEFINED",      "FLOAT",    "UINT8",        "INT8",           "UINT16",
-      "INT16",          "INT32",    "INT64",        "STRING",         "BOOL",
-      "FLOAT16",        "DOUBLE",   "UINT32",       "UINT64",         "COMPLEX64",
-      "COMPLEX128",     "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2",
-      "FLOAT8E5M2FNUZ", "UINT4",    "INT4",         "FLOAT4E2M1",     "FLOAT8E8M0",
-      "UINT2",          "INT2"};
-  if (element_type < 0 || element_type >= int32_t(std::size(kNames)))
+  if (element_type < 0 || element_type >= int32_t(std::size(kTypeNames)))
     return "type " + std::to_string(element_type);
-  return kNames[element_type];
+  return kTypeNames[element_type];
+}
+int32_t element_type_of(const std::string& name) {
+  for (size_t i = 0; i < std::size(kTypeNames); i++)
+    if (name == kTypeNames[i]) return int32_t(i);
+  return 0;
 }
 
 Text external_bytes(const Tensor& t, const std::string& name, int64_t size,

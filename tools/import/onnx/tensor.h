@@ -13,6 +13,9 @@ DType dtype_of(int32_t element_type);
 /// "FLOAT8E4M3FN", "STRING"; the number when unknown.
 std::string element_type_name(int32_t element_type);
 
+/// The number of "FLOAT"; 0 when unknown.
+int32_t element_type_of(const std::string& name);
+
 /// Why a tensor could not be read: not an error of the file but of us.
 struct TensorRefused {
   std::string why;

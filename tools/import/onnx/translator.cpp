@@ -40,6 +40,7 @@ graph::Unsupported unsupported_node(const Node& node, std::string why, std::stri
 graph::Model Translator::run() {
   model.name = std::string(source_.graph.name);
   model.source_format = "onnx";
+  model.max_elements = options_.max_elements;
   model.source_producer = std::string(source_.producer_name);
   if (!source_.producer_version.empty())
     model.source_producer += " " + std::string(source_.producer_version);
@@ -146,6 +147,10 @@ void Translator::translate_node(const Node& node, Scope& scope) {
     if (const auto known = microsoft_table().find(node.op); known != microsoft_table().end())
       return translate(known->second, kNewestOpset);
   }
+  if (node.domain == "ai.onnx.preview") {
+    if (const auto known = preview_table().find(node.op); known != preview_table().end())
+      return translate(known->second, kNewestOpset);
+  }
   if (!is_default_domain(node.domain)) {
     unsupported.push_back(unsupported_node(
         node, "operators of domain '" + std::string(node.domain) + "' are not supported",
@@ -240,6 +245,8 @@ void Translator::declare_outputs(const Graph& source, Scope& scope) {
                              ""});
     }
     ValueId id = *value;
+    if (scope.parent == nullptr && info.is_tensor && narrow_type(info.element_type))
+      note_narrow_port(id, info);
     if (training_only.count(id))
       unsupported.push_back({"output", "", "", std::string(info.name), training_only.at(id),
                              "export in evaluation mode"});

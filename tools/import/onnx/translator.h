@@ -18,7 +18,7 @@ struct SeparatedWeights;
 using graph::kAbsent;
 using graph::ValueId;
 
-constexpr int64_t kOldestOpset = 7, kNewestOpset = 28;  // of the default domain
+constexpr int64_t kOldestOpset = 1, kNewestOpset = 28;  // of the default domain
 
 /// Names visible to the nodes of one graph or function body.
 struct Scope {
@@ -67,6 +67,8 @@ class Translator {
 
  private:
   void declare_inputs(const Graph& source, Scope& scope);
+  /// A port of a type that the graph has not (narrow.h), which is said.
+  void note_narrow_port(ValueId id, const ValueInfo& info);
   void declare_initializers(const Graph& source, Scope& scope);
   graph::Dims input_dims(const ValueInfo& info);
   graph::Dim input_dim(const ValueInfo& info, size_t axis);

@@ -1,0 +1,90 @@
+"""Forms for run_forms.py: sizes that only the data tell, within --max-elements."""
+
+import numpy as np
+from onnx import TensorProto, helper
+
+BOUND = ("--max-elements", "16")
+
+
+def doubling(limit_name):
+    """A body that doubles what it carries and stacks it, while the largest stays below a limit."""
+    port = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("Add", ["a", "a"], ["b"]),
+        helper.make_node("ReduceMax", ["b"], ["largest"], keepdims=0),
+        helper.make_node("Less", ["largest", limit_name], ["goes_on"]),
+        helper.make_node("Identity", ["b"], ["row"]),
+    ]
+    return helper.make_graph(
+        nodes,
+        "body",
+        [
+            port("i", TensorProto.INT64, []),
+            port("go", TensorProto.BOOL, []),
+            port("a", TensorProto.FLOAT, [3]),
+        ],
+        [
+            port("goes_on", TensorProto.BOOL, []),
+            port("b", TensorProto.FLOAT, [3]),
+            port("row", TensorProto.FLOAT, [3]),
+        ],
+    )
+
+
+def bounded(rng, form, node):
+    loop = helper.make_node("Loop", ["", "yes", "x"], ["y", "rows"], body=doubling("limit"))
+    x = np.array([1, 3, 2], np.float32)
+    stacked = np.stack([x * 2**k for k in range(1, 5)])
+    constants = {"limit": np.float32(40), "yes": np.array(True)}
+    form(
+        "a loop without a trip count, and its rows",
+        [loop],
+        {"x": x},
+        {"y": stacked[-1], "rows": stacked},
+        constants=constants,
+        options=BOUND,
+    )
+    form(
+        "a loop that needs more iterations than its bound",
+        [loop],
+        {"x": np.full(3, 1e-9, np.float32)},
+        {"y": x, "rows": stacked},
+        constants=constants,
+        refused="instruction",
+        options=BOUND,
+    )
+    start, limit, step = np.float32(2), np.float32(9.5), np.float32(0.75)
+    form(
+        "a range of which only the run knows anything",
+        [node("Range", "s,l,d", "y")],
+        {"s": start, "l": limit, "d": step},
+        {"y": np.arange(start, limit, step, np.float32)},
+        options=BOUND,
+    )
+    form(
+        "a range longer than its bound",
+        [node("Range", "s,l,d", "y")],
+        {"s": np.int64(0), "l": np.int64(17), "d": np.int64(1)},
+        {"y": np.arange(17)},
+        refused="17",
+        options=BOUND,
+    )
+    classes = rng.integers(0, 5, (2, 3))
+    form(
+        "classes whose number is an input",
+        [node("OneHot", "c,n,v", "y", axis=1)],
+        {"c": classes, "n": np.int64([5])},
+        {"y": np.moveaxis(np.eye(5, dtype=np.float32)[classes] * 2, -1, 1)},
+        constants={"v": np.float32([0, 2])},
+        options=BOUND,
+    )
+    for dtype in (np.float64, np.int32):
+        a = rng.integers(-9, 9, (2, 150, 96)).astype(dtype)
+        b = rng.integers(-9, 9, (96, 80)).astype(dtype)
+        form(
+            f"a product of {np.dtype(dtype).name}, step by step",
+            [node("MatMul", "a,b", "y")],
+            {"a": a, "b": b},
+            {"y": a @ b},
+            dims={"a": ["N", 150, 96]},
+        )

@@ -1,0 +1,124 @@
+// tools/graph/infer/infer_sequence.cpp - sequences and optionals, which exist during conversion
+// alone: a sequence is the list of its tensors, and every position in one is a constant.
+#include "tools/graph/infer/inference.h"
+
+namespace ingot::graph {
+namespace {
+
+using Integers = std::vector<int64_t>;
+
+std::vector<ValueId> elements_of(NodeContext& context, size_t input) {
+  const std::vector<ValueId>* found = context.run().sequence(context.in(input));
+  if (!found)
+    context.corrupt("its operand " + std::to_string(input) + " is a tensor, expected a sequence");
+  return *found;
+}
+/// A position, counted from the front; `size` itself only where something is inserted.
+size_t position_of(NodeContext& context, size_t input, size_t size, bool inserts) {
+  const auto given = context.integers("position", input);
+  if (!given || given->size() != 1) context.corrupt("its position must be one number");
+  const int64_t count = int64_t(size), at = (*given)[0] < 0 ? (*given)[0] + count : (*given)[0];
+  if (at < 0 || at > count - (inserts ? 0 : 1))
+    context.corrupt("position " + std::to_string((*given)[0]) + " is outside of a sequence of " +
+                    std::to_string(count));
+  return size_t(at);
+}
+
+void sequence_construct(NodeContext& context) { context.make_sequence(0, context.node.inputs); }
+void sequence_empty(NodeContext& context) { context.make_sequence(0, {}); }
+void sequence_insert(NodeContext& context) {
+  std::vector<ValueId> all = elements_of(context, 0);
+  const size_t at = context.has(2) ? position_of(context, 2, all.size(), true) : all.size();
+  all.insert(all.begin() + int64_t(at), context.in(1));
+  context.make_sequence(0, std::move(all));
+}
+void sequence_erase(NodeContext& context) {
+  std::vector<ValueId> all = elements_of(context, 0);
+  if (all.empty()) context.corrupt("takes an element out of an empty sequence");
+  const size_t at = context.has(1) ? position_of(context, 1, all.size(), false) : all.size() - 1;
+  all.erase(all.begin() + int64_t(at));
+  context.make_sequence(0, std::move(all));
+}
+void sequence_at(NodeContext& context) {
+  const std::vector<ValueId> all = elements_of(context, 0);
+  context.same(0, all[position_of(context, 1, all.size(), false)]);
+}
+void sequence_length(NodeContext& context) {
+  context.same(0, context.scalar(DType::kI64, double(elements_of(context, 0).size())));
+}
+void sequence_concat(NodeContext& context) {
+  std::vector<ValueId> all = elements_of(context, 0);
+  if (all.empty()) context.corrupt("joins an empty sequence");
+  const bool is_new = context.node.integer("new_axis", 0) != 0;
+  const int64_t rank = int64_t(context.run().value(all[0]).dims.size()) + is_new,
+                axis = context.axis(context.node.integer("axis", 0), rank);
+  if (is_new)
+    for (ValueId& each : all) each = context.make("Unsqueeze", {each}, {{"axes", Integers{axis}}});
+  context.finish("Concat", all, {{"axis", axis}});
+}
+/// Parts of equal extents, or of those given; without any, single elements whose axis may go.
+void sequence_split(NodeContext& context) {
+  const int64_t axis = context.axis(context.node.integer("axis", 0), context.rank(0));
+  const auto extent = context.dims(0)[size_t(axis)].value();
+  if (!extent)
+    context.refuse("axis",
+                   "its dimension is symbolic (" + context.dims(0)[size_t(axis)].text() +
+                       "): how many parts there are depends on it",
+                   "bind it with --dim");
+  Integers sizes;
+  const bool single = !context.has(1);
+  if (const auto given = context.integers("split", 1)) {
+    if (context.rank(1) == 1)
+      sizes = *given;
+    else if (given->size() != 1 || (*given)[0] < 1)
+      context.corrupt("its parts must have at least one element");
+    else
+      for (int64_t left = *extent; left > 0; left -= (*given)[0])
+        sizes.push_back(std::min(left, (*given)[0]));
+  } else {
+    sizes.assign(size_t(*extent), 1);
+  }
+  std::vector<ValueId> parts;
+  int64_t from = 0;
+  for (const int64_t size : sizes) {
+    ValueId part = context.make(
+        "Slice", {context.in(0)},
+        {{"starts", Dims{Dim(from)}}, {"ends", Dims{Dim(from + size)}}, {"axes", Integers{axis}}});
+    if (single && context.node.integer("keepdims", 1) == 0)
+      part = context.make("Squeeze", {part}, {{"axes", Integers{axis}}});
+    parts.push_back(part);
+    from += size;
+  }
+  if (from != *extent)
+    context.corrupt("its parts add up to " + std::to_string(from) + " of " +
+                    std::to_string(*extent));
+  context.make_sequence(0, std::move(parts));
+}
+
+/// An optional that holds something is that; one without an input holds nothing.
+void optional(NodeContext& context) {
+  if (!context.has(0))
+    context.refuse("", "an optional without a value", "leave the input out where it is read");
+  context.same(0, context.in(0));
+}
+void has_element(NodeContext& context) {
+  const bool yes = context.has(0);
+  context.same(0, context.constant(make_constant(DType::kBool, {}, &yes)));
+}
+
+}  // namespace
+
+void add_sequence_rules(InferTable& table) {
+  table["SequenceConstruct"] = sequence_construct;
+  table["SequenceEmpty"] = sequence_empty;
+  table["SequenceInsert"] = sequence_insert;
+  table["SequenceErase"] = sequence_erase;
+  table["SequenceAt"] = sequence_at;
+  table["SequenceLength"] = sequence_length;
+  table["ConcatFromSequence"] = sequence_concat;
+  table["SplitToSequence"] = sequence_split;
+  table["Optional"] = table["OptionalGetElement"] = optional;
+  table["OptionalHasElement"] = has_element;
+}
+
+}  // namespace ingot::graph
