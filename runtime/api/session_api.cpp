@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kKnownFlags = INGOT_CALLER_BINDS_PORTS | INGOT_HUGE_PAGES | INGOT_LOCK_MEMORY |
                                  INGOT_KEEP_VALUES | INGOT_POISON | INGOT_PREFAULT |
                                  INGOT_REBINDABLE | INGOT_STRICT | INGOT_ASYNC |
-                                 INGOT_IGNORE_TUNINGS | INGOT_HOST_BRANCHES;
+                                 INGOT_IGNORE_TUNINGS | INGOT_HOST_BRANCHES | INGOT_BLOCKING_WAIT;
 // ingot_binding is read in place.
 static_assert(sizeof(ingot_binding) == sizeof(DimBinding) &&
                   offsetof(ingot_binding, value) == offsetof(DimBinding, value),
@@ -60,6 +60,7 @@ ingot_code translate(const ingot_session_options* given, SessionRequest* out, in
   out->strict = (o.flags & INGOT_STRICT) != 0;
   out->ignore_tunings = (o.flags & INGOT_IGNORE_TUNINGS) != 0;
   out->host_branches = (o.flags & INGOT_HOST_BRANCHES) != 0;
+  out->blocking_wait = (o.flags & INGOT_BLOCKING_WAIT) != 0;
   out->asynchronous = (o.flags & INGOT_ASYNC) != 0;
   out->gpu_stream = o.gpu_stream;
   if (o.gpu_stream && (o.assignment || !o.device || std::strncmp(o.device, "cuda", 4) != 0))

@@ -157,6 +157,9 @@ struct DeviceInterface {
   /// If and Loop are the host's between launches (runtime/device/segments.h): so many of them are
   /// in a run as the data say.
   bool host_branches = false;
+  /// Of these: bytes behind the scratch that a program with loops and so many subprograms keeps its
+  /// counters in, a multiple of 256 that begins at one.
+  uint64_t (*loop_bytes)(uint32_t subprograms) = nullptr;
   /// Of these: why every one of them is the host's, a static sentence; null where the device can
   /// decide inside one launch. A null function: it never can.
   const char* (*host_decides)(const Device& device) = nullptr;
@@ -188,6 +191,7 @@ struct Device {
   void* state = nullptr;       // of a session's split, or its share of a GPU
   void* stream = nullptr;      // of the caller's, for a GPU
   bool host_branches = false;  // asked for: the host decides although the device could
+  bool blocking_wait = false;  // asked for: who waits for it sleeps
 };
 
 /// Null: this program was linked without one.

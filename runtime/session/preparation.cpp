@@ -163,6 +163,7 @@ Status choose_device(const OpenModel& model, const SessionRequest& request, Prep
     if (request.device_reason) p->device.reason = request.device_reason;
     p->device.stream = request.gpu_stream;
     p->device.host_branches = request.host_branches;
+    p->device.blocking_wait = request.blocking_wait;
     return status;
   }
   if (a->model != &model)
@@ -174,6 +175,7 @@ Status choose_device(const OpenModel& model, const SessionRequest& request, Prep
   }
   p->device = a->used_count == 1 ? a->devices[a->only] : a->split;
   p->device.host_branches = request.host_branches;
+  p->device.blocking_wait = request.blocking_wait;
   if (a->used_count == 1) return {};
   p->split = &a->plan;
   *p->split = SplitPlan();
@@ -396,6 +398,16 @@ Status find_device_scratch(const OpenModel& model, const BoundProgram& bound,
   return {};
 }
 
+uint64_t find_loop_bytes(const OpenModel& model, const Device& device,
+                         const uint8_t* of_instruction, uint32_t index) {
+  if (!device.interface->loop_bytes) return 0;
+  for (uint32_t i = 0; i < model.program.instructions.size; i++)
+    if (model.program.instructions[i].op == OpCode::kLoop &&
+        (!of_instruction || of_instruction[i] == index))
+      return device.interface->loop_bytes(uint32_t(model.program.subprograms.size));
+  return 0;
+}
+
 namespace {
 
 bool takes_f16_weights(const OpenModel& model, const Device& device) {
@@ -455,6 +467,7 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
     p.scratch = {};
     INGOT_TRY(find_device_scratch(model, p.planned.bound, tunings_of(p), p.device, nullptr, 0,
                                   model.workspace.operands, &p.scratch.per_thread, detail));
+    p.scratch.shared = find_loop_bytes(model, p.device, nullptr, 0);
   }
   p.has_branches = os::kHasOtherDevices && has_branches(model.program, p);
   const DeviceInterface& device = *p.device.interface;

@@ -39,6 +39,7 @@ struct SessionRequest {
       false;
   bool ignore_tunings = false;  // kernels as the cost model chooses, whatever the file says
   bool host_branches = false;   // the host decides Ifs and Loops, whatever the device could
+  bool blocking_wait = false;   // who waits for a device sleeps
   bool strict = false;          // no instruction may run on another device than the one asked for
   bool huge_pages = false, lock_memory = false, poison = false, prefault = false;
   ThreadPool* pool = nullptr;
@@ -155,6 +156,10 @@ Status find_device_scratch(const OpenModel& model, const BoundProgram& bound,
                            const TuningView& tunings, const Device& device,
                            const uint8_t* of_instruction, uint32_t index, TensorView* operands,
                            uint64_t* bytes, ErrorDetail* detail);
+/// Bytes behind that scratch where one of these instructions is a Loop and the device counts its
+/// iterations; else 0.
+uint64_t find_loop_bytes(const OpenModel& model, const Device& device,
+                         const uint8_t* of_instruction, uint32_t index);
 /// Finds OpenModel::pairs where `device` is the first that wants them. Errors kOutOfMemory
 /// kLimitExceeded.
 Status place_f16_weights(const OpenModel& model, const Device& device, ErrorDetail* detail);

@@ -150,6 +150,7 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p,
   for (uint32_t d = 0; d < kMaxDevices; d++) {
     plan.devices[d] = a.devices[d];
     plan.devices[d].host_branches = p->device.host_branches;
+    plan.devices[d].blocking_wait = p->device.blocking_wait;
   }
   Walk(model, rules, p->planned, &plan, model.workspace.planner).run(nullptr, nullptr);
   for (uint32_t d = 0; d < a.device_count; d++)  // of all GPUs, whoever reads them
@@ -169,8 +170,9 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p,
       INGOT_TRY(find_device_scratch(model, p->planned.bound, tunings_of(*p), plan.devices[d],
                                     a.of_instruction.data, d, model.workspace.operands,
                                     &share.scratch_bytes, detail));
-    (void)cursor.take<uint8_t>(share.scratch_bytes, 256);
-    share.scratch = cursor.used() - share.scratch_bytes;
+    const uint64_t loops = find_loop_bytes(model, plan.devices[d], a.of_instruction.data, d);
+    (void)cursor.take<uint8_t>(share.scratch_bytes + loops, 256);
+    share.scratch = cursor.used() - share.scratch_bytes - loops;
     (void)cursor.take<uint8_t>(p->planned.bytes,
                                model.program.alignment > 64 ? model.program.alignment : 64);
     share.activations = cursor.used() - p->planned.bytes;

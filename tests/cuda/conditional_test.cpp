@@ -104,6 +104,7 @@ TEST_CASE(
       }
     check_all_on_device(model, gpu, on("cuda"));
   }
+  CHECK(fake_cuda().bus_words == 0);
   CHECK(alive() == "");
 }
 
@@ -152,6 +153,7 @@ TEST_CASE("cuda conditional: Ifs and loops inside each other, and what each run 
           }
     check_all_on_device(model, gpu, on("cuda"));
   }
+  CHECK(fake_cuda().bus_words == 0);  // an iteration asks nothing of the host's memory
   CHECK(alive() == "");
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <ingot/pipeline.hpp>
 
 #include "tests/cuda/session_answers.h"
 
@@ -33,6 +34,35 @@ TEST_CASE(
     CHECK(gpu.share(0).launches == 1);
     CHECK(gpu.share(0).waits == 1);
     CHECK(std::string(gpu.share(0).device) == "cuda:0");
+  }
+  CHECK(alive() == "");
+}
+
+TEST_CASE("cuda: who waits for a GPU sleeps where that was asked for, in a run as in a pipeline") {
+  fake_cuda();
+  FileBytes bytes(chain_network(1000));
+  {
+    Model model = open_bytes_or_fail(bytes, scalar());
+    for (const uint32_t flags : {0u, uint32_t(INGOT_BLOCKING_WAIT)}) {
+      CAPTURE(flags);
+      Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda", flags));
+      const std::vector<float> expected = answer(cpu);
+      write(gpu.input(0), ramp(8000));
+      FakeCuda before = fake_cuda();
+      for (int i = 0; i < 3; i++) REQUIRE(gpu.run().ok());
+      CHECK(read<float>(gpu.output(0)) == expected);
+      CHECK(fake_cuda().waits - before.waits == 3);
+      CHECK(fake_cuda().sleeps - before.sleeps == (flags ? 3 : 0));
+      const ingot_session_options options = on("cuda", flags);
+      ingot_pipeline_options wanted = pipeline_options();
+      wanted.session = &options;
+      auto pipeline = Pipeline::create(model, wanted);
+      REQUIRE(pipeline.ok());
+      before = fake_cuda();
+      REQUIRE(pipeline->push([](Pipeline&) {}));
+      REQUIRE(pipeline->pop().ok());
+      CHECK(fake_cuda().sleeps - before.sleeps == (flags ? 1 : 0));
+    }
   }
   CHECK(alive() == "");
 }

@@ -36,8 +36,20 @@ GPU_FN bool next_trip(const DecideParams& p, bool condition, uint32_t fault) {
   return !fault && iteration < count && condition;
 }
 
+/// Of a loop that lies in no other: the words that it and all in it use until it ends.
+GPU_FN void clear_words(const DecideParams& p) {
+  *p.fault = *p.run_fault;
+  for (uint64_t i = 0; i < p.subprograms; i++) p.counts[i] = 0;
+}
+GPU_FN void tell_host(const DecideParams& p) {
+  if (*p.fault) *p.run_fault = *p.fault;
+  for (uint64_t i = 0; i < p.subprograms; i++)
+    if (p.counts[i]) p.run_counts[i] = p.run_counts[i] + p.counts[i];
+}
+
 INGOT_GPU_KERNEL(decide, DecideParams, 32) {
   if (threadIdx.x) return;
+  if (p.run_fault && p.what == Deciding::kLoop) clear_words(p);
   const uint32_t fault = *p.fault;
   const bool condition = p.condition ? *p.condition != 0 : p.known_condition != 0;
   const bool goes = p.what == Deciding::kIf ? condition : next_trip(p, condition, fault);
@@ -46,6 +58,7 @@ INGOT_GPU_KERNEL(decide, DecideParams, 32) {
   if ((goes || way) && p.refuses[way] && !fault) *p.fault = p.fault_value;
   if (p.handles[0]) set_conditional(p.handles[0], goes);
   if (p.handles[1]) set_conditional(p.handles[1], way);
+  if (p.run_fault && !goes) tell_host(p);
 }
 
 }  // namespace ingot::cuda

@@ -28,7 +28,7 @@ DecideParams params_of(const Walk& walk, const StepProgram& program, const StepD
   const OpArguments& control = program.calls[step.index].arguments;
   HostMailbox* const mailbox = walk.state->mailbox;
   DecideParams params = {};
-  params.fault = program.fault ? program.fault : &mailbox->fault;
+  params.fault = fault_word(walk, program);
   params.fault_value = step.index + 1;
   params.mailbox = &mailbox->control;
   params.known_condition = 1;
@@ -95,6 +95,22 @@ class Inside {
   GraphNode last_;
 };
 
+/// What is walked while it lives is in a loop.
+class InLoop {
+ public:
+  explicit InLoop(Walk* walk) : walk_(*walk), was_inside_(walk->inside_loop) {
+    walk_.inside_loop = true;
+  }
+  ~InLoop() { walk_.inside_loop = was_inside_; }
+  InLoop(const InLoop&) = delete;
+  InLoop& operator=(const InLoop&) = delete;
+  bool is_outermost() const { return !was_inside_; }
+
+ private:
+  Walk& walk_;
+  const bool was_inside_;
+};
+
 Status walk_if(Walk& walk, const StepProgram& program, uint32_t at) {
   const StepDef& step = program.steps[at];
   const IfAttributes& branches = program.calls[step.index].arguments.as<IfAttributes>();
@@ -107,7 +123,8 @@ Status walk_if(Walk& walk, const StepProgram& program, uint32_t at) {
       bodies[0].has_work(program) && bodies[1].has_work(program) && driver().version >= kElseDriver;
   for (int i = 0; i < 2; i++) {
     params.refuses[i] = bodies[i].is_missing(program);
-    if (part && part->taken && subprograms[i]) params.taken[i] = &part->taken[subprograms[i]];
+    if (part && part->taken && subprograms[i])
+      params.taken[i] = (walk.inside_loop ? loop_counts(program) : part->taken) + subprograms[i];
     if (bodies[i].has_work(program) && !(i && in_one))
       INGOT_TRY(make_handle(walk, &params.handles[i]));
   }
@@ -128,8 +145,15 @@ Status walk_loop(Walk& walk, const StepProgram& program, uint32_t at) {
   const OpArguments& loop = program.calls[step.index].arguments;
   const LoopAttributes& attributes = loop.as<LoopAttributes>();
   const Part* const part = find_part(*walk.state, program);
+  const InLoop in_loop(&walk);
   DecideParams params = params_of(walk, program, step, 1);
   params.what = Deciding::kLoop;
+  if (in_loop.is_outermost()) {
+    params.run_fault = program.fault ? program.fault : &walk.state->mailbox->fault;
+    params.counts = loop_counts(program);
+    params.run_counts = part ? part->taken : nullptr;
+    params.subprograms = params.run_counts ? part->subprograms : 0;
+  }
   params.known_count = params.most = attributes.most;
   if (is_present(loop.inputs, loop.input_count, 0)) {
     if (is_known(program, step.index))
@@ -139,8 +163,8 @@ Status walk_loop(Walk& walk, const StepProgram& program, uint32_t at) {
   }
   if (is_present(loop.outputs, loop.output_count, 0))
     params.iteration = loop.outputs[0].as<int64_t>();
-  params.trip = &walk.state->mailbox->trips[step.loop];
-  if (part && part->taken) params.taken[0] = &part->taken[attributes.body];
+  params.trip = &loop_words(program)->trips[step.loop];
+  if (part && part->taken) params.taken[0] = &loop_counts(program)[attributes.body];
   INGOT_TRY(make_handle(walk, &params.handles[0]));
   INGOT_TRY(launch_decide(walk, params));
   Graph body = nullptr;

@@ -238,6 +238,7 @@ constexpr DeviceInterface make_interface() {
   d.knows = knows;
   d.queue = &kCudaQueue;
   d.host_branches = true;
+  d.loop_bytes = loop_bytes;
   d.host_decides = host_decides;
   d.is_one_launch = is_one_segment;
   d.variant = tell_variant;

@@ -74,7 +74,12 @@ enum : unsigned { kMemoryHost = 1, kMemoryDevice = 2 };  // CUmemorytype
 // CU_MEMHOSTALLOC_*
 enum : unsigned { kHostPortable = 1, kHostMapped = 2 };
 constexpr uintptr_t kStreamPerThread = 2;  // CU_STREAM_PER_THREAD: another stream on each thread
-enum : unsigned { kStreamNonBlocking = 1, kEventWithTiming = 0, kEventDisableTiming = 2 };
+enum : unsigned {
+  kStreamNonBlocking = 1,
+  kEventWithTiming = 0,
+  kEventBlockingSync = 1,
+  kEventDisableTiming = 2
+};
 enum : Result {
   kInvalidValue = 1,
   kResultOutOfMemory = 2,

@@ -98,7 +98,7 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index) 
   work.arguments = &program.calls[index].arguments;
   work.scratch = program.scratch;
   work.scratch_bytes = program.scratch_stride;
-  work.fault = program.fault ? program.fault : &walk.state->mailbox->fault;
+  work.fault = fault_word(walk, program);
   work.fault_value = index + 1;
   work.traits = walk.traits;
   work.precision = GpuPrecision(program.precision);
@@ -129,7 +129,7 @@ Status tell(const Walk& walk, const StepProgram& program, const GraphSegment& se
   ControlParams params = {};
   params.begins = step.kind == StepKind::kLoop;
   if (segment.needs.iteration) params.iteration = control.outputs[0].as<int64_t>();
-  params.counter = &walk.state->mailbox->trips[step.loop].iteration;
+  params.counter = &loop_words(program)->trips[step.loop].iteration;
   if (segment.needs.condition)
     params.condition = control.inputs[step.kind != StepKind::kIf].as<const uint8_t>();
   if (segment.needs.count) params.count = control.inputs[0].as<const int64_t>();

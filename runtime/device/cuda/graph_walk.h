@@ -18,9 +18,16 @@ struct Walk {
   Graph graph = nullptr;  // null: nothing is made
   GraphNode last = nullptr;
   const Event* next_event = nullptr;  // of a graph that records when instructions end
+  bool inside_loop = false;           // that the GPU decides
   GpuTraits traits = {};
   GpuSink sink = {};
 };
+
+/// Where kernels write who found a bad index: of the host, and inside a loop of the GPU's own.
+inline uint32_t* fault_word(const Walk& walk, const StepProgram& program) {
+  if (walk.inside_loop) return &loop_words(program)->fault;
+  return program.fault ? program.fault : &walk.state->mailbox->fault;
+}
 
 /// Instructions, and what the GPU decides. @pre no event is recorded inside what it decides
 Status walk_steps(Walk& walk, const StepProgram& program, uint32_t first_step, uint32_t end_step);

@@ -54,7 +54,7 @@ Result take(DeviceQueue* queue) {
     if (uploads(lane.slot)) result = driver().cuEventCreate(&lane.uploaded, kEventDisableTiming);
     if (!result && downloads(lane.slot))
       result = driver().cuEventCreate(&lane.computed, kEventDisableTiming);
-    if (!result) result = driver().cuEventCreate(&lane.ended, kEventDisableTiming);
+    if (!result) result = driver().cuEventCreate(&lane.ended, event_flags(*queue->device));
   }
   return result;
 }

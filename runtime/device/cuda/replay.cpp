@@ -86,8 +86,7 @@ class Replay {
     if (status.ok()) return control_.watch ? status : wait();  // who is watched has waited
     // What is queued reads and writes memory that belongs to the caller again.
     if (status.code() == Code::kDeviceLost) return status;
-    if (const Result result = driver().cuStreamSynchronize(state_.stream))
-      return lose(device_, detail_, result);
+    if (const Result result = wait_for_stream(state_)) return lose(device_, detail_, result);
     return status;
   }
   Status go() {
@@ -116,7 +115,7 @@ class Replay {
     return segment.segment.needs.reads() ? wait() : Status();
   }
   Status wait() {
-    const Result result = driver().cuStreamSynchronize(state_.stream);
+    const Result result = wait_for_stream(state_);
     return result ? lose(device_, detail_, result) : read_fault(device_, program_, detail_);
   }
   /// Between launches, as the CPU does between instructions.
@@ -172,7 +171,7 @@ Status finish(Device& device, const StepProgram& program, ErrorDetail* detail) {
   INGOT_TRY(check_usable(device, detail));
   const Current current(s.gpu.context);
   Result result = current.refused();
-  if (!result) result = driver().cuStreamSynchronize(s.stream);
+  if (!result) result = wait_for_stream(s);
   if (result) return lose(device, detail, result);
   if (const Part* part = find_part(s, program)) add_counts(*part, program);
   return read_fault(device, program, detail);

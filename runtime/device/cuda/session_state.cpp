@@ -13,6 +13,7 @@ void release(SessionState* s) {
   {
     const Current current(s->gpu.context);
     drop_parts(s);
+    if (s->ended) driver().cuEventDestroy_v2(s->ended);
     if (s->mailbox) driver().cuMemFreeHost(s->mailbox);
     if (s->stream && s->owns_stream) driver().cuStreamDestroy_v2(s->stream);
   }
@@ -21,6 +22,17 @@ void release(SessionState* s) {
 }
 
 }  // namespace
+
+Result wait_for_stream(const SessionState& s) {
+  if (!s.ended) return driver().cuStreamSynchronize(s.stream);
+  const Result result = driver().cuEventRecord(s.ended, s.stream);
+  return result ? result : driver().cuEventSynchronize(s.ended);
+}
+
+uint64_t loop_bytes(uint32_t subprograms) {
+  const uint64_t bytes = sizeof(LoopWords) + uint64_t(subprograms) * sizeof(uint64_t);
+  return (bytes + 255) & ~uint64_t{255};
+}
 
 Status open_state(Device& device, ErrorDetail* detail) {
   Gpu gpu;
@@ -42,6 +54,10 @@ Status open_state(Device& device, ErrorDetail* detail) {
     result = current.refused();
     if (!result && s->owns_stream) result = driver().cuStreamCreate(&s->stream, kStreamNonBlocking);
     if (result && s->owns_stream) s->stream = nullptr;
+    if (!result && device.blocking_wait) {
+      result = driver().cuEventCreate(&s->ended, event_flags(device));
+      if (result) s->ended = nullptr;
+    }
     if (!result)
       result = driver().cuMemHostAlloc(&mailbox, kMailboxBytes, kHostPortable | kHostMapped);
   }

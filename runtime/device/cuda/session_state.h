@@ -44,8 +44,17 @@ uint64_t part_bytes(const StepProgram& program);
 struct HostMailbox {
   uint32_t fault;  // instruction + 1 whose index tensor was wrong
   ControlMailbox control;
-  LoopTrip trips[kMaxSubprogramDepth];  // by how many loops a loop lies in
 };
+
+static_assert(sizeof(LoopWords::trips) == kMaxSubprogramDepth * sizeof(LoopTrip), "");
+/// Behind the scratch of a program that has a loop: LoopWords, then a count for each subprogram.
+inline LoopWords* loop_words(const StepProgram& program) {
+  return reinterpret_cast<LoopWords*>(program.shared_scratch);
+}
+inline uint64_t* loop_counts(const StepProgram& program) {
+  return reinterpret_cast<uint64_t*>(loop_words(program) + 1);
+}
+uint64_t loop_bytes(uint32_t subprograms);
 
 constexpr uint64_t kMailboxBytes = 512;
 static_assert(sizeof(HostMailbox) <= kMailboxBytes, "");
@@ -54,6 +63,7 @@ struct SessionState {
   Gpu gpu;
   Stream stream = nullptr;
   bool owns_stream = true;
+  Event ended = nullptr;  // where who waits sleeps: recorded behind the work, and waited for
   HostMailbox* mailbox = nullptr;
   uint64_t clock = 0;
   uint32_t references = 0;           // reservations
@@ -99,6 +109,13 @@ Status run_timed(Device& device, const StepProgram& program, SegmentPieces* segm
                  const RunControl& control, ErrorDetail* detail);
 void drop_timing(Timing* timing);
 
+/// Until everything on the session's stream is done: spins, or sleeps where Device::blocking_wait
+/// asked for it. @pre the context is current
+Result wait_for_stream(const SessionState& state);
+/// Flags of an event that is waited for.
+inline unsigned event_flags(const Device& device) {
+  return kEventDisableTiming | (device.blocking_wait ? kEventBlockingSync : 0u);
+}
 /// kDeviceLost where nothing may be launched any more: after an error, and in the child of a fork.
 Status check_usable(Device& device, ErrorDetail* detail);
 /// Any error of a run is final: what a kernel did cannot be known.

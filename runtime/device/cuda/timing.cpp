@@ -78,7 +78,7 @@ Status run_timed(Device& device, const StepProgram& program, SegmentPieces* segm
   Piece& piece = segment->pieces[segment->newest];
   if (!piece.timing) INGOT_TRY(make(device, program, segment->segment, &piece.timing, detail));
   Result result = driver().cuGraphLaunch(piece.timing->exec, s.stream);
-  if (!result) result = driver().cuStreamSynchronize(s.stream);
+  if (!result) result = wait_for_stream(s);
   if (!result) result = tell(program, segment->segment, piece.timing, os::monotonic_ns(), control);
   return result ? lose(device, detail, result) : read_fault(device, program, detail);
 }

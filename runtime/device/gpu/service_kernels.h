@@ -30,21 +30,29 @@ struct ControlMailbox {
 /// The parameter of the kernel publish_condition. Null: not asked for.
 struct ControlParams {
   int64_t* iteration;  // for the body, which may overwrite it
-  // in pinned memory, the loop's own: 0 where `begins` is 1, else one more
-  volatile int64_t* counter;
+  int64_t* counter;    // the loop's own, in LoopWords: 0 where `begins` is 1, else one more
   uint64_t begins;
   const uint8_t* condition;
   const int64_t* count;
   volatile ControlMailbox* mailbox;
 };
 
-/// A loop that has begun, where the GPU decides; pinned memory, by how many loops it lies in.
+/// A loop that has begun.
 struct LoopTrip {
   int64_t iteration, count;
 };
+/// What loops keep between their iterations, in the GPU's own memory: an iteration asks nothing of
+/// the host's, which lies behind a bus.
+struct LoopWords {
+  LoopTrip trips[16];  // by how many loops a loop lies in
+  uint32_t fault;      // of the loop that lies in none, found since it began
+  uint32_t unused;
+};
 enum class Deciding : uint32_t { kIf = 0, kLoop = 1, kRepeat = 2 };
 /// The parameter of the kernel decide, which sets conditions of a graph's nodes: those of an If, or
-/// of a Loop before its first iteration and behind each. Null or 0: not asked for.
+/// of a Loop before its first iteration and behind each. Null or 0: not asked for. Inside a loop
+/// `fault` and `taken` are in the GPU's memory; a loop that lies in none clears them when it begins
+/// and tells the host when it ends.
 struct DecideParams {
   uint64_t handles[2];  // of the driver: where the If is true, where it is false; of the Loop
   Deciding what;
@@ -52,8 +60,13 @@ struct DecideParams {
   uint32_t fault_value;  // written to `fault` where the file was not converted for what is asked
   volatile uint32_t* fault;     // of the run; where one was found, no loop goes on
   volatile uint64_t* taken[2];  // one more where that branch or the body begins
-  const uint8_t* condition;     // null: `known_condition`
-  const int64_t* count;         // null: `known_count`
+  // Of a loop that lies in none: the host's words, and `counts`, which are `subprograms`.
+  volatile uint32_t* run_fault;
+  volatile uint64_t* run_counts;
+  volatile uint64_t* counts;
+  uint64_t subprograms;
+  const uint8_t* condition;  // null: `known_condition`
+  const int64_t* count;      // null: `known_count`
   uint64_t known_condition;
   int64_t known_count, most;
   int64_t* iteration;  // for the body, which may overwrite it

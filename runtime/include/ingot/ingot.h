@@ -462,6 +462,8 @@ enum {
   /* the CPU decides Ifs and Loops of a GPU between launches, although the driver could inside
      one */
   INGOT_HOST_BRANCHES = 1024,
+  /* a thread that waits for a GPU sleeps; it wakes later than one that spins */
+  INGOT_BLOCKING_WAIT = 2048,
   /* a thread of the session's own runs what ingot_session_start() begins, on the CPU and on
      several devices; a session wholly on a GPU needs none and makes none */
   INGOT_ASYNC = 256

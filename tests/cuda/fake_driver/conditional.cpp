@@ -146,6 +146,7 @@ Result cuGraphAddNode_v2(GraphNode* node, Graph graph, const GraphNode* before, 
   for (unsigned i = 0; i < p->size; i++) {
     auto body = std::make_shared<GraphT>();
     body->is_body = true;
+    body->is_in_loop = graph->is_in_loop || !is_if;
     world().graphs.insert(body.get());
     added.conditional->handed_out.push_back(body.get());
     added.conditional->bodies.push_back(std::move(body));

@@ -35,10 +35,14 @@ struct FakeCuda {
   uint64_t pinned, contexts, modules, streams, events, graphs, execs;  // alive
   // graph launches, synchronisations, copies
   uint64_t launches, waits, uploads, downloads;
+  // waits for an event whose thread sleeps
+  uint64_t sleeps;
   // run in graphs; its clock: a kernel is 1 ms
   uint64_t kernels;
   // conditional nodes that were reached
   uint64_t decided;
+  // nodes of kernels that decide inside a loop and read words of the host's there
+  uint64_t bus_words;
   uint64_t most_bytes;  // of device memory, ever
   uint64_t misuses;
   // faults

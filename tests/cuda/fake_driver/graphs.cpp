@@ -1,7 +1,21 @@
 // tests/cuda/fake_driver/graphs.cpp - entry points: graphs; conditional.cpp has those of
 // conditional nodes.
+#include "runtime/device/gpu/service_kernels.h"
 #include "tests/cuda/fake_driver/conditional.h"
 #include "tests/cuda/fake_driver/world.h"
+
+namespace {
+
+/// Whether a kernel that decides reads memory of the host whenever it runs.
+bool reads_over_the_bus(const ingot::DecideParams& p) {
+  const auto is_pinned = [](const volatile void* at) {
+    return at && holds(world().pinned, uint64_t(reinterpret_cast<uintptr_t>(at)), 1);
+  };
+  return is_pinned(p.fault) || is_pinned(p.trip) || is_pinned(p.taken[0]) ||
+         is_pinned(p.taken[1]) || is_pinned(p.condition) || is_pinned(p.count);
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -51,6 +65,11 @@ Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* befor
   added.launch.params_bytes = decltype(added.launch.params_bytes)(params_bytes);
   const uint8_t* params = static_cast<const uint8_t*>(p->params[0]);
   added.params.assign(params, params + params_bytes);
+  if (graph->is_in_loop && !test && added.kernel == ingot_cuda_kernel_set.decide) {
+    ingot::DecideParams decides;
+    std::memcpy(&decides, params, sizeof decides);
+    world().control.bus_words += reads_over_the_bus(decides);
+  }
   *node = add_node(graph, std::move(added));
   return kOk;
 }

@@ -43,7 +43,7 @@ struct EventT {
   ContextT* context = nullptr;
   StreamT* stream = nullptr;  // where it was recorded last
   uint64_t recorded = 0, reached = 0;
-  bool is_timed = false;
+  bool is_timed = false, sleeps = false;
   uint64_t time = 0;  // nanoseconds of the pretended clock
 };
 /// A condition that a kernel sets.
@@ -73,7 +73,7 @@ struct Node {
 struct GraphT {
   std::vector<Node> nodes;
   std::vector<std::shared_ptr<Conditional>> conditions;  // made for it
-  bool is_body = false, is_instantiated = false;
+  bool is_body = false, is_in_loop = false, is_instantiated = false;
 };
 struct GraphNodeT {
   size_t index = 0;

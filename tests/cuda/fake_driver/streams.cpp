@@ -51,6 +51,7 @@ Result cuEventCreate(Event* event, unsigned flags) {
   *event = create<EventT>(world().events, &world().control.events);
   (*event)->context = current.back();
   (*event)->is_timed = !(flags & kEventDisableTiming);
+  (*event)->sleeps = flags & kEventBlockingSync;
   return kOk;
 }
 Result cuEventRecord(Event event, Stream stream) {
@@ -68,6 +69,7 @@ Result cuEventSynchronize(Event event) {
   ENTER_WITH_CONTEXT(cuEventSynchronize);
   if (!world().events.count(event)) return misuse("an event that is not alive");
   world().control.waits++;
+  world().control.sleeps += event->sleeps;
   if (event->stream && !is_dropped("cuEventSynchronize"))
     drain(event->stream, event, event->recorded);
   return kOk;

@@ -15,6 +15,8 @@ void SessionArguments::declare(CLI::App* command, bool memory) {
   command->add_flag("--host-branches", host_branches,
                     "the CPU decides Ifs and Loops of a GPU between launches, although its driver "
                     "could inside one");
+  command->add_flag("--blocking-wait", blocking_wait,
+                    "sleep instead of spinning while a GPU computes; a run ends a little later");
   command
       ->add_option("--place", places,
                    "device of the weights of that name, * for any letters; 'trained': where they "
@@ -30,7 +32,7 @@ void SessionArguments::declare(CLI::App* command, bool memory) {
       ->expected(1)
       ->take_all();
   group_options(command, "Session",
-                {"device", "strict", "host-branches", "place", "threads", "dim"});
+                {"device", "strict", "host-branches", "blocking-wait", "place", "threads", "dim"});
   if (!memory) return;
   command
       ->add_option("--arena-bytes", arena_bytes,
@@ -70,6 +72,7 @@ SessionSettings SessionArguments::session_settings() const {
   settings.places = parse_places(places);
   if (strict) settings.flags |= INGOT_STRICT;
   if (host_branches) settings.flags |= INGOT_HOST_BRANCHES;
+  if (blocking_wait) settings.flags |= INGOT_BLOCKING_WAIT;
   settings.threads = int32_t(parse_integer("--threads", threads, 0, INGOT_MAX_THREADS));
   if (!arena_bytes.empty()) settings.arena_limit = parse_bytes("--arena-bytes", arena_bytes);
   // 0 would mean no limit

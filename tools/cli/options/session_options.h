@@ -11,9 +11,9 @@ namespace ingot::cli {
 struct SessionArguments {
   std::string device = "auto", threads = "0", trust = "none", map = "share", arena_bytes;
   std::vector<std::string> dims, places;
-  bool strict = false, host_branches = false;
+  bool strict = false, host_branches = false, blocking_wait = false;
 
-  /// --device, --strict, --host-branches, --place, --threads, --dim; with `memory` also
+  /// --device, --strict, --host-branches, --blocking-wait, --place, --threads, --dim; with `memory` also
   /// --arena-bytes, --trust and --map.
   void declare(CLI::App* command, bool memory);
   OpenSettings open_settings() const;
