@@ -7,6 +7,8 @@
 #   --prepare     only builds, for every architecture that the compilers at hand can make
 #                 (INGOT_CUDA_ARCHITECTURES names others), and makes every model and file that the
 #                 parts need, so that --prebuilt finds them
+#   --pack ARCH   one folder with the programs, models and device code of that architecture, for a
+#                 machine that has a driver, a shell and nothing else: PACK/run --minutes N --out DIR
 #   --fresh       forgets what was done
 #   --list        the parts
 gpu_parts=(doctor fragments conformance fast branches models replays pipeline torch sanitizers)
@@ -260,6 +262,35 @@ gpu_architectures() {  # PREPARE
   if [ -n "$1" ]; then echo "${INGOT_CUDA_ARCHITECTURES:-}"; else cuda_architectures; fi
 }
 
+# gpu_pack ARCHITECTURE: build/gpu/pack-ARCHITECTURE, which runs on a machine with a driver and a
+# shell (PACK/run).
+gpu_pack() {
+  local architecture=${1#sm_} nvcc version=13.0 makes="75 80 86 89 90 100 120"
+  local programs=(ingot_cli gpu_runner test_conformance_driver test_cuda_fragments_gpu pipeline_bench
+    pack_tool fake_cuda)
+  [ "$(uname -m)" != aarch64 ] || makes="72 87 90 100 110"
+  if [[ " $makes " != *" $architecture "* ]] || [ -z "$architecture" ]; then
+    echo "dev: gpu: --pack: on $(uname -m) for one of $makes, found '${1:-}';" \
+      "a Jetson's (72 87 110) is made on aarch64" >&2
+    return 1
+  fi
+  [[ " 72 87 " != *" $architecture "* ]] || version=11.8
+  gpu_need_python "models of a pack" || {
+    echo "dev: gpu: --pack: its models need numpy and onnx" >&2
+    return 7
+  }
+  nvcc=$(cuda_nvcc $version) || {
+    echo "dev: gpu: --pack: no CUDA $version, and none could be assembled" >&2
+    return 7
+  }
+  configure_and_build "pack-$architecture" "${programs[@]}" -- "${gcc_options[@]}" -DINGOT_CUDA=ON \
+    "-DINGOT_NVCC=$nvcc" "-DINGOT_CUDA_ARCHITECTURES=$architecture" || return 1
+  mkdir -p build/gpu
+  "$python" tests/cuda/gpu_pack/make_pack.py --build "build/pack-$architecture" \
+    --models build/models --architecture "$architecture" --commit "$(gpu_code)" \
+    --out "build/gpu/pack-$architecture"
+}
+
 # The last commit of what is measured: one of a report or a page makes nothing old.
 gpu_code() {
   local code=(runtime kernels tools tests schema cmake ':!cmake/dev' CMakeLists.txt bench/pipeline bench/cuda_torch.py bench/onnx_as_torch.py) last
@@ -290,6 +321,7 @@ dev_gpu() {
       --prebuilt) prebuilt=1 ;;
       --prepare) prepare=1 ;;
       --fresh) fresh=1 ;;
+      --pack) gpu_pack "${2:-}"; return ;;
       --list) printf '%s\n' "${gpu_parts[@]}"; return 0 ;;
       -*) echo "dev: gpu: no option $1; see cmake/dev/gpu.sh" >&2; return 1 ;;
       *) [[ " ${gpu_parts[*]} " == *" $1 "* ]] || { echo "dev: gpu: no part '$1'; parts: ${gpu_parts[*]}" >&2; return 1; }

@@ -37,6 +37,11 @@ dev_show() {
       "$python" tests/onnx_nodes/run_backend.py --ingot build/gcc/bin/ingot ${testdata:+--debian "$testdata"} --write docs/onnx-backend.md "${@:2}" ;;
     onnx-contrib) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
       "$python" tests/onnx/contrib_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+    gpu-pack) # [ARCHITECTURE [MINUTES]]
+      need_packages "the pack" "${build_packages[@]}" "${test_packages[@]}" python3
+      gpu_pack "${2:-90}" || return 1
+      bash tests/cuda/gpu_pack/rehearse.sh "build/gpu/pack-${2:-90}" \
+        "build/pack-${2:-90}/tests/cuda/libfake_cuda.so" "${3:-9}" ;;
     compare) dev_build_tests; build/gcc/tests/compare/test_compare ;;
     matrix) show_needs numpy onnx==1.23.2 torch safetensors
       "$python" tests/checkpoint/matrix/make_matrix.py --out build/matrix
@@ -107,6 +112,8 @@ firmware  MLPerf Tiny's networks and the wake word as firmware on emulated board
 sizes     stripped sizes: a static program with one network, the command line, the Cortex-M4 image
 ptxas     registers, shared memory and stack of every kernel on every architecture, within tests/cuda/budget.tsv; nothing spilled
 cuda-sizes  device code of each architecture and unit, packed, within its ceilings
+gpu-pack [ARCH [MINUTES]]  the folder for a machine with a GPU, a driver and a shell (90): its size and contents, then all of it in
+          an empty root over the fake driver, and what goes wrong there, named (9 minutes; needs root)
 compare   faults planted in passes, kernels, the import and files, each located at its node
 matrix    500 ways of saving one network, each loaded to the CPU and to both of the tests' GPUs; writes docs/checkpoints.md (needs torch)
 checkpoints  every checkpoint of ../shared and of packages that it lists, read by ingot and by torch or safetensors (needs torch)

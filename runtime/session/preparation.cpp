@@ -378,6 +378,15 @@ Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threa
   return {};
 }
 
+OpArguments operand_types_on(const OpenModel& model, const Device& device,
+                             const BoundProgram& bound, uint32_t index, TensorView* operands) {
+  const OpArguments arguments = operand_types(model.program, bound, index, operands);
+  const InstructionDef& instruction = model.program.instructions[index];
+  if (instruction.input_count > 1 && has_f16_weights(model, device, instruction.inputs[1]))
+    operands[1].dtype = DType::kF16;
+  return arguments;
+}
+
 Status find_device_scratch(const OpenModel& model, const BoundProgram& bound,
                            const TuningView& tunings, const Device& device,
                            const uint8_t* of_instruction, uint32_t index, TensorView* operands,
@@ -387,7 +396,7 @@ Status find_device_scratch(const OpenModel& model, const BoundProgram& bound,
     const OpCode op = model.program.instructions[i].op;
     if (is_control(op) || (of_instruction && of_instruction[i] != index)) continue;
     const uint64_t need =
-        device.interface->scratch(device, op, operand_types(model.program, bound, i, operands),
+        device.interface->scratch(device, op, operand_types_on(model, device, bound, i, operands),
                                   model.program.precision, tunings, i);
     if (need > uint64_t{1} << 46)
       return Status(
@@ -463,6 +472,7 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   const Span<ScratchPlace> needs(model.workspace.scratch_needs, model.program.instructions.size);
   INGOT_TRY(find_kernels(model, p.planned.bound, p.threads, for_all, model.workspace.operands,
                          needs.data, &p.scratch, detail));
+  if (os::kHasOtherDevices) INGOT_TRY(place_f16_weights(model, p.device, detail));
   if (os::kHasOtherDevices && p.device.interface->scratch) {
     p.scratch = {};
     INGOT_TRY(find_device_scratch(model, p.planned.bound, tunings_of(p), p.device, nullptr, 0,
@@ -479,7 +489,6 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
                 "options.flags: INGOT_ASYNC, and this system has no threads");
   if (p.split) INGOT_TRY(request.assignment->code->plan(model, request.rules, &p, detail));
   place_scratch(model, request, needs, &p);
-  if (os::kHasOtherDevices) INGOT_TRY(place_f16_weights(model, p.device, detail));
   INGOT_TRY(lay_out(model, request, p, &p.layout, detail));
   *out = p;
   return {};

@@ -207,6 +207,10 @@ StepProgram outline_of(const ProgramDef& program, const Device& device);
 /// Operand types of an instruction into `operands`; addresses stay null.
 OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound,
                           uint32_t instruction, TensorView* operands);
+/// The same as the device holds them: weights may be packed f16 weights there. @pre
+/// place_f16_weights()
+OpArguments operand_types_on(const OpenModel& model, const Device& device,
+                             const BoundProgram& bound, uint32_t index, TensorView* operands);
 
 /// False where ports are copied from and to the memory that they are bound to: on a device with
 /// memory of its own, and where an assignment uses several devices.

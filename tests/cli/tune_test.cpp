@@ -164,6 +164,19 @@ TEST_CASE("tune: a dry run writes nothing; -o leaves the source as it is") {
             "nothing is written"));
 }
 
+TEST_CASE(
+    "tune: variants are those of the weights that the GPU holds, packed f16 weights in fp16") {
+  const Folder folder;
+  const std::string net = folder / "digits.ingot";
+  // Its first convolution has one channel: one variant with weights of f32, several with f16.
+  must({"convert", std::string(INGOT_MODELS) + "/../../examples/digits/digits.onnx", "--dim", "n=1",
+        "--precision", "fp16", "-o", net});
+  const Json report = tune(net);
+  CHECK(report["written"] == true);
+  CHECK(report["instructions"][0]["op"] == "conv2d");
+  CHECK(variants(net)[0]["source"] == "tuned");
+}
+
 TEST_CASE("tune: help has examples, completion knows the command") {
   const Ran help = run({"tune", "--help"});
   CHECK(help.exit == 0);

@@ -39,6 +39,7 @@ struct Arguments {
   std::string device = "cuda";
   int runs = 3;  // later ones begin with what the first left in every memory
   double seconds = 0;
+  bool alike = false;  // runs are compared with one another, not with the CPU's
   std::vector<char*> shapes;
 };
 
@@ -49,6 +50,10 @@ bool parse(int argc, char** argv, Arguments* a) {
     const std::string word = argv[i];
     if (word.rfind("--", 0) != 0) {
       a->shapes.push_back(argv[i]);
+      continue;
+    }
+    if (word == "--alike") {
+      a->alike = true;
       continue;
     }
     if (i + 1 >= argc) return false;
@@ -174,17 +179,16 @@ int hash_outputs(const Opened& o, ingot_session* session, std::vector<uint64_t>*
 using Answers = std::vector<std::vector<uint64_t>>;  // hashes of all outputs, by run
 
 /// As many runs as there are different answers: one, or for a model with state `steps`.
-int run_on_cpu(Opened* o, const char* dir, int steps, Answers* out) {
+int first_answers(const char* device, Opened* o, const char* dir, int steps, Answers* out) {
   ingot_error error{};
   ingot_session* session = nullptr;
-  o->options.device = "cpu";
-  if (ingot_session_create(o->model, &o->options, &session, &error))
-    return fail("session on the CPU", error);
+  o->options.device = device;
+  if (ingot_session_create(o->model, &o->options, &session, &error)) return fail(device, error);
   int status = 0;
   out->resize(o->summary.state_count ? size_t(steps) : 1);
   for (size_t i = 0; i < out->size() && !status; i++) {
     status = fill_inputs(*o, session, dir) ? 0 : 1;
-    if (!status && ingot_session_run(session, &error)) status = fail("run on the CPU", error);
+    if (!status && ingot_session_run(session, &error)) status = fail(device, error);
     if (!status) status = hash_outputs(*o, session, &(*out)[i], false);
   }
   ingot_session_destroy(session);
@@ -332,7 +336,9 @@ class OnGpu {
       ingot_value_type type{};
       ingot_model_output(o_.model, uint32_t(i), &type);
       if (got[i] != expected[i])
-        return std::fprintf(stderr, "output %s: other bits than the CPU's\n", type.name), 1;
+        return std::fprintf(stderr, "output %s: other bits than %s\n", type.name,
+                            a_.alike ? "in the first run" : "the CPU's"),
+               1;
     }
     return 0;
   }
@@ -367,18 +373,65 @@ class OnGpu {
   std::vector<double> latencies_;
 };
 
+/// Every kernel of this build for the first GPU, looked up: loads each module, with the time.
+int load_modules() {
+  using namespace ingot::cuda;
+  const char* problem = driver().problem;
+  if (!problem) problem = gpu_facts(0).problem;
+  if (problem) return std::printf("[skip] modules: %s\n", problem), 77;
+  ingot::Device device;
+  device.name = kGpuNames[0];
+  ingot::ErrorDetail detail;
+  Gpu gpu;
+  if (!hold_gpu(device, &gpu, &detail).ok())
+    return std::fprintf(stderr, "context: %s\n", detail.field ? detail.field : "refused"), 1;
+  int found = 0, lacking = 0;
+  {
+    const Current current(gpu.context);
+    const char* unit = "";
+    auto began = Clock::now();
+    int of_unit = 0;
+    const auto end_unit = [&] {
+      if (*unit)
+        std::printf("module %s: %d kernels, %.1f ms\n", unit, of_unit, milliseconds_since(began));
+    };
+    for (size_t i = 0; i < ingot_cuda_kernel_set.kernels.size; i++) {
+      const ingot::GpuKernel& kernel = ingot_cuda_kernel_set.kernels[i];
+      if (unit != ingot_cuda_kernel_set.units[kernel.unit]) {
+        end_unit();
+        unit = ingot_cuda_kernel_set.units[kernel.unit], began = Clock::now(), of_unit = 0;
+      }
+      Function function = nullptr;
+      if (find_function(gpu, device, uint16_t(i), &function, &detail).ok()) {
+        found++, of_unit++;
+        continue;
+      }
+      lacking++;
+      std::printf("[skip] %s: %s\n", kernel.name, detail.field ? detail.field : "not loaded");
+    }
+    end_unit();
+  }
+  drop_gpu(gpu);
+  std::printf("modules: %d kernels found, %d not\n", found, lacking);
+  // What decides inside graphs wants a compiler and a driver of its own.
+  return lacking > 1 ? 1 : 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--name") == 0) {
-    const bool usable = !ingot::cuda::driver().problem && !ingot::cuda::gpu_facts(0).problem;
-    return usable ? std::printf("%s\n", ingot::cuda::gpu_facts(0).name), 0 : 77;
+    const char* problem = ingot::cuda::driver().problem;
+    if (!problem) problem = ingot::cuda::gpu_facts(0).problem;
+    if (problem) return std::fprintf(stderr, "%s\n", problem), 77;
+    return std::printf("%s\n", ingot::cuda::gpu_facts(0).name), 0;
   }
+  if (argc == 2 && std::strcmp(argv[1], "--modules") == 0) return load_modules();
   Arguments a;
   if (!parse(argc, argv, &a))
     return std::fprintf(stderr,
                         "usage: gpu_runner MODEL.ingot DIR [--device cuda] [--runs N] [--seconds "
-                        "S] [NAME=1x2x3 ...]\n"),
+                        "S] [--alike] [NAME=1x2x3 ...]\n       gpu_runner --name | --modules\n"),
            1;
   const char* problem = ingot::cuda::driver().problem;
   if (!problem) problem = ingot::cuda::gpu_facts(0).problem;
@@ -390,7 +443,9 @@ int main(int argc, char** argv) {
       return status;
     o.options.threads = 1;
     Answers expected;
-    if (const int status = run_on_cpu(&o, a.dir, std::min(a.runs, 8), &expected)) return status;
+    const char* const first = a.alike ? a.device.c_str() : "cpu";
+    if (const int status = first_answers(first, &o, a.dir, std::min(a.runs, 8), &expected))
+      return status;
     if (const int status = OnGpu(a, &o, expected, true).run()) return status;
     if (decides(o)) {
       o.options.flags |= INGOT_HOST_BRANCHES;

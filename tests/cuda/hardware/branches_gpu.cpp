@@ -2,10 +2,10 @@
 // was taken, what is refused; then one program many times, with the time of both ways. Over the
 // driver's stand-in (INGOT_CUDA_DRIVER), or on the machine's GPU, where it comes before any model:
 // nothing else in this tree has a node that decides. Without a GPU exit 77.
+#include "tests/cuda/hardware/branches_gpu.h"
+
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
 
 #include "kernels/cpu/cpu_kernels.h"
@@ -157,9 +157,7 @@ std::vector<Case> indices() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const int replays = argc == 3 && std::strcmp(argv[1], "--replays") == 0 ? std::atoi(argv[2]) : 0;
-  if (replays < 1) return std::printf("usage: branches_gpu --replays N\n"), 1;
+int test::run_branches(int replays) {
   const char* problem = cuda::driver().problem;
   if (!problem) problem = cuda::gpu_facts(0).problem;
   if (problem) return std::printf("[skip] control flow on a GPU: %s\n", problem), 77;

@@ -13,8 +13,8 @@ struct SessionArguments {
   std::vector<std::string> dims, places;
   bool strict = false, host_branches = false, blocking_wait = false;
 
-  /// --device, --strict, --host-branches, --blocking-wait, --place, --threads, --dim; with `memory` also
-  /// --arena-bytes, --trust and --map.
+  /// --device, --strict, --host-branches, --blocking-wait, --place, --threads, --dim; with `memory`
+  /// also --arena-bytes, --trust and --map.
   void declare(CLI::App* command, bool memory);
   OpenSettings open_settings() const;
   SessionSettings session_settings() const;
