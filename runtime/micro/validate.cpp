@@ -18,13 +18,19 @@ bool meaning_error(MicroError* e, const char* what, uint32_t index, uint32_t nee
 
 /// What only the whole runtime has is refused by name.
 bool check_program(MicroModel* m, FlatReader* r, uint32_t root, MicroError* e) {
-  static constexpr uint8_t kOthers[] = {kRequiredFeatures, kSymbols, kDimExprs, kStates};
-  for (const uint32_t field : kOthers)
-    if (r->vector(root, field, 4).count != 0)
-      return refuse(e, Code::kUnsupportedFeature,
-                    INGOT_MICRO_TEXT(
-                        "program: features, open dimensions and state are for the whole runtime"),
-                    -1, 0, field);
+  struct Other {
+    uint8_t field;
+    const char* what;
+  };
+  static constexpr Other kOthers[] = {
+      {kRequiredFeatures, INGOT_MICRO_TEXT("program: features of a newer format")},
+      {kSymbols, INGOT_MICRO_TEXT("program: open dimensions; give each with --dim")},
+      {kDimExprs, INGOT_MICRO_TEXT("program: open dimensions; give each with --dim")},
+      {kStates, INGOT_MICRO_TEXT("program: state, which only the whole runtime keeps")},
+  };
+  for (const Other& other : kOthers)
+    if (const uint32_t count = r->vector(root, other.field, 4).count)
+      return refuse(e, Code::kUnsupportedFeature, other.what, -1, 0, count);
   const FlatVector subprograms = r->vector(root, kSubprograms, 4);
   if (subprograms.count != 1)
     return refuse(e, Code::kUnsupportedFeature, INGOT_MICRO_TEXT("program.subprograms"), -1, 1,

@@ -1,5 +1,7 @@
 // tests/onnx/quantized_test.cpp - operators on integers that stand for numbers, in normal form:
 // pairs of DequantizeLinear and QuantizeLinear, whatever the source writes them as.
+#include <limits>
+
 #include "tests/onnx/import_helpers.h"
 
 using namespace ingot;
@@ -242,6 +244,24 @@ TEST_CASE("weights of 4 bits in blocks are numbers, and what leads past K is non
   const graph::ConversionError error = import_error(g.bytes());
   CHECK(error.exit_code == 2);
   CHECK(error.message.find("its B has 15 bytes, expected 16") != std::string::npos);
+}
+
+TEST_CASE("weights in blocks may have negative scales, as onnxruntime's 4-bit quantizer writes") {
+  const auto made = [](const Ints& dims, const Floats& scales, int64_t block) {
+    OnnxGraph g;
+    g.input("x", {{1}, {4}}).output("y").initializer("w", {4, 2}, Signed(8, 3));
+    g.initializer("s", dims, scales);
+    g.node("DequantizeLinear", {"w", "s"}, {"f"},
+           {attribute("axis", int64_t(0)), attribute("block_size", block)});
+    g.node("MatMul", {"x", "f"}, {"y"});
+    return g.bytes();
+  };
+  const graph::Model model =
+      onnx::import_onnx_bytes(made({2, 2}, {0.5f, -0.25f, -2, 1}, 2), "test.onnx", "", {});
+  CHECK(output_type(model) == "f32[1, 2]");
+  for (const float scale : {0.0f, -std::numeric_limits<float>::infinity()})
+    CHECK(import_error(made({2, 2}, {0.5f, scale, -2, 1}, 2)).exit_code == 2);
+  CHECK(import_error(made({}, {-2}, 0)).exit_code == 2);
 }
 
 TEST_CASE("an LSTM whose weights are bytes: its steps, or in f32 where they are not known") {

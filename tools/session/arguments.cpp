@@ -40,6 +40,10 @@ double parse_real(const std::string& option, const std::string& text, double low
   }
   return value;
 }
+std::optional<double> parse_tolerance(const std::string& option, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  return parse_real(option, text, 0, 1e30);
+}
 
 uint64_t parse_bytes(const std::string& option, const std::string& text) {
   int shift = 0;

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace ingot::cli {
 int64_t parse_integer(const std::string& option, const std::string& text, int64_t low,
                       int64_t high);
 double parse_real(const std::string& option, const std::string& text, double low, double high);
+/// A tolerance; nothing of an empty text.
+std::optional<double> parse_tolerance(const std::string& option, const std::string& text);
 /// "4096", "64K", "12M", "2G" (powers of 1024).
 uint64_t parse_bytes(const std::string& option, const std::string& text);
 /// One of a few words; the nearest is suggested otherwise.

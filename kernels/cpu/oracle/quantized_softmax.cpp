@@ -12,15 +12,20 @@
 namespace ingot::cpu::oracle {
 namespace {
 
-/// One row, and the exponential of each of its elements.
+/// One row, and the exponential of each of its elements. What is of the whole row is found first:
+/// the output may lie where the row does.
 struct Row {
   const TensorView& table;
   const uint8_t* x;
-  int64_t n;
   int top = 0;
-  Row(const TensorView& exponentials, const uint8_t* from, int64_t count)
-      : table(exponentials), x(from), n(count) {
+  float real_sum = 0;
+  double fixed_sum = 0;
+  Row(const TensorView& exponentials, const uint8_t* from, int64_t n)
+      : table(exponentials), x(from) {
     for (int64_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
+    const bool in_floats = table.dtype == DType::kF32;
+    for (int64_t i = 0; i < n; i++)
+      in_floats ? void(real_sum += real(i)) : void(fixed_sum += rounded_up(fixed(i), 1, 12));
   }
   float real(int64_t i) const { return table.as<const float>()[255 - top + x[i]]; }
   double fixed(int64_t i) const {
@@ -30,18 +35,14 @@ struct Row {
 };
 
 double real_step(const QuantizedSoftmaxAttributes& t, const Row& row, int64_t i) {
-  float sum = 0;
-  for (int64_t k = 0; k < row.n; k++) sum += row.real(k);
-  const float reciprocal = 1.0f / (sum * t.scale), p = row.real(i) * reciprocal;
+  const float reciprocal = 1.0f / (row.real_sum * t.scale), p = row.real(i) * reciprocal;
   // as limits do: what is no number is above them
   const float within = p == p ? float(limited(double(p), -65536, 65536)) : 65536.0f;
   return t.add_half ? double(std::trunc(within + 0.5f)) : double(std::round(within));
 }
 
 double fixed_step(const Row& row, int64_t i, int bits) {
-  double sum = 0;
-  for (int64_t k = 0; k < row.n; k++) sum += rounded_up(row.fixed(k), 1, 12);
-  sum = limited(sum, 524288, 2147483647);
+  const double sum = limited(row.fixed_sum, 524288, 2147483647);
   int exponent;  // sum is 2^19 * m * 2^exponent, 1 <= m < 2
   const double m = 2 * std::frexp(sum / 524288, &exponent);
   exponent -= 1;
@@ -52,21 +53,28 @@ double fixed_step(const Row& row, int64_t i, int bits) {
   return std::floor(std::ldexp(p, -(exponent + 31 - bits)) + 0.5);
 }
 
-/// Element i of a row of n 16-bit numbers.
-double word_step(const int16_t* table, const int16_t* x, int64_t n, int64_t i) {
+/// The same of 16-bit numbers.
+struct WordRow {
+  const int16_t *table, *x;
   int top = -32768;
-  for (int64_t k = 0; k < n; k++) top = x[k] > top ? x[k] : top;
-  const auto e = [&](int64_t k) { return double(std::max<int>(table[65535 - top + x[k]], 0)); };
   double sum = 0;
-  for (int64_t k = 0; k < n; k++) sum += e(k);
+  WordRow(const int16_t* exponentials, const int16_t* from, int64_t n)
+      : table(exponentials), x(from) {
+    for (int64_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
+    for (int64_t i = 0; i < n; i++) sum += exponential(i);
+  }
+  double exponential(int64_t i) const { return std::max<int>(table[65535 - top + x[i]], 0); }
+};
+
+double word_step(const WordRow& row, int64_t i) {
   int bits;
-  sum = limited(sum, 2, 2147483647);
+  const double sum = limited(row.sum, 2, 2147483647);
   const double unit = std::frexp(sum, &bits);  // 1/2 <= unit < 1
   const double m = limited(rounded_up(std::ldexp(unit, 31), 1, 14), 65536, 131071) - 65536;
-  const int16_t* const line = table + kWordExponentials + int64_t(m) / 128;
+  const int16_t* const line = row.table + kWordExponentials + int64_t(m) / 128;
   const double r = line[0] + rounded_up(line[1] - line[0], double(int64_t(m) % 128), 7);
   const int16_t kept = int16_t(uint16_t(int64_t(r)));
-  return limited(rounded_up(e(i), kept, bits - 1), 0, 32767);
+  return limited(rounded_up(row.exponential(i), kept, bits - 1), 0, 32767);
 }
 
 }  // namespace
@@ -76,18 +84,23 @@ Status quantized_softmax(const OpArguments& a, const Team& team) {
   const QuantizedSoftmaxAttributes& t = a.as<QuantizedSoftmaxAttributes>();
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   const bool bytes = y.dtype == DType::kU8;
+  const int64_t n = x.row_length();
   for_each_index(y, [&](const int64_t* at) {
-    const int64_t i = at[y.rank - 1];
-    if (x.dtype == DType::kI16)
-      return write_integer(
-          y, offset_of(y, at),
-          int64_t(word_step(a.inputs[1].as<const int16_t>(),
-                            x.as<const int16_t>() + offset_of(x, at) - i, x.row_length(), i)));
-    const Row row(a.inputs[1], x.as<const uint8_t>() + offset_of(x, at) - i, x.row_length());
-    const double step = a.inputs[1].dtype == DType::kF32 ? real_step(t, row, i)
-                                                         : fixed_step(row, i, bytes ? 8 : 16);
-    const double q = limited(step + t.y_zero, bytes ? 0 : -32768, bytes ? 255 : 32767);
-    write_integer(y, offset_of(y, at), int64_t(q));
+    if (at[y.rank - 1] != 0) return;
+    if (x.dtype == DType::kI16) {
+      const WordRow row(a.inputs[1].as<const int16_t>(), x.as<const int16_t>() + offset_of(x, at),
+                        n);
+      for (int64_t i = 0; i < n; i++)
+        write_integer(y, offset_of(y, at) + i, int64_t(word_step(row, i)));
+      return;
+    }
+    const Row row(a.inputs[1], x.as<const uint8_t>() + offset_of(x, at), n);
+    for (int64_t i = 0; i < n; i++) {
+      const double step = a.inputs[1].dtype == DType::kF32 ? real_step(t, row, i)
+                                                           : fixed_step(row, i, bytes ? 8 : 16);
+      const double q = limited(step + t.y_zero, bytes ? 0 : -32768, bytes ? 255 : 32767);
+      write_integer(y, offset_of(y, at) + i, int64_t(q));
+    }
   });
   return {};
 }

@@ -256,4 +256,13 @@ std::shared_ptr<const Storage> Archive::member(const std::shared_ptr<Archive>& a
 
 #endif
 
+std::string Archive::bundled_models() const {
+  std::string models;
+  for (const std::string& name : names_) {
+    const bool is_model = name.size() > 7 && name.compare(name.size() - 7, 7, ".tflite") == 0;
+    if (is_model && models.size() < 400) models += (models.empty() ? "'" : ", '") + name + "'";
+  }
+  return models;
+}
+
 }  // namespace ingot::checkpoint

@@ -22,6 +22,8 @@ class Archive {
 
   const std::vector<std::string>& names() const { return names_; }  // in the archive's order
   bool has(const std::string& name) const;
+  /// The names of the .tflite files of a .task bundle, quoted, some 400 characters at most.
+  std::string bundled_models() const;
   /// Unpacked bytes as the directory says.
   uint64_t size(const std::string& name) const;
   /// All of it, its CRC checked. `limit`: more is refused before anything is unpacked.

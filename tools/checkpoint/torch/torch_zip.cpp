@@ -14,6 +14,10 @@ Checkpoint read_torch_archive(const std::shared_ptr<Archive>& archive, const std
                               const ReadLimits& limits) {
   const std::string root = torch_root(*archive, path);
   if (root.empty()) {
+    if (const std::string models = archive->bundled_models(); !models.empty())
+      host::fail(host::Exit::kUnsupported, path + ": is a bundle of TFLite models (" + models +
+                                               "), and no checkpoint; choose one: ingot convert " +
+                                               path + " --member NAME");
     host::fail(host::Exit::kUnsupported,
                path +
                    ": is a zip archive, but no checkpoint: expected the data.pkl of "

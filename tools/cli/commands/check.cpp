@@ -7,6 +7,8 @@
 #include "tools/cli/options/session_options.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/diagnose/steps/check_golden.h"
+#include "tools/files/file_kind.h"
+#include "tools/session/arguments.h"
 
 namespace ingot::cli {
 namespace {
@@ -14,15 +16,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct CheckArguments {
-  std::string file, golden, rtol, atol;
+  std::string file, golden, rtol, atol, exact_to, signature;
   bool json = false;
   SessionArguments session;
 };
-
-std::optional<double> parse_tolerance(const char* option, const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  return parse_real(option, text, 0, 1e30);
-}
 
 Json finite(double value) {
   return std::isfinite(value) ? Json(value) : Json(std::to_string(value));
@@ -52,6 +49,13 @@ int check_file(const CheckArguments& a) {
   convert::ConvertOptions options;
   for (const host::Array& input : check::read_golden(a.golden, {}, {}, false).inputs)
     options.expected_inputs[input.name] = input.dims;
+  options.exact_to = a.exact_to, options.signature = a.signature;
+  if ((!a.exact_to.empty() || !a.signature.empty()) &&
+      host::file_kind(a.file) == host::FileKind::kIngot)
+    host::fail(host::Exit::kUsage,
+               a.file +
+                   ": --exact-to and --signature are for a source; the file was converted "
+                   "with its own");
   const ConvertedFile file(a.file, options);
   Engine engine(file.path(), open);
   const check::Golden golden =
@@ -108,6 +112,12 @@ void add_check(CLI::App& app, Action* chosen) {
       ->type_name("R");
   command->add_option("--atol", a->atol, "allow A instead of the tolerance table (added to --rtol)")
       ->type_name("A");
+  command
+      ->add_option("--exact-to", a->exact_to,
+                   "of a quantized source: whose integers to give, as convert takes it")
+      ->type_name("litert|builtin|tflm|onnx");
+  command->add_option("--signature", a->signature, "of a TFLite source: which entry point")
+      ->type_name("NAME");
   command->add_flag("--json", a->json, "print a report for scripts");
   a->session.declare(command, true);
 }

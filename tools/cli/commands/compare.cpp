@@ -48,11 +48,6 @@ void place_dims(const CompareArguments& a, DivergenceQuestion* q) {
   }
 }
 
-std::optional<double> tolerance(const char* option, const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  return parse_real(option, text, 0, 1e30);
-}
-
 int compare_files(const CompareArguments& a) {
   host::keep_apart({a.html}, {a.source, a.file, a.golden});
   require_source(a.source);
@@ -60,8 +55,8 @@ int compare_files(const CompareArguments& a) {
   q.source = a.source, q.file = a.file, q.golden = a.golden;
   q.options = options_of(a);
   q.session.threads = int32_t(parse_integer("--threads", a.threads, 0, INGOT_MAX_THREADS));
-  q.rtol = tolerance("--rtol", a.rtol);
-  q.atol = tolerance("--atol", a.atol);
+  q.rtol = parse_tolerance("--rtol", a.rtol);
+  q.atol = parse_tolerance("--atol", a.atol);
   place_dims(a, &q);
   DivergenceAnswer answer;
   {

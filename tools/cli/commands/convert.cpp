@@ -29,7 +29,7 @@ using host::Exit;
 using host::fail;
 
 struct ConvertArguments {
-  std::string source, output, golden, winograd = "auto";
+  std::string source, output, golden, rtol, atol, winograd = "auto";
   int64_t max_elements = 0;
   std::vector<std::string> shapes, images, types, arguments, dims, targets, layouts, metadata,
       states, inits, renames;
@@ -141,7 +141,10 @@ void check_cast(const ConvertArguments& a, const std::string& path,
     Engine engine(path);
     const check::Golden golden =
         check::read_golden(a.golden, engine.input_names(), engine.output_names());
-    const CheckResult result = check_golden(&engine, golden, {});
+    CheckSettings settings;
+    settings.rtol = parse_tolerance("--rtol", a.rtol),
+    settings.atol = parse_tolerance("--atol", a.atol);
+    const CheckResult result = check_golden(&engine, golden, settings);
     for (const CheckedValue& v : result.values) {
       printf("%s %s\n", v.comparison.passed ? "ok  " : "FAIL",
              summary(v.comparison, v.dims).c_str());
@@ -149,7 +152,9 @@ void check_cast(const ConvertArguments& a, const std::string& path,
     for (const std::string& text : result.notes) note(text);
     if (!result.passed()) {
       fail(Exit::kCheckFailed, a.source + ": the converted file does not give the outputs of " +
-                                   a.golden + "; nothing was written");
+                                   a.golden +
+                                   "; nothing was written; where a step of a byte is no error, "
+                                   "give --atol");
     }
     return;
   }
@@ -205,7 +210,10 @@ int convert(const ConvertArguments& given) {
   convert::ConversionResult result = convert_with_progress(a.source, options);
   if (is_int8)
     result.file.metadata.entries.push_back({"ingot.quantization", summary_of(quantised)});
-  if (!a.golden.empty()) result.file.goldens = golden_to_embed(a.golden, result.file.program);
+  if (!a.golden.empty())
+    result.file.goldens =
+        golden_to_embed(a.golden, result.file.program, parse_tolerance("--rtol", a.rtol),
+                        parse_tolerance("--atol", a.atol));
   // fails now where the place refuses it, not after the work
   std::unique_ptr<host::OutputFile> file;
   if (!a.dry_run) file = std::make_unique<host::OutputFile>(output);
@@ -269,6 +277,10 @@ void add_convert(CLI::App& app, Action* chosen) {
           ->add_option("--golden", a->golden,
                        "compare with these outputs and put them into the file for ingot verify")
           ->type_name("FILE.npz"));
+  for (const auto& [name, to, help] :
+       {std::tuple{"--rtol", &a->rtol, "with --golden: allow R * max|expected|, as check does"},
+        std::tuple{"--atol", &a->atol, "with --golden: allow A (added to --rtol)"}})
+    command->add_option(name, *to, help)->type_name("NUMBER")->needs("--golden");
   const auto repeatable = [&](const char* name, std::vector<std::string>* to, const char* help,
                               const char* type) {
     command->add_option(name, *to, std::string(help) + " (repeatable)")

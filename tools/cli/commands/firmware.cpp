@@ -65,8 +65,7 @@ uint32_t measure_arena(const std::string& path, const std::vector<uint8_t>& imag
                path + ": a microcontroller's core cannot run it: " + error.what +
                    (error.index >= 0 ? " (" + std::to_string(error.index) + ")" : "") +
                    ", expected " + std::to_string(error.need) + ", found " +
-                   std::to_string(error.have) +
-                   "; convert with --target mcu and a number for each --dim");
+                   std::to_string(error.have) + "; docs/firmware.md says what it runs");
   return ingot_micro_arena_bytes(&model);
 }
 

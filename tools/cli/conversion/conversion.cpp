@@ -17,20 +17,11 @@ using host::FileKind;
 namespace {
 
 /// "'a.tflite', 'b.tflite'"
-std::string models_of(const checkpoint::Archive& archive) {
-  std::string models;
-  for (const std::string& name : archive.names()) {
-    const bool is_model = name.size() > 7 && name.compare(name.size() - 7, 7, ".tflite") == 0;
-    if (is_model && models.size() < 400) models += (models.empty() ? "'" : ", '") + name + "'";
-  }
-  return models;
-}
-
 /// A .task bundle is a zip of models, of which one is meant.
 void refuse_bundle(const std::string& path) {
   std::string models;
   try {
-    models = models_of(*checkpoint::Archive::open(path));
+    models = checkpoint::Archive::open(path)->bundled_models();
   } catch (const host::Failure&) {  // is said of it as of any archive
     return;
   }
@@ -80,7 +71,7 @@ std::unique_ptr<host::TemporaryPath> unpack_member(const std::string& path,
   if (host::file_kind(path) != FileKind::kZip)
     host::fail(Exit::kMismatch, path + ": --member names a model of a .task bundle; this is none");
   const auto archive = checkpoint::Archive::open(path);
-  const std::string models = models_of(*archive);
+  const std::string models = archive->bundled_models();
   if (!archive->has(member))
     host::fail(Exit::kMismatch, path + ": --member names '" + member +
                                     "', which the bundle does not have; " +

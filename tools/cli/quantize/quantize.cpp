@@ -189,10 +189,17 @@ class Quantizer {
     use_method(method_);
   }
 
+  /// A zero with a sign is one too.
+  static bool is_alive_in(const host::Array& input) {
+    if (input.dtype == DType::kF32)
+      return std::any_of(input.as<float>(), input.as<float>() + input.elements(),
+                         [](float x) { return x != 0; });
+    return std::any_of(input.bytes.begin(), input.bytes.end(),
+                       [](uint8_t byte) { return byte != 0; });
+  }
   static void note_inputs(const Sample& sample, std::vector<char>* is_alive) {
     for (size_t i = 0; i < sample.inputs.size(); i++)
-      (*is_alive)[i] |= std::any_of(sample.inputs[i].bytes.begin(), sample.inputs[i].bytes.end(),
-                                    [](uint8_t byte) { return byte != 0; });
+      (*is_alive)[i] |= is_alive_in(sample.inputs[i]);
   }
 
   void add(const host::Array& array, ValueId id, const std::map<ValueId, bool>& channels,

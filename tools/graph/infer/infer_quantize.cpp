@@ -80,15 +80,21 @@ ValueId along_axis(NodeContext& context, size_t input, const char* name) {
                        {"steps", std::vector<int64_t>{1}}});
 }
 
-/// Scales as numbers of the source; those that the run computes are what they are.
+/// Scales as numbers of the source; those that the run computes are what they are. Weights in
+/// blocks may have negative ones: onnxruntime's 4-bit quantizer gives the largest number of a block
+/// to -8.
 ValueId scale_of(NodeContext& context) {
+  const bool may_be_negative = context.node.op == "DequantizeLinear" &&
+                               context.node.integer("block_size", 0) > 0 &&
+                               context.model().constant(context.in(0));
   if (const Constant* given = context.model().constant(context.in(1)))
     if (is_floating(given->dtype))
       for (int64_t i = 0; i < given->elements(); i++) {
-        const double scale = read_number(*given, i);
+        const double given_scale = read_number(*given, i),
+                     scale = may_be_negative ? std::fabs(given_scale) : given_scale;
         if (!(scale >= double(std::numeric_limits<float>::min()) && std::isfinite(scale))) {
           std::ostringstream found;
-          found << scale;
+          found << given_scale;
           context.corrupt("its scale is " + found.str() + " at element " + std::to_string(i) +
                           ", expected a positive normal number");
         }

@@ -197,8 +197,8 @@ bool quantize_words(Call& call) {
   call.give(call.b.emit("Quantize", {call.b.cast(call.input(0), DType::kF32)},
                         {{"scale", double(y->scale)},
                          {"zero_point", int64_t(0)},
-                         {"rounding", std::string("away")},
-                         {"reciprocal", int64_t(0)},
+                         {"rounding", std::string(call.as_micro() ? "away" : "even")},
+                         {"reciprocal", int64_t(!call.as_micro())},
                          {"to", int64_t(DType::kI16)}}));
   return true;
 }

@@ -185,8 +185,15 @@ class Recognition {
   }
 
   void note(uint32_t found) {
-    if (g.quantizes().empty() && g.dequantizes().empty()) return;
     const std::vector<Node*> nodes = e.nodes();
+    if (g.quantizes().empty() && g.dequantizes().empty()) {
+      if (std::any_of(nodes.begin(), nodes.end(),
+                      [](const Node* node) { return node->op == "QuantizeLinear"; }))
+        e.model.notes.push_back(
+            "quantized to numbers of more than 8 bits, and computed in f32 as ONNX defines it: "
+            "integer kernels of such graphs are for 8 bits");
+      return;
+    }
     const bool has_bodies = std::any_of(
         nodes.begin(), nodes.end(), [](const Node* node) { return !node->subgraphs().empty(); });
     const bool is_dynamic = std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
