@@ -174,8 +174,11 @@ void check_cast(const ConvertArguments& a, const std::string& path,
   if (!passed) {
     fail(Exit::kCheckFailed,
          a.source +
-             ": the converted file and the naive kernels give different outputs; "
-             "nothing was written; please report it");
+             ": the converted file and the naive kernels give different outputs; nothing was "
+             "written; ingot compare " +
+             a.source +
+             " says where: if that is rounding (a graph that rounds floats to bytes), check it "
+             "with --golden, if anything else, please report it");
   }
 }
 
