@@ -199,6 +199,7 @@ stage_nodes() {
   "$python" tests/onnx/integer_operators.py --ingot build/gcc/bin/ingot --seeds 3
   "$python" tests/onnx/dynamic_operators.py --ingot build/gcc/bin/ingot --seeds 3
   "$python" tests/onnx/contrib_operators.py --ingot build/gcc/bin/ingot --seeds 2
+  "$python" tests/onnx/ml_operators.py --ingot build/gcc/bin/ingot --seeds 2
 }
 
 # The quick check of the C interface is a test of stage gcc (api_promise); this is the one of the

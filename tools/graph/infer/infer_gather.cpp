@@ -161,7 +161,22 @@ void reverse_sequence(NodeContext& context) {
 
 }  // namespace
 
+namespace {
+
+/// Columns of the last dimension; one row stays a row of a matrix, as ai.onnx.ml has it.
+void choose_features(NodeContext& context) {
+  ValueId x = context.in(0);
+  const Dims dims = context.dims(0);
+  if (dims.empty()) context.corrupt("its input is a scalar");
+  if (dims.size() == 1) x = context.reshape(x, {Dim(1), dims[0]});
+  const int64_t last = int64_t(context.run().value(x).dims.size()) - 1;
+  context.finish("Gather", {x, context.in(1)}, {{"axis", last}});
+}
+
+}  // namespace
+
 void add_gather_rules(InferTable& table) {
+  table["ChooseFeatures"] = choose_features;
   table["Gather"] = gather;
   table["GatherElements"] = gather_elements;
   table["GatherND"] = gather_nd;

@@ -90,6 +90,8 @@ const TranslateTable& translate_table();
 /// Those of com.microsoft, which onnxruntime's tools write.
 const TranslateTable& microsoft_table();
 
+/// Those of ai.onnx.ml.
+const TranslateTable& ml_table();
 /// Those of ai.onnx.preview.
 const TranslateTable& preview_table();
 

@@ -203,6 +203,14 @@ std::string operators_page() {
   page.resize(page.size() - 2);
   page += ".\n";
   page +=
+      "\n## Operators of ai.onnx.ml\n"
+      "Spelled out as gathers, products and comparisons. Labels that are texts become their places "
+      "in the\nlist, ZipMap a tensor of scores, which is said; texts as inputs are refused: ";
+  column = page.size() - page.rfind('\n');
+  for (const auto& [name, translate] : ml_table()) word(std::string(name) + ",");
+  page.resize(page.size() - 2);
+  page += ".\n";
+  page +=
       "\n## Attributes without effect\n"
       "An attribute that is not in an operator's row is refused by name. Of those that are, these "
       "change no\n"

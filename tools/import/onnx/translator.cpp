@@ -147,6 +147,10 @@ void Translator::translate_node(const Node& node, Scope& scope) {
     if (const auto known = microsoft_table().find(node.op); known != microsoft_table().end())
       return translate(known->second, kNewestOpset);
   }
+  if (node.domain == "ai.onnx.ml") {
+    if (const auto known = ml_table().find(node.op); known != ml_table().end())
+      return translate(known->second, kNewestOpset);
+  }
   if (node.domain == "ai.onnx.preview") {
     if (const auto known = preview_table().find(node.op); known != preview_table().end())
       return translate(known->second, kNewestOpset);
@@ -239,7 +243,7 @@ void Translator::declare_outputs(const Graph& source, Scope& scope) {
               "' is made by no node");
     if (!names.insert(info.name).second)
       corrupt("output '" + std::string(info.name) + "' is listed twice");
-    if (!info.kind.empty() && !info.is_tensor) {
+    if (!info.kind.empty() && !info.is_tensor && !plain_ports.count(*value)) {
       unsupported.push_back({"output", "", "", std::string(info.name),
                              "is a " + std::string(info.kind) + ", only tensors are supported",
                              ""});

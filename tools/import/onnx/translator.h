@@ -54,6 +54,8 @@ class Translator {
   std::map<ValueId, std::string>
       training_only;  // outputs that inference does not make, and why; reading one is refused
 
+  // outputs that are tensors here and maps, sequences or texts in the file, which is said
+  std::set<ValueId> plain_ports;
   // element types of values that are narrower in the file than in the graph (narrow.h)
   std::map<ValueId, int32_t> narrow_types;
   void note_type(ValueId id, int32_t element_type);
