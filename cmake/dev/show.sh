@@ -44,6 +44,8 @@ dev_show() {
         "build/pack-${2:-90}/tests/cuda/libfake_cuda.so" "${3:-9}" ;;
     onnx-ml) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
       "$python" tests/onnx/ml_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+    onnx-optimized) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
+      "$python" tests/onnx/optimized_networks.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     compare) dev_build_tests; build/gcc/tests/compare/test_compare ;;
     matrix) show_needs numpy onnx==1.23.2 torch safetensors
       "$python" tests/checkpoint/matrix/make_matrix.py --out build/matrix
@@ -139,6 +141,7 @@ onnx-backend [NAME ..]  every backend test of the onnx package and of Debian's l
           docs/onnx-backend.md (minutes)
 onnx-contrib [--seeds N]  operators of com.microsoft, drawn at random, against onnxruntime
 onnx-ml [--seeds N] [--time]  operators of ai.onnx.ml, drawn at random, against onnxruntime; --time: ensembles of 10 to 1,000 trees
+onnx-optimized [NAME ..]  networks of ../shared/models as onnxruntime's offline optimizer writes them, at each level
 python-models [NAME ..]  the wheel in an environment with NumPy alone: real networks equal to the command line, byte for byte
 python-copies    what Python hands in and gets back lies where it lay: addresses; DLPack
 python-overhead  a call from Python beside the same call through the C interface

@@ -7,7 +7,7 @@ namespace ingot::graph {
 namespace {
 
 using Integers = std::vector<int64_t>;
-constexpr int64_t kMaxPlaces = int64_t(1) << 24;
+constexpr int64_t kMaxPlaces = int64_t(1) << 22;
 
 Integers per_axis_or(NodeContext& context, const char* key, size_t count, int64_t otherwise) {
   Integers all = context.node.integers(key);
@@ -41,7 +41,7 @@ class ColumnPlaces {
     };
     for (size_t i = 0; i < rank; i++) {
       if (image_[i] < 1 || image_[i] > kMaxPlaces || block_[i] < 1 || block_[i] > kMaxPlaces)
-        context.corrupt("its image or its block has an extent below 1 or above 2^24");
+        context.corrupt("its image or its block has an extent below 1 or above 2^22");
       padded.push_back(image_[i] + pads[i] + pads[i + rank]);
       const int64_t room = padded[i] - (block_[i] - 1) * dilations_[i] - 1;
       if (room < 0) context.corrupt("its block is larger than its padded image");
@@ -127,6 +127,11 @@ class Deformable {
                       std::to_string(group_) + " groups and " + std::to_string(parts_) +
                       " groups of offsets");
     channels_ = *channels, kernel_ = {*height, *width};
+    if (const Integers given = context.node.integers("kernel_shape");
+        !given.empty() && given != kernel_)
+      context.corrupt("its kernel_shape is not that of its weight " + text(weight_));
+    if (kernel_[0] < 1 || kernel_[1] < 1 || kernel_[0] > kMaxPlaces / kernel_[1])
+      context.refuse("", "its weight has shape " + text(weight_));
     taps_ = kernel_[0] * kernel_[1];
     dilations_ = per_axis_or(context, "dilations", 2, 1);
     strides_ = per_axis_or(context, "strides", 2, 1);

@@ -151,6 +151,58 @@ ValueId ordered(NodeContext& context, const Labels& operand, const std::string& 
   return context.make("Transpose", {operand.value}, {{"perm", perm}});
 }
 
+/// Of labels that stand twice, the elements where both places agree.
+Labels diagonal(NodeContext& context, Labels operand) {
+  for (size_t i = 0; i < operand.text.size(); i++) {
+    const size_t twin = operand.text.find(operand.text[i], i + 1);
+    if (twin == std::string::npos) continue;
+    const Value x = context.run().value(operand.value);
+    if (x.dims[i] != x.dims[twin])
+      context.corrupt(std::string("label '") + operand.text[i] + "' has extents " +
+                      x.dims[i].text() + " and " + x.dims[twin].text());
+    const auto places = [&](size_t axis) {
+      Dims dims(x.dims.size(), Dim(1));
+      dims[axis] = x.dims[axis];
+      return context.reshape(context.counting(x.dims[axis]), dims);
+    };
+    const ValueId agrees = context.make("Equal", {places(i), places(twin)});
+    const ValueId kept = context.make("Where", {agrees, operand.value, context.scalar(x.dtype, 0)});
+    operand.value =
+        context.make("ReduceSum", {kept},
+                     {{"axes", std::vector<int64_t>{int64_t(twin)}}, {"keepdims", int64_t(0)}});
+    operand.text.erase(twin, 1);
+    i--;
+  }
+  return operand;
+}
+
+/// Letters for the dimensions that "..." stands for, the same in every term, from the last on.
+void spell_ellipsis(NodeContext& context, std::vector<std::string>& terms, bool has_arrow) {
+  std::string used;
+  for (const std::string& term : terms) used += term;
+  std::string letters;
+  for (char c = 'Z'; c >= 'A'; c--)
+    if (!contains(used, c)) letters += c;
+  size_t most = 0;
+  const size_t operands = terms.size() - 1;
+  for (size_t i = 0; i <= operands; i++) {
+    std::string& term = terms[i];
+    const size_t at = term.find("...");
+    const bool is_out = i == operands;
+    if (at == std::string::npos) {
+      // what the operands' dots stand for comes first where nothing says what comes out
+      if (is_out && !has_arrow) term = letters.substr(letters.size() - most) + term;
+      continue;
+    }
+    const int64_t rank = is_out ? int64_t(most) : context.rank(i) - int64_t(term.size()) + 3;
+    if (rank < 0 || size_t(rank) > letters.size())
+      context.corrupt("its operand " + std::to_string(i) + " has fewer dimensions than '" + term +
+                      "' says");
+    if (!is_out) most = std::max(most, size_t(rank));
+    term.replace(at, 3, letters.substr(letters.size() - size_t(rank)));
+  }
+}
+
 struct Equation {
   std::vector<std::string> terms;
   std::string out;
@@ -173,19 +225,22 @@ Equation parse(NodeContext& context) {
       if (std::count(left.begin(), left.end(), c) == 1) equation.out += c;
     }
   }
+  if (equation.terms.size() != context.node.inputs.size())
+    context.corrupt("its equation has " + std::to_string(equation.terms.size()) + " operands");
   std::vector<std::string> all = equation.terms;
   all.push_back(equation.out);
+  if (contains(source, '.')) spell_ellipsis(context, all, arrow != std::string::npos);
   for (const std::string& term : all) {
     std::set<char> seen;
     for (const char c : term) {
       const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-      if (!letter || !seen.insert(c).second)
-        context.refuse("equation",
-                       "'" + source + "': only distinct letters per operand are supported");
+      if (!letter || (!seen.insert(c).second && &term == &all.back()))
+        context.refuse("equation", "'" + source + "': expected letters, of what comes out once");
     }
   }
-  if (equation.terms.size() != context.node.inputs.size())
-    context.corrupt("its equation has " + std::to_string(equation.terms.size()) + " operands");
+  equation.out = all.back();
+  all.pop_back();
+  equation.terms = std::move(all);
   for (size_t i = 0; i < equation.terms.size(); i++) {
     if (int64_t(equation.terms[i].size()) != context.rank(i))
       context.corrupt("its operand " + std::to_string(i) + " has rank " +
@@ -201,13 +256,15 @@ void einsum(NodeContext& context) {
   if (equation.terms.size() > 2)
     context.refuse("equation", "more than two operands are not supported");
   if (equation.terms.size() == 1) {
-    const Labels x = reduced(context, {equation.terms[0], context.in(0)}, out);
+    const Labels x = reduced(context, diagonal(context, {equation.terms[0], context.in(0)}), out);
     if (x.text.size() != out.size())
       context.corrupt("its equation makes labels that no operand has");
     return context.same(0, ordered(context, x, out));
   }
-  const Labels a = reduced(context, {equation.terms[0], context.in(0)}, equation.terms[1] + out);
-  const Labels b = reduced(context, {equation.terms[1], context.in(1)}, equation.terms[0] + out);
+  const Labels left_operand = diagonal(context, {equation.terms[0], context.in(0)}),
+               right_operand = diagonal(context, {equation.terms[1], context.in(1)});
+  const Labels a = reduced(context, left_operand, right_operand.text + out);
+  const Labels b = reduced(context, right_operand, left_operand.text + out);
   std::string batch, rows, columns, inner;
   for (const char c : a.text)
     (contains(b.text, c) ? (contains(out, c) ? batch : inner) : rows) += c;

@@ -104,7 +104,7 @@ class GramCounter {
                   most = node.integer("max_gram_length", 0),
                   skips = node.integer("max_skip_count", 0);
     if (pool.empty()) context.refuse("pool_strings", "text tensors are not supported");
-    if (least < 1 || most < least || most > 64 || skips < 0 || skips > 1 << 20 ||
+    if (least < 1 || most < least || most > 64 || skips < 0 || skips > 1024 ||
         int64_t(starts.size()) < most)
       context.corrupt(
           "min_gram_length, max_gram_length, max_skip_count or ngram_counts are "

@@ -65,6 +65,7 @@ void sequence_split(NodeContext& context) {
                    "its dimension is symbolic (" + context.dims(0)[size_t(axis)].text() +
                        "): how many parts there are depends on it",
                    "bind it with --dim");
+  constexpr int64_t kMaxParts = 1 << 16;
   Integers sizes;
   const bool single = !context.has(1);
   if (const auto given = context.integers("split", 1)) {
@@ -72,10 +73,14 @@ void sequence_split(NodeContext& context) {
       sizes = *given;
     else if (given->size() != 1 || (*given)[0] < 1)
       context.corrupt("its parts must have at least one element");
+    else if (*extent / (*given)[0] > kMaxParts)
+      context.refuse("split", "more than " + std::to_string(kMaxParts) + " parts");
     else
       for (int64_t left = *extent; left > 0; left -= (*given)[0])
         sizes.push_back(std::min(left, (*given)[0]));
   } else {
+    if (*extent > kMaxParts)
+      context.refuse("split", "more than " + std::to_string(kMaxParts) + " parts");
     sizes.assign(size_t(*extent), 1);
   }
   std::vector<ValueId> parts;

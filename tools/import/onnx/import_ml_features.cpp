@@ -116,7 +116,13 @@ void label_encoder(Call& call) {
   call.number("default_float", 0), call.integer("default_int64", 0);
   call.text("default_string", "");
   if (const Attribute* given = call.attribute("default_tensor", kAttributeTensor)) {
-    otherwise = read_tensor(*given->tensor, "default_tensor", call.translator().external());
+    try {
+      otherwise = read_tensor(*given->tensor, "default_tensor", call.translator().external());
+    } catch (const TensorRefused& refused) {
+      return call.refuse("default_tensor", refused.why);
+    }
+    if (otherwise.elements() != 1 || otherwise.dtype != values->dtype)
+      call.translator().corrupt(describe(call.node()) + ": its default is not one of its values");
     otherwise.dims.clear();
   }
   graph::Constant row = *keys;

@@ -1,5 +1,6 @@
 // tools/import/onnx/import_ml_linear.cpp - linear models and support vectors of ai.onnx.ml, and what
 // their classifiers and those of trees share: labels, and functions of scores.
+#include <algorithm>
 #include <cmath>
 
 #include "tools/import/onnx/ml_emitter.h"
@@ -200,6 +201,11 @@ void svm_classifier(Call& call) {
       int64_t(coefficients.size()) != (classes - 1) * count ||
       int64_t(rho.size()) != classes * (classes - 1) / 2)
     wrong_lengths(call);
+  constexpr int64_t kMaxTable = int64_t(1) << 26;
+  const int64_t least = std::max(count, classes);
+  if (int64_t(rho.size()) > kMaxTable / least)
+    return call.refuse(
+        "", std::to_string(classes) + " classes and " + std::to_string(count) + " support vectors");
   const ValueId x = ml.cast(call.input(0), DType::kF32), k = kernel_of(ml, x, vectors, count);
   // Column p of the table has what pair p = (i, j) takes of each support vector.
   const int64_t pairs = int64_t(rho.size());

@@ -13,7 +13,8 @@
 namespace ingot::onnx {
 namespace {
 
-constexpr int64_t kMaxTreeNodes = int64_t(1) << 24, kMaxTreeDepth = 4096;
+constexpr int64_t kMaxTreeNodes = int64_t(1) << 24, kMaxTreeDepth = 4096,
+                  kMaxWeights = int64_t(1) << 27;
 
 enum class Branch : uint8_t { kLeq, kLt, kGte, kGt, kEq, kNeq, kLeaf };
 
@@ -81,6 +82,11 @@ class Forest {
 
   /// [N, targets] of x [N, F]: what the leaves hold, by `aggregate`: SUM, AVERAGE, MIN or MAX.
   ValueId run(ValueId x, const std::vector<int64_t>& roots, const std::string& aggregate) {
+    if (targets > kMaxWeights / size()) {
+      ml.call.refuse(
+          "", std::to_string(size()) + " nodes with " + std::to_string(targets) + " weights each");
+      return x;
+    }
     const int64_t depth = deepest(roots);
     std::vector<int64_t> features, children;
     std::vector<double> thresholds;
@@ -144,8 +150,8 @@ class Forest {
     return aggregate == "MIN" || aggregate == "MAX";
   }
   ValueId weight_table(const std::string& aggregate) {
-    constexpr double kMost = std::numeric_limits<double>::infinity();
-    const double none = aggregate == "MIN" ? kMost : aggregate == "MAX" ? -kMost : 0;
+    constexpr double kMaxNumber = std::numeric_limits<double>::infinity();
+    const double none = aggregate == "MIN" ? kMaxNumber : aggregate == "MAX" ? -kMaxNumber : 0;
     std::vector<double> table(size_t(size() * targets), none);
     for (const auto& [place, weight] : weights_)
       table[size_t(place.first * targets + place.second)] = weight;
@@ -168,10 +174,15 @@ class Forest {
 
 std::vector<double> tensor_or_floats(Call& call, Text tensor, Text floats, DType* dtype) {
   if (const Attribute* given = call.attribute(tensor, kAttributeTensor)) {
-    const graph::Constant read =
-        read_tensor(*given->tensor, std::string(tensor), call.translator().external());
-    if (read.dtype == DType::kF64) *dtype = DType::kF64;
-    return graph::read_numbers(read);
+    try {
+      const graph::Constant read =
+          read_tensor(*given->tensor, std::string(tensor), call.translator().external());
+      if (read.dtype == DType::kF64) *dtype = DType::kF64;
+      return graph::read_numbers(read);
+    } catch (const TensorRefused& refused) {
+      call.refuse(std::string(tensor), refused.why);
+      return {};
+    }
   }
   return floats.empty() ? std::vector<double>()
                         : call.numbers(floats).value_or(std::vector<double>());
@@ -318,8 +329,8 @@ void tree_classifier(Call& call) {
       return;
     }
     ValueId first = positive ? ml("Sub", {ml.number(1, dtype), s}) : ml("Neg", {s}), second = s;
-    if (transform == "LOGISTIC" && !positive)
-      first = ml("Sigmoid", {first}), second = ml("Sigmoid", {s});
+    if (transform == "LOGISTIC")
+      first = ml("Sigmoid", {ml("Neg", {s})}), second = ml("Sigmoid", {s});
     if (transform == "PROBIT")
       return ml.give(1, ml.cast(post_transform(ml, s, transform), DType::kF32));
     ml.give(1, ml.cast(ml("Concat", {first, second}, {{"axis", int64_t(1)}}), DType::kF32));
@@ -372,8 +383,8 @@ void tree_ensemble(Call& call) {
     const bool nan_taken = !missing.empty() && missing[i] != 0;
     static constexpr Branch kModes[] = {Branch::kLeq, Branch::kLt, Branch::kGte,
                                         Branch::kGt,  Branch::kEq, Branch::kNeq};
-    const int64_t mode = int64_t(modes[i]);
-    if (features[i] < 0 || mode < 0 || mode > 6)
+    const int64_t mode = modes[i] >= 0 && modes[i] <= 6 ? int64_t(modes[i]) : -1;
+    if (features[i] < 0 || mode < 0)
       call.translator().corrupt(describe(call.node()) +
                                 ": a node reads a negative feature or has "
                                 "mode " +

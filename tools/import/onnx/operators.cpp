@@ -43,7 +43,7 @@ const std::map<std::string_view, const char*> kLimits = {
     {"DequantizeLinear",
      "of 8- and 16-bit integers and i32; computed in f32 where integer kernels do not take it"},
     {"Dropout", "converted in inference form, which is reported"},
-    {"Einsum", "at most two operands, a letter once in each"},
+    {"Einsum", "at most two operands"},
     {"Expand", "shape constant, made from shapes, or bounded by --dim"},
     {"GRU",
      "f32; constant weights; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},

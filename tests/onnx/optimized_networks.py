@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Networks as onnxruntime's offline optimizer writes them, at each of its levels: converted, and
+compared with onnxruntime's answer to the network as it was. Its last level stores weights in blocks
+of the machine that it ran on (domain com.microsoft.nchwc), which is refused by name.
+
+  optimized_networks.py --ingot BIN [--most N] [--models FOLDER] [name ...]
+
+Needs the packages onnx and onnxruntime."""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime
+
+LEVELS = {
+    "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
+}
+TOLERANCE = 2e-4
+KINDS = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(int32)": np.int32}
+
+
+def session_of(path, level=None, out=None):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    if level is not None:
+        options.graph_optimization_level = level
+        options.optimized_model_filepath = str(out)
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def inputs_of(session, rng):
+    """None where the shapes or types are not of the plain kind."""
+    fed = {}
+    for port in session.get_inputs():
+        if port.type not in KINDS:
+            return None
+        shape = [d if isinstance(d, int) and d > 0 else 1 for d in port.shape]
+        kind = KINDS[port.type]
+        is_float = kind is np.float32
+        fed[port.name] = (rng.uniform(0, 1, shape) if is_float else np.ones(shape)).astype(kind)
+    return fed
+
+
+def compare(ingot, work, source, fed, expected):
+    shapes = [
+        o
+        for n, a in fed.items()
+        for o in ("--input-shape", f"{n}={'x'.join(map(str, a.shape))}")
+        if a.ndim
+    ]
+    done = subprocess.run(
+        [ingot, "convert", source, "-o", work / "one.ingot", *shapes],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1][-260:]
+    np.savez(work / "in.npz", **fed)
+    done = subprocess.run(
+        [
+            ingot,
+            "run",
+            work / "one.ingot",
+            "--inputs",
+            work / "in.npz",
+            "--outputs",
+            work / "out.npz",
+        ],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        return done.stderr.strip()[-260:]
+    found = np.load(work / "out.npz")
+    for name, wanted in expected.items():
+        most = max(float(np.abs(wanted).max(initial=0)), 1e-6)
+        if found[name].shape != wanted.shape:
+            return f"{name}: {found[name].shape} is not {wanted.shape}"
+        error = float(np.abs(found[name].astype(np.float64) - wanted).max(initial=0)) / most
+        if not error <= TOLERANCE:
+            return f"{name}: error {error:.3g} of the largest"
+    return ""
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--models", type=pathlib.Path, default=pathlib.Path("../shared/models"))
+    parser.add_argument("--most", type=int, default=12, help="networks")
+    parser.add_argument("names", nargs="*", default=[])
+    args = parser.parse_intermixed_args()
+    if not args.models.is_dir():
+        print(f"[skip] no network was optimized: {args.models} is not there")
+        return
+    counts, networks = {"passed": 0, "refused": 0, "failed": 0}, 0
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        for path in sorted(args.models.rglob("*.onnx")):
+            if args.names and not any(n in str(path) for n in args.names):
+                continue
+            if networks >= args.most:
+                break
+            try:
+                plain = session_of(str(path))
+                fed = inputs_of(plain, np.random.default_rng(3))
+                names = [o.name for o in plain.get_outputs()]
+                expected = dict(zip(names, plain.run(None, fed))) if fed else None
+            except Exception:  # a network that onnxruntime does not run says nothing here
+                continue
+            if not expected or any(not isinstance(v, np.ndarray) for v in expected.values()):
+                continue
+            if compare(args.ingot, work, path, fed, expected):
+                continue  # of the plain file other tests speak
+            networks += 1
+            for level, flag in LEVELS.items():
+                source = work / f"{level}.onnx"
+                session_of(str(path), flag, source)
+                blocked = any(
+                    n.domain == "com.microsoft.nchwc" for n in onnx.load(source).graph.node
+                )
+                # an initializer that the optimizer used up may stay behind as an input
+                left = {
+                    p.name: np.zeros(p.shape, KINDS[p.type])
+                    for p in session_of(source).get_inputs()
+                    if p.name not in fed
+                }
+                why = compare(args.ingot, work, source, {**fed, **left}, expected)
+                result = (
+                    "passed" if not why else "refused" if blocked and "nchwc" in why else "failed"
+                )
+                counts[result] += 1
+                if result == "failed":
+                    print(f"[fail] {path.parent.name}/{path.name}, {level}: {why}", flush=True)
+    print(
+        f"optimized networks: {networks} networks; "
+        + ", ".join(f"{n} {k}" for k, n in counts.items())
+    )
+    sys.exit(1 if counts["failed"] or not counts["passed"] else 0)
+
+
+if __name__ == "__main__":
+    main()
