@@ -119,7 +119,7 @@ golden("embed_range", in__ids=ids + 8, out__y=table[ids])
 save(
     "unsupported",
     [
-        helper.make_node("Det", ["x"], ["a"], name="first"),
+        helper.make_node("Multinomial", ["x"], ["a"], name="first"),
         helper.make_node("Frobnicate", ["a"], ["b"], name="second", domain="com.acme"),
         helper.make_node("NoSuchOperator", ["b"], ["y"], name="third"),
     ],
