@@ -227,7 +227,8 @@ def multi_head(c):
 
 
 def grouped(c):
-    b, s, kv, group, each = c.size(1, 4), c.size(1, 6), c.size(1, 4), c.size(1, 4), 16 * c.size(1, 3)
+    b, s, kv, group = c.size(1, 4), c.size(1, 6), c.size(1, 4), c.size(1, 4)
+    each = 16 * c.size(1, 3)
     heads = kv * group
     past = c.size(1, 7) if c.rng.random() < 0.6 else 0
     if past and b > 1:

@@ -450,7 +450,8 @@ def measure(ingot, work):
                 session.run(None, fed)
                 times.append(time.perf_counter() - start)
             done = subprocess.run(
-                [ingot, "bench", work / "one.ingot", "--dim", f"N={batch}", "--threads", "1", "--json"],
+                [ingot, "bench", work / "one.ingot", "--dim", f"N={batch}", "--threads", "1",
+                 "--json"],
                 capture_output=True, text=True, check=True,
             )  # fmt: skip
             ours = json.loads(done.stdout)["median_ms"]

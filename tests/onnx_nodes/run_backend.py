@@ -5,7 +5,8 @@ converted, run on the oracle kernels and on the best instruction set, and compar
 published outputs. `--write` puts the table into docs/onnx-backend.md: what passed, and every other
 case with its reason, counted.
 
-  run_backend.py --ingot BIN [--debian FOLDER] [--isa best] [--write PAGE] [--suite NAME] [name-part ...]
+  run_backend.py --ingot BIN [--debian FOLDER] [--isa best] [--write PAGE] [--suite NAME]
+                 [name-part ...]
 """
 
 import argparse

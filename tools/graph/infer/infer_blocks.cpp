@@ -1,5 +1,5 @@
-// tools/graph/infer/infer_blocks.cpp - windows of an image as columns: Col2Im, which adds them back,
-// and DeformConv, whose windows lie at computed places.
+// tools/graph/infer/infer_blocks.cpp - windows of an image as columns: Col2Im, which adds them
+// back, and DeformConv, whose windows lie at computed places.
 #include "tools/graph/infer/inference.h"
 #include "tools/graph/tensor_math.h"
 

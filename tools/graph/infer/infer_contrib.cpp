@@ -1,5 +1,5 @@
-// tools/graph/infer/infer_contrib.cpp - operators of onnxruntime's optimizer that need the shapes of
-// their operands: products with transposed batches, embeddings, inverses, transforms.
+// tools/graph/infer/infer_contrib.cpp - operators of onnxruntime's optimizer that need the shapes
+// of their operands: products with transposed batches, embeddings, inverses, transforms.
 #include "tools/graph/infer/inference.h"
 #include "tools/graph/tensor_math.h"
 

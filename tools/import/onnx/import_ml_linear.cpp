@@ -1,5 +1,5 @@
-// tools/import/onnx/import_ml_linear.cpp - linear models and support vectors of ai.onnx.ml, and what
-// their classifiers and those of trees share: labels, and functions of scores.
+// tools/import/onnx/import_ml_linear.cpp - linear models and support vectors of ai.onnx.ml, and
+// what their classifiers and those of trees share: labels, and functions of scores.
 #include <algorithm>
 #include <cmath>
 
