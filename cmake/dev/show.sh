@@ -13,7 +13,7 @@ dev_show() {
     memory) show_needs numpy onnx==1.23.2 onnxruntime; need_python "LiteRT beside it" ai-edge-litert || true; "$python" tests/figures/memory_table.py --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     dynamic) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; "$python" tests/figures/dynamic.py --full --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     threads) dev_test tsan ;;
-    torch | keras | tflite | integers) dev_test "$1" ;;
+    torch | torch-list | keras | tflite | integers) dev_test "$1" ;;
     quantized-torch)
       show_needs numpy torch torchao; dev_build_gcc >/dev/null
       "$python" tests/torch/quantized_operators.py --ingot build/gcc/bin/ingot --seeds 8 --figures
@@ -102,6 +102,8 @@ threads   whole sessions on many threads under ThreadSanitizer
 state     streaming models with state in the arena: goldens over all steps, equal to state fed back by hand, saved after a step on one
           instruction set and restored on another with the same bits
 torch     32 networks of torchvision and timm in three formats, every checkpoint and the matrix, against torch
+torch-list  250 single-operator modules and 120 networks in .pt2, TorchScript and both forms of ONNX, against eager torch; writes
+          docs/torch-list.md (an hour or two on 2 cores)
 tflite    every builtin operator of TFLite that is converted, against LiteRT on drawn shapes
 integers  operators and networks that onnxruntime's tools quantized, against onnxruntime
 quantized-torch   layers of PyTorch quantized programs, drawn at random, against its engines

@@ -7,7 +7,7 @@ stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
 stages_test=(lint gcc package firmware models sizes demo parsers)
 stages_full=(python slow overlay tidy tsan cuda aarch64 cross nodes fuzz asan)          # what ./.ci/run adds
-stages_long=(asan_slow fuzz_long mutants peers abi browser torch trial keras tflite integers board)
+stages_long=(asan_slow fuzz_long mutants peers abi browser torch trial torch-list keras tflite integers board)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -59,7 +59,7 @@ stage_seconds() {
   case $1 in
     gcc | asan | aarch64 | peers) echo "${INGOT_STAGE_SECONDS:-5400}" ;;
     fuzz_long | mutants) echo "${INGOT_STAGE_SECONDS:-7200}" ;;
-    trial) echo "${INGOT_STAGE_SECONDS:-14400}" ;;
+    trial | torch-list) echo "${INGOT_STAGE_SECONDS:-14400}" ;;
     *) echo "${INGOT_STAGE_SECONDS:-2700}" ;;
   esac
 }
@@ -240,6 +240,16 @@ stage_trial() {
     return 0
   }
   "$python" tests/torch/trial/trial.py --ingot build/gcc/bin/ingot --work build/trial --jobs "$jobs" ${INGOT_TRIAL:+--part $INGOT_TRIAL}
+}
+# 250 modules and 120 networks in .pt2, TorchScript and what both ONNX exporters write: at least 97 %
+# of each equal to eager torch. Writes docs/torch-list.md.
+stage_torch-list() {
+  dev_build_gcc
+  need_python "the list of programs of PyTorch" torch torchvision timm transformers onnx==1.23.2 onnxscript onnxruntime || {
+    echo "[skip] no program was tried: torch, torchvision, timm, transformers, onnx, onnxscript and onnxruntime are not to be had"
+    return 0
+  }
+  "$python" tests/torch/trial/listed.py --ingot build/gcc/bin/ingot --work build/torch_list --jobs "$jobs" --write docs/torch-list.md
 }
 
 # Every builtin operator of TFLite that is converted, on shapes drawn at random, and whole quantized

@@ -16,6 +16,7 @@ using namespace ingot;
 using namespace ingot::test;
 using aten::Parameter;
 using aten::Schema;
+using aten::Tensor;
 using aten::Value;
 using Kind = Value::Kind;
 using Type = Parameter::Type;
@@ -24,7 +25,8 @@ namespace {
 
 /// What the arguments of an operator are where the ordinary ones (below) do not fit:
 /// `argument=value`; `argument~changed` for another value than the ordinary change. f[2,3] is a
-/// tensor of f32, h, i, b and u are of f16, i64, bool and u8, q is quantised.
+/// tensor of f32, h, i, b and u are of f16, i64, bool and u8, q is quantised, z of pairs that are
+/// complex numbers, p of packed sequences.
 struct Row {
   const char* ops;  // with or without an overload
   const char* arguments;
@@ -74,6 +76,7 @@ class Sample {
     }
     if (!p.builder.unsupported.empty()) return "refused: " + p.refusals();
     std::string out = "gives ";
+    spelled_.clear();
     for (const Value& result : results) out += text(p, result) + ";";
     return out;
   }
@@ -91,7 +94,24 @@ class Sample {
     for (const int64_t n : numbers(spelled.substr(bracket))) dims.push_back(graph::Dim(n));
     Value made = p.input(name, dtype, dims);
     if (kind == 'q') aten::Builder::set_quantization(made.tensor, {DType::kU8, 0.125, 7});
+    if (kind == 'z') made = Value::of(p.builder.complex(made.tensor));
+    if (kind == 'p') made = packed(p, made);
     return made;
+  }
+  static Value packed(Program& p, const Value& padded) {
+    const graph::ValueId x = p.builder.read(padded.tensor);
+    const Value lengths = p.input("lengths", DType::kI32, {p.builder.dims(x)[1]});
+    return Value::of(p.builder.packed(x, p.builder.read(lengths.tensor)));
+  }
+  /// Another tensor of the same kind.
+  static Value another(Program& p, const Tensor& tensor) {
+    const Tensor pairs = aten::Builder::pairs(tensor);
+    const auto sequences = aten::Builder::packed(tensor);
+    const graph::ValueId id =
+        sequences ? sequences->padded : p.builder.read(pairs ? pairs : tensor);
+    const Value made = p.input("changed", p.builder.dtype(id), p.builder.dims(id));
+    if (sequences) return packed(p, made);
+    return pairs ? Value::of(p.builder.complex(made.tensor)) : made;
   }
   static std::vector<int64_t> numbers(const std::string& list) {
     std::vector<int64_t> out;
@@ -100,7 +120,8 @@ class Sample {
     return out;
   }
   static bool is_tensor(const std::string& spelled) {
-    return spelled.size() > 2 && spelled[1] == '[' && std::strchr("fhibuq", spelled[0]) != nullptr;
+    return spelled.size() > 2 && spelled[1] == '[' &&
+           std::strchr("fhibuqzp", spelled[0]) != nullptr;
   }
   /// "None", "True", "3", "0.5", "[1,2]", "'same'", "f[2,3]", "f[2,3]+f[2,3]" (a list of tensors).
   Value value(Program& p, const std::string& name, const std::string& spelled,
@@ -152,8 +173,7 @@ class Sample {
         *at = Value::none();
         return true;
       }
-      const graph::ValueId id = p.builder.read(at->tensor);
-      *at = p.input("changed", p.builder.dtype(id), p.builder.dims(id));
+      *at = another(p, at->tensor);
       return change == 0;
     }
     if (at->items) {
@@ -161,8 +181,7 @@ class Sample {
       auto items = std::make_shared<std::vector<Value>>(*at->items);
       Value& item = (*items)[change];
       if (item.is(Kind::kTensor)) {
-        const graph::ValueId id = p.builder.read(item.tensor);
-        item = p.input("changed", p.builder.dtype(id), p.builder.dims(id));
+        item = another(p, item.tensor);
       } else if (item.is(Kind::kInt)) {
         item.integer = item.integer + graph::Dim(1);
       }
@@ -195,6 +214,11 @@ class Sample {
     if (const auto nested =
             result.is(Kind::kTensor) ? aten::Builder::nested(result.tensor) : std::nullopt)
       return text(p, nested->padded) + " where " + text(p, nested->kept);
+    if (const auto sequences =
+            result.is(Kind::kTensor) ? aten::Builder::packed(result.tensor) : std::nullopt)
+      return text(p, sequences->padded) + " of lengths " + text(p, sequences->lengths);
+    if (result.is(Kind::kTensor) && aten::Builder::pairs(result.tensor))
+      return "complex " + text(p, p.builder.read(aten::Builder::pairs(result.tensor)));
     if (result.is(Kind::kTensor)) return text(p, p.builder.read(result.tensor));
     if (!result.items) return result.describe();
     std::string out = "(";
@@ -207,6 +231,8 @@ class Sample {
     if (v.constant) return text(*v.constant);
     for (const graph::ValueId input : p.model.graph.inputs)
       if (input == id) return v.name;
+    const auto [place, first] = spelled_.emplace(id, spelled_.size());
+    if (!first) return "#" + std::to_string(place->second);
     for (const graph::Node& node : p.model.graph.nodes)
       for (size_t k = 0; k < node.outputs.size(); k++) {
         if (node.outputs[k] != id) continue;
@@ -244,6 +270,7 @@ class Sample {
 
   const Schema& schema_;
   std::map<std::string, std::string> given_, changed_;
+  std::map<graph::ValueId, size_t> spelled_;  // what text() has spelled out already, and when
 };
 
 /// Those of the overload, else of the operator, else none.

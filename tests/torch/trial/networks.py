@@ -1,11 +1,12 @@
 """Networks of torchvision, timm and transformers by their own names, small and with random weights.
 
 The name of a program is `library: name`. networks.txt has those of torchvision and timm,
-transformers_networks.py those of transformers.
+transformers_networks.py those of transformers, blocks_networks.py kinds that they lack.
 """
 
 import ast
 import pathlib
+import re
 import sys
 
 from transformers_networks import TRANSFORMERS
@@ -27,15 +28,25 @@ def read_list():
 IMAGES = read_list()
 
 
+def blocks():
+    """The names of blocks_networks.py, which needs torch to be imported."""
+    text = (HERE / "blocks_networks.py").read_text()
+    return re.findall(r'^    "(\w+)": lambda: \(', text, re.MULTILINE)
+
+
 def names():
-    return [f"{library}: {name}" for library, name in IMAGES] + [
-        f"transformers: {name}" for name in TRANSFORMERS
-    ]
+    return (
+        [f"{library}: {name}" for library, name in IMAGES]
+        + [f"transformers: {name}" for name in TRANSFORMERS]
+        + [f"blocks: {name}" for name in blocks()]
+    )
 
 
 def entry(program):
     """What the lists say about it, as a text."""
     library, name = program.split(": ")
+    if library == "blocks":
+        return (HERE / "blocks_networks.py").read_text()
     return repr(TRANSFORMERS[name] if library == "transformers" else IMAGES[library, name])
 
 
@@ -154,12 +165,20 @@ def transformers_network(name):
     )
 
 
+def block(name):
+    import blocks_networks
+
+    net, inputs = blocks_networks.NETWORKS[name]()
+    return wrapped(net, () if len(inputs) == 2 else None), inputs
+
+
 def build(program):
     library, name = program.split(": ")
     net, inputs = {
         "torchvision": torchvision_network,
         "timm": timm_network,
         "transformers": transformers_network,
+        "blocks": block,
     }[library](name)
     settle(net)
     return net.eval(), inputs

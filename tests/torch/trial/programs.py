@@ -20,7 +20,7 @@ import re
 
 HERE = pathlib.Path(__file__).resolve().parent
 FORMATS = ("pt2", "trace", "script")
-PARTS = ("operators", "torchvision", "timm", "transformers")
+PARTS = ("operators", "torchvision", "timm", "transformers", "blocks")
 
 
 @dataclasses.dataclass(frozen=True)

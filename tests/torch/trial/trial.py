@@ -11,7 +11,8 @@ differs and why that is right, and where torch itself gives another result for t
 module ("as written"). The trial fails where a program differs, is refused or passes against that
 table, on a crash, and on an exit code that is no refusal. What torch does not export is skipped.
 
-Parts are `operators`, `torchvision`, `timm` and `transformers`; each is a trial of its own.
+Parts are `operators`, `torchvision`, `timm`, `transformers` and `blocks`; each is a trial of its
+own.
 A result is kept in DIR/results and not made again until the program, torch or the binary changes.
 Needs a Python with torch, torchvision, timm and transformers; workers run in this Python.
 """
@@ -110,7 +111,13 @@ def run_all(asked, a, stamp):
                 break
             worker = worker or Worker()
             answer, wrong = worker.ask(
-                {"name": p.name, "work": str(a.work), "ingot": a.ingot, "keep": a.keep}
+                {
+                    "name": p.name,
+                    "formats": p.formats,
+                    "work": str(a.work),
+                    "ingot": a.ingot,
+                    "keep": a.keep,
+                }
             )
             if wrong:
                 worker.stop()

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """One process of the trial: builds programs with torch, converts and runs them, compares.
 
-Reads lines {"name", "work", "ingot", "keep"} of JSON from stdin and answers each with a line
-{"name", "results": {format: {"verdict", "detail", "error", "seconds"}}}. trial.py starts it.
+Reads lines {"name", "formats", "work", "ingot", "keep"} of JSON from stdin and answers each with a
+line {"name", "results": {format: {"verdict", "detail", "error", "seconds"}}}. trial.py starts it.
 """
 
+import dataclasses
 import importlib.util
 import json
 import os
@@ -23,7 +24,13 @@ import programs
 SECONDS = 300  # of one command
 BYTES = 12 << 30  # of address space of one command
 KEPT = 4 << 20  # exports below that many bytes stay for the next run
-ENDINGS = {"pt2": "pt2", "trace": "traced.pt", "script": "scripted.pt"}
+ENDINGS = {
+    "pt2": "pt2",
+    "trace": "traced.pt",
+    "script": "scripted.pt",
+    "dynamo": "dynamo.onnx",
+    "legacy": "legacy.onnx",
+}
 # What a difference may be, relative to the largest finite number of the output, by its type.
 LIMITS = {np.dtype("float16"): 1e-2}
 LIMIT = 1e-3
@@ -138,13 +145,17 @@ def build(program, folder):
     }  # the lists are part of the test
 
 
-def export(net, inputs, kind, path):
+def export(net, inputs, names, kind, path):
     import torch
 
     if kind == "pt2":
         torch.export.save(torch.export.export(net, inputs), path)
     elif kind == "trace":
         torch.jit.trace(net, inputs, check_trace=False).save(str(path))
+    elif kind == "dynamo":
+        torch.onnx.export(net, inputs, str(path), dynamo=True, verbose=False, external_data=False)
+    elif kind == "legacy":
+        torch.onnx.export(net, inputs, str(path), dynamo=False, opset_version=20, input_names=names)
     else:
         torch.jit.script(net).save(str(path))
 
@@ -173,7 +184,7 @@ def write_programs(program, folder):
     for kind in program.formats:
         try:
             with torch.no_grad():
-                export(net, fresh(), kind, folder / ENDINGS[kind])
+                export(net, fresh(), list(inputs), kind, folder / ENDINGS[kind])
         except Exception as error:  # what an exporter throws is anything
             reasons[kind] = one_line(error)
     arrays = {f"in:{k}": v.numpy() for k, v in inputs.items()}
@@ -272,6 +283,12 @@ def by_the_program(path, kind, inputs):
     """What torch computes when it loads the file again: not always what the module did."""
     import torch
 
+    if kind in ("dynamo", "legacy"):
+        import onnxruntime
+
+        net = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        taken = [i.name for i in net.get_inputs()]
+        return net.run(None, dict(zip(taken, (inputs[k] for k in inputs.files))))
     net = torch.export.load(path).module() if kind == "pt2" else torch.jit.load(str(path))
     with torch.no_grad():
         return [
@@ -383,7 +400,7 @@ def main():
     known = {p.name: p for p in programs.all_programs()}
     for line in sys.stdin:
         asked = json.loads(line)
-        program = known[asked["name"]]
+        program = dataclasses.replace(known[asked["name"]], formats=tuple(asked["formats"]))
         results = trial(program, pathlib.Path(asked["work"]), asked["ingot"], asked["keep"])
         answers.write(json.dumps({"name": program.name, "results": results}) + "\n")
         answers.flush()

@@ -19,7 +19,9 @@ class Cell {
   ValueId seen = graph::kAbsent;  // what the base held when `value` was taken out of it
   // the owner of the tensor that it is a view of, or a copy, which the program does not show
   Tensor twin;
-  ValueId kept = graph::kAbsent;  // of a nested tensor: which rows it has
+  ValueId kept = graph::kAbsent;     // of a nested tensor: which rows it has
+  ValueId lengths = graph::kAbsent;  // of packed sequences: how many rows each has
+  Tensor pairs;                      // of complex numbers: their real and imaginary parts
   std::optional<TensorQuantization> quantization;
   std::string unclear;                          // why nobody knows any more what it holds
   std::vector<std::weak_ptr<Cell>> dependents;  // made of it: as views, or perhaps
@@ -56,6 +58,26 @@ std::optional<Builder::Nested> Builder::nested(const Tensor& tensor) {
   if (tensor->kept == graph::kAbsent) return std::nullopt;
   return Nested{tensor->value, tensor->kept};
 }
+Tensor Builder::packed(ValueId padded, ValueId lengths) {
+  const Tensor tensor = own(padded);
+  tensor->lengths = lengths;
+  tensor->unclear = "is a packed sequence, which only LSTM, GRU and RNN take";
+  return tensor;
+}
+std::optional<Builder::Packed> Builder::packed(const Tensor& tensor) {
+  if (tensor->lengths == graph::kAbsent) return std::nullopt;
+  return Packed{tensor->value, tensor->lengths};
+}
+Tensor Builder::complex(const Tensor& pairs) {
+  const Dims dims = this->dims(read(pairs));
+  if (dims.empty() || dims.back() != Dim(2))
+    throw Refused{"self",
+                  "has shape " + graph::text(dims) + ", expected pairs in its last dimension", ""};
+  const Tensor tensor = own(read(pairs));
+  tensor->pairs = pairs;
+  return tensor;
+}
+Tensor Builder::pairs(const Tensor& tensor) { return tensor->pairs; }
 /// Whatever it is made of knows it.
 void Builder::attach(const Tensor& tensor) {
   if (tensor->base) tensor->base->dependents.push_back(tensor);
@@ -101,6 +123,9 @@ Tensor Builder::base(const Tensor& tensor) { return tensor->base; }
 void Builder::check_shared(const Tensor& tensor) const {
   static const std::string kHint =
       "write .clone() behind the reshape() or contiguous() between them";
+  if (tensor->pairs)
+    throw Refused{"self", "holds complex numbers, which this operator does not take here",
+                  "take .real and .imag, or torch.view_as_real(), before it"};
   if (!tensor->unclear.empty()) throw Refused{"self", tensor->unclear, kHint};
   if (!tensor->twin) return;
   if (tensor->twin->value != tensor->seen)

@@ -65,6 +65,18 @@ class Builder {
     ValueId padded, kept;
   };
   static std::optional<Nested> nested(const Tensor& tensor);
+  /// The rows of sequences of different lengths, as pack_padded_sequence() makes them: `padded` [T,
+  /// B, ...] of which sequence b has `lengths` [B] rows. Reading it as a tensor is refused.
+  Tensor packed(ValueId padded, ValueId lengths);
+  struct Packed {
+    ValueId padded, lengths;
+  };
+  static std::optional<Packed> packed(const Tensor& tensor);
+  /// Complex numbers: `pairs` [..., 2] of real and imaginary parts. Writing `pairs` is seen here;
+  /// reading it as a plain tensor is refused.
+  Tensor complex(const Tensor& pairs);
+  /// Those pairs; null where the tensor is not complex.
+  static Tensor pairs(const Tensor& tensor);
   /// From here on `tensor` is what `shown`, a view that was made of it just now, shows: other dims
   /// and strides of the same memory. Views that were made of it before show what they showed.
   void change_view(const Tensor& tensor, const Tensor& shown);

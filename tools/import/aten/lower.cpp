@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tools/graph/dim_limit.h"
+#include "tools/import/aten/complex_tensor.h"
 #include "tools/import/aten/quantized_tensor.h"
 
 namespace ingot::aten {
@@ -185,7 +186,8 @@ void note_strides(const Schema& schema, const std::vector<Value>& arguments,
 }
 /// An operator named _copy gives tensors of its own, where the one without would give views.
 void own_results(Builder& b, Value* value) {
-  if (value->is(Value::Kind::kTensor)) *value = Value::of(b.own(b.read(value->tensor)));
+  if (value->is(Value::Kind::kTensor) && !Builder::pairs(value->tensor))
+    *value = Value::of(b.own(b.read(value->tensor)));
   if (!value->items) return;
   const Nesting level;
   for (Value& item : *value->items) own_results(b, &item);
@@ -196,7 +198,8 @@ bool ends_with(const std::string& text, const std::string& end) {
 
 void name_results(Builder& b, const Call& call, const Results& results) {
   const auto name = [&](const Value& value, const std::string& wanted) {
-    if (value.is(Value::Kind::kTensor) && !Builder::nested(value.tensor))
+    if (value.is(Value::Kind::kTensor) && !Builder::nested(value.tensor) &&
+        !Builder::packed(value.tensor) && !Builder::pairs(value.tensor))
       b.name(b.read(value.tensor), wanted);
   };
   if (results.size() == 1 && results[0].items && call.outputs.size() > 1) {
@@ -215,10 +218,7 @@ Results lower_as(Builder& b, const std::string& op, std::vector<Value> arguments
   call.name = "aten::" + op;
   call.positional = std::move(arguments);
   const Choice choice = choose(call);
-  Operands operands(b, *choice.schema, choice.values);
-  Results results = choice.schema->lower(operands);
-  operands.refuse_unread();
-  return results;
+  return lower_complex(b, *choice.schema, choice.values);
 }
 
 void name_operator(const std::string& target, Call* call) {
@@ -233,7 +233,24 @@ void name_operator(const std::string& target, Call* call) {
   call->overload = target.substr(dot + 1);
 }
 
+/// op(..., out=z) is op(...) written to z.
+Results write_to_out(Builder& b, Call call, size_t at) {
+  const Value out = call.keywords[at].second;
+  call.keywords.erase(call.keywords.begin() + int64_t(at));
+  const Results made = lower_call(b, call);
+  if (made.size() != 1 || !made[0].is(Value::Kind::kTensor)) return made;
+  Call copy;
+  copy.name = "aten::copy_";
+  copy.node = call.node;
+  copy.place = call.place;
+  copy.positional = {out, made[0]};
+  return lower_call(b, copy);
+}
+
 Results lower_call(Builder& b, const Call& call) {
+  for (size_t i = 0; i < call.keywords.size(); i++)
+    if (call.keywords[i].first == "out" && call.keywords[i].second.is(Value::Kind::kTensor))
+      return write_to_out(b, call, i);
   std::vector<Value> arguments = call.positional;
   for (const auto& [name, value] : call.keywords) arguments.push_back(value);
   bool unknown = false;
@@ -247,9 +264,7 @@ Results lower_call(Builder& b, const Call& call) {
   b.begin_node({placed(call), described(call), output});
   try {
     Choice choice = choose(call);
-    Operands operands(b, *choice.schema, choice.values);
-    Results results = choice.schema->lower(operands);
-    operands.refuse_unread();
+    Results results = lower_complex(b, *choice.schema, choice.values);
     if (const TensorQuantization* const found = quantization_among(choice.values)) {
       const TensorQuantization by = *found;  // the tensor may be written
       follow_quantization(b, choice.schema->name, by, &results);

@@ -1,9 +1,6 @@
 // tools/import/aten/lower_composed.cpp - operators that are a few of the others: distances, joins
 // of stacks, reductions by index.
-#include <cmath>
-
-#include "tools/import/aten/operands.h"
-#include "tools/import/aten/promotion.h"
+#include "tools/import/aten/arithmetic.h"
 
 namespace ingot::aten {
 namespace {
@@ -42,15 +39,9 @@ Results logit(Operands& o) {
   const ValueId odds = o.b.emit("Div", {x, o.b.emit("Sub", {like(o.b, x, 1), x})});
   return o.result(o.b.emit("Log", {odds}));
 }
-/// The larger one and log(1 + exp(-|a - b|)); of equal ones log(2), infinite ones too.
 Results log_add_exp(Operands& o) {
-  const DType dtype = result_type(o.b, {o.value("self"), o.value("other")});
-  const ValueId a = as_type(o.b, o.value("self"), dtype), b = as_type(o.b, o.value("other"), dtype);
-  const ValueId apart = o.b.emit("Neg", {o.b.emit("Abs", {o.b.emit("Sub", {a, b})})});
-  const ValueId more = o.b.emit(
-      "Where",
-      {o.b.emit("Equal", {a, b}), o.b.scalar(dtype, std::log(2.0)), o.b.emit("Softplus", {apart})});
-  return o.result(o.b.emit("Add", {o.b.emit("Max", {a, b}), more}));
+  const Terms t = two_terms(o, "self", "other");
+  return result_of(log_add_exponentials(t.x, t.y));
 }
 /// NaN is not above 0.
 Results heaviside(Operands& o) {
@@ -146,6 +137,9 @@ ValueId wide_index(Operands& o, const Dims& part, int64_t axis) {
   const ValueId index = o.b.cast(o.read("index"), DType::kI64);
   Dims row(part.size(), Dim(1));
   row[size_t(axis)] = graph::product(o.b.dims(index));
+  if (!row[size_t(axis)].is_static() && row[size_t(axis)] != part[size_t(axis)])
+    o.refuse("index", "has " + row[size_t(axis)].text() + " places for " + graph::text(part) +
+                          ", which only the data tells equal");
   if (row[size_t(axis)] != part[size_t(axis)])
     o.corrupt("has " + row[size_t(axis)].text() + " places for " + graph::text(part));
   return o.b.expand(o.b.reshape(index, row), part);
@@ -171,12 +165,38 @@ Results by_index(Operands& o) {
       b.emit("ScatterElements", {x, wide_index(o, b.dims(part), axis), part},
              {{"axis", axis}, {"reduction", std::string(o.op() == "index_add" ? "add" : "none")}}));
 }
+/// What is written to begins at the number that changes nothing, unless it counts itself.
+Term reduced_into(Operands& o, Term x, const Term& index, const Term& source, int64_t axis,
+                  const std::string& reduce) {
+  const char* const node = reduce == "amax"   ? "max"
+                           : reduce == "amin" ? "min"
+                           : reduce == "prod" ? "mul"
+                                              : "add";
+  const bool own = o.flag("include_self");
+  const Term given = x;
+  if (!own) {
+    if (!is_floating_type(x.dtype()) && reduce != "sum" && reduce != "mean" && reduce != "prod")
+      o.refuse("include_self", "False is supported for floating types alone");
+    const double start = reduce == "prod"   ? 1
+                         : reduce == "amax" ? -INFINITY
+                         : reduce == "amin" ? INFINITY
+                                            : 0;
+    x = scattered(x, index, x.number(start).expand(index.dims()), axis);
+  }
+  const Term made = scattered(x, index, source, axis, node);
+  if (reduce != "mean") return made;
+  const Term count = scattered(x.number(own ? 1 : 0).expand(x.dims()), index,
+                               x.number(1).expand(index.dims()), axis, "add");
+  if (is_floating_type(x.dtype())) return where(equal(count, 0), given, made / larger(count, 1));
+  const Term times = larger(count, 1);
+  const Term whole = (made - call("Mod", made, times, {{"fmod", int64_t(0)}})) / times;
+  return where(equal(count, 0), given, whole);
+}
 Results scatter_reduce(Operands& o) {
-  static const std::map<std::string, const char*> kTable = {
-      {"sum", "add"}, {"prod", "mul"}, {"amax", "max"}, {"amin", "min"}};
   const std::string reduce = o.text("reduce");
-  const auto found = kTable.find(reduce);
-  if (found == kTable.end()) o.refuse("reduce", "'" + reduce + "' is not supported");
+  if (reduce != "sum" && reduce != "prod" && reduce != "mean" && reduce != "amax" &&
+      reduce != "amin")
+    o.refuse("reduce", "'" + reduce + "' is not supported");
   Builder& b = o.b;
   ValueId x = o.read("self");
   const ValueId index = b.cast(o.read("index"), DType::kI64);
@@ -188,18 +208,18 @@ Results scatter_reduce(Operands& o) {
   for (int64_t i = 0; i < b.rank(index); i++)
     if (b.dims(source)[size_t(i)] != dims[size_t(i)])
       source = b.slice(source, i, Dim(0), dims[size_t(i)]);
-  if (!o.flag("include_self")) {  // what is written to begins at the number that changes nothing
-    if (!is_floating_type(b.dtype(x)))
-      o.refuse("include_self", "False is supported for floating types alone");
-    const double start = reduce == "sum"    ? 0
-                         : reduce == "prod" ? 1
-                         : reduce == "amax" ? -INFINITY
-                                            : INFINITY;
-    x = b.emit("ScatterElements", {x, index, b.expand(like(b, x, start), dims)},
-               {{"axis", axis}, {"reduction", std::string("none")}});
-  }
-  return o.result(b.emit("ScatterElements", {x, index, source},
-                         {{"axis", axis}, {"reduction", std::string(found->second)}}));
+  return result_of(reduced_into(o, {&b, x}, {&b, index}, {&b, source}, axis, reduce));
+}
+/// Rows of one dimension by their index.
+Results index_reduce(Operands& o) {
+  Builder& b = o.b;
+  const Term x = term(o, "self"), source = term(o, "source").cast(x.dtype());
+  const std::string reduce = o.text("reduce");
+  if (reduce != "prod" && reduce != "mean" && reduce != "amax" && reduce != "amin")
+    o.refuse("reduce", "'" + reduce + "' is not supported");
+  const int64_t axis = o.axis("dim", x.rank());
+  const Term index = {&b, wide_index(o, source.dims(), axis)};
+  return result_of(reduced_into(o, x, index, source, axis, reduce));
 }
 
 }  // namespace
@@ -229,6 +249,10 @@ void add_composed(Table& table) {
   table.add("scatter_reduce.two",
             "Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True",
             scatter_reduce);
+  table.add("index_reduce",
+            "Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
+            "include_self=True",
+            index_reduce);
 }
 
 }  // namespace ingot::aten

@@ -376,6 +376,7 @@ void add_elementwise(Table& table) {
   table.add("pow.Tensor_Scalar", "Tensor self, Scalar exponent", pow);
   table.add("pow.Tensor_Tensor", "Tensor self, Tensor exponent", pow);
   table.add("pow.Scalar", "Scalar self, Tensor exponent", pow);
+  table.add_all("floor_divide.ScalarTensor floordiv", "Scalar self, Tensor other", floor_divide);
   table.add_all("maximum minimum fmax fmin max.other min.other", "Tensor self, Tensor other",
                 extreme);
   table.add_all("atan2 arctan2", "Tensor self, Tensor other", atan2);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tools/import/aten/found.h"
 #include "tools/import/aten/operands.h"
 #include "tools/import/aten/promotion.h"
+#include "tools/import/aten/quantized_tensor.h"
 
 namespace ingot::aten {
 namespace {
@@ -71,12 +73,10 @@ struct Indices {
   std::vector<std::pair<int64_t, ValueId>> by;  // axis, i64; broadcast to one shape
   bool adjacent = true;
 };
-/// A mask that is known during conversion becomes the positions where it holds.
+/// A mask becomes the positions where it holds: of a constant one they are constants.
 std::vector<ValueId> positions_of_mask(Operands& o, ValueId mask) {
   const graph::Constant* constant = o.b.model.constant(mask);
-  if (!constant)
-    o.refuse("indices", "a mask that only the data tells makes a shape that only the data tells",
-             "use torch.where");
+  if (!constant) return positions_where(o.b, mask);
   const std::vector<int64_t>& dims = constant->dims;
   std::vector<std::vector<int64_t>> found(dims.size());
   const int64_t count = constant->elements();
@@ -180,6 +180,14 @@ Results index_put(Operands& o) {
       return o.result(o.b.emit("Where", {o.b.reshape(mask, wide), o.b.reshape(values, {}), x}));
     }
   }
+  // One mask that only the run knows, and rows for it in their order.
+  if (given.size() == 1 && given[0].is(Value::Kind::kTensor) && !accumulate) {
+    const ValueId mask = o.b.read(given[0].tensor);
+    const bool rows = o.b.rank(values) == 1 + int64_t(in.size()) - o.b.rank(mask);
+    if (o.b.dtype(mask) == DType::kBool && rows && !o.b.model.constant(mask) &&
+        o.b.rank(mask) <= int64_t(in.size()) && o.b.dims(values)[0] != Dim(1))
+      return o.result(with_rows_where(o.b, x, mask, values));
+  }
   const Indices indices = indices_of(o, in);
   if (indices.by.empty()) return o.result(o.b.expand(values, in));
   const std::vector<int64_t> perm = indexed_first(indices, int64_t(in.size()));
@@ -213,7 +221,14 @@ Results slice_scatter(Operands& o) {
                         : o.given("start") ? position(o.integer("start"))
                                            : 0;
   const int64_t end = row ? start + 1 : o.given("end") ? position(o.integer("end")) : *extent;
-  if (!row && o.integer("step") != 1) o.refuse("step", "only 1 is supported");
+  if (!row && o.integer("step") != 1) {
+    const Value copy = Value::of(o.b.own(x));
+    const Results part = lower_as(
+        o.b, "slice", {copy, o.value("dim"), o.value("start"), o.value("end"), o.value("step")});
+    const Dims shape = o.b.dims(o.b.read(part.at(0).tensor));
+    o.b.write(part[0].tensor, o.b.expand(o.b.cast(o.read("src"), o.b.dtype(x)), shape));
+    return {copy};
+  }
   ValueId part = o.b.cast(o.read("src"), o.b.dtype(x));
   Dims shape = in;
   shape[size_t(axis)] = Dim(end - start);
@@ -223,6 +238,13 @@ Results slice_scatter(Operands& o) {
   parts.push_back(part);
   if (end < *extent) parts.push_back(o.b.slice(x, axis, Dim(end), Dim(*extent)));
   return o.result(o.b.emit("Concat", parts, {{"axis", axis}}));
+}
+
+/// Of all elements in one row.
+Results take(Operands& o) {
+  const ValueId x = o.read("self");
+  const ValueId flat = o.b.reshape(x, {graph::product(o.b.dims(x))});
+  return o.result(o.b.emit("Gather", {flat, as_index(o, o.read("index"))}, {{"axis", int64_t(0)}}));
 }
 
 Results size(Operands& o) {
@@ -270,6 +292,8 @@ void add_indexing(Table& table) {
   table.add("scatter.value", "Tensor self, int dim, Tensor index, Scalar value", scatter);
   table.add("scatter.reduce", "Tensor self, int dim, Tensor index, Tensor src, *, str reduce",
             scatter);
+  table.add("scatter.value_reduce",
+            "Tensor self, int dim, Tensor index, Scalar value, *, str reduce", scatter);
   table.add("scatter_add", "Tensor self, int dim, Tensor index, Tensor src", scatter);
   table.add_all("index.Tensor _unsafe_index.Tensor", "Tensor self, Tensor?[] indices", index);
   table.add_all("index_put _index_put_impl",
@@ -277,6 +301,7 @@ void add_indexing(Table& table) {
   table.add("slice_scatter",
             "Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1",
             slice_scatter);
+  table.add("take", "Tensor self, Tensor index", take);
   table.add("select_scatter", "Tensor self, Tensor src, int dim, int index", slice_scatter);
   table.add_all("size sym_size", "Tensor self", size);
   table.add_all("size.int sym_size.int", "Tensor self, int dim", size);

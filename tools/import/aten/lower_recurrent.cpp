@@ -37,8 +37,18 @@ class Stack {
     if (o.number("dropout") != 0 && o.flag("train"))
       o.b.note(
           "Dropout was saved in training mode; converted in inference form, where it does nothing");
-    ValueId x = o.read("input");
-    const bool batched = o.b.rank(x) == 3, batch_first = batched && o.flag("batch_first");
+    const bool packed = o.has("batch_sizes");
+    ValueId x = packed ? graph::kAbsent : o.read("input"), lengths = graph::kAbsent;
+    if (packed) {
+      const auto sequences = Builder::packed(o.tensor("data"));
+      if (!sequences)
+        o.refuse("data", "is no packed sequence that this program makes",
+                 "call pack_padded_sequence() within the exported module");
+      x = sequences->padded;
+      lengths = sequences->lengths;
+    }
+    const bool batched = o.b.rank(x) == 3,
+               batch_first = batched && !packed && o.flag("batch_first");
     if (!batched) {
       if (o.b.rank(x) != 2) o.corrupt("its input has shape " + graph::text(o.b.dims(x)));
       const Dims in = o.b.dims(x);
@@ -54,7 +64,7 @@ class Stack {
           weights_of(params, size_t(layer * directions), size_t(directions), each);
       const Dim first(layer * directions), last((layer + 1) * directions);
       std::vector<ValueId> inputs = {
-          x, weights.w, weights.r, weights.bias, graph::kAbsent, o.b.slice(h0, 0, first, last)};
+          x, weights.w, weights.r, weights.bias, lengths, o.b.slice(h0, 0, first, last)};
       if (lstm) inputs.push_back(o.b.slice(c0, 0, first, last));
       const std::vector<ValueId> made =
           o.b.emit_many(kind.op, inputs, attributes(weights, directions), lstm ? 3 : 2);
@@ -64,7 +74,8 @@ class Stack {
       if (lstm) cs.push_back(made[2]);
     }
     if (batch_first) x = o.b.transpose(x, {1, 0, 2});
-    Results results = o.result(unbatched(x, batched, 1));
+    Results results =
+        packed ? Results{Value::of(o.b.packed(x, lengths))} : o.result(unbatched(x, batched, 1));
     results.push_back(Value::of(o.b.own(unbatched(joined(hs), batched, 1))));
     if (lstm) results.push_back(Value::of(o.b.own(unbatched(joined(cs), batched, 1))));
     return results;
@@ -150,6 +161,12 @@ void add_recurrent(Table& table) {
   table.add("lstm.input", "Tensor input, Tensor[] hx, " + tail, recurrent);
   table.add_all("gru.input rnn_tanh.input rnn_relu.input", "Tensor input, Tensor hx, " + tail,
                 recurrent);
+  const std::string packed =
+      "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool "
+      "bidirectional";
+  table.add("lstm.data", "Tensor data, Tensor batch_sizes, Tensor[] hx, " + packed, recurrent);
+  table.add_all("gru.data rnn_tanh.data rnn_relu.data",
+                "Tensor data, Tensor batch_sizes, Tensor hx, " + packed, recurrent);
 }
 
 }  // namespace ingot::aten

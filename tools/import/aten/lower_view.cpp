@@ -50,21 +50,6 @@ Results reshape(Operands& o) {
     wanted = o.dims(o.has("shape") ? "shape" : "size");
   return as_result(reshaped(o, x, completed(o, in, wanted)));
 }
-/// Only what it has already: anything else would need the memory that there is not.
-Results as_strided(Operands& o) {
-  const Tensor x = o.tensor("self");
-  const Dims in = o.b.dims(o.read("self")), size = o.dims("size"), strides = o.dims("stride");
-  const Strides now = o.b.strides(x);
-  bool same = size == in && strides.size() == in.size() && now && !Builder::is_view(x) &&
-              (!o.given("storage_offset") || o.dim("storage_offset") == Dim(0));
-  for (size_t i = 0; same && i < in.size(); i++) same = in[i] == Dim(1) || strides[i] == (*now)[i];
-  if (!same)
-    o.refuse("stride",
-             "strides " + graph::text(strides) + " over " + graph::text(in) +
-                 " are not those that it has",
-             "use slices and permutations");
-  return as_result(viewed(o, x, in, now));
-}
 /// The same bytes as another type.
 Results view_as_type(Operands& o) {
   const ValueId x = o.read("self");
@@ -161,7 +146,7 @@ Results transpose(Operands& o) {
     const int64_t from = o.axis(o.has("axis0") ? "axis0" : "dim0", rank);
     const int64_t to = o.axis(o.has("axis0") ? "axis1" : "dim1", rank);
     if (rank > 0) std::swap(perm[size_t(from)], perm[size_t(to)]);
-  } else if (o.op() == "mT" || o.op() == "adjoint" || rank == 2) {
+  } else if (o.op() == "mT" || o.op() == "mH" || o.op() == "adjoint" || rank == 2) {
     if (rank < 2) o.corrupt("is for matrices");
     std::swap(perm[size_t(rank - 1)], perm[size_t(rank - 2)]);
   } else if (o.op() == "numpy_T") {
@@ -400,6 +385,22 @@ Results chunk(Operands& o) {
   }
   return parts_of(o, x, axis, sizes);
 }
+/// Cut at positions as Python counts them.
+Results split_at(Operands& o) {
+  const Tensor x = o.tensor("self");
+  const Dims in = o.b.dims(o.b.read(x));
+  if (in.empty()) o.corrupt("splits a scalar");
+  const int64_t axis = o.axis("dim", int64_t(in.size())), n = fixed_extent(o, in, axis);
+  Dims sizes;
+  int64_t from = 0;
+  for (int64_t at : o.integers("indices")) {
+    at = std::clamp<int64_t>(at < 0 ? at + n : at, from, n);
+    sizes.push_back(Dim(at - from));
+    from = at;
+  }
+  sizes.push_back(Dim(n - from));
+  return parts_of(o, x, axis, sizes);
+}
 Results unbind(Operands& o) {
   const Tensor x = o.tensor("self");
   const Dims in = o.b.dims(o.b.read(x));
@@ -419,8 +420,6 @@ void add_views(Table& table) {
   table.add_all("reshape", "Tensor self, int[] shape", reshape);
   table.add_all("_reshape_alias _reshape_copy", "Tensor self, int[] size, Any stride=None",
                 reshape);
-  table.add_all("as_strided as_strided_copy",
-                "Tensor self, int[] size, int[] stride, int? storage_offset=None", as_strided);
   table.add_all("view_as reshape_as", "Tensor self, Tensor other", reshape);
   table.add("flatten.using_ints", "Tensor self, int start_dim=0, int end_dim=-1", flatten);
   table.add("ravel", "Tensor self", ravel);
@@ -435,7 +434,7 @@ void add_views(Table& table) {
   table.add_all("transpose.int swapdims transpose_copy.int", "Tensor self, int dim0, int dim1",
                 transpose);
   table.add("swapaxes", "Tensor self, int axis0, int axis1", transpose);
-  table.add_all("t t_copy numpy_T mT adjoint", "Tensor self", transpose);
+  table.add_all("t t_copy numpy_T mT adjoint mH matrix_H", "Tensor self", transpose);
   table.add_all("movedim.intlist moveaxis.intlist", "Tensor self, int[] source, int[] destination",
                 move_axes);
   table.add_all("expand expand_copy", "Tensor self, int[] size, *, bool implicit=False", expand);
@@ -452,6 +451,7 @@ void add_views(Table& table) {
                 "Tensor self, int[] split_sizes, int dim=0", split);
   table.add_all("chunk unsafe_chunk", "Tensor self, int chunks, int dim=0", chunk);
   table.add("tensor_split.sections", "Tensor self, int sections, int dim=0", chunk);
+  table.add("tensor_split.indices", "Tensor self, int[] indices, int dim=0", split_at);
   table.add_all("unbind.int unbind_copy.int", "Tensor self, int dim=0", unbind);
 }
 

@@ -33,6 +33,7 @@ const std::vector<NoEffect>& arguments_without_effect() {
   constexpr const char* kNothing = "the call computes nothing";
   constexpr const char* kHeld = "the integers are there already";
   constexpr const char* kMemory = "whose memory it takes shows in no number";
+  constexpr const char* kChecked = "a matrix that has none gives numbers that are none";
   constexpr const char* kAlways = "the answer is the same for every tensor";
   static const std::vector<NoEffect> kList = {
       {"*", "memory_format",
@@ -93,6 +94,12 @@ const std::vector<NoEffect>& arguments_without_effect() {
       {"embedding", "padding_idx", kGradient},
       {"embedding", "scale_grad_by_freq", kGradient},
       {"embedding", "sparse", kGradient},
+      {"embedding_bag", "scale_grad_by_freq", kGradient},
+      {"embedding_bag", "sparse", kGradient},
+      {"_embedding_bag", "scale_grad_by_freq", kGradient},
+      {"_embedding_bag", "sparse", kGradient},
+      {"_embedding_bag_forward_only", "scale_grad_by_freq", kGradient},
+      {"_embedding_bag_forward_only", "sparse", kGradient},
       {"gather", "sparse_grad", kGradient},
       {"torchao::dequantize_affine", "quant_min", kHeld},
       {"torchao::dequantize_affine", "quant_max", kHeld},
@@ -120,7 +127,19 @@ const std::vector<NoEffect>& arguments_without_effect() {
       {"_reshape_alias", "stride", "the sizes say it"},
       {"_reshape_copy", "stride", "the sizes say it"},
       {"to", "copy", "where a type changes, the result is a tensor of its own anyway"},
-      {"is_complex", "self", kAlways},
+      {"linalg_inv_ex", "check_errors", kChecked},
+      {"linalg_cholesky_ex", "check_errors", kChecked},
+      {"linalg_solve_ex", "check_errors", kChecked},
+      {"_linalg_solve_ex", "check_errors", kChecked},
+      {"isin", "assume_unique", "the same members are found"},
+      {"_unique2", "sorted", "sorted is one of the orders that any may be"},
+      {"unique_dim", "sorted", "sorted is one of the orders that any may be"},
+      {"lstm", "batch_sizes", "the lengths of the sequences say them"},
+      {"gru", "batch_sizes", "the lengths of the sequences say them"},
+      {"rnn_tanh", "batch_sizes", "the lengths of the sequences say them"},
+      {"rnn_relu", "batch_sizes", "the lengths of the sequences say them"},
+      {"_pad_packed_sequence", "batch_sizes", "the lengths of the sequences say them"},
+      {"is_complex", "self", "the kind of the tensor says it"},
       {"is_cuda", "self", kAlways},
       {"is_quantized", "self", kAlways},
       {"is_sparse", "self", kAlways},

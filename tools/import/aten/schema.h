@@ -85,5 +85,18 @@ void add_quantized(Table& table);
 void add_quantized_recurrent(Table& table);
 void add_torchao(Table& table);
 void add_decomposed(Table& table);
+void add_complex(Table& table);
+void add_fourier(Table& table);
+void add_frames(Table& table);
+void add_scans(Table& table);
+void add_orders(Table& table);
+void add_special(Table& table);
+void add_matrices(Table& table);
+void add_contractions(Table& table);
+void add_found(Table& table);
+void add_arrangements(Table& table);
+void add_losses(Table& table);
+void add_packed(Table& table);
+void add_strided(Table& table);
 
 }  // namespace ingot::aten

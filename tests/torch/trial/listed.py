@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""The programs of listed.txt in four formats against eager torch: .pt2, a trace, and what both ONNX
+exporters write. Prints a table of what is not equal, with its reason, and how many are.
+
+  listed.py --ingot PATH --work DIR [--write docs/torch-list.md] [--jobs N] [--only PATTERN ...]
+
+Fails where less than 97 % of the programs that torch wrote are equal, where numbers differ that
+torch itself, or onnxruntime, gives for the file, and on a crash. What torch does not export is
+counted aside.
+"""
+
+import argparse
+import collections
+import dataclasses
+import fnmatch
+import hashlib
+import os
+import pathlib
+import sys
+
+import programs
+import trial
+
+HERE = pathlib.Path(__file__).resolve().parent
+FORMATS = {
+    "pt2": "torch.export (.pt2)",
+    "trace": "TorchScript",
+    "dynamo": "ONNX, torch.onnx.export(dynamo=True)",
+    "legacy": "ONNX, torch.onnx.export(dynamo=False)",
+}
+ASKED = 0.97
+BEGIN = "<!-- made by ./dev show torch-list -->"
+FAULTS = ("different", "no golden")
+
+
+def listed():
+    known = {p.name: p for p in programs.all_programs()}
+    found = []
+    for number, line in enumerate((HERE / "listed.txt").read_text().splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        if line not in known:
+            raise SystemExit(f"listed.txt:{number}: no program of the trial is named '{line}'")
+        found.append(dataclasses.replace(known[line], formats=tuple(FORMATS)))
+    return found
+
+
+def is_good(verdict):
+    """What torch gives for the file that it wrote counts where the module gives other numbers."""
+    return verdict in ("equal", "as written")
+
+
+def reason_of(result):
+    text = " ".join(result["detail"].split())
+    return trial.shortened(text.removeprefix("convert: ")).replace("|", "\\|")
+
+
+def table(asked, results):
+    """The lines of the page, and the lowest fraction of a format."""
+    lines, worst = [], 1.0
+    lines += [
+        "| format | of | written by torch | equal | part |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for kind, words in FORMATS.items():
+        for what, modules in (("modules", True), ("networks", False)):
+            mine = [results[p.name][kind] for p in asked if bool(p.source) == modules]
+            tried = [r for r in mine if r["verdict"] != "skipped"]
+            good = sum(is_good(r["verdict"]) for r in tried)
+            if tried:
+                worst = min(worst, good / len(tried))
+                part = f"{100 * good / len(tried):.1f} %"
+                lines.append(f"| {words} | {len(mine)} {what} | {len(tried)} | {good} | {part} |")
+    rows = collections.defaultdict(list)
+    written = collections.defaultdict(list)
+    for p in asked:
+        for kind, r in results[p.name].items():
+            if r["verdict"] == "skipped":
+                written[p.name, r["detail"].split(":")[0]].append(kind)
+            elif not is_good(r["verdict"]):
+                rows[p.name, r["verdict"], reason_of(r)].append(kind)
+            elif r["verdict"] == "as written":
+                rows[p.name, "as written", "the file gives torch the same numbers"].append(kind)
+    lines += ["", "| program | formats | verdict | reason |", "| --- | --- | --- | --- |"]
+    lines += [f"| `{n}` | {', '.join(k)} | {v} | {why} |" for (n, v, why), k in rows.items()]
+    lines += ["", "Not written by torch:", ""]
+    lines += [f"- `{n}` as {', '.join(k)}: {why}" for (n, why), k in written.items()]
+    return lines, worst
+
+
+def main():
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.add_argument("--ingot", required=True)
+    arguments.add_argument("--work", type=pathlib.Path, required=True)
+    arguments.add_argument("--write", type=pathlib.Path)
+    arguments.add_argument("--only", nargs="+", help="names or patterns with * of programs")
+    arguments.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    arguments.add_argument("--fresh", action="store_true", help="makes results again")
+    arguments.add_argument("--keep", action="store_true", help="keeps large exports")
+    a = arguments.parse_args()
+    asked = [
+        p for p in listed() if not a.only or any(fnmatch.fnmatchcase(p.name, o) for o in a.only)
+    ]
+    a.work.mkdir(parents=True, exist_ok=True)
+    a.work, a.ingot = a.work.resolve(), str(pathlib.Path(a.ingot).resolve())
+    stamp = hashlib.sha256(pathlib.Path(a.ingot).read_bytes() + trial.RULES).hexdigest()
+    results = trial.run_all(asked, a, stamp)
+    lines, worst = table(asked, results)
+    print("\n".join(lines))
+    all_of = [(p.name, k, r) for p in asked for k, r in results[p.name].items()]
+    faults = [
+        (n, k, r)
+        for n, k, r in all_of
+        if r["verdict"] in FAULTS or r["verdict"].startswith(("exit", "crash", "hang"))
+    ]
+    for name, kind, r in faults:
+        print(f"[fail] {kind} {name}: {r['verdict']}: {r['detail'][:300]}")
+    skipped = sum(r["verdict"] == "skipped" for _, _, r in all_of)
+    if skipped:
+        print(f"[skip] torch does not write {skipped} of {len(all_of)} programs")
+    if a.write and not a.only:
+        page = a.write.read_text()
+        head = page[: page.index(BEGIN)]
+        a.write.write_text(head + BEGIN + "\n" + "\n".join(lines) + "\n")
+    print(
+        f"the lowest part of a format that is equal: {100 * worst:.1f} % (asked: {100 * ASKED:.0f} %)"
+    )
+    return 1 if faults or worst < ASKED else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
