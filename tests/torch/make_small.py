@@ -277,7 +277,7 @@ def rows_without_keys():
 
 
 class Unknown(nn.Module):
-    """Two operators that are refused, one of them twice, and what reads them."""
+    """An operator that is refused, twice, among others that are not."""
 
     def forward(self, x):
         u, s, v = torch.linalg.svd(x @ x.t())

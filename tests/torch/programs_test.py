@@ -279,7 +279,6 @@ def main():
             4,
             work,
             "aten::linalg_svd",
-            "aten::fft_fft",
             "things are not supported",
         )
         refused(
