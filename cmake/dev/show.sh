@@ -14,6 +14,8 @@ dev_show() {
     dynamic) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; "$python" tests/figures/dynamic.py --full --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     threads) dev_test tsan ;;
     torch | torch-list | keras | tflite | integers) dev_test "$1" ;;
+    keras-layers) show_needs numpy torch keras h5py; dev_build_gcc >/dev/null
+      "$python" tests/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers --applications --write docs/keras-layers.md ;;
     quantized-torch)
       show_needs numpy torch torchao; dev_build_gcc >/dev/null
       "$python" tests/torch/quantized_operators.py --ingot build/gcc/bin/ingot --seeds 8 --figures
@@ -109,6 +111,7 @@ integers  operators and networks that onnxruntime's tools quantized, against onn
 quantized-torch   layers of PyTorch quantized programs, drawn at random, against its engines
 quantization  loss of own quantization beside onnxruntime, NNCF and LiteRT's quantizer (minutes)
 weights   a transformer block with weights of 8 and 4 bits beside onnxruntime's MatMulNBits
+keras-layers  every layer of keras.layers and 20 of keras.applications, against keras; writes docs/keras-layers.md
 keras     8 networks of keras.applications as keras saves them, against keras' own outputs
 sweeps    byte flips and truncations of three small files
 fuzz [S] [TARGET ..]  S seconds (600) of coverage-guided fuzzing of each target, or of those named, under ASan and UBSan

@@ -339,6 +339,7 @@ stage_keras() {
   for name in MobileNetV2 EfficientNetB0 ResNet50 DenseNet121 Xception InceptionV3 MobileNetV3Small ConvNeXtTiny; do
     [ -f "build/keras/$name.npz" ] || "$python" tests/keras/make_networks.py build/keras "$name" || echo "[skip] $name: this keras does not make it"
   done
+  "$python" tests/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers --applications --write docs/keras-layers.md
   INGOT_KERAS_NETWORKS=build/keras "$python" tests/keras/keras_test.py build/gcc/bin/ingot .
 }
 

@@ -1,6 +1,7 @@
 // What each command does when all is well, and its own exit codes.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_line.h"
@@ -353,4 +354,31 @@ TEST_CASE("operators: the page is what the importer takes today") {
   const Ran unknown = run({"operators", "Gathr"});
   CHECK(unknown.exit == 4);
   CHECK(unknown.err.find("did you mean 'Gather'?") != std::string::npos);
+}
+
+TEST_CASE("inspect: a folder of models is a table, with what stands in the way counted") {
+  const Folder folder;
+  spill(folder / "a.onnx", slurp(data("linear.onnx")));
+  spill(folder / "notes.txt", "no model");
+  REQUIRE(std::filesystem::create_directory(folder / "below"));
+  spill(folder / "below/b.onnx", slurp(data("linear.onnx")));
+  const std::string whole = slurp(data("linear.onnx"));
+  spill(folder / "cut.onnx", whole.substr(0, whole.size() / 2));
+  const Json report = json_of(run({"inspect", folder / "", "--json"}));
+  CHECK(report["kind"] == "folder");
+  REQUIRE(report["models"].size() == 3);
+  CHECK(report["models"][0]["file"] == "a.onnx");
+  CHECK(report["models"][0]["verdict"] == "convertible");
+  CHECK(report["models"][1]["file"] == "below/b.onnx");
+  CHECK(report["models"][2]["verdict"] == "damaged");
+  CHECK(report["convertible"] == 2);
+  CHECK(report["damaged"] == 1);
+  CHECK(report["other_files"] == 1);
+  CHECK(report["operators"][0]["models"] == 2);
+  CHECK(report["reasons"].size() == 1);
+  const Ran text = run({"inspect", folder / ""});
+  CHECK(text.exit == 0);
+  CHECK(text.out.find("3 models: 2 can be converted, 0 refused, 0 ask for options, 1 damaged; 1 "
+                      "other files") != std::string::npos);
+  CHECK(run({"inspect", folder / "", "--ops"}).exit == 1);
 }

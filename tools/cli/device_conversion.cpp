@@ -1,4 +1,4 @@
-// In place of conversion.cpp, inspect_source.cpp and inspect_checkpoint.cpp, in the command line of
+// In place of conversion.cpp, inspect_source.cpp, inspect_folder.cpp and inspect_checkpoint.cpp, in the command line of
 // a device: it runs .ingot files and has no importers.
 #include "tools/cli/conversion/conversion.h"
 #include "tools/cli/inspect/inspect.h"
@@ -28,6 +28,13 @@ bool is_checkpoint(const std::string&) { return false; }
 nlohmann::ordered_json inspect_source(const InspectArguments& a) {
   refuse(a.file, host::file_kind(a.file));
 }
+bool is_archive_of_models(const std::string&) { return false; }
+nlohmann::ordered_json inspect_folder(const InspectArguments& a) {
+  host::fail(host::Exit::kUsage,
+             a.file + ": is a folder; this command line reads .ingot files alone");
+}
+nlohmann::ordered_json inspect_archive(const InspectArguments& a) { return inspect_folder(a); }
+void print_folder(const nlohmann::ordered_json&) {}
 nlohmann::ordered_json inspect_checkpoint(const InspectArguments& a) {
   refuse(a.file, host::file_kind(a.file));
 }

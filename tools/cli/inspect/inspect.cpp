@@ -2,6 +2,7 @@
 #include "tools/cli/inspect/inspect.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "tools/cli/options/command.h"
@@ -300,6 +301,24 @@ void print_inspection(const Json& r, const InspectArguments& a) {
   if (r.contains("plan")) print_plan(r["plan"]);
 }
 
+namespace {
+
+int inspect_many(const InspectArguments& a) {
+  for (const bool given : {a.ops, a.tensors, a.plan, a.metadata, a.hashes, a.weights})
+    if (given)
+      host::fail(host::Exit::kUsage,
+                 a.file + ": has many models; of these inspect takes --json and --dim alone");
+  const Json report =
+      std::filesystem::is_directory(a.file) ? inspect_folder(a) : inspect_archive(a);
+  if (a.json)
+    printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  else
+    print_folder(report);
+  return 0;
+}
+
+}  // namespace
+
 void add_inspect(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<InspectArguments>();
   CLI::App* command = add_command(
@@ -312,8 +331,11 @@ void add_inspect(CLI::App& app, Action* chosen) {
       "its tensors\n"
       "  ingot inspect checkpoint.pth      # tensors, where they were trained, what "
       "lies beside them\n"
+      "  ingot inspect models/             # every model in a folder or zip\n"
       "  ingot inspect model.ingot --json | jq .inputs",
       [a] {
+        if (std::filesystem::is_directory(a->file) || is_archive_of_models(a->file))
+          return inspect_many(*a);
         const host::FileKind kind = host::file_kind(a->file);
         const bool ours = kind == host::FileKind::kIngot,
                    state = kind == host::FileKind::kIngotState;
@@ -341,11 +363,13 @@ void add_inspect(CLI::App& app, Action* chosen) {
                     "of a program: its weights alone, as those of a checkpoint are shown");
   command->add_flag("--hashes", a->hashes,
                     "of a checkpoint: the SHA-256 of each tensor's row-major bytes");
-  reads_file(
-      command
-          ->add_option("FILE", a->file, "an .ingot file, a source, a checkpoint or a saved state")
-          ->required()
-          ->type_name(""));
+  reads_file(command
+                 ->add_option(
+                     "FILE", a->file,
+                     "an .ingot file, a source, a checkpoint, a saved state, or a folder or zip of "
+                     "models")
+                 ->required()
+                 ->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_flag("--ops", a->ops, "list the instructions");
   command->add_flag("--tensors", a->tensors, "list the values");

@@ -21,6 +21,13 @@ nlohmann::ordered_json inspect_file(const InspectArguments& arguments);
 void put_dims(nlohmann::ordered_json* object, const std::vector<std::string>& texts);
 /// What is in a source, and whether it can be converted: all that stands in the way.
 nlohmann::ordered_json inspect_source(const InspectArguments& arguments);
+/// Every model in a folder, those in folders below too, or in a zip archive: a row each, and the
+/// operators and reasons of all of them, counted. Links are not followed.
+nlohmann::ordered_json inspect_folder(const InspectArguments& arguments);
+nlohmann::ordered_json inspect_archive(const InspectArguments& arguments);
+/// A zip that is no model itself and has files in it that are named as models.
+bool is_archive_of_models(const std::string& path);
+void print_folder(const nlohmann::ordered_json& report);
 /// Weights alone: a PyTorch checkpoint, safetensors, the index of a sharded one.
 bool is_checkpoint(const std::string& path);
 nlohmann::ordered_json inspect_checkpoint(const InspectArguments& arguments);

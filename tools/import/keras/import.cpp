@@ -289,6 +289,9 @@ class Importer {
     if (++calls_ > kMaxCalls)
       fail_conversion(2, name_ + ": more than " + std::to_string(kMaxCalls) + " calls of layers");
     for (const auto& [name, value] : how.arguments) {
+      // Layers that prepare images are called so unless one says otherwise; a model that predicts
+      // calls them without.
+      if (name == "training" && prepares_images(layer.kind)) continue;
       refused(layer, name, "is " + value.substr(0, 60) + " in a call, which is not supported",
               name == "training" ? "call it without, or with training=False" : kNoHint);
       return {};

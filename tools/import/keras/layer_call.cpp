@@ -227,6 +227,9 @@ const TranslateTable& translate_table() {
     add_elementwise(table);
     add_normalisations(table);
     add_recurrent(table);
+    add_attention(table);
+    add_images(table);
+    add_convolutional_recurrences(table);
     return table;
   }();
   return kTable;

@@ -107,7 +107,13 @@ void add_shapes(TranslateTable& table);
 void add_elementwise(TranslateTable& table);
 void add_normalisations(TranslateTable& table);
 void add_recurrent(TranslateTable& table);
+void add_attention(TranslateTable& table);
+void add_images(TranslateTable& table);
+void add_convolutional_recurrences(TranslateTable& table);
 void add_operations(TranslateTable& table);
+
+/// Resizing, cropping and augmentation.
+bool prepares_images(const std::string& kind);
 
 /// What a wrapper holds, as a layer of its own.
 Layer inner_layer(const Json& at);

@@ -189,12 +189,14 @@ void transposed_convolution(LayerCall& call) {
 void add_convolutions(TranslateTable& table) {
   table["Conv1D"] = table["Convolution1D"] = convolution<1>;
   table["Conv2D"] = table["Convolution2D"] = convolution<2>;
+  table["Conv3D"] = table["Convolution3D"] = convolution<3>;
   table["DepthwiseConv1D"] = depthwise<1>;
   table["DepthwiseConv2D"] = depthwise<2>;
   table["SeparableConv1D"] = separable<1>;
   table["SeparableConv2D"] = separable<2>;
   table["Conv1DTranspose"] = transposed_convolution<1>;
   table["Conv2DTranspose"] = transposed_convolution<2>;
+  table["Conv3DTranspose"] = transposed_convolution<3>;
 }
 
 }  // namespace ingot::keras

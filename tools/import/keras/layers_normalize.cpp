@@ -116,6 +116,29 @@ void group_normalization(LayerCall& call) {
   call.give(call.from_channels_first(x, last));
 }
 
+/// Divided by the Euclidean norm.
+void unit_normalization(LayerCall& call) {
+  std::vector<int64_t> axes;
+  for (const double given : call.numbers_of("axis")) {
+    const int64_t axis = int64_t(given) < 0 ? int64_t(given) + call.rank() : int64_t(given);
+    if (axis < 0 || axis >= call.rank()) call.corrupt("its axis is out of range");
+    axes.push_back(axis);
+  }
+  if (axes.empty()) axes = {call.rank() - 1};
+  const ValueId x = call.input();
+  const ValueId norm = call.b.reduce("ReduceL2", x, axes, true);
+  call.give(call.b.emit("Div", {x, call.b.emit("Max", {norm, call.net.scalar(1e-6)})}));
+}
+void rms_normalization(LayerCall& call) {
+  const int64_t axis = only_axis(call, -1);
+  if (axis != call.rank() - 1) call.refuse("axis", "other than the last is not built");
+  const std::vector<Weight> w = call.weights(1);
+  call.expect_dims(w[0], {call.extent(axis)}, "scale");
+  call.give(
+      call.b.emit("RMSNormalization", {call.input(), call.net.constant(w[0])},
+                  {{"axis", axis}, {"epsilon", double(float(call.number("epsilon", 1e-6)))}}));
+}
+
 }  // namespace
 
 void add_normalisations(TranslateTable& table) {
@@ -123,6 +146,8 @@ void add_normalisations(TranslateTable& table) {
       batch_normalization;
   table["LayerNormalization"] = layer_normalization;
   table["Normalization"] = normalization;
+  table["UnitNormalization"] = unit_normalization;
+  table["RMSNormalization"] = rms_normalization;
   table["GroupNormalization"] = group_normalization;
 }
 

@@ -49,17 +49,55 @@ void global_average(LayerCall& call) {
   global(call, "ReduceMean", spatial);
 }
 
+/// Windows as PyTorch has them: from floor(i n / out) to ceil((i + 1) n / out).
+void adaptive(LayerCall& call, const char* op, size_t spatial) {
+  call.expect_rank(int64_t(spatial) + 2);
+  const std::vector<int64_t> size = call.integers("output_size", spatial, 1);
+  const int64_t first = call.channels_last() ? 1 : 2;
+  ValueId x = call.input();
+  for (size_t i = 0; i < spatial; i++) {
+    const int64_t axis = first + int64_t(i), n = call.extent(axis), out = size[i];
+    if (out < 1 || out > 4096) call.corrupt("makes " + std::to_string(out) + " windows");
+    std::vector<ValueId> parts;
+    for (int64_t k = 0; k < out; k++)
+      parts.push_back(call.b.reduce(
+          op,
+          call.b.slice(x, axis, graph::Dim(k * n / out), graph::Dim(((k + 1) * n + out - 1) / out)),
+          {axis}, true));
+    x = parts.size() == 1 ? parts[0] : call.b.emit("Concat", parts, {{"axis", axis}});
+  }
+  call.give(x);
+}
+template <size_t spatial>
+void adaptive_max(LayerCall& call) {
+  adaptive(call, "ReduceMax", spatial);
+}
+template <size_t spatial>
+void adaptive_average(LayerCall& call) {
+  adaptive(call, "ReduceMean", spatial);
+}
+
 }  // namespace
 
 void add_pools(TranslateTable& table) {
   table["MaxPooling1D"] = table["MaxPool1D"] = max_pool<1>;
   table["MaxPooling2D"] = table["MaxPool2D"] = max_pool<2>;
+  table["MaxPooling3D"] = table["MaxPool3D"] = max_pool<3>;
   table["AveragePooling1D"] = table["AvgPool1D"] = average_pool<1>;
   table["AveragePooling2D"] = table["AvgPool2D"] = average_pool<2>;
+  table["AveragePooling3D"] = table["AvgPool3D"] = average_pool<3>;
+  table["AdaptiveMaxPooling1D"] = adaptive_max<1>;
+  table["AdaptiveMaxPooling2D"] = adaptive_max<2>;
+  table["AdaptiveMaxPooling3D"] = adaptive_max<3>;
+  table["AdaptiveAveragePooling1D"] = adaptive_average<1>;
+  table["AdaptiveAveragePooling2D"] = adaptive_average<2>;
+  table["AdaptiveAveragePooling3D"] = adaptive_average<3>;
   table["GlobalMaxPooling1D"] = table["GlobalMaxPool1D"] = global_max<1>;
   table["GlobalMaxPooling2D"] = table["GlobalMaxPool2D"] = global_max<2>;
+  table["GlobalMaxPooling3D"] = table["GlobalMaxPool3D"] = global_max<3>;
   table["GlobalAveragePooling1D"] = table["GlobalAvgPool1D"] = global_average<1>;
   table["GlobalAveragePooling2D"] = table["GlobalAvgPool2D"] = global_average<2>;
+  table["GlobalAveragePooling3D"] = table["GlobalAvgPool3D"] = global_average<3>;
 }
 
 }  // namespace ingot::keras

@@ -31,7 +31,8 @@ void add_activation(LayerCall& call, const std::string& key, const std::string& 
 }
 
 /// Reads one direction and appends its weights.
-Options read_cell(LayerCall& call, const std::string& op, int64_t width, Recurrent* cell) {
+Options read_cell(LayerCall& call, const std::string& op, int64_t width, Recurrent* cell,
+                  const std::string& part = "cell") {
   Options options;
   options.sequences = call.truth("return_sequences", false);
   options.state = call.truth("return_state", false);
@@ -50,7 +51,7 @@ Options read_cell(LayerCall& call, const std::string& op, int64_t width, Recurre
   if (op == "LSTM") add_activation(call, "activation", "tanh", cell);
   const bool after = op == "GRU" && call.truth("reset_after", call.version >= 3);
   cell->linear_before_reset = after;
-  const std::vector<Weight> w = call.weights(bias ? 3 : 2, call.source.legacy() ? "" : "cell");
+  const std::vector<Weight> w = call.weights(bias ? 3 : 2, call.source.legacy() ? "" : part);
   call.expect_dims(w[0], {width, gates * cell->hidden}, "kernel");
   call.expect_dims(w[1], {cell->hidden, gates * cell->hidden}, "recurrent kernel");
   const std::vector<size_t> order = gate_order(op);
@@ -202,12 +203,76 @@ void time_distributed(LayerCall& call) {
   call.give(call.b.reshape(one.outputs[0], out));
 }
 
+/// RNN around cells: each is a layer of its own over all steps.
+void cells(LayerCall& call) {
+  call.expect_rank(3);
+  if (call.inputs().size() > 1)
+    call.refuse("initial_state", "is not built", "let it begin with zeros");
+  const Json* inner = call.field("cell");
+  if (!inner) call.corrupt("lacks its cell");
+  for (const char* key : {"return_state", "stateful", "go_backwards", "zero_output_for_mask"})
+    if (call.truth(key, false)) call.refuse(key, "is not built around cells");
+  const bool sequences = call.truth("return_sequences", false);
+  Layer outer = inner_layer(*inner);
+  std::vector<Layer> stack = {outer};
+  const bool many = outer.kind == "StackedRNNCells";
+  if (many) {
+    stack.clear();
+    const auto found = outer.config.find("cells");
+    if (found == outer.config.end() || !found->is_array() || found->empty())
+      call.corrupt("lacks the cells of its stack");
+    for (const Json& each : *found) stack.push_back(inner_layer(each));
+  }
+  std::map<std::string, int64_t> taken;
+  ValueId x = call.input();
+  for (size_t i = 0; i < stack.size(); i++) {
+    static const std::map<std::string, std::pair<const char*, const char*>> kCells = {
+        {"LSTMCell", {"LSTM", "lstm_cell"}},
+        {"GRUCell", {"GRU", "gru_cell"}},
+        {"SimpleRNNCell", {"RNN", "simple_rnn_cell"}}};
+    const auto found = kCells.find(stack[i].kind);
+    if (found == kCells.end()) call.refuse("cell", "a " + stack[i].kind + " is not built");
+    const int64_t number = taken[stack[i].kind]++;
+    const std::string name =
+        found->second.second + (number ? "_" + std::to_string(number) : std::string());
+    LayerCall one(call.net, stack[i], call.source, call.place,
+                  call.source.legacy() ? ""
+                  : many               ? "cell/cells/" + name
+                                       : "cell",
+                  call.version, {x});
+    Recurrent cell;
+    (void)read_cell(one, found->second.first, one.extent(2), &cell, "");
+    one.refuse_unknown_fields();
+    (void)one.input();
+    const std::vector<ValueId> made = call.net.recurrent(cell, call.b.transpose(x, {1, 0, 2}));
+    const bool last = i + 1 == stack.size();
+    x = last && !sequences ? state_of(call, made[1], 0) : sequence_of(call, made[0], 0);
+  }
+  call.give(x);
+}
+/// A wrapper that changes its layer's weights in training alone.
+void spectral_normalization(LayerCall& call) {
+  const Json* inner = call.field("layer");
+  if (!inner) call.corrupt("lacks its layer");
+  Layer layer = inner_layer(*inner);
+  const auto found = translate_table().find(layer.kind);
+  if (found == translate_table().end() || layer.kind == "SpectralNormalization")
+    call.refuse("layer", "a " + layer.kind + " inside is not built");
+  LayerCall one(call.net, layer, call.source, call.place, call.source.legacy() ? "" : "layer",
+                call.version, call.inputs());
+  found->second(one);
+  one.refuse_unknown_fields();
+  call.outputs = one.outputs;
+}
+
 }  // namespace
 
 void add_recurrent(TranslateTable& table) {
   table["LSTM"] = lstm;
   table["GRU"] = gru;
   table["SimpleRNN"] = simple_rnn;
+  table["RNN"] = cells;
+  table["SpectralNormalization"] = spectral_normalization;
   table["Bidirectional"] = bidirectional;
   table["TimeDistributed"] = time_distributed;
 }

@@ -121,8 +121,8 @@ void upsampling(LayerCall& call) {
   const std::vector<int64_t> size = call.integers("size", spatial, 2);
   const bool last = spatial == 1 || call.channels_last();
   const std::string how = call.text("interpolation", "nearest");
-  if (how != "nearest" && how != "bilinear")
-    call.refuse("interpolation", "'" + how + "', built are nearest and bilinear");
+  if (how != "nearest" && how != "bilinear" && how != "bicubic")
+    call.refuse("interpolation", "'" + how + "', built are nearest, bilinear and bicubic");
   std::vector<float> scales = {1, 1};
   for (const int64_t n : size) {
     if (n < 1) call.corrupt("its size has an extent below 1");
@@ -132,11 +132,13 @@ void upsampling(LayerCall& call) {
       call.b.constant(graph::make_constant(DType::kF32, {int64_t(scales.size())}, scales.data()));
   const ValueId x =
       call.b.emit("Resize", {call.to_channels_first(call.input(), last), graph::kAbsent, factors},
-                  {{"mode", std::string(how == "nearest" ? "nearest" : "linear")},
+                  {{"mode", std::string(how == "nearest"    ? "nearest"
+                                        : how == "bilinear" ? "linear"
+                                                            : "cubic")},
                    {"coordinate_transformation_mode",
                     std::string(how == "nearest" ? "asymmetric" : "half_pixel")},
                    {"nearest_mode", std::string("floor")},
-                   {"cubic_coeff_a", -0.75},
+                   {"cubic_coeff_a", -0.5},
                    {"exclude_outside", int64_t(0)}});
   call.give(call.from_channels_first(x, last));
 }
@@ -150,10 +152,13 @@ void add_shapes(TranslateTable& table) {
   table["RepeatVector"] = repeat_vector;
   table["ZeroPadding1D"] = zero_padding<1>;
   table["ZeroPadding2D"] = zero_padding<2>;
+  table["ZeroPadding3D"] = zero_padding<3>;
   table["Cropping1D"] = cropping<1>;
   table["Cropping2D"] = cropping<2>;
+  table["Cropping3D"] = cropping<3>;
   table["UpSampling1D"] = upsampling<1>;
   table["UpSampling2D"] = upsampling<2>;
+  table["UpSampling3D"] = upsampling<3>;
 }
 
 }  // namespace ingot::keras
