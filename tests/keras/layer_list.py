@@ -292,7 +292,7 @@ def main():
         model = getattr(keras.applications, name)(weights=None, **side)
         shape = [1] + list(model.input_shape[1:])
         x = np.random.default_rng(5).uniform(0, 1, shape).astype("f4")
-        key = model.inputs[0].name
+        key = model.layers[0].name
         verdict, why = compare(a.ingot, a.work, name, model, {key: x})
         networks.append((name, verdict, why))
         print(f"{name}: {verdict} {why}", flush=True)
