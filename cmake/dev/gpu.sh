@@ -127,8 +127,8 @@ gpu_part_torch() {
   "$torch" bench/cuda_torch.py --ingot build/gcc/bin/ingot --models build/models --work build/gpu/networks "${options[@]}" "${names[@]}"
 }
 
-# The programs that the vendor's checks watch; together they launch every kernel
-# (tests/cuda/kernel_coverage.py).
+# The programs that the vendor's checks watch; tests/cuda/kernel_coverage.py has the kernels that
+# they launch: all but two.
 gpu_watched() {  # TOOL PROGRAM: one program under one check
   local limit=$((${gpu_seconds:-1800}))
   case $2 in

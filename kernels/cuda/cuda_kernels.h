@@ -29,6 +29,8 @@ extern const Span<const GpuKernelEntry> kPool2dRows;
 extern const Span<const GpuKernelEntry> kResizeRows;
 extern const Span<const GpuKernelEntry> kRecurrentRows;
 extern const Span<const GpuKernelEntry> kDataDependentRows;
+extern const Span<const GpuKernelEntry> kQuantizedMapRows;
+extern const Span<const GpuKernelEntry> kQuantizedProductRows;
 
 /// Parts of scratch begin at multiples of this.
 constexpr uint64_t align256(uint64_t n) { return (n + 255) / 256 * 256; }

@@ -5,14 +5,21 @@
 namespace ingot::cuda {
 namespace {
 
-const Span<const GpuKernelEntry>* const kFamilies[] = {
-    &kTensorcoreRows, &kTensorAttentionRows, &kAttentionRows,   &kConv2dRows,       &kChainRows,
-    &kMatMulRows,     &kConvTransposeRows,   &kElementwiseRows, &kMovementRows,     &kGatherRows,
-    &kScatterRows,    &kReduceRows,          &kNormalizeRows,   &kSortRows,         &kPool2dRows,
-    &kResizeRows,     &kRecurrentRows,       &kImageRows,       &kDataDependentRows};
+const Span<const GpuKernelEntry>* const kFamilies[] = {&kTensorcoreRows,      &kTensorAttentionRows,
+                                                       &kAttentionRows,       &kConv2dRows,
+                                                       &kChainRows,           &kMatMulRows,
+                                                       &kConvTransposeRows,   &kElementwiseRows,
+                                                       &kMovementRows,        &kGatherRows,
+                                                       &kScatterRows,         &kReduceRows,
+                                                       &kNormalizeRows,       &kSortRows,
+                                                       &kPool2dRows,          &kResizeRows,
+                                                       &kRecurrentRows,       &kImageRows,
+                                                       &kDataDependentRows,   &kQuantizedMapRows,
+                                                       &kQuantizedProductRows};
 
-enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence, kConditional };
-constexpr const char* kUnits[] = {"tensors", "products", "tensorcore", "sequence", "conditional"};
+enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence, kConditional, kQuantized };
+constexpr const char* kUnits[] = {"tensors",  "products",    "tensorcore",
+                                  "sequence", "conditional", "quantized"};
 
 constexpr GpuKernel kKernels[] = {
 #define INGOT_CUDA_ROW(unit, name, Params, threads) \
@@ -31,6 +38,9 @@ constexpr GpuKernel kKernels[] = {
 #undef X
 #define X(name, Params, threads) INGOT_CUDA_ROW(kConditional, name, Params, threads)
                     INGOT_CUDA_UNIT_CONDITIONAL(X)
+#undef X
+#define X(name, Params, threads) INGOT_CUDA_ROW(kQuantized, name, Params, threads)
+                        INGOT_CUDA_UNIT_QUANTIZED(X)
 #undef X
 };
 static_assert(sizeof kKernels / sizeof *kKernels == size_t(KernelId::kCount), "");

@@ -11,6 +11,13 @@ import pathlib
 import sys
 
 
+# What only the emulator's programs launch, with the reason. One that is launched goes from here.
+NOT_LAUNCHED = {
+    "ingot_quantized_product_u8": "test_conformance_quantized_products is not of the driver's cases",
+    "ingot_quantized_product_i16": "likewise",
+}
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -28,9 +35,14 @@ def main():
             if line.startswith("kernel:"):
                 launched.add(line.split(":")[1].split()[0])
     print(f"{len(launched & every)} of {len(every)} kernels launched")
-    for name in sorted(every - launched):
+    for name in sorted(NOT_LAUNCHED):
+        print(f"not launched: {name}: {NOT_LAUNCHED[name]}")
+    missing, needless = every - launched - set(NOT_LAUNCHED), launched & set(NOT_LAUNCHED)
+    for name in sorted(missing):
         print(f"[fail] {name}: no program launches it")
-    sys.exit(1 if every - launched or not every else 0)
+    for name in sorted(needless):
+        print(f"[fail] {name}: launched, and listed as one that is not")
+    sys.exit(1 if missing or needless or not every else 0)
 
 
 main()
