@@ -2,7 +2,8 @@
 """Every layer of keras.layers that has a meaning in inference, alone in a model: saved as .keras,
 converted, run, and compared with keras' own output to 1e-4 of the largest number.
 
-  layer_list.py --ingot PATH --work DIR [--write docs/keras-layers.md] [--applications] [--only NAME ...]
+  layer_list.py --ingot PATH --work DIR [--write docs/keras-layers.md] [--applications]
+                [--only NAME ...]
 
 --applications: 20 networks of keras.applications with random weights, too. Needs keras with a back
 end (KERAS_BACKEND; torch when nothing is said). Fails where a layer differs, is refused that is not
@@ -300,7 +301,7 @@ def main():
             failures.append(f"[fail] {name}: {verdict}: {why}")
     equal = sum(v == "equal" for _, v, _ in rows)
     lines = [
-        f"{equal} of {len(rows)} layers and forms equal keras {keras.__version__}; refused by name:",
+        f"{equal} of {len(rows)} layers and forms equal keras {keras.__version__}; refused:",
         "",
         "| layer | why |",
         "| --- | --- |",

@@ -1,5 +1,5 @@
-// In place of conversion.cpp, inspect_source.cpp, inspect_folder.cpp and inspect_checkpoint.cpp, in the command line of
-// a device: it runs .ingot files and has no importers.
+// In place of conversion.cpp, inspect_source.cpp, inspect_folder.cpp and inspect_checkpoint.cpp, in
+// the command line of a device: it runs .ingot files and has no importers.
 #include "tools/cli/conversion/conversion.h"
 #include "tools/cli/inspect/inspect.h"
 #include "tools/files/file_kind.h"

@@ -125,7 +125,7 @@ def main():
         head = page[: page.index(BEGIN)]
         a.write.write_text(head + BEGIN + "\n" + "\n".join(lines) + "\n")
     print(
-        f"the lowest part of a format that is equal: {100 * worst:.1f} % (asked: {100 * ASKED:.0f} %)"
+        f"lowest part of a format that is equal: {100 * worst:.1f} % (asked: {100 * ASKED:.0f} %)"
     )
     return 1 if faults or worst < ASKED else 0
 

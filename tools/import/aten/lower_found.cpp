@@ -1,5 +1,5 @@
-// tools/import/aten/lower_found.cpp - results that are as long as the data says, and writing where a
-// mask holds.
+// tools/import/aten/lower_found.cpp - results that are as long as the data says, and writing where
+// a mask holds.
 #include <algorithm>
 
 #include "tools/import/aten/arithmetic.h"
