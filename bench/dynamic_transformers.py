@@ -14,8 +14,8 @@ vision_197  twelve layers of 192, 3 heads, 197 tokens (tests/models/vit.py), wei
 Outputs may be twice as far from onnxruntime's as its own are from each other, of its optimized and
 its plain graph and of inputs that are one part in a million larger, or 2 % of the largest number:
 one rounding that comes out the other way moves a byte, and all that follows. The ratio is the
-median of the rounds' ratios with the smallest and the largest. --json writes the rows as bench/run.py
-does, which makes one table of several files (--tables). Needs onnx and onnxruntime.
+median of the rounds' ratios with the smallest and the largest. --json writes the rows as
+bench/run.py does, which makes one table of several files (--tables). Needs onnx and onnxruntime.
 """
 
 import argparse

@@ -27,11 +27,12 @@ from onnx.backend.test.case.node import collect_testcases
 
 HERE = pathlib.Path(__file__).resolve().parent
 OPSET = 28
+WHOLE_SIZE = "coordinates follow the output's whole size, as onnxruntime's do"
 # Where we differ by design; each must go on differing, else it leaves this list.
 BY_DESIGN = {
     "training_dropout": "converted in inference form, and that is reported",
-    "resize_downsample_scales_linear_align_corners": "coordinates follow the output's whole size, as onnxruntime's do",
-    "resize_downsample_scales_cubic_align_corners": "coordinates follow the output's whole size, as onnxruntime's do",
+    "resize_downsample_scales_linear_align_corners": WHOLE_SIZE,
+    "resize_downsample_scales_cubic_align_corners": WHOLE_SIZE,
 }
 LIST = HERE / "unsupported.tsv"
 WEIGHTS = {

@@ -191,7 +191,7 @@ def write_expected(results, before):
                 rows[name, r["verdict"], reason].append(kind)
     lines = [
         "# What is not equal to eager torch, and why: program, formats, verdict, reason, by tabs.",
-        "# Written by trial.py --write-expected; a refusal's reason is what ingot says, others are kept.",
+        "# Written by trial.py --write-expected; refusals have ingot's reason, others are kept.",
     ]
     lines += [
         "\t".join([n, ",".join(kinds), verdict, reason])
