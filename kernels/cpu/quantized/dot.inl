@@ -136,7 +136,7 @@ struct Dot {
 #if defined(INGOT_SIMD_VNNI)
   static constexpr int kRows = 6, kPanels = 1, kTall = 6, kWide = 4, kChunks = 2;
 #else
-  static constexpr int kRows = 5, kPanels = 1, kTall = 5, kWide = 2, kChunks = 2;
+  static constexpr int kRows = 4, kPanels = 1, kTall = 4, kWide = 2, kChunks = 2;
 #endif
   using X = __m256i;
   struct A {
