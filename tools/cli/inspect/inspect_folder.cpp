@@ -11,7 +11,9 @@
 #include "tools/cli/inspect/inspect.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/standard_streams.h"
 #include "tools/import/onnx/describe.h"
+#include "tools/import/pt2/archive.h"
 #include "tools/import/pt2/import.h"
 
 namespace ingot::cli {

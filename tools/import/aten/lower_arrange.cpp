@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tools/graph/tensor_math.h"
 #include "tools/import/aten/arithmetic.h"
 #include "tools/import/aten/quantized_tensor.h"
 

@@ -2,6 +2,7 @@
 // windows of numbers. Each transform is the graph's DFT, a product with a basis.
 #include <algorithm>
 
+#include "tools/graph/tensor_math.h"
 #include "tools/import/aten/arithmetic.h"
 #include "tools/import/aten/complex_tensor.h"
 

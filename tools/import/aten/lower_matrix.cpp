@@ -1,5 +1,6 @@
 // tools/import/aten/lower_matrix.cpp - small linear algebra of fixed size: elimination with pivots,
 // spelled out step by step.
+#include "tools/graph/tensor_math.h"
 #include "tools/import/aten/arithmetic.h"
 
 namespace ingot::aten {
