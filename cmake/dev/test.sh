@@ -350,8 +350,8 @@ stage_board() {
 }
 
 stage_fuzz() {
-  fuzz_seconds=${INGOT_FUZZ_SECONDS:-6} bash tests/fuzz/run.sh
-  mutants=12000 bash tests/fuzz/run_mutants.sh
+  fuzz_seconds=${INGOT_FUZZ_SECONDS:-4} bash tests/fuzz/run.sh
+  mutants=9000 bash tests/fuzz/run_mutants.sh
 }
 stage_mutants() { mutants=1000000 bash tests/fuzz/run_mutants.sh; }
 stage_fuzz_long() { fuzz_seconds=600 bash tests/fuzz/run.sh; }
