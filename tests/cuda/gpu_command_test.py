@@ -44,13 +44,14 @@ def ask(tree, lines, **variables):
 
 
 def architectures(tree):
-    stub = (
+    # in place of those of ./dev: say what would be built, and name no GPU
+    functions = (
         'configure_and_build() { printf "%s\\n" "${@: -1}"; }; cuda_architectures_here() { :; }\n'
     )
     build = 'gpu_build "$(gpu_architectures "{}")"'
     for prepare, variable, want in (("1", "", ""), ("1", "90", "90"), ("", "", "87")):
         given = {"INGOT_CUDA_ARCHITECTURES": variable} if variable else {}
-        _, said = ask(tree, stub + build.format(prepare), **given)
+        _, said = ask(tree, functions + build.format(prepare), **given)
         check(
             said.strip() == f"-DINGOT_CUDA_ARCHITECTURES={want}",
             f"{'--prepare' if prepare else 'a build here'} {variable or 'without a variable'}: "

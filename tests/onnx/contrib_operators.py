@@ -8,13 +8,13 @@ Needs the packages onnx and onnxruntime."""
 
 import argparse
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+from ingot_outputs import Ended, ingot_outputs, largest_error
 
 MICROSOFT = "com.microsoft"
 KINDS = {"float32": TensorProto.FLOAT, "int32": TensorProto.INT32, "int64": TensorProto.INT64}
@@ -347,35 +347,14 @@ def run(ingot, work, case):
             return None
         raise
     expected = dict(zip(case.outputs, session.run(case.outputs, case.fed)))
-    done = subprocess.run(
-        [ingot, "convert", work / "one.onnx", "-o", work / "one.ingot"],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        return f"convert: {done.stderr.strip()[-300:]}"
-    np.savez(work / "in.npz", **case.fed)
-    done = subprocess.run(
-        [
-            ingot,
-            "run",
-            work / "one.ingot",
-            "--inputs",
-            work / "in.npz",
-            "--outputs",
-            work / "out.npz",
-        ],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        return f"run: {done.stderr.strip()[-300:]}"
-    found = np.load(work / "out.npz")
+    try:
+        found = ingot_outputs(ingot, work, work / "one.onnx", case.fed)
+    except Ended as error:
+        return str(error)
     for name, wanted in expected.items():
         if found[name].shape != wanted.shape:
             return f"{name}: {found[name].shape} is not {wanted.shape}"
-        most = max(float(np.abs(wanted).max(initial=0)), 1.0)
-        error = float(np.abs(found[name].astype(np.float64) - wanted).max(initial=0)) / most
+        error = largest_error(found[name], wanted, 1.0)
         if not error <= TOLERANCE:
             return f"{name}: error {error:.3g} of the largest"
     return ""

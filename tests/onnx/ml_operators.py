@@ -18,6 +18,7 @@ import time
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+from ingot_outputs import Ended, ingot_outputs
 
 ML = "ai.onnx.ml"
 KINDS = {
@@ -382,30 +383,10 @@ def run(ingot, work, case):
     (work / "one.onnx").write_bytes(model)
     expected = dict(zip(case.node.output, session_of(model).run(None, case.fed)))
     rows = next(iter(case.fed.values())).shape[0]
-    done = subprocess.run(
-        [ingot, "convert", work / "one.onnx", "-o", work / "one.ingot"],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        return f"convert: {done.stderr.strip()[-300:]}"
-    np.savez(work / "in.npz", **case.fed)
-    done = subprocess.run(
-        [
-            ingot,
-            "run",
-            work / "one.ingot",
-            "--inputs",
-            work / "in.npz",
-            "--outputs",
-            work / "out.npz",
-        ],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        return f"run: {done.stderr.strip()[-300:]}"
-    found = np.load(work / "out.npz")
+    try:
+        found = ingot_outputs(ingot, work, work / "one.onnx", case.fed)
+    except Ended as error:
+        return str(error)
     for name, wanted in expected.items():
         wanted = np.asarray(wanted)
         if found[name].shape != wanted.shape:

@@ -9,13 +9,13 @@ Needs the packages onnx and onnxruntime."""
 
 import argparse
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import onnx
 import onnxruntime
+from ingot_outputs import Ended, ingot_outputs, largest_error
 
 LEVELS = {
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
@@ -55,35 +55,14 @@ def compare(ingot, work, source, fed, expected):
         for o in ("--input-shape", f"{n}={'x'.join(map(str, a.shape))}")
         if a.ndim
     ]
-    done = subprocess.run(
-        [ingot, "convert", source, "-o", work / "one.ingot", *shapes],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        return done.stderr.strip().splitlines()[-1][-260:]
-    np.savez(work / "in.npz", **fed)
-    done = subprocess.run(
-        [
-            ingot,
-            "run",
-            work / "one.ingot",
-            "--inputs",
-            work / "in.npz",
-            "--outputs",
-            work / "out.npz",
-        ],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        return done.stderr.strip()[-260:]
-    found = np.load(work / "out.npz")
+    try:
+        found = ingot_outputs(ingot, work, source, fed, *shapes)
+    except Ended as error:
+        return str(error)
     for name, wanted in expected.items():
-        most = max(float(np.abs(wanted).max(initial=0)), 1e-6)
         if found[name].shape != wanted.shape:
             return f"{name}: {found[name].shape} is not {wanted.shape}"
-        error = float(np.abs(found[name].astype(np.float64) - wanted).max(initial=0)) / most
+        error = largest_error(found[name], wanted, 1e-6)
         if not error <= TOLERANCE:
             return f"{name}: error {error:.3g} of the largest"
     return ""

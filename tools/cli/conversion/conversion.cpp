@@ -1,9 +1,11 @@
 #include "tools/cli/conversion/conversion.h"
 
-#include "tools/checkpoint/tensors/archive.h"
+#include <filesystem>
+
 #include "tools/cli/output/terminal.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/standard_streams.h"
+#include "tools/files/work_budget.h"
 #include "tools/import/flux/import.h"
 #include "tools/import/keras/import.h"
 #include "tools/import/pt2/archive.h"
@@ -76,13 +78,21 @@ std::unique_ptr<host::TemporaryPath> unpack_member(const std::string& path,
     host::fail(Exit::kMismatch, path + ": --member names '" + member +
                                     "', which the bundle does not have; " +
                                     (models.empty() ? "it has no models" : "there are " + models));
-  constexpr uint64_t kMaxBytes = uint64_t{2} << 30;
-  const std::vector<uint8_t> bytes = archive->read(member, kMaxBytes);
-  auto file = std::make_unique<host::TemporaryPath>(".tflite");
+  return unpack(*archive, path, member);
+}
+
+std::unique_ptr<host::TemporaryPath> unpack(const checkpoint::Archive& archive,
+                                            const std::string& path, const std::string& member) {
+  constexpr uint64_t kMaxBytes = uint64_t{1} << 33;
+  const std::string name = path + "!" + member;
+  host::require_memory(name, archive.size(member));
+  const std::vector<uint8_t> bytes = archive.read(member, kMaxBytes);
+  auto file =
+      std::make_unique<host::TemporaryPath>(std::filesystem::path(member).extension().string());
   host::OutputFile out(file->path());
   out.write(bytes.data(), bytes.size());
   out.commit();
-  host::show_path_as(file->path(), path + "!" + member);
+  host::show_path_as(file->path(), name);
   return file;
 }
 

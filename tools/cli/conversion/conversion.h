@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "tools/checkpoint/tensors/archive.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/files/output_file.h"
 #include "tools/session/engine.h"
@@ -18,6 +19,11 @@ void require_source(const std::string& path);
 /// @throws Failure kMismatch with the models that are there.
 std::unique_ptr<host::TemporaryPath> unpack_member(const std::string& path,
                                                    const std::string& member);
+
+/// A member as a file of its own, with its ending; errors call it PATH!MEMBER. @throws Failure
+/// kCorrupt, or kUnavailable where it takes more memory than there is.
+std::unique_ptr<host::TemporaryPath> unpack(const checkpoint::Archive& archive,
+                                            const std::string& path, const std::string& member);
 
 /// require_source() and convert_source(), with progress on a terminal.
 convert::ConversionResult convert_with_progress(const std::string& path,

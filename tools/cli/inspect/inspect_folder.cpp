@@ -11,7 +11,6 @@
 #include "tools/cli/inspect/inspect.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/files/file_kind.h"
-#include "tools/files/standard_streams.h"
 #include "tools/import/onnx/describe.h"
 #include "tools/import/pt2/archive.h"
 #include "tools/import/pt2/import.h"
@@ -23,7 +22,6 @@ using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxFiles = 100000;
-constexpr uint64_t kMaxMember = uint64_t{1} << 33;
 
 bool is_source(const std::string& path) {
   try {
@@ -61,6 +59,16 @@ Json counts_of_source(const std::string& path) {
     // what is refused is reported whether or not its nodes can be counted
   }
   return Json::object();
+}
+
+/// What cannot be read: why, which is counted.
+Json damaged_row(const std::string& name, uint64_t bytes, const std::string& why, Tally* tally) {
+  tally->damaged++;
+  Tally::Count& count = tally->reasons[{"", "", without_names(why), ""}];
+  count.nodes++;
+  count.models++;
+  return {{"file", name}, {"file_bytes", bytes},         {"verdict", "damaged"},
+          {"why", why},   {"op_counts", Json::object()}, {"obstacles", Json::array()}};
 }
 
 /// One row. `path` is where the bytes lie, `name` what they are called.
@@ -107,12 +115,7 @@ Json examine(const std::string& path, const std::string& name, const std::vector
       count.models++;
     }
   } catch (const host::Failure& failure) {
-    row["verdict"] = "damaged";
-    tally->damaged++;
-    why = stripped(failure.what());
-    Tally::Count& count = tally->reasons[{"", "", without_names(why), ""}];
-    count.nodes++;
-    count.models++;
+    return damaged_row(name, host::file_bytes(path), stripped(failure.what()), tally);
   }
   for (const auto& [op, number] : counts.items()) {
     tally->operators[op].nodes += number.get<int>();
@@ -200,17 +203,15 @@ Json inspect_archive(const InspectArguments& a) {
       others++;
       continue;
     }
-    const std::vector<uint8_t> bytes = archive->read(name, kMaxMember);
-    const host::TemporaryPath unpacked(fs::path(name).extension().string());
-    host::show_path_as(unpacked.path(), name);
-    host::OutputFile out(unpacked.path());
-    out.write(bytes.data(), bytes.size());
-    out.commit();
-    if (!is_source(unpacked.path())) {
-      others++;
-      continue;
+    try {
+      const auto file = unpack(*archive, a.file, name);
+      if (is_source(file->path()))
+        models.push_back(examine(file->path(), name, a.dims, &tally));
+      else
+        others++;
+    } catch (const host::Failure& failure) {
+      models.push_back(damaged_row(name, archive->size(name), failure.what(), &tally));
     }
-    models.push_back(examine(unpacked.path(), name, a.dims, &tally));
   }
   return finished("archive", a.file, models, others, tally);
 }

@@ -268,22 +268,26 @@ std::vector<int64_t> read_leaves(Call& call, Forest& forest, const NamedTrees& n
   return ids;
 }
 
-void skip_hitrates(Call& call) {
-  call.numbers("nodes_hitrates");
+/// Numbers of the older forms. `tensor`, `floats`: names of the leaves' weights.
+struct OlderNumbers {
+  DType dtype = DType::kF32;
+  std::vector<double> values, weights, base;
+};
+OlderNumbers read_older_numbers(Call& call, Text tensor, Text floats) {
+  call.numbers("nodes_hitrates");  // of no use to inference
   call.attribute("nodes_hitrates_as_tensor", kAttributeTensor);
+  OlderNumbers n;
+  n.values = tensor_or_floats(call, "nodes_values_as_tensor", "nodes_values", &n.dtype);
+  n.weights = tensor_or_floats(call, tensor, floats, &n.dtype);
+  n.base = tensor_or_floats(call, "base_values_as_tensor", "base_values", &n.dtype);
+  return n;
 }
 
 void tree_regressor(Call& call) {
   call.expect_inputs(1, 1);
   MlEmitter ml(call);
-  DType dtype = DType::kF32;
-  skip_hitrates(call);
-  const std::vector<double> values = tensor_or_floats(call, "nodes_values_as_tensor",
-                                                      "nodes_values", &dtype),
-                            weights = tensor_or_floats(call, "target_weights_as_tensor",
-                                                       "target_weights", &dtype),
-                            base = tensor_or_floats(call, "base_values_as_tensor", "base_values",
-                                                    &dtype);
+  const auto [dtype, values, weights, base] =
+      read_older_numbers(call, "target_weights_as_tensor", "target_weights");
   const std::string aggregate = call.text("aggregate_function", "SUM");
   if (aggregate != "SUM" && aggregate != "AVERAGE" && aggregate != "MIN" && aggregate != "MAX")
     return call.refuse("aggregate_function", "'" + aggregate + "' is not known");
@@ -299,14 +303,8 @@ void tree_regressor(Call& call) {
 void tree_classifier(Call& call) {
   call.expect_inputs(1, 1);
   MlEmitter ml(call);
-  DType dtype = DType::kF32;
-  skip_hitrates(call);
-  const std::vector<double> values = tensor_or_floats(call, "nodes_values_as_tensor",
-                                                      "nodes_values", &dtype),
-                            weights = tensor_or_floats(call, "class_weights_as_tensor",
-                                                       "class_weights", &dtype),
-                            base = tensor_or_floats(call, "base_values_as_tensor", "base_values",
-                                                    &dtype);
+  const auto [dtype, values, weights, base] =
+      read_older_numbers(call, "class_weights_as_tensor", "class_weights");
   ClassLabels labels(ml);
   if (labels.count() < 1)
     call.translator().corrupt(describe(call.node()) + ": lacks its class labels");
