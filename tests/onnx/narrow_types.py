@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-import ml_dtypes
+import ml_dtypes  # noqa: F401  numpy knows the narrow types by it
 import numpy as np
 import onnx
 import onnxruntime
