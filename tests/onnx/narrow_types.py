@@ -99,16 +99,21 @@ def rounded(rng, kind):
 
 
 def steps(rng, kind):
-    """QuantizeLinear to float8, or to 4 bits with a zero point, and DequantizeLinear."""
+    """QuantizeLinear to float8, or to 4 bits, and DequantizeLinear: a zero point or output_dtype
+    says the type."""
     is_float = kind in FLOATS
     x = edges(FLOATS[kind], rng) if is_float else rng.normal(0, 3, 300).astype(np.float32)
     scale = np.float32(rng.uniform(0.2, 2))
     zero = b"\0" if is_float else packed([int(rng.integers(*INTEGERS[kind]))])
     more = {"saturate": int(rng.integers(0, 2))} if is_float else {}
     initializers = [floats("scale", np.array(scale)), constant("zero", kind, [], zero)]
+    by = ["scale", "zero"]
+    if rng.random() < 0.5:
+        more["output_dtype"] = getattr(TensorProto, kind)
+        initializers.pop(), by.pop()
     nodes = [
-        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["n"], **more),
-        helper.make_node("DequantizeLinear", ["n", "scale", "zero"], ["y"]),
+        helper.make_node("QuantizeLinear", ["x", *by], ["n"], **more),
+        helper.make_node("DequantizeLinear", ["n", *by], ["y"]),
     ]
     made = model_of(nodes, initializers, {"x": list(x.shape)}, {"y": list(x.shape)})
     if more.get("saturate", 1):

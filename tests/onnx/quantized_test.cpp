@@ -186,14 +186,16 @@ TEST_CASE("QAttention: one product of bytes, then attention with what a mask add
     return g;
   };
   const graph::Model plain = import(made({"x", "w", "b", "s", "s", "", "z"}));
-  CHECK(operators(plain.graph) == "MatMulInteger Cast Mul Add Split Attention");
+  CHECK(operators(plain.graph) == "MatMulInteger Cast Mul Add Slice Slice Slice Attention");
   CHECK(output_type(plain) == "f32[2, 3, 8]");
   CHECK(node_of(plain, "Attention")->text("causal", "") == "none");
   const graph::Model masked = import(made({"x", "w", "b", "s", "s", "m", "z"}));
   CHECK(node_of(masked, "Attention")->inputs.size() == 4);
+  const graph::Model lengths = import(made({"x", "w", "b", "s", "s", "n", "z"}));
+  CHECK(node_of(lengths, "Attention")->inputs.size() == 4);
   const auto refused = [&](const OnnxGraph& g) { return import_error(g.bytes()).exit_code; };
-  CHECK(refused(made({"x", "w", "b", "s", "s", "n", "z"})) == 4);
-  CHECK(refused(made({"x", "w", "b", "s", "s", "", "z", "", "x"})) == 4);
+  CHECK(refused(made({"x", "w", "b", "s", "s", "b", "z"})) == 4);          // lengths of 24 texts
+  CHECK(refused(made({"x", "w", "b", "s", "s", "", "z", "", "x"})) == 2);  // no past of 5 dims
   CHECK(refused(made({"x", "w", "b", "s", "s", "", "z"}, {attribute("do_rotary", int64_t(1))})) ==
         4);
 }
@@ -244,6 +246,32 @@ TEST_CASE("weights of 4 bits in blocks are numbers, and what leads past K is non
   const graph::ConversionError error = import_error(g.bytes());
   CHECK(error.exit_code == 2);
   CHECK(error.message.find("its B has 15 bytes, expected 16") != std::string::npos);
+}
+
+TEST_CASE("weights in groups: an order that fits the blocks, numbers where none does") {
+  const auto made = [](const std::vector<int32_t>& groups) {
+    OnnxGraph g;
+    g.input("x", {{2}, {32}}).output("y").initializer("b", {1, 2, 8}, Bytes(16, 0x21));
+    g.initializer("s", {2}, Floats{0.5f, 2}).initializer("g", {int64_t(groups.size())}, groups);
+    g.node("MatMulNBits", {"x", "b", "s", "", "g"}, {"y"},
+           {attribute("N", int64_t(1)), attribute("K", int64_t(32)), attribute("bits", int64_t(4)),
+            attribute("block_size", int64_t(16))},
+           kMicrosoft);
+    return g;
+  };
+  std::vector<int32_t> turns(32);
+  for (size_t i = 0; i < turns.size(); i++) turns[i] = int32_t(i % 2);
+  const graph::Model ordered = import(made(turns));
+  CHECK(operators(ordered.graph) == "Gather Linear");
+  const graph::Constant* numbers =
+      ordered.constant(node_of(ordered, "Linear")->inputs[1]);  // columns 0, 2, 4, .., 1, 3, ..
+  CHECK(numbers->as<int8_t>()[0] == 1 - 8);
+  CHECK(numbers->as<int8_t>()[31] == 2 - 8);
+  const graph::Model uneven = import(made(std::vector<int32_t>(32, 1)));
+  CHECK(operators(uneven.graph) == "MatMul");
+  turns[5] = 2;
+  CHECK(import_error(made(turns).bytes()).exit_code == 2);
+  CHECK(import_error(made({0, 1}).bytes()).exit_code == 2);
 }
 
 TEST_CASE("weights in blocks may have negative scales, as onnxruntime's 4-bit quantizer writes") {

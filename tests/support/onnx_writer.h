@@ -86,6 +86,10 @@ inline Proto tensor(const std::string& name, const std::vector<int64_t>& dims,
   return Proto().packed_varints(1, dims).varint(2, 7).packed(9, values).text(8, name);
 }
 inline Proto tensor(const std::string& name, const std::vector<int64_t>& dims,
+                    const std::vector<int32_t>& values) {
+  return Proto().packed_varints(1, dims).varint(2, 6).packed(9, values).text(8, name);
+}
+inline Proto tensor(const std::string& name, const std::vector<int64_t>& dims,
                     const std::vector<uint8_t>& values) {
   return Proto().packed_varints(1, dims).varint(2, 2).packed(9, values).text(8, name);
 }

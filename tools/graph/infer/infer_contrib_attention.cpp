@@ -15,19 +15,28 @@ ValueId part_of(NodeContext& context, ValueId x, const Dim& from, const Dim& to,
                       {{"starts", Dims{from}}, {"ends", Dims{to}}, {"axes", Integers{axis}}});
 }
 
-/// A mask of onnxruntime as what is added to scores [B, N, S, T]: lengths [B], or 1 for keys that
-/// count as [B, T], [B, S, T] or [B, 1, S, T].
+/// A mask of onnxruntime as what is added to scores [B, N, S, T]: lengths [B], the ends of the keys
+/// and then their starts [2 B], or 1 for keys that count as [B, T], [B, S, T] or [B, 1, S, T].
 ValueId added_mask(NodeContext& context, size_t input, const Dim& batch, const Dim& keys) {
   if (!context.has(input)) return kAbsent;
   const Dims dims = context.dims(input);
   ValueId counts = kAbsent;
   if (dims.size() == 1) {
-    if (dims[0] != batch)
+    const bool has_starts = dims[0] == batch + batch;
+    if (dims[0] != batch && !has_starts)
       context.refuse("mask_index", "its mask has shape " + text(dims) +
-                                       "; lengths [B] and masks of keys are built");
-    const ValueId lengths = context.reshape(context.cast(context.in(input), DType::kI64),
-                                            {dims[0], Dim(1), Dim(1), Dim(1)});
-    counts = context.make("Less", {context.counting(keys), lengths});
+                                       "; lengths [B], ends and starts [2 B] and masks of keys "
+                                       "are built");
+    const ValueId numbers = context.cast(context.in(input), DType::kI64);
+    const auto column = [&](const Dim& from, const Dim& to) {
+      return context.reshape(has_starts ? part_of(context, numbers, from, to, 0) : numbers,
+                             {batch, Dim(1), Dim(1), Dim(1)});
+    };
+    const ValueId key = context.counting(keys);
+    counts = context.make("Less", {key, column(Dim(0), batch)});
+    if (has_starts)
+      counts = context.make(
+          "And", {counts, context.make("GreaterOrEqual", {key, column(batch, batch + batch)})});
   } else {
     Dims four = dims;
     if (dims.size() == 2) four = {dims[0], Dim(1), Dim(1), dims[1]};
@@ -49,10 +58,12 @@ ValueId both(NodeContext& context, ValueId a, ValueId b) {
 struct Projected {
   ValueId q, k, v;
 };
-/// input [.., I] times weights [I, Q + K + V], plus a bias.
+/// input [.., I] times weights [I, Q + K + V], plus a bias. Without weights the input is projected.
 Projected project(NodeContext& context, int64_t heads) {
-  const Dims weights = context.dims(1);
-  const int64_t all = weights.size() == 2 ? weights[1].value().value_or(0) : 0;
+  const bool is_projected = !context.has(1);
+  const Dims weights = context.dims(is_projected ? 0 : 1);
+  const bool has_width = weights.size() == (is_projected ? 3u : 2u);
+  const int64_t all = has_width ? weights.back().value().value_or(0) : 0;
   if (all < 3 || heads < 1)
     context.corrupt("its weights have shape " + text(weights) + ", its heads are " +
                     std::to_string(heads));
@@ -62,7 +73,8 @@ Projected project(NodeContext& context, int64_t heads) {
       sizes[0] + sizes[1] + sizes[2] != all || sizes[0] % heads != 0 || sizes[2] % heads != 0)
     context.corrupt("its " + std::to_string(heads) + " heads and qkv_hidden_sizes do not fit " +
                     text(weights));
-  ValueId made = context.make("MatMul", {context.in(0), context.in(1)});
+  ValueId made = context.in(0);
+  if (!is_projected) made = context.make("MatMul", {made, context.in(1)});
   if (context.has(2)) made = context.make("Add", {made, context.in(2)});
   const int64_t axis = context.rank(0) - 1, one = sizes[0], two = sizes[0] + sizes[1];
   return {part_of(context, made, 0, one, axis), part_of(context, made, one, two, axis),
@@ -89,7 +101,11 @@ std::vector<ValueId> attend(NodeContext& context, const AttentionCall& c, int64_
 Dim keys_of(NodeContext& context, ValueId k, ValueId past) {
   const Dims dims = context.run().value(k).dims;
   const Dim own = dims.size() == 4 ? dims[2] : dims[1];
-  return past == kAbsent ? own : own + context.run().value(past).dims[2];
+  if (past == kAbsent) return own;
+  const Dims& before = context.run().value(past).dims;
+  if (before.size() != 4)
+    context.corrupt("its earlier keys have shape " + text(before) + ", expected [B, heads, T, D]");
+  return own + before[2];
 }
 
 /// One operand projected to queries, keys and values; past and present are [2, B, N, T, D].
@@ -99,6 +115,9 @@ void contrib_attention(NodeContext& context) {
   c.operands = project(context, heads);
   c.causal = context.node.integer("unidirectional", 0) != 0;
   if (context.has(4)) {
+    if (context.rank(4) != 5)
+      context.corrupt("its past has shape " + text(context.dims(4)) +
+                      ", expected [2, B, heads, T, D]");
     const auto pick = [&](int64_t i) {
       return context.make("Gather", {context.in(4), context.scalar(DType::kI64, double(i))},
                           {{"axis", int64_t(0)}});

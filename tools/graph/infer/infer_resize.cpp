@@ -117,9 +117,21 @@ std::vector<double> given_scales(NodeContext& context) {
   return scales;
 }
 
+/// Whole numbers between which something is computed: in f32, the part behind the point cut off, as
+/// onnxruntime does (ONNX does not say).
+void resize_as_floats(NodeContext& context) {
+  const DType dtype = context.dtype(0);
+  std::vector<ValueId> inputs = context.node.inputs;
+  inputs[0] = context.cast(inputs[0], DType::kF32);
+  const ValueId resized = context.make("Resize", inputs, context.node.attributes);
+  context.finish("Cast", {resized}, {{"to", int64_t(dtype)}});
+}
+
 void resize(NodeContext& context) {
   if (context.node.inputs.size() == 1 && context.settled()) return;  // in normal form
   check_modes(context);
+  if (!is_floating(context.dtype(0)) && context.node.text("mode", "nearest") != "nearest")
+    return resize_as_floats(context);
   const Dims in = context.dims(0);
   Dims out = in;
   std::vector<double> scales(in.size(), 1.0);

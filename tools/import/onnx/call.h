@@ -84,6 +84,9 @@ void cast_narrow(Call& call, int32_t element_type);
 /// kernel_shape, strides, dilations, pads, auto_pad as they are given; absent ones are filled in by
 /// shape inference. False where it refused one.
 bool read_window(Call& call, graph::Node& made);
+/// num_heads, mask_filter_value, unidirectional and scale of an attention of com.microsoft.
+/// import_contrib.cpp
+void read_heads(Call& call, graph::Node& made);
 
 /// All operators of the default domain.
 const TranslateTable& translate_table();
@@ -116,5 +119,6 @@ void add_grid_sample(TranslateTable& table);      // as com.microsoft has it
 void add_declared(TranslateTable& table);
 void add_quantized_attention(TranslateTable& table);
 void add_quantized_recurrent(TranslateTable& table);
+void add_block_weights(TranslateTable& table);  // of com.microsoft
 
 }  // namespace ingot::onnx

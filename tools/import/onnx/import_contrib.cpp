@@ -153,12 +153,6 @@ void embed_norm(Call& call) {
   made.attributes["mask_index_type"] = call.integer("mask_index_type", 0);
 }
 
-void read_heads(Call& call, graph::Node& made) {
-  made.attributes["num_heads"] = call.integer("num_heads", 0);
-  made.attributes["mask_filter_value"] = call.number("mask_filter_value", -10000.0);
-  made.attributes["unidirectional"] = call.integer("unidirectional", 0);
-  if (call.attribute("scale", kAttributeFloat)) made.attributes["scale"] = call.number("scale", 0);
-}
 void contrib_attention(Call& call) {
   call.expect_inputs(2, 7);
   if (call.integer("do_rotary", 0) != 0) return call.refuse("do_rotary", "rotary embeddings");
@@ -253,6 +247,13 @@ void search(Call& call) {
 }
 
 }  // namespace
+
+void read_heads(Call& call, graph::Node& made) {
+  made.attributes["num_heads"] = call.integer("num_heads", 0);
+  made.attributes["mask_filter_value"] = call.number("mask_filter_value", -10000.0);
+  made.attributes["unidirectional"] = call.integer("unidirectional", 0);
+  if (call.attribute("scale", kAttributeFloat)) made.attributes["scale"] = call.number("scale", 0);
+}
 
 void add_contrib(TranslateTable& table) {
   for (const char* op : {"FusedConv", "NhwcFusedConv", "NhwcConv"}) table[op] = fused_conv;

@@ -7,12 +7,19 @@
 namespace ingot::onnx {
 namespace {
 
+/// The type that the node states and the graph has not (narrow.h); 0: none.
+int32_t stated_narrow_type(Call& call) {
+  const int64_t stated = call.integer("output_dtype", 0);
+  return narrow_type(int32_t(stated)) ? int32_t(stated) : 0;
+}
+
 /// Attributes that both directions have; false where one was refused.
 bool read_quantisation(Call& call, graph::Node& made) {
   made.attributes["axis"] = call.integer("axis", 1);
   made.attributes["block_size"] = call.integer("block_size", 0);
   const int64_t stated = call.integer("output_dtype", 0);
-  if (stated == 0) return true;
+  const bool is_narrow = call.node().op == "QuantizeLinear" && stated_narrow_type(call);
+  if (stated == 0 || is_narrow) return true;
   const DType dtype = dtype_of(int32_t(stated));
   if (dtype == DType::kInvalid) {
     call.refuse("output_dtype",
@@ -66,7 +73,9 @@ void quantize_narrow(Call& call, int32_t element_type, const graph::Node& made_b
   call.translator().note_type(y, element_type);
   if (!type.is_float()) {  // of the wider type, then limited
     const ValueId wide = call.temporary("wide");
-    call.emit("QuantizeLinear", call.inputs(), {wide}).attributes = made_by.attributes;
+    graph::Node& in_bytes = call.emit("QuantizeLinear", call.inputs(), {wide});
+    in_bytes.attributes = made_by.attributes;
+    in_bytes.attributes["output_dtype"] = int64_t(type.widened);
     const ValueId numbers = call.temporary("numbers");
     call.emit("Cast", {wide}, {numbers}).attributes["to"] = int64_t(DType::kF32);
     const ValueId low = made(call, "Max", {numbers, f32(call, float(type.low))}),
@@ -75,7 +84,8 @@ void quantize_narrow(Call& call, int32_t element_type, const graph::Node& made_b
     return;
   }
   if (type.most == 0)
-    return call.refuse("y_zero_point", "quantisation to " + element_type_name(element_type));
+    return call.refuse(call.input(2) == kAbsent ? "output_dtype" : "y_zero_point",
+                       "quantisation to " + element_type_name(element_type));
   // the quotient, as DequantizeLinear by the reciprocal would not round it
   const ValueId quotient = call.temporary("quotient");
   graph::Node& divided = call.emit("QuantizeLinear", {call.input(0), call.input(1)}, {quotient});
@@ -93,7 +103,13 @@ void quantize(Call& call) {
   const int64_t precision = call.integer("precision", 0);
   if (precision != 0 && dtype_of(int32_t(precision)) != DType::kF32)
     return call.refuse("precision", "division in " + element_type_name(int32_t(precision)));
-  if (const int32_t narrow = call.narrow_type_of(2)) return quantize_narrow(call, narrow, made);
+  const int64_t stated = call.integer("output_dtype", 0);
+  const int32_t zero = call.narrow_type_of(2), narrow = zero ? zero : stated_narrow_type(call);
+  if (narrow && call.input(2) != kAbsent && stated != 0 && stated != zero)
+    call.translator().corrupt(describe(call.node()) + ": output_dtype is " +
+                              element_type_name(int32_t(stated)) +
+                              ", its zero point is of another type");
+  if (narrow) return quantize_narrow(call, narrow, made);
   call.emit("QuantizeLinear").attributes = made.attributes;
 }
 void dequantize(Call& call) {

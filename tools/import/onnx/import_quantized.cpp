@@ -1,10 +1,6 @@
 // tools/import/onnx/import_quantized.cpp - operators on integers that stand for numbers: each
 // becomes DequantizeLinear, the operator of floating point, and QuantizeLinear, which passes take
 // to integer arithmetic again. Those of com.microsoft are what onnxruntime.quantization writes.
-#include <cmath>
-#include <optional>
-
-#include "tools/files/work_budget.h"
 #include "tools/import/onnx/call.h"
 #include "tools/import/onnx/scaled_sums.h"
 
@@ -221,98 +217,6 @@ void dynamic_quantize_matmul(Call& call) {
                    call.input(4), call.output(0));
 }
 
-/// Of MatMulNBits: rows of 4 or 8 bits, the first element in the low half.
-struct PackedRows {
-  const uint8_t* bytes = nullptr;
-  int64_t row = 0, bits = 4;
-  int64_t at(int64_t o, int64_t i) const {
-    const int64_t each = 8 / bits;
-    return bytes[o * row + i / each] >> (i % each * bits) & ((1 << bits) - 1);
-  }
-};
-std::optional<PackedRows> packed_rows(Call& call, size_t input, int64_t rows, int64_t columns,
-                                      int64_t bits, const char* name) {
-  const graph::Constant* packed = call.constant(input);
-  const int64_t row = (columns * bits + 7) / 8;
-  if (!packed || packed->dtype != DType::kU8) {
-    call.refuse(name, "is no constant of uint8");
-    return std::nullopt;
-  }
-  if (packed->elements() != rows * row)
-    call.translator().corrupt(describe(call.node()) + ": its " + name + " has " +
-                              std::to_string(packed->elements()) + " bytes, expected " +
-                              std::to_string(rows * row));
-  return PackedRows{packed->as<uint8_t>(), row, bits};
-}
-/// One finite number for each block.
-const float* block_scales(Call& call, int64_t count) {
-  const graph::Constant* scales = call.constant(2);
-  if (!scales || scales->dtype != DType::kF32) {
-    call.refuse("scales", "are no constant of float32");
-    return nullptr;
-  }
-  if (scales->elements() != count)
-    call.translator().corrupt(describe(call.node()) + ": has " +
-                              std::to_string(scales->elements()) + " scales, expected " +
-                              std::to_string(count));
-  for (int64_t i = 0; i < count; i++)
-    if (!std::isfinite(scales->as<float>()[i]))
-      call.translator().corrupt(describe(call.node()) + ": its scale is " +
-                                std::to_string(scales->as<float>()[i]) + " at element " +
-                                std::to_string(i) + ", expected a number");
-  return scales->as<float>();
-}
-
-/// Rows less half their steps, so that 0 is in the middle.
-std::vector<int8_t> centered(const PackedRows& packed, int64_t rows, int64_t columns) {
-  std::vector<int8_t> all;
-  all.reserve(size_t(rows * columns));
-  for (int64_t o = 0; o < rows; o++)
-    for (int64_t i = 0; i < columns; i++)
-      all.push_back(int8_t(packed.at(o, i) - (int64_t(1) << (packed.bits - 1))));
-  return all;
-}
-
-/// Weights in blocks along K, whose scales may be negative, become those of a Linear. Whole blocks
-/// lie in the file; what is behind K is none of the weights.
-void matmul_nbits(Call& call) {
-  call.expect_inputs(3, 6);
-  constexpr int64_t kLimit = int64_t(1) << 31;
-  const int64_t n = call.integer("N", 0), k = call.integer("K", 0), bits = call.integer("bits", 4),
-                block = call.integer("block_size", 0);
-  call.integer("accuracy_level", 0);  // how exact it has to be at least
-  if (n < 1 || k < 1 || n > kLimit || k > kLimit || block < 16 || block > kLimit ||
-      (block & (block - 1)) != 0)
-    call.translator().corrupt(describe(call.node()) + ": N, K or block_size is out of range");
-  if (bits != 4 && bits != 8)
-    return call.refuse("bits", "weights of " + std::to_string(bits) + " bits");
-  if (call.input(4) != kAbsent) return call.refuse("g_idx", "groups in another order");
-  const int64_t blocks = (k + block - 1) / block;
-  const float* const scales = block_scales(call, n * blocks);
-  const auto weights = packed_rows(call, 1, n, blocks * block, bits, "B");
-  const bool has_zeros = call.input(3) != kAbsent;
-  const auto zeros = has_zeros ? packed_rows(call, 3, n, blocks, bits, "zero_points") : weights;
-  if (!scales || !weights || !zeros) return;
-  host::charge_work(uint64_t(n * k));
-  host::charge_memory(uint64_t(n * k));
-  graph::Model& model = call.translator().model;
-  const std::string name = model.values[size_t(call.input(1))].name;
-  const auto constant = [&](const char* what, DType dtype, int64_t columns, const void* numbers) {
-    return model.add_constant(name + what, graph::make_constant(dtype, {n, columns}, numbers));
-  };
-  std::vector<ValueId> inputs = {
-      call.input(0), constant("/numbers", DType::kI8, k, centered(*weights, n, k).data()), kAbsent,
-      kAbsent, constant("/scales", DType::kF32, blocks, scales)};
-  if (has_zeros)
-    inputs.push_back(constant("/zeros", DType::kI8, blocks, centered(*zeros, n, blocks).data()));
-  const ValueId bias = call.input(5),
-                y = bias == kAbsent ? call.output(0) : call.temporary("product");
-  graph::Node& made = call.emit("Linear", inputs, {y});
-  made.attributes["bits"] = bits;
-  made.attributes["block"] = blocks > 1 ? block : int64_t(0);
-  if (bias != kAbsent) call.emit("Add", {y, bias}, {call.output(0)});
-}
-
 }  // namespace
 
 void emit_scaled_sums(Call& call, const std::vector<ValueId>& integers, ValueId a_scale,
@@ -352,11 +256,11 @@ const TranslateTable& microsoft_table() {
     table["QGemm"] = qgemm;
     table["MatMulIntegerToFloat"] = matmul_integer_to_float;
     table["DynamicQuantizeMatMul"] = dynamic_quantize_matmul;
-    table["MatMulNBits"] = matmul_nbits;
     add_contrib(table);
     add_grid_sample(table);
     add_quantized_attention(table);
     add_quantized_recurrent(table);
+    add_block_weights(table);
     table.erase("DynamicQuantizeLinear");
     return table;
   }();
