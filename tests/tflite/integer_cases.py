@@ -322,6 +322,64 @@ def difference(n, rng):
     return ("SquaredDifferenceOptions", {}), [a, b], n.output(about)
 
 
+def compared(kind):
+    """Two scales; of some the numbers that are compared are coarser than the integers."""
+
+    def make(n, rng):
+        a, b = pair(n, rng)
+        scale = n.scale(float(rng.choice([0.05, 0.001])))
+        a.scales = np.atleast_1d(scale)
+        if rng.random() < 0.7:
+            b.scales = np.atleast_1d(np.float32(scale * rng.uniform(0.5, 2)))
+        else:
+            b.scales, b.zeros = a.scales, a.zeros
+        return (kind, {}), [a, b], (np.dtype(np.bool_), None, None)
+
+    return make
+
+
+def quotient(n, rng):
+    a, b = pair(n, rng)
+    b.array = np.where(b.array == b.zeros[0], b.zeros[0] ^ 1, b.array).astype(n.dtype)
+    about = float(a.scales[0] / b.scales[0]) * float(rng.choice([0.01, 0.1, 1]))
+    return ("DivOptions", activation(rng)), [a, b], n.output(about)
+
+
+def negated(n, rng):
+    if n.dtype == np.uint8:
+        raise ValueError("LiteRT has none")
+    return ("NegOptions", {}), [n.x(3, 40)], n.output()
+
+
+def of_two_scales(kind):
+    """LiteRT reads no scale."""
+
+    def make(n, rng):
+        return (kind, {}), [*pair(n, rng)], n.output()
+
+    return make
+
+
+def floored(kind):
+    def make(n, rng):
+        if n.dtype == np.uint8:
+            raise ValueError("LiteRT has none")
+        a, b = pair(n, rng)
+        b.array = np.where(b.array == 0, 1, b.array).astype(n.dtype)
+        return (kind, {}), [a, b], n.output()
+
+    return make
+
+
+def product_of_few(n, rng):
+    if n.dtype == np.uint8:
+        raise ValueError("LiteRT has none")
+    x = n.x(3, int(rng.integers(1, 5)), int(rng.integers(1, 4)))
+    axes = [[1], [2], [1, 2], [2, 1]][int(rng.integers(0, 4))]
+    fields = {"keepDims": bool(rng.integers(0, 2))}
+    return ("ReducerOptions", fields), [x, i32(*axes)], n.output(float(x.scales[0]))
+
+
 def nearest(n, rng):
     _, operands, y = resize(n, rng)
     return ("ResizeNearestNeighborOptions", {}), operands, y
@@ -367,7 +425,20 @@ CASES = {
     "STRIDED_SLICE": moved("StridedSliceOptions", {}, i32(0, 1, 0), i32(2, 4, 6), i32(1, 2, 1)),
     "MAXIMUM": extreme,
     "MINIMUM": extreme,
+    "MAXIMUM of two scales": of_two_scales("MaximumMinimumOptions"),
     "LESS": less,
+    "LESS of two scales": compared("LessOptions"),
+    "LESS_EQUAL": compared("LessEqualOptions"),
+    "GREATER": compared("GreaterOptions"),
+    "GREATER_EQUAL": compared("GreaterEqualOptions"),
+    "EQUAL": compared("EqualOptions"),
+    "NOT_EQUAL": compared("NotEqualOptions"),
+    "DIV": quotient,
+    "SQUARED_DIFFERENCE": difference,
+    "NEG": negated,
+    "FLOOR_MOD": floored("FloorModOptions"),
+    "FLOOR_DIV": floored("FloorDivOptions"),
+    "REDUCE_PROD": product_of_few,
     "ARG_MAX": position,
     "CAST": cast,
     "GATHER": moved("GatherOptions", {"axis": 1}, i32(2, 0, 3, 3)),
@@ -390,7 +461,6 @@ CASES = {
 # Computed as floats: one step away at most.
 NEAR = {
     "BATCH_MATMUL": batch_matmul,
-    "SQUARED_DIFFERENCE": difference,
 }
 # The same of uint8, but for XNNPACK: another order of operations in f32.
 NEAR_BUT_LITERT = ("RESIZE_BILINEAR odd",)

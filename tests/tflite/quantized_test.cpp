@@ -16,7 +16,7 @@ using graph::ConversionError;
 namespace {
 
 constexpr int kAdd = 0, kConv = 3, kFullyConnected = 9, kLogistic = 14, kReshape = 22, kMean = 40,
-              kReduceProd = 81;
+              kDiv = 42, kLogSoftmax = 50, kFloorMod = 95;
 const auto kI8 = fb::TensorType::int8, kU8 = fb::TensorType::uint8;
 
 /// y = x + c of bytes.
@@ -111,15 +111,45 @@ TEST_CASE("functions of one byte are tables") {
 
 TEST_CASE("what has no integer arithmetic is said") {
   GraphGiven g = sum_of_bytes();
-  g.tensors.push_back({"axis", fb::TensorType::int32, {1}, raw(std::vector<int32_t>{1})});
-  g.tensors[2].shape = {1};
-  g.operators = {{kReduceProd, {0, 3}, {2}, 27}};
+  g.operators = {{kLogSoftmax, {0}, {2}, 36}};
   const Made out = made_of(g);
   REQUIRE(out.code == 0);
   CHECK(out.node("Dequantize").integer("zero_point", 0) == 131);
   CHECK(out.node("Quantize").integer("zero_point", 0) == 133);
   REQUIRE(out.model.notes.size() == 1);
-  CHECK(out.model.notes[0].find("REDUCE_PROD*1") != std::string::npos);
+  CHECK(out.model.notes[0].find("LOG_SOFTMAX*1") != std::string::npos);
+}
+
+TEST_CASE("functions of two bytes are tables of all pairs") {
+  GraphGiven g = sum_of_bytes();
+  g.operators = {{kDiv, {0, 1}, {2}, 29}};
+  g.tensors[0].scales = g.tensors[1].scales = g.tensors[2].scales = {1};
+  g.tensors[0].zeros = g.tensors[1].zeros = g.tensors[2].zeros = {0};
+  const Made out = made_of(g);
+  REQUIRE(out.code == 0);
+  CHECK(out.model.notes.empty());
+  const graph::Constant* table = out.model.constant(out.node("Gather").inputs[0]);
+  REQUIRE(table);
+  const std::vector<int64_t> bytes = graph::read_integers(*table);
+  REQUIRE(bytes.size() == 65536);
+  const auto quotient = [&](int x, int y) {
+    return bytes[size_t((x + 128) * 256 + y + 128)] - 128;
+  };
+  CHECK(quotient(100, 7) == 14);
+  CHECK(quotient(-128, 3) == -43);
+  CHECK(quotient(11, -3) == -4);
+  CHECK(quotient(7, 0) == 127);
+  CHECK(quotient(-7, 0) == -128);
+}
+
+TEST_CASE("what reads no scale works on the integers of the file") {
+  GraphGiven g = sum_of_bytes();
+  g.operators = {{kFloorMod, {0, 1}, {2}, 72}};
+  const Made out = made_of(g);
+  REQUIRE(out.code == 0);
+  CHECK(out.model.notes.empty());
+  const graph::Value& x = out.model.values[size_t(out.node("Mod").inputs[0])];
+  CHECK(x.dtype == DType::kI8);
 }
 
 TEST_CASE("--exact-to chooses how sums are rounded") {

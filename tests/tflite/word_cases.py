@@ -8,6 +8,7 @@ from integer_cases import (
     Integers,
     Steps,
     add,
+    compared,
     conv,
     depthwise,
     dequantize,
@@ -17,8 +18,11 @@ from integer_cases import (
     i32,
     moved,
     mul,
+    of_two_scales,
     pool,
+    product_of_few,
     quantize,
+    quotient,
     reduced,
     sub,
     transpose_conv,
@@ -84,6 +88,38 @@ def word_fraction(n, rng):
 
 def word_unary(n, rng):
     return None, [every_word(n, rng)], n.output()
+
+
+def word_root(n, rng):
+    """LiteRT ends a run on what is negative."""
+    _, (x,), y = word_unary(n, rng)
+    x.array = np.abs(x.array.astype(np.int32)).clip(0, 32767).astype(np.int16)
+    return None, [x], y
+
+
+def word_log(n, rng):
+    x = every_word(n, rng)
+    return None, [x], (n.dtype, Integers.scale(n, 12 / 32768), 0)
+
+
+def word_gelu(n, rng):
+    fields = {"approximate": bool(rng.integers(0, 2))}
+    return ("GeluOptions", fields), [every_word(n, rng)], n.output()
+
+
+def word_negated(n, rng):
+    return ("NegOptions", {}), [every_word(n, rng)], n.output()
+
+
+def word_slopes(n, rng):
+    x, slope = n.x(2, 5, 6), n.weights(6, axis=0)
+    slope.scales, slope.zeros = slope.scales[:1], slope.zeros[:1]
+    return None, [x, slope], n.output(float(x.scales[0]))
+
+
+def word_sum(n, rng):
+    kind, operands, _ = reduced(n, rng)
+    return kind, operands, (n.dtype, Integers.scale(n, float(operands[0].scales[0]) * 5), 0)
 
 
 def word_leaky(n, rng):
@@ -156,5 +192,17 @@ WORD_CASES = {
     "PAD": moved("PadOptions", {}, np.array([[0, 1], [2, 0], [1, 1]], np.int32)),
     "STRIDED_SLICE": moved("StridedSliceOptions", {}, i32(0, 1, 0), i32(2, 4, 6), i32(1, 2, 1)),
     "MAXIMUM": extreme,
+    "MINIMUM of two scales": of_two_scales("MaximumMinimumOptions"),
+    "LESS": compared("LessOptions"),
+    "EQUAL": compared("EqualOptions"),
+    "DIV": quotient,
+    "NEG": word_negated,
+    "PRELU": word_slopes,
+    "SUM": word_sum,
+    "SQRT": word_root,
+    "RSQRT": word_root,
+    "LOG": word_log,
+    "GELU": word_gelu,
+    "REDUCE_PROD": product_of_few,
     "GATHER": moved("GatherOptions", {"axis": 1}, i32(2, 0, 3, 3)),
 }

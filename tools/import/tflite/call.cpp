@@ -38,8 +38,8 @@ const fb::Tensor& Call::output_tensor(size_t i) const {
 }
 DType Call::output_dtype(size_t i) const {
   const fb::Tensor& t = output_tensor(i);
-  if (is_byte_type(t)) return reads_ == Reads::kFloats ? DType::kF32 : DType::kU8;
-  return ModelFile::dtype(t.type());
+  if (!is_byte_type(t) || reads_ == Reads::kIntegers) return ModelFile::dtype(t.type());
+  return reads_ == Reads::kFloats ? DType::kF32 : DType::kU8;
 }
 double Call::zero_of(size_t i) const {
   const auto x = reads_ == Reads::kBytes ? steps(i) : std::nullopt;
@@ -52,8 +52,9 @@ Slot& Call::slot(size_t i) {
 ValueId Call::input(size_t i) {
   const int64_t index = tensor_index(i);
   read_.insert(i);
-  const ValueId id = reads_ == Reads::kFloats ? translator.read_floats(scope, index)
-                                              : translator.read(scope, index);
+  const ValueId id = reads_ == Reads::kFloats     ? translator.read_floats(scope, index)
+                     : reads_ == Reads::kIntegers ? translator.read_integers(scope, index)
+                                                  : translator.read(scope, index);
   if (id == kAbsent) {
     // Refused before and reported there.
     if (translator.slot(scope, index).refused) throw aten::Reported{};

@@ -14,8 +14,9 @@ struct OperatorRow;
 
 class Call {
  public:
-  /// How quantized tensors are read: as bytes, or as the numbers that they stand for.
-  enum class Reads { kBytes, kFloats };
+  /// How quantized tensors are read: as bytes of the graph, as the numbers that they stand for, or
+  /// as the integers of the file, whatever their scales are.
+  enum class Reads { kBytes, kFloats, kIntegers };
   Call(Translator& translator, Scope& scope, const fb::Operator& op, const OperatorRow& row,
        Options options, Reads reads = Reads::kBytes);
 
@@ -153,6 +154,10 @@ void add_control(TranslateTable& table);
 void add_detection(TranslateTable& table);
 void add_variables(TranslateTable& table);
 
+/// Operators that LiteRT computes on the integers of the file, whatever their scales say: fills,
+/// places, signs, quotients that are rounded down.
+bool ignores_scales(const std::string& name);  // lower_quantized_movement.cpp
+
 using BytesTable = std::map<std::string, TranslateBytes>;
 const BytesTable& bytes_table();
 /// On numbers of int16: what is not in it is refused.
@@ -168,6 +173,8 @@ void add_quantized_reduce(BytesTable& table);
 void add_quantized_transposed(BytesTable& table);
 void add_quantized_image(BytesTable& table);
 void add_quantized_recurrent(BytesTable& table);
+void add_quantized_pairs(BytesTable& table);  // of bytes
+void add_word_pairs(BytesTable& table);       // of int16
 void add_recurrent_words(BytesTable& table);
 void add_quantized_wide(BytesTable& table);
 /// QUANTIZE from or to int16 and int32. lower_quantized_wide.cpp

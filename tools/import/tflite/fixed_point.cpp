@@ -137,6 +137,23 @@ std::optional<FixedInput> fixed_input(double scale, int integer_bits) {
 int32_t fixed_exp(int32_t x, int integer_bits) { return int32_t(Fixed<32>::exp(x, integer_bits)); }
 int32_t fixed_logistic(int32_t x) { return int32_t(Fixed<32>::logistic(x, 4)); }
 int32_t fixed_tanh(int32_t x) { return int32_t(Fixed<32>::tanh(x, 4)); }
+FixedPoint fixed_inverse_root(int32_t x) {
+  using F = Fixed<32>;
+  if (x <= 1) return {INT32_MAX, 0};
+  const int pairs = (__builtin_clz(uint32_t(x)) - 1) / 2 - 1;  // to 2^27 .. 2^29
+  const int64_t number = int64_t(x) << (2 * pairs) >> 1;       // Q3.28, as is all of it
+  const int64_t half = divided(int32_t(number), 1);
+  constexpr int64_t kOneAndHalf = (1 << 28) + (1 << 27);
+  int64_t root = 1 << 28;
+  for (int i = 0; i < 5; i++) {
+    const int64_t cube = F::shifted_left(F::product(F::product(root, root), root), 6);
+    root = F::shifted_left(F::product(kOneAndHalf, root) - F::product(half, cube), 3);
+  }
+  return {int32_t(F::product(root, 1518500250)), pairs - 11};
+}
+int32_t fixed_reciprocal(int32_t x) {
+  return int32_t(Fixed<32>::shifted_left(Fixed<32>::reciprocal(x), 1));
+}
 int32_t fixed_logistic16(int32_t x) { return int32_t(Fixed<16>::logistic(x, 3)); }
 int32_t fixed_tanh16(int32_t x, int integer_bits) {
   return int32_t(Fixed<16>::tanh(x, integer_bits));

@@ -21,6 +21,10 @@ int32_t fixed_exp(int32_t x, int integer_bits);
 /// Of Q4.27: Q0.31.
 int32_t fixed_logistic(int32_t x);
 int32_t fixed_tanh(int32_t x);
+/// 1 / sqrt(x) of 1 <= x by five steps of Newton's method.
+FixedPoint fixed_inverse_root(int32_t x);
+/// 1 / (1 + x) of Q0.31: Q0.31.
+int32_t fixed_reciprocal(int32_t x);
 
 // Of 16 bits: Q0.15 of Q3.12, and of a number with `integer_bits` before the point, as LiteRT's
 // LSTM computes them.

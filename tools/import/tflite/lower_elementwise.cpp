@@ -117,8 +117,11 @@ void floor_divide(Call& call) {
   const ValueId x = call.input(0), y = call.input(1);
   if (graph::is_floating(call.b.dtype(x)))
     return call.give(call.b.emit("Floor", {call.b.emit("Div", {x, y})}));
-  const ValueId rest = call.b.emit("Mod", {x, y}, {{"fmod", int64_t(0)}});
-  call.give(call.b.emit("Div", {call.b.emit("Sub", {x, rest}), y}));
+  // what is left over may lead out of 8 or 16 bits
+  const DType dtype = call.b.dtype(x), wide = dtype_bytes(dtype) < 4 ? DType::kI32 : dtype;
+  const ValueId a = call.b.cast(x, wide), b = call.b.cast(y, wide);
+  const ValueId rest = call.b.emit("Mod", {a, b}, {{"fmod", int64_t(0)}});
+  call.give(call.b.cast(call.b.emit("Div", {call.b.emit("Sub", {a, rest}), b}), dtype));
 }
 
 void clip(Call& call, double least, double most) {

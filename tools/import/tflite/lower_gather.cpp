@@ -57,10 +57,14 @@ void embedding_lookup(Call& call) {
 /// What is written to one place more than once is added.
 void scatter_nd(Call& call) {
   call.expect_inputs(3, 3);
-  const ValueId indices = call.b.cast(call.input(0), DType::kI64), updates = call.input(1);
+  const ValueId indices = call.b.cast(call.input(0), DType::kI64);
+  const DType dtype = call.b.dtype(call.input(1));
+  const bool is_bool = dtype == DType::kBool;  // true where anything true is written
+  const ValueId updates = is_bool ? call.b.cast(call.input(1), DType::kI32) : call.input(1);
   const ValueId empty = zeros(call, call.b.dtype(updates), call.known_dims(2, "shape"));
-  call.give(
-      call.b.emit("ScatterND", {empty, indices, updates}, {{"reduction", std::string("add")}}));
+  const ValueId sum =
+      call.b.emit("ScatterND", {empty, indices, updates}, {{"reduction", std::string("add")}});
+  call.give(is_bool ? call.b.cast(sum, dtype) : sum);
 }
 
 void sparse_to_dense(Call& call) {
@@ -109,7 +113,11 @@ void unsorted_product(Call& call) {
 }
 void unsorted_extreme(Call& call, const char* reduction, double empty) {
   call.expect_inputs(3, 3);
-  if (call.b.dtype(call.input(0)) != DType::kF32) call.refuse("", "is supported of float32 alone");
+  const DType dtype = call.b.dtype(call.input(0));
+  if (dtype == DType::kI32)
+    empty = empty < 0 ? INT32_MIN : INT32_MAX;
+  else if (dtype != DType::kF32)
+    call.refuse("", "is supported of float32 and int32");
   segments(call, Dim(call.known_integer(2, "num_segments")), reduction, empty);
 }
 void unsorted_maximum(Call& call) { unsorted_extreme(call, "max", -3.4028234663852886e38); }

@@ -111,8 +111,9 @@ bool pool_bytes(Call& call, bool average) {
   aten::Attributes attributes = window_attributes(
       call, call.b.dims(image), {call.integer("filter_height"), call.integer("stride_h"), 1},
       {call.integer("filter_width"), call.integer("stride_w"), 1});
-  // XNNPACK leaves averages to TFLite's kernels.
-  const Limits limits = average ? limits_of_kernels(*range, *y) : call.limits(*range, *y);
+  // XNNPACK leaves averages to TFLite's kernels, and what has two scales, which those do not read.
+  const bool by_kernels = average || !(*x == *y);
+  const Limits limits = by_kernels ? limits_of_kernels(*range, *y) : call.limits(*range, *y);
   attributes["kind"] = std::string(average ? "average" : "max");
   attributes["offset"] = int64_t(x->offset());
   attributes["low"] = limits.low, attributes["high"] = limits.high;

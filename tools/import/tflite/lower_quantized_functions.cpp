@@ -7,6 +7,16 @@
 #include "tools/import/tflite/fixed_point.h"
 
 namespace ingot::tflite {
+
+float exact_gelu(float x) {
+  constexpr float kRoot = 0.70710678118654752440f;
+  return 0.5f * x * (1 + std::erf(x * kRoot));
+}
+float approximate_gelu(float x) {
+  constexpr float kSlope = 0.79788456080286535588f;
+  return 0.5f * x * (1 + std::tanh(kSlope * (x + 0.044715f * x * x * x)));
+}
+
 namespace {
 
 struct Ends {
@@ -92,12 +102,8 @@ bool gelu_bytes(Call& call) {
   const auto ends = ends_of(call);
   if (!ends) return false;
   const bool approximate = call.flag("approximate");
-  return give_bytes(call, table_of_kernels(ends->x, ends->y, [&](float x) {
-                      constexpr float kRoot = 0.70710678118654752440f,
-                                      kSlope = 0.79788456080286535588f;
-                      if (!approximate) return 0.5f * x * (1 + std::erf(x * kRoot));
-                      return 0.5f * x * (1 + std::tanh(kSlope * (x + 0.044715f * x * x * x)));
-                    }));
+  return give_bytes(
+      call, table_of_kernels(ends->x, ends->y, approximate ? approximate_gelu : exact_gelu));
 }
 
 /// Cut off, not rounded. LiteRT ends a run on what is below zero; here it is zero.

@@ -180,7 +180,7 @@ std::optional<Resizing> read_resizing(Call& call) {
   call.expect_inputs(2, 2);
   call.expect_rank(0, 4);
   const auto x = call.quantized(0), y = call.output_quantized(0);
-  if (!x || !y || !(*x == *y)) return std::nullopt;
+  if (!x || !y || x->is_word != y->is_word || !(x->is_word || *x == *y)) return std::nullopt;
   const Dims in = call.b.dims(call.input(0)), size = call.known_dims(1, "size");
   if (size.size() != 2) call.corrupt("its size has " + std::to_string(size.size()) + " extents");
   Resizing out;

@@ -2,6 +2,7 @@
 // and leave them as they are: those of floating point serve.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "tools/import/tflite/call.h"
 
@@ -15,22 +16,21 @@ bool as_it_is(Call& call) {
   call.row.translate(call);
   return true;
 }
-/// Where all that is quantized has one scale and one zero point.
-bool of_one_kind(Call& call, bool with_outputs) {
-  std::optional<Steps> first;
-  bool same = true;
-  const auto meet = [&](const std::optional<Steps>& steps) {
-    same &= steps && (!first || *first == *steps);
-    if (!first) first = steps;
+/// The same of bytes of one type, whose scales LiteRT does not read.
+bool moved_bytes(Call& call) {
+  std::optional<bool> is_signed;
+  const auto meets = [&](const fb::Tensor& t, const std::optional<Steps>& steps) {
+    if (!is_byte_type(t)) return true;
+    if (steps && !is_signed) is_signed = steps->is_signed;
+    return steps && *is_signed == steps->is_signed;
   };
   for (size_t i = 0; i < call.input_count(); i++)
-    if (call.has(i) && is_byte_type(call.tensor(i))) meet(call.steps(i));
-  for (size_t i = 0; with_outputs && i < call.output_count(); i++)
-    if (is_byte_type(call.output_tensor(i))) meet(call.output_steps(i));
-  return same && as_it_is(call);
+    if (call.has(i) && !meets(call.tensor(i), call.steps(i))) return false;
+  for (size_t i = 0; i < call.output_count(); i++)
+    if (!meets(call.output_tensor(i), call.output_steps(i))) return false;
+  call.row.translate(call);
+  return true;
 }
-bool moved_bytes(Call& call) { return of_one_kind(call, true); }
-bool compared_bytes(Call& call) { return of_one_kind(call, false); }
 
 /// Parts of another scale are rescaled by a table: TFLite's own.
 bool concatenate_bytes(Call& call) {
@@ -71,6 +71,13 @@ bool cast_bytes(Call& call) {
 
 }  // namespace
 
+bool ignores_scales(const std::string& name) {
+  static const std::set<std::string> kNames = {
+      "NEG",         "FLOOR_DIV",       "FLOOR_MOD", "FILL",       "ZEROS_LIKE",
+      "MATRIX_DIAG", "MATRIX_SET_DIAG", "ONE_HOT",   "SCATTER_ND", "SPARSE_TO_DENSE"};
+  return kNames.count(name) > 0;
+}
+
 void add_quantized_movement(BytesTable& table) {
   for (const char* name : {"RESHAPE",
                            "SQUEEZE",
@@ -108,8 +115,6 @@ void add_quantized_movement(BytesTable& table) {
        {"PACK", "SELECT", "SELECT_V2", "DYNAMIC_UPDATE_SLICE", "MAXIMUM", "MINIMUM", "PADV2", "PAD",
         "SPACE_TO_BATCH_ND", "TOPK_V2", "REDUCE_MAX", "REDUCE_MIN"})
     table[name] = moved_bytes;
-  for (const char* name : {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"})
-    table[name] = compared_bytes;
   table["CONCATENATION"] = concatenate_bytes;
   table["CAST"] = cast_bytes;
 }

@@ -1,8 +1,10 @@
 // tools/import/tflite/lower_quantized_reduce.cpp - means and sums of bytes.
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/op/requantize.h"
 #include "tools/import/tflite/quantized_channels.h"
+#include "tools/import/tflite/wide_integers.h"
 
 namespace ingot::tflite {
 namespace {
@@ -53,7 +55,8 @@ ValueId scaled_sum(Call& call, const Reduction& r, float scale, float zero) {
   aten::Builder& b = call.b;
   const auto number = [&](double n) { return b.scalar(DType::kF32, n); };
   const ValueId whole = b.reduce("ReduceSum", b.cast(r.bytes, DType::kF32), r.axes, r.keep);
-  const ValueId sum = b.emit("Sub", {whole, number(double(r.count * r.x.offset()))});
+  const int64_t more = r.x.is_word ? 0 : r.count * r.x.offset();  // than the source's
+  const ValueId sum = b.emit("Sub", {whole, number(double(more))});
   return b.emit("Add", {b.emit("Mul", {sum, number(double(scale))}), number(double(zero))});
 }
 
@@ -77,10 +80,10 @@ bool summed_by_kernels(Call& call, const Reduction& r) {
   const float zero = -float(r.x.source_zero()) * scale * float(r.count);
   call.give(call.b.emit("Quantize", {scaled_sum(call, r, scale, zero)},
                         {{"scale", 1.0},
-                         {"zero_point", int64_t(r.y.zero)},
+                         {"zero_point", int64_t(r.y.is_word ? 0 : r.y.zero)},
                          {"rounding", std::string("away")},
                          {"reciprocal", int64_t(0)},
-                         {"to", int64_t(DType::kU8)}}));
+                         {"to", int64_t(r.y.is_word ? DType::kI16 : DType::kU8)}}));
   return true;
 }
 
@@ -208,10 +211,48 @@ bool mean_bytes(Call& call) {
 bool total_bytes(Call& call) {
   Reduction r;
   if (!read_reduction(call, &r)) return false;
-  if (r.x.is_word && !call.as_micro()) return false;  // LiteRT has none
-  if (call.as_xnnpack()) return reduced_by_xnnpack(call, r, false);
+  if (call.as_xnnpack() && !r.x.is_word) return reduced_by_xnnpack(call, r, false);
   if (call.as_micro() && r.x.is_signed) return reduced_in_fixed_point(call, r, sum_of_micro(r));
   return summed_by_kernels(call, r);
+}
+
+/// LiteRT's: one factor after the other, each product rescaled by x / y^(1/n), spelled out.
+bool product_of_integers(Call& call) {
+  constexpr int64_t kMaxFactors = 64;
+  Reduction r;
+  if (!read_reduction(call, &r) || !r.x.is_signed || r.count > kMaxFactors) return false;
+  aten::Builder& b = call.b;
+  if (r.count == 1 && !call.as_micro()) {  // LiteRT moves the integers
+    call.give(b.reshape(r.bytes, r.output()));
+    return true;
+  }
+  Wide wide(b);
+  std::vector<int64_t> order;
+  Dims rest;
+  for (size_t i = 0; i < r.dims.size(); i++)
+    if (!r.is_reduced(i)) order.push_back(int64_t(i)), rest.push_back(r.dims[i]);
+  order.insert(order.end(), r.axes.begin(), r.axes.end());
+  const Dim rows = graph::product(rest);
+  const ValueId factors =
+      wide.add(wide.of(b.reshape(b.transpose(r.bytes, order), {rows, Dim(r.count)})),
+               wide.number(r.x.is_word ? 0 : -r.x.zero));
+  const double ratio = double(r.x.scale) / std::pow(double(r.y.scale), 1.0 / double(r.count));
+  const FixedPoint by = fixed_point(ratio);
+  const auto factor = [&](int64_t i) { return b.slice(factors, 1, Dim(i), Dim(i + 1)); };
+  // what is rescaled is taken as a number of 32 bits
+  const auto rescaled = [&](ValueId x) { return wide.multiplied_once(x, by); };
+  ValueId product = factor(0);
+  for (int64_t i = 1; i < r.count; i++) {
+    const auto next = rescaled(wide.mul(product, factor(i)));
+    if (!next) return false;
+    product = wide.wrapped(*next);
+  }
+  const auto made = rescaled(product);
+  if (!made) return false;
+  const ValueId y = wide.add(wide.wrapped(*made), wide.number(r.y.is_word ? 0 : r.y.zero));
+  const ValueId kept = r.y.is_word ? wide.as_i16(y) : wide.clamped(y, 0, 255);
+  call.give(b.reshape(b.cast(kept, r.y.is_word ? DType::kI16 : DType::kU8), r.output()));
+  return true;
 }
 
 }  // namespace
@@ -219,6 +260,7 @@ bool total_bytes(Call& call) {
 void add_quantized_reduce(BytesTable& table) {
   table["MEAN"] = mean_bytes;
   table["SUM"] = total_bytes;
+  table["REDUCE_PROD"] = product_of_integers;
 }
 
 }  // namespace ingot::tflite

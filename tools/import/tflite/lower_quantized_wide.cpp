@@ -180,19 +180,12 @@ bool multiply_words(Call& call) {
   add(from_left.high, from_right.low, 1 << 8);
   add(from_left.low, from_right.high, 1 << 8);
   add(from_left.low, from_right.low, 1);
-  // one multiplier of 16 bits, rounded once, ties up
   const FixedPoint by = fixed_point(double(x->scale * w->scale) / double(y->scale));
-  const int64_t reduced = by.multiplier < 0x7FFF0000 ? (by.multiplier + (1 << 15)) >> 16 : 0x7FFF;
-  const int right_by = 15 - by.shift;
-  if (right_by < 1 || right_by > 46)
+  const auto made = wide.multiplied_once(sum, by);
+  if (!made)
     call.refuse("", "multiplies its sums by " + std::to_string(by.multiplier) + " * 2^" +
                         std::to_string(by.shift - 31));
-  constexpr int64_t kFar = int64_t{1} << 61;  // sums times 16 bits are below 2^60
-  const ValueId moved = wide.add(wide.mul(sum, wide.number(reduced)),
-                                 wide.number(kFar + (int64_t{1} << (right_by - 1))));
-  const ValueId made = wide.add(b.emit("Div", {moved, wide.number(int64_t{1} << right_by)}),
-                                wide.number(-(kFar >> right_by)));
-  call.give(b.cast(wide.as_i16(made), DType::kI16));
+  call.give(b.cast(wide.as_i16(*made), DType::kI16));
   return true;
 }
 

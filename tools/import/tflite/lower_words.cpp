@@ -81,6 +81,11 @@ bool rescaled_words(Call& call, double positive, double negative, int64_t low, i
                       return std::clamp<int64_t>(multiplied(x, x >= 0 ? up : down), low, high);
                     }));
 }
+/// The ratio of both scales; TFLite Micro divides in f64.
+double ratio_of(const Call& call, const WordEnds& ends) {
+  return call.as_micro() ? double(ends.x.scale) / double(ends.y.scale)
+                         : double(ends.x.scale / ends.y.scale);
+}
 bool leaky_relu_words(Call& call) {
   const auto ends = word_ends_of(call);
   if (!ends) return false;
@@ -93,15 +98,21 @@ bool rectified_words(Call& call) {
   const auto ends = word_ends_of(call);
   if (!ends) return false;
   const RealRange range{float(low), high ? float(high) : std::numeric_limits<float>::infinity()};
+  if (high && call.as_micro()) {  // limits the numbers of its input, whatever the other scale
+    const Limits limits = limits_of_kernels(range, ends->x);
+    return give_table(call, word_table_of([&](int32_t x) {
+                        return std::clamp<int64_t>(x, limits.low - 32768, limits.high - 32768);
+                      }));
+  }
   const Limits limits = limits_of_kernels(range, ends->y);
-  const double ratio = double(ends->x.scale / ends->y.scale);
+  const double ratio = ratio_of(call, *ends);
   return rescaled_words(call, ratio, ratio, limits.low - 32768, limits.high - 32768);
 }
 bool absolute_words(Call& call) {
   const auto ends = word_ends_of(call);
   if (!ends) return false;
   const bool same = ends->x.scale == ends->y.scale;
-  const FixedPoint by = fixed_point(double(ends->x.scale / ends->y.scale));
+  const FixedPoint by = fixed_point(ratio_of(call, *ends));
   return give_table(call, word_table_of([&](int32_t x) -> int64_t {
                       return same ? std::abs(x) : multiplied(std::abs(x), by);
                     }));
@@ -172,18 +183,54 @@ bool softmax_words(Call& call) {
   return true;
 }
 
-template <float (*function)(float)>
-bool lines_words(Call& call) {
-  const auto ends = word_ends_of(call);
-  if (!ends) return false;
-  const float least = -32768 * ends->y.scale;
-  const std::vector<int16_t> lines = lines_of<float>(ends->x.scale, 0, ends->y.scale, [&](float x) {
+bool give_lines(Call& call, const WordEnds& ends, const std::function<float(float)>& function) {
+  const float least = -32768 * ends.y.scale;
+  const std::vector<int16_t> lines = lines_of<float>(ends.x.scale, 0, ends.y.scale, [&](float x) {
     const float y = function(x);
-    return std::isfinite(y) ? y : y > 0 ? 32767 * ends->y.scale : least;
+    return std::isfinite(y) ? y : y > 0 ? 32767 * ends.y.scale : least;
   });
   return give_table(call, word_table_of([&](int32_t x) { return on_lines(lines, x); }));
 }
+template <float (*function)(float)>
+bool lines_words(Call& call) {
+  const auto ends = word_ends_of(call);
+  return ends && give_lines(call, *ends, function);
+}
 float exponential_of_word(float x) { return std::exp(x); }
+/// Not a number of what is negative: the smallest of int16.
+float logarithm_of_word(float x) { return std::log(x); }
+/// LiteRT ends a run on what is negative; here it is the largest number, as of zero.
+float inverse_root_of_word(float x) { return 1 / std::sqrt(std::max(x, 0.0f)); }
+
+bool inverse_root_words(Call& call) {
+  const auto ends = word_ends_of(call);
+  if (!ends || !call.as_micro()) return ends && give_lines(call, *ends, inverse_root_of_word);
+  constexpr int kMore = 20;  // bits of the root
+  const FixedPoint by =
+      fixed_point(1.0 / (std::sqrt(double(ends->x.scale)) * double(ends->y.scale)));
+  return give_table(call, word_table_of([&](int32_t x) -> int64_t {
+                      if (x <= 0) return INT16_MAX;
+                      const FixedPoint root = fixed_inverse_root(x);
+                      const int32_t fine = multiplied(1, {root.multiplier, root.shift + kMore});
+                      return multiplied(fine, {by.multiplier, by.shift - kMore});
+                    }));
+}
+
+bool gelu_words(Call& call) {
+  const auto ends = word_ends_of(call);
+  const bool approximate = call.flag("approximate");
+  return ends && give_lines(call, *ends, approximate ? approximate_gelu : exact_gelu);
+}
+
+/// Cut off, not rounded. LiteRT ends a run on what is below zero; here it is zero.
+bool root_words(Call& call) {
+  const auto ends = word_ends_of(call);
+  if (!ends) return false;
+  return give_table(call, word_table_of([&](int32_t x) {
+                      const float root = std::sqrt(float(std::max(x, 0)) * ends->x.scale);
+                      return int64_t(std::min(root / ends->y.scale, 1e6f));
+                    }));
+}
 
 bool quantize_words(Call& call) {
   call.expect_inputs(1, 1);
@@ -215,21 +262,6 @@ bool moved_words(Call& call) {
   call.row.translate(call);
   return true;
 }
-/// Where all that is quantized has one scale.
-bool of_one_scale(Call& call) {
-  std::optional<Steps> first;
-  const auto meets = [&](const fb::Tensor& t, const std::optional<Steps>& steps) {
-    if (!ModelFile::is_quantized(t)) return true;
-    if (!first) first = steps;
-    return steps && *steps == *first;
-  };
-  for (size_t i = 0; i < call.input_count(); i++)
-    if (call.has(i) && !meets(call.tensor(i), call.quantized(i))) return false;
-  for (size_t i = 0; i < call.output_count(); i++)
-    if (!meets(call.output_tensor(i), call.output_quantized(i))) return false;
-  return moved_words(call);
-}
-
 }  // namespace
 
 void add_words(BytesTable& table) {
@@ -238,6 +270,7 @@ void add_words(BytesTable& table) {
   add_quantized_binary(table);
   add_quantized_reduce(table);
   add_recurrent_words(table);
+  add_word_pairs(table);
   table["RESIZE_BILINEAR"] = resize_bilinear_words;
   table["LOGISTIC"] = logistic_words;
   table["TANH"] = tanh_words;
@@ -247,6 +280,10 @@ void add_words(BytesTable& table) {
   table["RELU_N1_TO_1"] = rectified_words<-1, 1>;
   table["ABS"] = absolute_words;
   table["EXP"] = lines_words<exponential_of_word>;
+  table["LOG"] = lines_words<logarithm_of_word>;
+  table["RSQRT"] = inverse_root_words;
+  table["GELU"] = gelu_words;
+  table["SQRT"] = root_words;
   table["SOFTMAX"] = softmax_words;
   table["QUANTIZE"] = quantize_words;
   table["DEQUANTIZE"] = dequantize_words;
@@ -278,13 +315,23 @@ void add_words(BytesTable& table) {
                            "ASSIGN_VARIABLE",
                            "BATCH_TO_SPACE_ND",
                            "RESIZE_NEAREST_NEIGHBOR",
-                           "CAST"})
+                           "CAST",
+                           "PACK",
+                           "SELECT",
+                           "SELECT_V2",
+                           "MAXIMUM",
+                           "MINIMUM",
+                           "PAD",
+                           "PADV2",
+                           "SPACE_TO_BATCH_ND",
+                           "CONCATENATION",
+                           "REDUCE_MAX",
+                           "REDUCE_MIN",
+                           "DYNAMIC_UPDATE_SLICE",
+                           "REVERSE_SEQUENCE",
+                           "EMBEDDING_LOOKUP",
+                           "TOPK_V2"})
     table[name] = moved_words;
-  for (const char* name :
-       {"PACK", "SELECT", "SELECT_V2", "MAXIMUM", "MINIMUM", "PAD", "PADV2", "SPACE_TO_BATCH_ND",
-        "CONCATENATION", "REDUCE_MAX", "REDUCE_MIN", "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL",
-        "GREATER", "GREATER_EQUAL", "DYNAMIC_UPDATE_SLICE", "TOPK_V2"})
-    table[name] = of_one_scale;
 }
 
 }  // namespace ingot::tflite

@@ -278,6 +278,7 @@ const BytesTable& bytes_table() {
     add_quantized_wide(table);
     add_quantized_functions(table);
     add_quantized_movement(table);
+    add_quantized_pairs(table);
     return table;
   }();
   return kTable;

@@ -176,6 +176,7 @@ FixedPoint fixed_point(double real) {
 }
 int32_t divided(int32_t x, int bits) {
   if (bits <= 0) return x;
+  if (bits > 32) return 0;
   const int64_t half = int64_t{1} << (bits - 1), n = x;
   return int32_t(n < 0 ? -((-n + half) >> bits) : (n + half) >> bits);
 }

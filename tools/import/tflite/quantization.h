@@ -87,6 +87,9 @@ Table table_of(const Steps& x, const Steps& y, const std::function<int32_t(int32
 /// By a function of real numbers, as XNNPACK and as TFLite's kernels make their tables.
 Table table_of_xnnpack(const Steps& x, const Steps& y, const std::function<float(float)>& of);
 Table table_of_kernels(const Steps& x, const Steps& y, const std::function<float(float)>& of);
+/// GELU as LiteRT's kernels compute it in f32; the other by tanh.
+float exact_gelu(float x);
+float approximate_gelu(float x);
 /// To another scale and zero point: XNNPACK's where it takes them, else LiteRT's own kernels'.
 Table table_of_rescaling(const Steps& x, const Steps& y, bool xnnpack);
 

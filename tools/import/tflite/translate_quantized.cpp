@@ -44,7 +44,8 @@ bool Translator::refuse_tensors(const Scope& scope, const fb::Operator& op, cons
     if (is_short && code == kSoftmax && made && from_bytes) return "";
     if (is_wide && code == kQuantize && wide_steps_of(*file_, t)) return "";
     if (is_short && code == kSvdf && is_constant && from_bytes) return "";
-    if (is_short && word_steps_of(*file_, t) && words_table().count(name)) return "";
+    if (is_short && word_steps_of(*file_, t) && (words_table().count(name) || ignores_scales(name)))
+      return "";
     // lower_spectral.cpp
     if (t.type() == fb::TensorType::complex64 &&
         (code == kReshape || code == kRfft2d || code == kImag || code == kReal ||
@@ -114,6 +115,20 @@ Translator::Arithmetic Translator::arithmetic_of(const Scope& scope, const fb::O
   return has_bytes ? Arithmetic::kBytes : Arithmetic::kPlain;
 }
 
+/// LiteRT computes on the integers as they are, and what is quantized has one scale.
+bool Translator::computes_on_integers(const Scope& scope, const fb::Operator& op,
+                                      const OperatorRow& row) const {
+  if (!ignores_scales(row.name)) return false;
+  for (const auto* list : {op.outputs(), op.inputs()})
+    for (uint32_t i = 0; list && i < list->size(); i++) {
+      if (list->Get(i) < 0) continue;
+      const fb::Tensor& t = file_->tensor(*scope.graph, list->Get(i));
+      if (ModelFile::is_quantized(t) && !steps_of(*file_, t) && !word_steps_of(*file_, t))
+        return false;
+    }
+  return true;
+}
+
 std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& op,
                                              const OperatorRow& row,
                                              const graph::SourceNode& source) {
@@ -144,6 +159,15 @@ std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& o
     Call call = open(Call::Reads::kBytes);
     const auto words = words_table().find(row.name);
     if (words != words_table().end() && words->second(call)) return finish(call);
+  }
+  if (computes_on_integers(scope, op, row)) {
+    Call call = open(Call::Reads::kIntegers);
+    row.translate(call);
+    std::vector<Slot> made = finish(call);
+    for (uint32_t i = 0; i < outputs; i++)
+      if (const auto steps = steps_of(*file_, call.output_tensor(i)); steps && steps->is_signed)
+        made[i].id = net.b.emit("OffsetByte", {made[i].id});
+    return made;
   }
   if (reads_words(scope, op))  // there is no way over floats for it
     throw layers::Refused{"", "computes on int16 in a way that is not supported",
@@ -183,6 +207,12 @@ ValueId Translator::read_floats(Scope& scope, int64_t index) {
   const ValueId x = read(scope, index);
   const auto steps = steps_of(*file_, t);
   return x == kAbsent || !steps ? x : dequantized(x, *steps);
+}
+
+ValueId Translator::read_integers(Scope& scope, int64_t index) {
+  const ValueId x = read(scope, index);
+  const auto steps = steps_of(*file_, file_->tensor(*scope.graph, index));
+  return x == kAbsent || !steps || !steps->is_signed ? x : net.b.emit("OffsetByte", {x});
 }
 
 ValueId Translator::dequantized(ValueId x, const Steps& steps) {

@@ -63,6 +63,8 @@ class Translator {
   ValueId read(Scope& scope, int64_t tensor);
   /// The same as numbers in f32, where it is quantized: a constant, or behind a Dequantize.
   ValueId read_floats(Scope& scope, int64_t tensor);
+  /// The same as the integers of the file, where it has one scale.
+  ValueId read_integers(Scope& scope, int64_t tensor);
   ValueId quantized(ValueId x, const Steps& steps);
   ValueId dequantized(ValueId x, const Steps& steps);
   /// Translates a subgraph with `inputs`; its outputs. @throws layers::Refused where it has another
@@ -94,6 +96,8 @@ class Translator {
   std::vector<Slot> translate_call(Scope& scope, const fb::Operator& op, const OperatorRow& row,
                                    const graph::SourceNode& source);
   bool reads_words(const Scope& scope, const fb::Operator& op) const;
+  bool computes_on_integers(const Scope& scope, const fb::Operator& op,
+                            const OperatorRow& row) const;
   Arithmetic arithmetic_of(const Scope& scope, const fb::Operator& op) const;
   bool refuse_kind(const Scope& scope, const fb::Operator& op, const std::string& name);
   bool refuse_tensors(const Scope& scope, const fb::Operator& op, const std::string& name,

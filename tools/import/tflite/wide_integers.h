@@ -2,6 +2,7 @@
 // graph.
 #pragma once
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "tools/graph/tensor_math.h"
@@ -55,6 +56,17 @@ class Wide {
     const ValueId high =
         add(b.emit("Div", {moved, number(int64_t{1} << 31)}), number(-(int64_t{1} << 31)));
     return divided(high, numbers(powers), numbers(halves));
+  }
+  /// Of sums of 64 bits below 2^45: times the multiplier's upper 16 bits, rounded once, ties up.
+  /// None where the shift leaves 1 .. 46 bits.
+  std::optional<ValueId> multiplied_once(ValueId x, const FixedPoint& by) {
+    const int64_t reduced = by.multiplier < 0x7FFF0000 ? (by.multiplier + (1 << 15)) >> 16 : 0x7FFF;
+    const int bits = 15 - by.shift;
+    if (bits < 1 || bits > 46) return std::nullopt;
+    // the quotient goes toward zero, so what is divided is made positive
+    constexpr int64_t kFar = int64_t{1} << 61;
+    const ValueId moved = add(mul(x, number(reduced)), number(kFar + (int64_t{1} << (bits - 1))));
+    return add(b.emit("Div", {moved, number(int64_t{1} << bits)}), number(-(kFar >> bits)));
   }
   /// x * w' of small whole numbers, exact in f32.
   ValueId product(ValueId x, ValueId weights) {
