@@ -44,6 +44,8 @@ dev_show() {
       gpu_pack "${2:-90}" || return 1
       bash tests/cuda/gpu_pack/rehearse.sh "build/gpu/pack-${2:-90}" \
         "build/pack-${2:-90}/tests/cuda/libfake_cuda.so" "${3:-9}" ;;
+    gpu-cost) show_needs numpy onnx==1.23.2 torch; dev_build_gcc >/dev/null
+      "$python" tests/figures/gpu_cost.py --ingot build/gcc/bin/ingot --work build/models "${@:2}" ;;
     onnx-ml) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
       "$python" tests/onnx/ml_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     onnx-optimized) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
@@ -121,6 +123,8 @@ firmware  MLPerf Tiny's networks and the wake word as firmware on emulated board
 sizes     stripped sizes: a static program with one network, the command line, the Cortex-M4 image
 ptxas     registers, shared memory and stack of every kernel on every architecture, within tests/cuda/budget.tsv; nothing spilled
 cuda-sizes  device code of each architecture and unit, packed, within its ceilings
+gpu-cost [--before BIN] [--write docs/cuda-cost.md]  predicted milliseconds, launches, bytes and FLOPs of six networks on H200 and Orin Nano,
+          batches 1, 8, 32, each precision
 gpu-pack [ARCH [MINUTES]]  the folder for a machine with a GPU, a driver and a shell (90): its size and contents, then all of it in
           an empty root over the fake driver, and what goes wrong there, named (9 minutes; needs root)
 compare   faults planted in passes, kernels, the import and files, each located at its node

@@ -12,6 +12,8 @@ bool is_placed(const ValueDef& value) {
   return value.kind == ValueKind::kConstant && !value.inline_data;
 }
 
+}  // namespace
+
 void find_f16_weights(const ProgramDef& program, Span<F16WeightPlace> places) {
   for (size_t i = 0; i < places.size; i++) {
     const ValueDef& v = program.values[i];
@@ -31,6 +33,8 @@ void find_f16_weights(const ProgramDef& program, Span<F16WeightPlace> places) {
                         bias < 0 ? Packing::kVector16 : program.values[size_t(bias)].packing);
     }
 }
+
+namespace {
 
 Status lay_out_constants(const ProgramDef& program, Span<F16WeightPlace> places, uint64_t* bytes,
                          ErrorDetail* detail) {

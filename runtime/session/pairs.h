@@ -24,4 +24,8 @@ struct F16WeightPacker {
 };
 extern const F16WeightPacker kF16WeightPacker;
 
+/// Which constants may be pairs, by value; their places stay 0.
+/// @pre places.size == program.values.size
+void find_f16_weights(const ProgramDef& program, Span<F16WeightPlace> places);
+
 }  // namespace ingot

@@ -60,6 +60,7 @@ TOOLS = [
     "diagnose/reference",
     "diagnose/graph",
     "diagnose/program",
+    "diagnose/gpu_cost",
     "cli/output",
     "cli/options",
     "cli/inputs",

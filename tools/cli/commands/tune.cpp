@@ -8,7 +8,7 @@
 
 #include "tools/cli/options/command.h"
 #include "tools/cli/output/terminal.h"
-#include "tools/cli/tune/tune_session.h"
+#include "tools/cli/tune/tune_prediction.h"
 #include "tools/compile/write/tunings.h"
 #include "tools/diagnose/golden/compare.h"
 #include "tools/files/standard_streams.h"
@@ -145,14 +145,17 @@ std::string variant_text(const TunedVariant& variant) {
          (variant.parts > 1 ? ", " + std::to_string(variant.parts) + " parts" : "");
 }
 
-Json json_of(const TunedTarget& t) {
+Json json_of(const TunedTarget& t, const std::vector<double>& predicted_ns) {
   Json variants = Json::array();
-  for (const TunedVariant& variant : t.variants)
+  for (size_t i = 0; i < t.variants.size(); i++) {
+    const TunedVariant& variant = t.variants[i];
     variants.push_back({{"variant", variant.variant},
                         {"parts", variant.parts},
                         {"nanoseconds", variant.times.median()},
+                        {"predicted_ns", predicted_ns[i]},
                         {"samples", variant.times.samples.size()},
                         {"dropped", variant.times.dropped}});
+  }
   return {{"instruction", t.instruction}, {"op", t.op},          {"name", t.name}, {"model", 0},
           {"chosen", t.chosen},           {"variants", variants}};
 }
@@ -180,6 +183,15 @@ void print(const Json& report, const std::vector<TunedTarget>& targets) {
       "instead of %s\n",
       other, targets.size(), short_time(report["tuned_ns"].get<double>() / 1e6).c_str(),
       short_time(report["model_ns"].get<double>() / 1e6).c_str());
+  const Json& prediction = report["prediction"];
+  printf(
+      "predicted from the numbers of %s: %s instead of %s; the error of an instruction is %s %% in "
+      "the median, at most 25 %% in %s of %zu\n",
+      prediction["gpu"].get<std::string>().c_str(),
+      short_time(prediction["predicted_ns"].get<double>() / 1e6).c_str(),
+      short_time(prediction["measured_ns"].get<double>() / 1e6).c_str(),
+      number(100 * prediction["median_error"].get<double>(), 3).c_str(),
+      prediction["within_25_percent"].dump().c_str(), targets.size());
   for (const Json& output : report["outputs"])
     printf(
         "output %s: %s\n", output["name"].get<std::string>().c_str(),
@@ -238,9 +250,11 @@ int tune(const TuneArguments& a) {
   const convert::TuningSpec record = record_of(engine, targets);
   double model_ns = 0, tuned_ns = 0;
   Json instructions = Json::array();
-  for (const TunedTarget& t : targets) {
-    model_ns += median_of(t, 0), tuned_ns += median_of(t, t.chosen);
-    instructions.push_back(json_of(t));
+  const PredictionError prediction =
+      compare_with_prediction(engine, gpu_of(engine.session().get()), targets);
+  for (size_t i = 0; i < targets.size(); i++) {
+    model_ns += median_of(targets[i], 0), tuned_ns += median_of(targets[i], targets[i].chosen);
+    instructions.push_back(json_of(targets[i], prediction.predicted_ns[i]));
   }
   Json report = {{"file", a.file},
                  {"output", output},
@@ -253,6 +267,12 @@ int tune(const TuneArguments& a) {
                  {"assumed_dims", assumed},
                  {"model_ns", model_ns},
                  {"tuned_ns", tuned_ns},
+                 {"prediction",
+                  {{"gpu", prediction.gpu},
+                   {"predicted_ns", prediction.predicted_sum_ns},
+                   {"measured_ns", prediction.measured_sum_ns},
+                   {"median_error", prediction.median},
+                   {"within_25_percent", prediction.within_25}}},
                  {"instructions", instructions},
                  {"outputs", Json::array()},
                  {"written", bool(written)}};

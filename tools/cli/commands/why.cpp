@@ -11,6 +11,7 @@
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/profile/measure_peaks.h"
 #include "tools/cli/profile/profile.h"
+#include "tools/cli/reports/gpu_cost_report.h"
 #include "tools/cli/reports/why_html.h"
 #include "tools/files/output_file.h"
 #include "tools/session/make_inputs.h"
@@ -256,7 +257,28 @@ void print_passes(const Json& report, bool all) {
   if (!idle.empty()) printf("  nothing to do for: %s\n", idle.c_str());
 }
 
+/// The same question for a GPU that is not here.
+int predict(const WhyArguments& a, const gpu_cost::GpuModel& gpu) {
+  if (!a.html.empty())
+    host::fail(host::Exit::kUsage, "--html: a page is made of times that were measured, and " +
+                                       a.session.device + " is predicted; print it, or --json");
+  Engine engine(a.file, a.session.open_settings());
+  engine.bind_dims(a.session.bindings());
+  const std::string assumed = engine.assume_rest();
+  const ProgramView view(a.file, engine.bindings());
+  Json report = {{"file", a.file}, {"dims", engine.bindings()}};
+  report.update(gpu_cost_json(gpu_cost::predict(view, gpu), view));
+  if (a.json) {
+    printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    return 0;
+  }
+  if (!assumed.empty()) printf("assuming %s (say others with --dim)\n", assumed.c_str());
+  print_gpu_cost(report, a.all);
+  return 0;
+}
+
 int why(const WhyArguments& a) {
+  if (const gpu_cost::GpuModel* gpu = predicted_gpu(a.session.device)) return predict(a, *gpu);
   host::keep_apart({a.html}, {a.file});
   const SessionSettings settings = a.session.session_settings();
   const double seconds = parse_real("--seconds", a.seconds, 0, 3600);
@@ -302,13 +324,15 @@ int why(const WhyArguments& a) {
 
 void add_why(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<WhyArguments>();
-  CLI::App* command =
-      add_command(app, chosen, "why", "Say what makes the memory and the time of a model",
-                  "  ingot why model.ingot\n"
-                  "  ingot why model.ingot --threads 1 --all\n"
-                  "  ingot why ocr.ingot --dim W=320 --json\n"
-                  "  ingot why model.ingot --html why.html",
-                  [a] { return why(*a); });
+  CLI::App* command = add_command(
+      app, chosen, "why", "Say what makes the memory and the time of a model",
+      "  ingot why model.ingot\n"
+      "  ingot why model.ingot --threads 1 --all\n"
+      "  ingot why ocr.ingot --dim W=320 --json\n"
+      "  ingot why model.ingot --html why.html\n"
+      "  ingot why model.ingot --device cuda:sm_90        # predicted, without that GPU\n"
+      "  ingot why model.ingot --device cuda:orin-nano --dim N=8 --json",
+      [a] { return why(*a); });
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
   writes_file(

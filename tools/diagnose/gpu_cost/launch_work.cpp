@@ -1,0 +1,291 @@
+#include "tools/diagnose/gpu_cost/launch_work.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/gemm/tile_model.h"
+#include "kernels/cuda/tensorcore/tile_choice.h"
+
+namespace ingot::gpu_cost {
+namespace {
+
+using namespace ingot::cuda;
+
+constexpr double kWord = 4;             // bytes of an f32
+constexpr double kChipBytes = 128;      // that a multiprocessor's shared memory gives in a cycle
+constexpr double kVectorBytes = 16;     // that a thread has under way where nothing else is said
+constexpr double kStages = 3;           // k-tiles of tensor-core products on their way, of four
+constexpr double kLoadsPerProduct = 2;  // of kernels of one output a thread: x and w
+
+double tiles(double extent, double tile) { return std::ceil(extent / tile); }
+bool contains(const char* name, const char* part) { return strstr(name, part) != nullptr; }
+
+/// The tile of an exact product by its kernel's name, and the share of its multiply-adds that
+/// loads of shared memory leave (kernels/cuda/conv2d/conv2d_plan.cpp has the same numbers).
+struct F32Tile {
+  double m, o, speed;
+};
+F32Tile f32_tile_of(const char* kernel) {
+  if (contains(kernel, "large")) return {LargeTile::kPixels, LargeTile::kChannels, 1.0};
+  if (contains(kernel, "square")) return {SquareTile::kPixels, SquareTile::kChannels, 0.8};
+  if (contains(kernel, "thin")) return {ThinTile::kPixels, ThinTile::kChannels, 0.6};
+  if (contains(kernel, "small")) return {SmallTile::kPixels, SmallTile::kChannels, 0.6};
+  return {NarrowTile::kPixels, NarrowTile::kChannels, 0.8};
+}
+
+/// Tiles of m x o over k, each fetched by its block.
+void set_tiles(LaunchWork* w, const F32Tile& tile, double batches, double m, double o, double k) {
+  w->unit = Unit::kF32;
+  w->multiply_adds = batches * m * o * k;
+  w->blocks = batches * tiles(m, tile.m) * tiles(o, tile.o);
+  w->issued = w->blocks * tile.m * tile.o * k / tile.speed;
+  w->fetched = w->blocks * ((tile.m + tile.o) * k + tile.m * tile.o) * kWord;
+  w->in_flight = (tile.m + tile.o) * 16 * kWord;
+}
+/// One output a thread: both factors of each product are loaded, four at a time in `step` words.
+void set_each(LaunchWork* w, double multiply_adds, double step) {
+  w->multiply_adds = w->issued = multiply_adds;
+  w->on_chip = multiply_adds / step * kLoadsPerProduct * kWord;
+}
+
+double image_bytes(const ConvParams& p) {
+  const double images = double(p.pixels) / double(p.plane ? p.plane : 1);
+  const double whole = images * p.window.h * p.window.w * p.window.c;
+  return double(p.groups) * std::min(whole, double(p.pixels) * double(p.k)) * kWord;
+}
+double output_bytes(const ConvParams& p) {
+  return double(p.groups * p.pixels * p.outputs) * (p.residual ? 2 : 1) * kWord;
+}
+
+template <class Params>
+void describe(const Params&, const char*, const GpuLaunch&, LaunchWork*) {}
+
+void describe(const ConvParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
+  w->known = true;
+  w->weight_bytes = double(p.groups * p.outputs * p.k) * kWord;
+  w->bytes = image_bytes(p) + output_bytes(p);
+  set_tiles(w, f32_tile_of(kernel), double(p.groups), double(p.pixels), double(p.outputs),
+            double(p.k));
+}
+
+void describe(const ConvEachParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  const double k = double(p.kernel_h * p.kernel_w * p.c),
+               images = double(p.count) / double(p.oh * p.ow * p.outputs * p.groups);
+  w->known = true;
+  w->unit = Unit::kF32;
+  set_each(w, double(p.count) * k, 1);
+  w->weight_bytes = double(p.groups * p.outputs) * k * kWord;
+  w->bytes =
+      (images * double(p.h * p.width * p.c * p.groups) + double(p.count) * (p.residual ? 2 : 1)) *
+      kWord;
+}
+
+void describe(const PackPanelsParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  w->known = true;
+  w->weight_bytes = 2 * double(p.groups * p.outputs * p.k) * kWord;
+}
+
+/// Quads of channels by some pixels: each tap's weights and the window are 16-byte loads.
+void describe_window(const DepthwiseParams& p, double pixels, double outputs, double images,
+                     LaunchWork* w) {
+  const double taps = double(p.kernel_h * p.kernel_w);
+  const double columns = double(p.kernel_w + (std::max(pixels, 1.0) - 1) * double(p.stride_w));
+  w->known = true;
+  w->unit = Unit::kF32;
+  w->multiply_adds += outputs * taps;
+  w->issued += outputs * taps;
+  w->on_chip += outputs / pixels * (taps + double(p.kernel_h) * columns) * kWord;
+  w->weight_bytes += double(p.c) * taps * kWord;
+  w->bytes += images * double(p.h * p.width * p.c) * kWord;
+}
+void describe(const DepthwiseParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
+  const double pixels = contains(kernel, "any") ? 1 : 4;
+  const double rows = double(p.count) / tiles(double(p.ow), pixels) / tiles(double(p.c), 4);
+  const double outputs = rows * double(p.ow * p.c);
+  describe_window(p, pixels, outputs, rows / double(p.oh), w);
+  w->bytes += outputs * (p.residual ? 2 : 1) * kWord;
+}
+void describe(const DepthwisePointwiseParams& p, const char* kernel, const GpuLaunch& l,
+              LaunchWork* w) {
+  describe(p.product, kernel, l, w);
+  const double pixels = double(p.product.pixels);
+  w->bytes = output_bytes(p.product);
+  describe_window(p.depthwise, 4, pixels * double(p.depthwise.c),
+                  pixels / double(p.depthwise.oh * p.depthwise.ow), w);
+}
+
+void describe(const WinogradInputParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  const double per_tile = double(p.c) * kWord;  // 16 new pixels of 36, 36 written
+  w->known = true;
+  w->bytes = double(p.count) * per_tile * (16 + 36);
+  w->fetched = double(p.count) * per_tile * (36 + 36);
+}
+void describe(const WinogradOutputParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  w->known = true;
+  w->bytes = double(p.count) * double(p.o) * kWord * (36 + 16 * (p.residual ? 2 : 1));
+}
+
+void describe(const MatMulParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
+  const double m = double(p.rows.pixels), o = double(p.rows.outputs), k = double(p.rows.k);
+  const double batches = double(p.batches);
+  w->known = true;
+  w->bytes = batches * (m * k + k * o + m * o) * kWord;
+  if (!contains(kernel, "each")) return set_tiles(w, f32_tile_of(kernel), batches, m, o, k);
+  w->unit = Unit::kF32;
+  set_each(w, batches * m * o * k, 1);
+}
+
+void describe(const SkinnyParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  w->known = true;
+  w->unit = Unit::kF32;
+  w->multiply_adds = w->issued = double(p.rows * p.k * p.outputs);
+  w->weight_bytes = double(p.k * p.outputs) * kWord;
+  w->bytes = double(p.rows) * double(p.k + p.outputs * (p.residual ? 2 : 1)) * kWord;
+  w->in_flight = SkinnyShape::kSharedBytes;
+}
+
+/// Partial sums of a split, added in order.
+void describe_sum(const ProductParams& p, LaunchWork* w) {
+  const double sums = double(p.batch_first) * double(p.m) * double(p.columns);
+  w->known = true;
+  w->bytes = sums * (p.splits + (p.residual ? 2 : 1)) * kWord;
+}
+void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, LaunchWork* w) {
+  if (contains(kernel, "add_splits")) return describe_sum(p, w);
+  // f16 products of windows read packed weights alone; see kernels_of() of the plan
+  const bool f16 = contains(kernel, "f16");
+  const bool packed = contains(kernel, "pairs") ||
+                      (f16 && (contains(kernel, "windows") || contains(kernel, "first")));
+  const bool is_few = contains(kernel, "one_row") || contains(kernel, "few_rows");
+  const double m = p.m, o = p.o, batches = l.grid_z;
+  const double k = double(p.k) * (is_few && packed ? 2 : 1), weight = packed ? 2 : kWord;
+  const double images = m / (double(p.oh) * double(p.ow));
+  w->known = true;
+  w->multiply_adds = batches * m * o * k;
+  w->weight_bytes = batches * o * k * weight;
+  const double x = std::min(images * double(p.h) * p.width * p.c, m * k);
+  w->bytes = batches * (x + m * o * (p.splits > 1 ? p.splits : p.residual ? 2 : 1)) * kWord;
+  if (is_few) {
+    w->unit = Unit::kF32;
+    w->issued = w->multiply_adds;
+    w->in_flight = 128 * kVectorBytes * 4;
+    return;
+  }
+  const TileKind kind = contains(kernel, "128x64")   ? TileKind::kWide
+                        : contains(kernel, "32x128") ? TileKind::kFlat
+                                                     : TileKind::kSquare;
+  const TileCost& tile = kTileCosts[int(kind)];
+  const double steps = tiles(k, 16);
+  w->unit = f16 ? Unit::kF16 : Unit::kTf32;
+  w->blocks = batches * tiles(m, tile.m) * tiles(o, tile.o);
+  w->issued = w->blocks * tile.m * tile.o * steps * 16;
+  w->on_chip = w->blocks * steps * tile.step_cycles * kChipBytes;
+  w->fetched = w->blocks * ((tile.m * kWord + tile.o * weight) * steps * 16 +
+                            tile.m * tile.o * kWord * p.splits);
+  w->blocks *= p.splits;
+  w->in_flight = (tile.m * kWord + tile.o * weight) * 16 * kStages;
+}
+
+void describe(const AttentionParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
+  const double units = double(p.tiles) / double(p.tiles_of_unit);
+  const double queries = units * double(p.queries * p.group), keys = units * double(p.keys);
+  const bool tensor_cores = contains(kernel, "16") || contains(kernel, "tf32");
+  const double share = p.causal != CausalMask::kNone ? 0.5 : 1;
+  w->known = true;
+  w->unit = contains(kernel, "f16") ? Unit::kF16 : tensor_cores ? Unit::kTf32 : Unit::kF32;
+  w->multiply_adds = share * queries * double(p.keys) * double(p.dim + p.value_dim);
+  w->bytes = (queries + keys) * double(p.dim + p.value_dim) * kWord;
+  w->blocks = double(p.tiles);
+  const double rows = tensor_cores ? kTensorQueries : kAttentionQueries;
+  w->issued = share * double(p.tiles) * rows * double(p.keys) * double(p.dim + p.value_dim);
+  w->fetched = share * double(p.tiles) * double(p.keys) * double(p.dim + p.value_dim) * kWord;
+  // fragments as in a square tile; without tensor cores a quad of each factor for four products
+  const TileCost& tile = kTileCosts[int(TileKind::kSquare)];
+  const double fragment = tile.step_cycles * kChipBytes / (double(tile.m) * tile.o * 16);
+  w->on_chip = w->issued * (tensor_cores ? fragment : kLoadsPerProduct);
+}
+
+/// Where each output line reads: small beside what is resized with it.
+void describe(const ResizeTableParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  w->known = true;
+  w->bytes = double(p.entries) * 2 * kWord;
+}
+
+void describe(const ConvTransposeParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  // Of a window only the taps that meet a pixel: one in stride_h * stride_w.
+  const double taps = double(p.kernel_h * p.kernel_w) / double(p.stride_h * p.stride_w);
+  const double columns = tiles(double(p.outputs), 4) * double(p.groups) *
+                         tiles(double(p.ow), kTransposePixels) * double(p.oh);
+  const double images = double(p.count) / columns;
+  const double outputs = images * double(p.oh * p.ow * p.outputs * p.groups);
+  w->known = true;
+  w->unit = Unit::kF32;
+  set_each(w, outputs * taps * double(p.c), 4);
+  w->weight_bytes = double(p.groups * p.outputs * p.c) * double(p.kernel_h * p.kernel_w) * kWord;
+  w->bytes = (images * double(p.h * p.width * p.c * p.groups) + outputs) * kWord;
+}
+
+/// One product of the inputs a chunk; a step reads all weights of the state.
+void describe(const RecurrentParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
+  const double gates = double(p.directions * p.gates) * double(p.padded);
+  const bool inputs = contains(kernel, "inputs"), all = contains(kernel, "_steps");
+  if (!inputs && !contains(kernel, "_step")) return;
+  const double rows = double(p.batch) * (inputs || all ? double(p.count) : 1);
+  const double k = double(inputs ? p.input : p.hidden);
+  w->known = true;
+  w->unit = Unit::kF32;
+  set_each(w, rows * gates * k, 4);
+  w->weight_bytes = gates * k * kWord;
+  w->bytes = rows * (k + gates) * kWord;
+  w->fetched = w->weight_bytes * (all ? double(p.count) : 1) + w->bytes;
+}
+
+void describe(const QuantizedProductParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  const double outputs = double(std::max<int64_t>(p.outputs.divisor, 1));
+  const double groups = outputs / double(std::max<int64_t>(p.group_outputs.divisor, 1));
+  const double images = double(p.count) / (outputs * double(std::max<int64_t>(p.width.divisor, 1)) *
+                                           double(std::max<int64_t>(p.height.divisor, 1)));
+  w->known = true;
+  w->unit = Unit::kDot4;
+  set_each(w, double(p.count) * double(p.runs * p.length), p.in_fours ? 4 : 1);
+  w->weight_bytes = outputs * double(p.runs * p.length);
+  w->bytes = images * double(p.in_h * p.in_w * p.depth) * groups + double(p.count);
+}
+void describe(const QuantizedMatMulParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  const double n = double(std::max<int64_t>(p.n.divisor, 1)),
+               m = double(std::max<int64_t>(p.m.divisor, 1)), k = double(p.k);
+  const double batches = double(p.count) / (n * m);
+  w->known = true;
+  w->unit = Unit::kDot4;
+  set_each(w, double(p.count) * k, 1);
+  w->bytes = batches * (m * k + k * n + m * n);
+}
+
+using Describe = void (*)(const GpuLaunch&, LaunchWork*);
+template <class Params>
+void describe_launch(const GpuLaunch& l, LaunchWork* w) {
+  describe(*static_cast<const Params*>(l.params), ingot_cuda_kernel_set.kernels[l.kernel].name, l,
+           w);
+}
+constexpr Describe kDescribe[] = {
+#define INGOT_DESCRIBE(name, Params, threads) describe_launch<Params>,
+    INGOT_CUDA_KERNELS(INGOT_DESCRIBE)
+#undef INGOT_DESCRIBE
+};
+
+}  // namespace
+
+LaunchWork work_of(const GpuLaunch& l) {
+  LaunchWork w;
+  kDescribe[l.kernel](l, &w);
+  w.threads = ingot_cuda_kernel_set.kernels[l.kernel].threads;
+  w.shared_bytes = l.shared_bytes;
+  if (w.blocks == 0) w.blocks = double(l.grid_x) * l.grid_y * l.grid_z;
+  if (w.in_flight == 0) w.in_flight = w.threads * kVectorBytes;
+  w.fetched = std::max(w.fetched, w.bytes + w.weight_bytes);
+  return w;
+}
+
+}  // namespace ingot::gpu_cost

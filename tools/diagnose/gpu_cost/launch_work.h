@@ -1,0 +1,30 @@
+// tools/diagnose/gpu_cost/launch_work.h - what a launch reads, writes and computes, from the
+// parameters that its plan gave it: the launches are those of a session, not a guess of them.
+// Owns     nothing.
+// Threads  any.
+#pragma once
+#include "runtime/device/gpu/kernel_set.h"
+
+namespace ingot::gpu_cost {
+
+/// What multiplies, and in which type.
+enum class Unit : uint8_t { kNone, kF32, kTf32, kF16, kDot4 };
+
+struct LaunchWork {
+  bool known = false;  // else the instruction's operands are its bytes, see predict.h
+  Unit unit = Unit::kNone;
+  double multiply_adds = 0;  // that the result needs
+  double issued = 0;         // multiply-adds with the padding of tiles, less what cannot overlap
+  double weight_bytes = 0, bytes = 0;  // weights; other operands and results, each once
+  double fetched = 0;                  // bytes that all blocks together read and write
+  double on_chip = 0;                  // bytes through shared memory and first-level cache
+  double blocks = 0;                   // tiles, where a block takes several
+  double in_flight = 0;                // bytes that a block has under way at a time
+  int threads = 0;
+  uint32_t shared_bytes = 0;
+};
+
+/// @pre launch.params is the struct of its kernel
+LaunchWork work_of(const GpuLaunch& launch);
+
+}  // namespace ingot::gpu_cost

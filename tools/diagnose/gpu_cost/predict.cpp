@@ -1,0 +1,232 @@
+#include "tools/diagnose/gpu_cost/predict.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cuda/cuda_kernels.h"
+#include "runtime/session/pairs.h"
+#include "tools/files/failure.h"
+
+namespace ingot::gpu_cost {
+namespace {
+
+// Cycles. Graph launches of dependent kernels were 0.5 us apart beyond the kernels on a V100 at
+// 1.53 GHz (NVIDIA, Getting Started with CUDA Graphs); a load of memory that misses all caches
+// takes 470 to 570 on A100 and H100 (arXiv:2208.11174, arXiv:2402.13499); filling a pipeline of
+// k-tiles 600, as kernels/cuda/gemm/tile_model.h has it.
+constexpr double kGap = 765, kMemoryLatency = 550, kFill = 600;
+constexpr double kChipCycle = 128, kL2Cycle = 48;  // bytes a cycle of a multiprocessor
+constexpr uint32_t kRegisters = 64 << 10, kThreadRegisters = 64;  // kernels are compiled for 64 to
+                                                                  // 128 a thread
+constexpr uint64_t kFirstAddress = uint64_t{1} << 40;
+
+/// Multiply-adds of a multiprocessor in a cycle.
+double rate_of(const GpuModel& gpu, Unit unit) {
+  switch (unit) {
+    case Unit::kF16: return gpu.f16_cycle * gpu.mma_share;
+    case Unit::kTf32: return gpu.f16_cycle * gpu.mma_share / 2;
+    case Unit::kDot4: return gpu.fma_cycle * 2.0;  // four products, at half the rate of an fma
+    case Unit::kF32:
+    case Unit::kNone: break;
+  }
+  return gpu.fma_cycle;
+}
+
+double resident_blocks(const GpuModel& gpu, const LaunchWork& w) {
+  const Residency most = residency_of(gpu.sm);
+  double blocks = most.blocks;
+  blocks = std::min(blocks, double(most.threads / w.threads));
+  blocks = std::min(blocks, double(kRegisters / kThreadRegisters / uint32_t(w.threads)));
+  blocks = std::min(blocks, double(most.shared_bytes / (w.shared_bytes + (1u << 10))));
+  return std::max(blocks, 1.0);
+}
+
+/// A program's operands at addresses that no kernel reads: plans ask for alignment alone.
+class Operands {
+ public:
+  Operands(const cli::ProgramView& view, const GpuModel& gpu) : view_(view) {
+    const ProgramDef& program = view.program();
+    packed_.resize(program.values.size);
+    if (ingot_cuda_kernel_set.pairs(traits_of(gpu), GpuPrecision(program.precision)))
+      find_f16_weights(program, {packed_.data(), packed_.size()});
+  }
+  OpArguments of(const InstructionDef& instruction) {
+    views_.clear();
+    for (uint32_t i = 0; i < instruction.input_count; i++) add(instruction.inputs[i]);
+    for (uint32_t i = 0; i < instruction.output_count; i++) add(instruction.outputs[i]);
+    OpArguments a;
+    a.attributes = instruction.attributes;
+    a.inputs = views_.data(), a.outputs = views_.data() + instruction.input_count;
+    a.input_count = instruction.input_count, a.output_count = instruction.output_count;
+    return a;
+  }
+
+ private:
+  void add(int32_t value) {
+    TensorView operand;
+    if (value >= 0) {
+      static_cast<TensorType&>(operand) = view_.type(value);
+      if (packed_[size_t(value)].pairs) operand.dtype = DType::kF16;
+      // a value and what lives inside it begin at one address
+      operand.data = reinterpret_cast<void*>(
+          kFirstAddress * (1 + uint64_t(view_.program().values[size_t(value)].root)));
+    }
+    views_.push_back(operand);
+  }
+  const cli::ProgramView& view_;
+  std::vector<F16WeightPlace> packed_;
+  std::vector<TensorView> views_;
+};
+
+Status record(void* user, const GpuLaunch& launch) {
+  std::vector<std::pair<const char*, LaunchWork>>& all =
+      *static_cast<std::vector<std::pair<const char*, LaunchWork>>*>(user);
+  all.push_back({ingot_cuda_kernel_set.kernels[launch.kernel].name, work_of(launch)});
+  return {};
+}
+
+/// Operands of an instruction that its launches say nothing of, in equal parts.
+void share_operands(const cli::ProgramView& view, const InstructionDef& instruction,
+                    std::vector<std::pair<const char*, LaunchWork>>* launches) {
+  size_t unknown = 0;
+  for (const auto& [name, work] : *launches) unknown += !work.known;
+  if (!unknown) return;
+  double weights = 0;
+  for (uint32_t i = 0; i < instruction.input_count; i++) {
+    const int32_t v = instruction.inputs[i];
+    if (v >= 0 && view.program().values[size_t(v)].kind == ValueKind::kConstant)
+      weights += double(view.program().values[size_t(v)].constant_bytes);
+  }
+  const double all = std::max(double(view.bytes_moved(instruction)), weights);
+  for (auto& [name, work] : *launches) {
+    if (work.known) continue;
+    work.weight_bytes = weights / double(unknown);
+    work.bytes = (all - weights) / double(unknown);
+    work.fetched = std::max(work.fetched, work.weight_bytes + work.bytes);
+  }
+}
+
+InstructionCost cost_instruction(const cli::ProgramView& view, const GpuModel& gpu,
+                                 Operands* operands, bool weights_stay, uint32_t index,
+                                 const GpuVariant* variant) {
+  const InstructionDef& instruction = view.program().instructions[index];
+  const GpuPrecision precision = GpuPrecision(view.program().precision);
+  const GpuTraits traits = traits_of(gpu);
+  const OpArguments a = operands->of(instruction);
+  InstructionCost cost;
+  cost.instruction = index;
+  const GpuKernelEntry* row =
+      find_gpu_row(ingot_cuda_kernel_set, instruction.op, a, traits, precision);
+  if (!row) return cost;
+  cost.row = row->name;
+  std::vector<std::pair<const char*, LaunchWork>> launches;
+  uint32_t fault = 0;
+  GpuWork work;
+  work.arguments = &a;
+  work.scratch = reinterpret_cast<uint8_t*>(kFirstAddress / 2);
+  work.scratch_bytes = gpu_scratch(*row, a, traits, precision, variant);
+  work.fault = &fault, work.fault_value = 1;
+  work.traits = traits, work.precision = precision, work.variant = variant;
+  work.sink = {&launches, record};
+  const Status status = row->plan(work);
+  if (!status.ok())
+    host::fail(host::Exit::kUnsupported, "instruction " + std::to_string(index) + ", " +
+                                             op_name(instruction.op) + ": no plan for " + gpu.name +
+                                             ": " + code_name(status.code()));
+  share_operands(view, instruction, &launches);
+  double longest = -1;
+  for (const auto& [name, launch] : launches) {
+    const LaunchCost c = cost_of(gpu, launch, weights_stay);
+    cost.kernels.push_back(name);
+    cost.flops += 2 * launch.multiply_adds;
+    cost.bytes += launch.weight_bytes + launch.bytes;
+    cost.waves += c.waves, cost.ns += c.ns, cost.start_ns += c.start_ns;
+    if (c.ns > longest) longest = c.ns, cost.bound = c.bound;
+  }
+  return cost;
+}
+
+/// Whether the next run finds the weights where this one left them.
+bool do_weights_stay(const cli::ProgramView& view, const GpuModel& gpu) {
+  double bytes = 0;
+  for (const ValueDef& value : view.program().values)
+    if (value.kind == ValueKind::kConstant) bytes += double(value.constant_bytes);
+  return bytes <= gpu.l2_mbytes * 1e6 / 2;
+}
+
+}  // namespace
+
+const char* bound_name(Bound bound) {
+  switch (bound) {
+    case Bound::kLaunch: return "launch";
+    case Bound::kArithmetic: return "arithmetic";
+    case Bound::kOnChip: return "on chip";
+    case Bound::kL2: return "l2";
+    case Bound::kMemory: return "memory";
+    case Bound::kLatency: return "latency";
+  }
+  return "";
+}
+
+LaunchCost cost_of(const GpuModel& gpu, const LaunchWork& w, bool weights_stay) {
+  const double processors = gpu.multiprocessors, resident = resident_blocks(gpu, w);
+  const double blocks = std::max(w.blocks, 1.0);
+  // of the multiprocessor that has the most blocks
+  const double most = std::ceil(blocks / processors) / blocks;
+  // What is small enough was left in the cache by the launch before.
+  const double cached = gpu.l2_mbytes * 1e6 / 4;
+  const double missed = (weights_stay ? 0 : w.weight_bytes) + (w.bytes > cached ? w.bytes : 0);
+  const double under_way = std::min(blocks, resident * processors) * w.in_flight;
+  const double cycles[] = {
+      0,
+      w.issued * most / rate_of(gpu, w.unit),
+      w.on_chip * most / kChipCycle,
+      w.fetched * most / kL2Cycle,
+      missed / gpu.memory_gbytes * gpu.clock_ghz,
+      (w.bytes + w.weight_bytes) / under_way * kMemoryLatency,
+  };
+  LaunchCost cost;
+  cost.waves = std::ceil(blocks / (resident * processors));
+  const double start = kGap + kFill + kMemoryLatency;
+  size_t bound = 0;
+  for (size_t i = 1; i < std::size(cycles); i++)
+    if (cycles[i] > cycles[bound]) bound = i;
+  cost.bound = cycles[bound] > start ? Bound(bound) : Bound::kLaunch;
+  cost.start_ns = start / gpu.clock_ghz;
+  cost.ns = (start + cycles[bound]) / gpu.clock_ghz;
+  return cost;
+}
+
+ProgramCost predict(const cli::ProgramView& view, const GpuModel& gpu) {
+  ProgramCost all;
+  all.gpu = &gpu;
+  all.weights_stay = do_weights_stay(view, gpu);
+  Operands operands(view, gpu);
+  for (uint32_t i = 0; i < view.program().instructions.size; i++) {
+    if (is_control(view.program().instructions[i].op)) continue;
+    InstructionCost cost = cost_instruction(view, gpu, &operands, all.weights_stay, i, nullptr);
+    all.launches += cost.kernels.size(), all.left_to_cpu += !cost.row;
+    all.flops += cost.flops, all.bytes += cost.bytes;
+    all.ns += cost.ns, all.start_ns += cost.start_ns;
+    all.instructions.push_back(std::move(cost));
+  }
+  return all;
+}
+
+InstructionCost predict_variant(const cli::ProgramView& view, const GpuModel& gpu,
+                                uint32_t instruction, const std::string& name, uint16_t parts) {
+  const InstructionDef& def = view.program().instructions[instruction];
+  const GpuPrecision precision = GpuPrecision(view.program().precision);
+  const GpuTraits traits = traits_of(gpu);
+  Operands operands(view, gpu);
+  const OpArguments a = operands.of(def);
+  GpuVariant variants[kMaxGpuVariants];
+  const GpuKernelEntry* row = find_gpu_row(ingot_cuda_kernel_set, def.op, a, traits, precision);
+  const uint32_t count = row ? list_gpu_variants(*row, a, traits, precision, variants) : 0;
+  const GpuVariant* asked = nullptr;
+  for (uint32_t i = 0; i < count; i++)
+    if (variants[i].name == name && variants[i].parts == parts) asked = &variants[i];
+  return cost_instruction(view, gpu, &operands, do_weights_stay(view, gpu), instruction, asked);
+}
+
+}  // namespace ingot::gpu_cost

@@ -1,0 +1,64 @@
+// tools/diagnose/gpu_cost/predict.h - how long a GPU that is not here takes for a program: the
+// launches that a session there would have, each by its numbers. docs/cuda-cost.md has the formula
+// in words, with the source of every constant.
+//
+//   cycles of a launch = start + the largest of
+//     arithmetic   multiply-adds, padding of tiles included, at the rate of the unit that does them
+//     on chip      bytes through shared memory and first-level cache, 128 a cycle
+//     l2           bytes that all blocks fetch, 48 a cycle
+//     memory       bytes of operands and results that lie in no cache, at the memory's rate
+//     latency      what the resident threads have under way, once each round trip to memory
+//   the first three on the multiprocessor that has the most blocks
+//
+// Owns     what it returns.
+// Threads  any.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tools/diagnose/gpu_cost/gpu_model.h"
+#include "tools/diagnose/gpu_cost/launch_work.h"
+#include "tools/session/program_view.h"
+
+namespace ingot::gpu_cost {
+
+enum class Bound : uint8_t { kLaunch, kArithmetic, kOnChip, kL2, kMemory, kLatency };
+const char* bound_name(Bound bound);
+
+struct LaunchCost {
+  double start_ns = 0;  // gap to the launch before it, and filling the pipeline
+  double ns = 0;        // start_ns included
+  double waves = 0;     // rounds of as many blocks as are resident at a time
+  Bound bound = Bound::kLaunch;
+};
+/// @param weights_stay whether the weights of the program stay in the second-level cache
+LaunchCost cost_of(const GpuModel& gpu, const LaunchWork& work, bool weights_stay);
+
+struct InstructionCost {
+  uint32_t instruction = 0;
+  const char* row = nullptr;         // of kernels; null: the CPU runs it, and nothing is predicted
+  std::vector<const char*> kernels;  // of its launches
+  double flops = 0, bytes = 0;       // wanted; operands and results of its launches, each once
+  double waves = 0;                  // of all launches
+  double ns = 0, start_ns = 0;
+  Bound bound = Bound::kLaunch;  // of the launch that takes the longest
+};
+
+struct ProgramCost {
+  const GpuModel* gpu = nullptr;
+  bool weights_stay = false;
+  std::vector<InstructionCost> instructions;
+  size_t launches = 0, left_to_cpu = 0;
+  double flops = 0, bytes = 0, ns = 0, start_ns = 0;
+};
+
+/// Each instruction once: both branches of an If, one iteration of a Loop. Copies of ports are not
+/// in it. @pre view.bound(). @throws Failure where a plan refuses
+ProgramCost predict(const cli::ProgramView& view, const GpuModel& gpu);
+
+/// One instruction in the kernel variant that files know by this name and number of parts; where
+/// its row has no such variant, in the cost model's.
+InstructionCost predict_variant(const cli::ProgramView& view, const GpuModel& gpu,
+                                uint32_t instruction, const std::string& name, uint16_t parts);
+
+}  // namespace ingot::gpu_cost
