@@ -37,7 +37,7 @@ bool change_floats(graph::Model& model, graph::Node* node, size_t i,
                    const std::function<void(std::vector<float>&)>& change);
 
 /// The best table here with the row of that name made wrong: the last element that it writes is
-/// off.
+/// off, a byte by one step.
 const KernelTable* broken_table(const std::string& kernel);
 
 /// Converts, with element `index` of the packed constant `name` moved by `by`. False when there is

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "tools/diagnose/program/kernel_gate.h"
+#include "tools/diagnose/program/kernel_hook.h"
 
 namespace ingot::cli {
 namespace {
@@ -222,11 +222,17 @@ class Checker {
   /// it the program or the kernel?
   void run_naive() {
     if (chosen_.empty()) return;
-    const KernelGate gate(question_.naive
+    const auto leave_out_others = [&, next = size_t(0)](const KernelEntry& entry,
+                                                        const OpArguments& arguments,
+                                                        const Team& team) mutable {
+      const size_t at = next++;
+      return at >= wanted_.size() || wanted_[at] ? entry.run(arguments, team) : Status();
+    };
+    const KernelHook hook(question_.naive
                               ? question_.naive
                               : reinterpret_cast<const ingot_kernel_table*>(oracle_kernels()),
-                          wanted_);
-    Watched watched(question_, gate.table());
+                          leave_out_others);
+    Watched watched(question_, hook.table());
     watched.run([&](const Moment& moment, const ingot_tensor& tensor) {
       const Tensor* reference_values = reference_values_of(question_, moment, tensor);
       const auto chosen = chosen_.find({moment.at, moment.output});
