@@ -22,6 +22,7 @@
 #include "kernels/cpu/transpose/transpose.inl"
 #include "runtime/op/contract.h"
 #include "runtime/op/control.h"
+#include "runtime/op/custom.h"
 
 namespace ingot::cpu {
 namespace {
@@ -59,6 +60,7 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kNonMaxSuppression, "non_max_suppression", &kNonMaxSuppressionContract, nullptr,
      tensors::non_max_suppression<V>},
     INGOT_QUANTIZED_TENSORS,
+    {OpCode::kCustom, "custom", &kCustomContract, nullptr, run_custom},
     // the session runs these two; the rows carry the contracts
     {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},
     {OpCode::kLoop, "loop", &kLoopContract, nullptr, nullptr},

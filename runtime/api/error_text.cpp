@@ -29,6 +29,7 @@ const char* sentence(ingot_code code) {
     case INGOT_BAD_STATE_VALUE: return "the state is not a number";
     case INGOT_STATE_MISMATCH: return "a saved state that does not belong here";
     case INGOT_CONTROL_REFUSED: return "a branch or trip count that the file was not converted for";
+    case INGOT_CUSTOM_FAILED: return "an operator of the application failed";
     case INGOT_NOT_INGOT: return "not a file of Ingot's";
     case INGOT_TRUNCATED: return "the file ends too early";
     case INGOT_HEADER_INVALID: return "the file's header is damaged";

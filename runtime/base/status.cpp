@@ -33,6 +33,7 @@ const char* code_name(Code code) {
     case Code::kBadStateValue: return "bad_state_value";
     case Code::kStateMismatch: return "state_mismatch";
     case Code::kControlRefused: return "control_refused";
+    case Code::kCustomFailed: return "custom_failed";
     case Code::kNotIngot: return "not_ingot";
     case Code::kTruncated: return "truncated";
     case Code::kHeaderInvalid: return "header_invalid";

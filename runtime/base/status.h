@@ -23,6 +23,7 @@ enum class Code : uint16_t {
   kBadStateValue = 12,        // a state variable holds what is not a number
   kStateMismatch = 13,        // a saved state of another model, version or binding
   kControlRefused = 14,  // a condition or trip count asked for what the file was not converted for
+  kCustomFailed = 15,    // an operator of the application's returned an error
   // the file
   kNotIngot = 20,            // wrong magic
   kTruncated = 21,           // the file ends before a part does

@@ -5,6 +5,7 @@
 #include "runtime/format/format.h"
 #include "runtime/format/schema_access.h"
 #include "runtime/op/activation.h"
+#include "runtime/op/custom.h"
 #include "runtime/op/quantized_conv2d.h"
 
 namespace ingot {
@@ -23,6 +24,7 @@ inline uint64_t file_offset_of(const FileView& file, const void* part) {
 /// What the block has to hold.
 struct ProgramCounts {
   uint64_t instructions = 0, extra_steps = 0, attribute_bytes = 0, operands = 0;
+  uint64_t custom_words = 0;  // of lists of attributes, in eights of bytes
 };
 Status count_program(const FileView& file, const fb::Program& program, ProgramCounts* out,
                      ErrorDetail* detail);
@@ -40,6 +42,7 @@ struct ProgramArrays {
   uint64_t* plan_offsets;
   int32_t* operands;
   uint8_t* attributes;
+  uint64_t* custom;
 };
 /// Takes every array from the block, in one order, whether it counts or not.
 ProgramArrays take_arrays(Block* block, const fb::Program& program, const ProgramCounts& counts);
@@ -63,6 +66,9 @@ const char* decode_movement_attributes(const fb::Instruction& instruction,
                                        void* to);  // transposes, slices, resizes, gathers, If
 // elementwise, reductions, norms
 const char* decode_map_attributes(const fb::Instruction& instruction, void* to);
+/// Of Custom: the room for its list of attributes, and filling it; *room moves behind what was taken.
+uint64_t custom_words(const fb::Custom& from);
+const char* decode_custom(const fb::Custom& from, uint64_t** room, CustomAttributes* to);
 const char* decode_activation(const fb::ActivationSpec* from, ActivationSpec* to);
 
 }  // namespace ingot

@@ -125,6 +125,9 @@ const char* decode_movement_attributes(const fb::Instruction& i, void* to) {
       elements->axis = i.attributes_as_ScatterElements()->axis();
       return decode_reduction(i.attributes_as_ScatterElements()->reduction(), &elements->reduction);
     }
+    case fb::Attributes::Custom:  // filled by decode_custom()
+      new (to) CustomAttributes();
+      return nullptr;
     default: return "instructions[].attributes";
   }
 }

@@ -40,6 +40,13 @@ Status count_instruction(const FileView& file, const fb::Instruction* instructio
       return misaligned(file, "Slice", slice, d);
   if (const fb::Pad* pad = instruction->attributes_as_Pad())
     if (!aligned(file, pad->before())) return misaligned(file, "Pad.before", pad, d);
+  if (const fb::Custom* custom = instruction->attributes_as_Custom()) {
+    // what instructions share would cost more than its size
+    counts->custom_words += custom_words(*custom);
+    if (counts->custom_words > file.program_bytes)
+      return fail(d, Code::kLimitExceeded, "Custom.attributes", file.program_bytes,
+                  counts->custom_words, at);
+  }
   counts->instructions++;
   // see lay_out_steps()
   counts->extra_steps += op == OpCode::kIf ? 2 : op == OpCode::kLoop ? 1 : 0;
@@ -127,9 +134,25 @@ struct InstructionWalk {
   InstructionDef* next;
   uint8_t* attributes;
   int32_t* operands;  // big-endian hosts only
+  uint64_t* custom;
   uint32_t index = 0;
   uint32_t max_operands = 0;
 };
+
+/// @pre its attributes stand at walk->attributes
+Status decode_custom_operator(InstructionWalk* walk, const fb::Custom& from, uint64_t at) {
+  auto* const to = reinterpret_cast<CustomAttributes*>(walk->attributes);
+  if (const char* rule = decode_custom(from, &walk->custom, to))
+    return fail_instruction(walk->detail, Code::kMeaningInvalid, rule, walk->index, 0, 0, at);
+  if (find_custom(walk->table, to)) return {};
+  const Status bad = fail_instruction(walk->detail, Code::kUnsupportedOperator,
+                                      "nobody handed in this operator", walk->index, 0, 0, at);
+  if (!walk->detail) return bad;
+  name_operator(walk->detail, to->domain, to->name);
+  walk->detail->hint =
+      "hand it in with ingot_open_options.operators; the command line takes --plugin LIBRARY";
+  return bad;
+}
 
 Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
   InstructionDef* to = walk->next++;
@@ -149,6 +172,8 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
   }
   if (const char* rule = decode_attributes(*from, walk->attributes))
     return fail_instruction(walk->detail, Code::kMeaningInvalid, rule, walk->index, 0, 0, at);
+  if (const fb::Custom* custom = from->attributes_as_Custom())
+    INGOT_TRY(decode_custom_operator(walk, *custom, at));
   walk->attributes += attribute_bytes(to->op);
   to->input_count = uint16_t(vector_size(from->inputs()));
   to->output_count = uint16_t(vector_size(from->outputs()));
@@ -170,7 +195,7 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
 Status decode_subprograms(const FileView& file, const fb::Program& program,
                           const KernelTable& table, const ProgramArrays& a, ProgramDef* out,
                           ErrorDetail* d) {
-  InstructionWalk walk{file, table, d, a.instructions, a.attributes, a.operands};
+  InstructionWalk walk{file, table, d, a.instructions, a.attributes, a.operands, a.custom};
   for (uint32_t s = 0; s < program.subprograms()->size(); s++) {
     const fb::Subprogram* from = program.subprograms()->Get(s);
     const uint32_t count = vector_size(from->instructions());
@@ -241,6 +266,7 @@ ProgramArrays take_arrays(Block* block, const fb::Program& program, const Progra
   a.states = block->take<StateDef>(vector_size(program.states()));
   a.plan_offsets = block->take<uint64_t>(plan);
   a.operands = block->take<int32_t>(kLittleEndianHost ? 0 : counts.operands);
+  a.custom = block->take<uint64_t>(counts.custom_words);
   a.attributes = reinterpret_cast<uint8_t*>(block->take<uint64_t>(counts.attribute_bytes / 8));
   return a;
 }

@@ -7,6 +7,7 @@
 #include "runtime/op/conv2d.h"
 #include "runtime/op/conv_transpose2d.h"
 #include "runtime/op/copy.h"
+#include "runtime/op/custom.h"
 #include "runtime/op/data_dependent.h"
 #include "runtime/op/dynamic_quantize.h"
 #include "runtime/op/elementwise.h"

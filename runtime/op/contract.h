@@ -102,6 +102,14 @@ struct KernelEntry {
   Kernel run;
 };
 
+struct CustomRules;
+/// Operators of the application's that a model was opened with; see custom.h.
+struct CustomOperators {
+  const CustomRules* rules = nullptr;  // null: none
+  const void* list = nullptr;          // as the rules know it
+  size_t count = 0;
+};
+
 /// What the application hands in. Constant data; rows are tried in order, then those of `fallback`.
 struct KernelTable {
   const char* isa;  // "scalar", "avx2", "avx512vnni"
@@ -111,6 +119,7 @@ struct KernelTable {
   // products of bytes that a core sums in a nanosecond at best, roughly; of f32 a quarter. 0: not
   // known
   uint32_t products_per_ns = 0;
+  CustomOperators custom = {};
 };
 
 /// First row that supports the arguments; null when there is none.

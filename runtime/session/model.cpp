@@ -142,6 +142,13 @@ Status open_model(const ModelOrigin& origin, const OpenRequest& request, OpenMod
   model->blocks_are_lent = request.block != nullptr;
   model->allocator = request.allocator;
   model->kernels = request.kernels;
+  if (request.custom.rules) {
+    model->with_custom.isa = request.kernels->isa;
+    model->with_custom.fallback = request.kernels;
+    model->with_custom.products_per_ns = request.kernels->products_per_ns;
+    model->with_custom.custom = request.custom;
+    model->kernels = &model->with_custom;
+  }
   model->copy_weights = request.copy_weights;
   model->check_hashes = request.check_hashes;
   Status status = open_source(origin, model, detail);

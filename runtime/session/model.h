@@ -39,6 +39,7 @@ struct OpenRequest {
   Allocator allocator;    // used when block is null
   void* block = nullptr;  // the caller's memory for the model
   uint64_t block_bytes = 0;
+  CustomOperators custom;  // beside the kernels
 };
 
 /// Arrays that binding and planning work in. Sized when the model is opened, so that neither
@@ -86,6 +87,7 @@ struct OpenModel {
   FileView file;
   ProgramDef program;
   const KernelTable* kernels = nullptr;
+  KernelTable with_custom = {};  // what `kernels` is where operators were handed in
   bool copy_weights = false;
   // of what is copied into an arena, too: the file may have changed since
   bool check_hashes = false;

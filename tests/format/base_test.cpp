@@ -75,6 +75,7 @@ TEST_CASE("status: codes keep their numbers for ever") {
                {Code::kBadStateValue, 12, "bad_state_value"},
                {Code::kStateMismatch, 13, "state_mismatch"},
                {Code::kControlRefused, 14, "control_refused"},
+               {Code::kCustomFailed, 15, "custom_failed"},
                {Code::kNotIngot, 20, "not_ingot"},
                {Code::kTruncated, 21, "truncated"},
                {Code::kHeaderInvalid, 22, "header_invalid"},

@@ -44,9 +44,11 @@ const std::map<std::string, std::string> kNoGpuKernel = {
     {"Loop", "the session runs it, or a node of the GPU's graph"},
     {"QuantizedSoftmax", kNoIntegers},
     {"DynamicQuantize", kNoIntegers},
+    {"Custom", "an operator of the application's computes on the CPU"},
 };
 const std::map<std::string, std::string> kNoCase = {
     {"Loop", "tests/session/control_test.cpp"},
+    {"Custom", "tests/plugin/plugin_test.cpp"},
 };
 
 const std::map<std::string, std::string> kNoPass = {

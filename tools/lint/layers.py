@@ -17,6 +17,7 @@ ORDER = ["base", "op", "format", "plan", "memory", "device", "session", "api", "
 TOOLS = [
     "files",
     "files/npz",
+    "plugins",
     "checkpoint/tensors",
     "checkpoint/torch",
     "checkpoint/hdf5",

@@ -10,6 +10,7 @@
 #include "tools/files/input_file.h"
 #include "tools/files/suggest.h"
 #include "tools/files/work_budget.h"
+#include "tools/plugins/plugins.h"
 
 namespace ingot::cli {
 
@@ -57,7 +58,8 @@ Exit exit_of(ingot_code code) {
     case INGOT_BAD_INDEX_VALUE:
     case INGOT_BAD_STATE_VALUE:
     case INGOT_STATE_MISMATCH:
-    case INGOT_CONTROL_REFUSED: return Exit::kMismatch;
+    case INGOT_CONTROL_REFUSED:
+    case INGOT_CUSTOM_FAILED: return Exit::kMismatch;
     case INGOT_NOT_INGOT:
     case INGOT_TRUNCATED:
     case INGOT_HEADER_INVALID:
@@ -129,6 +131,8 @@ Model open_model(const std::string& path, const OpenSettings& settings) {
   }
   ingot_open_options options = open_options(settings.kernels ? settings.kernels : chosen_kernels());
   options.trust = settings.trust;
+  options.operators = plugins::operators().data();
+  options.operator_count = plugins::operators().size();
   options.map = settings.map;
   host::remember_input(path);
   auto model = Model::open(path.c_str(), options);

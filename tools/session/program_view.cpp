@@ -6,6 +6,7 @@
 #include "runtime/op/multiply_adds.h"
 #include "runtime/plan/greedy_planner.h"
 #include "tools/files/input_file.h"
+#include "tools/plugins/plugins.h"
 #include "tools/session/engine.h"
 
 namespace ingot::cli {
@@ -31,7 +32,9 @@ void require(Status status, const ErrorDetail& detail, const std::string& path) 
 
 ProgramView::ProgramView(const std::string& path, const std::map<std::string, int64_t>& bindings) {
   ErrorDetail detail;
-  const KernelTable& table = *reinterpret_cast<const KernelTable*>(chosen_kernels());
+  KernelTable table = {};
+  table.fallback = reinterpret_cast<const KernelTable*>(chosen_kernels());
+  table.custom = plugins::handed_in();
   host::remember_input(path);
   require(source_from_path(path.c_str(), &source_, &detail), detail, path);
   uint64_t bytes = 0;

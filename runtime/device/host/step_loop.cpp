@@ -4,6 +4,7 @@
 #include "runtime/base/os/file.h"
 #include "runtime/device/control_flow.h"
 #include "runtime/device/host/thread_team.h"
+#include "runtime/op/custom.h"
 
 namespace ingot {
 namespace {
@@ -38,11 +39,20 @@ Status stopped(ErrorDetail* detail, Code code, const char* field, uint32_t instr
   return Status(code, instruction);
 }
 
-Status kernel_failed(ErrorDetail* detail, uint32_t code, uint32_t instruction) {
+Status kernel_failed(const StepProgram& program, ErrorDetail* detail, uint32_t code,
+                     uint32_t instruction) {
   const bool is_index = code == uint32_t(Code::kBadIndexValue);
-  return stopped(detail, Code(code),
-                 is_index ? "an index tensor holds an index outside its range" : "kernel",
-                 instruction);
+  const bool is_custom = program.instructions[instruction].op == OpCode::kCustom;
+  const Status status = stopped(detail, Code(code),
+                                is_index    ? "an index tensor holds an index outside its range"
+                                : is_custom ? "its run() returned an error"
+                                            : "kernel",
+                                instruction);
+  if (is_custom && detail) {
+    const auto& custom = program.calls[instruction].arguments.as<CustomAttributes>();
+    name_operator(detail, custom.domain, custom.name);
+  }
+  return status;
 }
 
 /// False when the run is to stop before `instruction`.
@@ -118,7 +128,7 @@ Status run_steps(const StepProgram& program, const RunControl& control, ThreadTe
     if (control.watch)
       control.watch(control.watch_user, {step.index, begin, os::monotonic_ns(), team});
     if (const uint32_t code = share.failed.load(std::memory_order_relaxed))
-      return kernel_failed(detail, code, step.index);
+      return kernel_failed(program, detail, code, step.index);
     if (program.resolve.after && instruction.resolves)
       INGOT_TRY(program.resolve.after(program.resolve.user, step.index, detail));
   }

@@ -77,6 +77,7 @@ enum {
   INGOT_BAD_INDEX_VALUE = 11,
   INGOT_BAD_STATE_VALUE = 12, INGOT_STATE_MISMATCH = 13,
   INGOT_CONTROL_REFUSED = 14,
+  INGOT_CUSTOM_FAILED = 15, /* an operator of the application's returned an error, see custom.h */
   INGOT_NOT_INGOT = 20, INGOT_TRUNCATED = 21, INGOT_HEADER_INVALID = 22, INGOT_HASH_MISMATCH = 23,
   INGOT_UNSUPPORTED_VERSION = 24, INGOT_UNSUPPORTED_FEATURE = 25,
   INGOT_STRUCTURE_INVALID = 26, INGOT_MEANING_INVALID = 27, INGOT_PLAN_INVALID = 28,
@@ -210,6 +211,9 @@ typedef struct ingot_open_options {
   /* or the caller's block for the model, 16-byte aligned; may be null */
   void* memory;
   size_t memory_bytes;                /* too few: INGOT_OUT_OF_MEMORY with need and have */
+  /* operators of the application's that the file has; they must outlive the model. Null: none */
+  const struct ingot_custom_operator* const* operators;
+  size_t operator_count;
 } ingot_open_options;
 
 /** Reads, validates and decodes a file: structure, meaning, plan. Weights are not read unless
@@ -694,6 +698,7 @@ INGOT_API int32_t ingot_model_find_value(const ingot_model* model, const char* n
 } /* extern "C" */
 #endif
 
+#include "custom.h" /* operators of the application's */
 #include "report.h" /* who holds what memory, what ran where, counters */
 
 #endif /* INGOT_INGOT_H_ */

@@ -234,6 +234,7 @@ void add_bench(CLI::App& app, Action* chosen) {
                                   "  ingot bench model.ingot --threads 1 --seconds 5 --json\n"
                                   "  ingot bench ocr.ingot --dim N=1 --dim W=320",
                                   [a] { return bench(*a); });
+  takes_plugins(command);
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   command->add_option("--seconds", a->seconds, "how long to measure, in seconds")
       ->type_name("S")

@@ -97,6 +97,7 @@ void add_check(CLI::App& app, Action* chosen) {
                   "  ingot check model.onnx --golden golden.npz --json\n"
                   "  INGOT_CPU_ISA=scalar ingot check model.ingot --golden golden.npz --rtol 1e-5",
                   [a] { return check_file(*a); });
+  takes_plugins(command);
   reads_file(
       command
           ->add_option("FILE_OR_SOURCE", a->file,

@@ -96,6 +96,7 @@ void add_compare(CLI::App& app, Action* chosen) {
       "  ingot compare model.onnx model.ingot --html divergence.html\n"
       "  ingot compare ocr.onnx ocr.ingot --dim W=320 --io-layout x=nhwc --json",
       [a] { return compare_files(*a); });
+  takes_plugins(command);
   reads_file(command->add_option("SOURCE", a->source, "the source, an ONNX model")
                  ->required()
                  ->type_name(""));

@@ -274,6 +274,7 @@ void add_convert(CLI::App& app, Action* chosen) {
       "  ingot convert kws.tflite --exact-to tflm    # the integers of TFLite Micro\n"
       "  ingot convert vad.jit --input-shape x=1x512 --argument sr=16000    # TorchScript",
       [a] { return convert(*a); });
+  takes_plugins(command);
   reads_file(command
                  ->add_option(
                      "SOURCE", a->source,

@@ -253,6 +253,7 @@ void add_place(CLI::App& app, Action* chosen) {
       "  ingot place model.ingot --device cpu --place 'encoder.*=fake:0' --place '*.bias=cpu'\n"
       "  ingot place tuned.ingot --place '*=trained'",
       [a] { return run(*a); });
+  takes_plugins(command);
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   a->session.declare(command, true);
   command->add_flag("--all", a->all,

@@ -157,6 +157,7 @@ void add_run(CLI::App& app, Action* chosen) {
       "  ingot run stream.ingot --inputs in.npz --outputs out.npz --load-state s.state "
       "--save-state s.state",
       [a] { return run_model(*a); });
+  takes_plugins(command);
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   CLI::Option* inputs =
       command

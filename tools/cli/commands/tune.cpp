@@ -310,6 +310,7 @@ void add_tune(CLI::App& app, Action* chosen) {
       "stay within\n"
       "the tolerance table, which is checked before anything is written.",
       [a] { return tune(*a); });
+  takes_plugins(command);
   command->add_option("FILE", a->file, "the .ingot file")->required()->type_name("");
   command->add_option("--device", a->device, "cuda or cuda:N")
       ->type_name("DEVICE")

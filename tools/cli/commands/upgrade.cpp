@@ -98,6 +98,7 @@ void add_upgrade(CLI::App& app, Action* chosen) {
       "  ingot upgrade old.ingot -o new.ingot\n"
       "  ingot upgrade model.ingot            # in place, whole or not at all",
       [a] { return upgrade(*a); });
+  takes_plugins(command);
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   writes_file(command->add_option("-o,--output", a->output, "file to write; without it FILE itself")
                   ->type_name("OUT.ingot"));

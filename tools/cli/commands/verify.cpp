@@ -287,6 +287,7 @@ void add_verify(CLI::App& app, Action* chosen) {
       "  ingot verify model.ingot --json\n"
       "  ingot verify ocr.ingot --dim W=320",
       [a] { return verify_and_report(*a); });
+  takes_plugins(command);
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_option("--seconds", a->seconds, "how long the embedded golden may run")

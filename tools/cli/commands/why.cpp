@@ -333,6 +333,7 @@ void add_why(CLI::App& app, Action* chosen) {
       "  ingot why model.ingot --device cuda:sm_90        # predicted, without that GPU\n"
       "  ingot why model.ingot --device cuda:orin-nano --dim N=8 --json",
       [a] { return why(*a); });
+  takes_plugins(command);
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   command->add_flag("--json", a->json, "print a report for scripts");
   writes_file(

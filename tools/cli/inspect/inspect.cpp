@@ -359,6 +359,7 @@ void add_inspect(CLI::App& app, Action* chosen) {
           print_inspection(report, *a);
         return 0;
       });
+  takes_plugins(command);
   command->add_flag("--weights", a->weights,
                     "of a program: its weights alone, as those of a checkpoint are shown");
   command->add_flag("--hashes", a->hashes,

@@ -6,6 +6,7 @@
 
 #include "tools/cli/output/terminal.h"
 #include "tools/files/standard_streams.h"
+#include "tools/plugins/plugins.h"
 
 namespace ingot::cli {
 namespace {
@@ -42,6 +43,15 @@ CLI::Option* writes_file(CLI::Option* option) {
                  "'-' writes to standard output, which is a terminal; redirect it, or name a file");
     send_reports_to_standard_error();
   });
+}
+
+void takes_plugins(CLI::App* command) {
+  command
+      ->add_option("--plugin",
+                   "a shared library with operators that Ingot does not have (docs/custom.md); "
+                   "more than once for more")
+      ->each([](const std::string& path) { plugins::load(path); })
+      ->type_name("LIBRARY");
 }
 
 }  // namespace ingot::cli

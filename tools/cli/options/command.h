@@ -22,6 +22,9 @@ CLI::Option* reads_file(CLI::Option* option);
 /// then.
 CLI::Option* writes_file(CLI::Option* option);
 
+/// --plugin: libraries with operators of the application's, loaded as they are named.
+void takes_plugins(CLI::App* command);
+
 void add_convert(CLI::App& app, Action* chosen);
 void add_inspect(CLI::App& app, Action* chosen);
 void add_run(CLI::App& app, Action* chosen);

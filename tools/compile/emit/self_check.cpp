@@ -8,19 +8,21 @@
 #include "runtime/format/format.h"
 #include "tools/compile/write/file_writer.h"
 #include "tools/files/large_blocks.h"
+#include "tools/plugins/plugins.h"
 
 namespace ingot::convert {
 namespace {
 
-/// The rules of every operator, without kernels.
-const KernelTable& all_contracts() {
+/// The rules of every operator and of plugins, without kernels.
+KernelTable all_contracts() {
   static const std::vector<KernelEntry> rows = [] {
     std::vector<KernelEntry> all;
     for (int op = 1; op < kOpCodeCount; op++)
       all.push_back({OpCode(op), "contract", contract_of(OpCode(op)), nullptr, nullptr});
     return all;
   }();
-  static const KernelTable table{"contracts", rows.data(), uint32_t(rows.size()), nullptr};
+  KernelTable table{"contracts", rows.data(), uint32_t(rows.size()), nullptr};
+  table.custom = plugins::handed_in();
   return table;
 }
 

@@ -183,6 +183,7 @@ Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Di
     case OpCode::kTranspose: return transpose(node, rank);
     case OpCode::kSlice: return slice(node, rank, extents);
     case OpCode::kPad: return pad(node, rank, extents);
+    case OpCode::kCustom: return custom_attributes(node);
     case OpCode::kScatterNd: return ScatterNdAttributes{scatter_reduction(node)};
     case OpCode::kScatterElements:
       return ScatterElementsAttributes{unsigned_value(node, "axis", 0), scatter_reduction(node)};

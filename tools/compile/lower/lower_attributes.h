@@ -18,6 +18,8 @@ Attributes attributes_of(const graph::Node& node, size_t rank, Dims* extents);
 Attributes spatial_attributes(OpCode op, const graph::Node& node, size_t rank, Dims* extents);
 Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Dims* extents);
 
+CustomAttributes custom_attributes(const graph::Node& node);
+
 /// Value of a schema enum by its spelling; `names` is flatc's null-terminated list, its first entry
 /// has the value 0.
 int enum_value(const graph::Node& node, const std::string& key, const char* const* names,

@@ -114,6 +114,19 @@ Table encode(Builder& b, const ImageInputAttributes& a) {
 Table encode(Builder& b, const LoopAttributes& a) {
   return table(fb::CreateLoop(b, a.body, a.most));
 }
+Table encode(Builder& b, const CustomAttributes& a) {
+  std::vector<flatbuffers::Offset<fb::CustomAttribute>> list;
+  for (uint32_t i = 0; i < a.count; i++) {
+    const CustomAttribute& from = a.list[i];
+    const auto name = b.CreateString(from.name);
+    const auto text = from.text ? b.CreateString(from.text) : 0;
+    const auto integers = from.integers ? b.CreateVector(from.integers, from.count) : 0;
+    const auto numbers = from.numbers ? b.CreateVector(from.numbers, from.count) : 0;
+    list.push_back(fb::CreateCustomAttribute(b, name, text, integers, numbers));
+  }
+  const auto domain = b.CreateString(a.domain), name = b.CreateString(a.name);
+  return table(fb::CreateCustom(b, domain, name, b.CreateVector(list)));
+}
 Table encode(Builder& b, const IfAttributes& a) {
   return table(fb::CreateIf(b, a.then_subprogram, a.else_subprogram));
 }

@@ -7,7 +7,7 @@ namespace ingot::graph {
 namespace {
 
 using Integers = std::vector<int64_t>;
-constexpr int64_t kMaxSteps = int64_t(1) << 30;  // of a running product
+constexpr int64_t kMaxProductLength = int64_t(1) << 30;  // of a running product
 constexpr int64_t kMaxDeterminant = 4;  // rows; the expansion has as many terms as its faculty
 
 /// x moved by `by` along an axis, 1 in front.
@@ -36,7 +36,7 @@ void running_product(NodeContext& context) {
   const int64_t axis = context.axis((*given)[0], context.rank(0));
   const Dim length = context.dims(0)[size_t(axis)];
   const auto most = upper_bound(length);
-  if (!most || *most > kMaxSteps)
+  if (!most || *most > kMaxProductLength)
     context.refuse("axis", "its dimension " + length.text() + " has no bound",
                    "give one: --dim '" + length.text() + "=1..HIGH'");
   const bool backwards = context.node.integer("reverse", 0) != 0;

@@ -44,6 +44,7 @@ const InferTable& infer_table() {
     add_state_rules(table);
     add_block_rules(table);
     add_product_rules(table);
+    add_custom_rules(table);
     return table;
   }();
   return kTable;

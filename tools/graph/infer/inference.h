@@ -198,5 +198,6 @@ void add_contrib_rules(InferTable& table);
 void add_contrib_attention_rules(InferTable& table);
 void add_loss_rules(InferTable& table);
 void add_quantized_rules(InferTable& table);
+void add_custom_rules(InferTable& table);
 
 }  // namespace ingot::graph

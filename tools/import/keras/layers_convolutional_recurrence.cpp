@@ -10,7 +10,7 @@ using aten::Term;
 using graph::Dim;
 using graph::Dims;
 
-constexpr int64_t kMaxSteps = 256;
+constexpr int64_t kMaxBuiltSteps = 256;
 
 /// [k..., in, out] to [out, in, k...].
 Weight turned_kernel(const Weight& weight) {
@@ -37,9 +37,9 @@ void convolutional_lstm(LayerCall& call) {
     if (call.truth(key, false)) call.refuse(key, "is not built");
   const std::string bend = call.activation("activation", "tanh"),
                     gate = call.activation("recurrent_activation", "hard_sigmoid");
-  if (steps < 1 || steps > kMaxSteps)
+  if (steps < 1 || steps > kMaxBuiltSteps)
     call.refuse("", "over " + std::to_string(steps) + " steps, at most " +
-                        std::to_string(kMaxSteps) + " are built");
+                        std::to_string(kMaxBuiltSteps) + " are built");
   const std::vector<Weight> w = call.weights(bias ? 3 : 2, call.source.legacy() ? "" : "cell");
   const auto bent = [&](const Term& t, const std::string& how) {
     return t.of(call.net.activation(t.id, how, 1));

@@ -88,6 +88,9 @@ bool read_window(Call& call, graph::Node& made);
 /// import_contrib.cpp
 void read_heads(Call& call, graph::Node& made);
 
+/// A node that becomes Custom, since a plugin has its operator. import_custom.cpp
+void import_custom(Call& call);
+
 /// All operators of the default domain.
 const TranslateTable& translate_table();
 /// Those of com.microsoft, which onnxruntime's tools write.

@@ -8,6 +8,7 @@
 #include "tools/import/onnx/call.h"
 #include "tools/import/onnx/narrow.h"
 #include "tools/import/onnx/separate_weights.h"
+#include "tools/plugins/plugins.h"
 
 namespace ingot::onnx {
 namespace {
@@ -138,6 +139,8 @@ void Translator::translate_node(const Node& node, Scope& scope) {
     if (!call.refused()) call.refuse_unknown_attributes();
     poison_outputs();
   };
+  const bool is_ours = is_default_domain(node.domain) && translate_table().count(node.op);
+  if (!is_ours && plugins::find(node.domain, node.op)) return translate(import_custom, kNewestOpset);
   if (const Function* function = find_function(node)) {
     inline_function(*function, node, scope);
     return poison_outputs();
@@ -158,7 +161,8 @@ void Translator::translate_node(const Node& node, Scope& scope) {
   if (!is_default_domain(node.domain)) {
     unsupported.push_back(unsupported_node(
         node, "operators of domain '" + std::string(node.domain) + "' are not supported",
-        "export with standard ONNX operators (no runtime-specific optimisation)"));
+        "export with standard ONNX operators (no runtime-specific optimisation), or hand in a "
+        "library that has it with --plugin"));
     return poison_outputs();
   }
   if (opset == scope.opsets.end())

@@ -144,7 +144,7 @@ void add_movement_rules(Rules& rules) {
   rules["Linear"] = rules["Quantize"] = rules["Dequantize"] = rules["QuantizedConv2d"] =
       rules["QuantizedLinear"] = rules["Lookup"] = rules["QuantizedElementwise"] =
           rules["QuantizedPool2d"] = rules["QuantizedSoftmax"] = rules["DynamicQuantize"] =
-              rules["QuantizedMatMul"] = as_it_is;
+              rules["QuantizedMatMul"] = rules["Custom"] = as_it_is;
   rules["GatherND"] = rules["ScatterND"] = rules["ScatterElements"] = rules["GatherElements"] =
       renamed;
 }
