@@ -39,6 +39,7 @@ dev_show() {
       "$python" tests/onnx_nodes/run_backend.py --ingot build/gcc/bin/ingot ${testdata:+--debian "$testdata"} --write docs/onnx-backend.md "${@:2}" ;;
     onnx-contrib) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
       "$python" tests/onnx/contrib_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+    fuzz-onnx) fuzz_onnx "${@:2}" ;;
     gpu-pack) # [ARCHITECTURE [MINUTES]]
       need_packages "the pack" "${build_packages[@]}" "${test_packages[@]}" python3
       gpu_pack "${2:-90}" || return 1
@@ -150,6 +151,8 @@ onnx-backend [NAME ..]  every backend test of the onnx package and of Debian's l
           docs/onnx-backend.md (minutes)
 onnx-contrib [--seeds N]  operators of com.microsoft, drawn at random, against onnxruntime
 onnx-ml [--seeds N] [--time]  operators of ai.onnx.ml, drawn at random, against onnxruntime; --time: ensembles of 10 to 1,000 trees
+fuzz-onnx [N [SEED]]  N (50000) random valid graphs of ONNX against onnxruntime, from SEED (0) on; operators by types, counted
+          (./dev fuzz-onnx is the same; ./dev fuzz-onnx --seed S: one graph, and the least part of it that differs)
 onnx-optimized [NAME ..]  networks of ../shared/models as onnxruntime's offline optimizer writes them, at each level
 python-models [NAME ..]  the wheel in an environment with NumPy alone: real networks equal to the command line, byte for byte
 python-copies    what Python hands in and gets back lies where it lay: addresses; DLPack
@@ -164,6 +167,22 @@ TXT
       ;;
     *) echo "dev: no line '$1'; ./dev show --list" >&2; return 1 ;;
   esac
+}
+
+# N graphs from SEED on, or --seed S.
+fuzz_onnx() {
+  fuzz_onnx_ready || return 1
+  if [ "${1:-}" = --seed ]; then
+    "$python" tests/fuzz_onnx/fuzz.py --runner build/gcc/tests/fuzz_onnx/graph_runner "$@"
+  else
+    "$python" tests/fuzz_onnx/fuzz.py --runner build/gcc/tests/fuzz_onnx/graph_runner --coverage --jobs "$(nproc)" --graphs "${1:-50000}" --first "${2:-0}"
+  fi
+}
+
+fuzz_onnx_ready() {
+  need_packages "graphs drawn at random" "${build_packages[@]}" "${test_packages[@]}"
+  need_python "graphs drawn at random" numpy onnx==1.23.2 onnxruntime ml_dtypes || return 1
+  configure_and_build gcc graph_runner -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
 }
 
 # Debian's samples of ONNX, unpacked and not installed; $testdata is their folder, empty where they are not to be had.

@@ -18,6 +18,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from bounded_forms import bounded
+from fuzzed_forms import fuzzed
 from more_forms import joined, quantized
 from references import align_one
 
@@ -481,6 +482,7 @@ def main():
         family(rng)
     quantized(rng, form, node)
     bounded(rng, form, node)
+    fuzzed(rng, form, node)
     joined(form, node)
     passed = failed = 0
     with tempfile.TemporaryDirectory() as work:

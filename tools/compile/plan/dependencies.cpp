@@ -20,6 +20,7 @@ struct Rows {
 
 /// False only when they certainly share nothing.
 bool may_meet(const Rows& a, const Rows& b) {
+  if (a.end() == a.offset || b.end() == b.offset) return true;  // nothing, but it has its writer
   if (a.end() <= b.offset || b.end() <= a.offset) return false;
   if (a.stride != b.stride || a.rows <= 1 || b.rows <= 1) return true;
   // of b, counted from a's

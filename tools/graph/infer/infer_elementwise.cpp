@@ -98,6 +98,13 @@ void cast(NodeContext& context) {
 void cast_like(NodeContext& context) {
   context.finish("Cast", {context.in(0)}, {{"to", int64_t(context.dtype(1))}});
 }
+/// Of whole numbers in f64, since its limits are fractions.
+void shrink(NodeContext& context) {
+  const DType dtype = context.dtype(0);
+  if (is_floating(dtype)) return unary(context);
+  const ValueId x = context.cast(context.in(0), DType::kF64);
+  context.same(0, context.cast(context.make("Shrink", {x}, context.node.attributes), dtype));
+}
 void identity(NodeContext& context) { context.same(0, context.in(0)); }
 
 void mean(NodeContext& context) {
@@ -126,10 +133,11 @@ void add_elementwise_rules(InferTable& table) {
         break;
     }
   }
-  for (const char* op : {"Celu", "Elu", "Gelu", "HardSigmoid", "LeakyRelu", "Selu", "Shrink",
-                         "Swish", "ThresholdedRelu"})
+  for (const char* op :
+       {"Celu", "Elu", "Gelu", "HardSigmoid", "LeakyRelu", "Selu", "Swish", "ThresholdedRelu"})
     table[op] = unary;
   for (const char* op : {"Mod", "BitShift"}) table[op] = binary;
+  table["Shrink"] = shrink;
   table["IsInf"] = unary_to_bool;
   table["Pow"] = power;
   table["PRelu"] = prelu;

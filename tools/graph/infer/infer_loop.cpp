@@ -172,7 +172,7 @@ void LoopBuilder::add_stack(const Written& written) {
   stack.initial = context.expand(context.scalar(type.dtype, 0), dims);
   stack.inner = typed("stack", type.dtype, dims);
   const ValueId at = inside("Reshape", {index(written.reverse)}, {{"shape", Dims{Dim(1), Dim(1)}}});
-  const ValueId update = inside("Reshape", {row}, {{"shape", one}});
+  const ValueId update = inside("Reshape", {row}, {{"shape", one}, {"allowzero", int64_t(1)}});
   stack.next = inside("ScatterND", {stack.inner, at, update}, {});
   stack.result = typed("stacked", type.dtype, dims);
   carried_.push_back(stack);

@@ -259,7 +259,11 @@ void sums_of(NodeContext& context, const std::string& op, ValueId x, ValueId w, 
     return context.cast(context.make(op, {part, w}, attributes), DType::kI32);
   };
   if (products && *products <= kWhole / (kMaxByte * kMaxByte)) return context.same(0, sum(x));
-  if (!products || *products > kWhole / (kMaxByte * 16))
+  const bool is_long = !products || *products > kWhole / (kMaxByte * 16);
+  if (is_long && op == "MatMul")  // in whole numbers, slower
+    return context.same(
+        0, context.make(op, {context.cast(x, DType::kI32), context.cast(w, DType::kI32)}));
+  if (is_long)
     context.refuse("", "sums of " + count.text() + " products of bytes, at most " +
                            std::to_string(kWhole / (kMaxByte * 16)) + " are supported");
   const ValueId sixteen = context.scalar(DType::kF32, 16);

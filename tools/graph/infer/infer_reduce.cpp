@@ -20,16 +20,21 @@ Dims without(const Dims& dims, const std::vector<int64_t>& axes, bool keep) {
   return out;
 }
 
+/// What a reduction over no axis makes of each element.
+ValueId of_each(NodeContext& context) {
+  const std::string& op = context.node.op;
+  const ValueId x = context.in(0);
+  if (op == "ReduceL1" || op == "ReduceL2") return context.make("Abs", {x});
+  if (op == "ReduceSumSquare") return context.make("Mul", {x, x});
+  if (op == "ReduceLogSum") return context.make("Log", {x});
+  return x;
+}
+
 void reduce(NodeContext& context) {
   std::vector<int64_t> axes = context.integers("axes", 1).value_or(std::vector<int64_t>());
   if (axes.empty()) {
-    if (context.node.integer("noop_with_empty_axes", 0) != 0) {
-      const std::string& op = context.node.op;
-      if (op == "ReduceSum" || op == "ReduceMean" || op == "ReduceMax" || op == "ReduceMin" ||
-          op == "ReduceProd")
-        return context.same(0, context.in(0));
-      context.refuse("noop_with_empty_axes", "1 without axes is not supported for " + op);
-    }
+    if (context.node.integer("noop_with_empty_axes", 0) != 0)
+      return context.same(0, of_each(context));
     axes.resize(size_t(context.rank(0)));
     std::iota(axes.begin(), axes.end(), 0);
   }
@@ -37,7 +42,7 @@ void reduce(NodeContext& context) {
   const bool keep = context.node.integer("keepdims", 1) != 0;
   context.drop_inputs_from(1);
   context.erase({"noop_with_empty_axes"});
-  if (axes.empty()) return context.same(0, context.in(0));  // a scalar
+  if (axes.empty()) return context.same(0, of_each(context));  // a scalar
   context.node.attributes["axes"] = axes;
   context.node.attributes["keepdims"] = int64_t(keep);
   context.set(0, context.dtype(0), without(context.dims(0), axes, keep));
@@ -90,18 +95,12 @@ void hard_max(NodeContext& context) {
                             product(Dims(dims.begin() + axis, dims.end()))});
     axis = 1;
   }
-  const DType dtype = context.dtype(0);
-  const ValueId largest = context.make("ArgMax", {x}, {{"axis", axis}, {"keepdims", int64_t(0)}});
-  float pair[2] = {0, 1};
-  const ValueId values = context.make(
-      "Cast", {context.constant(make_constant(DType::kF32, {2}, pair))}, {{"to", int64_t(dtype)}});
-  const Dim depth = context.run().value(x).dims[size_t(axis)];
-  if (!depth.is_static())
-    context.refuse("axis", "its dimension is symbolic (" + depth.text() + ")",
-                   "bind it with --dim");
-  const ValueId hot =
-      context.make("OneHot", {largest, context.scalar(DType::kI64, double(*depth.value())), values},
-                   {{"axis", axis}});
+  const Dims rows = context.run().value(x).dims;
+  Dims along(rows.size(), Dim(1));
+  along[size_t(axis)] = rows[size_t(axis)];
+  const ValueId largest = context.make("ArgMax", {x}, {{"axis", axis}, {"keepdims", int64_t(1)}});
+  const ValueId place = context.reshape(context.counting(rows[size_t(axis)]), along);
+  const ValueId hot = context.cast(context.make("Equal", {place, largest}), context.dtype(0));
   context.same(0, context.reshape(hot, dims));
 }
 

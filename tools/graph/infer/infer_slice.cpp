@@ -42,7 +42,9 @@ Cut cut(const Dim& start, const Dim& end, int64_t step, const Dim& extent) {
              : high && *high >= kBeyond ? final
                                         : from_front(end, extent);
   last = max(min(last, final), Dim(-1));
-  return {first, ceil_div(max(first - last, Dim(0)), Dim(-step))};
+  Dim span = max(first - last, Dim(0));
+  if (!proven_at_least(extent, 1)) span = min(span, extent);  // of an axis without elements: none
+  return {first, ceil_div(span, Dim(-step))};
 }
 
 /// What a position that only the run knows is, counted from the front.

@@ -1,5 +1,7 @@
 // tools/graph/infer/infer_window.cpp - convolutions and pools: explicit pads, and the extents they
 // give.
+#include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "tools/graph/infer/infer_positions.h"
@@ -14,6 +16,7 @@ struct Window {
   std::vector<int64_t> kernel, strides, dilations, pads;
   std::string auto_pad;
   size_t rank = 0;
+  Dims outputs;  // extents, where a Pad in front has made those of auto_pad
   int64_t extent(size_t i) const { return (kernel[i] - 1) * dilations[i] + 1; }
 };
 
@@ -77,24 +80,63 @@ void split_same(const std::string& auto_pad, int64_t total, int64_t* before, int
   *after = total - *before;
 }
 
-/// auto_pad to pads; SAME gives ceil(extent / stride) outputs.
+/// What a window over symbolic extents is padded with; nothing where that is not known.
+std::optional<double> border_value(NodeContext& context) {
+  if (context.node.op == "MaxPool") return -std::numeric_limits<double>::infinity();
+  if (context.node.op != "ConvInteger" || !context.has(2)) return 0;
+  const Constant* zero = context.model().constant(context.in(2));
+  return zero && zero->elements() == 1 ? std::optional<double>(read_number(*zero, 0))
+                                       : std::nullopt;
+}
+
+/// `totals` as a Pad in front of the window.
+void pad_before(NodeContext& context, Window& w, const Dims& totals) {
+  const auto value = border_value(context);
+  if (!value)
+    context.refuse("auto_pad",
+                   w.auto_pad + " over symbolic extents needs one constant zero point of its input",
+                   "bind the extents with --dim or --input-shape");
+  Dims pads((w.rank + 2) * 2, Dim(0));
+  for (size_t i = 0; i < w.rank; i++) {
+    const Dim half = totals[i] / Dim(2), rest = totals[i] - half;
+    const bool is_lower = w.auto_pad == "SAME_LOWER";
+    pads[i + 2] = is_lower ? rest : half;
+    pads[i + 4 + w.rank] = is_lower ? half : rest;
+    w.outputs.push_back(ceil_div(context.dims(0)[i + 2], w.strides[i]));
+  }
+  const bool counts_inside =
+      context.node.op == "AveragePool" && context.node.integer("count_include_pad", 0) == 0;
+  if (counts_inside) {  // the average of all, beside the share that lies inside
+    NodeContext::Attributes attributes = context.node.attributes;
+    attributes["count_include_pad"] = int64_t(1);
+    const ValueId one = context.scalar(context.dtype(0), 1);
+    const ValueId share =
+        context.make("AveragePool", {context.expand(one, context.dims(0))}, attributes);
+    const ValueId all = context.make("AveragePool", {context.in(0)}, attributes);
+    return context.same(0, context.make("Div", {all, share}));
+  }
+  const std::string mode = "constant";
+  context.node.inputs[0] =
+      context.make("Pad", {context.in(0)}, {{"pads", pads}, {"mode", mode}, {"value", *value}});
+}
+
+/// auto_pad to pads; SAME gives ceil(extent / stride) outputs. May end the node.
 void resolve_pads(NodeContext& context, Window& w) {
   if (w.auto_pad != "SAME_UPPER" && w.auto_pad != "SAME_LOWER") return;
+  Dims totals;
   for (size_t i = 0; i < w.rank; i++) {
     const Dim& in = context.dims(0)[i + 2];
-    const Dim total =
-        max(Dim(0), (ceil_div(in, w.strides[i]) - 1) * w.strides[i] + w.extent(i) - in);
-    if (!total.is_static()) {
-      context.refuse("auto_pad",
-                     w.auto_pad + " with stride " + std::to_string(w.strides[i]) +
-                         " needs the extent of a symbolic dimension (" + in.text() + ")",
-                     "bind it with --dim or --input-shape");
-    }
-    split_same(w.auto_pad, *total.value(), &w.pads[i], &w.pads[i + w.rank]);
+    totals.push_back(
+        max(Dim(0), (ceil_div(in, w.strides[i]) - 1) * w.strides[i] + w.extent(i) - in));
   }
+  if (!std::all_of(totals.begin(), totals.end(), [](const Dim& d) { return d.is_static(); }))
+    return pad_before(context, w, totals);
+  for (size_t i = 0; i < w.rank; i++)
+    split_same(w.auto_pad, *totals[i].value(), &w.pads[i], &w.pads[i + w.rank]);
 }
 
 Dim output_extent(NodeContext& context, const Window& w, size_t i, bool ceil_mode) {
+  if (!w.outputs.empty()) return w.outputs[i];
   const Dim padded = context.dims(0)[i + 2] + w.pads[i] + w.pads[i + w.rank];
   const Dim room = padded - w.extent(i);
   // With ceil_mode a window may reach beyond the end, but by less than a stride.
@@ -261,6 +303,7 @@ void pool(NodeContext& context) {
     return lp_by_powers(context, w, p);
   }
   resolve_pads(context, w);
+  if (context.finished()) return;
   const bool ceil_mode = context.node.integer("ceil_mode", 0) != 0;
   Dims dims = {context.dims(0)[0], context.dims(0)[1]};
   for (size_t i = 0; i < w.rank; i++) {

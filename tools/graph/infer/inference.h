@@ -167,6 +167,12 @@ const char* dtype_text(DType dtype);
 /// and zero points of W and of R. False where it is not spelled out: many steps, or of a number
 /// that the run knows; lengths, peepholes, clips, other functions.
 bool spell_dynamic_lstm(NodeContext& context);
+/// Whether an operator on f64 has no kernel in f64, nor a form in others that have.
+bool lacks_double(const std::string& op);
+/// Such a node with its operands in f32 and its results in f64 again, which is noted.
+void infer_in_single(NodeContext& context);
+/// A normalization in f64 as its steps, behind its own rule. False for any other operator.
+bool spell_double(NodeContext& context);
 /// Window and i32 output of ConvInteger.
 void infer_conv_integer(NodeContext& context);
 

@@ -156,7 +156,7 @@ std::vector<ValueId> NodeContext::make_many(const std::string& op, std::vector<V
 }
 ValueId NodeContext::reshape(ValueId data, Dims dims) {
   if (run_.value(data).dims == dims) return data;
-  return make("Reshape", {data}, {{"shape", std::move(dims)}});
+  return make("Reshape", {data}, {{"shape", std::move(dims)}, {"allowzero", int64_t(1)}});
 }
 ValueId NodeContext::expand(ValueId data, Dims dims) {
   if (run_.value(data).dims == dims) return data;
@@ -204,7 +204,9 @@ void NodeContext::finish(const std::string& op, std::vector<ValueId> inputs,
   run_.visit(std::move(made));
 }
 void NodeContext::finish_shaped(const std::string& op, ValueId data, Dims dims) {
-  finish(op, {data}, {{"shape", std::move(dims)}});
+  Attributes attributes{{"shape", std::move(dims)}};
+  if (op == "Reshape") attributes["allowzero"] = int64_t(1);  // its dims are dims, no words
+  finish(op, {data}, std::move(attributes));
 }
 std::optional<Dim> NodeContext::stated(size_t input, int64_t element) {
   const Value from = value(input);  // a copy: what is made below moves the values

@@ -1,0 +1,20 @@
+"""What ingot refuses rightly: what its documents name, by the words of the refusal."""
+
+import re
+
+# (words of the refusal, what docs/operators.md says)
+EXPLAINED = [
+    (r"ConvTranspose\.W: its weights are computed", "ConvTranspose: constant weights"),
+    (
+        r"AveragePool\.ceil_mode: the output's extent follows no padding",
+        "AveragePool: ceil_mode over open extents",
+    ),
+]
+
+
+def explanation(text):
+    """The reason, or None where a refusal is a finding."""
+    for pattern, reason in EXPLAINED:
+        if re.search(pattern, text):
+            return reason
+    return None

@@ -1,0 +1,141 @@
+"""Forms for run_forms.py that ./dev fuzz-onnx found wrong or refused, each once."""
+
+import numpy as np
+
+
+def fuzzed(rng, form, node):
+    reductions(form, node)
+    empty(form, node)
+    doubles(rng, form, node)
+    open_extents(rng, form, node)
+
+
+def reductions(form, node):
+    """Over no axis each element is reduced alone."""
+    x = np.array([[-2.5, 0.5], [3, -1]], np.float32)
+    alone = {
+        "ReduceL1": np.abs(x),
+        "ReduceL2": np.abs(x),
+        "ReduceSumSquare": x * x,
+        "ReduceLogSumExp": x,
+    }
+    for op, y in alone.items():
+        form(f"{op} over no axis", [node(op, "x", "y", noop_with_empty_axes=1)], {"x": x}, {"y": y})
+    for op, y in (("ReduceL1", 2.75), ("ReduceLogSum", np.log(2.75)), ("ReduceSumSquare", 7.5625)):
+        one = {"x": np.float32(2.75 if op == "ReduceLogSum" else -2.75)}
+        form(f"{op} of a scalar", [node(op, "x", "y", keepdims=0)], one, {"y": np.float32(y)})
+
+
+def empty(form, node):
+    """Tensors without an element."""
+    form(
+        "the largest of a tensor without elements, before another",
+        [node("Neg", "z", "w"), node("Max", "x,x,k", "y")],
+        {"x": np.zeros((6, 0), np.uint8), "k": np.ones((6, 1), np.uint8), "z": np.ones(90, "f4")},
+        {"y": np.zeros((6, 0), np.uint8), "w": -np.ones(90, np.float32)},
+    )
+    beside = {"z": np.ones(3, np.float32)}
+    form(
+        "depth to space without rows",
+        [node("DepthToSpace", "x", "y", blocksize=2), node("Neg", "z", "w")],
+        {"x": np.zeros((6, 8, 0, 2), np.float32), **beside},
+        {"y": np.zeros((6, 2, 0, 4), np.float32), "w": -beside["z"]},
+    )
+    numbers = {
+        "s": np.array([3]),
+        "e": np.array([-(2**62)]),
+        "a": np.array([1]),
+        "t": np.array([-1]),
+    }
+    form(
+        "a tensor without elements, backwards",
+        [node("Slice", "x,s,e,a,t", "y"), node("Neg", "z", "w")],
+        {"x": np.zeros((2, 0), np.float32), **beside},
+        {"y": np.zeros((2, 0), np.float32), "w": -beside["z"]},
+        constants=numbers,
+    )
+
+
+def doubles(rng, form, node):
+    """f64 behind open extents: exact to f64 where the operator is spelled out."""
+    x = rng.standard_normal((3, 7))
+    below = np.exp(x - x.max(-1, keepdims=True))
+    softmax = below / below.sum(-1, keepdims=True)
+    opened = {"x": ["N", "W"]}
+    for op, y in (("Softmax", softmax), ("LogSoftmax", np.log(softmax))):
+        form(f"{op} of f64", [node(op, "x", "y", axis=-1)], {"x": x}, {"y": y}, dims=opened)
+    centred = x - x.mean(-1, keepdims=True)
+    normal = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+    form(
+        "LayerNormalization of f64",
+        [node("LayerNormalization", "x,s", "y")],
+        {"x": x},
+        {"y": normal * np.arange(7)},
+        constants={"s": np.arange(7.0)},
+        dims={"x": ["N", 7]},
+    )
+    form(
+        "a pool of f64, computed in f32",
+        [node("MaxPool", "x", "y", kernel_shape=[1, 7])],
+        {"x": x.reshape(1, 1, 3, 7)},
+        {"y": x.max(-1).astype(np.float32).astype(np.float64).reshape(1, 1, 3, 1)},
+    )
+
+
+def open_extents(rng, form, node):
+    x = rng.integers(-5, 5, (2, 6)).astype(np.float32)
+    hot = np.eye(6, dtype=np.float32)[x.argmax(1)]
+    form(
+        "Hardmax over an open extent",
+        [node("Hardmax", "x", "y", axis=1)],
+        {"x": x},
+        {"y": hot},
+        dims={"x": ["N", "W"]},
+    )
+    a, b = (rng.integers(0, 255, shape).astype(np.uint8) for shape in ((3, 9), (9, 4)))
+    form(
+        "a product of bytes as long as an open extent",
+        [node("MatMulInteger", "a,b", "y")],
+        {"a": a, "b": b},
+        {"y": a.astype(np.int32) @ b},
+        dims={"a": ["N", "K"], "b": ["K", 4]},
+    )
+    form(
+        "Shrink of whole numbers",
+        [node("Shrink", "i", "y", lambd=1.5, bias=0.5)],
+        {"i": np.array([-6, 1, 8], np.int32)},
+        {"y": np.array([-5, 0, 7], np.int32)},
+    )
+    for n in (5, 6):
+        image = rng.standard_normal((1, 1, 1, n)).astype(np.float32)
+        strided(form, node, image, n)
+
+
+def strided(form, node, image, n):
+    """SAME with a stride over an open extent: a Pad of its own."""
+    width = 3
+    total = max(0, (-(-n // 2) - 1) * 2 + width - n)
+    border = [(0, 0)] * 3 + [(total // 2, total - total // 2)]
+    window = {"kernel_shape": [1, width], "strides": [1, 2], "auto_pad": "SAME_UPPER"}
+
+    def rows(padded):
+        return np.stack([padded[..., i : i + width] for i in range(0, 2 * -(-n // 2), 2)], 3)
+
+    zeros = rows(np.pad(image, border))
+    lowest = rows(np.pad(image, border, constant_values=-np.inf))
+    inside = rows(np.pad(np.ones_like(image), border)).sum(-1)
+    kernel = np.array([[[[0.5, -1, 2]]]], np.float32)
+    answers = {
+        "Conv": (zeros * kernel[0, 0, 0]).sum(-1),
+        "MaxPool": lowest.max(-1),
+        "AveragePool": zeros.sum(-1) / inside,
+    }
+    for op, y in answers.items():
+        form(
+            f"{op}, SAME over an open extent of {n}",
+            [node(op, "x,w" if op == "Conv" else "x", "y", **window)],
+            {"x": image},
+            {"y": y.astype(np.float32)},
+            constants={"w": kernel} if op == "Conv" else {},
+            dims={"x": [1, 1, "H", "W"]},
+        )

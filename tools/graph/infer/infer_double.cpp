@@ -1,0 +1,115 @@
+// tools/graph/infer/infer_double.cpp - operators in f64 that no kernel computes in f64:
+// normalizations are spelled out in f64, convolutions, pools, recurrent networks and resampling are
+// computed in f32, which is noted.
+#include <set>
+#include <string_view>
+
+#include "tools/graph/infer/inference.h"
+
+namespace ingot::graph {
+namespace {
+
+using Axes = std::vector<int64_t>;
+
+ValueId reduced(NodeContext& context, const char* op, ValueId x, const Axes& axes) {
+  return context.make(op, {x}, {{"axes", axes}, {"keepdims", int64_t(1)}});
+}
+
+/// exp(x - max) / sum of these, or its logarithm. @pre node.axis counts from either end.
+void softmax(NodeContext& context) {
+  const Axes axes{context.axis(context.node.integer("axis", -1), context.rank(0))};
+  const ValueId x = context.in(0);
+  const ValueId below = context.make("Sub", {x, reduced(context, "ReduceMax", x, axes)});
+  const ValueId each = context.make("Exp", {below});
+  const ValueId sum = reduced(context, "ReduceSum", each, axes);
+  if (context.node.op == "Softmax") return context.finish("Div", {each, sum});
+  context.finish("Sub", {below, context.make("Log", {sum})});
+}
+
+/// (x - mean) / sqrt(variance + epsilon) over `axes`; without the mean where it is not `centred`.
+ValueId normalized(NodeContext& context, ValueId x, const Axes& axes, bool centred) {
+  if (centred) x = context.make("Sub", {x, reduced(context, "ReduceMean", x, axes)});
+  const ValueId square = context.make("Mul", {x, x});
+  const ValueId epsilon = context.scalar(DType::kF64, context.node.number("epsilon", 1e-5));
+  const ValueId variance =
+      context.make("Add", {reduced(context, "ReduceMean", square, axes), epsilon});
+  return context.make("Div", {x, context.make("Sqrt", {variance})});
+}
+
+Axes axes_from(int64_t first, int64_t rank) {
+  Axes axes;
+  for (int64_t i = first; i < rank; i++) axes.push_back(i);
+  return axes;
+}
+
+/// Scale, and a bias where there is one, shaped `dims` when these are not empty.
+void finish_affine(NodeContext& context, ValueId y, const Dims& dims) {
+  const auto shaped = [&](size_t input) {
+    return dims.empty() ? context.in(input) : context.reshape(context.in(input), dims);
+  };
+  y = context.make("Mul", {y, shaped(1)});
+  if (context.has(2)) y = context.make("Add", {y, shaped(2)});
+  context.same(0, y);
+}
+
+/// After its own rule: shapes are checked, the axis counts from the front.
+void layer(NodeContext& context) {
+  const int64_t axis = context.node.integer("axis", -1);
+  const Axes axes = axes_from(axis, context.rank(0));
+  const bool centred = context.node.op == "LayerNormalization";
+  finish_affine(context, normalized(context, context.in(0), axes, centred), {});
+}
+
+void channels(NodeContext& context) {
+  const Dims dims = context.dims(0);
+  Dims along(dims.size() - 1, Dim(1));
+  along[0] = dims[1];
+  ValueId x = context.in(0);
+  if (context.node.op == "GroupNormalization") {
+    const Dim groups(context.node.integer("num_groups", 1));
+    x = context.reshape(x, {dims[0], groups, product(Dims(dims.begin() + 1, dims.end())) / groups});
+  }
+  const int64_t rank = int64_t(context.run().value(x).dims.size());
+  const ValueId y = normalized(context, x, axes_from(2, rank), true);
+  finish_affine(context, context.reshape(y, dims), along);
+}
+
+}  // namespace
+
+void infer_in_single(NodeContext& context) {
+  std::vector<ValueId> inputs = context.node.inputs;
+  for (ValueId& id : inputs)
+    if (id != kAbsent && context.run().value(id).dtype == DType::kF64)
+      id = context.cast(id, DType::kF32);
+  const std::vector<ValueId> outputs = context.node.outputs;
+  const std::vector<ValueId> made =
+      context.make_many(context.node.op, inputs, context.node.attributes, outputs.size());
+  context.note("is computed in f32; the source has f64");
+  for (size_t i = 0; i < outputs.size(); i++) {
+    if (outputs[i] == kAbsent) continue;
+    const bool is_single = context.run().value(made[i]).dtype == DType::kF32;
+    context.same(i, is_single ? context.cast(made[i], DType::kF64) : made[i]);
+  }
+}
+
+bool lacks_double(const std::string& op) {
+  static const std::set<std::string_view> kOps = {
+      "AveragePool", "Conv",    "ConvTranspose", "DeformConv", "GRU", "GridSample", "LSTM",
+      "LpPool",      "MaxPool", "RNN",           "RoiAlign",   "DFT", "STFT"};
+  return kOps.count(op) != 0;
+}
+
+bool spell_double(NodeContext& context) {
+  const std::string& op = context.node.op;
+  if (op == "Softmax" || op == "LogSoftmax")
+    softmax(context);
+  else if (op == "LayerNormalization" || op == "RMSNormalization")
+    layer(context);
+  else if (op == "InstanceNormalization" || op == "GroupNormalization")
+    channels(context);
+  else
+    return false;
+  return true;
+}
+
+}  // namespace ingot::graph
