@@ -54,7 +54,7 @@ def is_unrest(peer, fed, name, wanted, found):
     return spread(found, wanted) <= UNREST * farthest
 
 
-def judge(model, feeds, runner, options=()):
+def check(model, feeds, runner, options=()):
     """The verdict over a model on its feeds."""
     try:
         peer = Peer(model)
@@ -90,12 +90,12 @@ def drawn_model(rules, seed):
     return g, model, feeds
 
 
-def judge_seed(rules, seed, runner):
+def check_seed(rules, seed, runner):
     try:
         g, model, feeds = drawn_model(rules, seed)
     except Unsuitable:
         return Verdict("empty")
-    verdict = judge(model, feeds, runner, g.options)
+    verdict = check(model, feeds, runner, g.options)
     verdict.drawn = g.drawn
     if verdict.kind == "refused" and explanation(verdict.text):
         verdict.kind, verdict.text = "explained", explanation(verdict.text)
@@ -111,28 +111,28 @@ def work(share):
     runner_path, folder, seeds = share
     runner = Runner(runner_path, f"{folder}/{multiprocessing.current_process().pid}")
     try:
-        return [(seed, judge_seed(rules_here(), seed, runner)) for seed in seeds]
+        return [(seed, check_seed(rules_here(), seed, runner)) for seed in seeds]
     finally:
         runner.close()
 
 
 def print_one(rules, seed, runner, keep):
     g, model, feeds = drawn_model(rules, seed)
-    verdict = judge(model, feeds, runner, g.options)
+    verdict = check(model, feeds, runner, g.options)
     print(onnx.printer.to_text(model))
     print(f"seed {seed}: {verdict.kind} {verdict.text}")
     if verdict.kind in ("equal", "peer"):
         return 0
 
     def stays(other, other_feeds):
-        same = judge(other, other_feeds, runner, g.options)
+        same = check(other, other_feeds, runner, g.options)
         return same.kind == verdict.kind and (
             verdict.kind == "differs" or same.text[:40] == verdict.text[:40]
         )
 
     least, least_feeds = reduced(model, feeds, stays)
     print(onnx.printer.to_text(least))
-    print(judge(least, least_feeds, runner, g.options).text)
+    print(check(least, least_feeds, runner, g.options).text)
     for run, fed in enumerate(least_feeds):
         for name, array in fed.items():
             print(

@@ -166,7 +166,7 @@ TEST_CASE("refuse: operators on integers whose operands do not fit") {
     return import_error(g.bytes());
   };
   CHECK(multiplied(65793, 2).exit_code == 0);
-  check_line(multiplied(65794, 2), 4, "sums of 65794 products of bytes, at most 4112");
+  CHECK(multiplied(65794, 2).exit_code == 0);  // in whole numbers, without the integer kernels
   check_line(multiplied(8, 1), 2, "its input 0 is f32, expected i8 or u8");
   const auto microsoft = [](const std::string& op, const std::vector<Proto>& attributes) {
     OnnxGraph g;

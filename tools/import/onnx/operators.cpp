@@ -71,7 +71,7 @@ const std::map<std::string_view, const char*> kLimits = {
     {"OneHot", "depth constant, made from shapes, or bounded by --dim or --max-elements"},
     {"Pad", "pads constant or made from shapes; constant value"},
     {"MatMulInteger",
-     "constant weights: integer kernels, sums of at most 65793 products; else 4112"},
+     "integer kernels take constant weights, sums of at most 65793 products; others are slower"},
     {"QLinearConv", "constant weights for integer kernels"},
     {"QLinearMatMul", "constant weights for integer kernels"},
     {"QuantizeLinear",
