@@ -9,41 +9,41 @@
 namespace ingot::graph {
 namespace {
 
-using Axes = std::vector<int64_t>;
+using AxisList = std::vector<int64_t>;
 
-ValueId reduced(NodeContext& context, const char* op, ValueId x, const Axes& axes) {
+ValueId reduced_over(NodeContext& context, const char* op, ValueId x, const AxisList& axes) {
   return context.make(op, {x}, {{"axes", axes}, {"keepdims", int64_t(1)}});
 }
 
 /// exp(x - max) / sum of these, or its logarithm. @pre node.axis counts from either end.
-void softmax(NodeContext& context) {
-  const Axes axes{context.axis(context.node.integer("axis", -1), context.rank(0))};
+void softmax_steps(NodeContext& context) {
+  const AxisList axes{context.axis(context.node.integer("axis", -1), context.rank(0))};
   const ValueId x = context.in(0);
-  const ValueId below = context.make("Sub", {x, reduced(context, "ReduceMax", x, axes)});
+  const ValueId below = context.make("Sub", {x, reduced_over(context, "ReduceMax", x, axes)});
   const ValueId each = context.make("Exp", {below});
-  const ValueId sum = reduced(context, "ReduceSum", each, axes);
+  const ValueId sum = reduced_over(context, "ReduceSum", each, axes);
   if (context.node.op == "Softmax") return context.finish("Div", {each, sum});
   context.finish("Sub", {below, context.make("Log", {sum})});
 }
 
 /// (x - mean) / sqrt(variance + epsilon) over `axes`; without the mean where it is not `centred`.
-ValueId normalized(NodeContext& context, ValueId x, const Axes& axes, bool centred) {
-  if (centred) x = context.make("Sub", {x, reduced(context, "ReduceMean", x, axes)});
+ValueId normalized_over(NodeContext& context, ValueId x, const AxisList& axes, bool centred) {
+  if (centred) x = context.make("Sub", {x, reduced_over(context, "ReduceMean", x, axes)});
   const ValueId square = context.make("Mul", {x, x});
   const ValueId epsilon = context.scalar(DType::kF64, context.node.number("epsilon", 1e-5));
   const ValueId variance =
-      context.make("Add", {reduced(context, "ReduceMean", square, axes), epsilon});
+      context.make("Add", {reduced_over(context, "ReduceMean", square, axes), epsilon});
   return context.make("Div", {x, context.make("Sqrt", {variance})});
 }
 
-Axes axes_from(int64_t first, int64_t rank) {
-  Axes axes;
+AxisList axes_behind(int64_t first, int64_t rank) {
+  AxisList axes;
   for (int64_t i = first; i < rank; i++) axes.push_back(i);
   return axes;
 }
 
 /// Scale, and a bias where there is one, shaped `dims` when these are not empty.
-void finish_affine(NodeContext& context, ValueId y, const Dims& dims) {
+void finish_scaled(NodeContext& context, ValueId y, const Dims& dims) {
   const auto shaped = [&](size_t input) {
     return dims.empty() ? context.in(input) : context.reshape(context.in(input), dims);
   };
@@ -53,14 +53,14 @@ void finish_affine(NodeContext& context, ValueId y, const Dims& dims) {
 }
 
 /// After its own rule: shapes are checked, the axis counts from the front.
-void layer(NodeContext& context) {
+void layer_steps(NodeContext& context) {
   const int64_t axis = context.node.integer("axis", -1);
-  const Axes axes = axes_from(axis, context.rank(0));
+  const AxisList axes = axes_behind(axis, context.rank(0));
   const bool centred = context.node.op == "LayerNormalization";
-  finish_affine(context, normalized(context, context.in(0), axes, centred), {});
+  finish_scaled(context, normalized_over(context, context.in(0), axes, centred), {});
 }
 
-void channels(NodeContext& context) {
+void channel_steps(NodeContext& context) {
   const Dims dims = context.dims(0);
   Dims along(dims.size() - 1, Dim(1));
   along[0] = dims[1];
@@ -70,8 +70,8 @@ void channels(NodeContext& context) {
     x = context.reshape(x, {dims[0], groups, product(Dims(dims.begin() + 1, dims.end())) / groups});
   }
   const int64_t rank = int64_t(context.run().value(x).dims.size());
-  const ValueId y = normalized(context, x, axes_from(2, rank), true);
-  finish_affine(context, context.reshape(y, dims), along);
+  const ValueId y = normalized_over(context, x, axes_behind(2, rank), true);
+  finish_scaled(context, context.reshape(y, dims), along);
 }
 
 }  // namespace
@@ -102,11 +102,11 @@ bool lacks_double(const std::string& op) {
 bool spell_double(NodeContext& context) {
   const std::string& op = context.node.op;
   if (op == "Softmax" || op == "LogSoftmax")
-    softmax(context);
+    softmax_steps(context);
   else if (op == "LayerNormalization" || op == "RMSNormalization")
-    layer(context);
+    layer_steps(context);
   else if (op == "InstanceNormalization" || op == "GroupNormalization")
-    channels(context);
+    channel_steps(context);
   else
     return false;
   return true;

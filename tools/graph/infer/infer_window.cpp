@@ -90,7 +90,7 @@ std::optional<double> border_value(NodeContext& context) {
 }
 
 /// `totals` as a Pad in front of the window.
-void pad_before(NodeContext& context, Window& w, const Dims& totals) {
+void pad_in_front(NodeContext& context, Window& w, const Dims& totals) {
   const auto value = border_value(context);
   if (!value)
     context.refuse("auto_pad",
@@ -130,7 +130,7 @@ void resolve_pads(NodeContext& context, Window& w) {
         max(Dim(0), (ceil_div(in, w.strides[i]) - 1) * w.strides[i] + w.extent(i) - in));
   }
   if (!std::all_of(totals.begin(), totals.end(), [](const Dim& d) { return d.is_static(); }))
-    return pad_before(context, w, totals);
+    return pad_in_front(context, w, totals);
   for (size_t i = 0; i < w.rank; i++)
     split_same(w.auto_pad, *totals[i].value(), &w.pads[i], &w.pads[i + w.rank]);
 }
