@@ -29,12 +29,23 @@ uint32_t round_f16(uint32_t bits) {
 
 }  // namespace
 
-bool takes_f16_weights(OpCode op, const void* attributes, Packing weights, Packing bias) {
-  const bool is_product =
-      op == OpCode::kLinear ||
-      (op == OpCode::kConv2d &&
-       static_cast<const Conv2dAttributes*>(attributes)->method == ConvMethod::kDirect);
-  return is_product && weights == Packing::kPanels16 && bias == Packing::kVector16;
+bool takes_f16_weights(OpCode op, const void* attributes, uint32_t operand, Packing weights,
+                       Packing bias) {
+  if (weights != Packing::kPanels16 || bias != Packing::kVector16) return false;
+  switch (op) {
+    case OpCode::kLinear: return operand == 1;
+    case OpCode::kConv2d:
+      return operand == 1 &&
+             static_cast<const Conv2dAttributes*>(attributes)->method == ConvMethod::kDirect;
+    case OpCode::kChain: {
+      const ChainAttributes& t = *static_cast<const ChainAttributes*>(attributes);
+      const uint32_t stage = operand / 2;  // x, then (w, bias) of each
+      return operand % 2 == 1 && stage < t.stage_count &&
+             t.stages[stage].method == ConvMethod::kDirect &&
+             (stage == 0 || t.stages[stage - 1].method != ConvMethod::kDepthwise);
+    }
+    default: return false;
+  }
 }
 
 uint64_t f16_weight_bytes(const int64_t* dims, int rank) {

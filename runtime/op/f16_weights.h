@@ -2,7 +2,7 @@
 // [O/16][K][16] in f32 become [O/16][ceil(K/2)][16] words of two f16, the even k in the low half,
 // zero behind an odd K. Half the bytes, and a fragment of a product is words as they lie. Rounding
 // is that of the product (to nearest, ties to even), so it has the same bits as with f32 panels. A
-// row that is given such weights sees dtype f16 and packing panels16 in operand 1, dims unchanged.
+// row that is given such weights sees dtype f16 and packing panels16 in that operand, dims unchanged.
 #pragma once
 #include <cstddef>
 
@@ -10,9 +10,12 @@
 
 namespace ingot {
 
-/// Whether operand 1 of such an instruction may be pairs: direct convolutions and Linear. `bias`:
-/// kVector16 where there is none.
-bool takes_f16_weights(OpCode op, const void* attributes, Packing weights, Packing bias);
+/// Whether this operand of such an instruction may be pairs: weights of direct convolutions, of
+/// Linear, and of stages of a chain that are direct convolutions, but for those behind a depthwise
+/// stage, which may be one launch with it. `bias`: of the operand behind it; kVector16 where there
+/// is none.
+bool takes_f16_weights(OpCode op, const void* attributes, uint32_t operand, Packing weights,
+                       Packing bias);
 
 /// Of weights with these dims; 0 where that overflows. @pre panels16, dims are numbers
 uint64_t f16_weight_bytes(const int64_t* dims, int rank);

@@ -25,12 +25,11 @@ void find_f16_weights(const ProgramDef& program, Span<F16WeightPlace> places) {
   for (const InstructionDef& instruction : program.instructions)
     for (uint32_t k = 0; k < instruction.input_count; k++) {
       const int32_t v = instruction.inputs[k],
-                    bias = instruction.input_count > 2 ? instruction.inputs[2] : -1;
+                    bias = k + 1 < instruction.input_count ? instruction.inputs[k + 1] : -1;
       if (v < 0 || !places[size_t(v)].pairs) continue;
-      places[size_t(v)].pairs =
-          k == 1 && takes_f16_weights(
-                        instruction.op, instruction.attributes, program.values[size_t(v)].packing,
-                        bias < 0 ? Packing::kVector16 : program.values[size_t(bias)].packing);
+      places[size_t(v)].pairs = takes_f16_weights(
+          instruction.op, instruction.attributes, k, program.values[size_t(v)].packing,
+          bias < 0 ? Packing::kVector16 : program.values[size_t(bias)].packing);
     }
 }
 

@@ -378,12 +378,16 @@ Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threa
   return {};
 }
 
+void mark_f16_weights(const OpenModel& model, const Device& device,
+                      const InstructionDef& instruction, TensorView* inputs) {
+  for (uint32_t k = 1; k < instruction.input_count; k++)
+    if (has_f16_weights(model, device, instruction.inputs[k])) inputs[k].dtype = DType::kF16;
+}
+
 OpArguments operand_types_on(const OpenModel& model, const Device& device,
                              const BoundProgram& bound, uint32_t index, TensorView* operands) {
   const OpArguments arguments = operand_types(model.program, bound, index, operands);
-  const InstructionDef& instruction = model.program.instructions[index];
-  if (instruction.input_count > 1 && has_f16_weights(model, device, instruction.inputs[1]))
-    operands[1].dtype = DType::kF16;
+  mark_f16_weights(model, device, model.program.instructions[index], operands);
   return arguments;
 }
 

@@ -172,6 +172,9 @@ inline bool has_f16_weights(const OpenModel& model, const Device& device, int32_
   return os::kHasOtherDevices && value >= 0 && holds_f16_weights(model, device) &&
          model.pairs.places[size_t(value)].pairs;
 }
+/// The types of such operands, as kernels of the device see them.
+void mark_f16_weights(const OpenModel& model, const Device& device,
+                      const InstructionDef& instruction, TensorView* inputs);
 /// What is known of an instruction's operands before extents are: types, ranks, packings; dims are
 /// 0.
 OpArguments operand_kinds(const ProgramDef& program, uint32_t instruction, TensorView* operands);

@@ -210,7 +210,7 @@ void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& a
     for (uint32_t k = 0; k < instruction.output_count; k++)
       if (instruction.outputs[k] >= 0)
         operands[instruction.input_count + k].data = addresses.of(instruction.outputs[k], i);
-    TensorView* const weights = instruction.input_count > 1 ? operands + 1 : nullptr;
+    TensorView* const inputs = operands;
     operands += size_t{instruction.input_count} + instruction.output_count;
     if (const uint64_t bytes = resolved_bytes(model, p.planned.bound, i)) {
       std::memcpy(attributes, call->arguments.attributes, size_t(bytes));
@@ -222,8 +222,7 @@ void fill_calls(const OpenModel& model, const Preparation& p, const Addresses& a
     call->run = call->kernel->run;
     const Device& device =
         p.split ? p.split->devices[p.split->assignment->of_instruction[i]] : p.device;
-    if (weights && has_f16_weights(model, device, instruction.inputs[1]))
-      weights->dtype = DType::kF16;  // behind the CPU's table, which knows them as f32
+    mark_f16_weights(model, device, instruction, inputs);  // behind the CPU's table: f32 there
   }
 }
 

@@ -1,5 +1,6 @@
 // kernels/cuda/conv2d/chain_plan.cpp - a chain of convolutions as its stages, one after the other
-// through two buffers; depthwise and pointwise in one launch where that pays.
+// through two buffers; depthwise and pointwise in one launch where that pays. In fast and fp16
+// files a stage that is a product is the convolution's own row of tensor cores.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
 #include "runtime/op/chain.h"
 
@@ -29,6 +30,50 @@ struct Buffers {
   static int64_t row(const conv::Extents& e) { return round_up(e.o, 4); }
 };
 
+/// One stage as an instruction of its own.
+class StageArguments {
+ public:
+  StageArguments(const OpArguments& a, const Buffers& buffers, uint32_t i, uint8_t* scratch) {
+    const ChainAttributes& t = a.as<ChainAttributes>();
+    inputs_[0] = i ? between(buffers, i - 1, scratch) : a.inputs[0];
+    inputs_[1] = a.inputs[1 + 2 * i];
+    if (const TensorView* bias = a.optional(int(2 + 2 * i))) inputs_[2] = *bias;
+    const bool is_last = i + 1 == t.stage_count;
+    const TensorView* residual = a.optional(conv::chain_residual(t));
+    if (is_last && residual) inputs_[3] = *residual;
+    output_ = is_last ? a.outputs[0] : between(buffers, i, scratch);
+    arguments_.attributes = &t.stages[i];
+    arguments_.inputs = inputs_, arguments_.input_count = 4;
+    arguments_.outputs = &output_, arguments_.output_count = 1;
+  }
+  StageArguments(const StageArguments&) = delete;
+  const OpArguments& get() const { return arguments_; }
+
+ private:
+  /// What stage i leaves. `scratch` null: addresses are not known yet.
+  static TensorView between(const Buffers& buffers, uint32_t i, uint8_t* scratch) {
+    const conv::Extents& e = buffers.stages[i];
+    TensorView view;
+    view.dtype = DType::kF32, view.rank = 4;
+    view.dims[0] = e.n, view.dims[1] = e.oh, view.dims[2] = e.ow, view.dims[3] = e.o;
+    view.row_stride = Buffers::row(e);
+    if (scratch) view.data = scratch + (i % 2 ? buffers.bytes[0] : 0);
+    return view;
+  }
+  TensorView inputs_[4];
+  TensorView output_;
+  OpArguments arguments_;
+};
+
+/// The row of tensor cores for a stage; null where the stage is exact arithmetic.
+const GpuKernelEntry* product_row(const OpArguments& stage, const GpuTraits& traits,
+                                  GpuPrecision precision) {
+  if (precision == GpuPrecision::kExact || !traits.has_tensor_cores() ||
+      stage.as<Conv2dAttributes>().method != ConvMethod::kDirect)
+    return nullptr;
+  return find_gpu_row(ingot_cuda_kernel_set, OpCode::kConv2d, stage, traits, precision);
+}
+
 bool supports_chain(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   const ChainAttributes& t = a.as<ChainAttributes>();
   for (uint32_t i = 0; i < t.stage_count; i++) {
@@ -41,9 +86,26 @@ bool supports_chain(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   return true;
 }
 
-uint64_t chain_scratch(const OpArguments& a, const GpuTraits&, GpuPrecision) {
+bool has_products(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
+  if (precision == GpuPrecision::kExact || !traits.has_tensor_cores()) return false;
+  const ChainAttributes& t = a.as<ChainAttributes>();
+  bool any = false;
+  for (uint32_t i = 0; i < t.stage_count; i++)
+    any = any || t.stages[i].method == ConvMethod::kDirect;
+  return any && supports_chain(a, traits, precision);
+}
+
+/// Behind the buffers: what one stage at a time asks for.
+uint64_t chain_scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
   const Buffers b(a);
-  return b.bytes[0] + b.bytes[1];
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < a.as<ChainAttributes>().stage_count; i++) {
+    const StageArguments stage(a, b, i, nullptr);
+    const GpuKernelEntry* row = product_row(stage.get(), traits, precision);
+    const uint64_t bytes = row ? gpu_scratch(*row, stage.get(), traits, precision, nullptr) : 0;
+    most = bytes > most ? bytes : most;
+  }
+  return b.bytes[0] + b.bytes[1] + most;
 }
 
 Status plan_chain(const GpuWork& work) {
@@ -72,8 +134,17 @@ Status plan_chain(const GpuWork& work) {
     ConvJob j = job_of(i);
     j.x = x, j.x_stride = x_stride;
     Status status;
+    const StageArguments stage(a, buffers, i, work.scratch);
+    const GpuKernelEntry* row = product_row(stage.get(), work.traits, work.precision);
     const ConvJob next = job_of(i + 1 < t.stage_count ? i + 1 : i);
-    if (i + 1 < t.stage_count && joins_pointwise(work, j, next)) {
+    if (row) {
+      GpuWork one = work;
+      one.arguments = &stage.get(), one.variant = nullptr;
+      one.scratch = work.scratch + buffers.bytes[0] + buffers.bytes[1];
+      one.scratch_bytes = work.scratch_bytes - buffers.bytes[0] - buffers.bytes[1];
+      status = row->plan(one);
+    } else if (i + 1 < t.stage_count && a.inputs[3 + 2 * i].dtype == DType::kF32 &&
+               joins_pointwise(work, j, next)) {
       status = launch_depthwise_pointwise(work, j, next);
       j = next;
       i++;
@@ -87,6 +158,7 @@ Status plan_chain(const GpuWork& work) {
 }
 
 constexpr GpuKernelEntry kChainTable[] = {
+    {OpCode::kChain, "chain_tensorcore", has_products, chain_scratch, plan_chain},
     {OpCode::kChain, "chain", supports_chain, chain_scratch, plan_chain}};
 
 }  // namespace

@@ -371,7 +371,7 @@ bool supports_tensorcore(const OpArguments& a, const GpuTraits& traits, GpuPreci
   if (op == OpCode::kConv2d && a.as<Conv2dAttributes>().method == ConvMethod::kGrouped) return true;
   if (op == OpCode::kLinear && linear_weights::has_quantized_weights(a)) return false;
   const TensorView* bias = a.optional(2);
-  return takes_f16_weights(op, a.attributes, a.inputs[1].packing,
+  return takes_f16_weights(op, a.attributes, 1, a.inputs[1].packing,
                            bias ? bias->packing : Packing::kVector16);
 }
 

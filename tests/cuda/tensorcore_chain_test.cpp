@@ -1,0 +1,161 @@
+// Chains in fast and fp16: products are those of tensor cores, stage by stage; the bits of the same
+// stages as instructions of their own; a depthwise stage and the product behind it stay one launch.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "runtime/base/checked_math.h"
+#include "runtime/op/conv2d.h"
+#include "runtime/op/f16_weights.h"
+#include "tests/conformance/weights.h"
+#include "tests/cuda/one_instruction.h"
+
+using namespace ingot;
+using namespace ingot::conformance;
+
+namespace {
+
+struct Stage {
+  ConvMethod method;
+  uint32_t kernel, stride;
+  int64_t outputs;
+};
+constexpr ConvMethod kDirect = ConvMethod::kDirect, kDepthwise = ConvMethod::kDepthwise;
+
+struct Chain {
+  ChainAttributes t;
+  std::vector<int64_t> extents;  // h and w of every stage's output, they are equal
+  std::vector<int64_t> channels;
+  Work work;
+};
+
+Chain make_chain(std::vector<Stage> stages, int64_t size, int64_t channels, bool residual = false) {
+  Chain c;
+  c.t.stage_count = uint32_t(stages.size()), c.t.band_rows = 4;
+  c.work.op = OpCode::kChain;
+  c.work.inputs = {Tensor(DType::kF32, {1, size, size, channels}).random(1)};
+  uint32_t seed = 2;
+  for (size_t i = 0; i < stages.size(); i++) {
+    const Stage& s = stages[i];
+    Conv2dAttributes& t = c.t.stages[i];
+    t.method = s.method, t.kernel_h = t.kernel_w = s.kernel, t.stride_h = t.stride_w = s.stride;
+    t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = s.kernel / 2;
+    t.activation = {i % 2 ? Activation::kNone : Activation::kRelu6, 0, 0};
+    const bool depthwise = s.method == kDepthwise;
+    const int64_t outputs = depthwise ? channels : s.outputs, window = s.kernel * s.kernel;
+    if (depthwise) t.groups = uint32_t(channels);
+    c.work.inputs.push_back(random_weights(depthwise ? Packing::kDepthwise16 : Packing::kPanels16,
+                                           {outputs, s.kernel, s.kernel, depthwise ? 1 : channels},
+                                           seed++, int(window * (depthwise ? 1 : channels)))
+                                .packed);
+    c.work.inputs.push_back(random_weights(Packing::kVector16, {outputs}, seed++, 1).packed);
+    size = conv_extent<int64_t>(size, 2 * (s.kernel / 2), s.kernel, s.stride, 1);
+    channels = outputs;
+    c.extents.push_back(size), c.channels.push_back(channels);
+  }
+  c.work.output = Tensor(DType::kF32, {1, size, size, channels});
+  if (residual)
+    c.work.inputs.push_back(Tensor(DType::kF32, {1, size, size, channels}).random(seed));
+  return c;
+}
+
+/// Weights as a session gives them: packed where takes_f16_weights() says so.
+void pack_f16(Work* w) {
+  for (uint32_t k = 1; k + 1 < w->inputs.size(); k++) {
+    const TensorView& panels = w->inputs[k].view();
+    if (!takes_f16_weights(w->op, w->attributes, k, panels.packing, Packing::kVector16)) continue;
+    int64_t depth = 1;
+    for (int i = 1; i < panels.rank; i++) depth *= panels.dims[i];
+    for (int64_t panel = 0; panel < ceil_div(panels.dims[0], kPanel); panel++)
+      make_f16_weights(panels.as<const uint8_t>() + panel * depth * 64, size_t(depth),
+                       w->inputs[k].view().as<uint8_t>() + panel * ceil_div(depth, 2) * 64);
+    w->inputs[k].view().dtype = DType::kF16;
+  }
+}
+
+/// One stage on x by itself: on tensor cores where it is a product.
+Tensor run_stage(const Chain& c, size_t i, const Tensor& x, GpuPrecision precision,
+                 const GpuTraits& traits) {
+  const bool is_last = i + 1 == c.t.stage_count;
+  Work one{OpCode::kConv2d,
+           &c.t.stages[i],
+           {x, c.work.inputs[1 + 2 * i], c.work.inputs[2 + 2 * i]},
+           Tensor(DType::kF32, {1, c.extents[i], c.extents[i], c.channels[i]})};
+  if (is_last && c.work.inputs.size() % 2 == 0) one.inputs.push_back(c.work.inputs.back());
+  if (c.t.stages[i].method == kDepthwise) return on_cpu(one);
+  const Run run = on_gpu(one, precision, 0, traits);
+  CHECK(run.status.ok());
+  return run.y;
+}
+
+/// `apart`: no two stages are one launch, so that each can be compared by itself.
+void check_chain(Chain* c, int multiprocessors, size_t launches_of_products, bool apart) {
+  c->work.attributes = &c->t;
+  const Tensor want = on_cpu(c->work);
+  for (const GpuPrecision precision : {GpuPrecision::kFast, GpuPrecision::kFp16}) {
+    CAPTURE(int(precision));
+    GpuTraits traits;
+    traits.multiprocessors = multiprocessors;
+    Chain packed = *c;
+    packed.work.attributes = &packed.t;
+    if (precision == GpuPrecision::kFp16) pack_f16(&packed.work);
+    const Run run = on_gpu(packed.work, precision, 0, traits);
+    REQUIRE(run.status.ok());
+    check_close(run.y, want,
+                precision == GpuPrecision::kFp16 ? check::kF16Product : check::kTf32Product);
+    const auto is_product = [](const std::string& k) {
+      return k.find("product_") != std::string::npos;
+    };
+    CHECK(size_t(std::count_if(run.kernels.begin(), run.kernels.end(), is_product)) ==
+          launches_of_products);
+    CHECK(run.ran("depthwise_pointwise") == !apart);
+    int64_t at = -1;
+    for (const uint32_t order : {1u, 33u}) {
+      const bool same = on_gpu(packed.work, precision, order, traits).y.same_bits(run.y, &at);
+      CHECK_MESSAGE(same, "element " << at << " depends on the order of threads");
+    }
+    if (!apart) continue;
+    Tensor x = packed.work.inputs[0];
+    for (size_t i = 0; i < packed.t.stage_count; i++)
+      x = run_stage(packed, i, x, precision, traits);
+    const bool same = run.y.same_bits(x, &at);
+    CHECK_MESSAGE(same, "element " << at << " is not that of the stages by themselves");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("tensor cores: chains of products, stage by stage") {
+  Chain windows =
+      make_chain({{kDirect, 3, 2, 20}, {kDirect, 3, 1, 24}, {kDirect, 1, 1, 33}}, 13, 5);
+  check_chain(&windows, 2, 3, true);
+  Chain inverted =
+      make_chain({{kDirect, 1, 1, 48}, {kDepthwise, 3, 1, 0}, {kDirect, 1, 1, 40}}, 9, 12, true);
+  check_chain(&inverted, 2, 2, true);  // more outputs than the kernel of both takes
+}
+
+TEST_CASE("tensor cores: in a chain a depthwise stage and few outputs behind it are one launch") {
+  Chain inverted =
+      make_chain({{kDirect, 1, 1, 32}, {kDepthwise, 3, 1, 0}, {kDirect, 1, 1, 16}}, 20, 8);
+  check_chain(&inverted, 2, 1, false);
+}
+
+TEST_CASE("tensor cores: which chains are theirs, and which weights of a chain are packed") {
+  Chain c =
+      make_chain({{kDirect, 3, 1, 16}, {kDepthwise, 3, 1, 0}, {kDirect, 1, 1, 16}}, 8, 4, true);
+  c.work.attributes = &c.t;
+  CHECK(is_tensorcore_row(c.work, 87, GpuPrecision::kFp16));
+  CHECK(is_tensorcore_row(c.work, 75, GpuPrecision::kFast));
+  CHECK(!is_tensorcore_row(c.work, 72, GpuPrecision::kFp16));
+  CHECK(!is_tensorcore_row(c.work, 87, GpuPrecision::kExact));
+  const auto takes = [&](uint32_t operand, Packing packing, Packing bias) {
+    return takes_f16_weights(OpCode::kChain, &c.t, operand, packing, bias);
+  };
+  CHECK(takes(1, Packing::kPanels16, Packing::kVector16));
+  CHECK(!takes(1, Packing::kDense, Packing::kVector16));
+  CHECK(!takes(1, Packing::kPanels16, Packing::kDense));
+  CHECK(!takes(2, Packing::kPanels16, Packing::kVector16));  // a bias
+  CHECK(!takes(3, Packing::kPanels16, Packing::kVector16));  // depthwise
+  CHECK(!takes(5, Packing::kPanels16, Packing::kVector16));  // may be one launch with it
+  CHECK(!takes(7, Packing::kPanels16, Packing::kVector16));  // the residual
+}
