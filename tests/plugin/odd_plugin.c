@@ -15,8 +15,10 @@ static ingot_code same_shape(void* user, const ingot_custom_call* call, ingot_te
 static ingot_code rows_shape(void* user, const ingot_custom_call* call, ingot_tensor* outputs,
                              const char** why) {
   (void)user;
-  const int64_t window = ingot_custom_integer(call, "window", 1),
-                stride = ingot_custom_integer(call, "stride", 1);
+  const int64_t window =
+                    ingot_custom_integer(call, "window", ingot_custom_integer(call, "arg1", 1)),
+                stride =
+                    ingot_custom_integer(call, "stride", ingot_custom_integer(call, "arg2", 1));
   const ingot_tensor* x = &call->inputs[0];
   if (x->rank != 2 || stride < 1 || window < 1 || x->dims[0] < window) {
     *why = "Rows takes two dimensions, and a window that fits";
@@ -35,8 +37,10 @@ static void rows_memory(void* user, const ingot_custom_call* call, int32_t threa
 /* sums of the rows of a window, in scratch */
 static ingot_code rows_run(void* user, const ingot_custom_call* call) {
   (void)user;
-  const int64_t window = ingot_custom_integer(call, "window", 1),
-                stride = ingot_custom_integer(call, "stride", 1);
+  const int64_t window =
+                    ingot_custom_integer(call, "window", ingot_custom_integer(call, "arg1", 1)),
+                stride =
+                    ingot_custom_integer(call, "stride", ingot_custom_integer(call, "arg2", 1));
   const ingot_tensor *x = &call->inputs[0], *y = &call->outputs[0];
   const int64_t n = x->dims[1];
   double* const sums = (double*)call->scratch;
@@ -113,6 +117,9 @@ static ingot_code attributes_run(void* user, const ingot_custom_call* call) {
   return INGOT_OK;
 }
 
+/* as PyTorch names it: attributes have the names of arguments, or their places in TorchScript */
+static const ingot_custom_operator kTorchRows = {
+    sizeof(ingot_custom_operator), "odd", "rows", NULL, 0, rows_shape, rows_memory, rows_run};
 #define OPERATOR(id, text, shape_function, memory_function, run_function) \
   static const ingot_custom_operator id = {sizeof(ingot_custom_operator), \
                                            "org.odd",                     \
@@ -131,9 +138,9 @@ OPERATOR(kSquared, "Squared", squared_shape, NULL, copy_run);
 OPERATOR(kAttributes, "Attributes", attributes_shape, NULL, attributes_run);
 
 static const ingot_custom_operator* const kOperators[] = {
-    &kRows, &kFail, &kLie, &kRefuse, &kSenseless, &kSquared, &kAttributes};
+    &kRows, &kFail, &kLie, &kRefuse, &kSenseless, &kSquared, &kAttributes, &kTorchRows};
 
 INGOT_API const ingot_plugin_info* ingot_plugin(void) {
-  static const ingot_plugin_info info = {sizeof info, "odd 1", kOperators, 7};
+  static const ingot_plugin_info info = {sizeof info, "odd 1", kOperators, 8};
   return &info;
 }

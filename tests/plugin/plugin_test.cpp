@@ -79,6 +79,19 @@ std::string convert(const Folder& folder, const OnnxGraph& graph, const std::str
   return folder / "net.ingot";
 }
 
+/// Negated sums of three rows, every second one.
+void check_rows(const Folder& folder, const std::string& file, int64_t rows) {
+  CAPTURE(rows);
+  const Array x = numbers(rows), y = answer(folder, file, kOdd, rows, 2);
+  REQUIRE(y.dims == std::vector<int64_t>{(rows - 3) / 2 + 1, 6});
+  for (int64_t r = 0; r < y.dims[0]; r++)
+    for (int64_t i = 0; i < 6; i++) {
+      double sum = 0;
+      for (int64_t w = 0; w < 3; w++) sum += std::fabs(double(at(x, (r * 2 + w) * 6 + i)));
+      CHECK(at(y, r * 6 + i) == -float(sum));
+    }
+}
+
 }  // namespace
 
 TEST_CASE("plugin: the example is converted, verified and run at every extent") {
@@ -115,22 +128,29 @@ TEST_CASE("plugin: extents that are scaled and shifted, and scratch") {
   const std::string file = convert(
       folder, network("Rows", {attribute("window", int64_t{3}), attribute("stride", int64_t{2})}),
       kOdd);
-  for (const int64_t rows : {3, 4, 5, 20}) {
-    CAPTURE(rows);
-    const Array x = numbers(rows), y = answer(folder, file, kOdd, rows, 2);
-    REQUIRE(y.dims == std::vector<int64_t>{(rows - 3) / 2 + 1, 6});
-    for (int64_t r = 0; r < y.dims[0]; r++)
-      for (int64_t i = 0; i < 6; i++) {
-        double sum = 0;
-        for (int64_t w = 0; w < 3; w++) sum += std::fabs(double(at(x, (r * 2 + w) * 6 + i)));
-        CHECK(at(y, r * 6 + i) == -float(sum));
-      }
-  }
+  for (const int64_t rows : {3, 4, 5, 20}) check_rows(folder, file, rows);
   ingot::host::write_npz(folder / "in.npz", {numbers(2)});
   const Ran small = run({"run", file, "--plugin", kOdd, "--inputs", folder / "in.npz", "--outputs",
                          folder / "out.npz"});
   CHECK(small.exit != 0);
   CHECK(is_one_error_line(small.err));
+}
+
+TEST_CASE("plugin: programs of PyTorch, by namespace and name") {
+  const Folder folder;
+  const std::string data = INGOT_PLUGIN_DATA, file = folder / "net.ingot";
+  const Ran exported = run({"convert", data + "/rows.pt2", "-o", file, "--plugin", kOdd});
+  CAPTURE(exported.err);
+  REQUIRE(exported.exit == 0);
+  for (const int64_t rows : {5, 6, 9, 64}) check_rows(folder, file, rows);
+  const Ran traced =
+      run({"convert", data + "/rows.pt", "-o", file, "--plugin", kOdd, "--input-shape", "x=9,6"});
+  CAPTURE(traced.err);
+  REQUIRE(traced.exit == 0);
+  check_rows(folder, file, 9);
+  const Ran without = run({"convert", data + "/rows.pt2", "-o", folder / "none.ingot"});
+  CHECK(without.exit == 4);
+  CHECK(has(without.err, "odd.rows"));
 }
 
 TEST_CASE("plugin: attributes of every kind arrive") {

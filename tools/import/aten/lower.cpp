@@ -6,6 +6,7 @@
 
 #include "tools/graph/dim_limit.h"
 #include "tools/import/aten/complex_tensor.h"
+#include "tools/import/aten/lower_custom.h"
 #include "tools/import/aten/quantized_tensor.h"
 
 namespace ingot::aten {
@@ -228,7 +229,7 @@ void name_operator(const std::string& target, Call* call) {
   if (target.rfind(kOps, 0) != 0 || space >= dot) return;
   const std::string name = target.substr(kOps.size(), space - kOps.size()) +
                            "::" + target.substr(space + 1, dot - space - 1);
-  if (name.rfind("aten::", 0) != 0 && !operator_table().find(name)) return;
+  if (name.rfind("aten::", 0) != 0 && !operator_table().find(name) && !has_plugin(name)) return;
   call->name = name;
   call->overload = target.substr(dot + 1);
 }
@@ -263,6 +264,11 @@ Results lower_call(Builder& b, const Call& call) {
   if (unknown) return unknown_results(call);
   b.begin_node({placed(call), described(call), output});
   try {
+    if (has_plugin(call.name)) {
+      const Results results = lower_custom(b, call);
+      name_results(b, call, results);
+      return results;
+    }
     Choice choice = choose(call);
     Results results = lower_complex(b, *choice.schema, choice.values);
     if (const TensorQuantization* const found = quantization_among(choice.values)) {
