@@ -8,9 +8,12 @@ and the same calibration samples: int8 weights per channel, 8-bit activations, t
 with the model type `transformer` for one). LiteRT's takes TFLite files alone: written_tflite.py
 writes the keyword networks and the sentence encoder, from the same weights; silero and OCR have no
 such row, since no converter on PyPI makes float TFLite of them without TensorFlow. Printed: the
-score in f32, and of each quantized network, with the signal to noise of the outputs. The exit code
-is 1 where ours has a lower one than a peer. Networks without their file, and peers that are not
-installed, are skipped and say so."""
+score in f32, and of each quantized network, with the signal to noise of the outputs; then how far
+ours is from the peer with the best score, item by item on the same data, with two standard errors
+of that difference, and how far from f32: a peer above f32 is so by chance, and no loss is measured
+by it. The exit code is 1 where ours is behind any peer, and behind f32, by more than those errors,
+or has a lower signal to noise. Networks without their file, and peers that are not installed, are skipped
+and say so."""
 
 import argparse
 import difflib
@@ -34,7 +37,7 @@ onnxruntime.set_default_logger_severity(3)
 
 
 class Keyword:
-    """Share of 2000 made sounds that are named rightly, and of those named as in f32."""
+    """Share of 20000 made sounds that are named rightly, and of those named as in f32."""
 
     def __init__(self, folder, unbalanced=False):
         files = [folder / "keyword.onnx", folder / "unbalanced.onnx"]
@@ -42,10 +45,10 @@ class Keyword:
         if not self.model.exists():
             networks.export_keyword(*files)
         self.samples = [{"x": x[None]} for x in networks.words(200, 11)[0]]
-        self.x, self.y = networks.words(2000, 12)
+        self.x, self.y = networks.words(20000, 12)
 
     def inputs(self):
-        return {"x": self.x}
+        return [{"x": self.x}]
 
     def tflite(self, folder):
         import written_tflite as written
@@ -61,9 +64,14 @@ class Keyword:
         agree = (found.argmax(1) == expected.argmax(1)).mean()
         return f"{100 * right:.2f} % right, {100 * agree:.2f} % as in f32"
 
+    def points(self, found, expected):
+        return found.argmax(1) == self.y, np.ones(len(found))
+
 
 class Silero:
-    """Speech decisions (more than 0.5) over a minute of made sound, the state fed back."""
+    """Speech decisions (more than 0.5) over three minutes of made sound, the state fed back."""
+
+    SECONDS, PER_SECOND = 180, 31  # decisions of a second are one item: neighbours are alike
 
     NAME = "snakers4__silero-vad/silero_vad_16k_op15.onnx"
 
@@ -74,7 +82,7 @@ class Silero:
         sounds = [networks.speech(np.random.default_rng(seed), 30) for seed in (21, 22)]
         session = onnxruntime.InferenceSession(str(self.model))
         self.samples = self.steps(session, sounds[0])[0][::4]
-        self.heard = networks.speech(np.random.default_rng(23), 60)
+        self.heard = networks.speech(np.random.default_rng(23), self.SECONDS)
 
     def steps(self, session, sound):
         state, context = np.zeros((2, 1, 128), np.float32), np.zeros(64, np.float32)
@@ -91,12 +99,14 @@ class Silero:
     def inputs(self):
         fed = self.steps(onnxruntime.InferenceSession(str(self.model)), self.heard)[0]
         meta = {"steps": len(fed), "feed": {"stateN": "state"}}
-        return {
-            "in:input": np.stack([step["input"] for step in fed]),
-            "in:sr": np.array(16000),
-            "in:state": np.zeros((2, 1, 128), np.float32),
-            "meta": np.array(json.dumps(meta)),
-        }
+        return [
+            {
+                "in:input": np.stack([step["input"] for step in fed]),
+                "in:sr": np.array(16000),
+                "in:state": np.zeros((2, 1, 128), np.float32),
+                "meta": np.array(json.dumps(meta)),
+            }
+        ]
 
     def run(self, session):
         return self.steps(session, self.heard)[1]
@@ -105,9 +115,17 @@ class Silero:
         same = ((found > 0.5) == (expected > 0.5)).mean()
         return f"{100 * same:.2f} % of {len(found)} decisions as in f32"
 
+    def points(self, found, expected):
+        same = ((found > 0.5) == (expected > 0.5)).ravel()
+        whole = same[: len(same) // self.PER_SECOND * self.PER_SECOND]
+        items = whole.reshape(-1, self.PER_SECOND).sum(1)
+        return items, np.full(len(items), self.PER_SECOND)
+
 
 class Ocr:
-    """Texts of 60 drawn lines: as in f32, and the characters of them that are right."""
+    """Texts of 300 drawn lines: as in f32, and the characters of them that are right."""
+
+    LINES, AT_ONCE = 300, 60
 
     NAME = "rapidocr-onnxruntime==1.4.4/rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx"
 
@@ -116,7 +134,7 @@ class Ocr:
         if not self.model.exists():
             raise FileNotFoundError(f"{self.model} (fetch.py FOLDER rapidocr)")
         random = np.random.default_rng(31)
-        texts = [networks.line(random) for _ in range(100)]
+        texts = [networks.line(random) for _ in range(40 + self.LINES)]
         lines = [networks.drawn(random, text) for text in texts]
         session = onnxruntime.InferenceSession(str(self.model))
         self.letters = session.get_modelmeta().custom_metadata_map["character"].splitlines()
@@ -125,7 +143,10 @@ class Ocr:
         self.x, self.texts = np.concatenate(lines[40:]), texts[40:]
 
     def inputs(self):
-        return {self.input: self.x}
+        return [
+            {self.input: self.x[at : at + self.AT_ONCE]}
+            for at in range(0, len(self.x), self.AT_ONCE)
+        ]
 
     def run(self, session):
         parts = [session.run(None, {self.input: x[None]})[0] for x in self.x]
@@ -143,10 +164,17 @@ class Ocr:
     def score(self, found, expected):
         ours, theirs = self.read(found), self.read(expected)
         same = np.mean([a == b for a, b in zip(ours, theirs, strict=True)])
-        match = [difflib.SequenceMatcher(None, a, b) for a, b in zip(ours, self.texts, strict=True)]
-        right = sum(sum(m.size for m in each.get_matching_blocks()) for each in match)
-        share = right / sum(map(len, self.texts))
+        right, all_of_them = self.points(found, expected)
+        share = right.sum() / all_of_them.sum()
         return f"{100 * same:.1f} % of lines as in f32, {100 * share:.2f} % of characters right"
+
+    def points(self, found, expected):
+        match = [
+            difflib.SequenceMatcher(None, a, b)
+            for a, b in zip(self.read(found), self.texts, strict=True)
+        ]
+        right = [sum(m.size for m in each.get_matching_blocks()) for each in match]
+        return np.array(right), np.array([len(text) for text in self.texts])
 
 
 class Sentences:
@@ -171,7 +199,7 @@ class Sentences:
         return {"input_ids": ids, "attention_mask": (ids > 0).astype(np.int64)}
 
     def inputs(self):
-        return self.x
+        return [self.x]
 
     def run(self, session):
         return session.run(None, self.x)[0]
@@ -188,6 +216,10 @@ class Sentences:
         a, b = (found @ found.T)[pairs], (expected @ expected.T)[pairs]
         order = np.corrcoef(a.argsort().argsort(), b.argsort().argsort())[0, 1]
         return f"cosines differ by {np.abs(a - b).mean():.4f}, their order agrees {order:.4f}"
+
+    def points(self, found, expected):
+        away = np.abs(found @ found.T - expected @ expected.T)
+        return 1 - away.sum(1) / (len(away) - 1), np.ones(len(away))
 
 
 NETWORKS = {
@@ -275,20 +307,31 @@ def by_ingot(ingot, network, folder, options):
     if "sr" in samples:
         samples["sr"] = samples["sr"][0]
     np.savez(folder / "calibration.npz", **samples)
-    np.savez(folder / "in.npz", **network.inputs())
     file = folder / "int8.ingot"
     words = [ingot, "convert", network.model, "-o", file, "--dtype", "int8", "--calibrate"]
     subprocess.run([*words, folder / "calibration.npz", "-q", *options], check=True)
-    words = [ingot, "run", file, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"]
-    subprocess.run(words, check=True)
-    outputs = np.load(folder / "out.npz")
-    found = outputs[outputs.files[0]]
-    return found.reshape(-1, found.shape[-1]), file.stat().st_size
+    parts = []
+    for inputs in network.inputs():
+        np.savez(folder / "in.npz", **inputs)
+        words = [ingot, "run", file, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"]
+        subprocess.run(words, check=True)
+        outputs = np.load(folder / "out.npz")
+        found = outputs[outputs.files[0]]
+        parts.append(found.reshape(-1, found.shape[-1]))
+    return np.concatenate(parts), file.stat().st_size
 
 
 def decibels(found, expected):
     noise = ((found - expected) ** 2).sum()
     return 10 * np.log10((expected**2).sum() / noise) if noise else np.inf
+
+
+def lead(ours, theirs):
+    """Share of points that ours has more than theirs, and two standard errors of it; both are points
+    of the same items, of how many."""
+    more = ours[0].astype(np.float64) - theirs[0]
+    all_of_them = ours[1].sum()
+    return more.sum() / all_of_them, 2 * more.std() * np.sqrt(len(more)) / all_of_them
 
 
 def main():
@@ -319,7 +362,7 @@ def main():
                 )
 
             say("f32", expected, network.model.stat().st_size)
-            best = -np.inf
+            points, best = {}, -np.inf
             for peer in filter(None, args.peers.split(",")):
                 quantize, package = PEERS[peer]
                 if not importlib.util.find_spec(package):
@@ -331,11 +374,26 @@ def main():
                 found, size = quantize(network, folder)
                 say(peer, found, size)
                 best = max(best, decibels(found, expected))
+                points[peer] = network.points(found, expected)
             for method in args.methods.split(","):
                 options = ["--calibrate-method", method, *args.options.split()]
                 found, size = by_ingot(args.ingot, network, folder, options)
                 say("ingot " + method, found, size)
                 worse += decibels(found, expected) < best
+                ours = network.points(found, expected)
+                leads = {peer: lead(ours, theirs) for peer, theirs in points.items()}
+                if not leads:
+                    continue
+                lost, chance = lead(ours, network.points(expected, expected))
+                behind = [peer for peer, (more, noise) in leads.items() if more < -noise]
+                worse += bool(behind) and lost < -chance
+                peer, (more, noise) = min(leads.items(), key=lambda each: each[1][0])
+                print(
+                    f"{name:11} ingot {method} less f32: {100 * lost:+.2f} % of points, two "
+                    f"standard errors {100 * chance:.2f} %; less {peer}, the best of the peers: "
+                    f"{100 * more:+.2f} %, two standard errors {100 * noise:.2f} %",
+                    flush=True,
+                )
     return int(worse > 0)
 
 

@@ -272,6 +272,27 @@ TEST_CASE("bias correction takes away what rounding adds on average") {
   }
 }
 
+TEST_CASE("what the last layer is off on average is taken off its bias, and of no other layer") {
+  Network plain;
+  prepare(plain.g.model);
+  const Sites sites = sites_of(plain.g.model);
+  const std::vector<ValueId> last = find_last_outputs(plain.g.model, sites);
+  REQUIRE(last == std::vector<ValueId>{plain.head});
+  Found found = found_in(plain.g, sites);
+  Network shifted = plain;
+  insert_quantisation(plain.g.model, sites, found, {});
+  found.shifts[plain.head] = {0.5, 0, 0, 0, -0.25};
+  insert_quantisation(shifted.g.model, sites, found, {});
+  const auto logit = [](double p) { return std::log(p / (1 - p)); };
+  const std::vector<double> a = plain.g.outputs().at("said").at,
+                            b = shifted.g.outputs().at("said").at;
+  const double step = double(scale_of(found.ranges[sites.scaled_as(plain.head)]).scale);
+  for (size_t i = 0; i < a.size(); i++) {
+    const double expected = found.shifts[plain.head][i];
+    CHECK(std::fabs(logit(a[i]) - logit(b[i]) - expected) <= 2.1 * step + 0.02);
+  }
+}
+
 TEST_CASE("weights that are no numbers are refused by the layer's name") {
   GraphBuilder g;
   const ValueId x = g.input("x", {1, 2, 4, 4});

@@ -30,6 +30,17 @@ Budget parse_budget(const std::string& text) {
   return budget;
 }
 
+double decibels(double signal, double noise) {
+  if (noise == 0) return std::numeric_limits<double>::infinity();
+  return 10 * std::log10(signal / noise);
+}
+
+double least_decibels(const std::vector<OutputLoss>& losses) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const OutputLoss& loss : losses) least = std::min(least, loss.signal_to_noise);
+  return least;
+}
+
 OutputLosses::OutputLosses(const Engine& engine) {
   for (uint32_t o = 0; o < engine.summary().output_count; o++) {
     sums_.emplace_back();
@@ -61,8 +72,7 @@ std::vector<OutputLoss> OutputLosses::take() const {
     if (!sums.rows) continue;
     OutputLoss loss;
     loss.name = sums.name;
-    loss.signal_to_noise = sums.noise == 0 ? std::numeric_limits<double>::infinity()
-                                           : 10 * std::log10(sums.signal / sums.noise);
+    loss.signal_to_noise = decibels(sums.signal, sums.noise);
     loss.has_rows = sums.width > 1;
     loss.agreement = double(sums.agreeing) / double(sums.rows);
     losses.push_back(std::move(loss));

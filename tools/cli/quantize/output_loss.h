@@ -25,6 +25,11 @@ class OutputLosses {
   std::vector<Sums> sums_;
 };
 
+/// Of a signal to its noise, given as sums of squares; infinite without noise.
+double decibels(double signal, double noise);
+/// Of the worst output.
+double least_decibels(const std::vector<OutputLoss>& losses);
+
 /// "output 'y': 31.2 dB".
 std::string outputs_text(const std::vector<OutputLoss>& losses);
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "tools/cli/output/terminal.h"
+#include "tools/cli/quantize/channel_shift.h"
 #include "tools/cli/quantize/network_run.h"
 #include "tools/cli/quantize/output_loss.h"
 #include "tools/cli/quantize/quantize_dynamic.h"
@@ -20,6 +21,7 @@ using host::Exit;
 using host::fail;
 
 constexpr uint64_t kMaxCompared = 64;  // samples on which outputs are compared
+constexpr uint64_t kMaxShifted = 512;  // on which their means are
 // dB at the outputs: later runs have larger numbers than the samples had, which are clipped further
 constexpr double kWorthClipping = 3;
 // dB that rows of their own have to gain, and below which outputs are worth it: an integer network
@@ -32,11 +34,6 @@ struct Seen {
   std::vector<double> sums, largest;
   int64_t per_channel = 0;  // numbers in each
 };
-
-double decibels(double signal, double noise) {
-  if (noise == 0) return std::numeric_limits<double>::infinity();
-  return 10 * std::log10(signal / noise);
-}
 
 class Quantizer {
   using Histogram = quantize::Histogram;
@@ -73,6 +70,7 @@ class Quantizer {
       meet_budget();
     else if (!chooses_)
       report_.outputs = losses_with(keep_);
+    if (arguments_.correct_bias && !last_outputs_.empty()) correct_means();
     finish_report();
     convert::ConvertOptions made = options_;
     made.rewrite = rewrite(keep_);
@@ -134,6 +132,7 @@ class Quantizer {
                  "product with constant weights outside of branches and loops" +
                  (sites_.kept.empty() ? "" : " that --keep-fp32 leaves"));
       name_layers(model);
+      last_outputs_ = quantize::find_last_outputs(model, sites_);
       row_layers_ = quantize::find_row_layers(model, keep_);
       sources_.values = model.values, sources_.graph = model.graph;
       quantize::add_outputs(model, sites_);
@@ -171,7 +170,7 @@ class Quantizer {
     Sample sample;
     while (samples_.next(run->engine(), &sample)) {
       progress.show("sample " + std::to_string(samples_.given()), samples_.progress());
-      note_inputs(sample, &is_alive);
+      note_alive(sample, &is_alive);
       run->run(sample);
       for (uint32_t o = 0; o < run->engine().summary().output_count; o++) {
         const int64_t id = quantize::number_of_output(run->engine().output(o).name, "calibrate");
@@ -187,19 +186,6 @@ class Quantizer {
     for (const auto& [id, what] : seen) take(id, what);
     seen_ = std::move(seen);
     use_method(method_);
-  }
-
-  /// A zero with a sign is one too.
-  static bool is_alive_in(const host::Array& input) {
-    if (input.dtype == DType::kF32)
-      return std::any_of(input.as<float>(), input.as<float>() + input.elements(),
-                         [](float x) { return x != 0; });
-    return std::any_of(input.bytes.begin(), input.bytes.end(),
-                       [](uint8_t byte) { return byte != 0; });
-  }
-  static void note_inputs(const Sample& sample, std::vector<char>* is_alive) {
-    for (size_t i = 0; i < sample.inputs.size(); i++)
-      (*is_alive)[i] |= is_alive_in(sample.inputs[i]);
   }
 
   void add(const host::Array& array, ValueId id, const std::map<ValueId, bool>& channels,
@@ -251,8 +237,7 @@ class Quantizer {
     bool correct = insert_.correct_bias;
     const auto attempt = [&](double gain) {
       std::vector<OutputLoss> found = losses_with(keep_);
-      double least = std::numeric_limits<double>::infinity();
-      for (const OutputLoss& loss : found) least = std::min(least, loss.signal_to_noise);
+      const double least = least_decibels(found);
       if (!best.empty() && least <= most + gain) return;
       most = least, best = std::move(found), method = method_, correct = insert_.correct_bias;
     };
@@ -278,6 +263,44 @@ class Quantizer {
     if (!correct && arguments_.correct_bias)
       report_.notes.push_back("biases stay as they are, which measured better");
     report_.outputs = std::move(best);
+  }
+
+  /// How far the last layers of the network of bytes are from those in f32 on average: what all
+  /// roundings and clips before them amount to.
+  void measure_shifts() {
+    Progress progress("measuring the means of " + source_);
+    progress.show("converting");
+    convert::ConvertOptions options = plain_options();
+    options.rewrite = [this](Model& model) {
+      quantize::prepare(model);
+      quantize::equalize(model, pairs_);
+      quantize::add_named_outputs(model, last_outputs_, "shift");
+    };
+    const std::unique_ptr<NetworkRun> f32 = network(options);
+    options.rewrite = [this, quantised = rewrite(keep_)](Model& model) {
+      quantised(model);
+      quantize::add_named_outputs(model, last_outputs_, "shift");
+    };
+    const std::unique_ptr<NetworkRun> bytes = network(options);
+    ChannelShifts shifts(sites_);
+    for_samples(f32->engine(), kMaxShifted, &progress, [&](const Sample& sample) {
+      f32->run(sample);
+      bytes->run(sample);
+      shifts.add(f32.get(), bytes.get());
+    });
+    found_.shifts = shifts.take();
+  }
+
+  /// Takes those shifts off the biases of the last layers, where the outputs gain.
+  void correct_means() {
+    const std::vector<OutputLoss> before = report_.outputs;
+    const double metric = report_.metric;
+    measure_shifts();
+    report_.outputs = losses_with(keep_);
+    const bool meets = arguments_.budget.empty() || is_within(parse_budget(arguments_.budget));
+    if (meets && least_decibels(report_.outputs) > least_decibels(before)) return;
+    found_.shifts.clear();
+    report_.outputs = before, report_.metric = metric;
   }
 
   bool may_use_rows() const { return !row_layers_.empty() && !is_for_gpu(options_); }
@@ -310,7 +333,7 @@ class Quantizer {
     progress.show("converting");
     const std::unique_ptr<NetworkRun> run = network(options);
     std::vector<double> noise(sites_.layers.size(), 0), signal(sites_.layers.size(), 0);
-    for_samples(run->engine(), &progress, [&](const Sample& sample) {
+    for_samples(run->engine(), kMaxCompared, &progress, [&](const Sample& sample) {
       run->run(sample);
       for (uint32_t o = 0; o < run->engine().summary().output_count; o++) {
         const std::string name = run->engine().output(o).name;
@@ -344,12 +367,12 @@ class Quantizer {
   /// Some of the samples, spread over all; of a network with a state the first ones, as they follow
   /// each other.
   template <class Visit>
-  void for_samples(const Engine& engine, Progress* progress, Visit visit) {
+  void for_samples(const Engine& engine, uint64_t most, Progress* progress, Visit visit) {
     const bool has_states = engine.summary().state_count > 0;
-    const uint64_t step = has_states ? 1 : (report_.samples + kMaxCompared - 1) / kMaxCompared;
+    const uint64_t step = has_states ? 1 : (report_.samples + most - 1) / most;
     samples_.rewind();
     Sample sample;
-    for (uint64_t i = 0, taken = 0; taken < kMaxCompared && samples_.next(engine, &sample); i++) {
+    for (uint64_t i = 0, taken = 0; taken < most && samples_.next(engine, &sample); i++) {
       if (i % step) continue;
       taken++;
       progress->show("sample " + std::to_string(samples_.given()), samples_.progress());
@@ -366,7 +389,7 @@ class Quantizer {
     options.rewrite = rewrite(keep);
     const std::unique_ptr<NetworkRun> bytes = network(options);
     OutputLosses losses(f32_->engine());
-    for_samples(f32_->engine(), &progress, [&](const Sample& sample) {
+    for_samples(f32_->engine(), kMaxCompared, &progress, [&](const Sample& sample) {
       f32_->run(sample);
       bytes->run(sample);
       for (uint32_t o = 0; o < f32_->engine().summary().output_count; o++)
@@ -454,7 +477,8 @@ class Quantizer {
   std::map<ValueId, Seen> seen_;
   std::map<ValueId, std::string> names_;
   std::vector<std::string> weights_of_;
-  std::set<size_t> row_layers_;  // linear layers that may quantize their inputs in each run
+  std::vector<ValueId> last_outputs_;  // of layers behind which there is no further one
+  std::set<size_t> row_layers_;        // linear layers that may quantize their inputs in each run
   std::unique_ptr<NetworkRun> f32_;
   bool metric_counts_ = false;  // the command is asked
   double metric_f32_ = std::numeric_limits<double>::quiet_NaN();

@@ -178,4 +178,15 @@ bool Samples::next(const Engine& engine, Sample* sample) {
   return true;
 }
 
+void note_alive(const Sample& sample, std::vector<char>* is_alive) {
+  const auto is_alive_in = [](const host::Array& input) {
+    if (input.dtype == DType::kF32)
+      return std::any_of(input.as<float>(), input.as<float>() + input.elements(),
+                         [](float x) { return x != 0; });
+    return std::any_of(input.bytes.begin(), input.bytes.end(),
+                       [](uint8_t byte) { return byte != 0; });
+  };
+  for (size_t i = 0; i < sample.inputs.size(); i++) (*is_alive)[i] |= is_alive_in(sample.inputs[i]);
+}
+
 }  // namespace ingot::cli

@@ -18,6 +18,9 @@ struct Sample {
   bool is_first = false;  // of its file: what a network keeps from run to run starts anew
 };
 
+/// Marks the inputs that are not zero everywhere; a zero with a sign is one too.
+void note_alive(const Sample& sample, std::vector<char>* is_alive);
+
 /// An .npz (or .npy), an image, or every such file in a folder, by name. An array of one dimension
 /// more than its input has samples along the first; so has one of the same rank whose first
 /// dimension is a multiple of the input's, or is open there. One of exactly the input's shape

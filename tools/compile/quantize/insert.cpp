@@ -205,9 +205,15 @@ class Inserter {
     const ByteWeights rounded =
         quantise_weights(weights, layer.axis, options_.fit_weights, smallest);
     const auto means = found_.means.find(layer.input);
-    errors_[&layer] = options_.correct_bias && means != found_.means.end()
-                          ? mean_error(layer, weights, rounded, means->second)
-                          : std::vector<double>();
+    std::vector<double>& errors = errors_[&layer];
+    errors.clear();
+    if (options_.correct_bias && means != found_.means.end())
+      errors = mean_error(layer, weights, rounded, means->second);
+    if (const auto shift = found_.shifts.find(layer.output);
+        shift != found_.shifts.end() && shift->second.size() == size_t(layer.outputs)) {
+      errors.resize(size_t(layer.outputs), 0);
+      for (size_t o = 0; o < errors.size(); o++) errors[o] += shift->second[o];
+    }
     node.inputs[1] = dequantised(node, layer, weights, rounded);
     if (layer.op == "MatMul") return;  // its bias is an Add
     if (bias.empty() && !errors_[&layer].empty()) bias.assign(size_t(layer.outputs), 0);
@@ -302,9 +308,14 @@ void add_outputs(Model& model, const Sites& sites) {
   std::set<ValueId> inputs;
   for (const Layer& layer : sites.layers) inputs.insert(layer.input);
   for (const ValueId id : sites.tensors) {
-    if (sites.scaled_as(id) != id && !inputs.count(id)) continue;
+    if (sites.scaled_as(id) == id || inputs.count(id)) add_named_outputs(model, {id}, "calibrate");
+  }
+}
+
+void add_named_outputs(Model& model, const std::vector<ValueId>& ids, const std::string& what) {
+  for (const ValueId id : ids) {
     graph::Value port = model.values[size_t(id)];
-    port.name = "calibrate:" + std::to_string(id);
+    port.name = what + ":" + std::to_string(id);
     model.values.push_back(std::move(port));
     const ValueId made = ValueId(model.values.size()) - 1;
     Node same;
@@ -315,6 +326,27 @@ void add_outputs(Model& model, const Sites& sites) {
     model.graph.nodes.push_back(std::move(same));
     model.graph.outputs.push_back(made);
   }
+}
+
+std::vector<ValueId> find_last_outputs(const Model& model, const Sites& sites) {
+  std::set<size_t> layers;
+  for (const Layer& layer : sites.layers) layers.insert(layer.node);
+  std::set<ValueId> leads;  // to a layer
+  for (size_t i = model.graph.nodes.size(); i-- > 0;) {
+    const Node& node = model.graph.nodes[i];
+    const bool to_layer =
+        layers.count(i) || std::any_of(node.outputs.begin(), node.outputs.end(),
+                                       [&](ValueId id) { return leads.count(id) != 0; });
+    if (to_layer) leads.insert(node.inputs.begin(), node.inputs.end());
+  }
+  std::vector<ValueId> last;
+  for (const Layer& layer : sites.layers) {
+    const bool adds = std::all_of(layer.tail.begin(), layer.tail.end(), [&](size_t place) {
+      return model.graph.nodes[place].op == "Add";
+    });
+    if (adds && !leads.count(layer.output)) last.push_back(layer.output);
+  }
+  return last;
 }
 
 int64_t number_of_output(const std::string& name, const std::string& what) {

@@ -14,6 +14,9 @@ namespace ingot::quantize {
 struct Found {
   std::map<ValueId, Range> ranges;               // of every tensor of Sites
   std::map<ValueId, std::vector<double>> means;  // of the channels of layers' inputs
+  // of the channels of layers' outputs: how far the network of bytes is from the one in f32 there,
+  // on average; taken off the biases
+  std::map<ValueId, std::vector<double>> shifts;
 };
 
 struct InsertOptions {
@@ -24,6 +27,11 @@ struct InsertOptions {
 /// Adds an output "calibrate:ID" for each tensor of `sites` that has a range of its own or is the
 /// input of a layer.
 void add_outputs(Model& model, const Sites& sites);
+/// Outputs of layers behind which there is no further one, so that what is added to their biases
+/// adds to the network's outputs. Those with an activation are left out.
+std::vector<ValueId> find_last_outputs(const Model& model, const Sites& sites);
+/// An output "WHAT:ID" with the numbers of each of these.
+void add_named_outputs(Model& model, const std::vector<ValueId>& ids, const std::string& what);
 /// Beside each layer the same with bytes, of the same operands, and outputs "noise:N" and
 /// "signal:N": the sum of the squares of what layer N of `sites` loses, and of what it gives.
 void add_layer_losses(Model& model, const Sites& sites, const Found& found,
