@@ -326,8 +326,8 @@ def decibels(found, expected):
 
 
 def lead(ours, theirs):
-    """Share of points that ours has more than theirs, and two standard errors of it; both are points
-    of the same items, of how many."""
+    """Share of points that ours has more than theirs, and two standard errors of it; both are
+    points of the same items, of how many."""
     more = ours[0].astype(np.float64) - theirs[0]
     all_of_them = ours[1].sum()
     return more.sum() / all_of_them, 2 * more.std() * np.sqrt(len(more)) / all_of_them

@@ -1,5 +1,5 @@
-// tools/cli/quantize/channel_shift.h - how far channels of tensors are from those in f32, on average
-// over samples, where that is more than chance.
+// tools/cli/quantize/channel_shift.h - how far channels of tensors are from those in f32, on
+// average over samples, where that is more than chance.
 #pragma once
 #include <map>
 #include <set>
