@@ -271,6 +271,8 @@ stage_tflite() {
     echo "[skip] nothing was compared with TFLite Micro: tflite-micro is not to be had"
   fi
   "$python" tests/tflite/type_coverage.py --ingot build/gcc/bin/ingot || failed=1
+  "$python" tests/tflite/block_weights.py --ingot build/gcc/bin/ingot || failed=1
+  "$python" tests/tflite/spoiled_files.py --ingot build/gcc/bin/ingot || failed=1
   "$python" tests/tflite/hybrid_operators.py --ingot build/gcc/bin/ingot --seeds 24 || failed=1
   local models=../shared/models compare="$python tests/tflite/integer_models.py --insides --runs 6"
   local detector="$models/tensorflow__tflite-support/ssd_mobilenet_v1.tflite"

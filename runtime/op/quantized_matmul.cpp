@@ -23,8 +23,20 @@ bool check_numbers(const QuantizedMatMulAttributes& t, Violation* v) {
   constexpr int kAttribute = Violation::kAttribute;
   if (t.a_zero > 255) return refuse(v, "a_zero is a byte", kAttribute, 255, t.a_zero);
   if (t.b_zero > 255) return refuse(v, "b_zero is a byte", kAttribute, 255, t.b_zero);
-  if (!(t.scale >= 1.17549435e-38f) || !(t.scale - t.scale == 0))
-    return refuse(v, "a scale is a positive normal number", kAttribute);
+  if (!quantized::check_requant(t.requant, DType::kU8, v)) return false;
+  if (t.requant == RequantMode::kToFloat)
+    return refuse(v, "quantized_mat_mul gives bytes", kAttribute, 3, int64_t(t.requant));
+  if (t.requant == RequantMode::kFloatEven) {
+    if (!(t.scale >= 1.17549435e-38f) || !(t.scale - t.scale == 0))
+      return refuse(v, "a scale is a positive normal number", kAttribute);
+  } else {
+    if (t.scale != 0) return refuse(v, "the scale of fixed point is 0", kAttribute);
+    if (t.multiplier < 0)
+      return refuse(v, "a multiplier of fixed point is not negative", kAttribute, 0, t.multiplier);
+    const int least = t.requant == RequantMode::kFixedOnce ? -30 : -31;
+    if (t.shift < least || t.shift > 31)
+      return refuse(v, "a shift of fixed point is in its range", kAttribute, 31, t.shift);
+  }
   return quantized::check_output_steps(DType::kU8, t.y_zero, t.low, t.high, v);
 }
 
@@ -74,7 +86,7 @@ bool matmul_scratch(int64_t k, int64_t n, MatMulScratch* out) {
   uint64_t panels = 0, channels = 0;
   if (!checked_mul(outputs, depth, &panels) || !checked_align(panels, 64, &panels) ||
       !checked_add(out->panels, panels, &out->channels) ||
-      !checked_mul<uint64_t>(outputs, 2 * 4, &channels) ||
+      !checked_mul<uint64_t>(outputs, 3 * 4, &channels) ||
       !checked_add(out->channels, channels, &out->bytes))
     return false;
   return out->bytes < conv::kMaxScratchBytes;

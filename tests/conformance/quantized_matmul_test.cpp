@@ -16,6 +16,15 @@ namespace {
 using Dims = std::vector<int64_t>;
 using Attributes = QuantizedMatMulAttributes;
 
+/// The same scale in fixed point, `left` times a power that shifts to the left of small sums.
+void fixed(Attributes* t, RequantMode mode, int left) {
+  int exponent = 0;
+  const double fraction = std::frexp(double(t->scale), &exponent);
+  t->requant = mode, t->scale = 0;
+  t->multiplier = int32_t(fraction * 2147483647.0);
+  t->shift = left ? -exponent : -3;
+}
+
 /// `batch` dimensions in front of m x k times k x n.
 Case product(const Attributes& t, Dims batch, int64_t m, int64_t k, int64_t n, uint32_t seed) {
   Dims a = batch, b = batch, y = batch;
@@ -40,6 +49,7 @@ TEST_CASE("quantized_mat_mul: the product of its attributes and extents") {
   const Axis<int> a_zero = all.axis<int>("a_zero", {0, 128, 255});
   const Axis<int> b_zero = all.axis<int>("b_zero", {0, 128, 131, 255});
   const Axis<Dims> limits = all.axis<Dims>("limits", {{128, 0, 255}, {0, 0, 255}, {255, 30, 250}});
+  const Axis<int> mode = all.axis<int>("mode", {0, 1, 2, 3});
   Attributes t;
   uint32_t seed = 0;
   all.run([&](Case& c) {
@@ -47,6 +57,7 @@ TEST_CASE("quantized_mat_mul: the product of its attributes and extents") {
     t.trans_b = trans_b() != 0, t.a_zero = uint32_t(a_zero()), t.b_zero = uint32_t(b_zero());
     t.y_zero = uint32_t(limits()[0]), t.low = uint32_t(limits()[1]), t.high = uint32_t(limits()[2]);
     t.scale = float(40 / (9000 * std::sqrt(double(k() + 1))));
+    if (mode()) fixed(&t, RequantMode(mode()), seed % 3 ? 1 : 0);
     c = product(t, batch(), m(), k(), n(), seed += 2);
     return true;
   });
@@ -92,6 +103,15 @@ TEST_CASE("quantized_mat_mul: the contract refuses") {
       {"low is at most high", [](T& t, Case&) { t.low = 9, t.high = 8; }},
       {"a scale is a positive normal number", [](T& t, Case&) { t.scale = 0; }},
       {"a scale is a positive normal number", [](T& t, Case&) { t.scale = NAN; }},
+      {"the scale of fixed point is 0",
+       [](T& t, Case&) { t.requant = RequantMode::kFixedAway, t.shift = 1; }},
+      {"a multiplier of fixed point is not negative",
+       [](T& t, Case&) { fixed(&t, RequantMode::kFixedUp, 1), t.multiplier = -1; }},
+      {"a shift of fixed point is in its range",
+       [](T& t, Case&) { fixed(&t, RequantMode::kFixedOnce, 1), t.shift = -31; }},
+      {"quantized_mat_mul gives bytes", [](T& t, Case&) { t.requant = RequantMode::kToFloat; }},
+      {"sums of 64 bits are of 16-bit numbers",
+       [](T& t, Case&) { t.requant = RequantMode::kFixedWide; }},
       {"a sum of products of bytes fits 32 bits",
        [](T&, Case& c) {
          c.inputs = {Tensor(DType::kU8, {2, 4, 65794}), Tensor(DType::kU8, {2, 65794, 5})};

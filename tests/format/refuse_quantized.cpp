@@ -234,6 +234,9 @@ void add_dynamic(RefuseTable* t) {
   t->attributes<M>("a_zero_beyond_byte", [](M& a) { a.a_zero = 256; });
   t->attributes<M>("b_zero_huge", [](M& a) { a.b_zero = 0xffffffffu; });
   t->attributes<M>("scale_infinite", [](M& a) { a.scale = __builtin_inff(); });
+  t->attributes<M>("fixed_with_scale", [](M& a) { a.requant = RequantMode::kFixedAway; });
+  t->attributes<M>("fixed_shift_33",
+                   [](M& a) { a.requant = RequantMode::kFixedAway, a.scale = 0, a.shift = 33; });
   t->attributes<M>("turned", [](M& a) { a.trans_b = true; });
   add_output_steps<M>(t);
   t->dims("a_vector", 0, {8});

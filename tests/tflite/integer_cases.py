@@ -309,11 +309,21 @@ def odd_resize(n, rng):
 
 
 def batch_matmul(n, rng):
-    x, y = n.x(2, 5, 9, zero=0), n.x(2, 9, 4, zero=0)
     if n.dtype == np.uint8:
         raise ValueError("LiteRT has none")
-    about = float(x.scales[0] * y.scales[0]) * 16000
-    return ("BatchMatMulOptions", {}), [x, y], n.output(about, zero=0)
+    rows, inner, columns = (int(d) for d in rng.integers(1, (70, 90, 70)))
+    lead = [int(d) for d in rng.integers(1, 4, int(rng.integers(0, 3)))]
+    adjoint = {"adjX": bool(rng.integers(0, 2)), "adjY": bool(rng.integers(0, 2))}
+    second = [1 if rng.random() < 0.2 else d for d in lead][int(rng.integers(0, len(lead) + 1)) :]
+    x = n.x(*lead, *((inner, rows) if adjoint["adjX"] else (rows, inner)))
+    y = n.x(*second, *((columns, inner) if adjoint["adjY"] else (inner, columns)))
+    about = float(x.scales[0] * y.scales[0]) * 70 * inner**0.5
+    if rng.random() < 0.4:
+        y.zeros = np.array([0])
+    if rng.random() < 0.3:  # ties
+        x.scales = y.scales = np.array([2**-5], np.float32)
+        return ("BatchMatMulOptions", adjoint), [x, y], (n.dtype, np.float32(0.5), n.zero())
+    return ("BatchMatMulOptions", adjoint), [x, y], n.output(about)
 
 
 def difference(n, rng):
@@ -439,6 +449,8 @@ CASES = {
     "FLOOR_MOD": floored("FloorModOptions"),
     "FLOOR_DIV": floored("FloorDivOptions"),
     "REDUCE_PROD": product_of_few,
+    "BATCH_MATMUL": batch_matmul,
+    "BATCH_MATMUL by a constant": batch_matmul,
     "ARG_MAX": position,
     "CAST": cast,
     "GATHER": moved("GatherOptions", {"axis": 1}, i32(2, 0, 3, 3)),
@@ -458,9 +470,16 @@ CASES = {
 }
 
 
+def log_softmax(n, rng):
+    return ("LogSoftmaxOptions", {}), [n.x(3, 17)], (n.dtype, np.float32(16 / 256), n.limits.max)
+
+
+def unit_length(n, rng):
+    middle = 0 if n.dtype == np.int8 else 128
+    return ("L2NormOptions", {}), [n.x(2, 3, 9)], (n.dtype, np.float32(1 / 128), middle)
+
+
 # Computed as floats: one step away at most.
-NEAR = {
-    "BATCH_MATMUL": batch_matmul,
-}
+NEAR = {"LOG_SOFTMAX": log_softmax, "L2_NORMALIZATION": unit_length}
 # The same of uint8, but for XNNPACK: another order of operations in f32.
 NEAR_BUT_LITERT = ("RESIZE_BILINEAR odd",)

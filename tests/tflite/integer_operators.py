@@ -26,7 +26,7 @@ from written_model import Fed, Model
 IN_FLOATS = "between dequantization and quantization"
 
 
-def written(op, case, shape, version):
+def written(op, case, shape, version, by_constant=False):
     """The model of a case, with that shape of its output, and what is fed."""
     kind, operands, (dtype, scale, zero) = case
     model = Model()
@@ -44,7 +44,7 @@ def written(op, case, shape, version):
         array = each.array if plain else each
         # what is no weight or shape is fed
         fed = i == (2 if op == "TRANSPOSE_CONV" else 0) or (
-            plain and array.dtype != np.int32 and op not in PRODUCTS
+            plain and array.dtype != np.int32 and op not in PRODUCTS and not by_constant
         )
         at = model.value(Fed(array) if fed else array)
         if plain:
@@ -111,14 +111,17 @@ def wanted_of(op, case, model, fed, mode):
         return of_builtin  # there is no other
 
 
-def answered(op, case, mode):
+def answered(op, case, mode, by_constant=False):
     """The model, what is fed and what the runtime gives. Each operator has a version of its own
     that takes integers."""
     for version in (3, 2, 1):
         try:
             # XNNPACK wants to see the shape of the output in the file.
-            (shape,) = (v.shape for v in run_of(*written(op, case, [], version), PLAIN).values())
-            model, fed = written(op, case, shape, version)
+            (shape,) = (
+                v.shape
+                for v in run_of(*written(op, case, [], version, by_constant), PLAIN).values()
+            )
+            model, fed = written(op, case, shape, version, by_constant)
             return model, fed, wanted_of(op, case, model, fed, mode)
         except (RuntimeError, ValueError) as why:
             refused = why
@@ -153,7 +156,7 @@ def trial(ingot, name, seed, mode, kind, folder, counts):
     drawn = kind(rng)
     try:
         case = (WORD_CASES if kind is Words else CASES | NEAR)[name](drawn, rng)
-        model, fed, expected = answered(op, case, mode)
+        model, fed, expected = answered(op, case, mode, name.endswith("by a constant"))
     except (RuntimeError, ValueError) as why:
         if os.environ.get("INGOT_KEEP"):
             print(name, seed, str(why)[:200])

@@ -7,6 +7,29 @@ namespace ingot::cpu {
 namespace {
 namespace tensors {
 
+/// Short rows, a few numbers out of many, are one walk with two strides, where x and y lie apart
+/// and have rows of one length, or none. False: they do not.
+template <class V>
+bool copy_short_rows(const TensorView& x, const TensorView& y, int64_t run, const Team& team) {
+  constexpr int64_t kShort = 16;
+  const int64_t bytes = dtype_bytes(x.dtype), rows = x.elements() / run;
+  const auto stride_of_rows = [&](const TensorView& t) {
+    return t.is_dense() ? run : t.row_length() == run ? int64_t(t.row_stride) : int64_t(0);
+  };
+  const int64_t from = stride_of_rows(x), to = stride_of_rows(y);
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(x.data),
+                  other = reinterpret_cast<uintptr_t>(y.data);
+  if (run > kShort || from == 0 || to == 0 ||
+      !(begin + uintptr_t(rows * from * bytes) <= other ||
+        other + uintptr_t(rows * to * bytes) <= begin))
+    return false;
+  Move m;
+  m.bytes = bytes;
+  m.push(rows, from, to), m.push(run, 1, 1);
+  merge_and_run<V>(&m, x.data, y.data, team);
+  return true;
+}
+
 /// Row lengths may differ: runs go up to the nearer end of a row.
 template <class V>
 Status copy(const OpArguments& a, const Team& team) {
@@ -17,6 +40,7 @@ Status copy(const OpArguments& a, const Team& team) {
   const int64_t x_run = x.is_dense() ? n : x.row_length(),
                 y_run = y.is_dense() ? n : y.row_length();
   if (n == 0 || (from == to && x_run == n && y_run == n)) return {};
+  if (copy_short_rows<V>(x, y, least_of(x_run, y_run), team)) return {};
   const Part mine = part_of(team, n, 64, 16384 / bytes);
   for (int64_t i = mine.begin; i < mine.end;) {
     const int64_t x_row = i / x_run, x_column = i % x_run, y_row = i / y_run, y_column = i % y_run;

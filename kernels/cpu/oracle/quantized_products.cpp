@@ -234,9 +234,11 @@ Status quantized_mat_mul(const OpArguments& a, const Team& team) {
       sum += (read_integer(x, offset_of(x, from)) - t.a_zero) *
              (read_integer(w, offset_of(w, by)) - t.b_zero);
     }
-    const double step = double(float(float(wrapped(sum)) * t.scale));
-    y.as<uint8_t>()[offset_of(y, at)] =
-        uint8_t(limited(std::nearbyint(limited(step, -1e6, 1e6)) + t.y_zero, t.low, t.high));
+    const double scaled = double(float(float(wrapped(sum)) * t.scale)),
+                 step = t.requant == RequantMode::kFloatEven
+                            ? std::nearbyint(limited(scaled, -1e6, 1e6))
+                            : rescaled(t.requant, wrapped(sum), t.multiplier, t.shift);
+    y.as<uint8_t>()[offset_of(y, at)] = uint8_t(limited(step + t.y_zero, t.low, t.high));
   });
   return {};
 }

@@ -135,10 +135,15 @@ Status plan_chain(const GpuWork& work) {
   return {};
 }
 
+/// Fixed point is for who wants another runtime's integers.
+bool has_scale(const OpArguments& a, const GpuTraits&, GpuPrecision) {
+  return a.as<QuantizedMatMulAttributes>().requant == RequantMode::kFloatEven;
+}
+
 constexpr GpuKernelEntry kQuantizedProductTable[] = {
     {OpCode::kQuantizedConv2d, "quantized_conv2d", has_packing, image_scratch, plan_conv},
     {OpCode::kQuantizedLinear, "quantized_linear", has_packing, nullptr, plan_linear},
-    {OpCode::kQuantizedMatMul, "quantized_mat_mul", nullptr, nullptr, plan_matmul},
+    {OpCode::kQuantizedMatMul, "quantized_mat_mul", has_scale, nullptr, plan_matmul},
     {OpCode::kQuantizedChain, "quantized_chain", nullptr, chain_scratch, plan_chain}};
 
 }  // namespace

@@ -240,7 +240,12 @@ Tensor multiplied_matrices(Evaluator& e, const Node& node) {
           (a.at[size_t(offset_of(a.dims, from))] - za) * (b.at[size_t(offset_of(b.dims, by))] - zb);
     }
     const float steps = float(sum) * float(node.number("scale", 1));
-    y.at.push_back(output_of(e, node, int64_t(std::nearbyint(std::clamp(steps, -1e6f, 1e6f)))));
+    const std::string mode = node.text("requant", "float_even");
+    y.at.push_back(output_of(e, node,
+                             mode == "float_even"
+                                 ? int64_t(std::nearbyint(std::clamp(steps, -1e6f, 1e6f)))
+                                 : rescaled(mode, int64_t(sum), node.integer("multiplier", 0),
+                                            node.integer("shift", 0))));
   });
   return y;
 }

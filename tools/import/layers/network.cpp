@@ -41,6 +41,7 @@ Network::Network(const std::string& file, const std::string& format,
                  const importer::ImportOptions& options)
     : b(model), file_(file), options_(options) {
   model.source_format = format;
+  model.max_elements = options.max_elements;
   model.name = file.substr(file.rfind('/') + 1);
   model.name = model.name.substr(0, model.name.rfind('.'));
   model.graph.name = model.name;

@@ -1,4 +1,5 @@
 // tools/import/tflite/lower_product.cpp - matrix products.
+#include <cmath>
 #include <numeric>
 
 #include "tools/import/tflite/hybrid.h"
@@ -17,6 +18,42 @@ Dims weight_dims(Call& call) {
   return {Dim(shape[0]), Dim(shape[1])};
 }
 
+/// x times weights of 4 or 8 bits in blocks of a row, which stay as they are; kAbsent where kernels
+/// take no such blocks.
+ValueId times_blocks(Call& call, ValueId x) {
+  const fb::Tensor& t = call.tensor(1);
+  const ModelFile& file = call.translator.file();
+  const bool is_half = t.type() == fb::TensorType::int4;
+  if (!(is_half || t.type() == fb::TensorType::int8) || !ModelFile::is_quantized(t) ||
+      !file.bytes(t).is_there || !call.reads_floats() || !file.quantization(t).is_blockwise)
+    return kAbsent;
+  const Dims dims = weight_dims(call);
+  const int64_t outputs = *dims[0].value(), columns = *dims[1].value();
+  const std::string name = ModelFile::name(t, size_t(call.tensor_index(1)));
+  const BlockSteps blocks = read_block_steps(file, *call.scope.graph, t, name);
+  const bool fits = blocks.block == columns || blocks.block % 8 == 0;
+  bool has_zeros = false, are_bytes = true;
+  std::vector<int8_t> numbers(blocks.steps.begin(), blocks.steps.end()), zeros;
+  for (const double zero : blocks.zeros) {
+    are_bytes &= zero >= -128 && zero <= 127 && zero == std::nearbyint(zero);
+    has_zeros |= zero != 0;
+    if (are_bytes) zeros.push_back(int8_t(zero));
+  }
+  if (!fits || !are_bytes) return kAbsent;
+  const std::vector<float> scales(blocks.scales.begin(), blocks.scales.end());
+  const auto constant = [&](DType dtype, int64_t width, const void* values) {
+    return call.b.constant(graph::make_constant(dtype, {outputs, width}, values));
+  };
+  const int64_t count = columns / blocks.block;
+  std::vector<ValueId> inputs = {x, constant(DType::kI8, columns, numbers.data()), kAbsent, kAbsent,
+                                 constant(DType::kF32, count, scales.data())};
+  if (has_zeros) inputs.push_back(constant(DType::kI8, count, zeros.data()));
+  call.mark_read(1);
+  call.on_bytes = true;
+  return call.b.emit("Linear", inputs,
+                     {{"bits", int64_t(is_half ? 4 : 8)}, {"block", count > 1 ? blocks.block : 0}});
+}
+
 /// Whatever is in front of the last axis counts as rows.
 void fully_connected(Call& call) {
   call.expect_inputs(2, 3);
@@ -24,9 +61,9 @@ void fully_connected(Call& call) {
     call.refuse("weights_format", "shuffled weights are not supported",
                 "export the model with weights in their order");
   aten::Builder& b = call.b;
-  const bool hybrid = has_hybrid_weights(call, 1, 0);
-  if (!hybrid) call.expect_rank(1, 2);
-  const Dims weight = hybrid ? weight_dims(call) : b.dims(call.input(1));  // [O, I]
+  const bool is_constant = call.translator.file().bytes(call.tensor(1)).is_there;
+  if (!is_constant) call.expect_rank(1, 2);
+  const Dims weight = is_constant ? weight_dims(call) : b.dims(call.input(1));  // [O, I]
   ValueId x = call.input(0);
   const Dims in = b.dims(x);
   const bool keep = call.flag("keep_num_dims");
@@ -55,17 +92,18 @@ void fully_connected(Call& call) {
     }
     call.give(y);
   };
-  if (hybrid) return finish(hybrid_linear(call, x, 1, 2, call.flag("asymmetric_quantize_inputs")));
-  std::vector<ValueId> inputs = {x, call.input(1)};
-  if (call.has(2)) {
-    if (b.rank(call.input(2)) != 1) {  // some converters write [1, O]
-      if (graph::product(b.dims(call.input(2))) != weight[0])
-        call.corrupt("its bias has shape " + graph::text(b.dims(call.input(2))));
-      inputs.push_back(b.reshape(call.input(2), Dims{weight[0]}));
-    } else {
-      inputs.push_back(call.input(2));
-    }
+  if (has_hybrid_weights(call, 1, 0))
+    return finish(hybrid_linear(call, x, 1, 2, call.flag("asymmetric_quantize_inputs")));
+  ValueId bias = call.has(2) ? call.input(2) : kAbsent;
+  if (bias != kAbsent && b.rank(bias) != 1) {  // some converters write [1, O]
+    if (graph::product(b.dims(bias)) != weight[0])
+      call.corrupt("its bias has shape " + graph::text(b.dims(bias)));
+    bias = b.reshape(bias, Dims{weight[0]});
   }
+  if (const ValueId y = times_blocks(call, x); y != kAbsent)
+    return finish(bias == kAbsent ? y : b.emit("Add", {y, bias}));
+  std::vector<ValueId> inputs = {x, call.input(1)};
+  if (bias != kAbsent) inputs.push_back(bias);
   finish(b.emit("Gemm", inputs,
                 {{"alpha", 1.0}, {"beta", 1.0}, {"transA", int64_t(0)}, {"transB", int64_t(1)}}));
 }

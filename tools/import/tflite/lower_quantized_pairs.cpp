@@ -161,14 +161,6 @@ Normalized normalized(Wide& wide, ValueId x) {
   }
   return out;
 }
-/// Twice the product's upper half of numbers of 32 bits, to the nearest.
-ValueId upper_product(Wide& wide, ValueId x, ValueId y) {
-  constexpr int64_t kUnit = int64_t{1} << 31;
-  constexpr int64_t kFar = int64_t{1} << 62;  // the quotient goes toward zero
-  const ValueId moved = wide.add(wide.mul(x, y), wide.number(kFar + kUnit / 2));
-  return wide.add(wide.b.emit("Div", {moved, wide.number(kUnit)}), wide.number(-(kFar / kUnit)));
-}
-
 bool divide_words(Call& call) {
   call.expect_inputs(2, 2);
   const auto x = call.quantized(0), y = call.quantized(1), out = call.output_quantized(0);
@@ -189,23 +181,17 @@ bool divide_words(Call& call) {
       graph::make_constant(DType::kI32, {int64_t(reciprocals.size())}, reciprocals.data()));
   const ValueId inverse = wide.of(b.emit("Gather", {table, size}, {{"axis", int64_t(0)}}));
   const ValueId step =
-      upper_product(wide, upper_product(wide, a.number, inverse), wide.number(by.multiplier));
-  // 30 - d.bits + a.bits - by.shift; beyond 31 as divided_far()
+      wide.upper_product(wide.upper_product(a.number, inverse), wide.number(by.multiplier));
+  // beyond 31 as divided_far()
   const ValueId bits =
       wide.add(wide.add(a.bits, b.emit("Neg", {d.bits})), wide.number(30 - by.shift));
   std::vector<int64_t> powers;
   for (int i = 0; i < 32; i++) powers.push_back(int64_t{1} << i);
-  const ValueId power =
-      b.emit("Gather",
-             {wide.numbers(powers), b.emit("Mod", {bits, wide.number(32)}, {{"fmod", int64_t(0)}})},
-             {{"axis", int64_t(0)}});
-  const ValueId half = b.emit("Div", {power, wide.number(2)});
-  const ValueId near = wide.divided(step, power, half);
-  constexpr int64_t kOffset = int64_t{1} << 32;  // a multiple of every power
-  const ValueId down = b.emit("Div", {wide.add(step, wide.number(kOffset)), power}),
-                far = wide.add(
-                    wide.add(down, b.emit("Neg", {b.emit("Div", {wide.number(kOffset), power})})),
-                    wide.of(b.emit("GreaterOrEqual", {step, wide.number(0)})));
+  const ValueId within = wide.masked(bits, 5);
+  const ValueId power = b.emit("Gather", {wide.numbers(powers), within}, {{"axis", int64_t(0)}});
+  const ValueId near = wide.divided(step, power, wide.add(within, wide.number(1)));
+  const ValueId is_positive = b.emit("GreaterOrEqual", {step, wide.number(0)}),
+                far = wide.add(wide.shifted_each(step, within), wide.of(is_positive));
   const ValueId quotient = b.emit("Where", {b.emit("Greater", {bits, wide.number(31)}), far, near});
   const ValueId most =
       wide.mul(b.emit("Where", {b.emit("Less", {wide.of(call.input(0)), wide.number(0)}),

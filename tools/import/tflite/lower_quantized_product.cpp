@@ -1,4 +1,7 @@
 // tools/import/tflite/lower_quantized_product.cpp - convolutions and products of bytes.
+#include <algorithm>
+
+#include "runtime/op/requantize.h"
 #include "tools/import/tflite/quantized_channels.h"
 #include "tools/import/tflite/window.h"
 
@@ -132,19 +135,14 @@ bool fully_connected_bytes(Call& call) {
   return true;
 }
 
-/// Numbers of int16 times a constant matrix of int8. LiteRT has this kernel and leaves its output
-/// at zero; here it is what its fully connected layers of TFLite Micro compute.
-bool multiply_matrix_words(Call& call) {
-  call.expect_inputs(2, 2);
-  const auto x = call.quantized(0), y = call.output_quantized(0);
+/// Rows times a constant matrix of int8, as a fully connected layer.
+bool multiply_by_constant(Call& call, const Steps& x, const Steps& y, const Rounding& rounding) {
   const std::vector<int64_t> dims = ModelFile::shape(call.tensor(1));
-  if (is_word_type(call.tensor(1))) return multiply_words(call);
-  if (!x || !y || !x->is_word || !y->is_word || dims.size() != 2 || dims[0] < 1 || dims[1] < 1 ||
-      call.flag("adj_x"))
-    return false;
+  if (dims.size() != 2 || dims[0] < 1 || dims[1] < 1 || call.flag("adj_x")) return false;
   const bool turned = call.flag("adj_y");  // [O, I]
   Weights plain;
-  if (!read_weights_bytes(call, 1, turned ? 0 : 1, &plain) || plain.zero != 0) return false;
+  if (!read_weights_bytes(call, 1, turned ? 0 : 1, &plain) || (x.is_word && plain.zero != 0))
+    return false;
   Weights w = plain;
   w.outputs = dims[turned ? 0 : 1], w.products = dims[turned ? 1 : 0];
   for (int64_t o = 0; !turned && o < w.outputs; o++)
@@ -154,14 +152,83 @@ bool multiply_matrix_words(Call& call) {
   if (call.b.rank(rows) < 1 || call.b.dims(rows).back() != Dim(w.products))
     call.corrupt("its input has shape " + graph::text(call.b.dims(rows)) + ", its matrix " +
                  graph::text(Dims(dims.begin(), dims.end())));
-  const Rounding rounding{"fixed_wide", false};
   std::vector<ValueId> operands = {
       rows,
       call.b.constant(graph::make_constant(DType::kI8, {w.outputs, w.products}, w.values.data()))};
-  if (!read_channels_bytes(call, 2, *x, *y, w, rounding, &operands)) return false;
-  aten::Attributes attributes = {{"w_zero", int64_t(0)}};
-  add_output_bytes(*y, {0, y->most()}, rounding, &attributes);
+  if (!read_channels_bytes(call, 2, x, y, w, rounding, &operands)) return false;
+  aten::Attributes attributes = {{"w_zero", w.zero}};
+  add_output_bytes(y, {0, y.most()}, rounding, &attributes);
   call.give(call.b.emit("QuantizedLinear", operands, std::move(attributes)));
+  return true;
+}
+
+/// LiteRT has a kernel for a constant of int8 and leaves its output at zero; here it is what the
+/// fully connected layers of TFLite Micro compute.
+bool multiply_matrix_words(Call& call) {
+  call.expect_inputs(2, 2);
+  const auto x = call.quantized(0), y = call.output_quantized(0);
+  if (is_word_type(call.tensor(1))) return multiply_words(call);
+  return x && y && x->is_word && y->is_word &&
+         multiply_by_constant(call, *x, *y, {"fixed_wide", false});
+}
+
+/// XNNPACK takes a second matrix without a zero point; the others, and all in the other modes, have
+/// one multiplier and are rounded twice.
+bool multiply_matrix_bytes(Call& call) {
+  call.expect_inputs(2, 2);
+  const auto x = call.steps(0), w = call.steps(1), y = call.output_steps(0);
+  if (!x || !w || !y || !x->is_signed || !w->is_signed || !y->is_signed) return false;
+  const bool xnnpack = call.as_xnnpack() && w->source_zero() == 0;
+  const Rounding rounding{xnnpack ? "float_even" : "fixed_away", true};
+  if (multiply_by_constant(call, *x, *y, rounding)) return true;
+  aten::Builder& b = call.b;
+  ValueId left = call.input(0), right = call.input(1);
+  const size_t rank = size_t(std::max(b.rank(left), b.rank(right)));
+  if (b.rank(left) < 2 || b.rank(right) < 2) call.corrupt("its inputs are no matrices");
+  if (call.flag("adj_x")) {
+    std::vector<int64_t> order;
+    for (int64_t i = 0; i < b.rank(left); i++) order.push_back(i);
+    std::swap(order[order.size() - 1], order[order.size() - 2]);
+    left = b.transpose(left, order);
+  }
+  // one size of what is in front of the matrices
+  const auto filled = [&](ValueId value) {
+    Dims dims = b.dims(value);
+    dims.insert(dims.begin(), rank - dims.size(), Dim(1));
+    return dims;
+  };
+  Dims of_left = filled(left), of_right = filled(right);
+  for (size_t i = 0; i + 2 < rank; i++) {
+    const Dim one(1), common = of_left[i] == one ? of_right[i] : of_left[i];
+    if ((of_left[i] != one && of_left[i] != common) ||
+        (of_right[i] != one && of_right[i] != common))
+      call.corrupt("its inputs have shapes " + graph::text(b.dims(left)) + " and " +
+                   graph::text(b.dims(right)));
+    of_left[i] = of_right[i] = common;
+  }
+  const bool turned = call.flag("adj_y");
+  const Dim inner = of_right[rank - (turned ? 1 : 2)];
+  if (of_left.back() != inner)
+    call.corrupt("multiplies " + graph::text(of_left) + " by " + graph::text(of_right));
+  if (!inner.value() || *inner.value() > quantized::kMaxProducts)
+    call.refuse("", "sums " + inner.text() + " products of bytes, at most " +
+                        std::to_string(quantized::kMaxProducts) + " that are known are supported");
+  const auto of_size = [&](ValueId value, const Dims& dims) {
+    return b.dims(value) == dims ? value : b.expand(b.reshape(value, filled(value)), dims);
+  };
+  aten::Attributes attributes = {{"trans_b", int64_t(turned)},
+                                 {"a_zero", int64_t(x->zero)},
+                                 {"b_zero", int64_t(w->zero)},
+                                 {"scale", double(x->scale * w->scale / y->scale)}};
+  if (!xnnpack) {
+    const FixedPoint by = fixed_point(double(x->scale * w->scale) / double(y->scale));
+    attributes["scale"] = 0.0;
+    attributes["multiplier"] = int64_t(by.multiplier);
+    attributes["shift"] = int64_t(-by.shift);
+  }
+  add_output_bytes(*y, {}, rounding, &attributes);
+  call.give(b.emit("QuantizedMatMul", {of_size(left, of_left), of_size(right, of_right)},
+                   std::move(attributes)));
   return true;
 }
 
@@ -212,6 +279,7 @@ void add_quantized_products(BytesTable& table) {
   table["CONV_2D"] = convolve_bytes;
   table["DEPTHWISE_CONV_2D"] = convolve_depthwise_bytes;
   table["FULLY_CONNECTED"] = fully_connected_bytes;
+  table["BATCH_MATMUL"] = multiply_matrix_bytes;
 }
 
 }  // namespace ingot::tflite

@@ -59,7 +59,45 @@ std::optional<Numbers> read_numbers(Call& call, size_t input) {
   return out;
 }
 
+bool are_bytes(const std::vector<int64_t>& values) {
+  return std::all_of(values.begin(), values.end(),
+                     [](int64_t n) { return n >= INT8_MIN && n <= INT8_MAX; });
+}
+
 constexpr int64_t kMaxInputs = 514;  // 2^24 / (255 * 128)
+
+/// The numbers of the new step: sums of bytes on the steps of the memory.
+ValueId first_factor(Call& call, const Steps& x, const Numbers& features, const Memory& memory) {
+  constexpr int64_t kWord = 32768;  // is added to numbers of 16 bits (runtime/op/requantize.h)
+  aten::Builder& b = call.b;
+  const int64_t filters = features.dims[0], inputs = features.dims[1];
+  const FixedPoint by = fixed_point(double(x.scale * features.scale / memory.scale));
+  std::vector<int8_t> weights;
+  std::vector<int32_t> biases;
+  for (int64_t f = 0; f < filters; f++) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < inputs; i++) {
+      const int64_t w = features.values[size_t(f * inputs + i)];
+      weights.push_back(int8_t(w));
+      sum += w;
+    }
+    biases.push_back(int32_t(uint32_t(uint64_t(-(x.zero + kWord) * sum))));  // sums wrap too
+  }
+  const auto each = [&](DType dtype, const void* values) {
+    return b.constant(graph::make_constant(dtype, {filters}, values));
+  };
+  const std::vector<int32_t> multipliers(size_t(filters), by.multiplier),
+      shifts(size_t(filters), -by.shift);
+  return b.emit("QuantizedLinear",
+                {b.cast(call.input(0), DType::kI16),
+                 b.constant(graph::make_constant(DType::kI8, {filters, inputs}, weights.data())),
+                 each(DType::kI32, biases.data()), each(DType::kI32, multipliers.data()),
+                 each(DType::kI32, shifts.data())},
+                {{"requant", std::string("fixed_away")},
+                 {"y_zero", kWord},
+                 {"low", kWord + memory.low},
+                 {"high", kWord + memory.high}});
+}
 
 /// A product in two factors: over the input, then over the last steps of what that gave.
 bool svdf_bytes(Call& call) {
@@ -74,11 +112,12 @@ bool svdf_bytes(Call& call) {
   const Dims in = b.dims(call.input(0));
   const int64_t function = call.integer("fused_activation_function");
   if (!features || !time || !memory || features->dims.size() != 2 ||
-      features->dims[1] > kMaxInputs || (function != 0 && function != 1) ||
-      (function == 1 && y->zero != 0))
-    call.refuse("", "of int8 is supported with at most " + std::to_string(kMaxInputs) +
-                        " inputs, weights of one scale, a memory of int16 or int8, and ReLU whose "
-                        "zero is the smallest byte");
+      features->dims[1] > kMaxInputs || !are_bytes(features->values) ||
+      (function != 0 && function != 1) || (function == 1 && y->zero != 0))
+    call.refuse(
+        "", "of int8 is supported with at most " + std::to_string(kMaxInputs) +
+                " inputs, bytes of one scale as weights, a memory of int16 or int8, and ReLU whose "
+                "zero is the smallest byte");
   if (time->dims.size() != 2 || rank < 1 || in.size() != 2 || memory->dims.size() != 2 ||
       time->dims[0] != features->dims[0] || time->dims[0] % rank != 0 ||
       Dim(features->dims[1]) != in[1] || memory->dims[0] != in[0] ||
@@ -89,31 +128,20 @@ bool svdf_bytes(Call& call) {
                  graph::text(memory->dims) + ", its rank is " + std::to_string(rank));
   Wide wide(b);
   const int64_t filters = time->dims[0], steps = time->dims[1];
-  std::vector<float> turned;  // [inputs, filters]
-  for (int64_t k = 0; k < features->dims[1]; k++)
-    for (int64_t f = 0; f < filters; f++)
-      turned.push_back(float(features->values[size_t(f * features->dims[1] + k)]));
-  const ValueId weights =
-      b.constant(graph::make_constant(DType::kF32, {features->dims[1], filters}, turned.data()));
-  const ValueId distance =
-      b.emit("Sub", {b.cast(call.input(0), DType::kF32), b.scalar(DType::kF32, double(x->zero))});
-  const float first = x->scale * features->scale / memory->scale,
-              second = memory->scale * time->scale / y->scale;
-  const ValueId fresh =
-      wide.clamped(wide.multiplied(wide.product(distance, weights), {fixed_point(double(first))}),
-                   memory->low, memory->high);
+  const float second = memory->scale * time->scale / y->scale;
   const Dim batch = in[0];
-  const ValueId old = wide.of(b.reshape(memory->now, {batch, Dim(filters), Dim(steps)}));
+  const ValueId fresh = first_factor(call, *x, *features, *memory),
+                old = b.reshape(memory->now, {batch, Dim(filters), Dim(steps)});
   const ValueId window =
       b.emit("Concat",
              {b.slice(old, 2, Dim(1), Dim(steps)), b.reshape(fresh, {batch, Dim(filters), Dim(1)})},
              {{"axis", int64_t(2)}});
-  call.translator.write_variable(memory->key, b.cast(b.reshape(window, memory->dims), DType::kI16));
+  call.translator.write_variable(memory->key, b.reshape(window, memory->dims));
   const ValueId factors =
       b.constant(graph::make_constant(DType::kI64, {filters, steps}, time->values.data()));
-  const ValueId each = b.reduce("ReduceSum", wide.mul(window, factors), {2}, false);
-  const Dim units(filters / rank);
-  ValueId sum = b.reduce("ReduceSum", b.reshape(each, {batch, units, Dim(rank)}), {2}, false);
+  const ValueId each = b.reshape(wide.mul(wide.of(window), factors),
+                                 {batch, Dim(filters / rank), Dim(rank * steps)});
+  ValueId sum = b.reduce("ReduceSum", each, {2}, false);
   if (call.has(3)) {
     const auto bias = read_numbers(call, 3);
     if (!bias || int64_t(bias->values.size()) != filters / rank)
@@ -131,12 +159,9 @@ struct Halves {
   ValueId high = kAbsent, low = kAbsent;
 };
 Halves halves_of(Wide& wide, ValueId numbers) {
-  constexpr int64_t kByte = 256;
   const ValueId x = wide.of(numbers);
-  const ValueId low =
-      wide.b.emit("Mod", {x, wide.number(kByte)}, {{"fmod", int64_t(0)}});  // 0 to 255
-  const ValueId high = wide.b.emit("Div", {wide.b.emit("Sub", {x, low}), wide.number(kByte)});
-  return {wide.b.cast(high, DType::kF32), wide.b.cast(low, DType::kF32)};
+  return {wide.b.cast(wide.shifted(x, 8), DType::kF32),
+          wide.b.cast(wide.masked(x, 8), DType::kF32)};
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ void signal_window(Call& call) {
   Wide w(call.b);
   const ValueId x = call.input(0);
   const ValueId window = w.numbers(known(call, 1, "window", size_t(last_extent(call, x))));
-  give_numbers(call, {w.as_i16(floor_shifted(w, w.mul(w.of(x), window), shift))});
+  give_numbers(call, {w.as_i16(w.shifted(w.mul(w.of(x), window), shift))});
 }
 
 /// As large as 16 bits hold; and by which power of two that is more, of silence by 1.
@@ -203,12 +203,12 @@ void signal_spectral_subtraction(Call& call) {
   const std::string key = kept_key(call, "noise_estimate");
   const ValueId before = call.translator.read_variable(key, DType::kI64, {channels});
   const ValueId scaled = w.mul(x, w.number(int64_t{1} << bits));
-  const ValueId noise = floor_shifted(
-      w, w.add(w.mul(scaled, w.numbers(of_new)), w.mul(before, w.numbers(of_old))), fraction);
+  const ValueId noise = w.shifted(
+      w.add(w.mul(scaled, w.numbers(of_new)), w.mul(before, w.numbers(of_old))), fraction);
   const ValueId held = b.emit("Min", {noise, scaled});
   call.translator.write_variable(key, clamps ? held : noise);
-  const ValueId left = floor_shifted(w, b.emit("Sub", {scaled, held}), bits),
-                floor = floor_shifted(w, w.mul(x, w.number(least)), fraction);
+  const ValueId left = w.shifted(b.emit("Sub", {scaled, held}), bits),
+                floor = w.shifted(w.mul(x, w.number(least)), fraction);
   give_numbers(call, {b.emit("Max", {left, floor}), clamps ? held : noise});
 }
 
@@ -229,17 +229,16 @@ void signal_gain(Call& call) {
   // ten bits behind the highest
   const ValueId moved = quotient(w, w.mul(noise, w.number(1 << 11)), power(w, bits));
   const ValueId part = b.emit("Mod", {moved, w.number(1 << 10)}, {{"fmod", int64_t(0)}});
-  const ValueId square = floor_shifted(w, w.mul(taken(w, table, w.add(at, w.number(2))), part), 5),
+  const ValueId square = w.shifted(w.mul(taken(w, table, w.add(at, w.number(2))), part), 5),
                 slope = w.mul(taken(w, table, w.add(at, w.number(1))), w.number(1 << 5));
-  const ValueId curve =
-      floor_shifted(w, w.add(w.mul(w.add(square, slope), part), w.number(1 << 14)), 15);
+  const ValueId curve = w.shifted(w.add(w.mul(w.add(square, slope), part), w.number(1 << 14)), 15);
   const ValueId small = taken(w, table, b.emit("Min", {noise, w.number(2)}));
   const ValueId gain = chosen(w, b.emit("LessOrEqual", {noise, w.number(2)}), small,
                               w.add(curve, taken(w, table, at)));
-  const ValueId ratio = floor_shifted(w, w.mul(x, gain), shift);
+  const ValueId ratio = w.shifted(w.mul(x, gain), shift);
   constexpr int kRatioBits = 12, kOutputBits = 6;
-  const ValueId quadratic = floor_shifted(w, w.mul(ratio, ratio), 2 + 2 * kRatioBits - kOutputBits),
-                linear = w.add(floor_shifted(w, ratio, kRatioBits - kOutputBits),
+  const ValueId quadratic = w.shifted(w.mul(ratio, ratio), 2 + 2 * kRatioBits - kOutputBits),
+                linear = w.add(w.shifted(ratio, kRatioBits - kOutputBits),
                                w.number(-(1 << kOutputBits)));
   give_numbers(call,
                {chosen(w, b.emit("Less", {ratio, w.number(2 << kRatioBits)}), quadratic, linear)});
@@ -266,15 +265,15 @@ void signal_log(Call& call) {
   const ValueId x = b.emit("Max", {given, w.number(1)});
   const ValueId whole = w.add(bit_count(w, x), w.number(-1)), unit = power(w, whole);
   const ValueId rest = quotient(w, w.mul(b.emit("Sub", {x, unit}), w.number(1 << kBits)), unit);
-  const ValueId segment = floor_shifted(w, rest, kBits - kSegmentBits);
+  const ValueId segment = w.shifted(rest, kBits - kSegmentBits);
   const ValueId begin = taken(w, table, segment),
                 rise = b.emit("Sub", {taken(w, table, w.add(segment, w.number(1))), begin});
   const ValueId inside =
       b.emit("Sub", {rest, w.mul(segment, w.number(1 << (kBits - kSegmentBits)))});
-  const ValueId fraction = w.add(w.add(rest, begin), floor_shifted(w, w.mul(rise, inside), kBits));
+  const ValueId fraction = w.add(w.add(rest, begin), w.shifted(w.mul(rise, inside), kBits));
   const ValueId log2 = w.add(w.mul(whole, w.number(1 << kBits)), fraction);
-  const ValueId natural = floor_shifted(w, w.add(w.mul(log2, w.number(kLn2)), half), kBits);
-  const ValueId scaled = floor_shifted(w, w.add(w.mul(natural, w.number(scale)), half), kBits);
+  const ValueId natural = w.shifted(w.add(w.mul(log2, w.number(kLn2)), half), kBits);
+  const ValueId scaled = w.shifted(w.add(w.mul(natural, w.number(scale)), half), kBits);
   const ValueId kept = b.emit("Min", {scaled, w.number(INT16_MAX)});
   give_numbers(call, {chosen(w, b.emit("Greater", {given, w.number(1)}), kept, w.number(0))});
 }

@@ -65,13 +65,6 @@ inline std::string kept_key(const Call& call, const char* name) {
          std::to_string(call.op.outputs()->Get(0));
 }
 
-/// floor(x / 2^bits). @pre |x| < 2^61
-inline ValueId floor_shifted(Wide& w, ValueId x, int bits) {
-  constexpr int64_t kFar = int64_t{1} << 61;
-  const ValueId moved = w.add(x, w.number(kFar));
-  return w.add(w.b.emit("Div", {moved, w.number(int64_t{1} << bits)}), w.number(-(kFar >> bits)));
-}
-
 /// [rows, length] of 16 bits -> [rows, length + 2], real and imaginary parts in turns. `length` is
 /// a power of two, at least 2.
 ValueId fixed_real_transform(Call& call, ValueId x, const graph::Dim& rows, int64_t length);

@@ -44,7 +44,7 @@ class FixedTransform {
   /// What 16 bits keep.
   ValueId kept(ValueId x) { return w.of(b.cast(x, DType::kI16)); }
   ValueId rounded(ValueId x) {
-    return kept(floor_shifted(w, w.add(x, w.number(1 << (kFraction - 1))), kFraction));
+    return kept(w.shifted(w.add(x, w.number(1 << (kFraction - 1))), kFraction));
   }
   ValueId divided_by(ValueId x, int64_t by) { return rounded(w.mul(x, w.number(kOne / by))); }
   Pair divided_by(const Pair& x, int64_t by) { return {divided_by(x.r, by), divided_by(x.i, by)}; }
@@ -144,7 +144,7 @@ class FixedTransform {
     Turns by;
     for (int64_t k = 0; k < n / 2; k++) by.add(-kPi * (double(k + 1) / double(n) + 0.5));
     const Pair t = product(other, by);
-    const auto half = [&](ValueId of) { return floor_shifted(w, of, 1); };
+    const auto half = [&](ValueId of) { return w.shifted(of, 1); };
     const Pair low = {half(w.add(plain.r, t.r)), half(w.add(plain.i, t.i))},
                high = {half(less(plain.r, t.r)), half(less(t.i, plain.i))};
     // those behind the middle in their order; the middle itself is the high one, written last

@@ -100,14 +100,14 @@ std::vector<float> read_dequantized(const ModelFile& file, const fb::Tensor& t,
   return out;
 }
 
-std::vector<float> read_blocks(const ModelFile& file, const fb::SubGraph& graph,
-                               const fb::Tensor& t, const std::string& name) {
+BlockSteps read_block_steps(const ModelFile& file, const fb::SubGraph& graph, const fb::Tensor& t,
+                            const std::string& name) {
   const fb::BlockwiseQuantization* q = t.quantization()->details_as_BlockwiseQuantization();
   const std::vector<int64_t> dims = ModelFile::shape(t);
   const std::string where = "tensor '" + name + "'";
   if (!q) file.corrupt(where + " is quantized by blocks, which it does not describe");
   const int64_t block = q->block_size(), last = dims.empty() ? 0 : dims.back();
-  const std::vector<int32_t> steps = read_steps(file, t, name);
+  std::vector<int32_t> steps = read_steps(file, t, name);
   if (block < 1 || last < 1 || last % block != 0)
     file.corrupt(where + " has blocks of " + std::to_string(block) + " in rows of " +
                  std::to_string(last));
@@ -124,15 +124,23 @@ std::vector<float> read_blocks(const ModelFile& file, const fb::SubGraph& graph,
   const bool has_zeros =
       q->zero_points() > 0 ||
       (q->zero_points() == 0 && file.bytes(file.tensor(graph, 0)).is_there && q->scales() != 0);
-  const std::vector<double> scales = numbers(q->scales(), "the scales"),
-                            zeros = has_zeros ? numbers(q->zero_points(), "the zero points")
-                                              : std::vector<double>(scales.size(), 0);
-  host::charge_memory(4 * steps.size());
+  BlockSteps out;
+  out.scales = numbers(q->scales(), "the scales");
+  out.zeros = has_zeros ? numbers(q->zero_points(), "the zero points")
+                        : std::vector<double>(out.scales.size(), 0);
+  out.block = block, out.steps = std::move(steps);
+  return out;
+}
+
+std::vector<float> read_blocks(const ModelFile& file, const fb::SubGraph& graph,
+                               const fb::Tensor& t, const std::string& name) {
+  const BlockSteps blocks = read_block_steps(file, graph, t, name);
+  host::charge_memory(4 * blocks.steps.size());
   std::vector<float> out;
-  out.reserve(steps.size());
-  for (size_t i = 0; i < steps.size(); i++) {
-    const size_t of = i / size_t(block);
-    out.push_back(float(scales[of]) * float(double(steps[i]) - zeros[of]));
+  out.reserve(blocks.steps.size());
+  for (size_t i = 0; i < blocks.steps.size(); i++) {
+    const size_t of = i / size_t(blocks.block);
+    out.push_back(float(blocks.scales[of]) * float(double(blocks.steps[i]) - blocks.zeros[of]));
   }
   return out;
 }

@@ -47,9 +47,16 @@ graph::Constant read_bytes(const ModelFile& file, const fb::Tensor& tensor,
 /// The numbers they stand for: scale * (element - zero).
 std::vector<float> read_dequantized(const ModelFile& file, const fb::Tensor& tensor,
                                     const std::string& name);
-/// The same where each block along the last dimension has a scale and a zero point of its own,
-/// which are tensors of `graph`. @throws graph::ConversionError 2 where they do not fit, 4 for
-/// blocks of another form.
+/// Elements of which each block along the last dimension has a scale and a zero point of its own.
+struct BlockSteps {
+  std::vector<int32_t> steps;
+  std::vector<double> scales, zeros;  // of each block
+  int64_t block = 0;
+};
+/// What they are are tensors of `graph`. @throws graph::ConversionError 2 where they do not fit.
+BlockSteps read_block_steps(const ModelFile& file, const fb::SubGraph& graph,
+                            const fb::Tensor& tensor, const std::string& name);
+/// The numbers they stand for.
 std::vector<float> read_blocks(const ModelFile& file, const fb::SubGraph& graph,
                                const fb::Tensor& tensor, const std::string& name);
 

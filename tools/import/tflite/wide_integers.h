@@ -27,35 +27,42 @@ class Wide {
   }
   ValueId as_i16(ValueId x) { return clamped(x, INT16_MIN, INT16_MAX); }
 
+  /// x / 2^bits, rounded down; the other by a tensor.
+  ValueId shifted(ValueId x, int bits) { return shifted_each(x, number(bits)); }
+  ValueId shifted_each(ValueId x, ValueId bits) {
+    return b.emit("BitShift", {x, bits}, {{"direction", std::string("RIGHT")}});
+  }
+  /// The lower bits of it, not negative.
+  ValueId masked(ValueId x, int bits) {
+    return b.emit("BitwiseAnd", {x, number((int64_t{1} << bits) - 1)});
+  }
   /// What 32 bits keep of it.
   ValueId wrapped(ValueId x) {
     constexpr int64_t kHalf = int64_t{1} << 31;
-    return add(b.emit("Mod", {add(x, number(kHalf)), number(2 * kHalf)}, {{"fmod", int64_t(0)}}),
-               number(-kHalf));
+    return add(masked(add(x, number(kHalf)), 32), number(-kHalf));
   }
 
-  /// x / by to the nearest, ties away from zero; `by` is a power of 2 (a tensor), `half` its half.
-  ValueId divided(ValueId x, ValueId by, ValueId half) {
-    const ValueId size = b.emit("Div", {add(b.emit("Abs", {x}), half), by});
-    return mul(b.emit("Sign", {x}), size);
+  /// x / power to the nearest, ties away from zero; `power` is 2^bits, and `more` is bits + 1.
+  ValueId divided(ValueId x, ValueId power, ValueId more) {
+    // twice all of it, so that nothing is added to what is not moved
+    return shifted_each(add(add(mul(x, number(2)), power), shifted(x, 63)), more);
   }
   ValueId divided(ValueId x, int bits) {
-    return divided(x, number(int64_t{1} << bits), number((int64_t{1} << bits) / 2));
+    return divided(x, number(int64_t{1} << bits), number(bits + 1));
+  }
+  /// Twice the product's upper half of numbers of 32 bits, to the nearest, ties up.
+  ValueId upper_product(ValueId x, ValueId y) {
+    return shifted(add(mul(x, y), number(1 << 30)), 31);
   }
   /// A multiplier of each column: rounded twice, the second time ties go away from zero.
   ValueId multiplied(ValueId x, const std::vector<FixedPoint>& by) {
-    std::vector<int64_t> multipliers, powers, halves;
+    std::vector<int64_t> multipliers, powers, more;
     for (const FixedPoint& each : by) {
       multipliers.push_back(int64_t(each.multiplier) << std::max(each.shift, 0));
-      powers.push_back(int64_t{1} << std::max(-each.shift, 0));
-      halves.push_back(powers.back() / 2);
+      more.push_back(std::max(-each.shift, 0) + 1);
+      powers.push_back(int64_t{1} << (more.back() - 1));
     }
-    // the quotient goes toward zero, so what is divided is made positive
-    constexpr int64_t kFar = int64_t{1} << 62;
-    const ValueId moved = add(mul(x, numbers(multipliers)), number(kFar + (1 << 30)));
-    const ValueId high =
-        add(b.emit("Div", {moved, number(int64_t{1} << 31)}), number(-(int64_t{1} << 31)));
-    return divided(high, numbers(powers), numbers(halves));
+    return divided(upper_product(x, numbers(multipliers)), numbers(powers), numbers(more));
   }
   /// Of sums of 64 bits below 2^45: times the multiplier's upper 16 bits, rounded once, ties up.
   /// None where the shift leaves 1 .. 46 bits.
@@ -63,10 +70,7 @@ class Wide {
     const int64_t reduced = by.multiplier < 0x7FFF0000 ? (by.multiplier + (1 << 15)) >> 16 : 0x7FFF;
     const int bits = 15 - by.shift;
     if (bits < 1 || bits > 46) return std::nullopt;
-    // the quotient goes toward zero, so what is divided is made positive
-    constexpr int64_t kFar = int64_t{1} << 61;
-    const ValueId moved = add(mul(x, number(reduced)), number(kFar + (int64_t{1} << (bits - 1))));
-    return add(b.emit("Div", {moved, number(int64_t{1} << bits)}), number(-(kFar >> bits)));
+    return shifted(add(mul(x, number(reduced)), number(int64_t{1} << (bits - 1))), bits);
   }
   /// x * w' of small whole numbers, exact in f32.
   ValueId product(ValueId x, ValueId weights) {
