@@ -41,44 +41,107 @@ bool supports_reduce(const OpArguments& a, const GpuTraits&, GpuPrecision) {
          (kind != ReduceKind::kLogSum && kind != ReduceKind::kLogSumExp);
 }
 
-Status plan_reduce(const GpuWork& work) {
-  const TensorView &x = work.arguments->inputs[0], &y = work.arguments->outputs[0];
-  const ReduceAttributes& t = work.arguments->as<ReduceAttributes>();
-  if (y.elements() == 0) return {};
+/// One reduction as the kernels see it.
+struct ReduceJob {
   Move kept, reduced;
   ReduceParams p = {};
+  bool last_reduced = false;
+};
+ReduceJob job_of(const OpArguments& a) {
+  const TensorView &x = a.inputs[0], &y = a.outputs[0];
+  const ReduceAttributes& t = a.as<ReduceAttributes>();
+  ReduceJob j;
+  ReduceParams& p = j.p;
   p.positions = 1;
   for (int i = 0; i + 1 < x.rank; i++) {
     const bool is_reduced = t.axes >> i & 1;
-    push(is_reduced ? &reduced : &kept, x, i);
+    push(is_reduced ? &j.reduced : &j.kept, x, i);
     if (is_reduced) p.positions *= x.dims[i];
   }
-  const bool last_reduced = x.rank > 0 && (t.axes >> (x.rank - 1) & 1);
+  j.last_reduced = x.rank > 0 && (t.axes >> (x.rank - 1) & 1);
   p.x = x.as<const char>();
   p.y = y.as<char>();
   p.outputs = y.elements();
-  p.length = last_reduced ? x.row_length() : 1;
-  p.columns = fast_divisor(last_reduced ? 1 : x.row_length());
+  p.length = j.last_reduced ? x.row_length() : 1;
+  p.columns = fast_divisor(j.last_reduced ? 1 : x.row_length());
   p.kind = t.kind;
   p.dtype = x.dtype;
-  p.in_rows = last_reduced;
-  merge(&kept);
-  p.kept = walk_of(kept, kept.rank);
+  p.in_rows = j.last_reduced;
+  return j;
+}
+
+Status launch_reduce(const GpuWork& work, ReduceJob& j) {
+  ReduceParams& p = j.p;
+  merge(&j.kept);
+  p.kept = walk_of(j.kept, j.kept.rank);
   p.inner = 1;
-  p.outer = walk_of(reduced, 0);
+  p.outer = walk_of(j.reduced, 0);
   if (p.positions > 0) {
-    merge(&reduced);
-    const int last = reduced.rank - 1;
-    p.inner = reduced.dims[last];
-    p.inner_stride = reduced.from[last];
-    p.outer = walk_of(reduced, last);
+    merge(&j.reduced);
+    const int last = j.reduced.rank - 1;
+    p.inner = j.reduced.dims[last];
+    p.inner_stride = j.reduced.from[last];
+    p.outer = walk_of(j.reduced, last);
   }
-  const KernelId kernel = reduce_kernel(p, last_reduced);
+  const KernelId kernel = reduce_kernel(p, j.last_reduced);
   const bool by_block = kernel == KernelId::reduce_long_f32,
-             by_half_warp = last_reduced && kernel != KernelId::reduce_short_f32;
+             by_half_warp = j.last_reduced && kernel != KernelId::reduce_short_f32;
   const uint32_t blocks = by_block ? blocks_for(p.outputs, 1, work.traits)
                                    : blocks_for(p.outputs, by_half_warp ? 8 : 128, work.traits);
   return launch(work, kernel, blocks, p);
+}
+
+/// Parts of equal length that each output's positions are cut into, where a file is not exact:
+/// results of parts are reduced in a second launch, so that few outputs over many positions are not
+/// a few threads alone. 1: one chain an output, as the contract has it.
+int64_t parts_of(ReduceJob j, const GpuTraits& traits, GpuPrecision precision) {
+  constexpr int64_t kMaxParts = 256, kLeastPositions = 8, kThreads = 256;
+  const ReduceParams& p = j.p;
+  const bool keeps_kind = p.kind == ReduceKind::kSum || p.kind == ReduceKind::kMean ||
+                          p.kind == ReduceKind::kMax || p.kind == ReduceKind::kMin;
+  if (precision == GpuPrecision::kExact || j.last_reduced || p.dtype != DType::kF32 ||
+      !keeps_kind || p.positions < 8 * kLeastPositions)
+    return 1;
+  merge(&j.reduced);
+  if (j.reduced.rank != 1) return 1;
+  int64_t parts = 1;
+  for (int64_t n = 2; n <= kMaxParts && n * kLeastPositions <= p.positions &&
+                      p.outputs * parts < kThreads * traits.multiprocessors;
+       n++)
+    if (p.positions % n == 0) parts = n;
+  return parts;
+}
+uint64_t scratch_reduce(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
+  if (a.outputs[0].elements() == 0) return 0;
+  const ReduceJob j = job_of(a);
+  const int64_t parts = parts_of(j, traits, precision);
+  return parts > 1 ? uint64_t(j.p.outputs) * uint64_t(parts) * 4 : 0;
+}
+
+Status plan_reduce(const GpuWork& work) {
+  if (work.arguments->outputs[0].elements() == 0) return {};
+  ReduceJob j = job_of(*work.arguments);
+  const int64_t parts = parts_of(j, work.traits, work.precision), outputs = j.p.outputs;
+  // scratch for other extents, of a session that was bound again, may be too little
+  if (parts == 1 || uint64_t(outputs) * uint64_t(parts) * 4 > work.scratch_bytes)
+    return launch_reduce(work, j);
+  ReduceJob first = j;
+  merge(&first.reduced);
+  const int64_t length = j.p.positions / parts, stride = first.reduced.from[0];
+  first.kept.push(parts, stride * length, stride * length);
+  first.reduced = {};
+  first.reduced.push(length, stride, stride);
+  first.p.positions = length, first.p.outputs = outputs * parts;
+  first.p.y = reinterpret_cast<char*>(work.scratch);
+  INGOT_TRY(launch_reduce(work, first));
+  // [kept][part][column]
+  const int64_t columns = j.p.columns.divisor;
+  j.kept = {}, j.reduced = {};
+  j.kept.push(outputs / columns, parts * columns, parts * columns);
+  j.reduced.push(parts, columns, columns);
+  j.p.positions = parts;
+  j.p.x = reinterpret_cast<const char*>(work.scratch);
+  return launch_reduce(work, j);
 }
 
 Status plan_arg_reduce(const GpuWork& work) {
@@ -106,7 +169,7 @@ Status plan_arg_reduce(const GpuWork& work) {
 }
 
 constexpr GpuKernelEntry kReduceTable[] = {
-    {OpCode::kReduce, "reduce", supports_reduce, nullptr, plan_reduce},
+    {OpCode::kReduce, "reduce", supports_reduce, scratch_reduce, plan_reduce},
     {OpCode::kArgReduce, "arg_reduce", nullptr, nullptr, plan_arg_reduce}};
 
 }  // namespace

@@ -207,6 +207,23 @@ void describe(const AttentionParams& p, const char* kernel, const GpuLaunch&, La
   w->on_chip = w->issued * (tensor_cores ? fragment : kLoadsPerProduct);
 }
 
+/// Of the tensor that is read only what is written.
+void describe(const GatherParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  w->known = true;
+  w->bytes = 2 * double(p.count) * p.unit;
+}
+void describe(const GatherElementsParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  w->known = true;
+  w->bytes = 2 * double(p.count) * p.unit;
+}
+
+/// A launch over columns reads what it reduces; of parts the first has all of it.
+void describe(const ReduceParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  const double read = double(p.outputs) * double(p.positions) * double(p.length);
+  w->known = true;
+  w->bytes = (read + double(p.outputs)) * dtype_bytes(p.dtype);
+}
+
 /// Where each output line reads: small beside what is resized with it.
 void describe(const ResizeTableParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
   w->known = true;
