@@ -290,6 +290,20 @@ TEST_CASE("weights in blocks may have negative scales, as onnxruntime's 4-bit qu
   for (const float scale : {0.0f, -std::numeric_limits<float>::infinity()})
     CHECK(import_error(made({2, 2}, {0.5f, scale, -2, 1}, 2)).exit_code == 2);
   CHECK(import_error(made({}, {-2}, 0)).exit_code == 2);
+  const auto of_columns = [](float scale) {
+    OnnxGraph g;
+    g.input("x", {{1}, {4}}).output("y").initializer("w", {4, 2}, Signed(8, 3));
+    g.initializer("s", {2}, Floats{0.5f, scale});
+    g.node("DequantizeLinear", {"w", "s"}, {"f"}, {attribute("axis", int64_t(1))});
+    g.node("MatMul", {"x", "f"}, {"y"});
+    return onnx::import_onnx_bytes(g.bytes(), "test.onnx", "", {});
+  };
+  CHECK(operators(of_columns(2).graph) == "DequantizeLinear MatMul");
+  const graph::Model negative = of_columns(-2);  // as NNCF writes it: numbers, and a note
+  CHECK(operators(negative.graph) == "MatMul");
+  const graph::Constant* numbers = negative.constant(negative.graph.nodes[0].inputs[1]);
+  REQUIRE(numbers);
+  CHECK(numbers->as<float>()[1] == -6);
 }
 
 TEST_CASE("an LSTM whose weights are bytes: its steps, or in f32 where they are not known") {

@@ -80,12 +80,11 @@ ValueId along_axis(NodeContext& context, size_t input, const char* name) {
                        {"steps", std::vector<int64_t>{1}}});
 }
 
-/// Scales as numbers of the source; those that the run computes are what they are. Weights in
-/// blocks may have negative ones: onnxruntime's 4-bit quantizer gives the largest number of a block
-/// to -8.
+/// Scales as numbers of the source; those that the run computes are what they are. Weights with
+/// several may have negative ones: onnxruntime's 4-bit quantizer gives the largest number of a
+/// block to -8, NNCF's symmetric one that of a channel to -128.
 ValueId scale_of(NodeContext& context) {
-  const bool may_be_negative = context.node.op == "DequantizeLinear" &&
-                               context.node.integer("block_size", 0) > 0 &&
+  const bool may_be_negative = context.node.op == "DequantizeLinear" && !context.dims(1).empty() &&
                                context.model().constant(context.in(0));
   if (const Constant* given = context.model().constant(context.in(1)))
     if (is_floating(given->dtype))
@@ -119,6 +118,13 @@ std::optional<Constant> known_numbers(NodeContext& context, size_t input, DType 
   return made;
 }
 
+/// Whether some scale of an axis is negative. No integer kernel multiplies by one.
+bool has_negative_scale(const Constant& scales) {
+  for (int64_t i = 0; i < scales.elements(); i++)
+    if (read_number(scales, i) < 0) return true;
+  return false;
+}
+
 /// In normal form, as x, scale and zero point; false where some number of it is not known, or in
 /// blocks and no constant is dequantized. Shapes were compared.
 bool stays(NodeContext& context, DType integers, DType floats, DType to) {
@@ -132,6 +138,10 @@ bool stays(NodeContext& context, DType integers, DType floats, DType to) {
   const auto scale = known_numbers(context, 1, DType::kF32, {});
   const auto zero = known_numbers(context, 2, integers, given);
   if (!scale || !zero || scale->dims != zero->dims) return false;
+  if (block == 0 && has_negative_scale(*scale)) {
+    context.note("its weights have negative scales, and are stored as f32");
+    return false;
+  }
   const int64_t axis = scale->dims.empty() && block == 0
                            ? 0
                            : context.axis(context.node.integer("axis", 1), context.rank(0));
