@@ -13,6 +13,8 @@ dev_show() {
     memory) show_needs numpy onnx==1.23.2 onnxruntime; need_python "LiteRT beside it" ai-edge-litert || true; "$python" tests/figures/memory_table.py --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     dynamic) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; "$python" tests/figures/dynamic.py --full --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     threads) dev_test tsan ;;
+    tflite-files) show_needs numpy; dev_build_gcc >/dev/null
+      "$python" tests/models/tflite_files.py --ingot build/gcc/bin/ingot --work build/models --table docs/tflite-files.md ;;
     torch | torch-list | keras | tflite | integers) dev_test "$1" ;;
     keras-layers) show_needs numpy torch keras h5py; dev_build_gcc >/dev/null
       "$python" tests/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers --applications --write docs/keras-layers.md ;;
@@ -110,6 +112,7 @@ torch     32 networks of torchvision and timm in three formats, every checkpoint
 torch-list  250 single-operator modules and 120 networks in .pt2, TorchScript and both forms of ONNX, against eager torch; writes
           docs/torch-list.md (an hour or two on 2 cores)
 tflite    every builtin operator of TFLite that is converted, against LiteRT on drawn shapes
+tflite-files   every TFLite file of ../shared and of its packages: equal, refused, why; writes docs/tflite-files.md
 integers  operators and networks that onnxruntime's tools quantized, against onnxruntime
 quantized-torch   layers of PyTorch quantized programs, drawn at random, against its engines
 quantization  loss of own quantization beside onnxruntime, NNCF and LiteRT's quantizer (minutes)

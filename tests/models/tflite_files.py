@@ -6,6 +6,8 @@ reasons.
 
   tflite_files.py --ingot BIN --work DIR [--table FILE] [name-part ...]
 
+FILE is written whole: docs/tflite-files.md (./dev show tflite-files).
+
 Exits with 1 where a file is converted and passes in no mode, or ends in another way than a refusal
 (exit codes 2 to 5); EXPECTED names those whose golden is known to be none, with the reason. Files
 of packages are skipped, and counted, where the package index is out of reach."""
@@ -91,6 +93,22 @@ def judged(ingot, path, golden, out):
     return f"differs from its golden: {last[:120]}", False
 
 
+def page_of(rows):
+    """The page of the documents: how many end how, and each file."""
+    starts = ("equals its golden", "no comparison", "converted, has no golden", "refused")
+    counts = {start: sum(f"| {start}" in row for row in rows) for start in starts}
+    head = (
+        "# TFLite files\n"
+        "`./dev show tflite-files` writes this page: every TFLite file among the models of the tests\n"
+        "and in the packages that they list, converted, verified and compared with its golden. A mode\n"
+        "in brackets is that of `--exact-to`; a number is an exit code.\n\n"
+        f"Of {len(rows)} files {counts[starts[0]]} equal their golden, {counts[starts[1]]} have one "
+        "that is none,\n"
+        f"{counts[starts[2]]} have none and are verified, {counts[starts[3]]} are refused by name.\n\n"
+    )
+    return head + "| file | outcome |\n| --- | --- |\n" + "\n".join(rows) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ingot", required=True)
@@ -110,14 +128,14 @@ def main():
         text, fits = judged(a.ingot, path, golden, a.work / "tflite_file.ingot")
         reason = EXPECTED.get(pathlib.Path(name).name)
         if reason and not fits:
-            text, fits = f"{text}; {reason}", True
+            text, fits = f"no comparison with its golden: {reason}", True
         failed += not fits
         rows.append(f"| {name} | {text.replace('|', '/')} |")
         print(("" if fits else "[fail] ") + rows[-1], flush=True)
     if skipped:
         print(f"[skip] {skipped} files of packages are not to be had here")
     if a.table:
-        a.table.write_text("| file | outcome |\n| --- | --- |\n" + "\n".join(rows) + "\n")
+        a.table.write_text(page_of(rows))
     print(f"{len(rows) - failed} files as they should be, {failed} not, {skipped} skipped")
     return failed > 0
 
