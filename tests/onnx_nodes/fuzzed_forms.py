@@ -8,6 +8,7 @@ def fuzzed(rng, form, node):
     empty(form, node)
     doubles(rng, form, node)
     open_extents(rng, form, node)
+    forced(rng, form, node)
 
 
 def reductions(form, node):
@@ -139,3 +140,47 @@ def strided(form, node, image, n):
             constants={"w": kernel} if op == "Conv" else {},
             dims={"x": [1, 1, "H", "W"]},
         )
+
+
+def forced(rng, form, node):
+    """Extents with names of their own that the nodes make equal, or numbers."""
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((3, 9), (9, 4)))
+    names = {"a": ["N", "K"], "b": ["line", "value"]}
+    form(
+        "a product of two names",
+        [node("MatMul", "a,b", "y")],
+        {"a": a, "b": b},
+        {"y": a @ b},
+        dims=names,
+    )
+    steps, batch, width, hidden = 4, 3, 2, 5
+    w, r = (rng.uniform(-1, 1, (2, 4 * hidden, n)).astype(np.float32) for n in (width, hidden))
+    x = rng.standard_normal((steps, batch, width)).astype(np.float32)
+    h, c = (rng.standard_normal((2, batch, hidden)).astype(np.float32) for _ in range(2))
+    form(
+        "a bidirectional network of seven open extents",
+        [node("LSTM", "x,w,r,,,h,c", "y", hidden_size=hidden, direction="bidirectional")],
+        {"x": x, "h": h, "c": c},
+        {
+            "y": np.stack(
+                [lstm(x, w[0], r[0], h[0], c[0]), lstm(x[::-1], w[1], r[1], h[1], c[1])[::-1]], 1
+            )
+        },
+        constants={"w": w, "r": r},
+        dims={"x": ["T", "B", "I"], "h": ["D", "B2", "H"], "c": ["D2", "B", "H2"]},
+    )
+
+
+def lstm(x, w, r, h, c):
+    """One direction; gates in ONNX's order: input, output, forget, cell."""
+
+    def sigmoid(v):
+        return 1 / (1 + np.exp(-v))
+
+    rows = []
+    for step in x:
+        i, o, f, g = np.split(step @ w.T + h @ r.T, 4, 1)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        rows.append(h)
+    return np.array(rows, np.float32)

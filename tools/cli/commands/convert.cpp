@@ -8,6 +8,7 @@
 
 #include "tools/cli/conversion/check_oracle.h"
 #include "tools/cli/conversion/conversion.h"
+#include "tools/cli/conversion/drawn_extents.h"
 #include "tools/cli/conversion/embed_golden.h"
 #include "tools/cli/options/command.h"
 #include "tools/cli/options/help.h"
@@ -134,6 +135,41 @@ uint64_t bytes_in_memory(const ConvertArguments& a) {
   return unknown ? 0 : source / 2;
 }
 
+/// How many elements were compared. @throws Failure where the naive kernels give something else.
+int64_t compare_with_oracle(const ConvertArguments& a, const std::string& path,
+                            const std::map<std::string, int64_t>& extents) {
+  const OracleCheck check = check_against_oracle(path, extents);
+  bool passed = true;
+  int64_t elements = 0;
+  for (const CheckedValue& v : check.values) {
+    const bool is_right =
+        v.comparison.passed || (check.is_rounding() && v.comparison.problem.empty());
+    printf("%s %s\n", is_right ? "ok  " : "FAIL", summary(v.comparison, v.dims).c_str());
+    passed &= is_right;
+    elements += v.comparison.elements;
+  }
+  if (check.is_rounding())
+    note(
+        "outputs differ from those of the naive kernels by roundings of floats to whole numbers "
+        "alone: each of " +
+        grouped(check.instructions->calls) +
+        " instructions, checked by itself, gives what the naive kernel gives for its operands, or "
+        "for operands within a rounding of f32 of them (" +
+        grouped(uint64_t(check.instructions->rounded_otherwise)) + " elements)");
+  if (passed) return elements;
+  std::string where;
+  if (check.instructions && check.instructions->wrong) {
+    const WrongInstruction& wrong = *check.instructions->wrong;
+    where = ", the first in kernel " + wrong.kernel + " (call " + std::to_string(wrong.call) +
+            " of the run), output " + std::to_string(wrong.output) + ": " +
+            compare::text(wrong.measure, wrong.dims);
+  }
+  fail(Exit::kCheckFailed, a.source +
+                               ": the converted file and the naive kernels give different outputs" +
+                               where + "; nothing was written; ingot compare " + a.source +
+                               " names the node; please report it, or check it with --golden");
+}
+
 /// Compares the file that is about to get its name with the golden, or with the naive kernels.
 void check_cast(const ConvertArguments& a, const std::string& path,
                 const convert::ConversionReport& report) {
@@ -158,41 +194,26 @@ void check_cast(const ConvertArguments& a, const std::string& path,
     }
     return;
   }
-  const OracleCheck check = check_against_oracle(path, report.binding);
-  bool passed = true;
-  int64_t elements = 0;
-  for (const CheckedValue& v : check.values) {
-    const bool is_right =
-        v.comparison.passed || (check.is_rounding() && v.comparison.problem.empty());
-    printf("%s %s\n", is_right ? "ok  " : "FAIL", summary(v.comparison, v.dims).c_str());
-    passed &= is_right;
-    elements += v.comparison.elements;
-  }
-  if (check.is_rounding())
-    note(
-        "outputs differ from those of the naive kernels by roundings of floats to whole numbers "
-        "alone: each of " +
-        grouped(check.instructions->calls) +
-        " instructions, checked by itself, gives what the naive kernel gives for its operands, or "
-        "for operands within a rounding of f32 of them (" +
-        grouped(uint64_t(check.instructions->rounded_otherwise)) + " elements)");
-  if (passed && elements == 0)
+  if (compare_with_oracle(a, path, report.binding) == 0)
     fail(Exit::kCheckFailed,
          a.source +
              ": on made inputs no output has an element, so nothing was compared; nothing "
              "was written; check it with --golden FILE.npz");
-  if (passed) return;
-  std::string where;
-  if (check.instructions && check.instructions->wrong) {
-    const WrongInstruction& wrong = *check.instructions->wrong;
-    where = ", the first in kernel " + wrong.kernel + " (call " + std::to_string(wrong.call) +
-            " of the run), output " + std::to_string(wrong.output) + ": " +
-            compare::text(wrong.measure, wrong.dims);
+  constexpr size_t kDrawn = 3;
+  for (const auto& extents : draw_extents(path, report.binding, kDrawn).sound) {
+    printf("with %s\n", extents_text(extents).c_str());
+    (void)compare_with_oracle(a, path, extents);
   }
-  fail(Exit::kCheckFailed, a.source +
-                               ": the converted file and the naive kernels give different outputs" +
-                               where + "; nothing was written; ingot compare " + a.source +
-                               " names the node; please report it, or check it with --golden");
+}
+
+/// What holds for some extents only is said where it is converted, not first where it is run.
+void note_refused_extents(const std::string& path, const convert::ConversionReport& report) {
+  constexpr size_t kDrawn = 4;
+  const DrawnExtents drawn = draw_extents(path, report.binding, kDrawn);
+  if (drawn.refused == 0) return;
+  note("not all extents go together: of " + std::to_string(kDrawn) + " sessions that were tried " +
+       std::to_string(drawn.refused) + " would be refused, the first with " + drawn.first_refusal +
+       "; --dim says which are meant");
 }
 
 int convert(const ConvertArguments& given) {
@@ -249,6 +270,7 @@ int convert(const ConvertArguments& given) {
     host::show_path_as(file->temporary(), output == "-" ? "standard output" : output);
     check_cast(a, file->temporary(), result.report);
   }
+  note_refused_extents(file->temporary(), result.report);
   file->commit();
   summary("%s: %s bytes, weights %s, activations %s\n",
           output == "-" ? "standard output" : output.c_str(), grouped(written.file_bytes).c_str(),

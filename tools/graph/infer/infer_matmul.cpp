@@ -12,6 +12,7 @@ void expect_inner(NodeContext& context, const Dim& a, const Dim& b) {
     context.corrupt("its operands " + text(context.dims(0)) + " and " + text(context.dims(1)) +
                     " disagree: " + a.text() + " columns, " + b.text() + " rows");
   }
+  context.force_equal(a, b);
 }
 void expect_types(NodeContext& context) {
   if (context.dtype(0) != context.dtype(1)) {

@@ -8,6 +8,7 @@ namespace ingot::graph {
 namespace {
 
 void expect_vector(NodeContext& context, size_t input, const Dim& length, const char* name) {
+  if (context.rank(input) == 1) context.force_equal(length, context.dims(input)[0]);
   if (context.rank(input) == 1 && (context.dims(input)[0] == length || !length.is_static())) return;
   context.corrupt(std::string("its ") + name + " has shape " + text(context.dims(input)) +
                   ", expected [" + length.text() + "]");

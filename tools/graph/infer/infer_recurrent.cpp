@@ -6,10 +6,11 @@ namespace {
 
 void expect_dims(NodeContext& context, size_t input, const Dims& expected, const char* name) {
   if (!context.has(input)) return;
-  const Dims& found = context.dims(input);
+  const Dims found = context.dims(input);
   bool good = found.size() == expected.size();
   for (size_t i = 0; good && i < found.size(); i++) {
     good = found[i] == expected[i] || !found[i].is_static() || !expected[i].is_static();
+    context.force_equal(found[i], expected[i]);
   }
   if (!good)
     context.corrupt(std::string("its ") + name + " has shape " + text(found) + ", expected " +

@@ -37,10 +37,18 @@ struct BranchGuard {
   BranchPlace place;
   DecidingBounds bounds;
 };
+/// A symbol that a node of the outermost graph can take for no other extent: [n, k] by [line, 3] is
+/// a product where `line` is `k`.
+struct ForcedEqual {
+  std::string symbol;
+  Dim to;
+  std::string node;
+};
 /// The same, but stops at the first If of that kind and gives it; the model is then half done and
-/// good for nothing.
+/// good for nothing. `forced` gets what is equal in every run, also where this throws.
 std::optional<Undecided> infer_shapes_or_ask(Model& model, std::vector<Unsupported>* unsupported,
-                                             const std::vector<BranchGuard>& guards = {});
+                                             const std::vector<BranchGuard>& guards = {},
+                                             std::vector<ForcedEqual>* forced = nullptr);
 
 /// The same; @throws ConversionError 4 when anything is unsupported.
 void infer_shapes(Model& model);

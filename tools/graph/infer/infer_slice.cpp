@@ -207,6 +207,7 @@ void concat(NodeContext& context) {
         if (out[d].is_static() && part[d].is_static())
           context.corrupt("joins shapes " + text(context.dims(0)) + " and " + text(part) +
                           " along " + std::to_string(axis));
+        context.force_equal(out[d], part[d]);
         if (part[d].is_static()) out[d] = part[d];
       }
     }

@@ -182,7 +182,9 @@ std::optional<Dims> convolve(NodeContext& context, bool may_rewrite) {
   const Dims weight = context.dims(1);
   Window w = read_window(context, &weight);
   resolve_pads(context, w);
-  const int64_t group = group_of(context), in = channels_of(context, context.dims(0)[1]);
+  const int64_t group = group_of(context);
+  context.force_equal(context.dims(0)[1], weight[1] * group);
+  const int64_t in = channels_of(context, context.dims(0)[1]);
   const int64_t per_group = channels_of(context, weight[1]), out = channels_of(context, weight[0]);
   if (in % group != 0 || in / group != per_group || out % group != 0) {
     context.corrupt("its input has " + std::to_string(in) + " channels in " +

@@ -90,6 +90,7 @@ void Inference::walk(Graph& graph) {
   std::vector<Node> made;
   std::vector<Node>* const outer = out_;
   out_ = &made;
+  bodies_ += outer != nullptr;
   // Ports keep their names: a replaced output is copied under its own.
   const std::vector<ValueId> ports = graph.outputs;
   for (Node& node : old) {
@@ -125,7 +126,25 @@ void Inference::walk(Graph& graph) {
     resolve_outputs(graph);
   }
   out_ = outer;
+  bodies_ -= outer != nullptr;
   graph.nodes = std::move(made);
+}
+
+void Inference::force_equal(const Dim& a, const Dim& b, const Node& node) {
+  if (!forced_ || bodies_ > 0 || a == b) return;
+  const auto is_symbol = [&](const Dim& d) {
+    const std::vector<std::string> names = d.symbols();
+    return names.size() == 1 && d == Dim::symbol(names[0]) && model.symbols.count(names[0]) &&
+           !model.data_dependent.count(names[0]);
+  };
+  // The symbol that is first by name stays where both are.
+  const bool takes_a = is_symbol(a) && (!is_symbol(b) || b.text() < a.text());
+  if (!takes_a && !is_symbol(b)) return;
+  const Dim &symbol = takes_a ? a : b, &to = takes_a ? b : a;
+  const std::vector<std::string> inside = to.symbols();
+  if (std::find(inside.begin(), inside.end(), symbol.text()) != inside.end()) return;
+  if (!to.is_static() && !is_symbol(to)) return;
+  forced_->push_back({symbol.text(), to, describe(node)});
 }
 
 void Inference::refuse(const Node& node, const Refusal& refusal) {
@@ -254,9 +273,10 @@ void infer_shapes(Model& model, std::vector<Unsupported>* unsupported) {
   Inference(model, unsupported).run();
 }
 std::optional<Undecided> infer_shapes_or_ask(Model& model, std::vector<Unsupported>* unsupported,
-                                             const std::vector<BranchGuard>& guards) {
+                                             const std::vector<BranchGuard>& guards,
+                                             std::vector<ForcedEqual>* forced) {
   try {
-    Inference(model, unsupported, true, guards).run();
+    Inference(model, unsupported, true, guards, forced).run();
   } catch (const Undecided& undecided) {
     return undecided;
   }

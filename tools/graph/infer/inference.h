@@ -21,8 +21,12 @@ struct Refusal {
 class Inference {
  public:
   Inference(Model& m, std::vector<Unsupported>* unsupported, bool asks = false,
-            std::vector<BranchGuard> guards = {})
-      : model(m), unsupported_(unsupported), asks_(asks), guards_(std::move(guards)) {}
+            std::vector<BranchGuard> guards = {}, std::vector<ForcedEqual>* forced = nullptr)
+      : model(m),
+        unsupported_(unsupported),
+        asks_(asks),
+        guards_(std::move(guards)),
+        forced_(forced) {}
   /// @throws Undecided when it asks.
   void run();
   /// Infers one node and appends it, or what it becomes, to the graph that is being built.
@@ -41,6 +45,8 @@ class Inference {
   }
 
   ValueId resolve(ValueId id) const;
+  /// These are equal wherever `node` runs. Noted where one is an input's symbol and it always runs.
+  void force_equal(const Dim& a, const Dim& b, const Node& node);
   void replace(ValueId value, ValueId by) { replaced_[value] = by; }
   bool known(ValueId id) const {
     return id < 0 || (value(id).shape_known && value(id).dtype != DType::kInvalid);
@@ -82,6 +88,8 @@ class Inference {
   std::vector<Unsupported>* unsupported_;
   const bool asks_;
   const std::vector<BranchGuard> guards_;
+  std::vector<ForcedEqual>* const forced_;
+  int bodies_ = 0;                   // of branches and loops around the node at hand
   std::vector<BranchPlace> places_;  // branches around the node at hand that the run decides
   std::vector<Node>* out_ = nullptr;
   std::unordered_map<ValueId, ValueId> replaced_;
@@ -123,6 +131,7 @@ class NodeContext {
   void set(size_t output, DType dtype, Dims dims);
   void drop_inputs_from(size_t first);
   void erase(std::initializer_list<const char*> attributes);
+  void force_equal(const Dim& a, const Dim& b) { run_.force_equal(a, b, node); }
 
   // Rewriting. Each visits the new nodes at once; finish and same end this node.
   using Attributes = std::map<std::string, Attribute>;

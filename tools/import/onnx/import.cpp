@@ -216,21 +216,25 @@ void compare_outputs(graph::Model& model, const Graph& source, const std::string
 }
 
 /// From what was translated to the normal form; everything unsupported so far and from here on is
-/// reported at once.
+/// reported at once. With something in `forced` the model is half done.
 std::optional<graph::Undecided> infer(graph::Model& model, const Graph& source,
                                       const std::string& name,
                                       std::vector<graph::Unsupported>* unsupported,
-                                      const std::vector<graph::BranchGuard>& guards) {
+                                      const std::vector<graph::BranchGuard>& guards,
+                                      std::vector<graph::ForcedEqual>* forced) {
   for (const graph::Value& value : model.values) {
     if (value.constant) model.fold_budget += 8 * value.constant->elements();
   }
   try {
-    if (auto undecided = graph::infer_shapes_or_ask(model, unsupported, guards)) return undecided;
+    if (auto undecided = graph::infer_shapes_or_ask(model, unsupported, guards, forced))
+      return undecided;
+    if (forced && !forced->empty()) return std::nullopt;
     if (unsupported->empty()) {
       graph::fold_constants(model);
       graph::lower_runtime_shapes(model);
     }
   } catch (graph::ConversionError& error) {
+    if (forced && !forced->empty()) return std::nullopt;
     if (!unsupported->empty())
       throw graph::ConversionError{4, name + ": " + one_line(*unsupported), *unsupported};
     error.message = name + ": " + error.message;
@@ -263,16 +267,44 @@ class BoundsSearch {
                    const std::vector<graph::BranchGuard>& guards = {}) {
     attempts_++;
     Translator translator(source_, name_, folder_, options);
+    translator.take_equal(equal_);
     graph::Model model = translator.run();
     std::vector<graph::Unsupported> unsupported = std::move(translator.unsupported);
-    const auto undecided = infer(model, source_.graph, name_, &unsupported, guards);
+    std::vector<graph::ForcedEqual> forced;
+    const auto undecided =
+        infer(model, source_.graph, name_, &unsupported, guards, forces_ ? &forced : nullptr);
+    if (!forced.empty()) {
+      forces_ = take_forced(options, forced);
+      return run(options, guards);
+    }
     if (!undecided) translator.check_dims(model);
-    if (!undecided) return model;
+    if (!undecided) {
+      for (const std::string& note : equal_notes_) model.notes.push_back(note);
+      return model;
+    }
     return decide(options, guards, expected_extents(model, options), *undecided);
   }
 
  private:
   static constexpr int kMaxAttempts = 24;
+
+  /// Whether any of `forced` is new. What the caller said of a symbol stays as it is said.
+  bool take_forced(const ImportOptions& options, const std::vector<graph::ForcedEqual>& forced) {
+    bool any = false;
+    for (const graph::ForcedEqual& each : forced) {
+      if (attempts_ >= kMaxAttempts || options.dims.count(each.symbol)) continue;
+      const Dim to = each.to.substitute(equal_);
+      const std::map<std::string, Dim> one{{each.symbol, to}};
+      if (to == Dim::symbol(each.symbol) || !equal_.emplace(each.symbol, to).second) continue;
+      for (auto& [symbol, dim] : equal_) dim = dim.substitute(one);
+      const std::string what = to.is_static()
+                                   ? " '" + each.symbol + "' is " + to.text()
+                                   : "s '" + each.symbol + "' and '" + to.text() + "' are equal";
+      equal_notes_.push_back("dimension" + what + ": " + each.node + " takes nothing else");
+      any = true;
+    }
+    return any;
+  }
 
   static std::map<std::string, int64_t> expected_extents(const graph::Model& model,
                                                          const ImportOptions& options) {
@@ -398,6 +430,9 @@ class BoundsSearch {
   const std::string& name_;
   const std::string& folder_;
   int attempts_ = 0;
+  bool forces_ = true;                // false: what is forced is the caller's
+  std::map<std::string, Dim> equal_;  // symbols that the nodes force
+  std::vector<std::string> equal_notes_;
 };
 
 graph::Model import_bytes(std::string_view bytes, const std::string& name,

@@ -46,6 +46,8 @@ class Translator {
              const ImportOptions& options)
       : source_(source), name_(std::move(name)), external_(folder), options_(options) {}
   graph::Model run();
+  /// Symbols of inputs that stand for these from the start. @pre run() was not called
+  void take_equal(const std::map<std::string, graph::Dim>& equal) { bound_ = equal; }
   /// Refuses --dim names that are neither dimensions of inputs nor data-dependent sizes.
   void check_dims(graph::Model& inferred) const;
 

@@ -1,0 +1,26 @@
+// tools/cli/conversion/drawn_extents.h - a converted file tried at extents of its open dimensions
+// that nobody chose: what is converted, runs.
+#pragma once
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ingot::cli {
+
+struct DrawnExtents {
+  std::vector<std::map<std::string, int64_t>> sound;  // sessions can be made with these
+  size_t refused = 0;                                 // of those that were drawn
+  std::string first_refusal;                          // "W=211: ..."; empty where none was refused
+};
+
+/// `count` bindings within the file's bounds, between half and twice of `typical`, the same for
+/// every machine; none of a file without open dimensions. Makes no session, only asks what it would
+/// take. @throws Failure where the file cannot be opened.
+DrawnExtents draw_extents(const std::string& path, const std::map<std::string, int64_t>& typical,
+                          size_t count);
+
+/// "N=3, W=211".
+std::string extents_text(const std::map<std::string, int64_t>& extents);
+
+}  // namespace ingot::cli
