@@ -38,10 +38,17 @@ TEST_CASE("convert: softmax of doubles behind open dimensions is its steps") {
 
 TEST_CASE("convert: what no session could run is refused, and nothing is written") {
   const Folder folder;
-  const Ran ran = run({"convert", data("norm64.onnx"), "-o", folder / "norm.ingot"});
+  const Ran ran = run({"convert", data("resize64.onnx"), "-o", folder / "resize.ingot"});
   CAPTURE(ran.err);
   CHECK(ran.exit == 4);
   CHECK(ran.err.find("no extents of N were found") != std::string::npos);
   CHECK(ran.err.find("--dim") != std::string::npos);
   CHECK(folder.names().empty());
+}
+
+TEST_CASE("convert: a normalization of doubles behind open dimensions is its steps") {
+  const Folder folder;
+  const std::string file = converted(folder, "norm64");
+  for (const int batch : {1, 5})
+    CHECK(run({"verify", file, "--dim", "N=" + std::to_string(batch)}).exit == 0);
 }

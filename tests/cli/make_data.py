@@ -271,6 +271,14 @@ save(
     [value("y", D, ["N", 4])],
     [("g", np.ones(4))],
 )
+# No kernel interpolates doubles.
+save(
+    "resize64",
+    [helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear")],
+    [value("x", D, ["N", 1, 4, 4])],
+    [value("y", D, None)],
+    [("s", np.array([1, 1, 2, 2], np.float32))],
+)
 
 # Two directions of a cell; all steps but the last beside their tanh. With one step that is nothing,
 # in a view behind its storage.

@@ -114,7 +114,7 @@ def conv(g, t):
 @rule("ConvTranspose")
 def conv_transpose(g, t):
     groups = g.one_of((1, 1, 2))
-    x = image(g, space=g.one_of((1, 2, 2)), channels=groups, least=1)
+    x = image(g, space=g.one_of((1, 2, 2, 3)), channels=groups, least=1)
     c = x.shape[1].values[0]
     n = x.rank - 2
     kernel, strides = [g.number(1, 4) for _ in range(n)], [g.number(1, 3) for _ in range(n)]

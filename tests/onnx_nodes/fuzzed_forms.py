@@ -9,6 +9,7 @@ def fuzzed(rng, form, node):
     doubles(rng, form, node)
     open_extents(rng, form, node)
     forced(rng, form, node)
+    transposed(rng, form, node)
 
 
 def reductions(form, node):
@@ -184,3 +185,36 @@ def lstm(x, w, r, h, c):
         h = sigmoid(o) * np.tanh(c)
         rows.append(h)
     return np.array(rows, np.float32)
+
+
+def transposed(rng, form, node):
+    """Transposed convolutions of weights that the run computes, and of three dimensions."""
+    for rank, group, opened in ((1, 1, True), (2, 2, False), (3, 1, False)):
+        extents = (4, 3, 2)[:rank]
+        x = rng.standard_normal((2, 4, *extents)).astype(np.float32)
+        w = rng.standard_normal((4, 3, *[3] * rank)).astype(np.float32)
+        y = np.zeros((2, 3 * group, *[2 * n + 1 for n in extents]), np.float32)
+        for g in range(group):
+            rows = slice(g * 4 // group, (g + 1) * 4 // group)
+            part = y[:, g * 3 : (g + 1) * 3]
+            for tap in np.ndindex(*[3] * rank):
+                at = tuple(slice(t, t + 2 * n - 1, 2) for t, n in zip(tap, extents))
+                taps = w[(rows, slice(None), *tap)]
+                part[(..., *at)] += np.einsum("nc...,co->no...", x[:, rows], taps)
+        cut = tuple(slice(1, None) for _ in extents)
+        form(
+            f"a transposed convolution of {rank} dimensions, computed weights",
+            [
+                node(
+                    "ConvTranspose",
+                    "x,w",
+                    "y",
+                    strides=[2] * rank,
+                    pads=[1] * rank + [0] * rank,
+                    group=group,
+                )
+            ],
+            {"x": x, "w": w},
+            {"y": y[(..., *cut)]},
+            dims={"x": ["N", 4, *"LMK"[:rank]]} if opened else {},
+        )

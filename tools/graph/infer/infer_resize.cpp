@@ -10,7 +10,20 @@
 namespace ingot::graph {
 namespace {
 
+/// Positions half an element further than half_pixel's, so the nearest is found half a step later.
+void replace_tf_half_pixel(NodeContext& context) {
+  if (context.node.text("coordinate_transformation_mode", "") != "tf_half_pixel_for_nn" ||
+      context.node.text("mode", "nearest") != "nearest")
+    return;
+  const std::string nearest = context.node.text("nearest_mode", "round_prefer_floor");
+  if (nearest != "round_prefer_floor" && nearest != "floor") return;
+  context.node.attributes["coordinate_transformation_mode"] = std::string("half_pixel");
+  context.node.attributes["nearest_mode"] =
+      std::string(nearest == "floor" ? "round_prefer_ceil" : "ceil");
+}
+
 void check_modes(NodeContext& context) {
+  replace_tf_half_pixel(context);
   const std::string mode = context.node.text("coordinate_transformation_mode", "half_pixel");
   if (mode != "half_pixel" && mode != "half_pixel_symmetric" && mode != "pytorch_half_pixel" &&
       mode != "align_corners" && mode != "asymmetric" && mode != "tf_crop_and_resize") {

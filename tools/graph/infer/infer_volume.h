@@ -5,7 +5,7 @@
 
 namespace ingot::graph {
 
-/// Of three entries each, pads of six: all begins, then all ends.
+/// An entry for each dimension (three, where nothing else is said); pads: all begins, then all ends.
 struct VolumeWindow {
   std::vector<int64_t> kernel, strides, dilations, pads;
 };
@@ -13,6 +13,10 @@ struct VolumeWindow {
 /// Ends a Conv of rank 5 with constant weights. `out`: its dims.
 void convolve_volume(NodeContext& context, const VolumeWindow& window, const Dims& out,
                      int64_t group);
+/// Ends a ConvTranspose of any rank whose output has the dims `out`. @throws Refusal where its pads
+/// cut more than the window adds.
+void spell_transposed(NodeContext& context, const VolumeWindow& window, const Dims& out,
+                      int64_t group);
 /// Ends a MaxPool, AveragePool or LpPool of rank 5: each is the same over the image, then over
 /// the depth.
 void pool_volume(NodeContext& context, const VolumeWindow& window, const Dims& out);

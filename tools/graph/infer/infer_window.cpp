@@ -260,6 +260,8 @@ void conv_transpose(NodeContext& context) {
     w.pads[i + w.rank] = *total.value() - w.pads[i];
     dims.push_back(wanted);
   }
+  if (w.rank > 2 || !context.model().constant(context.in(1)))
+    return spell_transposed(context, {w.kernel, w.strides, w.dilations, w.pads}, dims, group);
   write_window(context, w);
   context.erase({"output_padding", "output_shape"});
   context.set(0, context.dtype(0), std::move(dims));

@@ -38,7 +38,8 @@ const std::map<std::string_view, const char*> kLimits = {
      "pads not negative"},
     {"ConvInteger", "constant weights: integer kernels, sums of at most 65793 products; else 4112"},
     {"ConvTranspose",
-     "f32; one or two spatial dimensions; constant weights; output padding below the stride"},
+     "f32; quick with constant weights and one or two spatial dimensions; output padding below the "
+     "stride"},
     {"DFT", "f32; length constant or made from shapes; a constant basis of at most 64 MiB"},
     {"DequantizeLinear",
      "of 8- and 16-bit integers and i32; computed in f32 where integer kernels do not take it"},
