@@ -5,7 +5,7 @@
 
 namespace ingot::api {
 
-/// Rules whose implementations are ingot_custom_operator, and whose list is one of pointers to them.
+/// Rules of ingot_custom_operator; their list is one of pointers to such.
 extern const CustomRules kHandedInOperators;
 
 /// Null, or why the list cannot be used: a static sentence about ingot_open_options.operators.

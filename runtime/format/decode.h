@@ -66,7 +66,7 @@ const char* decode_movement_attributes(const fb::Instruction& instruction,
                                        void* to);  // transposes, slices, resizes, gathers, If
 // elementwise, reductions, norms
 const char* decode_map_attributes(const fb::Instruction& instruction, void* to);
-/// Of Custom: the room for its list of attributes, and filling it; *room moves behind what was taken.
+/// Of Custom: the room for its list of attributes, and filling it; *room moves behind it.
 uint64_t custom_words(const fb::Custom& from);
 const char* decode_custom(const fb::Custom& from, uint64_t** room, CustomAttributes* to);
 const char* decode_activation(const fb::ActivationSpec* from, ActivationSpec* to);

@@ -2,7 +2,7 @@
 // [O/16][K][16] in f32 become [O/16][ceil(K/2)][16] words of two f16, the even k in the low half,
 // zero behind an odd K. Half the bytes, and a fragment of a product is words as they lie. Rounding
 // is that of the product (to nearest, ties to even), so it has the same bits as with f32 panels. A
-// row that is given such weights sees dtype f16 and packing panels16 in that operand, dims unchanged.
+// row that is given such weights sees dtype f16 and packing panels16 there, dims unchanged.
 #pragma once
 #include <cstddef>
 

@@ -99,12 +99,15 @@ def page_of(rows):
     counts = {start: sum(f"| {start}" in row for row in rows) for start in starts}
     head = (
         "# TFLite files\n"
-        "`./dev show tflite-files` writes this page: every TFLite file among the models of the tests\n"
-        "and in the packages that they list, converted, verified and compared with its golden. A mode\n"
+        "`./dev show tflite-files` writes this page: every TFLite file among the models of the "
+        "tests\n"
+        "and in the packages that they list, converted, verified and compared with its golden. A "
+        "mode\n"
         "in brackets is that of `--exact-to`; a number is an exit code.\n\n"
-        f"Of {len(rows)} files {counts[starts[0]]} equal their golden, {counts[starts[1]]} have one "
-        "that is none,\n"
-        f"{counts[starts[2]]} have none and are verified, {counts[starts[3]]} are refused by name.\n\n"
+        f"Of {len(rows)} files {counts[starts[0]]} equal their golden, "
+        f"{counts[starts[1]]} have one that is none,\n"
+        f"{counts[starts[2]]} have none and are verified, "
+        f"{counts[starts[3]]} are refused by name.\n\n"
     )
     return head + "| file | outcome |\n| --- | --- |\n" + "\n".join(rows) + "\n"
 

@@ -140,7 +140,8 @@ void Translator::translate_node(const Node& node, Scope& scope) {
     poison_outputs();
   };
   const bool is_ours = is_default_domain(node.domain) && translate_table().count(node.op);
-  if (!is_ours && plugins::find(node.domain, node.op)) return translate(import_custom, kNewestOpset);
+  if (!is_ours && plugins::find(node.domain, node.op))
+    return translate(import_custom, kNewestOpset);
   if (const Function* function = find_function(node)) {
     inline_function(*function, node, scope);
     return poison_outputs();
