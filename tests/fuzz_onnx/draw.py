@@ -27,6 +27,7 @@ STEPS = {
     "Ceil", "Floor", "Round", "Sign", "Cast", "CastLike", "Equal", "Less", "Greater", "LessOrEqual",
     "GreaterOrEqual", "Mod", "ArgMax", "ArgMin", "TopK", "Hardmax", "Shrink", "ThresholdedRelu",
     "Loop", "If", "Sinh", "Cosh", "Exp", "Scan", "IsInf", "IsNaN",
+    "NonZero", "Unique", "Compress",
 }  # fmt: skip
 
 

@@ -278,7 +278,8 @@ class Graph:
         values, the one where there is one."""
         names = [getattr(v, "name", v) for v in inputs]
         self.top.used.update(names)
-        exact = op in EXACT and all(getattr(v, "is_exact", True) for v in inputs)
+        in_single = op == "MaxPool" and any(getattr(v, "dtype", "") == "float64" for v in inputs)
+        exact = op in EXACT and not in_single and all(getattr(v, "is_exact", True) for v in inputs)
         outputs = [Value(self.name("v"), *r) if r else None for r in results]
         for v in outputs:
             if v:
