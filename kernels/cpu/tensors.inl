@@ -20,6 +20,7 @@
 #include "kernels/cpu/softmax/softmax.inl"
 #include "kernels/cpu/sort/sort.inl"
 #include "kernels/cpu/transpose/transpose.inl"
+#include "kernels/cpu/trees/tree_ensemble.inl"
 #include "runtime/op/contract.h"
 #include "runtime/op/control.h"
 #include "runtime/op/custom.h"
@@ -59,6 +60,8 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kUnique, "unique", &kUniqueContract, nullptr, tensors::unique<V>},
     {OpCode::kNonMaxSuppression, "non_max_suppression", &kNonMaxSuppressionContract, nullptr,
      tensors::non_max_suppression<V>},
+    {OpCode::kTreeEnsemble, "tree_ensemble", &kTreeEnsembleContract, nullptr,
+     tensors::tree_ensemble<V>},
     INGOT_QUANTIZED_TENSORS,
     {OpCode::kCustom, "custom", &kCustomContract, nullptr, run_custom},
     // the session runs these two; the rows carry the contracts

@@ -14,8 +14,9 @@ namespace {
 // The largest number of each enum of the schema; tests/micro/schema_test.cpp compares them.
 constexpr uint8_t kMaxConvMethod = 3, kMaxChannelLayout = 1, kMaxPoolKind = 3, kMaxReduceKind = 9,
                   kMaxNormKind = 3, kMaxCausalMask = 2, kMaxEmptyRows = 2, kMaxGridMode = 2,
-                  kMaxGridPadding = 2, kMaxRoiMode = 1, kMaxQuantizeRounding = 1,
-                  kMaxRequantMode = 6, kMaxQuantizedFunction = 2, kMaxDynamicRange = 2;
+                  kMaxGridPadding = 2, kMaxRoiMode = 1, kMaxTreeAggregate = 2,
+                  kMaxQuantizeRounding = 1, kMaxRequantMode = 6, kMaxQuantizedFunction = 2,
+                  kMaxDynamicRange = 2;
 
 template <class Member>
 constexpr AttributeField::Form form_of() {

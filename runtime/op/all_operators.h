@@ -36,3 +36,4 @@
 #include "runtime/op/softmax.h"
 #include "runtime/op/sort.h"
 #include "runtime/op/transpose.h"
+#include "runtime/op/tree_ensemble.h"

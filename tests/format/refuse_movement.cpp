@@ -252,12 +252,38 @@ void add_windows(RefuseTable* t) {
   t->dims("extent_beyond_24_bits", 0, {2, 1 << 24, 7, 3});
 }
 
+void add_trees(RefuseTable* t) {
+  t->base("tree_ensemble", [] {
+    return one_instruction(
+        TreeEnsembleAttributes{3, 5, 2, TreeAggregate::kSum, false},
+        {input("x", {4, 5}), input("nodes", {7, 3}, DType::kI32), input("weights", {6, 2})},
+        {output("y", {4, 2})});
+  });
+  using T = TreeEnsembleAttributes;
+  t->attributes<T>("aggregate_unknown", [](T& a) { a.aggregate = TreeAggregate(3); });
+  t->attributes<T>("trees_none", [](T& a) { a.trees = 0; });
+  t->attributes<T>("trees_beyond_nodes", [](T& a) { a.trees = 7; });
+  t->attributes<T>("features_none", [](T& a) { a.features = 0; });
+  t->attributes<T>("features_beyond_x", [](T& a) { a.features = 6; });
+  t->attributes<T>("features_huge", [](T& a) { a.features = 0xffffffffu; });
+  t->attributes<T>("depth_huge", [](T& a) { a.depth = 0xffffffffu; });
+  t->dtype("x_f16", 0, DType::kF16);
+  t->dtype("nodes_i64", 1, DType::kI64);
+  t->dtype("weights_f64", 2, DType::kF64);
+  t->dims("nodes_of_four_words", 1, {7, 4});
+  t->dims("weights_none", 2, {0, 2});
+  t->dims("x_rank", 0, {4});
+  t->dims("output_rows", 3, {5, 2});
+  t->dims("output_targets", 3, {4, 3});
+}
+
 }  // namespace
 
 void add_movement_cases(RefuseTable* table) {
   add_gathers(table);
   add_joins(table);
   add_windows(table);
+  add_trees(table);
 }
 
 }  // namespace ingot::test

@@ -30,7 +30,8 @@ std::vector<micro::MicroKernel> make_rows() {
 
 /// Whether kernels/cpu/quantized has the row, so that the other kernels need not be compiled.
 bool is_quantized_row(const KernelEntry& entry) {
-  return entry.op >= OpCode::kQuantize || std::string(entry.name) == "elementwise_bytes";
+  return (entry.op >= OpCode::kQuantize && entry.op <= OpCode::kQuantizedChain) ||
+         std::string(entry.name) == "elementwise_bytes";
 }
 
 const char kHead[] =

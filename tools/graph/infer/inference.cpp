@@ -45,6 +45,7 @@ const InferTable& infer_table() {
     add_block_rules(table);
     add_product_rules(table);
     add_custom_rules(table);
+    add_tree_rules(table);
     return table;
   }();
   return kTable;

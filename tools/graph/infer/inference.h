@@ -208,6 +208,7 @@ void add_score_rules(InferTable& table);
 void add_state_rules(InferTable& table);
 void add_block_rules(InferTable& table);
 void add_product_rules(InferTable& table);
+void add_tree_rules(InferTable& table);
 void add_sequence_rules(InferTable& table);
 void add_contrib_rules(InferTable& table);
 void add_contrib_attention_rules(InferTable& table);

@@ -1,176 +1,14 @@
-// tools/import/onnx/import_ml_trees.cpp - ensembles of decision trees of ai.onnx.ml. Every tree is
-// brought to one form: at a node x[feature] <= threshold decides between two nodes, and a leaf is
-// its own successor. All trees of all rows then take one step together, as often as the deepest one
-// has levels.
+// tools/import/onnx/import_ml_trees.cpp - ensembles of decision trees of ai.onnx.ml, in their older
+// and their newer form.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
-#include "tools/import/onnx/ml_emitter.h"
+#include "tools/import/onnx/ml_forest.h"
 #include "tools/import/onnx/tensor.h"
 
 namespace ingot::onnx {
 namespace {
-
-constexpr int64_t kMaxTreeNodes = int64_t(1) << 24, kMaxTreeDepth = 4096,
-                  kMaxWeights = int64_t(1) << 27;
-
-enum class Branch : uint8_t { kLeq, kLt, kGte, kGt, kEq, kNeq, kLeaf };
-
-struct ForestNode {
-  int64_t feature = 0;
-  double threshold = std::numeric_limits<double>::infinity();
-  int64_t yes = 0, no = 0;  // where x <= threshold, and where not
-  bool nan_is_yes = false;
-};
-
-class Forest {
- public:
-  Forest(MlEmitter& m, DType d, int64_t t) : ml(m), dtype(d), targets(t) {}
-
-  int64_t add_leaf() {
-    const int64_t id = add({});
-    nodes_[size_t(id)].yes = nodes_[size_t(id)].no = id;
-    return id;
-  }
-  int64_t add(const ForestNode& node) {
-    if (int64_t(nodes_.size()) >= kMaxTreeNodes) ml.call.refuse("", "more than 2^24 nodes");
-    nodes_.push_back(node);
-    return int64_t(nodes_.size()) - 1;
-  }
-  ForestNode& at(int64_t id) { return nodes_[size_t(id)]; }
-  int64_t size() const { return int64_t(nodes_.size()); }
-
-  /// The node where a comparison of any kind begins; `taken` and `other` follow it. NaN goes where
-  /// `nan_taken` says, else where the comparison fails. `id`: a node to overwrite.
-  void compare(int64_t id, Branch mode, int64_t feature, double threshold, int64_t taken,
-               int64_t other, bool nan_taken) {
-    nan_taken = nan_taken || mode == Branch::kNeq;  // no number differs from every number
-    const auto put = [&](int64_t at_id, double limit, int64_t yes, int64_t no) {
-      const int64_t nan_goes = nan_taken ? taken : other;
-      at(at_id) = {feature, limit, yes, no, nan_goes == yes && yes != no};
-    };
-    switch (mode) {
-      case Branch::kLeq: return put(id, threshold, taken, other);
-      case Branch::kLt: return put(id, before(threshold), taken, other);
-      case Branch::kGt: return put(id, threshold, other, taken);
-      case Branch::kGte: return put(id, before(threshold), other, taken);
-      case Branch::kEq:
-      case Branch::kNeq: {
-        const int64_t same = mode == Branch::kEq ? taken : other,
-                      not_same = mode == Branch::kEq ? other : taken;
-        const int64_t second = add({});
-        put(second, before(threshold), not_same, same);
-        put(id, threshold, second, not_same);
-        if ((nan_taken ? taken : other) == same) {  // no number is no number's equal but by a flag
-          at(id).nan_is_yes = true;
-          at(second).nan_is_yes = false;
-        }
-        return;
-      }
-      case Branch::kLeaf: return;
-    }
-  }
-
-  void weigh(int64_t leaf, int64_t target, double weight) {
-    if (target < 0 || target >= targets)
-      ml.call.translator().corrupt(describe(ml.call.node()) + ": a leaf names target " +
-                                   std::to_string(target) + " of " + std::to_string(targets));
-    weights_[{leaf, target}] += weight;
-  }
-
-  /// [N, targets] of x [N, F]: what the leaves hold, by `aggregate`: SUM, AVERAGE, MIN or MAX.
-  ValueId run(ValueId x, const std::vector<int64_t>& roots, const std::string& aggregate) {
-    if (targets > kMaxWeights / size()) {
-      ml.call.refuse(
-          "", std::to_string(size()) + " nodes with " + std::to_string(targets) + " weights each");
-      return x;
-    }
-    const int64_t depth = deepest(roots);
-    std::vector<int64_t> features, children;
-    std::vector<double> thresholds;
-    std::vector<int64_t> nan_yes;
-    bool has_nan = false;
-    for (const ForestNode& node : nodes_) {
-      features.push_back(node.feature);
-      thresholds.push_back(node.threshold);
-      children.insert(children.end(), {node.no, node.yes});
-      nan_yes.push_back(node.nan_is_yes);
-      has_nan = has_nan || node.nan_is_yes;
-    }
-    const ValueId all_features = ml.integers({size()}, features),
-                  all_thresholds = ml.floats({size()}, thresholds, dtype),
-                  all_children = ml.integers({2 * size()}, children),
-                  all_nan = ml.integers({size()}, nan_yes, DType::kBool);
-    const MlEmitter::Attributes first = {{"axis", int64_t(0)}}, second = {{"axis", int64_t(1)}};
-    ValueId at = ml.integers({int64_t(roots.size())}, roots);
-    for (int64_t level = 0; level < std::max<int64_t>(depth, 1); level++) {
-      const ValueId feature = ml("Gather", {all_features, at}, first);
-      const ValueId value = level == 0 ? ml("Gather", {x, feature}, second)
-                                       : ml("GatherElements", {x, feature}, second);
-      ValueId yes = ml("LessOrEqual", {value, ml("Gather", {all_thresholds, at}, first)});
-      if (has_nan)
-        yes =
-            ml("Or", {yes, ml("And", {ml("IsNaN", {value}), ml("Gather", {all_nan, at}, first)})});
-      const ValueId place = ml("Add", {ml("Add", {at, at}), ml.cast(yes, DType::kI64)});
-      at = ml("Gather", {all_children, place}, first);
-    }
-    return aggregated(ml("Gather", {weight_table(aggregate), at}, first), int64_t(roots.size()),
-                      aggregate);
-  }
-
-  MlEmitter& ml;
-  const DType dtype;
-  const int64_t targets;
-
- private:
-  double before(double x) const {
-    return dtype == DType::kF64 ? std::nextafter(x, -std::numeric_limits<double>::infinity())
-                                : double(std::nextafter(float(x), -INFINITY));
-  }
-  int64_t deepest(const std::vector<int64_t>& roots) const {
-    std::vector<std::pair<int64_t, int64_t>> open;
-    for (const int64_t root : roots) open.push_back({root, 0});
-    int64_t most = 0, walked = 0;
-    while (!open.empty()) {
-      const auto [id, depth] = open.back();
-      open.pop_back();
-      const ForestNode& node = nodes_[size_t(id)];
-      if (node.yes == id && node.no == id) continue;
-      most = std::max(most, depth + 1);
-      if (depth > kMaxTreeDepth || ++walked > 8 * kMaxTreeNodes)
-        ml.call.translator().corrupt(describe(ml.call.node()) +
-                                     ": its nodes are no trees: one is its own descendant");
-      open.push_back({node.yes, depth + 1}), open.push_back({node.no, depth + 1});
-    }
-    return most;
-  }
-  static bool is_extreme(const std::string& aggregate) {
-    return aggregate == "MIN" || aggregate == "MAX";
-  }
-  ValueId weight_table(const std::string& aggregate) {
-    constexpr double kMaxNumber = std::numeric_limits<double>::infinity();
-    const double none = aggregate == "MIN" ? kMaxNumber : aggregate == "MAX" ? -kMaxNumber : 0;
-    std::vector<double> table(size_t(size() * targets), none);
-    for (const auto& [place, weight] : weights_)
-      table[size_t(place.first * targets + place.second)] = weight;
-    return ml.floats({size(), targets}, table, dtype);
-  }
-  ValueId aggregated(ValueId leaves, int64_t trees, const std::string& aggregate) {
-    if (aggregate == "SUM") return ml.over("ReduceSum", leaves, 1, false);
-    if (aggregate == "AVERAGE")
-      return ml("Div", {ml.over("ReduceSum", leaves, 1, false), ml.number(double(trees), dtype)});
-    const ValueId most = ml.over(aggregate == "MIN" ? "ReduceMin" : "ReduceMax", leaves, 1, false);
-    const ValueId is_none =
-        ml("GreaterOrEqual",
-           {ml("Abs", {most}), ml.number(std::numeric_limits<double>::infinity(), dtype)});
-    return ml("Where", {is_none, ml.number(0, dtype), most});
-  }
-
-  std::vector<ForestNode> nodes_;
-  std::map<std::pair<int64_t, int64_t>, double> weights_;
-};
 
 std::vector<double> tensor_or_floats(Call& call, Text tensor, Text floats, DType* dtype) {
   if (const Attribute* given = call.attribute(tensor, kAttributeTensor)) {
@@ -277,6 +115,8 @@ OlderNumbers read_older_numbers(Call& call, Text tensor, Text floats) {
   call.numbers("nodes_hitrates");  // of no use to inference
   call.attribute("nodes_hitrates_as_tensor", kAttributeTensor);
   OlderNumbers n;
+  if (call.translator().model.values[size_t(call.input(0))].dtype == DType::kF64)
+    n.dtype = DType::kF64;  // thresholds in f32 are compared with it as they are
   n.values = tensor_or_floats(call, "nodes_values_as_tensor", "nodes_values", &n.dtype);
   n.weights = tensor_or_floats(call, tensor, floats, &n.dtype);
   n.base = tensor_or_floats(call, "base_values_as_tensor", "base_values", &n.dtype);
@@ -391,16 +231,10 @@ void tree_ensemble(Call& call) {
       forest.compare(int64_t(i), kModes[mode], features[i], splits[i], taken, other, nan_taken);
       continue;
     }
-    // one of a set, which ends with NaN: a chain of comparisons
-    int64_t at = int64_t(i);
-    bool any = false;
-    for (; member < members.size() && !std::isnan(members[member]); member++) {
-      const bool last = member + 1 >= members.size() || std::isnan(members[member + 1]);
-      const int64_t next = last ? other : forest.add_leaf();
-      forest.compare(at, Branch::kEq, features[i], members[member], taken, next, nan_taken);
-      at = next, any = true;
-    }
-    if (!any) forest.compare(at, Branch::kLeq, features[i], 0, other, other, false);
+    std::vector<double> set;  // it ends with NaN
+    for (; member < members.size() && !std::isnan(members[member]); member++)
+      set.push_back(members[member]);
+    forest.find(int64_t(i), features[i], std::move(set), taken, other, nan_taken);
     member++;
   }
   // a tree of one leaf is a node whose both ways lead to it

@@ -205,8 +205,9 @@ std::string operators_page() {
   page += ".\n";
   page +=
       "\n## Operators of ai.onnx.ml\n"
-      "Spelled out as gathers, products and comparisons. Labels that are texts become their places "
-      "in the\nlist, ZipMap a tensor of scores, which is said; texts as inputs are refused: ";
+      "Trees have an operator of their own, the rest is spelled out as gathers, products and\n"
+      "comparisons. Labels that are texts become their places in the list, ZipMap a tensor of "
+      "scores,\nwhich is said; texts as inputs are refused: ";
   column = page.size() - page.rfind('\n');
   for (const auto& [name, translate] : ml_table()) word(std::string(name) + ",");
   page.resize(page.size() - 2);

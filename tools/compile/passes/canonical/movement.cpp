@@ -138,7 +138,8 @@ void add_movement_rules(Rules& rules) {
   rules["GridSample"] = grid_sample;
   rules["RoiAlign"] = roi_align;
   rules["TopK"] = top_k;
-  rules["NonZero"] = rules["Unique"] = rules["NonMaxSuppression"] = rules["ResolveDim"] = as_it_is;
+  rules["NonZero"] = rules["Unique"] = rules["NonMaxSuppression"] = rules["ResolveDim"] =
+      rules["TreeEnsemble"] = as_it_is;
   rules["CumSum"] = cumulative_sum;
   rules["OffsetByte"] = offset_byte;
   rules["Linear"] = rules["Quantize"] = rules["Dequantize"] = rules["QuantizedConv2d"] =
