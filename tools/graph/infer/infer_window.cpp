@@ -212,6 +212,13 @@ void conv(NodeContext& context) {
   context.set(0, context.dtype(0), std::move(*dims));
 }
 
+/// Constant, or what a constant of bytes stands for.
+bool has_stored_weights(NodeContext& context) {
+  if (context.model().constant(context.in(1))) return true;
+  const Node* const maker = context.run().maker(context.in(1));
+  return maker && maker->op == "DequantizeLinear" && context.model().constant(maker->inputs[0]);
+}
+
 void conv_transpose(NodeContext& context) {
   if (context.dtype(0) != context.dtype(1))
     context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) + ", its weight " +
@@ -260,7 +267,7 @@ void conv_transpose(NodeContext& context) {
     w.pads[i + w.rank] = *total.value() - w.pads[i];
     dims.push_back(wanted);
   }
-  if (w.rank > 2 || !context.model().constant(context.in(1)))
+  if (w.rank > 2 || !has_stored_weights(context))
     return spell_transposed(context, {w.kernel, w.strides, w.dilations, w.pads}, dims, group);
   write_window(context, w);
   context.erase({"output_padding", "output_shape"});
