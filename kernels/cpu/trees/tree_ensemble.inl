@@ -2,8 +2,8 @@
 //
 // A step is a load, a comparison and an addition, each waiting for the one before: kWalks walks go
 // side by side, of as many rows through one tree or, where rows are few, of one row through as many
-// trees. Nothing branches on what is compared. Plain words, no vectors: what a step waits for are its
-// loads.
+// trees. Nothing branches on what is compared. Plain words, no vectors: what a step waits for are
+// its loads.
 #pragma once
 #include "kernels/cpu/simd/share.inl"
 #include "runtime/op/tree_ensemble.h"
