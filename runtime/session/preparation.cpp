@@ -367,7 +367,7 @@ Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threa
     uint64_t per_thread, shared;
     if (!checked_align(need.per_thread_bytes, 64, &per_thread) ||
         !checked_align(need.shared_bytes, 64, &shared)) {
-      (void)fail(detail, Code::kLimitExceeded, "scratch bytes", ~uint64_t{0}, need.per_thread_bytes);
+      (void)fail(detail, Code::kLimitExceeded, "scratch bytes", ~0ull, need.per_thread_bytes);
       return Status(Code::kLimitExceeded, i);
     }
     if (per_thread > out->per_thread) out->per_thread = per_thread;
