@@ -227,9 +227,10 @@ TEST_CASE("plugin: one that fails, lies or refuses is named with its place") {
     CHECK(has(lied.err, "expected 5, found 4"));
     CHECK(is_one_error_line(lied.err));
   }
-  for (const auto& [op, words] : {std::pair<const char*, const char*>{"Refuse", "takes nothing"},
-                                  {"Senseless", "element type 99"},
-                                  {"Squared", "no rule"}}) {
+  for (const auto& row : {std::pair<const char*, const char*>{"Refuse", "takes nothing"},
+                          {"Senseless", "element type 99"},
+                          {"Squared", "no rule"}}) {
+    const std::string op = row.first, words = row.second;
     CAPTURE(op);
     const Ran ran = run(
         {"convert", written(folder, network(op)), "-o", folder / "none.ingot", "--plugin", kOdd});
