@@ -8,6 +8,7 @@ foreach(name arguments as_fp16 engine engine_states feed file_parts make_inputs 
     program_view source_tensors state_files)
   list(APPEND sources session/${name}.cpp)
 endforeach()
+list(APPEND sources diagnose/program/kernel_hook.cpp)
 foreach(name main device_conversion output/terminal profile/profile profile/traced_kernels
     reports/would_fit inspect/inspect inspect/inspect_file commands/bench commands/check
     commands/completion commands/run commands/verify)

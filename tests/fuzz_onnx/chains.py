@@ -5,17 +5,11 @@ from graph import ONE, fixed, need, shape_of
 from images import conv, image
 from movement import axes_input, changed
 from products import batch_normalization, gemm, matmul
+from rules import Rules
 
-RULES = []
 T = "float32"
-
-
-def rule(name, since=9):
-    def add(function):
-        RULES.append((name, (T,), since, function))
-        return function
-
-    return add
+RULES = Rules((T,), 9)
+rule = RULES.rule
 
 
 def last(g):
@@ -262,7 +256,7 @@ def tail_of_one(g, x):
     return x
 
 
-@rule("quantized chain", 13)
+@rule("quantized chain", since=13)
 def quantized(g, t):
     """x -> q -> dq -> Conv or MatMul with quantized weights, as quantizers write it."""
     x = image(g, space=2)

@@ -3,16 +3,10 @@
 import numpy as np
 from graph import FLOATS, KINDS, Value, fixed, need
 from onnx import helper
+from rules import Rules
 
-RULES = []
-
-
-def rule(name, types=("float32", "int64"), since=11):
-    def add(function):
-        RULES.append((name, types, since, function))
-        return function
-
-    return add
+RULES = Rules(("float32", "int64"), 11)
+rule = RULES.rule
 
 
 def info(value):

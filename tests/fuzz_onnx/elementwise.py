@@ -2,16 +2,10 @@
 
 import numpy as np
 from graph import EVERY, FLOATS, INTEGERS, KINDS, NUMBERS, ONE, SIGNED, UNSIGNED, joined, need
+from rules import Rules
 
-RULES = []  # (name, types, first opset, function of (graph, type))
-
-
-def rule(name, types, since=7):
-    def add(function):
-        RULES.append((name, types, since, function))
-        return function
-
-    return add
+RULES = Rules()
+rule = RULES.rule
 
 
 #    operator: first opset, attributes that may be drawn, interval of its numbers

@@ -3,16 +3,10 @@
 import numpy as np
 from graph import EVERY, NUMBERS, fixed, need, shape_of
 from movement import changed, either, some_axis
+from rules import Rules
 
-RULES = []
-
-
-def rule(name, types=EVERY, since=7):
-    def add(function):
-        RULES.append((name, types, since, function))
-        return function
-
-    return add
+RULES = Rules(EVERY)
+rule = RULES.rule
 
 
 def indices(g, shape, most, kind=None):

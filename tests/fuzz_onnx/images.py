@@ -3,16 +3,10 @@
 import numpy as np
 from graph import FLOATS, KINDS, ONE, fixed, need, shape_of
 from movement import axes_input
+from rules import Rules
 
-RULES = []
-
-
-def rule(name, types=("float32",), since=7):
-    def add(function):
-        RULES.append((name, types, since, function))
-        return function
-
-    return add
+RULES = Rules(("float32",))
+rule = RULES.rule
 
 
 def image(g, t="float32", space=None, channels=None, least=3):

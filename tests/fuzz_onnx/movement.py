@@ -3,16 +3,10 @@
 import numpy as np
 from graph import EVERY, FLOATS, KINDS, NUMBERS, ONE, Extent, fixed, need, product, shape_of
 from onnx import numpy_helper
+from rules import Rules
 
-RULES = []
-
-
-def rule(name, types=EVERY, since=7):
-    def add(function):
-        RULES.append((name, types, since, function))
-        return function
-
-    return add
+RULES = Rules(EVERY)
+rule = RULES.rule
 
 
 def either(g, axis, rank):

@@ -3,16 +3,10 @@
 import numpy as np
 from graph import FLOATS, INTEGERS, NUMBERS, ONE, UNSIGNED, fixed, joined, need, product, shape_of
 from movement import axes_input, changed, either, some_axis
+from rules import Rules
 
-RULES = []
-
-
-def rule(name, types=FLOATS, since=7):
-    def add(function):
-        RULES.append((name, types, since, function))
-        return function
-
-    return add
+RULES = Rules(FLOATS)
+rule = RULES.rule
 
 
 REDUCTIONS = {

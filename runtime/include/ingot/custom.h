@@ -87,7 +87,7 @@ static inline const ingot_custom_attribute* ingot_custom_find(const ingot_custom
     while (*a && *a == *b) a++, b++;
     if (*a == *b) return &call->attributes[i];
   }
-  return NULL;
+  return NULL; /* NOLINT(modernize-use-nullptr): C reads this too */
 }
 /** Its first integer, or `otherwise` where there is none. */
 static inline int64_t ingot_custom_integer(const ingot_custom_call* call, const char* name,

@@ -6,8 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/include/ingot/ingot.h"
-#include "runtime/op/contract.h"
+#include "tools/diagnose/program/kernel_hook.h"
 
 namespace ingot::cli {
 
@@ -23,15 +22,12 @@ class TracedKernels {
   ~TracedKernels();
   TracedKernels(const TracedKernels&) = delete;
   TracedKernels& operator=(const TracedKernels&) = delete;
-  const ingot_kernel_table* table() const {
-    return reinterpret_cast<const ingot_kernel_table*>(&table_);
-  }
+  const ingot_kernel_table* table() const { return hook_.table(); }
   /// What member `id` of the team ran, 0: the calling thread.
   const std::vector<KernelSpan>& spans(int id) const;
 
  private:
-  std::vector<KernelEntry> rows_;
-  KernelTable table_{};
+  KernelHook hook_;
 };
 
 }  // namespace ingot::cli

@@ -1,6 +1,6 @@
 // tools/diagnose/program/kernel_hook.h - a table whose kernels are called through a function: it
 // may look at the operands, leave the kernel out, or run another one beside it. One hook at a
-// time, sessions of one thread.
+// time; the threads of a session call the function together.
 #pragma once
 #include <functional>
 #include <vector>

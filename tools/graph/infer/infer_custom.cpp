@@ -11,7 +11,7 @@
 namespace ingot::graph {
 namespace {
 
-constexpr int64_t kProbes = 24, kFewestAnswers = 3, kLargestDivisor = 64;
+constexpr int64_t kProbes = 24, kFewestAnswers = 3, kLargestDivisor = 64, kLargestStep = 61;
 using Binding = std::map<std::string, int64_t>;
 
 struct Answer {
@@ -93,7 +93,7 @@ std::vector<Binding> probes_of(NodeContext& context, const Dims& open) {
     for (const auto& [name, bounds] : symbols) {
       const int64_t wanted = bounds.low + p * step + (p % 5) * (step + 1);
       binding[name] = bounds.high > 0 ? std::min(wanted, bounds.high) : wanted;
-      step = step * 2 + 1;
+      step = step % kLargestStep * 2 + 1;
     }
     if (p == kProbes - 1)
       for (const auto& [name, bounds] : symbols)
