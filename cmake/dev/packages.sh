@@ -38,6 +38,15 @@ need_packages() {
   }
 }
 
+# Compiler, C library and emulator of a bare RISC-V machine; what needs them counts a skip otherwise.
+need_riscv() {
+  command -v riscv64-unknown-elf-g++ >/dev/null && command -v qemu-system-riscv32 >/dev/null && return 0
+  local emulator=qemu-system-misc  # a package of its own from Debian 13
+  apt-cache show qemu-system-riscv >/dev/null 2>&1 && emulator=qemu-system-riscv
+  (need_packages "firmware on RISC-V" gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf "$emulator") ||
+    echo "the packages of bare RISC-V could not be installed"
+}
+
 # Python packages in a virtual environment of the build tree. False (with a message) when there is no network.
 # need_python WHY PACKAGE...
 python=build/venv/bin/python

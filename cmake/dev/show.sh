@@ -29,7 +29,7 @@ dev_show() {
     fuzz) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; fuzz_seconds=${2:-600} bash tests/fuzz/run.sh "${@:3}" ;;
     mutants) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; mutants=${2:-1000000} bash tests/fuzz/run_mutants.sh ;;
     firmware) dev_build_gcc >/dev/null; need_packages "firmware on emulated boards" gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm make
-      need_packages "RV32 among the boards" gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc || true
+      need_riscv
       python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --count "${@:2}" ;;
     sizes) dev_build_tests; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes ;;
     ptxas | cuda-sizes)
@@ -122,7 +122,7 @@ keras     8 networks of keras.applications as keras saves them, against keras' o
 sweeps    byte flips and truncations of three small files
 fuzz [S] [TARGET ..]  S seconds (600) of coverage-guided fuzzing of each target, or of those named, under ASan and UBSan
 mutants [N]  N (1000000) damaged files with sound hashes, run twice over arenas of different bytes under ASan and UBSan, a tenth under MSan
-firmware  MLPerf Tiny's networks and the wake word as firmware on emulated boards from Cortex-M0 to M55 and RV32, every byte as on the
+firmware  MLPerf Tiny's networks, the wake word and a network of floats on emulated boards from Cortex-M0 to M55 and RV32, every byte as on the
           host; instructions on a Cortex-M4 beside the published cycles
 sizes     stripped sizes: a static program with one network, the command line, the Cortex-M4 image
 ptxas     registers, shared memory and stack of every kernel on every architecture, within tests/cuda/budget.tsv; nothing spilled

@@ -185,8 +185,10 @@ stage_aarch64() {
 stage_firmware() {
   need_ingot
   bash tests/firmware/run.sh build/gcc/bin/ingot build/firmware
+  need_riscv
   # a project as `ingot firmware` writes it; all boards and networks: ./dev show firmware
-  python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --boards mps2-an386 --networks str_ww_ref_model
+  python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --boards mps2-an386,riscv32-virt \
+    --networks str_ww_ref_model,digits_f32
 }
 
 stage_nodes() {

@@ -16,7 +16,8 @@ static long semihost(long operation, const void* argument) {
   register long a0 __asm__("a0") = operation;
   register const void* a1 __asm__("a1") = argument;
   __asm__ volatile(
-      ".option push\n .option norvc\n slli x0, x0, 0x1f\n ebreak\n srai x0, x0, 7\n .option pop"
+      ".option push\n .option norvc\n .balign 16\n" /* the three on one page */
+      " slli x0, x0, 0x1f\n ebreak\n srai x0, x0, 7\n .option pop"
       : "+r"(a0)
       : "r"(a1)
       : "memory");
@@ -53,9 +54,10 @@ uint32_t board_stack_bytes(void) {
    pass for each, and a tick is as long as the board's clock says. */
 #if defined(__riscv)
 static uint32_t clock_start;
+/* As numbers, since compilers disagree about whether rv32imac has these instructions by name. */
 static uint32_t instructions(void) {
-  uint32_t n;
-  __asm__ volatile("csrr %0, minstret" : "=r"(n));
+  uint32_t n; /* csrr n, minstret */
+  __asm__ volatile(".insn i 0x73, 2, %0, x0, -1278" : "=r"(n));
   return n;
 }
 void board_clock_start(void) { clock_start = instructions(); }
@@ -96,7 +98,8 @@ __attribute__((used, noreturn)) void start(void) {
 #if defined(__riscv)
 __asm__(
     ".section .vectors, \"ax\"\n.global reset\nreset:\n"
-    " la t0, trap\n csrw mtvec, t0\n la sp, __stack_top\n j start\n"
+    " la t0, trap\n .insn i 0x73, 1, x0, t0, 0x305\n" /* csrw mtvec, t0 */
+    " la sp, __stack_top\n j start\n"
     ".balign 4\ntrap: j fault\n.text\n");
 #else
 /* No frame of its own: the stack pointer is the vector table's. */

@@ -109,6 +109,24 @@ TEST_CASE("products of bytes, pools and signs pass through") {
   CHECK(g.listing() == "Quantize QuantizedConv2d QuantizedPool2d Elementwise ");
 }
 
+TEST_CASE("the weights of bytes behind a flattened image are put in its order") {
+  GraphBuilder g;
+  const ValueId x = bytes_of(g, g.input("x", {2, 2, 3, 2}), {2, 2, 3, 2});
+  const ValueId planes = g.node("Transpose", {x}, turned({0, 3, 1, 2}), {2, 2, 2, 3}, DType::kU8);
+  std::vector<int8_t> rows(36);
+  for (size_t i = 0; i < rows.size(); i++) rows[i] = int8_t(7 * i % 41) - 20;
+  const ValueId bias = constant_of(g, DType::kI32, {3}, std::vector<int32_t>{10, -400, 2000});
+  const ValueId by = constant_of(g, DType::kF32, {3}, std::vector<float>{0.05f, 0.1f, 0.02f});
+  g.output(g.node("QuantizedLinear",
+                  {g.node("Reshape", {planes}, {}, {2, 12}, DType::kU8),
+                   constant_of(g, DType::kI8, {3, 12}, rows), bias, by},
+                  {{"x_zero", int64_t(100)}, {"y_zero", int64_t(120)}}, {2, 3}, DType::kU8));
+  double worst = 1;
+  convert_and_compare(g, worst);
+  CHECK(worst == 0);
+  CHECK(g.count("Transpose") == 0);
+}
+
 TEST_CASE("core form wants the numbers of a product as constants") {
   GraphBuilder g;
   const ValueId x = bytes_of(g, g.input("x", {2, 4}), {2, 4});

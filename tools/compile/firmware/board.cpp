@@ -31,8 +31,8 @@ constexpr Board kBoards[] = {
      kArm, INGOT_QEMU_ARM("mps2-an505"), 0x10000000, 4 * kMiB, 0x38000000, 2 * kMiB},
     {"mps3-an547", "Cortex-M55", "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard", kArm,
      INGOT_QEMU_ARM("mps3-an547"), 0, 512 * kKiB, 0x20000000, 512 * kKiB},
-    {"riscv32-virt", "RV32IMAC", "-march=rv32imac -mabi=ilp32 -mcmodel=medany",
-     "riscv64-unknown-elf-",
+    {"riscv32-virt", "RV32IMAC",
+     "-march=rv32imac -mabi=ilp32 -mcmodel=medany --specs=picolibc.specs", "riscv64-unknown-elf-",
      "qemu-system-riscv32 -M virt -bios none -nographic -monitor none -serial none "
      "-semihosting-config enable=on,target=native",
      0x80000000, 4 * kMiB, 0x80400000, 4 * kMiB},

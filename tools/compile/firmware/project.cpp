@@ -17,6 +17,7 @@ namespace {
 constexpr uint64_t kCodeAllowance = 72 * 1024;
 constexpr uint64_t kStaticBytes = 64;  // .data and .bss besides the arena
 constexpr char kTemplate[] = "examples/firmware/";
+constexpr char kCxxHeaders[] = "examples/firmware/cxx/";
 constexpr char kCore[] = "ingot/";
 
 std::string hex(uint32_t n) {
@@ -35,6 +36,11 @@ std::string array_source(const std::string& name, const std::vector<uint8_t>& by
     text += kDigits[bytes[i] >> 4], text += kDigits[bytes[i] & 15], text += ',';
   }
   return text + "\n};\n";
+}
+
+// Debian's compiler for bare RISC-V has no C++ library, not even its headers.
+bool lacks_cxx_headers(const Board& board) {
+  return std::string(board.toolchain).rfind("riscv", 0) == 0;
 }
 
 uint32_t arena_bytes(const Project& project) {
@@ -86,17 +92,19 @@ void add_models(const Project& project, host::OutputFolder* folder) {
 
 void add_board(const Project& project, host::OutputFolder* folder) {
   const Board& b = *project.board;
-  const bool is_riscv = std::string(b.toolchain).rfind("riscv", 0) == 0;
+  const bool is_riscv = lacks_cxx_headers(b);
   const std::string link = is_riscv ? "" : "--specs=nano.specs";
+  const std::string headers = is_riscv ? "-idirafter " : "";
   folder->add("memory.ld",
               "/* " + std::string(b.name) + ": " + b.processor + " */\nMEMORY {\n" +
                   "  FLASH (rx) : ORIGIN = " + hex(b.flash_origin) + ", LENGTH = " +
                   std::to_string(b.flash_bytes) + "\n  RAM (rwx) : ORIGIN = " + hex(b.ram_origin) +
                   ", LENGTH = " + std::to_string(b.ram_bytes) +
                   "\n}\n__stack_bytes = " + std::to_string(project.stack_bytes) + ";\n");
-  folder->add("board.mk", "# " + std::string(b.name) + ": " + b.processor + "\nCROSS ?= " +
-                              b.toolchain + "\nCPU_FLAGS = " + b.flags + "\nLINK_FLAGS = " + link +
-                              "\nLIBRARIES =\nQEMU ?= " + b.emulator + "\n");
+  folder->add("board.mk", "# " + std::string(b.name) + ": " + b.processor +
+                              "\nCROSS ?= " + b.toolchain + "\nCPU_FLAGS = " + b.flags +
+                              "\nLINK_FLAGS = " + link + "\nLIBRARIES = -lm\nCXX_HEADERS = " +
+                              (is_riscv ? headers + "cxx" : "") + "\nQEMU ?= " + b.emulator + "\n");
   folder->add("toolchain.cmake",
               "# " + std::string(b.name) + ": " + b.processor +
                   "\nset(CMAKE_SYSTEM_NAME Generic)\nset(CMAKE_SYSTEM_PROCESSOR " +
@@ -105,6 +113,7 @@ void add_board(const Project& project, host::OutputFolder* folder) {
                   "g++)\nset(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)\n"
                   "set(CMAKE_C_FLAGS_INIT \"" +
                   b.flags + "\")\nset(CMAKE_CXX_FLAGS_INIT \"" + b.flags +
+                  (is_riscv ? " " + headers + "${CMAKE_CURRENT_LIST_DIR}/cxx" : "") +
                   "\")\nset(CMAKE_EXE_LINKER_FLAGS_INIT \"" + link + "\")\n");
 }
 
@@ -149,7 +158,8 @@ size_t write_project(const Project& project, const std::string& path) {
   std::vector<std::string> roots = {"runtime/base/sha256_x86.cpp"};  // no header has its name
   for (const SourceFile& file : source_files()) {
     const std::string source = file.path;
-    if (source.rfind(kTemplate, 0) == 0)
+    if (source.rfind(kTemplate, 0) == 0 &&
+        (source.rfind(kCxxHeaders, 0) != 0 || lacks_cxx_headers(*project.board)))
       folder.add(source.substr(sizeof kTemplate - 1), file.text());
     const std::string kMicro = "runtime/micro/";
     if (source.rfind(kMicro, 0) == 0) roots.push_back(source);

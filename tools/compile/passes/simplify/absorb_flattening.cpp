@@ -1,5 +1,5 @@
-// Transpose -> Reshape to rows -> Linear: the weights' columns are put in the order in which the
-// image lies, and nothing is moved.
+// Transpose -> Reshape to rows -> Linear, of floats or of bytes: the weights' columns are put in
+// the order in which the image lies, and nothing is moved.
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/common/pass.h"
 
@@ -24,13 +24,20 @@ size_t permuted_start(const Integers& perm, size_t start) {
   return start;
 }
 
+// Whether weights have an element for each column: no packed blocks.
+bool is_product_of_plain_rows(Editor& e, const Node& node) {
+  const bool bytes = node.op == "QuantizedLinear";
+  if (node.dead || (!bytes && node.op != "Linear")) return false;
+  const DType dtype = e.value(node.inputs[1]).dtype;
+  return bytes ? dtype == DType::kI8 || dtype == DType::kU8 : dtype == DType::kF32;
+}
+
 }  // namespace
 
 uint32_t absorb_flattening(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->dead || node->op != "Linear" || e.value(node->inputs[1]).dtype != DType::kF32)
-      continue;
+    if (!is_product_of_plain_rows(e, *node)) continue;
     Node* rows = e.producer_if(node->inputs[0], "Reshape");
     Node* turned = rows ? e.producer_if(rows->inputs[0], "Transpose") : nullptr;
     if (!turned || !e.read_once(node->inputs[0])) continue;
