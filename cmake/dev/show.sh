@@ -31,6 +31,8 @@ dev_show() {
     firmware) dev_build_gcc >/dev/null; need_packages "firmware on emulated boards" gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm make
       need_riscv
       python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --count "${@:2}" ;;
+    stack) dev_build_gcc >/dev/null; need_packages "the figure" gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm make
+      python3 tests/figures/micro_stack.py --ingot build/gcc/bin/ingot --work build/stack --chain "${@:2}" ;;
     sizes) dev_build_tests; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes ;;
     ptxas | cuda-sizes)
       need_packages "the figure" "${build_packages[@]}" python3
@@ -124,6 +126,7 @@ fuzz [S] [TARGET ..]  S seconds (600) of coverage-guided fuzzing of each target,
 mutants [N]  N (1000000) damaged files with sound hashes, run twice over arenas of different bytes under ASan and UBSan, a tenth under MSan
 firmware  MLPerf Tiny's networks, the wake word and a network of floats on emulated boards from Cortex-M0 to M55 and RV32, every byte as on the
           host; instructions on a Cortex-M4 beside the published cycles
+stack [--board NAME]  the deepest stack of a microcontroller's core, function by function, beside what a painted stack lost
 sizes     stripped sizes: a static program with one network, the command line, the Cortex-M4 image
 ptxas     registers, shared memory and stack of every kernel on every architecture, within tests/cuda/budget.tsv; nothing spilled
 cuda-sizes  device code of each architecture and unit, packed, within its ceilings

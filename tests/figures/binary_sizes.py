@@ -20,6 +20,8 @@ micro:NAME       RAM of an int8 network of MLPerf Tiny (../shared) as `ingot fir
 micro_core       flash of the microcontroller's core on a Cortex-M4: validation included, with the
                  rules of four operators, without kernels
 micro_object     RAM of an opened model besides its arena, on a Cortex-M4
+stack_open, _run:NETWORKS
+                 the deepest stack of opening and running them on a Cortex-M4, of micro_stack.py
 """
 
 import argparse
@@ -36,6 +38,7 @@ sys.path.insert(0, str(ROOT / "tests/cuda"))
 import image_sizes  # noqa: E402
 
 import micro_core  # noqa: E402
+import micro_stack  # noqa: E402
 
 TINY = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared"))
 TINY = TINY / "models/mlcommons__tiny"
@@ -49,6 +52,7 @@ MICRO = {
 }
 # 20 KB of flash (TFLite Micro's interpreter takes 29,464); never raised either
 MICRO_CORE, MICRO_OBJECT = 20480, 80
+STACK = {"stack_open": 3072, "stack_run": 3584}  # some more than one compiler's frames
 CEILINGS = pathlib.Path(__file__).resolve().parent / "ceilings.json"
 FLAGS = [
     "-O2",
@@ -213,8 +217,11 @@ def main():
         )
     figures.update(core)
     figures.update(micro_arenas(ingot, work, core.get("micro_object", 0)))
+    stacks = micro_stack.measure(ingot, work)
+    figures.update(stacks)
     ceilings = {**old_ceilings(), **{f"micro:{k}": v for k, v in MICRO.items()}}
     ceilings.update(micro_core=MICRO_CORE, micro_object=MICRO_OBJECT)
+    ceilings.update({name: STACK[name.partition(":")[0]] for name in stacks})
     failed = 0
     for name, size in figures.items():
         ceiling = ceilings.get(name)

@@ -13,7 +13,9 @@ namespace tensors {
 
 using BinaryAttributes = QuantizedElementwiseAttributes;
 
-constexpr int64_t kRepeatedBytes = 2048;  // of a short row, again and again
+/// Of a short row, again and again; on the stack, of which a microcontroller has little.
+template <class V>
+constexpr int64_t kRepeatedBytes = V::kLanes == 1 ? 256 : 2048;
 
 inline int32_t limited_step(const BinaryAttributes& t, int64_t step) {
   const int64_t y = step + t.y_zero;
@@ -221,20 +223,21 @@ inline void word_fixed(const BinaryAttributes& t, const uint8_t* a, int64_t a_st
 
 /// Every row of the other operand and of y meets the same few numbers of `repeated`, as a
 /// normalisation with a number for each of three channels has them.
-inline bool repeats_short_row(const Grid& g, int64_t element, int repeated) {
-  return g.length * element <= kRepeatedBytes / 16 &&
+template <class V>
+bool repeats_short_row(const Grid& g, int64_t element, int repeated) {
+  return g.length * element <= kRepeatedBytes<V> / 16 &&
          g.operands[repeated].walk == Walk::kPeriodic &&
          g.operands[1 - repeated].walk == Walk::kLinear && g.operands[2].walk == Walk::kLinear;
 }
 
 /// The same as for_binary_runs(), with that row written many times, so that runs are long.
-template <class Run>
+template <class V, class Run>
 INGOT_INLINE void for_repeated_row(const Grid& g, int64_t element, const Team& team, int repeated,
                                    Run run) {
-  alignas(64) uint8_t rows[kRepeatedBytes];
+  alignas(64) uint8_t rows[kRepeatedBytes<V>];
   const Part mine = part_of(team, g.rows * g.length, 64, 2048);
   if (mine.begin >= mine.end) return;
-  const int64_t count = kRepeatedBytes / (g.length * element);
+  const int64_t count = kRepeatedBytes<V> / (g.length * element);
   for (int64_t i = 0; i < count; i++)
     std::memcpy(rows + i * g.length * element, g.operands[repeated].data,
                 size_t(g.length * element));
@@ -252,10 +255,10 @@ INGOT_INLINE void for_repeated_row(const Grid& g, int64_t element, const Team& t
 }
 
 /// run(a, its step, b, its step, y, elements) over this member's part; `element` bytes each.
-template <class Run>
+template <class V, class Run>
 INGOT_INLINE void for_binary_runs(const Grid& g, int64_t element, const Team& team, Run run) {
   for (int k = 0; k < 2; k++)
-    if (repeats_short_row(g, element, k)) return for_repeated_row(g, element, team, k, run);
+    if (repeats_short_row<V>(g, element, k)) return for_repeated_row<V>(g, element, team, k, run);
   const GridOperand &a = g.operands[0], &b = g.operands[1], &y = g.operands[2];
   const int last = g.rank - 1;
   const Part mine = part_of(team, g.rows * g.length, 64, 2048);
@@ -293,9 +296,9 @@ Status quantized_elementwise(const OpArguments& a, const Team& team) {
                                         : binary_vectors<V, FixedSums<V, DType::kU8>>)
                    : product ? binary_vectors<V, ByteProducts<V>>
                              : binary_vectors<V, ByteSums<V>>;
-  for_binary_runs(grid, words ? 2 : 1, team,
-                  [&](const uint8_t* p, int64_t p_step, const uint8_t* q, int64_t q_step,
-                      uint8_t* y, int64_t n) { run(t, p, p_step, q, q_step, y, n); });
+  for_binary_runs<V>(grid, words ? 2 : 1, team,
+                     [&](const uint8_t* p, int64_t p_step, const uint8_t* q, int64_t q_step,
+                         uint8_t* y, int64_t n) { run(t, p, p_step, q, q_step, y, n); });
   return {};
 }
 
