@@ -7,8 +7,8 @@ function(ingot_firmware_sources target)
     ${root}/runtime/op/*.h ${root}/runtime/op/*.cpp ${root}/runtime/op/*.def
     ${root}/runtime/micro/*.h ${root}/runtime/micro/*.cpp ${root}/runtime/micro/*.def
     ${root}/runtime/format/file_layout.h ${root}/runtime/include/ingot/micro.h
-    ${root}/kernels/cpu/*.h ${root}/kernels/cpu/*.inl ${root}/examples/firmware/*
-    ${root}/LICENSE)
+    ${root}/kernels/cpu/*.h ${root}/kernels/cpu/*.inl ${root}/examples/firmware/*)
+  list(APPEND files LICENSE)  # above, it would find every LICENSE below the root
   list(FILTER files EXCLUDE REGEX "/(os|oracle|bench|isa)/|simd/(avx|neon)")
   set(assembly "")
   set(declarations "")

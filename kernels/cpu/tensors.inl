@@ -1,12 +1,10 @@
 // kernels/cpu/tensors.inl - elementwise, reductions, softmax, norms, recurrent cells and data
-// movement: the list of kernels for one instruction set. The last row is empty.
+// movement: the list of kernels for one instruction set. The last row is empty. What has no use for
+// vectors is in plain.inl.
 #include "kernels/cpu/concat/concat.inl"
 #include "kernels/cpu/copy/copy.inl"
-#include "kernels/cpu/data_dependent/nms.inl"
-#include "kernels/cpu/data_dependent/nonzero.inl"
 #include "kernels/cpu/elementwise/elementwise.inl"
 #include "kernels/cpu/gather/gather.inl"
-#include "kernels/cpu/gather/scatter.inl"
 #include "kernels/cpu/image/image.inl"
 #include "kernels/cpu/normalize/normalize.inl"
 #include "kernels/cpu/pad/pad.inl"
@@ -18,12 +16,8 @@
 #include "kernels/cpu/resize/roi_align.inl"
 #include "kernels/cpu/slice/slice.inl"
 #include "kernels/cpu/softmax/softmax.inl"
-#include "kernels/cpu/sort/sort.inl"
 #include "kernels/cpu/transpose/transpose.inl"
-#include "kernels/cpu/trees/tree_ensemble.inl"
 #include "runtime/op/contract.h"
-#include "runtime/op/control.h"
-#include "runtime/op/custom.h"
 
 namespace ingot::cpu {
 namespace {
@@ -35,8 +29,6 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kArgReduce, "arg_reduce", &kArgReduceContract, nullptr, tensors::arg_reduce<V>},
     {OpCode::kSoftmax, "softmax", &kSoftmaxContract, nullptr, tensors::softmax<V>},
     {OpCode::kNormalize, "normalize", &kNormalizeContract, nullptr, tensors::normalize<V>},
-    {OpCode::kTopK, "topk", &kTopKContract, nullptr, tensors::topk<V>},
-    {OpCode::kCumSum, "cumsum", &kCumSumContract, nullptr, tensors::cumsum<V>},
     {OpCode::kRecurrent, "recurrent", &kRecurrentContract, tensors::recurrent_is_packed,
      tensors::recurrent<V>},
     {OpCode::kTranspose, "transpose", &kTransposeContract, nullptr, tensors::transpose<V>},
@@ -50,23 +42,7 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kCopy, "copy", &kCopyContract, nullptr, tensors::copy<V>},
     {OpCode::kTile, "tile", &kTileContract, nullptr, tensors::tile<V>},
     {OpCode::kGather, "gather", &kGatherContract, nullptr, tensors::gather<V>},
-    {OpCode::kGatherElements, "gather_elements", &kGatherElementsContract, nullptr,
-     tensors::gather_elements<V>},
-    {OpCode::kGatherNd, "gather_nd", &kGatherNdContract, nullptr, tensors::gather_nd<V>},
-    {OpCode::kScatterNd, "scatter_nd", &kScatterNdContract, nullptr, tensors::scatter_nd<V>},
-    {OpCode::kScatterElements, "scatter_elements", &kScatterElementsContract, nullptr,
-     tensors::scatter_elements<V>},
-    {OpCode::kNonZero, "nonzero", &kNonZeroContract, nullptr, tensors::nonzero<V>},
-    {OpCode::kUnique, "unique", &kUniqueContract, nullptr, tensors::unique<V>},
-    {OpCode::kNonMaxSuppression, "non_max_suppression", &kNonMaxSuppressionContract, nullptr,
-     tensors::non_max_suppression<V>},
-    {OpCode::kTreeEnsemble, "tree_ensemble", &kTreeEnsembleContract, nullptr,
-     tensors::tree_ensemble<V>},
     INGOT_QUANTIZED_TENSORS,
-    {OpCode::kCustom, "custom", &kCustomContract, nullptr, run_custom},
-    // the session runs these two; the rows carry the contracts
-    {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},
-    {OpCode::kLoop, "loop", &kLoopContract, nullptr, nullptr},
     {},
 };
 

@@ -1,8 +1,9 @@
-#include "runtime/api/custom_operators.h"
-
+// runtime/api/custom_operators.cpp - between ingot_custom_operator and the rules of runtime/op.
 #include <cstring>
 
+#include "ingot/custom.h"
 #include "runtime/api/translate.h"
+#include "runtime/op/custom.h"
 
 namespace ingot::api {
 namespace {
@@ -109,11 +110,9 @@ Status run(const void* implementation, const OpArguments& a, const Team& team) {
   return op.run(op.user, &given.call) == INGOT_OK ? Status() : Status(Code::kCustomFailed);
 }
 
-}  // namespace
-
-const CustomRules kHandedInOperators = {find, check, scratch, run};
-
-const char* why_not_operators(const ingot_custom_operator* const* list, size_t count) {
+const char* why_not(const CustomOperators& operators) {
+  const auto* list = static_cast<const ingot_custom_operator* const*>(operators.list);
+  const size_t count = operators.count;
   if (count && !list) return "options.operators is null, and operator_count is not 0";
   if (count > kMaxOperators) return "options.operator_count: too many";
   for (size_t i = 0; i < count; i++) {
@@ -128,4 +127,12 @@ const char* why_not_operators(const ingot_custom_operator* const* list, size_t c
   return nullptr;
 }
 
+}  // namespace
 }  // namespace ingot::api
+
+namespace ingot {
+
+const CustomRules kHandedInOperators = {api::why_not, api::find, api::check, api::scratch,
+                                        api::run};
+
+}  // namespace ingot

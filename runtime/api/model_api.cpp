@@ -1,9 +1,9 @@
 // runtime/api/model_api.cpp - models: opening, questions, parts.
-#include "runtime/api/custom_operators.h"
 #include "runtime/api/text.h"
 #include "runtime/api/translate.h"
 #include "runtime/base/os/file.h"
 #include "runtime/base/os/memory.h"
+#include "runtime/op/custom.h"
 
 using namespace ingot;
 using namespace ingot::api;
@@ -30,12 +30,15 @@ ingot_code open_from(const ModelOrigin& origin, const ingot_open_options* given,
   const ingot_allocator* allocator = options.allocator;
   if (allocator && (!allocator->allocate || !allocator->release))
     return refuse_argument("options.allocator: without allocate or release", error);
-  if (const char* why = why_not_operators(options.operators, options.operator_count))
-    return refuse_argument(why, error);
   OpenRequest request;
-  if (options.operator_count)
-    request.custom = {&kHandedInOperators, options.operators, options.operator_count};
   request.kernels = reinterpret_cast<const KernelTable*>(options.kernels);
+  // a table of one model, which has no such operator, has no use for them either
+  const OpContract* const contract = find_contract(*request.kernels, OpCode::kCustom);
+  if (contract && contract->custom && options.operator_count) {
+    request.custom = {&contract->custom->handed_in, options.operators, options.operator_count};
+    if (const char* why = request.custom.rules->why_not(request.custom))
+      return refuse_argument(why, error);
+  }
   request.check_hashes = options.trust == INGOT_TRUST_HASHES;
   request.copy_weights = options.map == INGOT_MAP_COPY;
   request.allocator = allocator

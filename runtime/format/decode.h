@@ -5,7 +5,7 @@
 #include "runtime/format/format.h"
 #include "runtime/format/schema_access.h"
 #include "runtime/op/activation.h"
-#include "runtime/op/custom.h"
+#include "runtime/op/decoders.h"
 #include "runtime/op/quantized_conv2d.h"
 
 namespace ingot {
@@ -26,8 +26,8 @@ struct ProgramCounts {
   uint64_t instructions = 0, extra_steps = 0, attribute_bytes = 0, operands = 0;
   uint64_t custom_words = 0;  // of lists of attributes, in eights of bytes
 };
-Status count_program(const FileView& file, const fb::Program& program, ProgramCounts* out,
-                     ErrorDetail* detail);
+Status count_program(const FileView& file, const fb::Program& program, const KernelTable& table,
+                     ProgramCounts* out, ErrorDetail* detail);
 
 /// Arrays of a decoded program while they are being filled.
 struct ProgramArrays {
@@ -56,19 +56,13 @@ Status decode_program(const FileView& file, const fb::Program& program, const Ke
 /// Bytes of the plain struct of an operator's attributes, a multiple of 8; 0 for an unknown
 /// operator.
 uint32_t attribute_bytes(OpCode op);
-/// Fills the struct at `to`. Returns null, or the rule that the attributes break (a static string).
-const char* decode_attributes(const fb::Instruction& instruction, void* to);
+/// decode_Name() of runtime/op/decoders.h, from a decode() of its FlatBuffer table.
+#define INGOT_DECODER(name)                                                          \
+  const char* decode_##name(const fb::Instruction& instruction, void* to) {          \
+    return decode(*instruction.attributes_as_##name(), new (to) name##Attributes()); \
+  }
 /// Of one stage of a chain of bytes.
 const char* decode_quantized_stage(const fb::QuantizedConv2d& from, QuantizedConv2dAttributes* to);
-const char* decode_product_attributes(const fb::Instruction& instruction,
-                                      void* to);  // convolutions, products, pooling, recurrent
-const char* decode_movement_attributes(const fb::Instruction& instruction,
-                                       void* to);  // transposes, slices, resizes, gathers, If
-// elementwise, reductions, norms
-const char* decode_map_attributes(const fb::Instruction& instruction, void* to);
-/// Of Custom: the room for its list of attributes, and filling it; *room moves behind it.
-uint64_t custom_words(const fb::Custom& from);
-const char* decode_custom(const fb::Custom& from, uint64_t** room, CustomAttributes* to);
 const char* decode_activation(const fb::ActivationSpec* from, ActivationSpec* to);
 
 }  // namespace ingot

@@ -1,5 +1,5 @@
-// runtime/format/decode_attributes.cpp - sizes of the plain structs, the way to the family that
-// fills each, and the family whose attributes are plain fields.
+// runtime/format/decode_attributes.cpp - sizes of the plain structs, and the decoders of attributes
+// that are plain fields.
 #include <new>
 
 #include "runtime/format/decode.h"
@@ -26,46 +26,28 @@ constexpr uint16_t kBytes[kOpCodeCount] = {
 #define CHOICE(op, name, Enum)                                             \
   if (uint8_t(from.name()) > uint8_t(fb::Enum::MAX)) return #op "." #name; \
   to->name = decltype(to->name)(from.name());
-#define INGOT_ATTRIBUTES(op, fields)                                  \
-  const char* decode_fields(const fb::op& from, op##Attributes* to) { \
-    (void)from, (void)to;                                             \
-    fields return nullptr;                                            \
+#define INGOT_ATTRIBUTES(op, fields)                           \
+  const char* decode(const fb::op& from, op##Attributes* to) { \
+    (void)from, (void)to;                                      \
+    fields return nullptr;                                     \
   }
 // NOLINTEND(bugprone-macro-parentheses)
 #include "runtime/op/attributes.def"
 
-const char* decode_plain_attributes(const fb::Instruction& instruction, void* room) {
-  switch (instruction.attributes_type()) {
-#define FIELD(name)
-#define CHOICE(op, name, Enum)
-#define INGOT_ATTRIBUTES(op, fields) \
-  case fb::Attributes::op:           \
-    return decode_fields(*instruction.attributes_as_##op(), new (room) op##Attributes());
-#include "runtime/op/attributes.def"
-    default: return "instructions[].attributes";
-  }
-}
-
 }  // namespace
 
 const char* decode_quantized_stage(const fb::QuantizedConv2d& from, QuantizedConv2dAttributes* to) {
-  return decode_fields(from, to);
+  return decode(from, to);
 }
 
 uint32_t attribute_bytes(OpCode op) {
   return uint32_t(op) < uint32_t(kOpCodeCount) ? kBytes[uint32_t(op)] : 0;
 }
 
-const char* decode_attributes(const fb::Instruction& instruction, void* to) {
-  using Decode = const char* (*)(const fb::Instruction&, void*);
-  static constexpr Decode kDecode[kOpCodeCount] = {
-      nullptr,
-#define INGOT_OPERATOR(name, number, text, family) decode_##family##_attributes,
-#include "runtime/op/operators.def"
-  };
-  const uint8_t op = uint8_t(instruction.attributes_type());
-  return op > 0 && op < kOpCodeCount ? kDecode[op](instruction, to) : "instructions[].attributes";
-}
+#define FIELD(name)
+#define CHOICE(op, name, Enum)
+#define INGOT_ATTRIBUTES(op, fields) INGOT_DECODER(op)
+#include "runtime/op/attributes.def"
 
 const char* decode_activation(const fb::ActivationSpec* from, ActivationSpec* to) {
   if (!from) return nullptr;

@@ -23,12 +23,6 @@ const char* decode(const fb::Elementwise& from, ElementwiseAttributes* to) {
 
 }  // namespace
 
-const char* decode_map_attributes(const fb::Instruction& i, void* to) {
-  switch (i.attributes_type()) {
-    case fb::Attributes::Elementwise:
-      return decode(*i.attributes_as_Elementwise(), new (to) ElementwiseAttributes());
-    default: return "instructions[].attributes";
-  }
-}
+INGOT_DECODER(Elementwise)
 
 }  // namespace ingot

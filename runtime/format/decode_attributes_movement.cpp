@@ -97,39 +97,37 @@ const char* decode_reduction(uint8_t reduction, ScatterReduction* to) {
   return nullptr;
 }
 
+const char* decode(const fb::If& from, IfAttributes* to) {
+  to->then_subprogram = from.then_subprogram();
+  to->else_subprogram = from.else_subprogram();
+  return nullptr;
+}
+
+const char* decode(const fb::Loop& from, LoopAttributes* to) {
+  to->body = from.body();
+  to->most = from.most();
+  return nullptr;
+}
+
+const char* decode(const fb::ScatterNd& from, ScatterNdAttributes* to) {
+  return decode_reduction(from.reduction(), &to->reduction);
+}
+
+const char* decode(const fb::ScatterElements& from, ScatterElementsAttributes* to) {
+  to->axis = from.axis();
+  return decode_reduction(from.reduction(), &to->reduction);
+}
+
 }  // namespace
 
-const char* decode_movement_attributes(const fb::Instruction& i, void* to) {
-  switch (i.attributes_type()) {
-    case fb::Attributes::Transpose:
-      return decode(*i.attributes_as_Transpose(), new (to) TransposeAttributes());
-    case fb::Attributes::Slice: return decode(*i.attributes_as_Slice(), new (to) SliceAttributes());
-    case fb::Attributes::Pad: return decode(*i.attributes_as_Pad(), new (to) PadAttributes());
-    case fb::Attributes::Resize:
-      return decode(*i.attributes_as_Resize(), new (to) ResizeAttributes());
-    case fb::Attributes::ImageInput:
-      return decode(*i.attributes_as_ImageInput(), new (to) ImageInputAttributes());
-    case fb::Attributes::If:
-      new (to) IfAttributes{i.attributes_as_If()->then_subprogram(),
-                            i.attributes_as_If()->else_subprogram()};
-      return nullptr;
-    case fb::Attributes::Loop:
-      new (to) LoopAttributes{i.attributes_as_Loop()->body(), i.attributes_as_Loop()->most()};
-      return nullptr;
-    case fb::Attributes::ScatterNd: {
-      auto* nd = new (to) ScatterNdAttributes();
-      return decode_reduction(i.attributes_as_ScatterNd()->reduction(), &nd->reduction);
-    }
-    case fb::Attributes::ScatterElements: {
-      auto* elements = new (to) ScatterElementsAttributes();
-      elements->axis = i.attributes_as_ScatterElements()->axis();
-      return decode_reduction(i.attributes_as_ScatterElements()->reduction(), &elements->reduction);
-    }
-    case fb::Attributes::Custom:  // filled by decode_custom()
-      new (to) CustomAttributes();
-      return nullptr;
-    default: return "instructions[].attributes";
-  }
-}
+INGOT_DECODER(Transpose)
+INGOT_DECODER(Slice)
+INGOT_DECODER(Pad)
+INGOT_DECODER(Resize)
+INGOT_DECODER(ImageInput)
+INGOT_DECODER(If)
+INGOT_DECODER(Loop)
+INGOT_DECODER(ScatterNd)
+INGOT_DECODER(ScatterElements)
 
 }  // namespace ingot

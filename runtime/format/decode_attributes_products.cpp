@@ -94,23 +94,12 @@ const char* decode(const fb::Recurrent& from, RecurrentAttributes* to) {
 
 }  // namespace
 
-const char* decode_product_attributes(const fb::Instruction& i, void* to) {
-  switch (i.attributes_type()) {
-    case fb::Attributes::Conv2d:
-      return decode(*i.attributes_as_Conv2d(), new (to) Conv2dAttributes());
-    case fb::Attributes::ConvTranspose2d:
-      return decode(*i.attributes_as_ConvTranspose2d(), new (to) ConvTranspose2dAttributes());
-    case fb::Attributes::Chain: return decode(*i.attributes_as_Chain(), new (to) ChainAttributes());
-    case fb::Attributes::QuantizedChain:
-      return decode(*i.attributes_as_QuantizedChain(), new (to) QuantizedChainAttributes());
-    case fb::Attributes::Linear:
-      return decode(*i.attributes_as_Linear(), new (to) LinearAttributes());
-    case fb::Attributes::Pool2d:
-      return decode(*i.attributes_as_Pool2d(), new (to) Pool2dAttributes());
-    case fb::Attributes::Recurrent:
-      return decode(*i.attributes_as_Recurrent(), new (to) RecurrentAttributes());
-    default: return "instructions[].attributes";
-  }
-}
+INGOT_DECODER(Conv2d)
+INGOT_DECODER(ConvTranspose2d)
+INGOT_DECODER(Chain)
+INGOT_DECODER(QuantizedChain)
+INGOT_DECODER(Linear)
+INGOT_DECODER(Pool2d)
+INGOT_DECODER(Recurrent)
 
 }  // namespace ingot

@@ -4,6 +4,7 @@
 
 #include "runtime/format/decode.h"
 #include "runtime/format/validate.h"
+#include "runtime/op/custom.h"
 
 namespace ingot {
 namespace {
@@ -27,19 +28,28 @@ const T* copy_numbers(const Vector* from, uint64_t** room) {
   return first;
 }
 
+const char* decode(const fb::Custom& from, CustomAttributes* to) {
+  to->domain = text_or_empty(from.domain());
+  to->name = from.name()->c_str();
+  to->count = vector_size(from.attributes());
+  return nullptr;
+}
+
 }  // namespace
 
-uint64_t custom_words(const fb::Custom& from) {
+INGOT_DECODER(Custom)
+
+uint64_t custom_words(const fb::Instruction& instruction) {
+  const fb::Custom& from = *instruction.attributes_as_Custom();
   uint64_t total = words<CustomAttribute>(vector_size(from.attributes()));
   for (uint32_t i = 0; i < vector_size(from.attributes()); i++)
     total += numbers_of(*from.attributes()->Get(i));
   return total;
 }
 
-const char* decode_custom(const fb::Custom& from, uint64_t** room, CustomAttributes* to) {
-  to->domain = text_or_empty(from.domain());
-  to->name = from.name()->c_str();
-  to->count = vector_size(from.attributes());
+const char* decode_custom_lists(const fb::Instruction& instruction, uint64_t** room,
+                                CustomAttributes* to) {
+  const fb::Custom& from = *instruction.attributes_as_Custom();
   if (to->count == 0) return nullptr;
   auto* const list = reinterpret_cast<CustomAttribute*>(*room);
   to->list = list;

@@ -5,6 +5,7 @@
 #include "runtime/base/byte_order.h"
 #include "runtime/format/decode.h"
 #include "runtime/format/validate.h"
+#include "runtime/op/custom.h"
 
 namespace ingot {
 namespace {
@@ -22,7 +23,7 @@ Status misaligned(const FileView& file, const char* field, const void* at, Error
 }
 
 Status count_instruction(const FileView& file, const fb::Instruction* instruction,
-                         ProgramCounts* counts, ErrorDetail* d) {
+                         const KernelTable& table, ProgramCounts* counts, ErrorDetail* d) {
   const uint64_t at = file_offset_of(file, instruction);
   const OpCode op = OpCode(uint8_t(instruction->attributes_type()));
   const uint32_t bytes = attribute_bytes(op);
@@ -40,9 +41,10 @@ Status count_instruction(const FileView& file, const fb::Instruction* instructio
       return misaligned(file, "Slice", slice, d);
   if (const fb::Pad* pad = instruction->attributes_as_Pad())
     if (!aligned(file, pad->before())) return misaligned(file, "Pad.before", pad, d);
-  if (const fb::Custom* custom = instruction->attributes_as_Custom()) {
+  const OpContract* const contract = find_contract(table, op);
+  if (contract && contract->custom) {
     // what instructions share would cost more than its size
-    counts->custom_words += custom_words(*custom);
+    counts->custom_words += contract->custom->words(*instruction);
     if (counts->custom_words > file.program_bytes)
       return fail(d, Code::kLimitExceeded, "Custom.attributes", file.program_bytes,
                   counts->custom_words, at);
@@ -140,15 +142,16 @@ struct InstructionWalk {
 };
 
 /// @pre its attributes stand at walk->attributes
-Status decode_custom_operator(InstructionWalk* walk, const fb::Custom& from, uint64_t at) {
+Status decode_custom_operator(InstructionWalk* walk, const fb::Instruction& from,
+                              const CustomSupport& support, uint64_t at) {
   auto* const to = reinterpret_cast<CustomAttributes*>(walk->attributes);
-  if (const char* rule = decode_custom(from, &walk->custom, to))
+  if (const char* rule = support.decode(from, &walk->custom, to))
     return fail_instruction(walk->detail, Code::kMeaningInvalid, rule, walk->index, 0, 0, at);
-  if (find_custom(walk->table, to)) return {};
+  if (support.find(walk->table, to)) return {};
   const Status bad = fail_instruction(walk->detail, Code::kUnsupportedOperator,
                                       "nobody handed in this operator", walk->index, 0, 0, at);
   if (!walk->detail) return bad;
-  name_operator(walk->detail, to->domain, to->name);
+  support.name(*to, walk->detail);
   walk->detail->hint =
       "hand it in with ingot_open_options.operators; the command line takes --plugin LIBRARY";
   return bad;
@@ -160,9 +163,9 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
   to->op = OpCode(uint8_t(from->attributes_type()));
   to->version = from->version();
   to->table_offset = uint32_t(at - walk->file.program_offset);
-  to->contract = find_contract(walk->table, to->op);
+  const KernelEntry* const row = find_row(walk->table, to->op);
   to->attributes = walk->attributes;
-  if (!to->contract) {
+  if (!row || !row->decode) {
     const Status bad = fail_instruction(walk->detail, Code::kUnsupportedOperator, op_name(to->op),
                                         walk->index, 0, 0, at);
     if (walk->detail)
@@ -170,10 +173,11 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
           "the kernel table handed in has no such operator; regenerate it: ingot kernels FILE";
     return bad;
   }
-  if (const char* rule = decode_attributes(*from, walk->attributes))
+  to->contract = row->contract;
+  if (const char* rule = row->decode(*from, walk->attributes))
     return fail_instruction(walk->detail, Code::kMeaningInvalid, rule, walk->index, 0, 0, at);
-  if (const fb::Custom* custom = from->attributes_as_Custom())
-    INGOT_TRY(decode_custom_operator(walk, *custom, at));
+  if (const CustomSupport* const custom = row->contract->custom)
+    INGOT_TRY(decode_custom_operator(walk, *from, *custom, at));
   walk->attributes += attribute_bytes(to->op);
   to->input_count = uint16_t(vector_size(from->inputs()));
   to->output_count = uint16_t(vector_size(from->outputs()));
@@ -230,8 +234,8 @@ Status decode_symbols(const FileView& file, const fb::Program& program, const Pr
 
 }  // namespace
 
-Status count_program(const FileView& file, const fb::Program& program, ProgramCounts* out,
-                     ErrorDetail* detail) {
+Status count_program(const FileView& file, const fb::Program& program, const KernelTable& table,
+                     ProgramCounts* out, ErrorDetail* detail) {
   *out = ProgramCounts{};
   if (program.plan() && !aligned(file, program.plan()->offsets()))
     return misaligned(file, "plan.offsets", program.plan(), detail);
@@ -246,7 +250,7 @@ Status count_program(const FileView& file, const fb::Program& program, ProgramCo
   for (uint32_t s = 0; s < program.subprograms()->size(); s++) {
     const auto* instructions = program.subprograms()->Get(s)->instructions();
     for (uint32_t i = 0; i < vector_size(instructions); i++)
-      INGOT_TRY(count_instruction(file, instructions->Get(i), out, detail));
+      INGOT_TRY(count_instruction(file, instructions->Get(i), table, out, detail));
   }
   return {};
 }

@@ -47,11 +47,10 @@ Status validate_plan_shape(const ProgramDef& p, ErrorDetail* d) {
 
 Status measure_program(const FileView& file, const KernelTable& table, uint64_t* block_bytes,
                        ErrorDetail* detail) {
-  (void)table;
   const fb::Program* program;
   ProgramCounts counts;
   INGOT_TRY(verify_structure(file, &program, detail));
-  INGOT_TRY(count_program(file, *program, &counts, detail));
+  INGOT_TRY(count_program(file, *program, table, &counts, detail));
   Block block;
   take_arrays(&block, *program, counts);
   take_scratch(&block, *program);
@@ -69,7 +68,7 @@ Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t
     return fail(detail, Code::kMisaligned, "block", 16,
                 reinterpret_cast<uintptr_t>(memory.data) % 16);
   INGOT_TRY(verify_structure(file, &program, detail));
-  INGOT_TRY(count_program(file, *program, &counts, detail));
+  INGOT_TRY(count_program(file, *program, table, &counts, detail));
   Block block(memory);
   const ProgramArrays a = take_arrays(&block, *program, counts);
   const OpenScratch s = take_scratch(&block, *program);

@@ -45,6 +45,9 @@ struct ScratchNeed {
 
 constexpr int kMaxThreads = 64;
 
+struct CustomRules;
+struct CustomSupport;
+
 /// Operand sets as bit masks: bit i is input i (or output i where outputs are meant).
 struct OpContract {
   OpCode op;
@@ -70,6 +73,7 @@ struct OpContract {
   /// in_place() depends on extents, that of the first dimension aside: a converter asks it only
   /// where they are numbers.
   bool in_place_by_extents = false;
+  const CustomSupport* custom = nullptr;  // Custom alone; custom.h
 };
 
 /// A kernel's view of the threads that run it together. Every member calls the kernel with its own
@@ -92,6 +96,13 @@ struct Team {
 /// outside its range, else ok.
 using Kernel = Status (*)(const OpArguments&, const Team&);
 
+namespace fb {
+struct Instruction;
+}
+/// Fills the operator's struct of attributes at `to` from a file whose FlatBuffer is sound. Returns
+/// null, or the rule that the attributes break (a static string).
+using AttributeDecoder = const char* (*)(const fb::Instruction& instruction, void* to);
+
 /// One row of a kernel table. A row is tried when op matches and supports(arguments) holds (null:
 /// always).
 struct KernelEntry {
@@ -100,9 +111,9 @@ struct KernelEntry {
   const OpContract* contract;
   bool (*supports)(const OpArguments&);  // types and attributes only
   Kernel run;
+  AttributeDecoder decode = nullptr;  // null: its files are not read through this table
 };
 
-struct CustomRules;
 /// Operators of the application's that a model was opened with; see custom.h.
 struct CustomOperators {
   const CustomRules* rules = nullptr;  // null: none
@@ -124,7 +135,12 @@ struct KernelTable {
 
 /// First row that supports the arguments; null when there is none.
 const KernelEntry* find_kernel(const KernelTable& table, OpCode op, const OpArguments& arguments);
-/// The contract of an operator in this table or its fallbacks; null when none carries it.
-const OpContract* find_contract(const KernelTable& table, OpCode op);
+/// A row of an operator in this table or its fallbacks, for its contract and decoder; null when
+/// none carries it.
+const KernelEntry* find_row(const KernelTable& table, OpCode op);
+inline const OpContract* find_contract(const KernelTable& table, OpCode op) {
+  const KernelEntry* const row = find_row(table, op);
+  return row ? row->contract : nullptr;
+}
 
 }  // namespace ingot

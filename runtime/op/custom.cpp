@@ -40,19 +40,22 @@ bool find_custom(const KernelTable& table, CustomAttributes* attributes) {
   return false;
 }
 
-void name_operator(ErrorDetail* detail, const char* domain, const char* name) {
+static void name_custom(const CustomAttributes& attributes, ErrorDetail* detail) {
   size_t at = 0;
   const auto add = [&](const char* text) {
     for (; *text && at + 1 < sizeof detail->name; text++) detail->name[at++] = *text;
   };
-  add(domain);
-  if (*domain) add("::");
-  add(name);
+  add(attributes.domain);
+  if (*attributes.domain) add("::");
+  add(attributes.name);
   detail->name[at] = 0;
 }
 
+static constexpr CustomSupport kSupport = {custom_words, decode_custom_lists, find_custom,
+                                           name_custom, kHandedInOperators};
+
 const OpContract kCustomContract = {
-    OpCode::kCustom,   1, 0, kMaxCustomInputs, 1, kMaxCustomOutputs, check_custom, nullptr,
-    scratch_of_custom, 0, 0};
+    OpCode::kCustom,   1, 0, kMaxCustomInputs, 1,     kMaxCustomOutputs, check_custom, nullptr,
+    scratch_of_custom, 0, 0, nullptr,          false, &kSupport};
 
 }  // namespace ingot

@@ -12,10 +12,10 @@ const KernelEntry* find_kernel(const KernelTable& table, OpCode op, const OpArgu
   return nullptr;
 }
 
-const OpContract* find_contract(const KernelTable& table, OpCode op) {
+const KernelEntry* find_row(const KernelTable& table, OpCode op) {
   for (const KernelTable* t = &table; t; t = t->fallback)
     for (uint32_t i = 0; i < t->entry_count; i++)
-      if (t->entries[i].op == op) return t->entries[i].contract;
+      if (t->entries[i].op == op) return &t->entries[i];
   return nullptr;
 }
 

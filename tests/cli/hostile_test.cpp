@@ -91,6 +91,25 @@ TEST_CASE(
   CHECK(run({"inspect", source}).out.find("[31mred") != std::string::npos);  // named all the same
 }
 
+TEST_CASE("hostile: bytes in a name that are no UTF-8 reach a terminal as '?'") {
+  const Folder folder;
+  std::string bytes = slurp(data("escapes.onnx"));
+  // 0x9b alone begins a control sequence where a terminal has 8 bits, as 0x1b '[' does
+  std::replace(bytes.begin(), bytes.end(), '\x1b', '\x9b');
+  const std::string source = folder / "escapes8.onnx", model = folder / "o.ingot";
+  spill(source, bytes);
+  const std::vector<std::vector<std::string>> commands = {
+      {"inspect", source}, {"convert", source, "-o", model, "--explain"}, {"inspect", model}};
+  for (const auto& command : commands) {
+    CAPTURE(command[0]);
+    const Ran ran = run(command);
+    CHECK(ran.exit < 8);
+    if (command[0] == "inspect")
+      CHECK(ran.out.find("[31mred") != std::string::npos);  // named all the same
+    CHECK((ran.out + ran.err).find('\x9b') == std::string::npos);
+  }
+}
+
 TEST_CASE("hostile: where memory ends every command says so, whatever it had begun") {
   if (kSanitized) {
     std::cout << "[skip] limits of the address space: a sanitizer needs it whole\n";

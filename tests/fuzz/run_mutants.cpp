@@ -21,6 +21,7 @@
 
 #include "ingot/ingot.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "runtime/op/decoders.h"
 #include "tests/fuzz/program_mutator.h"
 
 #if defined(__has_feature)
@@ -273,8 +274,8 @@ Status leave_a_byte(const OpArguments& a, const Team& team) {
 template <int... ops>
 const ingot_kernel_table* faulty_kernels(std::integer_sequence<int, ops...>) {
   const KernelTable& real = *cpu_kernels("scalar");
-  static const KernelEntry entries[] = {
-      {OpCode(ops), "faulty", find_contract(real, OpCode(ops)), nullptr, leave_a_byte<ops>}...};
+  static const KernelEntry entries[] = {{OpCode(ops), "faulty", find_contract(real, OpCode(ops)),
+                                         nullptr, leave_a_byte<ops>, decoder_of(OpCode(ops))}...};
   static const KernelTable table = {"faulty", entries, uint32_t(sizeof...(ops)), &real};
   return reinterpret_cast<const ingot_kernel_table*>(&table);
 }

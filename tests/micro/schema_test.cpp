@@ -43,7 +43,8 @@ void compare_readers(const convert::Attributes& from, ReadAttributes read) {
   encode(from, &builder);
   const uint8_t* bytes = builder.GetBufferPointer();
   alignas(8) uint8_t whole[4096] = {}, micro[kAttributeRoom] = {};
-  const char* rule = decode_attributes(*flatbuffers::GetRoot<fb::Instruction>(bytes), whole);
+  const char* rule =
+      decoder_of(OpCode(from.index()))(*flatbuffers::GetRoot<fb::Instruction>(bytes), whole);
   FlatReader reader(bytes, builder.GetSize());
   const bool known = read(&reader, reader.table(reader.load32(0), 1), micro);
   CHECK(known == (rule == nullptr));

@@ -82,7 +82,7 @@ def main():
             continue
         seen += 1
         tiles, faults = check(path)
-        if isa.group(1) != "scalar" and not tiles:
+        if isa.group(1) not in ("scalar", "plain") and not tiles:
             faults.append("no register tile was found: has gemm_tile another name?")
         for fault in faults:
             print(f"{path}: {fault}")

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "runtime/api/custom_operators.h"
+#include "runtime/op/custom.h"
 #include "tools/files/failure.h"
 
 namespace ingot::plugins {
@@ -59,7 +59,8 @@ void load(const std::string& path) {
     fail(Exit::kUnavailable, where +
                                  "ingot_plugin() gave nothing, or a struct of another size; build "
                                  "it with this library's <ingot/custom.h>");
-  if (const char* why = api::why_not_operators(info->operators, info->operator_count))
+  if (const char* why =
+          kHandedInOperators.why_not({&kHandedInOperators, info->operators, info->operator_count}))
     fail(Exit::kUsage, where + why);
   for (size_t i = 0; i < info->operator_count; i++) {
     const ingot_custom_operator& op = *info->operators[i];
@@ -77,7 +78,7 @@ const std::vector<const ingot_custom_operator*>& operators() { return loaded().o
 CustomOperators handed_in() {
   const auto& all = operators();
   if (all.empty()) return {};
-  return {&api::kHandedInOperators, all.data(), all.size()};
+  return {&kHandedInOperators, all.data(), all.size()};
 }
 
 const ingot_custom_operator* find(std::string_view domain, std::string_view name) {

@@ -5,6 +5,7 @@
 
 namespace ingot::cpu {
 
+extern const KernelTable kPlainKernelTable;  // what every other falls back to
 extern const KernelTable kScalarKernels;
 extern const KernelTable kAvx2Kernels;
 extern const KernelTable kAvxVnniKernels;

@@ -3,16 +3,17 @@
 #pragma once
 #include "kernels/cpu/isa/tables.h"
 #include "kernels/cpu/quantized/products.inl"
+#include "kernels/cpu/rows.inl"
 
 namespace ingot::cpu {
 namespace {
 
-constexpr KernelEntry kQuantizedKernels[] = {INGOT_QUANTIZED_PRODUCTS};
+constexpr KernelEntry kQuantizedKernels[] = {INGOT_QUANTIZED_PRODUCTS, {}};
+constexpr auto kEntries = rows_of(kQuantizedKernels);
 
 }  // namespace
 
-const KernelTable INGOT_ISA_TABLE = {INGOT_ISA_NAME, kQuantizedKernels,
-                                     sizeof(kQuantizedKernels) / sizeof(KernelEntry),
+const KernelTable INGOT_ISA_TABLE = {INGOT_ISA_NAME, kEntries.rows, kEntries.kCount,
                                      &INGOT_ISA_BASE, INGOT_ISA_PRODUCTS};
 
 }  // namespace ingot::cpu

@@ -48,10 +48,9 @@ Status kernel_failed(const StepProgram& program, ErrorDetail* detail, uint32_t c
                                 : is_custom ? "its run() returned an error"
                                             : "kernel",
                                 instruction);
-  if (is_custom && detail) {
-    const auto& custom = program.calls[instruction].arguments.as<CustomAttributes>();
-    name_operator(detail, custom.domain, custom.name);
-  }
+  if (is_custom && detail)
+    program.instructions[instruction].contract->custom->name(
+        program.calls[instruction].arguments.as<CustomAttributes>(), detail);
   return status;
 }
 

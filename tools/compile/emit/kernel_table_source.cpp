@@ -51,9 +51,11 @@ constexpr KernelEntry row(const char* name) {
     return *a == *b;
   };
   for (const KernelEntry& entry : kProductKernels)
-    if (entry.name && same(entry.name, name)) return entry;
+    if (entry.name && same(entry.name, name)) return with_decoder(entry);
   for (const KernelEntry& entry : kTensorKernels)
-    if (entry.name && same(entry.name, name)) return entry;
+    if (entry.name && same(entry.name, name)) return with_decoder(entry);
+  for (const KernelEntry& entry : kPlainKernels)
+    if (entry.name && same(entry.name, name)) return with_decoder(entry);
   return no_row_of_that_name();
 }
 )";
@@ -110,8 +112,9 @@ std::string kernel_table_source(const std::string& model, const std::string& isa
   if (*build.define) source += "#define " + std::string(build.define) + " 1\n";
   source += "#include \"kernels/cpu/simd/" + std::string(build.header) + ".h\"\n";
   source +=
-      "#include \"kernels/cpu/products.inl\"\n#include \"kernels/cpu/tensors.inl\"\n#include "
-      "\"ingot/ingot.h\"\n\n";
+      "#include \"kernels/cpu/plain.inl\"\n#include \"kernels/cpu/products.inl\"\n"
+      "#include \"kernels/cpu/tensors.inl\"\n#include \"runtime/op/decoders.h\"\n"
+      "#include \"ingot/ingot.h\"\n\n";
   source += "namespace ingot {\nnamespace cpu {\n";
   source += kTail;
   source += "\nconstexpr KernelEntry kRows[] = {\n";

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "runtime/format/format.h"
+#include "runtime/op/decoders.h"
 #include "tools/compile/write/file_writer.h"
 #include "tools/files/large_blocks.h"
 #include "tools/plugins/plugins.h"
@@ -18,7 +19,8 @@ KernelTable all_contracts() {
   static const std::vector<KernelEntry> rows = [] {
     std::vector<KernelEntry> all;
     for (int op = 1; op < kOpCodeCount; op++)
-      all.push_back({OpCode(op), "contract", contract_of(OpCode(op)), nullptr, nullptr});
+      all.push_back({OpCode(op), "contract", contract_of(OpCode(op)), nullptr, nullptr,
+                     decoder_of(OpCode(op))});
     return all;
   }();
   KernelTable table{"contracts", rows.data(), uint32_t(rows.size()), nullptr};

@@ -21,10 +21,10 @@ micro::ReadAttributes reader_of_operator(OpCode op) {
 
 std::vector<micro::MicroKernel> make_rows() {
   std::vector<micro::MicroKernel> rows;
-  const KernelTable& table = *cpu_kernels("scalar");
-  for (uint32_t i = 0; i < table.entry_count; i++)
-    if (const auto read = reader_of_operator(table.entries[i].op))
-      rows.push_back({table.entries[i], read});
+  for (const KernelTable* table = cpu_kernels("scalar"); table; table = table->fallback)
+    for (uint32_t i = 0; i < table->entry_count; i++)
+      if (const auto read = reader_of_operator(table->entries[i].op))
+        rows.push_back({table->entries[i], read});
   return rows;
 }
 
@@ -89,8 +89,9 @@ std::string micro_table_source(const std::vector<std::string>& kernels) {
             "_attributes},\n";
   }
   const std::vector<std::string> lists =
-      only_quantized ? std::vector<std::string>{"kQuantizedKernels"}
-                     : std::vector<std::string>{"kProductKernels", "kTensorKernels"};
+      only_quantized
+          ? std::vector<std::string>{"kQuantizedKernels"}
+          : std::vector<std::string>{"kProductKernels", "kTensorKernels", "kPlainKernels"};
   std::string source = kHead;
   if (only_quantized)
     source +=
@@ -101,8 +102,10 @@ std::string micro_table_source(const std::vector<std::string>& kernels) {
         "INGOT_FLIP_BYTES,\n"
         "                                             INGOT_QUANTIZED_TENSORS};\n";
   else
-    source += "#include \"kernels/cpu/products.inl\"\n#include \"kernels/cpu/tensors.inl\"\n" +
-              std::string(kOpen);
+    source +=
+        "#include \"kernels/cpu/plain.inl\"\n#include \"kernels/cpu/products.inl\"\n"
+        "#include \"kernels/cpu/tensors.inl\"\n" +
+        std::string(kOpen);
   source += kRow;
   for (const std::string& list : lists)
     source += "  for (const KernelEntry& entry : " + list +

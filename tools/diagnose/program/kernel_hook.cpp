@@ -6,7 +6,7 @@
 namespace ingot::cli {
 namespace {
 
-constexpr size_t kMaxHookedRows = 512;  // rows beyond it are called directly
+constexpr size_t kMaxHookedRows = 256;  // rows beyond it are called directly
 
 std::array<KernelEntry, kMaxHookedRows> g_hooked;
 KernelHook::Call g_call;

@@ -1,0 +1,17 @@
+// kernels/cpu/isa/plain.cpp - kernels that use no vectors, once for all instruction sets.
+#include "kernels/cpu/simd/scalar.h"
+
+#include "kernels/cpu/isa/tables.h"
+#include "kernels/cpu/plain.inl"
+#include "kernels/cpu/rows.inl"
+
+namespace ingot::cpu {
+namespace {
+
+constexpr auto kEntries = rows_of(kPlainKernels);
+
+}  // namespace
+
+const KernelTable kPlainKernelTable = {"plain", kEntries.rows, kEntries.kCount, nullptr};
+
+}  // namespace ingot::cpu
