@@ -44,6 +44,8 @@ dev_show() {
     onnx-contrib) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
       "$python" tests/onnx/contrib_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     fuzz-onnx) fuzz_onnx "${@:2}" ;;
+    onnx-extents) fuzz_onnx_ready || return 1
+      "$python" tests/onnx_nodes/value_extents.py --runner build/gcc/tests/fuzz_onnx/graph_runner "${@:2}" ;;
     gpu-pack) # [ARCHITECTURE [MINUTES]]
       need_packages "the pack" "${build_packages[@]}" "${test_packages[@]}" python3
       gpu_pack "${2:-90}" || return 1
@@ -157,6 +159,7 @@ onnx-backend [NAME ..]  every backend test of the onnx package and of Debian's l
           docs/onnx-backend.md (minutes)
 onnx-contrib [--seeds N]  operators of com.microsoft, drawn at random, against onnxruntime
 onnx-ml [--seeds N] [--time]  operators of ai.onnx.ml, drawn at random, against onnxruntime; --time: ensembles of 10 to 1,000 trees
+onnx-extents [NAME..]  networks of ONNX whose extents are values that a run tells, at several of them, against onnxruntime
 fuzz-onnx [N [SEED]]  N (50000) random valid graphs of ONNX against onnxruntime, from SEED (0) on; operators by types, counted
           (./dev fuzz-onnx is the same; ./dev fuzz-onnx --seed S: one graph, and the least part of it that differs)
 onnx-optimized [NAME ..]  networks of ../shared/models as onnxruntime's offline optimizer writes them, at each level

@@ -74,7 +74,8 @@ void serve(const std::string& line) {
   } catch (const graph::ConversionError& error) {
     std::string text = error.message;
     for (const graph::Unsupported& u : error.unsupported)
-      text += " | " + u.op + (u.attribute.empty() ? "" : "." + u.attribute) + ": " + u.why;
+      text += " | " + u.op + (u.attribute.empty() ? "" : "." + u.attribute) + ": " + u.why +
+              (u.hint.empty() ? "" : "; " + u.hint);
     answer(error.exit_code, text);
   } catch (const std::exception& error) {
     answer(8, error.what());

@@ -230,11 +230,18 @@ TEST_CASE("control: rows of a count are stacked, those that end early are as man
         std::string::npos);
 }
 
-TEST_CASE("control: what a loop carries keeps its shape") {
+TEST_CASE("control: what a loop carries grows up to a bound, which somebody states") {
   OnnxGraph body = body_of("go");
   body.node("Concat", {"b", "a"}, {"longer"}, {attribute("axis", int64_t(1))}).output("longer");
-  const graph::ConversionError error = import_error(
-      loop_of(with_x().initializer("n", {}, std::vector<int64_t>{3}), "n", body).bytes());
+  const OnnxGraph loop = loop_of(with_x().initializer("n", {}, std::vector<int64_t>{3}), "n", body);
+  const graph::ConversionError error = import_error(loop.bytes());
   CHECK(error.exit_code == 4);
-  CHECK(error.message.find("[B, 2*T] after it") != std::string::npos);
+  REQUIRE(error.unsupported.size() == 1);
+  CHECK(error.unsupported[0].hint.find("--max-elements HIGH") != std::string::npos);
+  importer::ImportOptions options;
+  options.max_elements = 64;
+  const graph::Model grown = import(loop, 13, options);
+  CHECK(grown.data_dependent.size() == 2);  // inside, and behind the loop
+  for (const auto& [name, symbol] : grown.data_dependent)
+    CHECK(symbol.bound == max(graph::Dim::symbol("T"), graph::Dim(64)));
 }

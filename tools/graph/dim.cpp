@@ -10,7 +10,7 @@
 namespace ingot::graph {
 namespace {
 
-constexpr size_t kMaxTerms = 64;
+constexpr size_t kMaxTerms = 96;  // pads of four dimensions have 81
 // a nested expression prints its parts, so this bounds depth and size as well
 constexpr size_t kMaxText = 4096;
 

@@ -180,6 +180,11 @@ Scalar Scalar::truth(Comparison comparison) {
   out.comparison = std::make_shared<const Comparison>(std::move(comparison));
   return out;
 }
+Scalar Scalar::element(ValueId value, int64_t at) {
+  Scalar out;
+  out.origin = {value, at};
+  return out;
+}
 std::optional<Dim> Scalar::dim() const {
   if (kind != Kind::kRatio || denominator != Dim(1)) return std::nullopt;
   return numerator;
@@ -205,10 +210,14 @@ Scalar apply_symbolic(const Node& node, bool integer, const std::vector<Scalar>&
     if ((a && *a == decides) || (b && *b == decides)) return of_bool(decides);
     return a && b ? of_bool(!decides) : Scalar();
   }
+  if (op == "Identity") return v[0];
+  if (op == "Cast" && integer && !v[0].known()) {  // the same number, and where it came from
+    const DType to = DType(node.integer("to", 0));
+    return to == DType::kI64 || to == DType::kI32 ? v[0] : Scalar();
+  }
   for (const Scalar& s : v) {
     if (!s.known()) return {};
   }
-  if (op == "Identity") return v[0];
   if (op == "Add") return add(v[0], v[1], 1);
   if (op == "Sub") return add(v[0], v[1], -1);
   if (op == "Neg") return add(Scalar::of(Dim(0)), v[0], -1);

@@ -10,6 +10,12 @@
 
 namespace ingot::graph {
 
+/// An element of a small integer tensor.
+struct Element {
+  ValueId value = kAbsent;
+  int64_t at = 0;
+};
+
 /// One element. A ratio is exact: cast(W) * 0.5 is W/2 until it is floored.
 struct Scalar {
   enum class Kind : uint8_t { kUnknown, kRatio, kReal, kTruth };
@@ -17,11 +23,13 @@ struct Scalar {
   Dim numerator, denominator = Dim(1);           // kRatio; denominator > 0
   double real = 0;                               // kReal: a number that is no small ratio
   std::shared_ptr<const Comparison> comparison;  // kTruth: 1 where it holds, else 0
+  Element origin;                                // kUnknown: what it is the same number as
 
   static Scalar of(const Dim& d);
   static Scalar of(double number);
   static Scalar ratio(const Dim& numerator, const Dim& denominator);
   static Scalar truth(Comparison comparison);
+  static Scalar element(ValueId value, int64_t at);
   bool known() const { return kind != Kind::kUnknown; }
   std::optional<Dim> dim() const;        // when a whole number of dims
   std::optional<double> number() const;  // when no symbol is in it

@@ -1,5 +1,6 @@
 // tools/graph/infer/infer_control.cpp - If: its branch where the condition is known, both where the
 // run decides.
+#include "tools/graph/data_dependent.h"
 #include "tools/graph/infer/inference.h"
 
 namespace ingot::graph {
@@ -38,18 +39,25 @@ bool Inference::walk_branch(Graph& branch, const Node& node, bool of_then, std::
   }
 }
 
-/// Gives the outputs of an If the types that both branches give them; false when the shapes differ.
-bool Inference::merge_branches(Node& node, const Graph& then_branch, const Graph& else_branch,
+/// Gives the outputs of an If the types that both branches give them; false when the shapes differ
+/// and cannot be joined.
+bool Inference::merge_branches(Node& node, Graph& then_branch, Graph& else_branch,
+                               bool can_join_extents, std::vector<Cut>* cuts,
                                std::string* why_not) {
-  for (size_t i = 0; i < node.outputs.size(); i++) {
+  const size_t count = node.outputs.size();
+  for (size_t i = 0; i < count; i++) {
     if (node.outputs[i] == kAbsent) continue;
     if (!known(then_branch.outputs[i]) || !known(else_branch.outputs[i])) continue;
     const Value a = value(then_branch.outputs[i]);
-    const Value& b = value(else_branch.outputs[i]);
+    const Value b = value(else_branch.outputs[i]);
     if (a.dtype != b.dtype) {
       fail_conversion(2, describe(node) + ": output " + std::to_string(i) + " is " +
                              dtype_text(a.dtype) + " in one branch and " + dtype_text(b.dtype) +
                              " in the other");
+    }
+    if (a.dims != b.dims && can_join_extents && can_join(node, then_branch, else_branch, i)) {
+      join_output(node, then_branch, else_branch, i, cuts);
+      continue;
     }
     if (a.dims != b.dims) {
       *why_not = "output " + std::to_string(i) + " has shape " + text(a.dims) +
@@ -110,21 +118,26 @@ void Inference::infer_if(Node& node) {
   const bool then_runs = walk_branch(*then_branch, node, true, &why),
              else_runs = walk_branch(*else_branch, node, false, &why);
   const bool both_run = then_runs && else_runs;
-  if (then_runs != else_runs && told.kind != Scalar::Kind::kTruth && unsupported_->size() == before)
+  const bool by_data = told.kind != Scalar::Kind::kTruth ||
+                       is_data_dependent(model, Dims{told.comparison->a, told.comparison->b});
+  if (then_runs != else_runs && by_data && unsupported_->size() == before)
     return keep_branch(node, then_runs, why);
   if (!both_run) why = "a branch cannot run with these shapes (" + why + ")";
   const bool whole = both_run && unsupported_->size() == before;
-  if (!both_run || (whole && !merge_branches(node, *then_branch, *else_branch, &why))) {
-    if (told.kind == Scalar::Kind::kTruth && asks_)
+  std::vector<Cut> cuts;
+  if (!both_run ||
+      (whole && !merge_branches(node, *then_branch, *else_branch, by_data, &cuts, &why))) {
+    if (!by_data && asks_)
       throw Undecided{describe(node), *told.comparison,
                       places_.empty() ? std::nullopt : std::optional(places_.back())};
     throw Refusal{"",
-                  why + (told.kind == Scalar::Kind::kTruth
-                             ? ": it depends on whether " + told.comparison->text()
-                             : ": it depends on data"),
+                  why + (!by_data ? ": it depends on whether " + told.comparison->text()
+                                  : ": it depends on data"),
                   "bind the dimensions, or export a model without this branch"};
   }
+  const Node place = node;
   out_->push_back(std::move(node));
+  for (const Cut& cut : cuts) place_cut(cut, place);
 }
 
 }  // namespace ingot::graph

@@ -1,6 +1,7 @@
 // tools/graph/infer/infer_elementwise.cpp - operators on each element, broadcasting.
 #include "tools/graph/functions.h"
 #include "tools/graph/infer/inference.h"
+#include "tools/graph/infer/run_numbers.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
@@ -23,10 +24,12 @@ void expect_same_dtype(NodeContext& context, size_t a, size_t b) {
 }
 void binary(NodeContext& context) {
   expect_same_dtype(context, 0, 1);
+  fit_operands(context);
   context.set(0, context.dtype(0), broadcast(context, context.dims(0), context.dims(1)));
 }
 void compare(NodeContext& context) {
   expect_same_dtype(context, 0, 1);
+  fit_operands(context);
   context.set(0, DType::kBool, broadcast(context, context.dims(0), context.dims(1)));
 }
 void logical(NodeContext& context) {
@@ -86,6 +89,7 @@ void where(NodeContext& context) {
     context.corrupt(std::string("its condition is ") + dtype_text(context.dtype(0)) +
                     ", expected bool");
   expect_same_dtype(context, 1, 2);
+  fit_operands(context);
   context.set(
       0, context.dtype(1),
       broadcast(context, context.dims(0), broadcast(context, context.dims(1), context.dims(2))));

@@ -17,8 +17,8 @@ constexpr int64_t kEndless = int64_t(1) << 40;
 
 }  // namespace
 
-LoopBuilder::LoopBuilder(Inference& run, Node& node)
-    : run_(run), node_(node), body_(node.subgraph("body")) {
+LoopBuilder::LoopBuilder(Inference& run, Node& node, Growths growths)
+    : run_(run), node_(node), body_(node.subgraph("body")), growths_(std::move(growths)) {
   if (!body_) fail_conversion(2, describe(node) + ": lacks its body");
   for (const Node& each : body_->nodes)
     for (const ValueId id : each.outputs)
@@ -208,6 +208,7 @@ void LoopBuilder::count_iterations() {
 
 void LoopBuilder::check_carried() {
   for (const Carried& each : carried_) {
+    if (each.next == kAbsent) continue;
     const Value &before = run_.value(each.inner), &after = run_.value(run_.resolve(each.next));
     if (before.dtype != after.dtype)
       fail_conversion(2, describe(node_) + ": what it carries as '" + before.name + "' is " +
@@ -222,15 +223,22 @@ void LoopBuilder::check_carried() {
 
 /// Once everything is known: the body, then the loop itself.
 void LoopBuilder::finish(const std::vector<Written>& rows) {
+  if (!growths_.empty()) begin_growing(growths_);
   run_.walk(*body_);
   for (ValueId& id : body_->outputs) id = run_.resolve(id);
   const bool whole =
       std::all_of(carried_.begin(), carried_.end(),
                   [&](const Carried& each) { return run_.known(run_.resolve(each.next)); }) &&
+      std::all_of(
+          grown_.begin(), grown_.end(),
+          [&](const Grown& each) { return run_.known(run_.resolve(each.original.next)); }) &&
       std::all_of(rows.begin(), rows.end(),
                   [&](const Written& row) { return run_.known(run_.resolve(row.row)); });
   if (!whole) return;  // something inside was refused already
+  found_growths_ = find_growth(growths_);
+  if (!found_growths_.empty()) return;  // walked again
   check_carried();
+  end_growing();
   for (const Written& row : rows) add_stack(row);
   if (has_condition_ && !rows.empty()) count_iterations();
   ValueId condition = kAbsent, next = kAbsent;
@@ -293,6 +301,7 @@ std::optional<Node> LoopBuilder::guard_bound() {
 /// Stacks as their readers want them: as many rows as were made, the axis of rows where it was
 /// asked for.
 void LoopBuilder::place_stacks() {
+  place_grown();
   Dim rows = trips_;
   if (iterations_ != kAbsent) {
     NodeContext context(run_, node_);
@@ -328,14 +337,23 @@ void Inference::infer_loop(Node& node) {
     out_->push_back(std::move(node));
     return;
   }
-  LoopBuilder builder(*this, node);
-  if (node.op == "Loop")
-    builder.read_loop();
-  else
-    builder.read_scan();
-  out_->push_back(node);
-  if (auto guard = builder.guard_bound()) out_->push_back(std::move(*guard));
-  builder.place_stacks();
+  Growths growths;
+  while (true) {
+    State before = state();
+    Node read = cloned(node);
+    LoopBuilder builder(*this, read, growths);
+    if (read.op == "Loop")
+      builder.read_loop();
+    else
+      builder.read_scan();
+    if (builder.found_growths().empty()) {
+      out_->push_back(read);
+      if (auto guard = builder.guard_bound()) out_->push_back(std::move(*guard));
+      return builder.place_stacks();
+    }
+    growths = builder.found_growths();
+    restore(std::move(before));
+  }
 }
 
 }  // namespace ingot::graph

@@ -12,9 +12,20 @@
 
 namespace ingot::graph {
 
+/// Of an axis of what a loop carries: what an iteration makes of its extent.
+struct Growth {
+  bool is_known = false;
+  std::optional<Dim> each;     // so many elements more
+  std::optional<Dim> reaches;  // always so many
+};
+/// By the place among what is carried, and the axis.
+using Growths = std::map<size_t, std::map<size_t, Growth>>;
+
 class LoopBuilder {
  public:
-  LoopBuilder(Inference& run, Node& node);
+  LoopBuilder(Inference& run, Node& node, Growths growths);
+  /// What is to be known before the body is walked again; empty when nothing is.
+  const Growths& found_growths() const { return found_growths_; }
   /// From ONNX's Loop: count, condition, carried; the body's inputs are iteration, condition,
   /// carried; its outputs condition, carried, rows.
   void read_loop();
@@ -30,6 +41,16 @@ class LoopBuilder {
  private:
   struct Carried {
     ValueId initial = kAbsent, inner = kAbsent, next = kAbsent, result = kAbsent;
+    size_t place = 0;  // among what the source carries
+  };
+  /// A carried value of growing axes: where its buffer and its extents are carried, and the dims
+  /// that it has inside.
+  struct Grown {
+    Carried original;
+    std::vector<int64_t> axes;
+    Dims symbols, most;
+    std::vector<size_t> numbers;
+    size_t buffer = 0;
   };
   /// A row that each iteration makes; `result` is all of them along `axis`.
   struct Written {
@@ -51,6 +72,12 @@ class LoopBuilder {
   ValueId inside(const std::string& op, std::vector<ValueId> inputs,
                  std::map<std::string, Attribute> attributes);
   void add_stack(const Written& written);
+  Dim most_of(const Dim& start, const Growth& growth) const;
+  std::string extent_name(const Carried& carried, size_t axis) const;
+  void begin_growing(const Growths& growths);
+  Growths find_growth(const Growths& known) const;
+  void end_growing();
+  void place_grown();
   void check_carried();
   void finish(const std::vector<Written>& rows);
   /// Iterations that ran, where a condition may end the loop before its rows are complete.
@@ -67,6 +94,9 @@ class LoopBuilder {
   bool is_bounded_ = false;                                  // by Model::max_elements alone
   ValueId iterations_ = kAbsent, last_condition_ = kAbsent;  // behind the loop
   Dim trips_;
+  const Growths growths_;
+  Growths found_growths_;
+  std::vector<Grown> grown_;
   std::vector<std::pair<ValueId, Written>> stacks_;
 };
 

@@ -2,7 +2,9 @@
 // Transpose, Expand, Tile, depth and space.
 #include <algorithm>
 
+#include "tools/graph/data_dependent.h"
 #include "tools/graph/infer/inference.h"
+#include "tools/graph/infer/run_numbers.h"
 
 namespace ingot::graph {
 namespace {
@@ -16,21 +18,48 @@ std::vector<std::optional<Dim>> wanted_dims(NodeContext& context) {
   if (context.rank(1) != 1)
     context.corrupt("its shape has rank " + std::to_string(context.rank(1)) + ", expected 1");
   const auto contents = context.run().contents(context.in(1));
-  if (!contents) {
+  const auto count = context.dims(1)[0].value();
+  if (!contents && (!count || *count < 2 || *count > kMaxRank)) {
     const Dims dims = context.need_dims("shape", 1);
     return {dims.begin(), dims.end()};
   }
+  if (!contents) return std::vector<std::optional<Dim>>(size_t(*count));
   std::vector<std::optional<Dim>> out;
   for (const Scalar& s : *contents) out.push_back(s.dim());
   return out;
 }
 
+/// Whether two numbers, or one beside the rest, are known only at run time, so that no dims agree
+/// with the input's at their bounds.
+bool is_open_by_data(NodeContext& context, const std::vector<std::optional<Dim>>& wanted) {
+  size_t unknown = 0, open = 0;
+  Dim known(1);
+  for (size_t i = 0; i < wanted.size(); i++) {
+    unknown += !wanted[i];
+    open += wanted[i] && *wanted[i] == Dim(-1);
+    if (wanted[i] && *wanted[i] != Dim(-1)) known = known * *wanted[i];
+  }
+  if (unknown + open > 1) return unknown > 0 && context.has(1);
+  const Dim total = product(context.dims(0));
+  const auto by_data = [&](const Dim& d) { return is_data_dependent(context.model(), d); };
+  if (!context.has(1) || (!by_data(known) && !by_data(total))) return false;
+  return unknown + open == 1 ? (total / known) * known != total : known != total;
+}
+
 void reshape(NodeContext& context) {
   // in normal form
   if (context.node.inputs.size() == 1 && !context.node.has("shape") && context.settled()) return;
-  const std::vector<std::optional<Dim>> wanted = wanted_dims(context);
+  std::vector<std::optional<Dim>> wanted = wanted_dims(context);
   const bool allow_zero = context.node.integer("allowzero", 0) != 0;
   const Dims in = context.dims(0);
+  for (size_t i = 0; i < wanted.size() && !allow_zero; i++) {
+    if (!wanted[i] || *wanted[i] != Dim(0)) continue;
+    if (i >= in.size())
+      context.corrupt("shape has 0 at " + std::to_string(i) + ", its input only " +
+                      std::to_string(in.size()) + " dimensions");
+    wanted[i] = in[i];
+  }
+  if (is_open_by_data(context, wanted)) return reshape_by_data(context, wanted);
   Dims out;
   int open = -1;  // -1, or one number known only at run time: the elements say what it is
   for (size_t i = 0; i < wanted.size(); i++) {
@@ -40,14 +69,7 @@ void reshape(NodeContext& context) {
       context.refuse("shape", "two of its dimensions are open");
     }
     if (rest) open = int(i);
-    if (!rest && *wanted[i] == Dim(0) && !allow_zero) {
-      if (i >= in.size())
-        context.corrupt("shape has 0 at " + std::to_string(i) + ", its input only " +
-                        std::to_string(in.size()) + " dimensions");
-      out.push_back(in[i]);
-    } else {
-      out.push_back(rest ? Dim(1) : *wanted[i]);
-    }
+    out.push_back(rest ? Dim(1) : *wanted[i]);
   }
   const Dim total = product(in);
   if (open >= 0) {
@@ -149,6 +171,13 @@ void expand(NodeContext& context) {
   // may add values, which moves those that are there
   const Dims wanted = context.need_dims("shape", 1);
   const Dims out = broadcast(context, context.dims(0), wanted);
+  for (size_t back = 1; back <= size_t(context.rank(0)); back++) {
+    const Dim &from = context.dims(0)[size_t(context.rank(0)) - back], to = out[out.size() - back];
+    if (from == to || from == Dim(1)) continue;
+    if (!is_data_dependent(context.model(), Dims{from, to})) continue;
+    const ValueId made = fit_axis(context, context.in(0), size_t(context.rank(0)) - back, to);
+    context.node.inputs[0] = made;
+  }
   context.drop_inputs_from(1);
   context.erase({"shape"});
   if (out == context.dims(0)) return context.same(0, context.in(0));

@@ -5,6 +5,7 @@
 
 #include "tools/graph/infer/infer_resampling.h"
 #include "tools/graph/infer/inference.h"
+#include "tools/graph/infer/run_numbers.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
@@ -63,6 +64,18 @@ Contents scales_of(NodeContext& context) {
                    "its value ('" + context.value(2).name + "') is known only at run time",
                    "export with fixed sizes");
   return *contents;
+}
+
+int64_t scale_count(NodeContext& context) {
+  const auto count = product(context.dims(2)).value();
+  if (!count || *count > kMaxRank) context.corrupt("has scales " + text(context.dims(2)));
+  return *count;
+}
+bool scales_are_data(NodeContext& context) {
+  if (context.node.has("scales")) return false;
+  const auto contents = context.run().contents(context.in(2));
+  return !contents || std::any_of(contents->begin(), contents->end(),
+                                  [](const Scalar& s) { return !s.known(); });
 }
 
 void apply_scales(NodeContext& context, Dims& out, std::vector<double>& scales) {
@@ -163,6 +176,8 @@ void resize(NodeContext& context) {
   } else if (by_scales) {
     if (context.node.text("coordinate_transformation_mode", "") == "tf_crop_and_resize")
       context.refuse("scales", "with tf_crop_and_resize sizes are built", "export with sizes");
+    if (scales_are_data(context))
+      return resize_by_data(context, target_axes(context, size_t(scale_count(context))));
     apply_scales(context, out, scales);
   } else {
     context.corrupt("has neither scales nor sizes");

@@ -4,6 +4,7 @@
 
 #include "tools/graph/data_dependent.h"
 #include "tools/graph/infer/inference.h"
+#include "tools/graph/infer/run_numbers.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
@@ -70,7 +71,7 @@ ValueId between(NodeContext& context, ValueId data, int64_t axis, int64_t at) {
 
 /// Where a start, or an end, comes from data: those axes first, the others as always.
 void slice_by_data(NodeContext& context, const std::vector<int64_t>& axes,
-                   const std::vector<int64_t>& steps) {
+                   const std::vector<std::optional<int64_t>>& steps) {
   ValueId data = context.in(0);
   std::vector<int64_t> step_axes, kept_steps;
   Dims starts, ends;
@@ -82,18 +83,20 @@ void slice_by_data(NodeContext& context, const std::vector<int64_t>& axes,
   for (size_t i = 0; i < axes.size(); i++) {
     const int64_t axis = context.axis(axes[i], context.rank(0));
     const auto start = known(1, i), end = known(2, i);
-    if (start && end) {
+    if (start && end && steps[i]) {
       starts.push_back(*start), ends.push_back(*end);
-    } else if (steps[i] > 0) {
+    } else if (steps[i] && *steps[i] > 0) {
       data = between(context, data, axis, int64_t(i));
-      if (steps[i] == 1) continue;
+      if (*steps[i] == 1) continue;
       starts.push_back(Dim(0)), ends.push_back(Dim(kBeyond));
     } else {
-      context.refuse(start ? "ends" : "starts",
-                     "its value is known only at run time, and it steps backwards",
-                     "slice forwards and reverse the result");
+      const ValueId step = steps[i] ? context.scalar(DType::kI64, double(*steps[i]))
+                                    : context.element(4, int64_t(i));
+      data = stepped(context, data, axis, context.element(1, int64_t(i)),
+                     context.element(2, int64_t(i)), step);
+      continue;
     }
-    step_axes.push_back(axis), kept_steps.push_back(steps[i]);
+    step_axes.push_back(axis), kept_steps.push_back(*steps[i]);
   }
   if (step_axes.empty()) return context.same(0, data);
   context.finish("Slice", {data},
@@ -114,7 +117,22 @@ void slice(NodeContext& context) {
   const size_t cuts = count(known_starts, 1);
   if (cuts > in.size()) context.need_dims("starts", 1);  // refuses
   std::vector<int64_t> axes = context.integers("axes", 3).value_or(std::vector<int64_t>());
-  std::vector<int64_t> steps = context.integers("steps", 4).value_or(std::vector<int64_t>(cuts, 1));
+  std::vector<int64_t> steps(cuts, 1);
+  std::vector<std::optional<int64_t>> known_steps;
+  const auto step_contents = context.node.has("steps") || !context.has(4)
+                                 ? std::nullopt
+                                 : context.run().contents(context.in(4));
+  const bool steps_are_data = context.has(4) && !context.find_dims("steps", 4);
+  if (steps_are_data) {
+    if (product(context.dims(4)) != Dim(int64_t(cuts))) context.need_dims("steps", 4);
+    for (size_t i = 0; i < cuts; i++) {
+      const auto step = step_contents ? (*step_contents)[i].dim() : std::nullopt;
+      known_steps.push_back(step ? step->value() : std::nullopt);
+    }
+  } else {
+    steps = context.integers("steps", 4).value_or(steps);
+    known_steps.assign(steps.begin(), steps.end());
+  }
   if (axes.empty()) {
     for (size_t i = 0; i < cuts; i++) axes.push_back(int64_t(i));
   }
@@ -122,10 +140,10 @@ void slice(NodeContext& context) {
       axes.size() > in.size())
     context.corrupt("starts, ends, axes and steps have different lengths");
   context.axes(axes, context.rank(0));  // in range, distinct
-  const bool is_data =
-      !known_starts || !known_ends || is_data_dependent(context.model(), *known_starts);
+  const bool is_data = !known_starts || !known_ends || steps_are_data ||
+                       is_data_dependent(context.model(), *known_starts);
   if (is_data && !context.node.has("starts") && !context.node.has("ends"))
-    return slice_by_data(context, axes, steps);
+    return slice_by_data(context, axes, known_steps);
   const Dims starts = context.need_dims("starts", 1), ends = context.need_dims("ends", 2);
   Dims first(in.size(), Dim(0)), out = in;
   std::vector<int64_t> all_steps(in.size(), 1);
@@ -148,6 +166,12 @@ void slice(NodeContext& context) {
   context.set(0, context.dtype(0), std::move(out));
 }
 
+Dim sum_of(const Dims& sizes) {
+  Dim sum;
+  for (const Dim& d : sizes) sum = sum + d;
+  return sum;
+}
+
 void split(NodeContext& context) {
   const int64_t axis = context.axis(context.node.integer("axis", 0), context.rank(0));
   const Dims in = context.dims(0);
@@ -161,8 +185,10 @@ void split(NodeContext& context) {
   if (const auto given = context.find_dims("split", 1);
       given && (context.node.has("split") || context.has(1))) {
     sizes = *given;
+    if (is_data_dependent(context.model(), sizes) && sum_of(sizes) != extent)
+      return split_by_data(context, axis);
   } else if (context.has(1)) {
-    sizes = context.need_dims("split", 1);
+    return split_by_data(context, axis);
   } else {
     const Dim count(context.node.integer("num_outputs", int64_t(parts)));
     if (*count.value() < 1) context.corrupt("num_outputs is " + count.text());
@@ -176,8 +202,7 @@ void split(NodeContext& context) {
   if (sizes.size() != parts)
     context.corrupt("splits into " + std::to_string(sizes.size()) + ", the node has " +
                     std::to_string(parts) + " outputs");
-  Dim sum;
-  for (const Dim& d : sizes) sum = sum + d;
+  const Dim sum = sum_of(sizes);
   if (sum.is_static() && extent.is_static() && sum != extent)
     context.corrupt("its sizes add up to " + sum.text() + " of " + extent.text());
   context.drop_inputs_from(1);
@@ -193,6 +218,7 @@ void split(NodeContext& context) {
 void concat(NodeContext& context) {
   const int64_t axis = context.axis(context.node.integer("axis", 0), context.rank(0));
   Dims out = context.dims(0);
+  std::vector<bool> differ(out.size(), false);
   for (size_t i = 1; i < context.node.inputs.size(); i++) {
     const Dims& part = context.dims(i);
     if (context.dtype(i) != context.dtype(0))
@@ -208,11 +234,22 @@ void concat(NodeContext& context) {
           context.corrupt("joins shapes " + text(context.dims(0)) + " and " + text(part) +
                           " along " + std::to_string(axis));
         context.force_equal(out[d], part[d]);
-        if (part[d].is_static()) out[d] = part[d];
+        differ[d] = true;
+        const auto by_data = [&](const Dim& each) {
+          return is_data_dependent(context.model(), each);
+        };
+        if (part[d].is_static() || (by_data(out[d]) && !by_data(part[d]))) out[d] = part[d];
       }
     }
   }
   if (context.node.inputs.size() == 1) return context.same(0, context.in(0));
+  for (size_t d = 0; d < out.size(); d++) {
+    for (size_t i = 0; differ[d] && i < context.node.inputs.size(); i++) {
+      if (!is_data_dependent(context.model(), Dims{context.dims(i)[d], out[d]})) continue;
+      const ValueId made = fit_axis(context, context.in(i), d, out[d]);
+      context.node.inputs[i] = made;
+    }
+  }
   context.node.attributes["axis"] = axis;
   context.set(0, context.dtype(0), std::move(out));
 }

@@ -69,6 +69,17 @@ std::optional<Contents> Inference::contents(ValueId id) const {
   return constant ? contents_of(*constant) : std::nullopt;
 }
 
+/// A small integer tensor of which nothing is known: its own elements.
+std::optional<Contents> Inference::elements_of(ValueId id) const {
+  if (id < 0 || (value(id).dtype != DType::kI64 && value(id).dtype != DType::kI32))
+    return std::nullopt;
+  const auto count = product(value(id).dims).value();
+  if (!count || *count > kMaxRank || value(id).dims.size() > 1) return std::nullopt;
+  Contents own;
+  for (int64_t i = 0; i < *count; i++) own.push_back(Scalar::element(id, i));
+  return own;
+}
+
 const Node* Inference::maker(ValueId id) const {
   for (size_t i = out_->size(); i-- > 0;) {
     const Node& node = (*out_)[i];
@@ -256,17 +267,20 @@ void Inference::compute_contents(const Node& node) {
   std::vector<Contents> inputs;
   bool any = false;
   for (const ValueId id : node.inputs) {
-    const std::optional<Contents> found = contents(id);
+    std::optional<Contents> found = contents(id);
     any = any || found.has_value();
+    if (!found) found = elements_of(id);
     if (!found) return;
-    inputs.push_back(*found);
+    inputs.push_back(std::move(*found));
   }
-  if (!any) return;
+  const bool whole = value(out).dtype == DType::kI64 || value(out).dtype == DType::kI32;
+  if (!any && !whole) return;
   Contents result = symbolic_movement(model, node, inputs);
   if (result.empty() && count > 0) result = symbolic_elementwise(model, node, inputs);
   if (result.empty() && count > 0) result = symbolic_reduction(model, node, inputs);
-  const bool useful =
-      std::any_of(result.begin(), result.end(), [](const Scalar& s) { return s.known(); });
+  const bool useful = std::any_of(result.begin(), result.end(), [](const Scalar& s) {
+    return s.known() || s.origin.value != kAbsent;
+  });
   if (int64_t(result.size()) == count && (useful || count == 0)) contents_[out] = std::move(result);
 }
 

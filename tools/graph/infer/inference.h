@@ -57,6 +57,15 @@ class Inference {
   /// The node in the graph at hand that makes a value, behind nodes that change its shape alone;
   /// null when there is none.
   const Node* maker(ValueId id) const;
+  /// The dim of a number that the user bounded. One that a body made is there in that body alone,
+  /// and not kept.
+  std::optional<Dim> stated_dim(const std::string& name) const {
+    const auto found = stated_.find(name);
+    return found == stated_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void set_stated_dim(const std::string& name, const Dim& dim) {
+    if (bodies_ == 0) stated_[name] = dim;
+  }
   /// The tensors of a sequence; null where the value is none.
   const std::vector<ValueId>* sequence(ValueId id) const {
     const auto found = sequences_.find(id);
@@ -70,6 +79,27 @@ class Inference {
   Model& model;
 
  private:
+  /// What stands behind an If: along axes, as many elements of `whole` as a branch had.
+  struct Cut {
+    ValueId result = kAbsent, whole = kAbsent;
+    std::vector<int64_t> axes;
+    std::vector<ValueId> numbers;
+    Dims bounds;
+  };
+  /// All that inference has found so far.
+  struct State {
+    std::vector<Value> values;
+    std::map<std::string, DataDependentSymbol> data_dependent;
+    std::vector<std::string> notes;
+    int64_t fold_budget = 0;
+    std::unordered_map<ValueId, ValueId> replaced;
+    std::unordered_map<ValueId, Contents> contents;
+    std::unordered_map<ValueId, std::vector<ValueId>> sequences;
+    std::map<std::string, Dim> stated;
+    size_t unsupported = 0, nodes = 0;
+  };
+  State state() const;
+  void restore(State state);
   void commit(Node& node);
   void infer_if(Node& node);
   void infer_loop(Node& node);
@@ -79,10 +109,18 @@ class Inference {
   std::optional<std::map<ValueId, Dims>> cuts_of(Graph& branch, const BranchGuard& guard) const;
   void walk_guarded(Graph& branch, const Node& node, const BranchGuard& guard,
                     const std::map<ValueId, Dims>& cuts);
-  bool merge_branches(Node& node, const Graph& then_branch, const Graph& else_branch,
-                      std::string* why_not);
+  bool merge_branches(Node& node, Graph& then_branch, Graph& else_branch, bool can_join_extents,
+                      std::vector<Cut>* cuts, std::string* why_not);
+  Dim bound_outside(const Dim& dim, const Graph& branch) const;
+  bool makes(const Graph& graph, ValueId id) const;
+  bool can_join(const Node& node, const Graph& then_branch, const Graph& else_branch,
+                size_t i) const;
+  void join_output(Node& node, Graph& then_branch, Graph& else_branch, size_t i,
+                   std::vector<Cut>* cuts);
+  void place_cut(const Cut& cut, Node node);
   void refuse(const Node& node, const Refusal& refusal);
   void compute_contents(const Node& node);
+  std::optional<Contents> elements_of(ValueId id) const;
   void resolve_outputs(Graph& graph);
 
   std::vector<Unsupported>* unsupported_;
@@ -95,8 +133,12 @@ class Inference {
   std::unordered_map<ValueId, ValueId> replaced_;
   std::unordered_map<ValueId, Contents> contents_;
   std::unordered_map<ValueId, std::vector<ValueId>> sequences_;
+  std::map<std::string, Dim> stated_;
   int depth_ = 0;
 };
+
+/// A node with graphs of its own, which the other's do not share.
+Node cloned(const Node& node);
 
 /// One node in the hands of its operator's function.
 class NodeContext {
@@ -140,6 +182,7 @@ class NodeContext {
                                  Attributes attributes, size_t outputs);
   ValueId reshape(ValueId data, Dims dims);
   ValueId expand(ValueId data, Dims dims);
+  ValueId padded(ValueId data, const Dims& dims);  // with zeros, behind what is there
   ValueId scalar(DType dtype, double value);
   ValueId constant(Constant constant);
   ValueId counting(const Dim& count);         // i64 [count]: 0, 1, 2, ...
@@ -151,9 +194,13 @@ class NodeContext {
   /// An element of an integer input that is known only at run time, as a data-dependent symbol,
   /// where the most that it can be was stated (a bound for "NAME", or "NAME.1" of several).
   std::optional<Dim> stated(size_t input, int64_t element);
+  /// The most that it can be as the user stated it; 0 where nothing was said.
+  int64_t stated_bound(size_t input, int64_t element) const;
+  /// "NAME", or "NAME.1" of several, of the value that it came from.
+  std::string element_name(size_t input, int64_t element) const;
   /// A new symbol for the number that `count` (an i64 scalar) will hold, planned at `bound`; the
-  /// bound itself when that is 0.
-  Dim data_dependent_dim(ValueId count, const Dim& bound);
+  /// bound itself when that is 0. Its name is that of `count` where none is given.
+  Dim data_dependent_dim(ValueId count, const Dim& bound, const std::string& name = "");
   void same(size_t output, ValueId value);  // output is that value
   void make_sequence(size_t output, std::vector<ValueId> elements);
   bool finished() const { return finished_; }
@@ -164,6 +211,8 @@ class NodeContext {
   void note(const std::string& sentence);
 
  private:
+  Element origin_of(size_t input, int64_t element) const;
+  ValueId element_of(ValueId value, int64_t at);
   Inference& run_;
   bool finished_ = false;
 };

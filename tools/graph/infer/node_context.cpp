@@ -37,9 +37,23 @@ std::optional<Dims> NodeContext::find_dims(const std::string& key, size_t input)
   }
   return out;
 }
-/// "NAME", or "NAME.1" of several.
-static std::string element_name(const Value& value, int64_t element) {
-  return product(value.dims) == Dim(1) ? value.name : value.name + "." + std::to_string(element);
+Element NodeContext::origin_of(size_t input, int64_t element) const {
+  const auto contents = run_.contents(in(input));
+  if (contents && size_t(element) < contents->size()) {
+    const Element origin = (*contents)[size_t(element)].origin;
+    if (origin.value != kAbsent) return origin;
+  }
+  return {in(input), element};
+}
+std::string NodeContext::element_name(size_t input, int64_t element) const {
+  const Element origin = origin_of(input, element);
+  const Value& value = run_.value(origin.value);
+  return product(value.dims) == Dim(1) ? value.name : value.name + "." + std::to_string(origin.at);
+}
+int64_t NodeContext::stated_bound(size_t input, int64_t element) const {
+  const auto bounds = run_.model.symbols.find(element_name(input, element));
+  const bool is_stated = bounds != run_.model.symbols.end() && bounds->second.high != 0;
+  return is_stated ? bounds->second.high : run_.model.max_elements;
 }
 std::optional<Dims> NodeContext::find_or_stated(const std::string& key, size_t input) {
   if (auto found = find_dims(key, input)) return found;
@@ -68,7 +82,7 @@ Dims NodeContext::need_dims(const std::string& key, size_t input) {
       std::optional<Dim> one = contents ? (*contents)[size_t(i)].dim() : std::nullopt;
       if (!one) one = stated(input, i);
       if (!one)
-        hint = "or say the most that it can be: --dim '" + element_name(value(input), i) +
+        hint = "or say the most that it can be: --dim '" + element_name(input, i) +
                "=1..HIGH', or --max-elements HIGH for all of them";
       if (one) out.push_back(*one);
     }
@@ -162,6 +176,13 @@ ValueId NodeContext::expand(ValueId data, Dims dims) {
   if (run_.value(data).dims == dims) return data;
   return make("Expand", {data}, {{"shape", std::move(dims)}});
 }
+ValueId NodeContext::padded(ValueId data, const Dims& dims) {
+  const Dims from = run_.value(data).dims;
+  if (from == dims) return data;
+  Dims pads(from.size(), Dim(0));
+  for (size_t i = 0; i < from.size(); i++) pads.push_back(dims[i] - from[i]);
+  return make("Pad", {data}, {{"pads", pads}, {"mode", std::string("constant")}});
+}
 ValueId NodeContext::constant(Constant constant) {
   return run_.model.add_constant("constant" + std::to_string(run_.model.values.size()),
                                  std::move(constant));
@@ -182,8 +203,14 @@ ValueId NodeContext::extent(const Dim& d) {
   return make("ReduceSum", {ones}, {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}});
 }
 ValueId NodeContext::element(size_t input, int64_t at) {
-  ValueId one = in(input);
-  if (product(dims(input)) != Dim(1))
+  if (const auto contents = run_.contents(in(input)); contents && size_t(at) < contents->size())
+    if (const auto known = (*contents)[size_t(at)].dim()) return extent(*known);
+  const Element origin = origin_of(input, at);
+  return element_of(origin.value, origin.at);
+}
+ValueId NodeContext::element_of(ValueId value, int64_t at) {
+  ValueId one = value;
+  if (product(run_.value(value).dims) != Dim(1))
     one = make("Gather", {one, scalar(DType::kI64, double(at))}, {{"axis", int64_t(0)}});
   if (run_.value(one).dtype != DType::kI64) one = cast(one, DType::kI64);
   return run_.value(one).dims.empty() ? one : reshape(one, {});
@@ -209,29 +236,23 @@ void NodeContext::finish_shaped(const std::string& op, ValueId data, Dims dims) 
   finish(op, {data}, std::move(attributes));
 }
 std::optional<Dim> NodeContext::stated(size_t input, int64_t element) {
-  const Value from = value(input);  // a copy: what is made below moves the values
-  const std::string name = element_name(from, element);
-  if (const auto known = run_.model.data_dependent.find(name);
-      known != run_.model.data_dependent.end())
-    return Dim::symbol(name, 0, known->second.bound.value().value_or(0));
-  const auto bounds = run_.model.symbols.find(name);
-  const bool is_stated = bounds != run_.model.symbols.end() && bounds->second.high != 0;
-  const int64_t high = is_stated ? bounds->second.high : run_.model.max_elements;
+  const std::string name = element_name(input, element);
+  if (const auto known = run_.stated_dim(name)) return known;
+  const int64_t high = stated_bound(input, element);
   if (high == 0) return std::nullopt;
-  ValueId one = in(input);
-  if (from.dtype != DType::kI64) one = make("Cast", {one}, {{"to", int64_t(DType::kI64)}});
-  if (from.dims.size() == 1 && product(from.dims) != Dim(1))
-    one = make("Gather", {one, scalar(DType::kI64, double(element))}, {{"axis", int64_t(0)}});
-  const ValueId count = make("ResolveDim", {reshape(one, {})});
-  run_.model.data_dependent[name] = {count, Dim(high)};
-  return Dim::symbol(name, 0, high);
+  const Element origin = origin_of(input, element);
+  const ValueId count = make("ResolveDim", {element_of(origin.value, origin.at)});
+  const Dim made = data_dependent_dim(count, Dim(high), name);
+  run_.set_stated_dim(name, made);
+  return made;
 }
-Dim NodeContext::data_dependent_dim(ValueId count, const Dim& bound) {
+Dim NodeContext::data_dependent_dim(ValueId count, const Dim& bound, const std::string& given) {
   if (bound == Dim(0)) return bound;
   Model& model = run_.model;
-  const std::string base = run_.value(count).name;
+  const std::string base = given.empty() ? run_.value(count).name : given;
   std::string name = base;
-  for (int i = 2; model.data_dependent.count(name) || model.symbols.count(name); i++)
+  for (int i = 2; model.data_dependent.count(name) || (given.empty() && model.symbols.count(name));
+       i++)
     name = base + "_" + std::to_string(i);
   model.data_dependent[name] = {count, bound};
   return Dim::symbol(name, 0, bound.value().value_or(0));

@@ -31,7 +31,7 @@ void LoopBuilder::read_loop() {
     if (node_.inputs[i + 2] == kAbsent)
       fail_conversion(2, describe(node_) + ": a carried input is missing");
     carried_.push_back(
-        {node_.inputs[i + 2], body_->inputs[i + 2], body_->outputs[i + 1], node_.outputs[i]});
+        {node_.inputs[i + 2], body_->inputs[i + 2], body_->outputs[i + 1], node_.outputs[i], i});
   }
   std::vector<Written> rows;
   for (size_t i = carried; i < node_.outputs.size(); i++)
@@ -75,7 +75,7 @@ void LoopBuilder::read_scan() {
   iteration_ = typed("iteration", DType::kI64, {});
   trips_ = Dim(-1);
   for (size_t i = 0; i < carried; i++) {
-    carried_.push_back({node_.inputs[i], body_->inputs[i], body_->outputs[i], node_.outputs[i]});
+    carried_.push_back({node_.inputs[i], body_->inputs[i], body_->outputs[i], node_.outputs[i], i});
     set_type_of(body_->inputs[i], node_.inputs[i]);
   }
   for (size_t i = 0; i < sequences; i++)

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Networks whose extents are values that only a run tells, converted with bounds, run at several
+extents and compared with onnxruntime; beyond a bound the run is refused, without one the conversion,
+naming the flag.
+
+  value_extents.py --runner GRAPH_RUNNER [name ...]
+
+Needs the packages onnx and onnxruntime."""
+
+import argparse
+import pathlib
+import re
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fuzz_onnx"))
+from compare import difference  # noqa: E402
+from runtimes import Peer, Refused, Runner  # noqa: E402
+from value_extent_networks import NETWORKS  # noqa: E402
+import joined_extent_networks  # noqa: E402, F401: adds to NETWORKS
+
+
+def model_of(network):
+    header = f'<ir_version: 8, opset_import: ["" : {network.opset}]>\n'
+    model = onnx.parser.parse_model(header + network.text)
+    onnx.checker.check_model(model)
+    return model
+
+
+def wrong_without_bound(network, model, runner):
+    """What is wrong with the refusal of a network that nobody bounded; "" for nothing."""
+    try:
+        runner.convert(model, ())
+    except Refused as refused:
+        names = "--max-elements" in refused.text or "--dim" in refused.text
+        good = refused.code == 4 and names
+        return "" if good else f"without a bound: {refused}, expected exit 4 and the flag"
+    return "converts without a bound: it is no network of this list"
+
+
+def failure(network, runner):
+    model = model_of(network)
+    if network.options:
+        wrong = wrong_without_bound(network, model, runner)
+        if wrong:
+            return wrong
+    try:
+        peer = Peer(model)
+    except Refused as refused:
+        return f"onnxruntime: {refused}"
+    try:
+        runner.convert(model, network.options)
+    except Refused as refused:
+        return f"convert: {refused}"
+    for run, fed in enumerate(network.feeds):
+        try:
+            wanted = peer.run(fed)
+        except Refused as refused:
+            return f"onnxruntime, run {run}: {refused}"
+        try:
+            found = runner.run(fed)
+        except Refused as refused:
+            return f"run {run}: {refused}"
+        for name, array in wanted.items():
+            line = difference(found.get(name), array)
+            if line:
+                return f"run {run}: {name}: {line}"
+    if network.beyond is None:
+        return ""
+    try:
+        runner.run(network.beyond)
+    except Refused as refused:
+        if refused.code < 0 or refused.code == 8:
+            return f"beyond its bound: {refused}"
+        return ""
+    return "a run beyond its bound is not refused"
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runner", required=True)
+    parser.add_argument("names", nargs="*")
+    a = parser.parse_args()
+    failed = passed = runs = 0
+    with tempfile.TemporaryDirectory() as folder:
+        runner = Runner(a.runner, folder)
+        for network in NETWORKS:
+            if a.names and not any(re.search(n, network.name) for n in a.names):
+                continue
+            why = failure(network, runner)
+            failed, passed = failed + bool(why), passed + (not why)
+            runs += len(network.feeds)
+            if why:
+                print(f"[fail] {network.name}: {why[:600]}", flush=True)
+        runner.close()
+    print(f"extents that are values: {passed} networks passed, {failed} failed, {runs} runs")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

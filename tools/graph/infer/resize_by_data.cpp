@@ -1,0 +1,132 @@
+// tools/graph/infer/resize_by_data.cpp - Resize by scales that only a run tells: along each axis
+// the places that are read are computed, and the elements there gathered and mixed. Positions are
+// those of ONNX's Resize, in f32.
+#include "tools/graph/infer/run_numbers.h"
+
+namespace ingot::graph {
+namespace {
+
+struct Axis {
+  int64_t axis = 0;
+  ValueId scale = kAbsent;  // f32 scalar
+  Dim in, out;
+};
+
+class Resampler {
+ public:
+  explicit Resampler(NodeContext& context)
+      : context_(context),
+        numbers_(context),
+        coordinate_(context.node.text("coordinate_transformation_mode", "half_pixel")),
+        nearest_(context.node.text("nearest_mode", "round_prefer_floor")),
+        is_linear_(context.node.text("mode", "nearest") == "linear") {}
+
+  ValueId along(ValueId x, const Axis& axis) {
+    const ValueId last = floats(numbers_.make("Sub", context_.extent(axis.in), numbers_.of(1)));
+    const ValueId at = coordinates(axis, last);
+    if (!is_linear_) {
+      const ValueId place = limited(rounded(at), last);
+      return numbers_.gather(x, context_.cast(place, DType::kI64), axis.axis);
+    }
+    const ValueId place = limited(at, last), low = context_.make("Floor", {place});
+    const ValueId high = numbers_.make("Min", add(low, 1), last);
+    const ValueId part = aligned(numbers_.make("Sub", place, low), x, axis);
+    const ValueId a = numbers_.gather(x, context_.cast(low, DType::kI64), axis.axis);
+    const ValueId b = numbers_.gather(x, context_.cast(high, DType::kI64), axis.axis);
+    return numbers_.make("Add", a, numbers_.make("Mul", part, numbers_.make("Sub", b, a)));
+  }
+
+ private:
+  ValueId number(double value) { return context_.scalar(DType::kF32, value); }
+  ValueId floats(ValueId whole) { return context_.cast(whole, DType::kF32); }
+  ValueId add(ValueId x, double value) { return numbers_.make("Add", x, number(value)); }
+  ValueId limited(ValueId at, ValueId last) {
+    return numbers_.make("Min", numbers_.make("Max", at, number(0)), last);
+  }
+  ValueId rounded(ValueId at) {
+    if (nearest_ == "floor") return context_.make("Floor", {at});
+    if (nearest_ == "ceil") return context_.make("Ceil", {at});
+    if (nearest_ == "round_prefer_ceil") return context_.make("Floor", {add(at, 0.5)});
+    return context_.make("Ceil", {add(at, -0.5)});
+  }
+  /// Parts of an axis, shaped to be broadcast over x.
+  ValueId aligned(ValueId parts, ValueId x, const Axis& axis) {
+    Dims dims(context_.run().value(x).dims.size(), Dim(1));
+    dims[size_t(axis.axis)] = axis.out;
+    return context_.reshape(parts, dims);
+  }
+  ValueId coordinates(const Axis& axis, ValueId last) {
+    const ValueId k = floats(context_.counting(axis.out)),
+                  count = floats(context_.extent(axis.out));
+    if (coordinate_ == "asymmetric") return numbers_.make("Div", k, axis.scale);
+    if (coordinate_ == "align_corners") {
+      const ValueId steps = numbers_.make("Max", add(count, -1), number(1));
+      return numbers_.make("Div", numbers_.make("Mul", k, last), steps);
+    }
+    const ValueId middle = add(numbers_.make("Div", add(k, 0.5), axis.scale), -0.5);
+    if (coordinate_ == "pytorch_half_pixel")
+      return numbers_.choose(numbers_.make("Greater", count, number(1)), middle, number(0));
+    if (coordinate_ != "half_pixel_symmetric") return middle;
+    const ValueId in = floats(context_.extent(axis.in));
+    const ValueId exact = numbers_.make("Mul", axis.scale, in);
+    const ValueId lack = numbers_.make("Sub", number(1), numbers_.make("Div", count, exact));
+    return numbers_.make("Add", numbers_.make("Mul", numbers_.make("Mul", in, number(0.5)), lack),
+                         middle);
+  }
+
+  NodeContext& context_;
+  RunNumbers numbers_;
+  const std::string coordinate_, nearest_;
+  const bool is_linear_;
+};
+
+}  // namespace
+
+void resize_by_data(NodeContext& context, const std::vector<int64_t>& axes) {
+  const std::string mode = context.node.text("mode", "nearest");
+  if ((mode != "nearest" && mode != "linear") || context.node.integer("antialias", 0) != 0)
+    context.refuse("scales",
+                   "its value ('" + context.value(2).name + "') is known only at run time, and " +
+                       (mode == "cubic" ? "cubic" : "antialias") + " needs it",
+                   "export with sizes");
+  RunNumbers numbers(context);
+  const auto contents = context.run().contents(context.in(2));
+  const ValueId one = context.scalar(DType::kF32, 1);
+  ValueId valid = kAbsent;
+  std::vector<Axis> resized;
+  for (size_t i = 0; i < axes.size(); i++) {
+    const auto known = contents ? (*contents)[i].number() : std::nullopt;
+    if (known && *known == 1) continue;
+    Axis each;
+    each.axis = axes[i];
+    each.in = context.dims(0)[size_t(axes[i])];
+    each.scale = context.make("Gather", {context.in(2), context.scalar(DType::kI64, double(i))},
+                              {{"axis", int64_t(0)}});
+    if (axes[i] > 1 || context.rank(0) < 3 || known) {
+      resized.push_back(each);
+      continue;
+    }
+    const ValueId is_one = numbers.make("Equal", each.scale, one);
+    valid = valid == kAbsent ? is_one : numbers.make("And", valid, is_one);
+    context.note("Resize keeps batch and channels, whose scales ('" + context.value(2).name +
+                 "') only a run tells; a run in which one is not 1 ends with an error");
+  }
+  ValueId x = context.in(0);
+  for (Axis& each : resized) {
+    const int64_t high = context.model().max_elements;
+    if (high == 0)
+      context.refuse("scales",
+                     "its value ('" + context.value(2).name + "') is known only at run time",
+                     "say the most that an extent can be: --max-elements HIGH");
+    const ValueId in = context.cast(context.extent(each.in), DType::kF32);
+    const ValueId count =
+        context.cast(context.make("Floor", {numbers.make("Mul", each.scale, in)}), DType::kI64);
+    const std::string name = context.run().value(context.node.outputs[0]).name;
+    each.out = numbers.dim(count, valid, Dim(high), name + "." + std::to_string(each.axis));
+  }
+  Resampler resampler(context);
+  for (const Axis& each : resized) x = resampler.along(x, each);
+  context.same(0, x);
+}
+
+}  // namespace ingot::graph

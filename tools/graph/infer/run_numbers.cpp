@@ -1,0 +1,173 @@
+// tools/graph/infer/run_numbers.cpp - see run_numbers.h.
+#include "tools/graph/infer/run_numbers.h"
+
+#include <algorithm>
+
+#include "tools/graph/data_dependent.h"
+
+namespace ingot::graph {
+namespace {
+
+constexpr int64_t kOutside = -(int64_t(1) << 40);  // an index that no tensor has
+
+/// The entry of a shape as a number: of the input of that place where it is 0.
+ValueId entry(NodeContext& context, RunNumbers& numbers, size_t at, const std::optional<Dim>& known,
+              bool zero_copies) {
+  if (known) return context.extent(*known);
+  const ValueId given = context.element(1, int64_t(at));
+  const Dims in = context.dims(0);
+  if (!zero_copies || at >= in.size()) return given;
+  return numbers.choose(numbers.make("Equal", given, numbers.of(0)), context.extent(in[at]), given);
+}
+
+}  // namespace
+
+Dim RunNumbers::dim(ValueId number, ValueId valid, const Dim& bound, const std::string& name) {
+  if (valid != kAbsent) number = choose(valid, number, of(-1));
+  return context_.data_dependent_dim(context_.make("ResolveDim", {number}), bound, name);
+}
+
+ValueId fit_axis(NodeContext& context, ValueId x, size_t axis, const Dim& to) {
+  const Dim from = context.run().value(x).dims[axis];
+  if (from == to) return x;
+  RunNumbers numbers(context);
+  const ValueId has = context.extent(from), wants = context.extent(to);
+  const ValueId last = numbers.make("Sub", has, numbers.of(1));
+  const ValueId fits = numbers.make("Or", numbers.make("Equal", has, wants),
+                                    numbers.make("Equal", has, numbers.of(1)));
+  const ValueId places = numbers.places(to, last);
+  return numbers.gather(x, numbers.choose(fits, places, numbers.of(kOutside)), int64_t(axis));
+}
+
+void fit_operands(NodeContext& context) {
+  if (context.model().data_dependent.empty()) return;
+  size_t rank = 0;
+  const size_t count = context.node.inputs.size();
+  for (size_t i = 0; i < count; i++) rank = std::max(rank, size_t(context.rank(i)));
+  for (size_t back = 1; back <= rank; back++) {  // axes, counted from the last
+    std::optional<Dim> kept;
+    bool differ = false, by_data = false;
+    for (size_t i = 0; i < count; i++) {
+      if (size_t(context.rank(i)) < back) continue;
+      const Dim& d = context.dims(i)[size_t(context.rank(i)) - back];
+      if (d == Dim(1)) continue;
+      const bool data = is_data_dependent(context.model(), d);
+      by_data = by_data || data;
+      differ = differ || (kept && *kept != d);
+      // A number before a symbol, a symbol of the inputs before one of the data.
+      if (!kept || (d.is_static() && !kept->is_static()) ||
+          (!data && is_data_dependent(context.model(), *kept)))
+        kept = d;
+    }
+    if (!differ || !by_data) continue;
+    for (size_t i = 0; i < count; i++) {
+      if (size_t(context.rank(i)) < back) continue;
+      const size_t axis = size_t(context.rank(i)) - back;
+      const Dim d = context.dims(i)[axis];
+      if (d == Dim(1) || (d.is_static() && kept->is_static())) continue;
+      const ValueId made = fit_axis(context, context.in(i), axis, *kept);
+      context.node.inputs[i] = made;
+    }
+  }
+}
+
+void reshape_by_data(NodeContext& context, const std::vector<std::optional<Dim>>& wanted) {
+  RunNumbers numbers(context);
+  const Dim total = product(context.dims(0));
+  const bool zero_copies = context.node.integer("allowzero", 0) == 0;
+  std::vector<ValueId> entries;
+  Dim fixed(1);
+  ValueId others = numbers.of(1), one = numbers.of(1), rest = numbers.of(-1);
+  for (size_t i = 0; i < wanted.size(); i++) {
+    entries.push_back(entry(context, numbers, i, wanted[i], zero_copies));
+    const ValueId is_open = numbers.make("Equal", entries.back(), rest);
+    others = numbers.make("Mul", others, numbers.choose(is_open, one, entries.back()));
+    const bool counts = wanted[i] && !is_data_dependent(context.model(), *wanted[i]);
+    if (counts && *wanted[i] != Dim(-1)) fixed = fixed * max(*wanted[i], Dim(1));
+  }
+  const ValueId elements = context.extent(total);
+  const ValueId left = numbers.make("Div", elements, numbers.make("Max", others, one));
+  ValueId made = one;
+  for (ValueId& each : entries) {
+    each = numbers.choose(numbers.make("Equal", each, rest), left, each);
+    made = numbers.make("Mul", made, each);
+  }
+  const ValueId valid = numbers.make("Equal", made, elements);
+  const Dim most = total / fixed;
+  Dims out;
+  for (size_t i = 0; i < wanted.size(); i++) {
+    if (wanted[i] && *wanted[i] != Dim(-1)) {
+      out.push_back(*wanted[i]);
+      continue;
+    }
+    Dim bound = most;
+    if (!wanted[i]) {
+      const int64_t high = context.stated_bound(1, int64_t(i));
+      if (high == 0) context.need_dims("shape", 1);  // refuses
+      bound = proven_at_least(most, 1) ? min(most, Dim(high)) : Dim(high);
+    }
+    out.push_back(numbers.dim(entries[i], valid, bound,
+                              wanted[i] ? "" : context.element_name(1, int64_t(i))));
+  }
+  const ValueId flat = context.reshape(context.in(0), {total});
+  const ValueId last = numbers.make("Sub", elements, one);
+  const ValueId moved = numbers.gather(flat, numbers.places(product(out), last), 0);
+  context.finish_shaped("Reshape", moved, out);
+}
+
+void split_by_data(NodeContext& context, int64_t axis) {
+  RunNumbers numbers(context);
+  const Dim extent = context.dims(0)[size_t(axis)];
+  const size_t parts = context.node.outputs.size();
+  if (product(context.dims(1)) != Dim(int64_t(parts)))
+    context.corrupt("splits into " + product(context.dims(1)).text() + ", the node has " +
+                    std::to_string(parts) + " outputs");
+  const ValueId data = context.in(0), elements = context.extent(extent);
+  std::vector<ValueId> sizes;
+  ValueId sum = numbers.of(0);
+  for (size_t i = 0; i < parts; i++) {
+    sizes.push_back(context.element(1, int64_t(i)));
+    sum = numbers.make("Add", sum, sizes.back());
+  }
+  const ValueId valid = numbers.make("Equal", sum, elements);
+  const ValueId last = numbers.make("Sub", elements, numbers.of(1));
+  std::vector<ValueId> made;
+  ValueId from = numbers.of(0);
+  for (size_t i = 0; i < parts; i++) {
+    const Dim size = numbers.dim(sizes[i], valid, extent, context.element_name(1, int64_t(i)));
+    const ValueId places =
+        numbers.make("Min", numbers.make("Add", context.counting(size), from), last);
+    made.push_back(numbers.gather(data, places, axis));
+    from = numbers.make("Add", from, sizes[i]);
+  }
+  for (size_t i = 0; i < parts; i++) context.same(i, made[i]);
+}
+
+ValueId stepped(NodeContext& context, ValueId x, int64_t axis, ValueId start, ValueId end,
+                ValueId step) {
+  RunNumbers numbers(context);
+  const Dim bound = context.run().value(x).dims[size_t(axis)];
+  const ValueId extent = context.extent(bound), zero = numbers.of(0), one = numbers.of(1);
+  const ValueId last = numbers.make("Sub", extent, one);
+  const ValueId back = numbers.make("Less", step, zero);
+  const ValueId lowest = numbers.choose(back, numbers.of(-1), zero),
+                highest = numbers.choose(back, last, extent);
+  const auto limited = [&](ValueId at, ValueId low) {
+    const ValueId front =
+        numbers.choose(numbers.make("Less", at, zero), numbers.make("Add", at, extent), at);
+    return numbers.make("Min", numbers.make("Max", front, low), highest);
+  };
+  const ValueId from = limited(start, zero), to = limited(end, lowest);
+  const ValueId span = numbers.make("Sub", to, from);
+  const ValueId toward = numbers.choose(back, one, numbers.of(-1));
+  const ValueId is_step = context.make("Not", {numbers.make("Equal", step, zero)});
+  const ValueId by = numbers.choose(is_step, step, one);
+  const ValueId steps =
+      numbers.make("Div", numbers.make("Add", numbers.make("Add", span, by), toward), by);
+  const Dim count = numbers.dim(numbers.make("Max", steps, zero), is_step, bound);
+  const ValueId places =
+      numbers.make("Add", numbers.make("Mul", context.counting(count), by), from);
+  return numbers.gather(x, places, axis);
+}
+
+}  // namespace ingot::graph

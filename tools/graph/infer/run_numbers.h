@@ -1,0 +1,53 @@
+// tools/graph/infer/run_numbers.h - extents that a run computes: the arithmetic of i64 scalars that
+// gives them, and tensors read through computed positions. What is read so is consistent for every
+// number of elements, so a program holds at the bounds of its symbols and at what a run finds.
+#pragma once
+#include "tools/graph/infer/inference.h"
+
+namespace ingot::graph {
+
+/// Nodes over i64 scalars (positions: over i64 tensors that broadcast) and bool scalars, made by
+/// the rule of one node.
+class RunNumbers {
+ public:
+  explicit RunNumbers(NodeContext& context) : context_(context) {}
+
+  ValueId of(int64_t number) { return context_.scalar(DType::kI64, double(number)); }
+  ValueId make(const char* op, ValueId a, ValueId b) { return context_.make(op, {a, b}); }
+  ValueId choose(ValueId condition, ValueId yes, ValueId no) {
+    return context_.make("Where", {condition, yes, no});
+  }
+  /// The number as a dim of at most `bound`. A run that finds more, less than 0, or that `valid`
+  /// (bool; kAbsent: always) does not hold, ends with an error that names the dim.
+  Dim dim(ValueId number, ValueId valid, const Dim& bound, const std::string& name = "");
+  /// 0, 1, ... `count` - 1, each at most `last`.
+  ValueId places(const Dim& count, ValueId last) {
+    return make("Min", context_.counting(count), last);
+  }
+  ValueId gather(ValueId data, ValueId positions, int64_t axis) {
+    return context_.make("Gather", {data, positions}, {{"axis", axis}});
+  }
+
+ private:
+  NodeContext& context_;
+};
+
+/// x with `to` elements along an axis that has as many, or one, in every run that goes on: another
+/// ends with an index outside of x.
+ValueId fit_axis(NodeContext& context, ValueId x, size_t axis, const Dim& to);
+/// Operands whose extents only a run tells, broadcast: those that differ are fitted to one. Changes
+/// the node's inputs.
+void fit_operands(NodeContext& context);
+
+/// Reshape whose shape has two numbers that only a run tells, or one beside the rest. @pre no 0 in
+/// `wanted` stands for the input's dimension.
+void reshape_by_data(NodeContext& context, const std::vector<std::optional<Dim>>& wanted);
+/// Split into parts whose sizes a run tells.
+void split_by_data(NodeContext& context, int64_t axis);
+/// The elements start, start + step, ... before `end` along an axis; operands: i64 scalars.
+ValueId stepped(NodeContext& context, ValueId x, int64_t axis, ValueId start, ValueId end,
+                ValueId step);
+/// Resize by scales that a run tells, or by sizes of which some are those of batch and channels.
+void resize_by_data(NodeContext& context, const std::vector<int64_t>& axes);
+
+}  // namespace ingot::graph
