@@ -79,6 +79,9 @@ dev_show() {
     integer-peak) dev_build_gcc >/dev/null; show_needs numpy onnx==1.23.2 onnxruntime
       configure_and_build gcc ingot_integer_peaks -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
       "$python" bench/integer_peak.py --ingot build/gcc/bin/ingot --peaks build/gcc/kernels/cpu --work build/bench "${@:2}" ;;
+    neon-loops) need_packages "inner loops of NEON" g++-aarch64-linux-gnu
+      (need_packages "cycles of the inner loops" llvm-19) || true
+      build_aarch64 ingot_cpu >/dev/null; python3 bench/neon_loops.py ;;
     integer-chains) show_needs numpy
       "$python" bench/quantized_chains.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     dynamic-speed) show_needs numpy onnx==1.23.2 onnxruntime
@@ -144,7 +147,8 @@ convert-memory [--mb N]  what is resident at most while sources of N (300) MB ar
 removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has as examples, taken away in turn: what fails to build
           or which test names it; some 15 minutes on 2 quiet cores; goes on where it was broken off (--rows 5-9: those alone)
 dynamic-speed  transformers that onnxruntime's quantize_dynamic made: outputs compared with onnxruntime's, the time of each
-integer-peak  dense int8 networks beside the peak of each instruction set, int8 beside f32, the inner loops of NEON
+integer-peak  dense int8 networks beside the peak of each instruction set, int8 beside f32
+neon-loops the inner loops of products of bytes on 64-bit Arm: instructions, and cycles by llvm-mca
 integer-chains [SOURCE..]  int8 networks with chains of convolutions and without: outputs compared, times, arenas
 integer-speed  every int8 network beside OpenVINO, onnxruntime, LiteRT and ExecuTorch, and transformers of quantize_dynamic beside
           onnxruntime: interleaved, outputs compared first, one table (./dev bench --integers, dynamic-speed)

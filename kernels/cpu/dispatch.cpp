@@ -4,7 +4,7 @@
 #if INGOT_HAVE_AVXVNNI
 #include <cpuid.h>
 #endif
-#if INGOT_HAVE_NEONI8MM && defined(__linux__)
+#if (INGOT_HAVE_NEONDOT || INGOT_HAVE_NEONI8MM) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
 
@@ -38,6 +38,15 @@ bool has_avx512() {
 #if INGOT_HAVE_AVX512VNNI
 bool has_avx512vnni() { return has_avx512() && __builtin_cpu_supports("avx512vnni"); }
 #endif
+#if INGOT_HAVE_NEONDOT
+bool has_neondot() {
+#if defined(__linux__)
+  return (getauxval(AT_HWCAP) >> 20 & 1) != 0;  // HWCAP_ASIMDDP
+#else
+  return false;
+#endif
+}
+#endif
 #if INGOT_HAVE_NEONI8MM
 bool has_neoni8mm() {
 #if defined(__linux__)
@@ -69,6 +78,9 @@ constexpr Isa kIsas[] = {
 #if INGOT_HAVE_NEON
     {&cpu::kNeonKernels, always},  // part of aarch64
 #endif
+#if INGOT_HAVE_NEONDOT
+    {&cpu::kNeonDotKernels, has_neondot},
+#endif
 #if INGOT_HAVE_NEONI8MM
     {&cpu::kNeonI8mmKernels, has_neoni8mm},
 #endif
@@ -89,6 +101,9 @@ constexpr const char* kNames[] = {
 #endif
 #if INGOT_HAVE_NEON
     "neon",
+#endif
+#if INGOT_HAVE_NEONDOT
+    "neondot",
 #endif
 #if INGOT_HAVE_NEONI8MM
     "neoni8mm",

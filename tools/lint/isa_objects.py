@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 TILE = re.compile(r"(?:gemm|byte)_tile<")
-FMA = re.compile(r"fmadd|fmla|vpdpbusd|vpmaddwd|usdot|sadalp")
+FMA = re.compile(r"fmadd|fmla|vpdpbusd|vpmaddwd|su?dot|sadalp")
 STACK = re.compile(r"\(%[re]sp|\(%[re]bp|\[sp")
 JUMP = re.compile(r"(?:j\w+|b\.\w+|cbnz|cbz)\s+(?:\w+,\s*)?([0-9a-f]+)\b")
 

@@ -31,7 +31,11 @@ constexpr int kProducts = 12 * 64;
 #define INGOT_TURN INGOT_TWELVE(INGOT_STEP)
 #elif defined(INGOT_PEAK_NEON)
 constexpr int kProducts = 16 * 8;
-#define INGOT_STEP(i) "mul v28.8h, v30.8h, v31.8h\n sadalp v" #i ".4s, v28.8h\n"
+#define INGOT_STEP(i) "smull v28.8h, v30.8b, v31.8b\n sadalp v" #i ".4s, v28.8h\n"
+#define INGOT_TURN INGOT_SIXTEEN(INGOT_STEP)
+#elif defined(INGOT_PEAK_NEONDOT)
+constexpr int kProducts = 16 * 16;
+#define INGOT_STEP(i) "sdot v" #i ".4s, v30.16b, v31.16b\n"
 #define INGOT_TURN INGOT_SIXTEEN(INGOT_STEP)
 #elif defined(INGOT_PEAK_NEONI8MM)
 constexpr int kProducts = 16 * 16;

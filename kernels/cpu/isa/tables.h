@@ -12,6 +12,7 @@ extern const KernelTable kAvxVnniKernels;
 extern const KernelTable kAvx512Kernels;
 extern const KernelTable kAvx512VnniKernels;
 extern const KernelTable kNeonKernels;
+extern const KernelTable kNeonDotKernels;
 extern const KernelTable kNeonI8mmKernels;
 extern const KernelTable kOracleKernels;
 

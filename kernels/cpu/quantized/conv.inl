@@ -105,7 +105,9 @@ void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Rang
   }
   const int64_t panel_bytes = kPanel * j.requantization->element_bytes();
   const int64_t down = int64_t(t.stride_h) * band.row_stride;
+  SignedStarts starts;
   for_byte_panels(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {
+    starts.fill(&shape, j.weights + p * shape.panel_stride, p * kPanel, count);
     const int64_t most = ByteTiles<V>::rows(count), tiles = ceil_div(cols.count(), most);
     // narrow images: a tile spans two rows
     const int64_t step = cols.count() * 2 <= most ? 2 : 1;

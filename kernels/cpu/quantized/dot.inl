@@ -11,6 +11,8 @@
 //   finish       the sums in order of the outputs
 //   dot_pair     adds a * pair[2i] + b * pair[2i + 1] for 16 bytes of a and b each
 //   store        16 numbers, each 0 .. 255, as bytes, or the first n of them
+//   kGroups      groups of four bytes in an X: 1, or 4, of which dot<i> takes one
+//   kSigned      pixels are multiplied less 128: sums begin with signed_starts()
 //   kWidens      pixels are first widened: widen() makes 16 bits of n bytes, a multiple of four, in
 //                the order 0 2 1 3 of each four, and dot_wide() takes four of them
 //   kPacksFour   pack_four() is there: four vectors of 16 steps, none above 255 - zero, to 64 bytes
@@ -29,6 +31,8 @@ namespace {
 #if defined(INGOT_SIMD_AVX512)
 
 struct Dot {
+  static constexpr int kGroups = 1;
+  static constexpr bool kSigned = false;
 #if defined(INGOT_SIMD_VNNI)
   static constexpr int kRows = 14, kPanels = 2, kTall = 16, kWide = 8, kChunks = 1;
 #else
@@ -133,6 +137,8 @@ struct Dot {
 #elif defined(INGOT_SIMD_AVX2)
 
 struct Dot {
+  static constexpr int kGroups = 1;
+  static constexpr bool kSigned = false;
 #if defined(INGOT_SIMD_VNNI)
   static constexpr int kRows = 6, kPanels = 1, kTall = 6, kWide = 4, kChunks = 2;
 #else
@@ -234,31 +240,60 @@ struct Dot {
   static constexpr bool kWidens = false;
   static constexpr int64_t kShortWindow = 0;
   static constexpr bool kPacksFour = false;
+  static constexpr int kGroups = 4;
+  struct W {
+    int8x16_t four[4];  // four outputs each
+  };
+  static INGOT_INLINE W weights(const int8_t* p) {
+    return {{vld1q_s8(p), vld1q_s8(p + 16), vld1q_s8(p + 32), vld1q_s8(p + 48)}};
+  }
 #if defined(INGOT_SIMD_I8MM)
+  static constexpr bool kSigned = false;
+  using X = uint8x16_t;
+  static INGOT_INLINE X pixel(uint8x16_t bytes) { return bytes; }
+#else
+  static constexpr bool kSigned = true;
+  using X = int8x16_t;
+  static INGOT_INLINE X pixel(uint8x16_t bytes) {
+    return vreinterpretq_s8_u8(veorq_u8(bytes, vdupq_n_u8(0x80)));
+  }
+  /// 128 times the sum of each output's weights, added to its bias.
+  static void signed_starts(const int8_t* w, int64_t bytes, const int32_t* bias, int32_t* starts) {
+    int32x4_t sums[4] = {};
+    for (int64_t k = 0; k < bytes; k += 4 * kPanel) {
+      const W column = weights(w + k);
+      INGOT_UNROLL for (int i = 0; i < 4; i++) sums[i] =
+          vpadalq_s16(sums[i], vpaddlq_s8(column.four[i]));
+    }
+    INGOT_UNROLL for (int i = 0; i < 4; i++)
+        vst1q_s32(starts + 4 * i, vaddq_s32(vld1q_s32(bias + 4 * i), vshlq_n_s32(sums[i], 7)));
+  }
+#endif
+  static INGOT_INLINE X bytes(const uint8_t* p) { return pixel(vld1q_u8(p)); }
+  static INGOT_INLINE X four_bytes(const uint8_t* p) {
+    uint32_t four;
+    std::memcpy(&four, p, 4);
+    return pixel(vreinterpretq_u8_u32(vdupq_n_u32(four)));
+  }
+#if defined(INGOT_SIMD_I8MM) || defined(INGOT_SIMD_DOTPROD)
   static constexpr int kRows = 5, kPanels = 1, kTall = 5, kWide = 4;
   struct A {
     int32x4_t four[4];
   };
-  struct W {
-    int8x16_t four[4];  // four outputs each
-  };
-  using X = uint8x16_t;
   static INGOT_INLINE A start(const int32_t* bias) {
     return {{vld1q_s32(bias), vld1q_s32(bias + 4), vld1q_s32(bias + 8), vld1q_s32(bias + 12)}};
   }
   static INGOT_INLINE void finish(const A& a, const int32_t*, int32x4_t (&out)[4]) {
     INGOT_UNROLL for (int i = 0; i < 4; i++) out[i] = a.four[i];
   }
-  static INGOT_INLINE W weights(const int8_t* p) {
-    return {{vld1q_s8(p), vld1q_s8(p + 16), vld1q_s8(p + 32), vld1q_s8(p + 48)}};
-  }
-  static INGOT_INLINE X bytes(const uint8_t* p) {
-    uint32_t quad;
-    std::memcpy(&quad, p, 4);
-    return vreinterpretq_u8_u32(vdupq_n_u32(quad));
-  }
+  template <int kGroup>
   static INGOT_INLINE void dot(A& a, X x, const W& w) {
-    INGOT_UNROLL for (int i = 0; i < 4; i++) a.four[i] = vusdotq_s32(a.four[i], x, w.four[i]);
+    INGOT_UNROLL for (int i = 0; i < 4; i++)
+#if defined(INGOT_SIMD_I8MM)
+        a.four[i] = vsudotq_laneq_s32(a.four[i], w.four[i], x, kGroup);
+#else
+        a.four[i] = vdotq_laneq_s32(a.four[i], w.four[i], x, kGroup);
+#endif
   }
 #else
   static constexpr int kRows = 2, kPanels = 1, kTall = 2, kWide = 2;
@@ -266,10 +301,6 @@ struct Dot {
   struct A {
     int32x4_t two[8];
   };
-  struct W {
-    int16x8_t two[8];
-  };
-  using X = int16x8_t;
   static INGOT_INLINE A start(const int32_t*) {
     A a;
     INGOT_UNROLL for (int i = 0; i < 8; i++) a.two[i] = vdupq_n_s32(0);
@@ -279,20 +310,17 @@ struct Dot {
     INGOT_UNROLL for (int i = 0; i < 4; i++) out[i] =
         vaddq_s32(vpaddq_s32(a.two[2 * i], a.two[2 * i + 1]), vld1q_s32(bias + 4 * i));
   }
-  static INGOT_INLINE W weights(const int8_t* p) {
-    W w;
-    INGOT_UNROLL for (int i = 0; i < 8; i++) w.two[i] = vmovl_s8(vld1_s8(p + 8 * i));
-    return w;
-  }
-  static INGOT_INLINE X bytes(const uint8_t* p) {
-    uint32_t quad;
-    std::memcpy(&quad, p, 4);
-    return vreinterpretq_s16_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(quad))));
-  }
-  // a byte times a signed byte fits 16 bits
+  // products of signed bytes fit 16 bits, two of them would not
+  template <int kGroup>
   static INGOT_INLINE void dot(A& a, X x, const W& w) {
-    INGOT_UNROLL for (int i = 0; i < 8; i++) a.two[i] =
-        vpadalq_s16(a.two[i], vmulq_s16(x, w.two[i]));
+    const int8x16_t four = vreinterpretq_s8_s32(vdupq_laneq_s32(vreinterpretq_s32_s8(x), kGroup));
+    // products first, so that no sum waits for its own
+    int16x8_t products[8];
+    INGOT_UNROLL for (int i = 0; i < 4; i++) {
+      products[2 * i] = vmull_s8(vget_low_s8(four), vget_low_s8(w.four[i]));
+      products[2 * i + 1] = vmull_high_s8(four, w.four[i]);
+    }
+    INGOT_UNROLL for (int i = 0; i < 8; i++) a.two[i] = vpadalq_s16(a.two[i], products[i]);
   }
 #endif
   static INGOT_INLINE void dot_pair(int32x4_t (&sums)[4], const uint8_t* a, const uint8_t* b,
@@ -325,7 +353,8 @@ struct Dot {
 
 struct Dot {
   static constexpr int kRows = 1, kPanels = 1, kTall = 1, kWide = 1, kChunks = 16;
-  static constexpr bool kWidens = false;
+  static constexpr int kGroups = 1;
+  static constexpr bool kWidens = false, kSigned = false;
   static constexpr int64_t kShortWindow = 0;
   static constexpr bool kPacksFour = false;
   struct A {

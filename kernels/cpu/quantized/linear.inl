@@ -64,12 +64,14 @@ ByteRows load_rows(const TensorView& x, const TensorView* steps, Range rows, boo
 
 /// One row: panels stream from memory, several at a time.
 template <class V, int NP>
-INGOT_INLINE int64_t byte_row_panels(const ByteTileShape& shape, ByteTileAt at, const int8_t* w,
+INGOT_INLINE int64_t byte_row_panels(ByteTileShape& shape, ByteTileAt at, const int8_t* w,
                                      uint8_t* out, int64_t o, int64_t p, int64_t end) {
   const int64_t panel_bytes = kPanel * shape.requantization->element_bytes();
+  SignedStarts starts;
   for (; p + NP <= end; p += NP) {
     at.b = w + p * shape.panel_stride, at.output = p * kPanel;
     at.out = out + p * panel_bytes, at.cols = min_of(o - p * kPanel, NP * kPanel);
+    starts.fill(&shape, at.b, at.output, NP);
     run_byte_tile<V>(byte_tile<V, 1, NP>, shape, at, 1, NP);
   }
   return p;
@@ -100,7 +102,9 @@ void multiply_byte_rows(ByteTileShape shape, const TensorView& x, const TensorVi
       byte_row_panels<V, 1>(shape, at, w, to, o, p, panels.end);
       continue;
     }
+    SignedStarts starts;
     for_byte_panels(panels, o, [&](int64_t p, int columns, int64_t outputs) {
+      starts.fill(&shape, w + p * shape.panel_stride, p * kPanel, columns);
       const int64_t tiles = ceil_div(block.count(), ByteTiles<V>::rows(columns));
       for (int64_t i = 0; i < tiles; i++) {
         const Range part_of = part(block.count(), i, tiles);

@@ -19,6 +19,11 @@ struct ByteTileShape {
   int64_t plane = 0;  // of 16-bit pixels: lower bytes lie so far behind the upper ones; else 0
   const Requantization* requantization = nullptr;
   int64_t steps_stride = 0;  // between pixels; 0: one for all
+  const int32_t* signed_starts = nullptr;  // of Dot::kSigned, of the tile's first panel
+  const int32_t* starts(int64_t output) const {
+    if constexpr (Dot::kSigned) return signed_starts;
+    return requantization->starts(output);
+  }
 };
 
 /// Where one tile is. Pixels come in two halves, as in gemm_tile. `sums`: of the bytes of each
@@ -53,7 +58,7 @@ struct PixelQuarters {
            : i < kHalf + kQuarter ? p2 + (i - kHalf) * stride
                                   : p3 + (i - kHalf - kQuarter) * stride;
   }
-  INGOT_INLINE void step() { p0 += 4, p1 += 4, p2 += 4, p3 += 4; }
+  INGOT_INLINE void step(int64_t n) { p0 += n, p1 += n, p2 += n, p3 += n; }
 };
 
 template <class V, int MR, int NP>
@@ -100,7 +105,7 @@ INGOT_INLINE void accumulate_narrow(const ByteTileShape& x, const ByteTileAt& t,
     PixelQuarters<MR> pixels(t.a + s->a, t.half, stride);
     const int8_t* w = t.b + s->b;
     for (const uint8_t* const end = pixels.p0 + x.segment_length; pixels.p0 != end;
-         pixels.step(), w += 4 * kPanel) {
+         pixels.step(4), w += 4 * kPanel) {
       typename D::W column[NP];
       load_column<V, MR, NP>(w, x.panel_stride, column);
       INGOT_UNROLL for (int i = 0; i < MR; i++) {
@@ -111,25 +116,62 @@ INGOT_INLINE void accumulate_narrow(const ByteTileShape& x, const ByteTileAt& t,
   }
 }
 
+/// Group g of each pixel's bytes.
+template <class V, class D, int g, int MR, int NP>
+INGOT_INLINE void add_group(const int8_t* w, int64_t panel, const typename D::X (&pixels)[MR],
+                            typename D::A (&acc)[MR][NP]) {
+  typename D::W column[NP];
+  load_column<V, MR, NP>(w + g * 4 * kPanel, panel, column);
+  INGOT_UNROLL for (int i = 0; i < MR; i++) {
+    INGOT_UNROLL for (int p = 0; p < NP; p++)
+        D::template dot<g>(acc[i][p], pixels[i], column[p]);
+  }
+}
+
+/// Four groups of a pixel at a time, then those that are left.
+template <class V, class D, int MR, int NP>
+INGOT_INLINE void accumulate_groups(const ByteTileShape& x, const ByteTileAt& t,
+                                    typename D::A (&acc)[MR][NP]) {
+  const int64_t stride = x.pixel_stride, panel = x.panel_stride;
+  const Segment* const last = x.segments + x.segment_count;
+  for (const Segment* s = x.segments; s != last; s++) {
+    PixelQuarters<MR> at(t.a + s->a, t.half, stride);
+    const int8_t* w = t.b + s->b;
+    const uint8_t *const end = at.p0 + x.segment_length, *const fours = end - x.segment_length % 16;
+    typename D::X pixels[MR];
+    for (; at.p0 != fours; at.step(16), w += 16 * kPanel) {
+      INGOT_UNROLL for (int i = 0; i < MR; i++) pixels[i] = D::bytes(at.of(i, stride));
+      add_group<V, D, 0>(w, panel, pixels, acc), add_group<V, D, 1>(w, panel, pixels, acc);
+      add_group<V, D, 2>(w, panel, pixels, acc), add_group<V, D, 3>(w, panel, pixels, acc);
+    }
+    for (; at.p0 != end; at.step(4), w += 4 * kPanel) {
+      INGOT_UNROLL for (int i = 0; i < MR; i++) pixels[i] = D::four_bytes(at.of(i, stride));
+      add_group<V, D, 0>(w, panel, pixels, acc);
+    }
+  }
+}
+
 template <class V, int MR, int NP>
 INGOT_INLINE void accumulate_bytes(const ByteTileShape& x, const ByteTileAt& t,
                                    typename Dot::A (&acc)[MR][NP]) {
-  const int32_t* const bias = x.requantization->starts(t.output);
+  const int32_t* const bias = x.starts(t.output);
   INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int p = 0; p < NP; p++) acc[i][p] =
       Dot::start(bias + p * kPanel);
   if constexpr (Dot::kWidens)
     accumulate_widened<V, Dot, MR, NP>(x, t, acc);
+  else if constexpr (Dot::kGroups > 1)
+    accumulate_groups<V, Dot, MR, NP>(x, t, acc);
   else
     accumulate_narrow<V, Dot, MR, NP>(x, t, acc);
 }
 
 /// The sums of pixel i and panel p, in order, weights' zero point taken into account.
 template <class V, int MR, int NP>
-INGOT_INLINE void finish_sums(const Requantization& r, int32_t w_zero, const ByteTileAt& t,
+INGOT_INLINE void finish_sums(const ByteTileShape& x, int32_t w_zero, const ByteTileAt& t,
                               const typename Dot::A (&acc)[MR][NP], int i, int p,
                               typename V::I (&sums)[Dot::kChunks]) {
   constexpr int kHalf = (MR + 1) / 2;
-  Dot::finish(acc[i][p], r.starts(t.output) + p * kPanel, sums);
+  Dot::finish(acc[i][p], x.starts(t.output) + p * kPanel, sums);
   if (__builtin_expect(w_zero != 0, 0)) {
     const int32_t sum = *tile_row(t.sums, kHalf, t.sums_half, 1, i);
     const typename V::I less = V::isplat(int32_t(uint32_t(sum) * uint32_t(w_zero)));
@@ -159,7 +201,7 @@ INGOT_INLINE void store_by_fours(const ByteTileShape& x, const ByteTileAt& t,
     INGOT_UNROLL for (int j = 0; j < 4; j++) {
       const int unit = u + j < kUnits ? u + j : kUnits - 1, p = unit % NP;
       typename V::I sums[1];
-      finish_sums<V, MR, NP>(r, w_zero, at, acc, unit / NP, p, sums);
+      finish_sums<V, MR, NP>(x, w_zero, at, acc, unit / NP, p, sums);
       const typename V::F step = V::mul(V::to_float(sums[0]), multipliers[p]);
       steps[j] = V::to_int_nearest(V::min(step, high));
     }
@@ -216,7 +258,7 @@ void byte_tile(const ByteTileShape& x, const ByteTileAt& t) {
     INGOT_UNROLL for (int i = 0; i < MR; i++) {
       INGOT_UNROLL for (int p = 0; p < NP; p++) {
         typename V::I sums[Dot::kChunks];
-        finish_sums<V, MR, NP>(r, r.w_zero, t, acc, i, p, sums);
+        finish_sums<V, MR, NP>(x, r.w_zero, t, acc, i, p, sums);
         INGOT_UNROLL for (int c = 0; c < Dot::kChunks; c++)
             V::istore(all + (i * NP + p) * kPanel + c * V::kLanes, sums[c]);
       }
@@ -232,7 +274,7 @@ void byte_tile(const ByteTileShape& x, const ByteTileAt& t) {
       uint8_t* const out = tile_row(t.out, kHalf, t.out_half, x.out_stride, i);
       INGOT_UNROLL for (int p = 0; p < NP; p++) {
         typename V::I sums[Dot::kChunks];
-        finish_sums<V, MR, NP>(r, r.w_zero, t, acc, i, p, sums);
+        finish_sums<V, MR, NP>(x, r.w_zero, t, acc, i, p, sums);
         requantize_float<V>(r, sums, t.output + p * kPanel, out + p * kPanel, t.cols - p * kPanel);
       }
     }
@@ -287,6 +329,22 @@ struct ByteTiles {
                                const ByteTileAt& t) {
     const ByteTile tile = panels == Dot::kPanels ? kFull.rows[rows] : kSingle.rows[rows];
     run_byte_tile<V>(tile, x, t, int(rows), panels);
+  }
+};
+
+/// What the sums of a tile's panels begin with where pixels are multiplied less 128: made once for
+/// all pixels of a call, as much work as one more pixel.
+struct SignedStarts {
+  alignas(64) int32_t sums[max_of(Dot::kPanels, Dot::kWide) * kPanel];
+  /// @pre the panels of weights follow each other, `shape` says how far apart
+  template <class D = Dot>
+  INGOT_INLINE void fill(ByteTileShape* shape, const int8_t* w, int64_t output, int panels) {
+    if constexpr (D::kSigned) {
+      for (int p = 0; p < panels; p++)
+        D::signed_starts(w + p * shape->panel_stride, shape->panel_stride,
+                           shape->requantization->starts(output) + p * kPanel, sums + p * kPanel);
+      shape->signed_starts = sums;
+    }
   }
 };
 

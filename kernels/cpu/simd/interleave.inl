@@ -46,7 +46,8 @@ INGOT_INLINE void interleave3(const uint8_t* a, const uint8_t* b, const uint8_t*
 #elif defined(__ARM_NEON)
 constexpr int64_t kInterleaved = 16;
 INGOT_INLINE void interleave3(const uint8_t* a, const uint8_t* b, const uint8_t* c, uint8_t* to) {
-  vst3q_u8(to, uint8x16x3_t{{vld1q_u8(a), vld1q_u8(b), vld1q_u8(c)}});
+  const uint8x16x3_t channels = {{vld1q_u8(a), vld1q_u8(b), vld1q_u8(c)}};
+  vst3q_u8(to, channels);  // a macro with clang
 }
 #else
 constexpr int64_t kInterleaved = 0;

@@ -26,6 +26,7 @@ constexpr IsaBuild kIsaBuilds[] = {
     {"avx512vnni", "avx512", "INGOT_SIMD_VNNI",
      INGOT_AVX512_FLAGS " -mavx512vnni -mavx2 -mfma -mtune=icelake-server"},
     {"neon", "neon", "", ""},
+    {"neondot", "neon", "INGOT_SIMD_DOTPROD", " -march=armv8.2-a+dotprod"},
     {"neoni8mm", "neon", "INGOT_SIMD_I8MM", " -march=armv8.2-a+i8mm"},
 };
 #undef INGOT_AVX512_FLAGS
