@@ -20,6 +20,7 @@ INTEGERS = {
     "tiny_vww": f"tflite:{TINY}/vww_96_int8.tflite",
     "tiny_ad": f"tflite:{TINY}/ad01_int8.tflite",
     "tiny_ww": f"tflite:{TINY}/str_ww_ref_model.tflite",
+    "micro_svdf": "tflite:models/tensorflow__tflite-micro/keyword_scrambled.tflite",
     "mobilenetv1_025_128": f"tflite:{CORAL}/mobilenet_v1_0.25_128_quant.tflite",
     "movenet_lightning": f"tflite:{CORAL}/movenet_single_pose_lightning_ptq.tflite",
     "mobilenetv2_s8s8": "quantized:mobilenetv2_224",

@@ -52,6 +52,14 @@ TEST_CASE("reduce: long rows, many rows, many columns") {
         c.tolerance = {5e-2, 5e-2};
         run_case(c);
       }
+  for (const auto& r : rows) {
+    const ReduceAttributes t{ReduceKind::kSum, r.axes};
+    Dims y = r.x;
+    for (size_t i = 0; i < y.size(); i++)
+      if (r.axes >> i & 1) y[i] = 1;
+    const Tensor x = Tensor(DType::kI64, r.x).random(r.axes, -1e9, 1e9);
+    run_case({"i64", OpCode::kReduce, &t, {x}, {Tensor(DType::kI64, y)}, {0, 0}, {}});
+  }
   for (bool last : {false, true}) {
     const ArgReduceAttributes t{true, 1, last};
     for (DType d : {DType::kF32, DType::kI16})

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""LSTM of integers against the runtime whose integers are wanted: UNIDIRECTIONAL_SEQUENCE_LSTM of
-int8 and, of TFLite Micro alone, of int16 beside int8; LSTM of int8, of LiteRT alone. Shapes,
-scales, zero points and clips drawn at random, several runs with the state kept, every integer
-equal.
+"""LSTM and SVDF of integers against the runtime whose integers are wanted:
+UNIDIRECTIONAL_SEQUENCE_LSTM of int8 and, of TFLite Micro alone, of int16 beside int8; LSTM of int8,
+of LiteRT alone; SVDF of int8 with a memory of int16. Shapes, scales, zero points and clips drawn at
+random, several runs with the state kept, every integer equal.
 
   integer_recurrent.py --ingot BIN [--exact-to MODE] [--seeds N]
 
@@ -20,13 +20,14 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from written_model import Model
 
 RUNS = 3
+SEQUENCE = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 
 
 class Drawn:
     """A model, the type of its input and what it is quantized with."""
 
-    def __init__(self, rng, op, dtype):
-        self.rng, self.op, self.dtype = rng, op, np.dtype(dtype)
+    def __init__(self, rng, op, dtype, mode):
+        self.rng, self.op, self.dtype, self.mode = rng, op, np.dtype(dtype), mode
         self.model = Model()
         batch, width = (int(n) for n in rng.integers(1, (4, 20)))
         # Micro has one state for all of a batch of int8 kernels; LSTM has one step
@@ -35,10 +36,13 @@ class Drawn:
         self.shape = [batch, steps, width]
         if self.time_major:
             self.shape = [steps, batch, width]
-        if op == "LSTM":
+        if op != SEQUENCE:
             self.shape, self.time_major = [batch, width], False
         self.batch, self.width, self.cells = batch, width, cells
-        self.write()
+        if op == "SVDF":
+            self.write_svdf()
+        else:
+            self.write()
 
     def scale(self, about):
         return np.float32(about * 2 ** self.rng.uniform(-1, 1))
@@ -84,7 +88,7 @@ class Drawn:
         clip = float(rng.choice([0, 0, 0.6]))
         fields = {"fusedActivationFunction": 4, "cellClip": clip}
         options = "LSTMOptions"
-        if self.op != "LSTM":
+        if self.op == SEQUENCE:
             options = "UnidirectionalSequenceLSTMOptions"
             fields["timeMajor"] = self.time_major
         out = [*self.shape[:-1], self.cells]
@@ -95,6 +99,41 @@ class Drawn:
         parts = [self.tensor(np.int16, [0], np.float32(2**-12)) for _ in range(4)]
         made = self.tensor(np.int8, [0], h_scale, h_zero)
         graph.operators[0].intermediates = [*parts, made]
+        self.outputs = [y]
+
+    def write_svdf(self):
+        """Two factors: over the input, and over the last steps of `rank` filters a unit."""
+        rng = self.rng
+        rank, steps = (int(n) for n in rng.integers(1, (5, 9)))
+        units = self.cells
+        zero, y_zero = (int(n) for n in rng.integers(-128, 128, 2))
+        x_scale = self.scale(2**-5)
+        x = self.tensor(np.int8, self.shape, x_scale, zero)
+        self.model.graph.inputs.append(x)
+        features, feature_scale = self.weights(rank * units, self.width, 1.5 / np.sqrt(self.width))
+        data = rng.integers(-32767, 32768, (rank * units, steps)).astype(np.int16)
+        time_scale, memory_scale = self.scale(2**-15), self.scale(2**-13)
+        time = self.tensor(np.int16, data.shape, time_scale, 0, data)
+        kept = [self.batch, rank * units * steps]
+        memory = self.tensor(np.int16, kept, memory_scale, 0, variable=True)
+        sums_scale = time_scale * memory_scale
+        biases = np.rint(rng.normal(0, 0.3, units) / float(sums_scale))
+        # sums of full-scale weights leave 32 bits here and there, as theirs do
+        biases = np.clip(biases, -(2**31), 2**31 - 1).astype(np.int32)
+        bias = self.tensor(np.int32, [units], sums_scale, 0, biases)
+        function = int(rng.choice([0, 1])) if self.mode == "tflm" else 1  # LiteRT has ReLU alone
+        if function == 1:
+            y_zero = -128
+        fields = {"rank": rank, "fusedActivationFunction": function}
+        (y,) = self.model.add(
+            "SVDF",
+            ("SVDFOptions", fields),
+            [x, features, time, bias, memory],
+            [(np.int8, [self.batch, units])],
+        )
+        made = self.model.graph.tensors[y].quantization = schema.QuantizationParametersT()
+        made.scale = np.asarray([self.scale(2**-5)], np.float32)
+        made.zeroPoint = np.asarray([y_zero], np.int64)
         self.outputs = [y]
 
     def numbers(self):
@@ -137,7 +176,7 @@ def runner(content, mode):
 
 def trial(ingot, rng, op, dtype, mode, folder):
     """What is wrong, and how many integers were compared."""
-    drawn = Drawn(rng, op, dtype)
+    drawn = Drawn(rng, op, dtype, mode)
     content = drawn.model.finish(drawn.outputs)
     run = runner(content, mode)
     path, out, state = folder / "m.tflite", folder / "m.ingot", folder / "state"
@@ -177,9 +216,8 @@ def main():
     parser.add_argument("--exact-to", choices=("litert", "builtin", "tflm"), default="litert")
     parser.add_argument("--seeds", type=int, default=12)
     a = parser.parse_args()
-    sequence = "UNIDIRECTIONAL_SEQUENCE_LSTM"
-    cases = [(sequence, np.int8)]
-    cases.append((sequence, np.int16) if a.exact_to == "tflm" else ("LSTM", np.int8))
+    cases = [(SEQUENCE, np.int8), ("SVDF", np.int8)]
+    cases.append((SEQUENCE, np.int16) if a.exact_to == "tflm" else ("LSTM", np.int8))
     passed = failed = 0
     with tempfile.TemporaryDirectory() as temporary:
         for op, dtype in cases:

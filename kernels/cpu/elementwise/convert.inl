@@ -56,15 +56,36 @@ INGOT_FN inline uint64_t to_unsigned(double x) {
                                                                   : uint64_t(to_whole(x));
 }
 
+/// out[i] = f(i). Of i64, sixteen at a time through memory of its own where there are vectors: a
+/// compiler makes them of that, and does not where `out` may be what f reads.
+template <class T, class F>
+INGOT_FN void fill_each(int64_t n, T* out, F f) {
+  int64_t i = 0;
+#if defined(INGOT_SIMD_AVX2) || defined(INGOT_SIMD_AVX512) || defined(INGOT_SIMD_NEON)
+  if constexpr (dtype_of<T>() == DType::kI64) {
+    constexpr int kBlock = 16;
+    for (; i + kBlock <= n; i += kBlock) {
+      T block[kBlock];
+      for (int k = 0; k < kBlock; k++) block[k] = f(i + k);
+      std::memcpy(out + i, block, sizeof block);
+    }
+  }
+#endif
+  for (; i < n; i++) out[i] = f(i);
+}
+
 template <class T, class From>
 INGOT_INLINE void widen(const void* from, int64_t n, T* to) {
   const From* p = static_cast<const From*>(from);
-  for (int64_t i = 0; i < n; i++) {
+  const auto widened = [=](int64_t i) {
     if constexpr (sizeof(T) == 8 && T(0.5) == T(0) && From(0.5f) != From(0))
-      to[i] = T(to_whole(p[i]));
+      return T(to_whole(p[i]));
     else
-      to[i] = T(p[i]);
-  }
+      return T(p[i]);
+  };
+  if constexpr (From(0.5f) == From(0) && From(-1) < From(0) && sizeof(From) > 1)
+    return fill_each(n, to, widened);
+  for (int64_t i = 0; i < n; i++) to[i] = widened(i);
 }
 
 /// n elements of type `dtype`, consecutive from `from`.

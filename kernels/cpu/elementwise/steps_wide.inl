@@ -223,30 +223,23 @@ INGOT_FN void run_step(const ElementwiseStep& s, const double* a, const double* 
 template <class V, class T>
 INGOT_FN void run_step(const ElementwiseStep& s, const T* a, const T* b, const T* c, T* out,
                        int64_t n) {
+#define INGOT_USUAL(op, expression) \
+  case ElementwiseOp::op: return fill_each(n, out, [=](int64_t i) { return T(expression); });
   switch (s.op) {  // the usual ones without a switch an element; others below
-    case ElementwiseOp::kAdd:
-      for (int64_t i = 0; i < n; i++) out[i] = T(uint64_t(a[i]) + uint64_t(b[i]));
-      return;
-    case ElementwiseOp::kSub:
-      for (int64_t i = 0; i < n; i++) out[i] = T(uint64_t(a[i]) - uint64_t(b[i]));
-      return;
-    case ElementwiseOp::kMul:
-      for (int64_t i = 0; i < n; i++) out[i] = T(uint64_t(a[i]) * uint64_t(b[i]));
-      return;
-    case ElementwiseOp::kEqual:
-      for (int64_t i = 0; i < n; i++) out[i] = a[i] == b[i];
-      return;
-    case ElementwiseOp::kLess:
-      for (int64_t i = 0; i < n; i++) out[i] = a[i] < b[i];
-      return;
-    case ElementwiseOp::kSelect:
-      for (int64_t i = 0; i < n; i++) out[i] = a[i] != T(0) ? b[i] : c[i];
-      return;
-    case ElementwiseOp::kFma:
-      for (int64_t i = 0; i < n; i++) out[i] = T(uint64_t(a[i]) * uint64_t(b[i]) + uint64_t(c[i]));
-      return;
+    INGOT_USUAL(kAdd, uint64_t(a[i]) + uint64_t(b[i]))
+    INGOT_USUAL(kSub, uint64_t(a[i]) - uint64_t(b[i]))
+    INGOT_USUAL(kMul, uint64_t(a[i]) * uint64_t(b[i]))
+    INGOT_USUAL(kMin, a[i] < b[i] ? a[i] : b[i])
+    INGOT_USUAL(kMax, a[i] < b[i] ? b[i] : a[i])
+    INGOT_USUAL(kShiftRight, binary_whole(ElementwiseOp::kShiftRight, a[i], b[i]))
+    INGOT_USUAL(kBitwiseAnd, a[i] & b[i])
+    INGOT_USUAL(kEqual, a[i] == b[i])
+    INGOT_USUAL(kLess, a[i] < b[i])
+    INGOT_USUAL(kSelect, a[i] != T(0) ? b[i] : c[i])
+    INGOT_USUAL(kFma, uint64_t(a[i]) * uint64_t(b[i]) + uint64_t(c[i]))
     default: break;
   }
+#undef INGOT_USUAL
   if (elementwise_arity(s.op) == 2) {
     for (int64_t i = 0; i < n; i++) out[i] = binary_whole(s.op, a[i], b[i]);
   } else {

@@ -40,6 +40,29 @@ T fold_wide(const WideFold<T>& fold, const ReducePlan& p, const TensorView& x, i
   return lanes[0];
 }
 
+/// Sums of whole numbers down the columns of rows, outputs [mine).
+inline void sum_columns(const ReducePlan& p, const OpArguments& a, Part mine) {
+  const TensorView &x = a.inputs[0], &y = a.outputs[0];
+  const int64_t bytes = dtype_bytes(x.dtype);
+  constexpr int64_t kColumns = 64;
+  int64_t sums[kColumns], loaded[kColumns];
+  for (int64_t i = mine.begin, n = 0; i < mine.end; i += n) {
+    const int64_t column = i % p.length;
+    n = least_of(kColumns, least_of(p.length - column, mine.end - i));
+    const char* const from =
+        x.as<const char>() + (kept_offset(p.kept, i / p.length) + column) * bytes;
+    std::memset(sums, 0, sizeof sums);
+    for_each_position(p.reduced, [&](int64_t offset) {
+      const int64_t* row = reinterpret_cast<const int64_t*>(from + offset * bytes);
+      if (x.dtype != DType::kI64)
+        load_block<int64_t>(x.dtype, from + offset * bytes, n, loaded), row = loaded;
+      fill_each(n, sums,
+                [&sums, row](int64_t k) { return WideFold<int64_t>::add(sums[k], row[k]); });
+    });
+    store_block<int64_t>(y.dtype, sums, n, y.as<char>() + i * dtype_bytes(y.dtype));
+  }
+}
+
 template <class T>
 void reduce_wide(const ReducePlan& p, const OpArguments& a, const Team& team) {
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
@@ -47,6 +70,9 @@ void reduce_wide(const ReducePlan& p, const OpArguments& a, const Team& team) {
   const int64_t columns = p.last_reduced ? 1 : p.length,
                 count = p.positions * (p.last_reduced ? p.length : 1);
   const Part mine = part_of(team, p.outputs * columns, 16, most_of(1, 4096 / most_of(1, count)));
+  if constexpr (dtype_of<T>() == DType::kI64)
+    if (kind == ReduceKind::kSum && !p.last_reduced && p.positions > 0)
+      return sum_columns(p, a, mine);
   for (int64_t i = mine.begin; i < mine.end; i++) {
     const int64_t at = kept_offset(p.kept, i / columns) + i % columns;
     WideFold<T> fold(kind, x.dtype);

@@ -66,6 +66,19 @@ bool are_bytes(const std::vector<int64_t>& values) {
 
 constexpr int64_t kMaxInputs = 514;  // 2^24 / (255 * 128)
 
+/// Rows of a matrix [units * rank, columns] as [rank, units, columns]: what is added up at the end,
+/// the rank, lies outside, so that units fill the lanes of a vector.
+std::vector<int64_t> by_rank(const Numbers& from, int64_t rank) {
+  const int64_t rows = from.dims[0], columns = from.dims[1], units = rows / rank;
+  std::vector<int64_t> out;
+  out.reserve(from.values.size());
+  for (int64_t i = 0; i < rows; i++) {
+    const auto row = from.values.begin() + (i % units * rank + i / units) * columns;
+    out.insert(out.end(), row, row + columns);
+  }
+  return out;
+}
+
 /// The numbers of the new step: sums of bytes on the steps of the memory.
 ValueId first_factor(Call& call, const Steps& x, const Numbers& features, const Memory& memory) {
   constexpr int64_t kWord = 32768;  // is added to numbers of 16 bits (runtime/op/requantize.h)
@@ -105,7 +118,8 @@ bool svdf_bytes(Call& call) {
   const auto x = call.steps(0), y = call.output_steps(0);
   if (!x || !y || !x->is_signed || !y->is_signed)
     call.refuse("", "of integers is supported from int8 to int8");
-  const auto features = read_numbers(call, 1), time = read_numbers(call, 2);
+  auto features = read_numbers(call, 1);
+  const auto time = read_numbers(call, 2);
   const auto memory = read_memory(call, 4);
   const int64_t rank = call.integer("rank");
   aten::Builder& b = call.b;
@@ -130,26 +144,39 @@ bool svdf_bytes(Call& call) {
   const int64_t filters = time->dims[0], steps = time->dims[1];
   const float second = memory->scale * time->scale / y->scale;
   const Dim batch = in[0];
+  // The memory is kept step by step and not filter by filter as in the source: a new step moves the
+  // others by whole rows.
+  features->values = by_rank(*features, rank);
   const ValueId fresh = first_factor(call, *x, *features, *memory),
-                old = b.reshape(memory->now, {batch, Dim(filters), Dim(steps)});
+                old = b.reshape(memory->now, {batch, Dim(steps), Dim(filters)});
   const ValueId window =
       b.emit("Concat",
-             {b.slice(old, 2, Dim(1), Dim(steps)), b.reshape(fresh, {batch, Dim(filters), Dim(1)})},
-             {{"axis", int64_t(2)}});
+             {b.slice(old, 1, Dim(1), Dim(steps)), b.reshape(fresh, {batch, Dim(1), Dim(filters)})},
+             {{"axis", int64_t(1)}});
   call.translator.write_variable(memory->key, b.reshape(window, memory->dims));
-  const ValueId factors =
-      b.constant(graph::make_constant(DType::kI64, {filters, steps}, time->values.data()));
-  const ValueId each = b.reshape(wide.mul(wide.of(window), factors),
-                                 {batch, Dim(filters / rank), Dim(rank * steps)});
-  ValueId sum = b.reduce("ReduceSum", each, {2}, false);
+  const std::vector<int64_t> rows = by_rank(*time, rank);
+  std::vector<int64_t> factors(rows.size());
+  for (int64_t f = 0; f < filters; f++)
+    for (int64_t i = 0; i < steps; i++)
+      factors[size_t(i * filters + f)] = rows[size_t(f * steps + i)];
+  const ValueId each =
+      wide.mul(wide.of(window),
+               b.constant(graph::make_constant(DType::kI64, {steps, filters}, factors.data())));
+  ValueId sum = b.reduce(
+      "ReduceSum", b.reshape(each, {batch, Dim(steps * rank), Dim(filters / rank)}), {1}, false);
+  std::vector<int64_t> largest(size_t(filters / rank));  // of each sum
+  for (size_t i = 0; i < factors.size(); i++)
+    largest[i % largest.size()] += std::abs(factors[i]) * -int64_t{INT16_MIN};
   if (call.has(3)) {
     const auto bias = read_numbers(call, 3);
     if (!bias || int64_t(bias->values.size()) != filters / rank)
       call.corrupt("its bias has not one number a unit");
     sum = wide.add(sum, wide.numbers(bias->values));
+    for (size_t u = 0; u < largest.size(); u++) largest[u] += std::abs(bias->values[u]);
   }
-  const ValueId made = wide.add(wide.multiplied(wide.wrapped(sum), {fixed_point(double(second))}),
-                                wide.number(y->zero));
+  if (*std::max_element(largest.begin(), largest.end()) > INT32_MAX) sum = wide.wrapped(sum);
+  const ValueId made =
+      wide.add(wide.multiplied(sum, {fixed_point(double(second))}), wide.number(y->zero));
   call.give(b.cast(wide.clamped(made, 0, 255), DType::kU8));
   return true;
 }
