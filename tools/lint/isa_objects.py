@@ -52,11 +52,13 @@ def check(path):
     for line in run("nm", "-C", path).splitlines():
         if re.match(r"^[0-9a-f ]+ [VWuw] ", line):
             faults.append(
-                f"weak symbol {line.split(None, 2)[-1]}; give it internal linkage or a definition in runtime/"
+                f"weak symbol {line.split(None, 2)[-1]}; give it internal linkage or a definition in "
+                "runtime/"
             )
     if ".init_array" in run("readelf", "-SW", path):
         faults.append(
-            "has .init_array: code that runs before main, on processors without these instructions too"
+            "has .init_array: code that runs before main, on processors without these instructions "
+            "too"
         )
     tiles = 0
     for name, body in functions(run("objdump", "-d", "-C", "--no-show-raw-insn", path)):
