@@ -85,16 +85,18 @@ def digits_of_bytes(ingot, work):
     return digits(ingot, work, "--dtype", "int8", "--calibrate", work / "samples.npz")
 
 
-def refuse(ingot, work, files):
-    """Bad input on the board: tests/firmware/refusals.c in the place of main.c."""
+def check_on_board(ingot, work, board, files, program):
+    """What a program of tests/firmware counts, in the place of a project's own; counted with the
+    boards."""
     name = next((n for n in ("str_ww_ref_model", "digits") if n in files), None)
-    if not name:
+    if not name or not shutil.which("qemu-system-arm"):
         return 0, 0
-    folder = work / "refusals"
-    build(ingot, folder, "mps2-an386", [files[name]], ROOT / "tests/firmware/refusals.c")
+    folder = work / program.partition(".")[0]
+    build(ingot, folder, board, [files[name]], ROOT / "tests/firmware" / program)
     text = run(folder)
     counts = re.search(r"^(\d+) passed, (\d+) failed", text, re.M)
-    print(text[: counts.start()].strip() if counts else text.strip())  # counted with the boards
+    print(f"{program} on {board}")
+    print(text[: counts.start()].strip() if counts else text.strip())
     return tuple(map(int, counts.groups())) if counts else (0, 1)
 
 
@@ -111,8 +113,11 @@ def build(ingot, folder, board, files, program=None):
         raise Refused(made.stderr.strip().splitlines()[-1])
     if made.returncode:
         sys.exit(made.stderr)
-    if program:
+    if program and program.suffix == ".c":
         shutil.copy(program, folder / "main.c")
+    elif program:  # of C++, its kernels and its main
+        shutil.copy(program, folder / "kernels.cpp")
+        (folder / "main.c").write_text("")
     prefix = re.search(r"^CROSS \?= (\S+)", (folder / "board.mk").read_text(), re.M).group(1)
     ccache = "ccache " if shutil.which("ccache") else ""
     call("make", "-s", "-j2", "-C", folder, f"CC={ccache}{prefix}gcc", f"CXX={ccache}{prefix}g++")
@@ -191,8 +196,12 @@ def main():
                 show(board, run(folder), results)
         mine = results[before:]
         failed += expected - sum(good for _, _, good, _, _ in mine)
-    refused, wrong = refuse(ingot, work, files)
+    refused, wrong = check_on_board(ingot, work, "mps2-an386", files, "refusals.c")
     failed += wrong
+    for board in set(args.boards.split(",")) & {"mps2-an386", "mps2-an505", "mps3-an547"}:
+        counts = check_on_board(ingot, work, board, files, "byte_kernels.cpp")
+        refused += counts[0]
+        failed += counts[1]
     if args.count:
         folder = work / "mps2-an386"
         counted = []

@@ -15,8 +15,9 @@ struct Plain : V {};
 enum class StepForm : uint8_t {
   kTemplate,  // as everywhere
   kFloat,  // float_even whose multipliers are numbers, so that limits may be taken after rounding
-  kUp,     // fixed point whose shifts all go right by 1 to 31, and whose sums stay below 2^30
-  kAway
+  kUp,     // fixed point whose shifts all go right, and whose sums stay below 2^30
+  kAway,
+  kEach  // fixed point where some do not: channels that are always 0 have odd numbers
 };
 
 /// Multipliers of outputs 0 .. n - 1 are numbers.
@@ -28,12 +29,16 @@ inline bool are_numbers(const float* multipliers, int32_t n) {
   }
   return true;
 }
+/// Shifts that fixed_pair() takes: to the right by more than 31 is by 31, all of it gone.
+INGOT_INLINE bool goes_right(int32_t shift) { return uint32_t(shift) - 1 < 255; }
+
 /// `products`: of one sum.
 inline bool are_short(const Requantization& r, int32_t n, int64_t products) {
   constexpr int64_t kMaxSum = (int64_t{1} << 30) - 1, kMaxProduct = 255 * 255;
-  if (!r.in_vectors || products > kMaxSum / 2 / kMaxProduct) return false;
+  if (products > kMaxSum / 2 / kMaxProduct) return false;
   for (int32_t i = 0; i < n; i++)
-    if (r.shifts()[i] < 1 || r.bias()[i] > kMaxSum / 2 || r.bias()[i] < -kMaxSum / 2) return false;
+    if (!goes_right(r.shifts()[i]) || r.bias()[i] > kMaxSum / 2 || r.bias()[i] < -kMaxSum / 2)
+      return false;
   return true;
 }
 inline StepForm step_form(const Requantization& r, int64_t outputs, int64_t products) {
@@ -43,25 +48,20 @@ inline StepForm step_form(const Requantization& r, int64_t outputs, int64_t prod
     return are_numbers(r.floats(1), n) ? StepForm::kFloat : StepForm::kTemplate;
 #endif
   const bool is_fixed = r.mode == RequantMode::kFixedUp || r.mode == RequantMode::kFixedAway;
-  if (!is_fixed || !are_short(r, n, products)) return StepForm::kTemplate;
+  if (!is_fixed) return StepForm::kTemplate;
+  if (!are_short(r, n, products)) return StepForm::kEach;
   return r.mode == RequantMode::kFixedAway ? StepForm::kAway : StepForm::kUp;
 }
 inline bool takes_fast_rows(const Requantization& r) {
   return !r.to_float() && !r.wants_sums() && !r.words && !is_wide(r.mode);
 }
 
-/// Zero point and limits; most networks' upper limit is 255, which one instruction takes.
+/// Zero point and limits of a step; most networks' upper limit is 255, which one instruction takes.
 struct ByteLimits {
   int32_t zero, low, high;
   explicit ByteLimits(const Requantization& r) : zero(r.zero), low(r.low), high(r.high) {}
-  template <bool kWhole>
-  INGOT_INLINE uint8_t limit(int32_t step) const {
+  INGOT_INLINE uint8_t operator()(int32_t step) const {
     asm("qadd %0, %1, %2" : "=r"(step) : "r"(step), "r"(zero));
-    if (kWhole) {
-      step = step < low ? low : step;
-      asm("usat %0, #8, %1" : "=r"(step) : "r"(step));
-      return uint8_t(step);
-    }
     step = step < low ? low : step;
     return uint8_t(step > high ? high : step);
   }
@@ -77,46 +77,99 @@ INGOT_INLINE int32_t step_of(int32_t sum, float multiplier) {
 }
 #endif
 
-/// (sum * multiplier + 2^30) >> 31 as the upper half of a product twice as large, then the shift,
-/// ties upwards; of kAway those of negative numbers go down.
+/// What fixed_pair() goes through: numbers of one channel after the other.
+struct FixedRows {
+  const int32_t *sums, *multipliers, *shifts;
+  int32_t zero;  // 2 * the zero point + 1: the last bit of a shift rounds
+};
+
+/// Of two channels, twice the step and a half that is cut off: (sum * multiplier + 2^30) >> 31 as
+/// the upper half of a product twice as large, then the shift, ties upwards; of kAway those of
+/// negative numbers go down.
 template <bool kIsAway>
-INGOT_INLINE int32_t fixed_step_of(int32_t sum, int32_t multiplier, int32_t shift) {
-  int32_t d;
-  asm("smmulr %0, %1, %2" : "=r"(d) : "r"(int32_t(uint32_t(sum) * 2)), "r"(multiplier));
-  if (kIsAway) d += d >> 31;
-  d >>= shift - 1;
-  return (d >> 1) + (d & 1);
+INGOT_INLINE void fixed_pair(FixedRows* rows, int32_t (&twice)[2]) {
+  int32_t d0, d1, m0, m1;
+  asm("ldrd %0, %1, [%4], #8\n"
+      "  ldrd %2, %3, [%5], #8\n"
+      "  lsl %0, %0, #1\n"
+      "  lsl %1, %1, #1\n"
+      "  smmulr %0, %0, %2\n"
+      "  smmulr %1, %1, %3\n"
+      "  ldrd %2, %3, [%6], #8\n"
+      : "=&r"(d0), "=&r"(d1), "=&r"(m0), "=&r"(m1), "+r"(rows->sums), "+r"(rows->multipliers),
+        "+r"(rows->shifts)
+      :
+      : "memory");
+  if (kIsAway) d0 += d0 >> 31, d1 += d1 >> 31;
+  asm("asr %0, %0, %1" : "+r"(d0) : "r"(m0 - 1));  // by up to 254, which C++ does not have
+  asm("asr %0, %0, %1" : "+r"(d1) : "r"(m1 - 1));
+  twice[0] = d0 + rows->zero, twice[1] = d1 + rows->zero;
 }
 
-template <bool kWhole, class Step>
-INGOT_INLINE void store_each(const ByteLimits& limits, uint8_t* out, int32_t n, Step step) {
-  for (int32_t i = 0; i < n; i++) out[i] = limits.limit<kWhole>(step(i));
+/// The same two by two; of an odd number the last one twice.
+template <bool kIsAway>
+INGOT_INLINE void store_fixed(const Requantization& r, const int32_t* sums, int32_t o, uint8_t* out,
+                              int32_t n) {
+  FixedRows rows = {sums, r.rows[1] + o, r.rows[2] + o, 2 * r.zero + 1};
+  int32_t twice[2];
+  if (r.low == 0 && r.high == 255) {
+    const auto limited = [](int32_t x) {
+      asm("usat %0, #8, %0, asr #1" : "+r"(x));
+      return uint8_t(x);
+    };
+    for (; n > 1; n -= 2) {
+      fixed_pair<kIsAway>(&rows, twice);
+      *out++ = limited(twice[0]), *out++ = limited(twice[1]);
+    }
+  } else {
+    const int32_t low = r.low, high = r.high;
+    const auto limited = [&](int32_t x) {
+      x >>= 1, x = x < low ? low : x;
+      return uint8_t(x > high ? high : x);
+    };
+    for (; n > 1; n -= 2) {
+      fixed_pair<kIsAway>(&rows, twice);
+      *out++ = limited(twice[0]), *out++ = limited(twice[1]);
+    }
+  }
+  if (n == 0) return;
+  const int32_t step = requantize_fixed(r.mode, *rows.sums, *rows.multipliers, *rows.shifts);
+  *out = ByteLimits(r)(step);
 }
-template <class Step>
-INGOT_INLINE void store_limited(const Requantization& r, uint8_t* out, int32_t n, Step step) {
-  const ByteLimits limits(r);
-  if (r.high == 255) return store_each<true>(limits, out, n, step);
-  store_each<false>(limits, out, n, step);
+/// Each by itself, with the whole product.
+INGOT_APART void store_each(const Requantization& r, const int32_t* sums, int32_t o, uint8_t* out,
+                            int32_t n) {
+  const ByteLimits limited(r);
+  const int32_t *multipliers = r.rows[1] + o, *shifts = r.rows[2] + o;
+  const int32_t away = r.mode == RequantMode::kFixedAway ? -1 : 0;
+  for (const int32_t* const end = sums + n; sums != end; sums++) {
+    const int32_t multiplier = *multipliers++, shift = *shifts++;
+    int32_t d = int32_t((int64_t(*sums) * multiplier + (int64_t{1} << 30)) >> 31);
+    if (__builtin_expect(shift > 0 && multiplier > 0, 1)) {
+      d += d >> 31 & away;
+      d >>= (shift > 31 ? 31 : shift) - 1;
+      d = (d >> 1) + (d & 1);
+    } else {
+      d = requantize_fixed(r.mode, *sums, multiplier, shift);
+    }
+    *out++ = limited(d);
+  }
 }
 
 /// Sums of channels o .. o + 15 -> n <= 16 bytes.
 INGOT_APART void store_steps(const Requantization& r, StepForm form, int32_t (&sums)[kPanel],
                              int32_t o, uint8_t* out, int32_t n) {
-  const int32_t *const multipliers = r.rows[1] + o, *const shifts = r.rows[2];
   switch (form) {
 #if defined(__ARM_FP) && (__ARM_FP & 4)
-    case StepForm::kFloat:
-      return store_limited(r, out, n,
-                           [&](int32_t i) { return step_of(sums[i], r.floats(1)[o + i]); });
+    case StepForm::kFloat: {
+      const ByteLimits limited(r);
+      for (int32_t i = 0; i < n; i++) out[i] = limited(step_of(sums[i], r.floats(1)[o + i]));
+      return;
+    }
 #endif
-    case StepForm::kUp:
-      return store_limited(r, out, n, [&](int32_t i) {
-        return fixed_step_of<false>(sums[i], multipliers[i], shifts[o + i]);
-      });
-    case StepForm::kAway:
-      return store_limited(r, out, n, [&](int32_t i) {
-        return fixed_step_of<true>(sums[i], multipliers[i], shifts[o + i]);
-      });
+    case StepForm::kUp: return store_fixed<false>(r, sums, o, out, n);
+    case StepForm::kAway: return store_fixed<true>(r, sums, o, out, n);
+    case StepForm::kEach: return store_each(r, sums, o, out, n);
     default: return requantize<Plain>(r, RowSteps(), sums, o, out, n);
   }
 }

@@ -56,14 +56,13 @@ struct CortexM {
                                const uint8_t* const (&pixel)[kPixels], const int8_t* w,
                                const int32_t* bias, int32_t outputs,
                                int32_t (&sums)[kPixels][kPanel]) {
+    if (length == 0) segment_count = 0;
     for (int32_t o = 0; o < outputs; o += 2) {
       int32_t a0 = bias[o], a1 = bias[o + 1], b0 = a0, b1 = a1;
-      for (int32_t s = 0; s < segment_count; s++) {
-        const uint8_t *p = pixel[0] + int32_t(segments[s].a),
-                      *q = pixel[1] + int32_t(segments[s].a);
-        const int8_t* v = w + int32_t(segments[s].b) + 4 * o;
-        const uint8_t* const end = p + length;
-        if (p != end) add_runs(p, q, v, end, a0, a1, b0, b1);
+      const Segment* const end = segments + segment_count;
+      for (const Segment* s = segments; s != end; s++) {
+        const int32_t at = int32_t(s->a);
+        add_runs(pixel[0] + at, pixel[1] + at, w + int32_t(s->b) + 4 * o, length, a0, a1, b0, b1);
       }
       sums[0][o] = a0, sums[0][o + 1] = a1, sums[1][o] = b0, sums[1][o + 1] = b1;
     }
@@ -95,66 +94,87 @@ struct CortexM {
                                     int32_t (&sums)[kPanel]) {
     for (int32_t c = 0; c < channels; c += 4) {
       int32_t a0 = bias[c], a1 = bias[c + 1], a2 = bias[c + 2], a3 = bias[c + 3];
-      const int16_t* w = pairs + 2 * c;
-      for (int32_t k = 0; k < taps; k += 2, w += 2 * kPanel) {
-        const uint32_t x = word(at + c + offsets[k]), y = word(at + c + offsets[k + 1]);
-        const uint32_t even_x = even_bytes(x), odd_x = odd_bytes(x), even_y = even_bytes(y),
-                       odd_y = odd_bytes(y);
-        a0 = dot_halves(low_halves(even_x, even_y), word(w), a0);
-        a1 = dot_halves(low_halves(odd_x, odd_y), word(w + 2), a1);
-        a2 = dot_halves(high_halves(even_x, even_y), word(w + 4), a2);
-        a3 = dot_halves(high_halves(odd_x, odd_y), word(w + 6), a3);
-      }
+      add_taps(at + c, offsets, offsets + (taps + 1) / 2 * 2, pairs + 2 * c, a0, a1, a2, a3);
       sums[c] = a0, sums[c + 1] = a1, sums[c + 2] = a2, sums[c + 3] = a3;
     }
   }
 
  private:
-  /// Two pixels by two outputs to the end of a run, four bytes at a time. In assembly because GCC
+// Four bytes of two pixels times those of two outputs.
+#define INGOT_FOUR_OF_FOUR              \
+  "  ldr %[x], [%[p]], #4\n"            \
+  "  ldrd %[v0], %[v1], [%[v]], #64\n"  \
+  "  uxtb16 %[t], %[x]\n"               \
+  "  uxtb16 %[x], %[x], ror #8\n"       \
+  "  sxtb16 %[u], %[v0]\n"              \
+  "  sxtb16 %[v0], %[v0], ror #8\n"     \
+  "  smlad %[a0], %[t], %[u], %[a0]\n"  \
+  "  smlad %[a0], %[x], %[v0], %[a0]\n" \
+  "  sxtb16 %[s], %[v1]\n"              \
+  "  sxtb16 %[v1], %[v1], ror #8\n"     \
+  "  smlad %[a1], %[t], %[s], %[a1]\n"  \
+  "  smlad %[a1], %[x], %[v1], %[a1]\n" \
+  "  ldr %[x], [%[q]], #4\n"            \
+  "  uxtb16 %[t], %[x]\n"               \
+  "  uxtb16 %[x], %[x], ror #8\n"       \
+  "  smlad %[b0], %[t], %[u], %[b0]\n"  \
+  "  smlad %[b0], %[x], %[v0], %[b0]\n" \
+  "  smlad %[b1], %[t], %[s], %[b1]\n"  \
+  "  smlad %[b1], %[x], %[v1], %[b1]\n"
+
+  /// Two pixels by two outputs of a run of `length` bytes, eight at a time. In assembly because GCC
   /// 12 keeps three of these sums on the stack; all fourteen registers are in use.
   static INGOT_INLINE void add_runs(const uint8_t* p, const uint8_t* q, const int8_t* v,
-                                    const uint8_t* end, int32_t& a0, int32_t& a1, int32_t& b0,
+                                    int32_t length, int32_t& a0, int32_t& a1, int32_t& b0,
                                     int32_t& b1) {
     uint32_t x, t, u, s, v0, v1;
     asm volatile(
-        "0:\n"
-        "  ldr %[x], [%[p]], #4\n"
-        "  ldr %[v0], [%[v]], #4\n"
-        "  ldr %[v1], [%[v]], #60\n"
-        "  uxtb16 %[t], %[x]\n"
-        "  uxtb16 %[x], %[x], ror #8\n"
-        "  sxtb16 %[u], %[v0]\n"
-        "  sxtb16 %[v0], %[v0], ror #8\n"
-        "  smlad %[a0], %[t], %[u], %[a0]\n"
-        "  smlad %[a0], %[x], %[v0], %[a0]\n"
-        "  sxtb16 %[s], %[v1]\n"
-        "  sxtb16 %[v1], %[v1], ror #8\n"
-        "  smlad %[a1], %[t], %[s], %[a1]\n"
-        "  smlad %[a1], %[x], %[v1], %[a1]\n"
-        "  ldr %[x], [%[q]], #4\n"
+        "  lsls %[x], %[end], #29\n"  // a group of four that has no second one comes first
+        "  add %[end], %[p]\n"
+        "  bmi 1f\n"
+        "0:\n" INGOT_FOUR_OF_FOUR "1:\n" INGOT_FOUR_OF_FOUR
         "  cmp %[p], %[end]\n"
-        "  uxtb16 %[t], %[x]\n"
-        "  uxtb16 %[x], %[x], ror #8\n"
-        "  smlad %[b0], %[t], %[u], %[b0]\n"
-        "  smlad %[b0], %[x], %[v0], %[b0]\n"
-        "  smlad %[b1], %[t], %[s], %[b1]\n"
-        "  smlad %[b1], %[x], %[v1], %[b1]\n"
         "  bne 0b\n"
         : [p] "+r"(p), [q] "+r"(q), [v] "+r"(v), [a0] "+r"(a0), [a1] "+r"(a1), [b0] "+r"(b0),
           [b1] "+r"(b1), [x] "=&r"(x), [t] "=&r"(t), [u] "=&r"(u), [s] "=&r"(s), [v0] "=&r"(v0),
-          [v1] "=&r"(v1)
-        : [end] "r"(end)
+          [v1] "=&r"(v1), [end] "+r"(length)
+        :
         : "cc", "memory");
   }
-  static INGOT_INLINE uint32_t low_halves(uint32_t x, uint32_t y) {
-    uint32_t z;
-    asm("pkhbt %0, %1, %2, lsl #16" : "=r"(z) : "r"(x), "r"(y));
-    return z;
-  }
-  static INGOT_INLINE uint32_t high_halves(uint32_t x, uint32_t y) {
-    uint32_t z;
-    asm("pkhtb %0, %1, %2, asr #16" : "=r"(z) : "r"(y), "r"(x));
-    return z;
+#undef INGOT_FOUR_OF_FOUR
+
+  /// Two taps of four channels at a time: halves of two words become pairs (PKHBT, PKHTB).
+  /// @pre end != offsets
+  static INGOT_INLINE void add_taps(const uint8_t* at, const int32_t* offsets, const int32_t* end,
+                                    const int16_t* w, int32_t& a0, int32_t& a1, int32_t& a2,
+                                    int32_t& a3) {
+    uint32_t x, y, e, f, t, s;
+    asm volatile(
+        "0:\n"
+        "  ldrd %[x], %[y], [%[offsets]], #8\n"
+        "  ldr %[x], [%[at], %[x]]\n"
+        "  ldr %[y], [%[at], %[y]]\n"
+        "  uxtb16 %[e], %[x]\n"
+        "  uxtb16 %[f], %[y]\n"
+        "  uxtb16 %[x], %[x], ror #8\n"
+        "  uxtb16 %[y], %[y], ror #8\n"
+        "  pkhbt %[t], %[e], %[f], lsl #16\n"
+        "  pkhtb %[f], %[f], %[e], asr #16\n"
+        "  ldrd %[e], %[s], [%[w]], #8\n"
+        "  smlad %[a0], %[t], %[e], %[a0]\n"
+        "  pkhbt %[t], %[x], %[y], lsl #16\n"
+        "  pkhtb %[y], %[y], %[x], asr #16\n"
+        "  smlad %[a1], %[t], %[s], %[a1]\n"
+        "  ldrd %[e], %[s], [%[w]], #56\n"
+        "  smlad %[a2], %[f], %[e], %[a2]\n"
+        "  smlad %[a3], %[y], %[s], %[a3]\n"
+        "  cmp %[offsets], %[end]\n"
+        "  bne 0b\n"
+        : [offsets] "+r"(offsets), [w] "+r"(w), [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2),
+          [a3] "+r"(a3), [x] "=&r"(x), [y] "=&r"(y), [e] "=&r"(e), [f] "=&r"(f), [t] "=&r"(t),
+          [s] "=&r"(s)
+        : [at] "r"(at), [end] "r"(end)
+        : "cc", "memory");
   }
 };
 

@@ -103,8 +103,8 @@ std::string micro_table_source(const std::vector<std::string>& kernels) {
         "                                             INGOT_QUANTIZED_TENSORS};\n";
   else
     source +=
-        "#include \"kernels/cpu/plain.inl\"\n#include \"kernels/cpu/products.inl\"\n"
-        "#include \"kernels/cpu/tensors.inl\"\n" +
+        "#include \"kernels/cpu/cortex_m/products.inl\"\n#include \"kernels/cpu/plain.inl\"\n"
+        "#include \"kernels/cpu/products.inl\"\n#include \"kernels/cpu/tensors.inl\"\n" +
         std::string(kOpen);
   source += kRow;
   for (const std::string& list : lists)
