@@ -5,6 +5,7 @@ import numpy as np
 
 def fuzzed(rng, form, node):
     reductions(form, node)
+    products_of_extents(form, node)
     empty(form, node)
     doubles(rng, form, node)
     open_extents(rng, form, node)
@@ -26,6 +27,18 @@ def reductions(form, node):
     for op, y in (("ReduceL1", 2.75), ("ReduceLogSum", np.log(2.75)), ("ReduceSumSquare", 7.5625)):
         one = {"x": np.float32(2.75 if op == "ReduceLogSum" else -2.75)}
         form(f"{op} of a scalar", [node(op, "x", "y", keepdims=0)], one, {"y": np.float32(y)})
+
+
+def products_of_extents(form, node):
+    """An extent that is a product of four open ones: most extents that are tried are too large."""
+    x = np.arange(96, dtype=np.float32).reshape(6, 2, 2, 2, 2)
+    form(
+        "flatten of four equal open dimensions",
+        [node("Flatten", "x", "y", axis=5)],
+        {"x": x},
+        {"y": x.reshape(96, 1)},
+        dims={"x": [6, "n", "n", "n", "n"]},
+    )
 
 
 def empty(form, node):

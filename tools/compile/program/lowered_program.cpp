@@ -135,11 +135,12 @@ bool contracts_hold(const LoweredProgram& lowered, const Bindings& bindings, Pla
     return contract_of(instruction.op())
         ->check(Arguments(lowered, instruction, bindings).get(), &violation);
   };
-  const auto all_positive = [&](const LoweredInstruction& instruction) {
+  const auto is_extent = [](int64_t d) { return Extent(d) == d && d >= 0; };
+  const auto all_extents = [&](const LoweredInstruction& instruction) {
     for (const auto* ids : {&instruction.inputs, &instruction.outputs})
       for (const int32_t id : *ids)
         for (size_t i = 0; id >= 0 && i < lowered.at(id).dims.size(); i++)
-          if (lowered.at(id).dims[i].evaluate(bindings) < 0) return false;
+          if (!is_extent(lowered.at(id).dims[i].evaluate(bindings))) return false;
     return true;
   };
   try {
@@ -147,11 +148,11 @@ bool contracts_hold(const LoweredProgram& lowered, const Bindings& bindings, Pla
         refuses->index < lowered.subprograms[refuses->subprogram].instructions.size()) {
       const LoweredInstruction& before =
           lowered.subprograms[refuses->subprogram].instructions[refuses->index];
-      if (!all_positive(before) || !holds(before)) return false;
+      if (!all_extents(before) || !holds(before)) return false;
     }
     for (const LoweredValue& value : lowered.values)
       for (const SymbolicDim& dim : value.dims)
-        if (dim.evaluate(bindings) < 0) return false;
+        if (!is_extent(dim.evaluate(bindings))) return false;
     for (uint32_t s = 0; s < lowered.subprograms.size(); s++)
       for (uint32_t i = 0; i < lowered.subprograms[s].instructions.size(); i++) {
         if (holds(lowered.subprograms[s].instructions[i])) continue;
