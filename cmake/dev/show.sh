@@ -44,6 +44,8 @@ dev_show() {
     onnx-contrib) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
       "$python" tests/onnx/contrib_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     fuzz-onnx) fuzz_onnx "${@:2}" ;;
+    planted-onnx) fuzz_onnx_ready || return 1
+      "$python" tests/fuzz_onnx/planted.py --runner build/gcc/tests/fuzz_onnx/graph_runner --write docs/planted-onnx.md "${@:2}" ;;
     onnx-extents) fuzz_onnx_ready || return 1
       "$python" tests/onnx_nodes/value_extents.py --runner build/gcc/tests/fuzz_onnx/graph_runner "${@:2}" ;;
     gpu-pack) # [ARCHITECTURE [MINUTES]]
@@ -55,6 +57,9 @@ dev_show() {
       "$python" tests/figures/gpu_cost.py --ingot build/gcc/bin/ingot --work build/models "${@:2}" ;;
     onnx-ml) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
       "$python" tests/onnx/ml_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+    opset-sweep) show_needs numpy onnx==1.23.2 onnxruntime torch onnxscript; dev_build_gcc >/dev/null
+      need_python "scikit-learn, Keras and onnxslim beside it" scikit-learn skl2onnx keras onnxslim || true
+      "$python" tests/onnx/opset_sweep.py --ingot build/gcc/bin/ingot --write docs/opset-sweep.md "${@:2}" ;;
     onnx-optimized) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
       "$python" tests/onnx/optimized_networks.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     compare) dev_build_tests; build/gcc/tests/compare/test_compare ;;
@@ -163,9 +168,13 @@ onnx-backend [NAME ..]  every backend test of the onnx package and of Debian's l
           docs/onnx-backend.md (minutes)
 onnx-contrib [--seeds N]  operators of com.microsoft, drawn at random, against onnxruntime
 onnx-ml [--seeds N] [--time]  operators of ai.onnx.ml, drawn at random, against onnxruntime; --time: ensembles of 10 to 1,000 trees
+planted-onnx [NAME..]  bugs planted in the import, passes and kernels, and the graph of the fuzzer that finds each; writes
+          docs/planted-onnx.md (some 5 minutes)
 onnx-extents [NAME..]  networks of ONNX whose extents are values that a run tells, at several of them, against onnxruntime
 fuzz-onnx [N [SEED]]  N (50000) random valid graphs of ONNX against onnxruntime, from SEED (0) on; operators by types, counted
           (./dev fuzz-onnx is the same; ./dev fuzz-onnx --seed S: one graph, and the least part of it that differs)
+opset-sweep [NAME ..]  small networks at every opset from each exporter, raw, simplified by onnxslim and optimized by onnxruntime,
+          against the framework's own answer; writes docs/opset-sweep.md (minutes)
 onnx-optimized [NAME ..]  networks of ../shared/models as onnxruntime's offline optimizer writes them, at each level
 python-models [NAME ..]  the wheel in an environment with NumPy alone: real networks equal to the command line, byte for byte
 python-copies    what Python hands in and gets back lies where it lay: addresses; DLPack

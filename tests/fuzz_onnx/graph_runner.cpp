@@ -4,6 +4,9 @@
 //
 //   convert MODEL FILE [NAME=DIM | --max-elements=N ...]   as `ingot convert MODEL -o FILE`
 //   run FILE INPUTS OUTPUTS                                as `ingot run FILE ...`
+//   plant NAME                                             a bug, in what follows; "": none
+//   bugs                                                   "ok", and their names
+//   placed                                                 "ok" where the last conversion had it
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -11,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/fuzz_onnx/planted.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/session/engine.h"
 #include "tools/session/feed.h"
@@ -39,11 +43,14 @@ void convert_model(const std::vector<std::string>& words) {
     else
       options.dims.push_back(words[i]);
   }
+  options.observe = planted::observer();
   convert::write_file(convert::convert_source(words[1], options).file, words[2]);
 }
 
 void run_file(const std::vector<std::string>& words) {
-  cli::Engine engine(words[1]);
+  cli::OpenSettings settings;
+  settings.kernels = planted::kernels();
+  cli::Engine engine(words[1], settings);
   const std::vector<host::Array> arrays = host::read_npz(words[2]);
   const auto inputs = cli::match_inputs(engine, arrays, words[2]);
   cli::bind_from_inputs(&engine, inputs, {}, words[2]);
@@ -59,6 +66,12 @@ void answer(int code, std::string text) {
   printf("%d %s\n", code, text.c_str());
 }
 
+void list_bugs() {
+  fputs("ok", stdout);
+  for (const std::string& name : planted::names()) printf("\t%s", name.c_str());
+  puts("");
+}
+
 void serve(const std::string& line) {
   try {
     const std::vector<std::string> words = words_of(line);
@@ -66,7 +79,13 @@ void serve(const std::string& line) {
       convert_model(words);
     else if (words[0] == "run" && words.size() == 4)
       run_file(words);
-    else
+    else if (words[0] == "plant" && words.size() == 2 && planted::plant(words[1]))
+      ;
+    else if (words[0] == "placed" && !planted::is_placed())
+      return answer(1, "nothing was planted");
+    else if (words[0] == "bugs")
+      return list_bugs();
+    else if (words[0] != "placed")
       return answer(1, "graph_runner: '" + line + "' is no request");
     puts("ok");
   } catch (const host::Failure& failure) {

@@ -66,9 +66,11 @@ class Runner:
             code = self.process.wait()
             self.process = None
             raise Refused(code if ready else -9, "the process ended" if ready else "no answer")
-        if line.strip() != "ok":
+        answer = line.rstrip("\n").split("\t")
+        if answer[0] != "ok":
             code, text = line.strip().split(" ", 1)
             raise Refused(int(code), text)
+        return answer[1:]
 
     def convert(self, model, options=()):
         source = self.work / "model.onnx"
