@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Bugs planted in the import, the passes and the kernels, one at a time, and the graph of the fuzzer
-that finds each: onnxruntime's answer differs, or ingot refuses, where without the bug both agree.
+"""Bugs planted in the import, the passes and the kernels, one at a time, and the graph of the
+fuzzer that finds each: onnxruntime's answer differs, or ingot refuses, where without the bug both agree.
 
   planted.py --runner GRAPH_RUNNER [--graphs N] [--first SEED] [--write PAGE] [name ...]
 

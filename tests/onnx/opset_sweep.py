@@ -5,8 +5,8 @@ what the framework itself computed.
 
   opset_sweep.py --ingot BIN [--write docs/opset-sweep.md] [name ...]
 
-Needs numpy, onnx, onnxruntime and torch with onnxscript. Without scikit-learn and skl2onnx, keras or
-onnxslim their part is skipped, which is counted. onnxruntime's last level is taken without
+Needs numpy, onnx, onnxruntime and torch with onnxscript. Without scikit-learn and skl2onnx, keras
+or onnxslim their part is skipped, which is counted. onnxruntime's last level is taken without
 NchwcTransformer, whose files hold weights in blocks of the machine that they were made on."""
 
 import argparse
@@ -169,8 +169,8 @@ Made by `./dev show opset-sweep`. Small networks, exported at every opset by eac
 file raw, simplified by onnxslim, and optimized by onnxruntime at its three levels (the last without
 NchwcTransformer). Converted, run, and compared with what the framework itself computed: within 1e-4
 of the largest number, labels exactly. Where a simplifier makes another network of a file, which
-onnxruntime without any optimization shows, that one's answer is what is compared with. tf2onnx is not
-here: it needs TensorFlow. An opset that an exporter refuses is counted in the last column;
+onnxruntime without any optimization shows, that one's answer is what is compared with. tf2onnx is
+not here: it needs TensorFlow. An opset that an exporter refuses is counted in the last column;
 onnxruntime loads every file that counts.
 
 | network | exporter | opsets | files | equal | others |

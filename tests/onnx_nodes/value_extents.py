@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Networks whose extents are values that only a run tells, converted with bounds, run at several
-extents and compared with onnxruntime; beyond a bound the run is refused, without one the conversion,
-naming the flag.
+extents and compared with onnxruntime; beyond a bound the run is refused, without one the
+conversion, naming the flag.
 
   value_extents.py --runner GRAPH_RUNNER [name ...]
 
