@@ -62,6 +62,33 @@ def repeated(rounds):
     return build
 
 
+def nested(rng):
+    """Twice what a loop makes of x, until it adds up to 50; that one lets x grow up to 10."""
+    main = Model()
+    shape = [int(n) for n in rng.integers(1, 5, 2)]
+
+    def below(most):
+        graph = Model(main)
+        x = parameter(graph, F, shape)
+        axes = np.array([0, 1], np.int32)
+        total = graph.add("SUM", ("ReducerOptions", {}), [x, axes], [F])[0]
+        less = binary(graph, "LESS", total, np.array(most, F), "LessOptions", np.bool_)
+        return finished(graph, [less])
+
+    def loop(graph, condition, body, x):
+        fields = {"condSubgraphIndex": condition, "bodySubgraphIndex": body}
+        return graph.add("WHILE", ("WhileOptions", fields), [x], [(F, shape)])[0]
+
+    inner = Model(main)
+    x = parameter(inner, F, shape)
+    grown = finished(inner, [binary(inner, "MUL", x, np.array(1.5, F), "MulOptions")])
+    outer = Model(main)
+    made = loop(outer, below(10), grown, parameter(outer, F, shape))
+    twice = finished(outer, [binary(outer, "MUL", made, np.array(2, F), "MulOptions")])
+    x = Fed(rng.uniform(0.01, 6, shape).astype(F))
+    return main, [loop(main, below(50), twice, x)]
+
+
 def accumulated(rng):
     """A variable begins with 0.5 everywhere; each run adds to it and gives what it held."""
     main = Model()
@@ -132,11 +159,14 @@ def composite(rng):
     return main, made
 
 
+# What a conversion is told besides.
+TOLD = {"while_nested": ["--max-elements", "40"]}
 CONTROL = {
     "composite": (composite, False),
     "if": (branches, False),
     "while_unrolled": (repeated(5), False),
     "while_loop": (repeated(100), False),
+    "while_nested": (nested, False),
     "variable": (accumulated, True),
     "sparse": (sparse, False),
 }

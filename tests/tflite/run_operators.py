@@ -20,7 +20,7 @@ import tempfile
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
-from control_models import CONTROL, build_control
+from control_models import CONTROL, TOLD, build_control
 from operator_models import CASES, build
 from written_model import Model
 
@@ -57,11 +57,11 @@ def golden_of(model, fed, has_state):
     return golden | {"meta": np.array(json.dumps({"steps": STEPS}))}
 
 
-def convert(ingot, folder, model, golden=None):
+def convert(ingot, folder, model, golden=None, told=()):
     path, out = folder / "model.tflite", folder / "model.ingot"
     path.write_bytes(model)
     out.unlink(missing_ok=True)
-    command = [ingot, "convert", path, "-o", out]
+    command = [ingot, "convert", path, "-o", out, *told]
     if golden is not None:
         np.savez(folder / "golden.npz", **golden)
         command += ["--golden", folder / "golden.npz"]
@@ -77,7 +77,7 @@ def trial(ingot, name, seed, folder):
         golden = golden_of(model, fed, has_state)
     except (RuntimeError, ValueError):
         return None
-    code, text, _ = convert(ingot, folder, model, golden)
+    code, text, _ = convert(ingot, folder, model, golden, TOLD.get(name, ()))
     if code == 0:
         return ""
     if os.environ.get("INGOT_KEEP"):

@@ -268,9 +268,13 @@ void LoopBuilder::finish(const std::vector<Written>& rows) {
     node_.inputs.push_back(run_.resolve(each.initial));
     body_->inputs.push_back(each.inner);
     body_->outputs.push_back(run_.resolve(each.next));
-    const ValueId result =
-        each.result == kAbsent ? typed("result", DType::kInvalid, {}) : each.result;
+    ValueId result = each.result == kAbsent ? typed("result", DType::kInvalid, {}) : each.result;
     set_type_of(result, each.inner);
+    if (last_condition_ != kAbsent && result != last_condition_) {  // the guard's, behind the loop
+      guarded_.push_back(result);
+      result = typed("unguarded", DType::kInvalid, {});
+      set_type_of(result, each.inner);
+    }
     node_.outputs.push_back(result);
   }
 }
@@ -284,14 +288,9 @@ std::optional<Node> LoopBuilder::guard_bound() {
   guard.sources = node_.sources;
   guard.inputs = {context.make("Not", {last_condition_})};
   auto branch = std::make_shared<Graph>();
-  for (const ValueId id : node_.outputs) {
-    if (id == last_condition_) continue;
-    const Value type = run_.value(id);
-    branch->outputs.push_back(id);
-    guard.outputs.push_back(typed("bounded", type.dtype, type.dims));
-  }
-  for (size_t i = 0; i < guard.outputs.size(); i++)
-    run_.replace(branch->outputs[i], guard.outputs[i]);
+  for (const ValueId id : node_.outputs)
+    if (id != last_condition_) branch->outputs.push_back(id);
+  guard.outputs = guarded_;
   guard.attributes["then_branch"] = std::move(branch);
   run_.model.notes.push_back(describe(node_) + " is converted for at most " + trips_.text() +
                              " iterations; a run that needs more ends with an error");

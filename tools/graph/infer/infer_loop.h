@@ -93,6 +93,7 @@ class LoopBuilder {
   bool has_condition_ = false;
   bool is_bounded_ = false;                                  // by Model::max_elements alone
   ValueId iterations_ = kAbsent, last_condition_ = kAbsent;  // behind the loop
+  std::vector<ValueId> guarded_;  // its results, which are outputs of guard_bound()
   Dim trips_;
   const Growths growths_;
   Growths found_growths_;
