@@ -7,7 +7,7 @@ stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
 stages_test=(lint gcc package firmware models sizes demo parsers)
 stages_full=(python slow overlay tidy tsan cuda aarch64 cross nodes fuzz asan)          # what ./.ci/run adds
-stages_long=(asan_slow fuzz_long mutants peers abi browser torch trial torch-list keras tflite integers board)
+stages_long=(asan_slow fuzz_long mutants peers abi browser torch trial torch-list keras tflite integers board processors)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -355,6 +355,14 @@ stage_keras() {
 stage_board() {
   dev_build_tests
   bash tests/cuda/old_glibc.sh build/gcc
+}
+
+# 32-bit Arm, RISC-V and a big-endian machine under qemu-user.
+stage_processors() {
+  configure_and_build gcc ingot_cli raw_runner -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  (need_packages "other processors" g++-arm-linux-gnueabihf g++-riscv64-linux-gnu g++-s390x-linux-gnu qemu-user) ||
+    echo "the compilers of other processors could not be installed"
+  bash tests/package/processors.sh build/gcc build/processors
 }
 
 stage_fuzz() {

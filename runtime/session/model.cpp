@@ -5,6 +5,7 @@
 #include <new>
 
 #include "runtime/base/bump_allocator.h"
+#include "runtime/base/byte_order.h"
 #include "runtime/base/os/thread.h"
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
@@ -153,6 +154,11 @@ Status open_model(const ModelOrigin& origin, const OpenRequest& request, OpenMod
   model->check_hashes = request.check_hashes;
   Status status = open_source(origin, model, detail);
   if (status.ok()) status = read_and_decode(request, model, &blocks, detail);
+  if (!kLittleEndianHost && status.ok() && model->file.weight_part_count != 0) {
+    status = fail(detail, Code::kUnsupportedFeature,
+                  "weights: little endian, used where they lie; this processor is big-endian");
+    if (detail) detail->hint = "run it on a little-endian processor";
+  }
   if (!status.ok()) {
     close_model(model);
     return status;

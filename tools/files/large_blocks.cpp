@@ -50,7 +50,8 @@ std::atomic<uint64_t> touched{0};
 int open_in(const char* folder) {
   struct statfs found;
   if (!folder || !*folder || statfs(folder, &found) != 0) return -1;
-  if (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC) return -1;
+  const uint32_t kind = uint32_t(found.f_type);  // of another type on every processor
+  if (kind == TMPFS_MAGIC || kind == RAMFS_MAGIC) return -1;
 #ifdef O_TMPFILE
   const int unnamed = open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
   if (unnamed >= 0) return unnamed;

@@ -22,8 +22,13 @@ inline FastDivisor fast_divisor(int64_t d) {
   if (d <= 1) return f;
   uint32_t log = 0;
   while ((uint64_t{1} << log) < uint64_t(d)) log++;
-  __extension__ using Wide = unsigned __int128;
-  f.wide_magic = uint64_t(((Wide{1} << (63 + log)) + Wide(d) - 1) / Wide(d));
+  // 2^(63 + log) / d rounded up, bit by bit: a host of 32 bits has no wider integers
+  uint64_t rest = 1;
+  for (uint32_t bit = 0; bit < 63 + log; bit++) {
+    rest <<= 1, f.wide_magic <<= 1;
+    if (rest >= uint64_t(d)) rest -= uint64_t(d), f.wide_magic |= 1;
+  }
+  f.wide_magic += rest != 0;
   if (d <= INT32_MAX)
     f.magic = uint32_t(((uint64_t{1} << (31 + log)) + uint64_t(d) - 1) / uint64_t(d));
   f.shift = log - 1;
@@ -39,9 +44,14 @@ INGOT_INLINE uint32_t divide(uint32_t n, const FastDivisor& f) {
 INGOT_INLINE uint64_t divide(uint64_t n, const FastDivisor& f) {
 #if defined(__CUDA_ARCH__)
   const uint64_t high = __umul64hi(n, f.wide_magic);
-#else
+#elif defined(__SIZEOF_INT128__)
   __extension__ using Wide = unsigned __int128;
   const uint64_t high = uint64_t(Wide(n) * f.wide_magic >> 64);
+#else
+  const uint64_t n0 = uint32_t(n), n1 = n >> 32;
+  const uint64_t m0 = uint32_t(f.wide_magic), m1 = f.wide_magic >> 32;
+  const uint64_t middle = n1 * m0 + (n0 * m0 >> 32), other = n0 * m1 + uint32_t(middle);
+  const uint64_t high = n1 * m1 + (middle >> 32) + (other >> 32);
 #endif
   return f.divisor == 1 ? n : high >> f.shift;
 }

@@ -25,7 +25,8 @@ using host::fail;
 
 constexpr uint32_t kMaxPixels = 16384;  // in a row or a column, as of a frame
 
-[[noreturn]] void refuse_size(const std::string& path, uint64_t width, uint64_t height) {
+[[maybe_unused, noreturn]] void refuse_size(const std::string& path, uint64_t width,
+                                            uint64_t height) {
   fail(Exit::kMismatch, path + ": is " + std::to_string(width) + "x" + std::to_string(height) +
                             " pixels, expected 1 to 16384 columns and rows");
 }
