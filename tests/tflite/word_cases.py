@@ -7,6 +7,7 @@ from ai_edge_litert import schema_py_generated as schema
 from integer_cases import (
     Integers,
     Steps,
+    activation,
     add,
     compared,
     conv,
@@ -154,6 +155,20 @@ def word_matmul(n, rng):
     return ("BatchMatMulOptions", adjoint), [x, y], (n.dtype, scale, 0)
 
 
+def word_connected(n, rng):
+    """Weights of int16 too, and a bias of 32 bits."""
+    k, o = int(rng.choice([1, 7, 33, 300])), int(rng.choice([1, 5, 16]))
+    x = n.x(int(rng.integers(1, 5)), k)
+    data = rng.integers(-32768, 32768, (o, k)).astype(np.int16)
+    w = Steps(data, Integers.scale(n, 1e-4), 0)
+    bias = None
+    if rng.random() < 0.7:
+        numbers = rng.integers(-(1 << 30), 1 << 30, o).astype(np.int32)
+        bias = Steps(numbers, x.scales * w.scales, 0)
+    scale = Integers.scale(n, float(x.scales[0] * w.scales[0]) * 32768 * k**0.5)
+    return ("FullyConnectedOptions", activation(rng)), [x, w, bias], (n.dtype, scale, 0)
+
+
 def word_concatenation(n, rng):
     first = n.x(2, 3, 4)
     parts = [first, n.x(2, 2, 4, scale=first.scales[0])]
@@ -166,6 +181,7 @@ WORD_CASES = {
     "CONV_2D grouped": grouped,
     "DEPTHWISE_CONV_2D": depthwise,
     "FULLY_CONNECTED": fully_connected,
+    "FULLY_CONNECTED by int16": word_connected,
     "TRANSPOSE_CONV": transpose_conv,
     "ADD": add,
     "SUB": sub,

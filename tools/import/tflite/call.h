@@ -181,6 +181,8 @@ void add_quantized_wide(BytesTable& table);
 bool requantize_wide(Call& call);
 /// A product of two tensors of int16 that the run computes. lower_quantized_wide.cpp
 bool multiply_words(Call& call);
+/// FULLY_CONNECTED whose weights are int16 too; `rows` is its input. lower_quantized_wide.cpp
+bool connect_words(Call& call, ValueId rows, const RealRange& range);
 /// Of int16 where the image grows. lower_quantized_image.cpp
 bool resize_bilinear_words(Call& call);
 void add_quantized_movement(BytesTable& table);

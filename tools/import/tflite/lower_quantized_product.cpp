@@ -111,9 +111,8 @@ bool fully_connected_bytes(Call& call) {
   Weights w;
   const std::vector<int64_t> filter = ModelFile::shape(call.tensor(1));  // [O, I]
   if (call.integer("weights_format") != 0 || !x || !y || !range || x->is_word != y->is_word ||
-      filter.size() != 2 || filter[0] < 1 || filter[1] < 1 || !read_weights_bytes(call, 1, 0, &w))
+      filter.size() != 2 || filter[0] < 1 || filter[1] < 1)
     return false;
-  w.outputs = filter[0], w.products = filter[1];
   ValueId rows = call.input(0);
   const Dims in = call.b.dims(rows);
   const bool keep = call.flag("keep_num_dims");
@@ -125,6 +124,9 @@ bool fully_connected_bytes(Call& call) {
                    graph::text(Dims{Dim(filter[0]), Dim(filter[1])}));
     rows = call.b.reshape(rows, Dims{count, Dim(filter[1])});
   }
+  if (is_word_type(call.tensor(1))) return connect_words(call, rows, *range);
+  if (!read_weights_bytes(call, 1, 0, &w)) return false;
+  w.outputs = filter[0], w.products = filter[1];
   std::vector<ValueId> operands = {rows, call.b.constant(graph::make_constant(
                                              DType::kI8, {filter[0], filter[1]}, w.values.data()))};
   const Rounding rounding = rounding_of_linear(call, *x, w.scales.size() > 1);

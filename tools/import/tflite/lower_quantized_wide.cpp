@@ -191,7 +191,64 @@ Halves halves_of(Wide& wide, ValueId numbers) {
           wide.b.cast(wide.masked(x, 8), DType::kF32)};
 }
 
+constexpr int64_t kMaxLength = 1 << 14;
+
+/// Sums over the last axis of `left` and the one before the last of `right`, `length` products of
+/// int16 each, in i64.
+ValueId summed_words(Wide& wide, ValueId left, ValueId right, int64_t length) {
+  constexpr int64_t kExact = 256;  // 256 * 255^2 < 2^24
+  aten::Builder& b = wide.b;
+  const int64_t last = b.rank(left) - 1, before_last = b.rank(right) - 2;
+  const Halves from_left = halves_of(wide, left), from_right = halves_of(wide, right);
+  ValueId sum = kAbsent;
+  const auto add = [&](ValueId first, ValueId second, int64_t times) {
+    for (int64_t at = 0; at < length; at += kExact) {
+      const Dim from(at), to(std::min(at + kExact, length));
+      const ValueId part = wide.mul(
+          wide.product(b.slice(first, last, from, to), b.slice(second, before_last, from, to)),
+          wide.number(times));
+      sum = sum == kAbsent ? part : wide.add(sum, part);
+    }
+  };
+  add(from_left.high, from_right.high, 1 << 16);
+  add(from_left.high, from_right.low, 1 << 8);
+  add(from_left.low, from_right.high, 1 << 8);
+  add(from_left.low, from_right.low, 1);
+  return sum;
+}
+
+/// Sums of products to numbers of y, within `limits`.
+void give_words(Call& call, Wide& wide, ValueId sum, const Steps& x, const Steps& w, const Steps& y,
+                const Limits& limits) {
+  const FixedPoint by = fixed_point(double(x.scale * w.scale) / double(y.scale));
+  const auto made = wide.multiplied_once(sum, by);
+  if (!made)
+    call.refuse("", "multiplies its sums by " + std::to_string(by.multiplier) + " * 2^" +
+                        std::to_string(by.shift - 31));
+  const ValueId words = wide.clamped(*made, limits.low + INT16_MIN, limits.high + INT16_MIN);
+  call.give(call.b.cast(words, DType::kI16));
+}
+
 }  // namespace
+
+bool connect_words(Call& call, ValueId rows, const RealRange& range) {
+  const auto x = call.quantized(0), w = call.quantized(1), y = call.output_quantized(0);
+  // TFLite Micro has no such kernel; LiteRT reads a bias of 64 bits as one of 32
+  if (!x || !w || !y || !x->is_word || !w->is_word || !y->is_word || call.as_micro()) return false;
+  std::optional<Numbers> bias;
+  if (call.has(2)) {
+    if (call.tensor(2).type() != fb::TensorType::int32) return false;
+    bias = read_numbers(call, 2);
+    if (!bias) return false;
+  }
+  const int64_t length = ModelFile::shape(call.tensor(1))[1];
+  if (length > kMaxLength) return false;
+  Wide wide(call.b);
+  ValueId sum = summed_words(wide, rows, call.b.transpose(call.input(1), {1, 0}), length);
+  if (bias) sum = wide.add(sum, wide.numbers(bias->values));
+  give_words(call, wide, sum, *x, *w, *y, call.limits(range, *y));
+  return true;
+}
 
 bool multiply_words(Call& call) {
   call.expect_inputs(2, 2);
@@ -208,36 +265,16 @@ bool multiply_words(Call& call) {
     return call.flag(option) ? b.transpose(given, perm) : given;
   };
   const ValueId left = turned(0, "adj_x"), right = turned(1, "adj_y");
-  const int64_t last = b.rank(left) - 1, before_last = b.rank(right) - 2;
+  const int64_t before_last = b.rank(right) - 2;
   const auto length = b.dims(left).back().value();
-  constexpr int64_t kMaxLength = 1 << 14, kExact = 256;  // 256 * 255^2 < 2^24
   if (!length || *length < 1 || *length > kMaxLength ||
       b.dims(right)[size_t(before_last)] != Dim(*length))
     call.refuse("", "multiplies " + graph::text(b.dims(left)) + " by " +
                         graph::text(b.dims(right)) + ", supported are sums of at most " +
                         std::to_string(kMaxLength) + " products that are known");
   Wide wide(b);
-  const Halves from_left = halves_of(wide, left), from_right = halves_of(wide, right);
-  ValueId sum = kAbsent;
-  const auto add = [&](ValueId first, ValueId second, int64_t times) {
-    for (int64_t at = 0; at < *length; at += kExact) {
-      const Dim from(at), to(std::min(at + kExact, *length));
-      const ValueId part = wide.mul(
-          wide.product(b.slice(first, last, from, to), b.slice(second, before_last, from, to)),
-          wide.number(times));
-      sum = sum == kAbsent ? part : wide.add(sum, part);
-    }
-  };
-  add(from_left.high, from_right.high, 1 << 16);
-  add(from_left.high, from_right.low, 1 << 8);
-  add(from_left.low, from_right.high, 1 << 8);
-  add(from_left.low, from_right.low, 1);
-  const FixedPoint by = fixed_point(double(x->scale * w->scale) / double(y->scale));
-  const auto made = wide.multiplied_once(sum, by);
-  if (!made)
-    call.refuse("", "multiplies its sums by " + std::to_string(by.multiplier) + " * 2^" +
-                        std::to_string(by.shift - 31));
-  call.give(b.cast(wide.as_i16(*made), DType::kI16));
+  give_words(call, wide, summed_words(wide, left, right, *length), *x, *w, *y,
+             {0, INT16_MAX - INT16_MIN});
   return true;
 }
 
