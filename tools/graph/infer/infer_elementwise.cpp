@@ -99,6 +99,23 @@ void cast(NodeContext& context) {
   if (to == context.dtype(0)) return context.same(0, context.in(0));
   context.set(0, to, context.dims(0));
 }
+/// Whole numbers of one width wrap when they are cast, which keeps their bits.
+void bit_cast(NodeContext& context) {
+  const DType from = context.dtype(0), to = DType(context.node.integer("to", 0));
+  if (dtype_bytes(from) != dtype_bytes(to))
+    context.corrupt(std::string("takes ") + dtype_text(from) + " for " + dtype_text(to) +
+                    ", which is of another width");
+  if (to == from) return context.same(0, context.in(0));
+  if (const Constant* known = context.model().constant(context.in(0))) {
+    Constant same_bits = *known;
+    same_bits.dtype = to;
+    return context.same(0, context.constant(std::move(same_bits)));
+  }
+  if (is_floating(from) || is_floating(to))
+    context.refuse("to", std::string("the bits of ") + dtype_text(from) + " as " + dtype_text(to) +
+                             " have no kernel");
+  context.finish("Cast", {context.in(0)}, {{"to", int64_t(to)}});
+}
 void cast_like(NodeContext& context) {
   context.finish("Cast", {context.in(0)}, {{"to", int64_t(context.dtype(1))}});
 }
@@ -149,6 +166,7 @@ void add_elementwise_rules(InferTable& table) {
   table["Where"] = where;
   table["Cast"] = cast;
   table["CastLike"] = cast_like;
+  table["BitCast"] = bit_cast;
   table["Identity"] = identity;
   table["Mean"] = mean;
 }

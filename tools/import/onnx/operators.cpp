@@ -19,6 +19,7 @@ const std::map<std::string_view, const char*> kLimits = {
     {"Attention", "width and number of heads fixed"},
     {"AveragePool", "one to three spatial dimensions; pads not negative"},
     {"BatchNormalization", "converted in inference form, which is reported"},
+    {"BitCast", "whole numbers of one width; constants of any"},
     {"Cast", "not to or from text"},
     {"Col2Im", "constant extents"},
     {"CumProd", "a length with a bound"},
@@ -55,11 +56,11 @@ const std::map<std::string_view, const char*> kLimits = {
     {"HammingWindow", "size constant or made from shapes"},
     {"HannWindow", "size constant or made from shapes"},
     {"BlackmanWindow", "size constant or made from shapes"},
-    {"If", "both branches make the same shapes, unless dimensions decide the condition"},
+    {"If", "branches of one rank, unless dimensions decide the condition; see control.md"},
     {"Loop",
      "trip count constant or made from shapes, or a condition that compares a counter with one, or "
      "bounded by --max-elements; see control.md"},
-    {"Scan", "opset 9 or newer; what it carries keeps its shape"},
+    {"Scan", "opset 9 or newer"},
     {"LSTM",
      "f32; constant weights; no input_forget; functions Sigmoid, Tanh, Relu, HardSigmoid, "
      "LeakyRelu, Elu, Softplus"},
@@ -70,7 +71,7 @@ const std::map<std::string_view, const char*> kLimits = {
      "negative"},
     {"MelWeightMatrix", "constant inputs"},
     {"OneHot", "depth constant, made from shapes, or bounded by --dim or --max-elements"},
-    {"Pad", "pads constant or made from shapes; constant value"},
+    {"Pad", "pads constant, made from shapes or bounded; constant value"},
     {"MatMulInteger",
      "integer kernels take constant weights, sums of at most 65793 products; others are slower"},
     {"QLinearConv", "constant weights for integer kernels"},
@@ -82,17 +83,15 @@ const std::map<std::string_view, const char*> kLimits = {
     {"Range",
      "start and delta constant, limit constant or made from shapes; others bounded by "
      "--max-elements"},
-    {"Reshape", "shape constant or made from shapes, one dimension open"},
+    {"Reshape", "shape constant or made from shapes, one dimension open; or bounded"},
     {"Resize",
-     "linear and cubic are of f32 and change at most three dimensions; antialias and "
-     "tf_crop_and_resize need fixed "
-     "extents and a constant region"},
+     "linear and cubic are of f32 and change at most three dimensions; scales of a run not with "
+     "cubic; antialias and tf_crop_and_resize need fixed extents and a constant region"},
     {"RoiAlign", "f32; at most 256 samples a bin in each direction"},
     {"STFT", "f32; constant step; length constant or made from shapes"},
-    {"Slice", "starts and ends constant or made from shapes; constant axes and steps"},
-    {"Split", "sizes constant or made from shapes"},
+    {"Slice", "constant axes"},
     {"Squeeze", "without axes a symbolic dimension stays, which is said"},
-    {"Tile", "repeats constant or made from shapes"},
+    {"Tile", "repeats constant, made from shapes or bounded"},
     {"Upsample", "as Resize with asymmetric coordinates"},
 };
 
