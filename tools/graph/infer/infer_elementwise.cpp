@@ -99,7 +99,7 @@ void cast(NodeContext& context) {
   if (to == context.dtype(0)) return context.same(0, context.in(0));
   context.set(0, to, context.dims(0));
 }
-/// Whole numbers of one width wrap when they are cast, which keeps their bits.
+/// Whole numbers of one width wrap in a Cast, which keeps their bits.
 void bit_cast(NodeContext& context) {
   const DType from = context.dtype(0), to = DType(context.node.integer("to", 0));
   if (dtype_bytes(from) != dtype_bytes(to))
