@@ -2,6 +2,7 @@
 # files. It converts nothing, so that it needs none of the libraries that importers do, and a cross
 # build has all of it: CLI11 and nlohmann-json are headers.
 file(GLOB sources CONFIGURE_DEPENDS files/*.cpp files/npz/*.cpp diagnose/golden/*.cpp plugins/*.cpp
+  registry/*.cpp
   diagnose/steps/*.cpp cli/options/*.cpp cli/inputs/*.cpp cli/doctor/*.cpp)
 list(FILTER sources EXCLUDE REGEX "/golden_steps.cpp$")
 foreach(name arguments as_fp16 engine engine_states feed file_parts make_inputs metadata placing

@@ -37,6 +37,7 @@ const std::map<std::string, Files> kCommands = {
     {"diff", {{"A", "B"}, {}}},
     {"operators", {{}, {}}},
     {"extract", {{"FILE"}, {"--output"}}},
+    {"registry", {{}, {}}},  // nothing is written over in one
     {"doctor", {{}, {}}},
     {"completion", {{}, {}}},
     {"help", {{}, {}}},

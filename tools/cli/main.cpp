@@ -137,12 +137,14 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_diff(app, chosen);
   add_operators(app, chosen);
   add_extract(app, chosen);
+  add_registry(app, chosen);
   add_doctor(app, chosen);
   add_completion(app, chosen);
 #endif
   add_help(app);
   const std::pair<const char*, std::vector<const char*>> groups[] = {
-      {"Make and look into files", {"convert", "inspect", "extract", "diff", "upgrade"}},
+      {"Make and look into files",
+       {"convert", "inspect", "extract", "diff", "upgrade", "registry"}},
       {"Run", {"run", "bench", "place", "tune", "kernels", "firmware"}},
       {"Check", {"verify", "check", "compare", "why", "doctor"}},
       {"Help", {"operators", "completion", "help"}}};

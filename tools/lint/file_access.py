@@ -6,7 +6,7 @@ Reading  host::open_input(), open_input_stream(), InputStream (tools/files/input
 that opens by name is
          told of beforehand: host::remember_input() within the three lines above the call.
 Writing  host::OutputFile, TemporaryPath (tools/files/output_file.h), OutputFolder
-         (tools/files/output_folder.h); "-" in standard_streams.h.
+         (tools/files/output_folder.h); "-" in standard_streams.h. A registry: tools/registry.
 """
 
 import pathlib
@@ -21,6 +21,7 @@ DOORS = (
     "tools/files/output_folder.",
     "tools/files/standard_streams.",
     "tools/files/large_blocks.",
+    "tools/registry/change.",  # writes in its registry's hidden folder alone
 )  # a file without a name
 REMEMBER = "remember_input("
 # What opens, creates or renames files, and the C and C++ streams.

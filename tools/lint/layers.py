@@ -18,6 +18,7 @@ TOOLS = [
     "files",
     "files/npz",
     "plugins",
+    "registry",
     "checkpoint/tensors",
     "checkpoint/torch",
     "checkpoint/hdf5",

@@ -10,10 +10,40 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace ingot::os {
 namespace {
+
+constexpr char kRegistry[] = "registry:";
+constexpr size_t kMaxPath = 4096;
+
+/// Of "registry:NAME@TAG" INGOT_REGISTRY/NAME/tags/TAG/model.ingot, of "registry:NAME@3"
+/// INGOT_REGISTRY/NAME/3/model.ingot (tools/registry/registry.h). Null, or why it cannot be.
+const char* registry_path(const char* reference, char (&path)[kMaxPath]) {
+  const char* const root = getenv("INGOT_REGISTRY");
+  if (!root || !*root) return "the variable INGOT_REGISTRY names no folder";
+  const char* const at = strchr(reference, '@');
+  const bool is_plain = !strchr(reference, '/') && *reference != '.';
+  if (!at || !at[1] || at == reference || at[1] == '.' || !is_plain)
+    return "expected registry:NAME@TAG or registry:NAME@VERSION";
+  const char* const between = at[1] >= '0' && at[1] <= '9' ? "/" : "/tags/";
+  if (strlen(root) + strlen(reference) + sizeof "//tags//model.ingot" > kMaxPath)
+    return "the path of it is too long";
+  size_t end = 0;
+  const auto add = [&](const char* text, size_t length) {
+    memcpy(path + end, text, length);
+    end += length;
+  };
+  add(root, strlen(root));
+  add("/", 1);
+  add(reference, size_t(at - reference));
+  add(between, strlen(between));
+  add(at + 1, strlen(at + 1));
+  add("/model.ingot", sizeof "/model.ingot");
+  return nullptr;
+}
 
 // strerror_r gives a text (GNU) or a number (POSIX).
 [[maybe_unused]] const char* text_of(const char* text, const char*) { return text; }
@@ -29,6 +59,12 @@ const char* system_error_text(uint64_t number, char* room, uint64_t bytes) {
 
 Status open_file(const char* path, File* out, uint64_t* out_bytes, ErrorDetail* detail) {
   int fd;
+  char in_registry[kMaxPath];
+  if (strncmp(path, kRegistry, sizeof kRegistry - 1) == 0) {
+    const char* const why = registry_path(path + sizeof kRegistry - 1, in_registry);
+    if (why) return fail(detail, Code::kFileOpen, why);
+    path = in_registry;
+  }
   // a FIFO must not hang us; regular files ignore the flag
   do fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   while (fd < 0 && errno == EINTR);

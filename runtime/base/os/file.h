@@ -17,7 +17,8 @@ struct File {
   bool is_open() const { return handle >= 0; }
 };
 
-/// Opens a regular file for reading; a directory or a device is kFileOpen.
+/// Opens a regular file for reading; a directory or a device is kFileOpen. "registry:NAME@TAG" is
+/// that model of the registry in the folder that the variable INGOT_REGISTRY names.
 Status open_file(const char* path, File* out, uint64_t* out_bytes, ErrorDetail* detail);
 void close_file(File* file);
 

@@ -7,6 +7,7 @@
 #include "tools/cli/output/terminal.h"
 #include "tools/files/standard_streams.h"
 #include "tools/plugins/plugins.h"
+#include "tools/registry/registry.h"
 
 namespace ingot::cli {
 namespace {
@@ -29,6 +30,7 @@ CLI::Option* reads_file(CLI::Option* option) {
       [](std::string& value) {
         if (value.empty()) return std::string(kEmptyName);
         if (value == "-") value = host::spool_standard_input();
+        if (value.rfind("registry:", 0) == 0) value = registry::path_of_reference(value);
         return std::string();
       },
       ""));

@@ -1,0 +1,244 @@
+// tools/registry/change.cpp - see change.h.
+#include "tools/registry/change.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+#if defined(__linux__)
+#include <linux/fs.h>
+#endif
+
+#include "runtime/base/sha256.h"
+#include "tools/files/failure.h"
+
+namespace ingot::registry {
+
+using host::Exit;
+using host::fail;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr uint64_t kMaxSmallFile = 16u << 20;
+constexpr size_t kBlock = 1u << 20;
+
+[[noreturn]] void fail_with(const std::string& path, const char* what, int error) {
+  fail(Exit::kUnavailable, path + ": cannot be " + what + ": " + std::strerror(error));
+}
+
+/// A descriptor that is closed.
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags, const char* what, mode_t mode = 0644)
+      : number_(open(path.c_str(), flags | O_CLOEXEC, mode)) {
+    if (number_ < 0) fail_with(path, what, errno);
+  }
+  ~Descriptor() { close(number_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+/// Calls use(bytes, count) over the file. @return its size
+template <class Use>
+uint64_t each_block(const std::string& path, int descriptor, Use use) {
+  std::vector<uint8_t> block(kBlock);
+  uint64_t total = 0;
+  for (;;) {
+    const ssize_t count = read(descriptor, block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_with(path, "read", errno);
+    if (count == 0) return total;
+    use(block.data(), size_t(count));
+    total += uint64_t(count);
+  }
+}
+
+void write_all(const std::string& path, int descriptor, const void* bytes, size_t count) {
+  for (size_t done = 0; done < count;) {
+    const ssize_t n = ::write(descriptor, static_cast<const char*>(bytes) + done, count - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) fail_with(path, "written", n < 0 ? errno : EIO);
+    done += size_t(n);
+  }
+}
+
+std::string hexadecimal(const uint8_t (&digest)[kSha256Bytes]) {
+  std::string text;
+  for (const uint8_t byte : digest)
+    for (const int half : {byte >> 4, byte & 15}) text += "0123456789abcdef"[half];
+  return text;
+}
+
+}  // namespace
+
+std::string read_small_file(const std::string& path) {
+  const Descriptor file(path, O_RDONLY, "read");
+  std::string text;
+  each_block(path, file.number(), [&](const uint8_t* bytes, size_t count) {
+    text.append(reinterpret_cast<const char*>(bytes), count);
+    if (text.size() > kMaxSmallFile)
+      fail(Exit::kCorrupt, path + ": expected at most 16 MiB of a registry's notes");
+  });
+  return text;
+}
+
+std::string sha256_of_file(const std::string& path, uint64_t* bytes) {
+  const Descriptor file(path, O_RDONLY, "read");
+  Sha256 hash;
+  *bytes = each_block(path, file.number(),
+                      [&](const uint8_t* part, size_t count) { hash.update(part, count); });
+  uint8_t digest[kSha256Bytes];
+  hash.finish(digest);
+  return hexadecimal(digest);
+}
+
+Registry::Change::Change(const std::string& root, const std::string& name, bool first)
+    : root_(root), folder_(root + "/" + name), changes_(root + "/.changes") {
+  std::error_code error;
+  fs::create_directories(changes_, error);
+  if (error) fail_with(changes_, "made", error.value());
+  const std::string path = root_ + "/.lock";
+  lock_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock_ < 0) fail_with(path, "opened", errno);
+  while (flock(lock_, LOCK_EX) != 0)
+    if (errno != EINTR) fail_with(path, "locked", errno);
+  for (const auto& left : fs::directory_iterator(changes_, error))
+    fs::remove_all(left.path(), error);
+  if (!first) return;
+  if (mkdir(folder_.c_str(), 0777) == 0)
+    sync_folder(root_);
+  else if (errno != EEXIST)
+    fail_with(folder_, "made", errno);
+}
+
+Registry::Change::~Change() {
+  std::error_code error;
+  for (const auto& left : fs::directory_iterator(changes_, error))
+    fs::remove_all(left.path(), error);
+  // of a model that was never added
+  fs::remove(folder_, error);
+  close(lock_);  // and unlocked by that
+}
+
+void Registry::Change::sync_folder(const std::string& path) {
+  const Descriptor folder(path, O_RDONLY | O_DIRECTORY, "opened");
+  // some file systems have no such thing
+  if (fsync(folder.number()) != 0 && errno != EINVAL) fail_with(path, "synchronized", errno);
+}
+
+std::string Registry::Change::fresh(const std::string& name) {
+  return changes_ + "/" + name + "." + std::to_string(made_++);
+}
+
+std::string Registry::Change::subfolder(const std::string& name) {
+  const std::string path = folder_ + "/" + name;
+  if (mkdir(path.c_str(), 0777) == 0)
+    sync_folder(folder_);
+  else if (errno != EEXIST)
+    fail_with(path, "made", errno);
+  return path;
+}
+
+std::string Registry::Change::make_folder(const std::string& name) {
+  const std::string path = fresh(name);
+  if (mkdir(path.c_str(), 0777) != 0) fail_with(path, "made", errno);
+  return path;
+}
+
+std::string Registry::Change::time() const {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc = {};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+void Registry::Change::write(const std::string& path, const std::string& text) {
+  const std::string made = fresh("file");
+  {
+    const Descriptor file(made, O_WRONLY | O_CREAT | O_EXCL, "written");
+    write_all(path, file.number(), text.data(), text.size());
+    if (fsync(file.number()) != 0) fail_with(path, "written", errno);
+  }
+  if (rename(made.c_str(), path.c_str()) != 0) fail_with(path, "written", errno);
+  sync_folder(fs::path(path).parent_path().string());
+}
+
+void Registry::Change::copy(const std::string& from, const std::string& to, std::string* sha256,
+                            uint64_t* bytes) {
+  const Descriptor in(from, O_RDONLY, "read");
+  const Descriptor out(to, O_RDWR | O_CREAT | O_EXCL, "written");
+  bool cloned = false;
+#if defined(FICLONE)
+  cloned = ioctl(out.number(), FICLONE, in.number()) == 0;
+#endif
+  Sha256 hash;
+  // of what was copied and not of what another program makes of the source meanwhile
+  *bytes = each_block(cloned ? to : from, cloned ? out.number() : in.number(),
+                      [&](const uint8_t* part, size_t count) {
+                        hash.update(part, count);
+                        if (!cloned) write_all(to, out.number(), part, count);
+                      });
+  uint8_t digest[kSha256Bytes];
+  hash.finish(digest);
+  *sha256 = hexadecimal(digest);
+  if (fchmod(out.number(), 0444) != 0 || fsync(out.number()) != 0) fail_with(to, "written", errno);
+}
+
+bool Registry::Change::share(const std::string& with, const std::string& copy) {
+  uint64_t bytes = 0, own = 0;
+  // a record may be older than the bytes beside it
+  if (sha256_of_file(with, &bytes) != sha256_of_file(copy, &own)) return false;
+  const std::string linked = fresh("link");
+  return link(with.c_str(), linked.c_str()) == 0 && rename(linked.c_str(), copy.c_str()) == 0;
+}
+
+void Registry::Change::note(const nlohmann::json& line) {
+  const std::string path = folder_ + "/history.jsonl";
+  std::error_code error;
+  std::string text = fs::exists(path, error) ? read_small_file(path) : "";
+  nlohmann::json dated = line;
+  dated["time"] = time();
+  write(path, text + dated.dump() + "\n");
+}
+
+void Registry::Change::publish(const std::string& made, const std::string& as) {
+  sync_folder(made);
+  const std::string path = folder_ + "/" + as;
+  if (rename(made.c_str(), path.c_str()) != 0) fail_with(path, "made", errno);
+  sync_folder(folder_);
+}
+
+void Registry::Change::tag(const std::string& tag, uint64_t version, const char* why) {
+  const std::string path = subfolder("tags") + "/" + tag, made = fresh("tag");
+  std::error_code error;
+  const std::string now = fs::read_symlink(path, error).string();
+  const uint64_t from = error || now.size() < 4 ? 0 : std::strtoull(now.c_str() + 3, nullptr, 10);
+  note({{"do", why}, {"tag", tag}, {"version", version}, {"from", from}});
+  if (symlink(("../" + std::to_string(version)).c_str(), made.c_str()) != 0 ||
+      rename(made.c_str(), path.c_str()) != 0)
+    fail_with(path, "written", errno);
+  sync_folder(folder_ + "/tags");
+}
+
+void Registry::Change::remove(const std::string& what) {
+  const std::string path = folder_ + "/" + what, gone = fresh("gone");
+  if (rename(path.c_str(), gone.c_str()) != 0) fail_with(path, "removed", errno);
+  sync_folder(fs::path(path).parent_path().string());
+}
+
+}  // namespace ingot::registry
