@@ -90,8 +90,9 @@ bool leaky_relu_words(Call& call) {
   const auto ends = word_ends_of(call);
   if (!ends) return false;
   const float alpha = float(call.number("alpha"));
-  return rescaled_words(call, double(ends->x.scale / ends->y.scale),
-                        double(ends->x.scale * alpha / ends->y.scale), INT16_MIN, INT16_MAX);
+  const double below = call.as_micro() ? double(ends->x.scale) * alpha / double(ends->y.scale)
+                                       : double(ends->x.scale * alpha / ends->y.scale);
+  return rescaled_words(call, ratio_of(call, *ends), below, INT16_MIN, INT16_MAX);
 }
 template <int low, int high>  // high 0: none
 bool rectified_words(Call& call) {
