@@ -40,8 +40,9 @@ void LoopBuilder::begin_growing(const Growths& growths) {
     Grown grown;
     grown.original = each;
     Dims most = type.dims, ends;
-    for (const auto& [axis, growth] : found->second) {
-      most[axis] = most_of(type.dims[axis], growth);
+    for (const auto& along : found->second) {
+      const auto axis = along.first;  // no binding: older clang keeps those out of lambdas
+      most[axis] = most_of(type.dims[axis], along.second);
       grown.axes.push_back(int64_t(axis));
       Carried extent;
       extent.initial = context.extent(type.dims[axis]);
