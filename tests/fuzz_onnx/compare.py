@@ -7,6 +7,15 @@ NOTHING = 5e-7  # what is fed is of the order of 1: the rest of a cancellation
 SMALL = 1e-5  # of a change of every input: what a graph makes of it is its own unrest
 
 
+def first_difference(found, wanted):
+    """(name, line) of the first of the wanted arrays that another was found for, or None."""
+    for name, array in wanted.items():
+        line = difference(found.get(name), array)
+        if line:
+            return name, line
+    return None
+
+
 def difference(found, wanted):
     """A line, or None. Numbers are compared beside the largest of theirs."""
     if found is None:

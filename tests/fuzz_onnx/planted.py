@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 import onnxruntime
-from compare import difference
+from compare import first_difference
 from draw import drawable_rules
 from fuzz import check, drawn_model
 from graph import Unsuitable
@@ -44,10 +44,9 @@ def suspicion(runner, model, feeds, answers, options):
             found = runner.run(fed)
         except Refused as refused:
             return f"refused when run ({refused.code})"
-        for name, array in wanted.items():
-            line = difference(found.get(name), array)
-            if line:
-                return "another " + ("shape" if line.startswith("shape") else "answer")
+        differs = first_difference(found, wanted)
+        if differs:
+            return "another " + ("shape" if differs[1].startswith("shape") else "answer")
     return ""
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fuzz_onnx"))
-from compare import difference  # noqa: E402
+from compare import first_difference  # noqa: E402
 from runtimes import Peer, Refused, Runner  # noqa: E402
 from value_extent_networks import NETWORKS  # noqa: E402
 import joined_extent_networks  # noqa: E402, F401: adds to NETWORKS
@@ -64,10 +64,9 @@ def failure(network, runner):
             found = runner.run(fed)
         except Refused as refused:
             return f"run {run}: {refused}"
-        for name, array in wanted.items():
-            line = difference(found.get(name), array)
-            if line:
-                return f"run {run}: {name}: {line}"
+        differs = first_difference(found, wanted)
+        if differs:
+            return f"run {run}: {': '.join(differs)}"
     if network.beyond is None:
         return ""
     try:

@@ -160,11 +160,21 @@ TEST_CASE("registry: what is wrong is one line, and nothing is made of it") {
     refused({"verify"}, 2, "record.json");
     refused({"list"}, 2, "record.json");
   }
+  r.must({"add", r.batch, "other"});  // what is wrong with one model is not another's
   spill(at + "record.json", record);
   fs::create_directories(r.root + "/net/tags");
   fs::create_symlink("../9", r.root + "/net/tags/gone");
   refused({"verify"}, 2, "tags/gone: points to no version");
   fs::remove(r.root + "/net/tags/gone");
+  // a folder that a change would empty
+  const std::string kept = r.folder / "kept";
+  fs::create_directories(kept);
+  spill(kept + "/file", "kept");
+  fs::remove_all(r.root + "/.changes");
+  fs::create_directory_symlink(kept, r.root + "/.changes");
+  refused({"add", r.batch, "net"}, 3, ".changes: is a link");
+  CHECK(slurp(kept + "/file") == "kept");
+  fs::remove(r.root + "/.changes");
   // a history that anybody wrote
   spill(r.root + "/net/history.jsonl", "{\"version\": 18446744073709551615}\n");
   refused({"add", r.batch, "net"}, 5, "has no number left");

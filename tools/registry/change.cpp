@@ -110,6 +110,9 @@ Registry::Change::Change(const std::string& root, const std::string& name, bool 
   std::error_code error;
   fs::create_directories(changes_, error);
   if (error) fail_with(changes_, "made", error.value());
+  // what lies in it is removed, so it must be the registry's own
+  if (fs::is_symlink(changes_, error))
+    fail(Exit::kUnsafe, changes_ + ": is a link to another folder; remove the link");
   const std::string path = root_ + "/.lock";
   lock_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock_ < 0) fail_with(path, "opened", errno);
@@ -199,10 +202,10 @@ void Registry::Change::copy(const std::string& from, const std::string& to, std:
   if (fchmod(out.number(), 0444) != 0 || fsync(out.number()) != 0) fail_with(to, "written", errno);
 }
 
-bool Registry::Change::share(const std::string& with, const std::string& copy) {
-  uint64_t bytes = 0, own = 0;
-  // a record may be older than the bytes beside it
-  if (sha256_of_file(with, &bytes) != sha256_of_file(copy, &own)) return false;
+bool Registry::Change::share(const std::string& with, const std::string& sha256,
+                             const std::string& copy) {
+  uint64_t bytes = 0;
+  if (sha256_of_file(with, &bytes) != sha256) return false;
   const std::string linked = fresh("link");
   return link(with.c_str(), linked.c_str()) == 0 && rename(linked.c_str(), copy.c_str()) == 0;
 }

@@ -34,8 +34,9 @@ class Registry::Change {
   void write(const std::string& path, const std::string& text);
   /// A copy that is read only, with its hash and size; blocks are shared where the file system can.
   void copy(const std::string& from, const std::string& to, std::string* sha256, uint64_t* bytes);
-  /// Puts a link to a file of the same bytes in the place of a copy; false where that cannot be.
-  bool share(const std::string& with, const std::string& copy);
+  /// Puts a link to a file of these bytes in the place of a copy; false where that cannot be, or
+  /// where the file no longer has them.
+  bool share(const std::string& with, const std::string& sha256, const std::string& copy);
 
   /// Appends a line to the history; seen at once.
   void note(const nlohmann::json& line);

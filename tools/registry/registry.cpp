@@ -221,6 +221,17 @@ Version Registry::find(const Reference& what) const {
                             "' points to nothing; its tags: " + (list.empty() ? "none" : list));
 }
 
+/// A file that a record says has these bytes; empty where there is none. Models whose records
+/// cannot be read are passed over: verify() names them, and another model is added all the same.
+std::string Registry::file_of(const std::string& sha256) const {
+  for (const std::string& name : names()) try {
+      for (const Version& version : versions(name))
+        if (version.record.sha256 == sha256) return path_of(name, version.number);
+    } catch (const host::Failure&) {
+    }
+  return "";
+}
+
 uint64_t Registry::add(const std::string& name, const std::string& file, Record record,
                        const std::vector<std::string>& tags, bool* shared) {
   require_name(name);
@@ -235,12 +246,9 @@ uint64_t Registry::add(const std::string& name, const std::string& file, Record 
   const std::string made = change.make_folder("version");
   record.added = change.time();
   record.file = file;
-  *shared = false;
   change.copy(file, made + "/model.ingot", &record.sha256, &record.bytes);
-  for (const std::string& other : names())
-    for (const Version& version : versions(other))
-      if (!*shared && version.record.sha256 == record.sha256)
-        *shared = change.share(path_of(other, version.number), made + "/model.ingot");
+  const std::string same = file_of(record.sha256);
+  *shared = !same.empty() && change.share(same, record.sha256, made + "/model.ingot");
   change.write(made + "/record.json", record_text(record));
   change.note({{"do", "add"}, {"version", next}});
   change.publish(made, std::to_string(next));

@@ -84,6 +84,7 @@ class Registry {
 
  private:
   class Change;
+  std::string file_of(const std::string& sha256) const;
   std::string root_;
 };
 
