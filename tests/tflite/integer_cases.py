@@ -278,9 +278,9 @@ def transpose_conv(n, rng):
     h, v = (4 * sh, 5 * sw) if same == 0 else (3 * sh + kh, 4 * sw + kw)
     fields = {"padding": same, "strideW": sw, "strideH": sh}
     operands = [i32(x.array.shape[0], h, v, o), w, x]
-    if rng.random() < 0.5:
-        operands.append(n.bias(x, w, o))
-        fields |= n.bias_type(operands[-1])
+    bias = n.bias(x, w, o) if rng.random() < 0.5 else None
+    operands += [bias] if bias else []
+    fields |= n.bias_type(bias)
     about = max(kh * kw * c // (sh * sw), 1)
     return ("TransposeConvOptions", fields), operands, n.product(x, w, about)
 

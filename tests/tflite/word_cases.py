@@ -56,14 +56,19 @@ class Words(Integers):
         return Steps(data, scales, [0] * shape[axis], axis)
 
     def bias(self, x, w, count):
+        """Of more than 32 bits too; product() leaves such a bias no more than a tenth, and LiteRT
+        makes int32 of what it multiplies, without a check."""
         wide = self.rng.random() < 0.6
-        most = 1 << 40 if wide and self.rng.random() < 0.2 else 1 << 20
+        most = 1 << 34 if wide and self.rng.random() < 0.2 else 1 << 20
         data = self.rng.integers(-most, most, count).astype(np.int64 if wide else np.int32)
         return Steps(data, x.scales * w.scales, [0] * len(w.scales))
 
     def bias_type(self, bias):
-        """What LiteRT's products of int16 read the bias as; of others without effect."""
-        return {"quantizedBiasType": TYPE_OF_BIAS[bias.array.dtype.name]} if bias else {}
+        """What LiteRT's products of int16 read the bias as, and choose their sums by where there is
+        none; of others without effect."""
+        names = [bias.array.dtype.name] if bias else ["", *TYPE_OF_BIAS]
+        name = names[int(self.rng.integers(len(names)))]
+        return {"quantizedBiasType": TYPE_OF_BIAS[name]} if name else {}
 
     def product(self, x, w, count):
         about = float(x.scales[0] * w.scales.max()) * 70 * max(count, 1) ** 0.5

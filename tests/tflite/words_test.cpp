@@ -62,10 +62,13 @@ TEST_CASE("products of int16 have sums of 64 bits, 32768 added to their numbers"
   CHECK(graph::read_integers(*micro.model.constant(fixed.inputs[3])) ==
         std::vector<int64_t>{1 << 14, 1 << 14});
   CHECK(graph::read_integers(*micro.model.constant(fixed.inputs[4])) == std::vector<int64_t>{2, 2});
-  const Made narrow =
-      made_of(product_of_words(kI32, raw(std::vector<int32_t>{5, 6})), ExactTo::kTflm);
-  REQUIRE(narrow.code == 0);
-  CHECK(narrow.node("QuantizedLinear").text("requant", "") == "fixed_away");
+  const auto narrow = [](ExactTo exact_to) {
+    const Made made = made_of(product_of_words(kI32, raw(std::vector<int32_t>{5, 6})), exact_to);
+    REQUIRE(made.code == 0);
+    return made.node("QuantizedLinear").text("requant", "");
+  };
+  CHECK(narrow(ExactTo::kTflm) == "fixed_away");
+  CHECK(narrow(ExactTo::kLitert) == "fixed_up");
   const Made beyond =
       made_of(product_of_words(fb::TensorType::int64, raw(std::vector<int64_t>{INT64_MIN, 0})));
   CHECK(beyond.code == 4);

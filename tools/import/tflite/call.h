@@ -75,6 +75,7 @@ class Call {
 
   // Options.
   int64_t integer(const char* name) { return options_.integer(name); }
+  bool offers(const char* name) const { return options_.offers(name); }
   bool flag(const char* name) { return options_.integer(name) != 0; }
   double number(const char* name) { return options_.number(name); }
   std::vector<int64_t> integers(const char* name) { return options_.integers(name); }

@@ -81,7 +81,8 @@ bool convolve_transposed_bytes(Call& call) {
   const ValueId filters =
       call.b.constant(graph::make_constant(DType::kI8, filter, weights.values.data()));
   Rounding rounding = rounding_of_convolution(call, *x, 3);
-  if (x->is_word && rounding.is_narrow()) rounding.requant = "fixed_away";
+  // Micro does not read the option.
+  if (x->is_word && call.as_micro() && !call.has(3)) rounding.requant = "fixed_wide";
   bool read = true;
   const auto made = [&](const char* requant) {
     rounding.requant = requant;
@@ -96,7 +97,7 @@ bool convolve_transposed_bytes(Call& call) {
     add_output_bytes(*y, call.limits(*range, *y), rounding, &attributes);
     return call.b.emit("QuantizedConv2d", operands, attributes);
   };
-  const ValueId out = rounding.is_fixed() && !call.as_micro() && x->is_signed && !x->is_word
+  const ValueId out = rounding.is_narrow() && !call.as_micro() && (x->is_signed || x->is_word)
                           ? rounded_together(call, kTogether, filter[0], made)
                           : made(rounding.requant);
   if (out != kAbsent) call.give(out);

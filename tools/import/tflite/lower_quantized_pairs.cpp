@@ -85,10 +85,11 @@ Reciprocal reciprocal_of(int32_t x) {
   const int64_t part = (int64_t(x) << (headroom + 1)) - (int64_t{1} << 31);
   return {fixed_reciprocal(int32_t(part)), 30 - headroom};
 }
-/// As LiteRT's: the nearest x / 2^bits, ties away from zero. Beyond 31 bits, which it does not
-/// foresee, x86 and Arm move by what is left of 32, and what is not negative is one more.
-int32_t divided_far(int32_t x, int bits) {
-  return bits > 31 ? (x >> (bits & 31)) + (x >= 0) : divided(x, bits);
+/// As LiteRT's: the nearest x / 2^bits, ties away from zero. It foresees 0 to 31 bits; of others x86
+/// and Arm take those modulo 64 in the mask and modulo 32 in the shift, so that what is not negative
+/// is one more.
+int32_t divided_modulo(int32_t x, int bits) {
+  return bits & 32 ? (x >> (bits & 31)) + (x >= 0) : divided(x, bits & 31);
 }
 /// x / y * 2^shift * multiplier; the largest number of what is divided by zero.
 int32_t quotient_of(int32_t x, int32_t y, const FixedPoint& by) {
@@ -97,7 +98,7 @@ int32_t quotient_of(int32_t x, int32_t y, const FixedPoint& by) {
   const Reciprocal inverse = reciprocal_of(y);
   const int headroom = leading_sign_bits(x);
   const int32_t quotient = multiplied(int32_t(uint32_t(x) << headroom), {inverse.multiplier, 0});
-  return divided_far(multiplied(quotient, {by.multiplier, 0}), inverse.shift + headroom - by.shift);
+  return divided_modulo(multiplied(quotient, {by.multiplier, 0}), inverse.shift + headroom - by.shift);
 }
 
 /// y as a byte of every pair of bytes; `of` takes distances from their zeros and gives one.
@@ -123,7 +124,6 @@ bool divide_bytes(Call& call) {
   const auto range = range_of_activation(call.integer("fused_activation_function"));
   if (!are_of_one_type(x, y) || !are_of_one_type(x, out) || !range) return false;
   const FixedPoint by = fixed_point(double(x->scale / (y->scale * out->scale)));
-  if (by.shift > 23) return false;  // to the left of bytes
   return give_table_of_pairs(call, *x, *y, *out, limits_of_kernels(*range, *out),
                              [&](int32_t p, int32_t q) { return quotient_of(p, q, by); });
 }
@@ -167,7 +167,6 @@ bool divide_words(Call& call) {
   const auto range = range_of_activation(call.integer("fused_activation_function"));
   if (!are_of_one_type(x, y) || !are_of_one_type(x, out) || !x->is_word || !range) return false;
   const FixedPoint by = fixed_point(double(x->scale / (y->scale * out->scale)));
-  if (by.shift > 15) return false;  // to the left
   const Limits limits = limits_of_kernels(*range, *out);
   std::vector<int32_t> reciprocals = {0};
   for (int32_t n = 1; n <= 32768; n++) reciprocals.push_back(reciprocal_of(n).multiplier);
@@ -182,7 +181,7 @@ bool divide_words(Call& call) {
   const ValueId inverse = wide.of(b.emit("Gather", {table, size}, {{"axis", int64_t(0)}}));
   const ValueId step =
       wide.upper_product(wide.upper_product(a.number, inverse), wide.number(by.multiplier));
-  // beyond 31 as divided_far()
+  // as divided_modulo()
   const ValueId bits =
       wide.add(wide.add(a.bits, b.emit("Neg", {d.bits})), wide.number(30 - by.shift));
   std::vector<int64_t> powers;
@@ -192,7 +191,8 @@ bool divide_words(Call& call) {
   const ValueId near = wide.divided(step, power, wide.add(within, wide.number(1)));
   const ValueId is_positive = b.emit("GreaterOrEqual", {step, wide.number(0)}),
                 far = wide.add(wide.shifted_each(step, within), wide.of(is_positive));
-  const ValueId quotient = b.emit("Where", {b.emit("Greater", {bits, wide.number(31)}), far, near});
+  const ValueId is_far = b.emit("Greater", {wide.masked(bits, 6), wide.number(31)}),
+                quotient = b.emit("Where", {is_far, far, near});
   const ValueId most =
       wide.mul(b.emit("Where", {b.emit("Less", {wide.of(call.input(0)), wide.number(0)}),
                                 wide.number(-1), wide.number(1)}),

@@ -233,10 +233,10 @@ void give_words(Call& call, Wide& wide, ValueId sum, const Steps& x, const Steps
 
 bool connect_words(Call& call, ValueId rows, const RealRange& range) {
   const auto x = call.quantized(0), w = call.quantized(1), y = call.output_quantized(0);
-  // TFLite Micro has no such kernel; LiteRT reads a bias of 64 bits as one of 32
-  if (!x || !w || !y || !x->is_word || !w->is_word || !y->is_word || call.as_micro()) return false;
+  if (!x || !w || !y || !x->is_word || !w->is_word || !y->is_word) return false;
   std::optional<Numbers> bias;
   if (call.has(2)) {
+    // LiteRT reads a bias of 64 bits as one of 32
     if (call.tensor(2).type() != fb::TensorType::int32) return false;
     bias = read_numbers(call, 2);
     if (!bias) return false;

@@ -8,7 +8,7 @@ const std::vector<NoEffect>& options_without_effect() {
   static const std::vector<NoEffect> kList = {
       {"*", "asymmetric_quantize_inputs", kInteger},
       {"*", "pot_scale_int16", kInteger},
-      {"*", "quantized_bias_type", kInteger},
+      {"*", "quantized_bias_type", "products of int16 read it, others have one type of bias"},
       {"DepthwiseConv2DOptions", "depth_multiplier", "the extents of weights and input say it"},
       {"ResizeBilinearOptions", "unused_0", "an input took its place"},
       {"ResizeBilinearOptions", "unused_1", "an input took its place"},

@@ -90,6 +90,10 @@ double Options::number(const std::string& name) {
   return found.at ? double(read<float>(found.at)) : found.field->otherwise;
 }
 bool Options::has(const std::string& name) { return find(name).at != nullptr; }
+bool Options::offers(const std::string& name) const {
+  return kind_ && std::any_of(kind_->fields.begin(), kind_->fields.end(),
+                              [&](const OptionField& field) { return field.name == name; });
+}
 
 std::vector<int64_t> Options::integers(const std::string& name) {
   const Place found = find(name);

@@ -42,26 +42,37 @@ void add_multipliers(Call& call, const Steps& x, const Steps& y, const Weights& 
   put(DType::kI32, multipliers.data()), put(DType::kI32, shifts.data());
 }
 
-}  // namespace
-
-/// XNNPACK has no int16.
-Rounding rounding_of_words(const Call& call, size_t bias) {
-  const bool is_narrow = call.has(bias) && call.tensor(bias).type() == fb::TensorType::int32;
-  return {is_narrow ? call.as_micro() ? "fixed_away" : "fixed_up" : "fixed_wide", false};
+/// Of int16: the bias has that type, or the option says so, which depthwise convolutions lack.
+bool has_bias_type(Call& call, size_t bias, fb::TensorType type) {
+  constexpr const char* kOption = "quantized_bias_type";
+  return (call.has(bias) && call.tensor(bias).type() == type) ||
+         (call.offers(kOption) && call.integer(kOption) == int64_t(type));
 }
 
-Rounding rounding_of_convolution(const Call& call, const Steps& x, size_t bias) {
+/// XNNPACK has no int16.
+Rounding rounding_of_words(Call& call, size_t bias) {
+  if (!has_bias_type(call, bias, fb::TensorType::int32)) return {"fixed_wide", false};
+  return {call.as_micro() ? "fixed_away" : "fixed_up", false};
+}
+Rounding rounding_of_linear_words(Call& call, bool many_scales) {
+  constexpr size_t kBias = 2;
+  if (!call.as_micro())
+    return has_bias_type(call, kBias, fb::TensorType::int64) ? Rounding{"double_away", false}
+                                                             : Rounding{"fixed_up", !many_scales};
+  Rounding rounding = rounding_of_words(call, kBias);
+  rounding.single_product = !many_scales;
+  return rounding;
+}
+
+}  // namespace
+
+Rounding rounding_of_convolution(Call& call, const Steps& x, size_t bias) {
   if (x.is_word) return rounding_of_words(call, bias);
   if (call.as_xnnpack()) return {};
   return {call.as_micro() ? "fixed_away" : "fixed_up", !x.is_signed};
 }
-Rounding rounding_of_linear(const Call& call, const Steps& x, bool many_scales) {
-  if (x.is_word) {
-    if (!call.as_micro()) return {"double_away", false};
-    Rounding rounding = rounding_of_words(call, 2);
-    rounding.single_product = !many_scales;
-    return rounding;
-  }
+Rounding rounding_of_linear(Call& call, const Steps& x, bool many_scales) {
+  if (x.is_word) return rounding_of_linear_words(call, many_scales);
   if (call.as_xnnpack()) return {};
   const char* const micro = x.is_signed ? "fixed_away" : "fixed_once";
   return {call.as_micro() ? micro : "fixed_up", !many_scales};

@@ -20,11 +20,12 @@ struct Rounding {
   bool is_narrow() const { return is_fixed() && !is_wide(); }
 };
 /// TFLite's kernels of uint8 have one multiplier, of a product in f32; those of int8 one of each
-/// channel. Sums of int16 have 64 bits, or 32 where input `bias` is int32.
-Rounding rounding_of_convolution(const Call& call, const Steps& x, size_t bias);
+/// channel. Sums of int16 have 64 bits, or 32 where input `bias` or the option says int32.
+Rounding rounding_of_convolution(Call& call, const Steps& x, size_t bias);
 /// TFLite Micro rounds twice; it has no uint8, which LiteRT's reference kernel rounds once. Sums of
-/// int16 are f64 in LiteRT. Input 2 is the bias.
-Rounding rounding_of_linear(const Call& call, const Steps& x, bool many_scales);
+/// int16 are f64 in LiteRT where the bias or the option says int64, else 32 bits as those of int8;
+/// in Micro as those of convolutions. Input 2 is the bias.
+Rounding rounding_of_linear(Call& call, const Steps& x, bool many_scales);
 /// Some of LiteRT's own kernels take so many channels together with ties up; those that are left
 /// over, and all where it is 0, with ties away from zero. Of what `made` gives [N, H, W, outputs].
 ValueId rounded_together(Call& call, int64_t together, int64_t outputs,
