@@ -285,6 +285,16 @@ def transpose_conv(n, rng):
     return ("TransposeConvOptions", fields), operands, n.product(x, w, about)
 
 
+def unit_length(n, rng):
+    """Lengths that are zero, one and near it too."""
+    middle = 0 if n.dtype == np.int8 else 128
+    x = n.x(2, 3, int(rng.choice([1, 2, 9, 300, 20000])))
+    near = x.zeros[0] + rng.integers(-1, 2, x.array[0].shape)
+    x.array[0] = np.clip(near, n.limits.min, n.limits.max).astype(n.dtype)
+    x.array[0, 0] = x.zeros[0]
+    return ("L2NormOptions", {}), [x], (n.dtype, np.float32(1 / 128), middle)
+
+
 def prelu(n, rng):
     x, slope = n.x(2, 5, 6), n.x(6, scale=0.01)
     return None, [x, slope], n.output(float(x.scales[0]))
@@ -466,6 +476,7 @@ CASES = {
     "RESIZE_BILINEAR": resize,
     "RESIZE_BILINEAR odd": odd_resize,
     "TRANSPOSE_CONV": transpose_conv,
+    "L2_NORMALIZATION": unit_length,
     "RESIZE_NEAREST_NEIGHBOR": nearest,
 }
 
@@ -474,12 +485,7 @@ def log_softmax(n, rng):
     return ("LogSoftmaxOptions", {}), [n.x(3, 17)], (n.dtype, np.float32(16 / 256), n.limits.max)
 
 
-def unit_length(n, rng):
-    middle = 0 if n.dtype == np.int8 else 128
-    return ("L2NormOptions", {}), [n.x(2, 3, 9)], (n.dtype, np.float32(1 / 128), middle)
-
-
 # Computed as floats: one step away at most.
-NEAR = {"LOG_SOFTMAX": log_softmax, "L2_NORMALIZATION": unit_length}
+NEAR = {"LOG_SOFTMAX": log_softmax}
 # The same of uint8, but for XNNPACK: another order of operations in f32.
 NEAR_BUT_LITERT = ("RESIZE_BILINEAR odd",)

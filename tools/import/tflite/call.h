@@ -176,6 +176,7 @@ void add_quantized_image(BytesTable& table);
 void add_quantized_recurrent(BytesTable& table);
 void add_quantized_pairs(BytesTable& table);  // of bytes
 void add_word_pairs(BytesTable& table);       // of int16
+void add_quantized_normalize(BytesTable& table);
 void add_recurrent_words(BytesTable& table);
 void add_quantized_wide(BytesTable& table);
 /// QUANTIZE from or to int16 and int32. lower_quantized_wide.cpp

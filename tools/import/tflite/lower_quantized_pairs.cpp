@@ -85,9 +85,9 @@ Reciprocal reciprocal_of(int32_t x) {
   const int64_t part = (int64_t(x) << (headroom + 1)) - (int64_t{1} << 31);
   return {fixed_reciprocal(int32_t(part)), 30 - headroom};
 }
-/// As LiteRT's: the nearest x / 2^bits, ties away from zero. It foresees 0 to 31 bits; of others x86
-/// and Arm take those modulo 64 in the mask and modulo 32 in the shift, so that what is not negative
-/// is one more.
+/// As LiteRT's: the nearest x / 2^bits, ties away from zero. It foresees 0 to 31 bits; of others
+/// x86 and Arm take those modulo 64 in the mask and modulo 32 in the shift, so that what is not
+/// negative is one more.
 int32_t divided_modulo(int32_t x, int bits) {
   return bits & 32 ? (x >> (bits & 31)) + (x >= 0) : divided(x, bits & 31);
 }
@@ -98,7 +98,8 @@ int32_t quotient_of(int32_t x, int32_t y, const FixedPoint& by) {
   const Reciprocal inverse = reciprocal_of(y);
   const int headroom = leading_sign_bits(x);
   const int32_t quotient = multiplied(int32_t(uint32_t(x) << headroom), {inverse.multiplier, 0});
-  return divided_modulo(multiplied(quotient, {by.multiplier, 0}), inverse.shift + headroom - by.shift);
+  return divided_modulo(multiplied(quotient, {by.multiplier, 0}),
+                        inverse.shift + headroom - by.shift);
 }
 
 /// y as a byte of every pair of bytes; `of` takes distances from their zeros and gives one.
@@ -146,21 +147,6 @@ bool squared_difference_bytes(Call& call) {
   });
 }
 
-/// x << bits, as far as 32 bits go, and how far that is.
-struct Normalized {
-  ValueId number = kAbsent, bits = kAbsent;
-};
-Normalized normalized(Wide& wide, ValueId x) {
-  aten::Builder& b = wide.b;
-  Normalized out{x, wide.number(0)};
-  for (const int step : {16, 8, 4, 2, 1}) {
-    const ValueId moved = wide.mul(out.number, wide.number(int64_t{1} << step));
-    const ValueId fits = b.emit("Equal", {moved, wide.clamped(moved, INT32_MIN, INT32_MAX)});
-    out.number = b.emit("Where", {fits, moved, out.number});
-    out.bits = wide.add(out.bits, wide.mul(wide.of(fits), wide.number(step)));
-  }
-  return out;
-}
 bool divide_words(Call& call) {
   call.expect_inputs(2, 2);
   const auto x = call.quantized(0), y = call.quantized(1), out = call.output_quantized(0);
@@ -174,8 +160,8 @@ bool divide_words(Call& call) {
   Wide wide(b);
   const ValueId divisor = wide.of(call.input(1)), sign = b.emit("Sign", {divisor}),
                 size = b.emit("Abs", {divisor});
-  const Normalized a = normalized(wide, wide.mul(wide.of(call.input(0)), sign)),
-                   d = normalized(wide, size);
+  const Wide::Normalized a = wide.normalized(wide.mul(wide.of(call.input(0)), sign)),
+                         d = wide.normalized(size);
   const ValueId table = b.constant(
       graph::make_constant(DType::kI32, {int64_t(reciprocals.size())}, reciprocals.data()));
   const ValueId inverse = wide.of(b.emit("Gather", {table, size}, {{"axis", int64_t(0)}}));

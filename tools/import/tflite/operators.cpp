@@ -279,6 +279,7 @@ const BytesTable& bytes_table() {
     add_quantized_functions(table);
     add_quantized_movement(table);
     add_quantized_pairs(table);
+    add_quantized_normalize(table);
     return table;
   }();
   return kTable;

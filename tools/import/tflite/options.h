@@ -51,7 +51,7 @@ class Options {
   std::vector<int64_t> integers(const std::string& name);
   std::vector<double> numbers(const std::string& name);
   std::string text(const std::string& name);
-  bool has(const std::string& name);  // stands in the table
+  bool has(const std::string& name);           // stands in the table
   bool offers(const std::string& name) const;  // options of this kind have it
 
   struct Unread {

@@ -72,6 +72,24 @@ class Wide {
     if (bits < 1 || bits > 46) return std::nullopt;
     return shifted(add(mul(x, number(reduced)), number(int64_t{1} << (bits - 1))), bits);
   }
+  /// x << bits, as far as 32 bits go, and how far that is; 31 bits of 0.
+  struct Normalized {
+    ValueId number = kAbsent, bits = kAbsent;
+  };
+  Normalized normalized(ValueId x) {
+    Normalized out{x, number(0)};
+    for (const int step : {16, 8, 4, 2, 1}) {
+      const ValueId moved = mul(out.number, number(int64_t{1} << step));
+      const ValueId fits = b.emit("Equal", {moved, clamped(moved, INT32_MIN, INT32_MAX)});
+      out.number = b.emit("Where", {fits, moved, out.number});
+      out.bits = add(out.bits, mul(of(fits), number(step)));
+    }
+    return out;
+  }
+  /// numbers[at], of each element.
+  ValueId chosen(const std::vector<int64_t>& from, ValueId at) {
+    return b.emit("Gather", {numbers(from), at}, {{"axis", int64_t(0)}});
+  }
   /// x * w' of small whole numbers, exact in f32.
   ValueId product(ValueId x, ValueId weights) {
     return of(b.emit("MatMul", {b.cast(x, DType::kF32), weights}));
