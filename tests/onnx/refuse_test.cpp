@@ -348,6 +348,8 @@ TEST_CASE("refuse: everything unsupported is listed, not only the first") {
   CHECK(error.unsupported[0].op == "Multinomial");
   CHECK(error.unsupported[0].node == "n0");
   CHECK(error.unsupported[0].output == "a");
+  CHECK(error.unsupported[0].why.find("random numbers") != std::string::npos);
+  CHECK(error.unsupported[0].hint.find("make the numbers an input") != std::string::npos);
   CHECK(error.unsupported[1].op == "com.example.FancyOp");
   CHECK(error.unsupported[2].attribute == "speed");
   CHECK(error.unsupported[3].attribute == "stash_type");

@@ -7,6 +7,7 @@
 
 #include "tools/import/onnx/call.h"
 #include "tools/import/onnx/narrow.h"
+#include "tools/import/onnx/refused_operators.h"
 #include "tools/import/onnx/separate_weights.h"
 #include "tools/plugins/plugins.h"
 
@@ -178,7 +179,8 @@ void Translator::translate_node(const Node& node, Scope& scope) {
   }
   const auto handler = translate_table().find(node.op);
   if (handler == translate_table().end()) {
-    unsupported.push_back(unsupported_node(node, "the operator is not supported", ""));
+    const RefusedOperator refused = refused_operator(node.op);
+    unsupported.push_back(unsupported_node(node, refused.why, refused.hint));
     return poison_outputs();
   }
   translate(handler->second, opset->second);
