@@ -224,6 +224,18 @@ def strided_slice(rng):
     return "STRIDED_SLICE", ("StridedSliceOptions", fields), operands, [F]
 
 
+def strided_slice_by_run(rng):
+    """Begins and ends that are fed, beyond the ends too, some of them masked."""
+    shape = shape_of(rng, int(rng.integers(1, 4)), 7)
+    begin, end = ([int(v) for v in rng.integers(-9, 10, len(shape))] for _ in range(2))
+    step = [int(rng.choice([1, 1, 2, 3, -1, -2])) for _ in shape]
+    fields = {name: int(rng.integers(0, 1 << len(shape))) for name in ("beginMask", "endMask")}
+    operands = [Fed(floats(rng, *shape)), Fed(np.array(begin, np.int32))]
+    operands.append(Fed(np.array(end, np.int32)) if rng.random() < 0.7 else np.array(end, np.int32))
+    operands.append(np.array(step, np.int32))
+    return "STRIDED_SLICE", ("StridedSliceOptions", fields), operands, [F]
+
+
 def slice_(rng):
     shape = shape_of(rng, int(rng.integers(1, 5)), 7)
     begin = [int(rng.integers(0, n)) for n in shape]

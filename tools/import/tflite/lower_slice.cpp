@@ -11,18 +11,71 @@ using graph::Dim;
 using graph::Dims;
 
 constexpr int64_t kFarAway = int64_t{1} << 40;  // beyond every extent
+constexpr int64_t kMaxPlaces = 31;              // as bits in a mask
+
+/// Where a part begins or ends; where only a run tells that, `by_run` is it, i64 [1].
+struct Position {
+  Dim at;
+  ValueId by_run = kAbsent;
+};
+bool is_known(const Position& position) { return position.by_run == kAbsent; }
 
 /// Axes of the input in the order of what is asked of them.
 struct Part {
   std::vector<int64_t> axes, steps;
-  Dims starts, ends;
+  std::vector<Position> starts, ends;
 };
+
+/// The numbers of an input, one of each place.
+std::vector<Position> positions(Call& call, size_t input, const char* what) {
+  aten::Builder& b = call.b;
+  const auto contents = b.contents(call.input(input));
+  const Dims dims = b.dims(call.input(input));
+  const auto count = dims.size() == 1 ? dims[0].value() : std::nullopt;
+  std::vector<Position> out;
+  if (!count || *count > kMaxPlaces || (contents && int64_t(contents->size()) != *count)) {
+    for (const Dim& each : call.known_dims(input, what)) out.push_back({each});
+    return out;
+  }
+  for (int64_t i = 0; i < *count; i++) {
+    const auto known = contents ? (*contents)[size_t(i)].dim() : std::nullopt;
+    if (known) {
+      out.push_back({*known});
+    } else {
+      const ValueId all = b.cast(call.input(input), DType::kI64);
+      out.push_back({Dim(0), b.slice(all, 0, Dim(i), Dim(i + 1))});
+    }
+  }
+  return out;
+}
+ValueId joined(aten::Builder& b, const std::vector<Position>& all) {
+  std::vector<ValueId> each;
+  for (const Position& one : all) {
+    const auto number = one.at.value();
+    each.push_back(!is_known(one) ? one.by_run
+                   : number       ? b.integers({*number})
+                                  : b.reshape(b.extent(one.at), {Dim(1)}));
+  }
+  return b.emit("Concat", each, {{"axis", int64_t(0)}});
+}
+Dims known(const std::vector<Position>& all) {
+  Dims out;
+  for (const Position& one : all) out.push_back(one.at);
+  return out;
+}
 
 ValueId sliced(Call& call, ValueId x, const Part& part) {
   if (part.axes.empty()) return x;
-  return call.b.emit(
-      "Slice", {x},
-      {{"starts", part.starts}, {"ends", part.ends}, {"axes", part.axes}, {"steps", part.steps}});
+  aten::Builder& b = call.b;
+  if (!std::all_of(part.starts.begin(), part.starts.end(), is_known) ||
+      !std::all_of(part.ends.begin(), part.ends.end(), is_known))
+    return b.emit("Slice", {x, joined(b, part.starts), joined(b, part.ends), b.integers(part.axes),
+                            b.integers(part.steps)});
+  return b.emit("Slice", {x},
+                {{"starts", known(part.starts)},
+                 {"ends", known(part.ends)},
+                 {"axes", part.axes},
+                 {"steps", part.steps}});
 }
 
 /// Python's x[begin:end:step, ..., None, i]: what the masks say of each place of the lists.
@@ -30,7 +83,8 @@ void strided_slice(Call& call) {
   call.expect_inputs(4, 4);
   const ValueId x = call.input(0);
   const Dims dims = call.b.dims(x);
-  const Dims begins = call.known_dims(1, "begin"), ends = call.known_dims(2, "end");
+  const std::vector<Position> begins = positions(call, 1, "begin"),
+                              ends = positions(call, 2, "end");
   const std::vector<int64_t> steps = call.known_integers(3, "strides");
   const int64_t begin_mask = call.integer("begin_mask"), end_mask = call.integer("end_mask"),
                 ellipsis_mask = call.integer("ellipsis_mask"),
@@ -38,7 +92,7 @@ void strided_slice(Call& call) {
                 shrink_mask = call.integer("shrink_axis_mask");
   const bool offset = call.flag("offset");
   const size_t count = begins.size();
-  if (ends.size() != count || steps.size() != count || count > 31)
+  if (ends.size() != count || steps.size() != count || count > kMaxPlaces)
     call.corrupt("begin, end and strides have different lengths");
   const auto bit = [](int64_t mask, size_t i) { return ((mask >> i) & 1) != 0; };
   int64_t taken = 0, ellipses = 0;
@@ -65,15 +119,20 @@ void strided_slice(Call& call) {
     }
     if (steps[i] == 0) call.corrupt("a stride of it is 0");
     const bool shrinks = bit(shrink_mask, i);
-    Dim begin = begins[i], end = offset ? begins[i] + ends[i] : ends[i];
+    Position begin = begins[i], end = ends[i];
+    if ((offset || shrinks) && !(is_known(begin) && (shrinks || is_known(end))))
+      call.refuse(is_known(begin) ? "end" : "begin",
+                  "is computed by the program, expected a constant or dimensions where one element "
+                  "of an axis is taken, or an end counts from the begin");
+    if (offset) end.at = begin.at + end.at;
     int64_t step = steps[i];
     if (shrinks) {
       step = 1;
-      if (begin.is_static() && *begin.value() < 0) begin = begin + dims[size_t(axis)];
-      end = begin + Dim(1);
+      if (begin.at.is_static() && *begin.at.value() < 0) begin.at = begin.at + dims[size_t(axis)];
+      end = {begin.at + Dim(1)};
     } else {
-      if (bit(begin_mask, i)) begin = Dim(step > 0 ? 0 : kFarAway);
-      if (bit(end_mask, i)) end = Dim(step > 0 ? kFarAway : -kFarAway);
+      if (bit(begin_mask, i)) begin = {Dim(step > 0 ? 0 : kFarAway)};
+      if (bit(end_mask, i)) end = {Dim(step > 0 ? kFarAway : -kFarAway)};
     }
     part.axes.push_back(axis);
     part.starts.push_back(begin);
@@ -107,8 +166,8 @@ void slice(Call& call) {
     if (end.is_static() && dims[d].is_static() && *end.value() > *dims[d].value())
       call.corrupt("takes more than there is of " + graph::text(dims));
     part.axes.push_back(int64_t(d));
-    part.starts.push_back(begins[d]);
-    part.ends.push_back(end);
+    part.starts.push_back({begins[d]});
+    part.ends.push_back({end});
     part.steps.push_back(1);
   }
   call.give(sliced(call, call.input(0), part));
