@@ -48,8 +48,8 @@ dev_show() {
     fuzz-onnx) fuzz_onnx "${@:2}" ;;
     planted-onnx) fuzz_onnx_ready || return 1
       "$python" tests/fuzz_onnx/planted.py --runner build/gcc/tests/fuzz_onnx/graph_runner --write docs/planted-onnx.md "${@:2}" ;;
-    onnx-extents) fuzz_onnx_ready || return 1
-      "$python" tests/onnx_nodes/value_extents.py --runner build/gcc/tests/fuzz_onnx/graph_runner "${@:2}" ;;
+    onnx-extents) fuzz_onnx_ready || return 1; dev_build_gcc >/dev/null
+      "$python" tests/onnx_nodes/value_extents.py --ingot build/gcc/bin/ingot --runner build/gcc/tests/fuzz_onnx/graph_runner "${@:2}" ;;
     gpu-pack) # [ARCHITECTURE [MINUTES]]
       need_packages "the pack" "${build_packages[@]}" "${test_packages[@]}" python3
       gpu_pack "${2:-90}" || return 1

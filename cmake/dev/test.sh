@@ -204,7 +204,7 @@ stage_nodes() {
   "$python" tests/onnx/ml_operators.py --ingot build/gcc/bin/ingot --seeds 2
   fuzz_onnx_ready || { echo "[skip] no graph was drawn: onnx, onnxruntime and ml_dtypes are not to be had"; return 0; }
   "$python" tests/fuzz_onnx/fuzz.py --runner build/gcc/tests/fuzz_onnx/graph_runner --graphs 800 --jobs 2
-  "$python" tests/onnx_nodes/value_extents.py --runner build/gcc/tests/fuzz_onnx/graph_runner
+  "$python" tests/onnx_nodes/value_extents.py --ingot build/gcc/bin/ingot --runner build/gcc/tests/fuzz_onnx/graph_runner
 }
 
 # The quick check of the C interface is a test of stage gcc (api_promise); this is the one of the

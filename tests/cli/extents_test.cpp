@@ -52,3 +52,32 @@ TEST_CASE("convert: a normalization of doubles behind open dimensions is its ste
   for (const int batch : {1, 5})
     CHECK(run({"verify", file, "--dim", "N=" + std::to_string(batch)}).exit == 0);
 }
+
+TEST_CASE("convert: open dimensions are computed at by default, and left out by --no-check") {
+  const Folder folder;
+  const Ran computed = run({"convert", data("wide_ids.onnx"), "-o", folder / "a.ingot"});
+  CAPTURE(computed.err);
+  CHECK(computed.exit == 0);
+  CHECK(computed.err.find("made inputs cannot be computed") != std::string::npos);
+  const Ran left =
+      run({"convert", data("wide_ids.onnx"), "-o", folder / "b.ingot", "--no-check"});
+  CHECK(left.exit == 0);
+  CHECK(left.err.find("made inputs") == std::string::npos);
+  CHECK(run({"convert", data("wide_ids.onnx"), "--check", "--no-check"}).exit == 1);
+}
+
+TEST_CASE("convert: where a size needs a bound, the refusal names a number that is enough") {
+  const Folder folder;
+  const Ran refused = run({"convert", data("range.onnx"), "-o", folder / "range.ingot"});
+  CAPTURE(refused.err);
+  CHECK(refused.exit == 4);
+  CHECK(refused.err.find("--max-elements 16 (16 is enough for made inputs") != std::string::npos);
+  CHECK(folder.names().empty());
+  const Ran example = run({"convert", data("range.onnx"), "-o", folder / "range.ingot", "--golden",
+                           data("range.npz")});
+  CAPTURE(example.err);
+  CHECK(example.err.find("--max-elements 64 (64 is enough for ") != std::string::npos);
+  CHECK(run({"convert", data("range.onnx"), "-o", folder / "range.ingot", "--golden",
+             data("range.npz"), "--max-elements", "64"})
+            .exit == 0);
+}

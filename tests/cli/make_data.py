@@ -303,3 +303,25 @@ save(
         ("axis", np.array([0])),
     ],
 )
+
+# Numbers of a table of four rows, each 100 too large whatever they are.
+save(
+    "wide_ids",
+    [
+        helper.make_node("Add", ["ids", "offset"], ["far"]),
+        helper.make_node("Gather", ["w", "far"], ["y"], axis=0),
+    ],
+    [value("ids", I, ["N"])],
+    [value("y", F, ["N", 3])],
+    [("w", w), ("offset", np.array(100))],
+)
+
+# A length that only the data tell.
+save(
+    "range",
+    [helper.make_node("Range", ["zero", "n", "one"], ["y"])],
+    [value("n", I, [])],
+    [value("y", I, ["k"])],
+    [("zero", np.array(0)), ("one", np.array(1))],
+)
+golden("range", in__n=np.array(40), out__y=np.arange(40))

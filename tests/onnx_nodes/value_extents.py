@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Networks whose extents are values that only a run tells, converted with bounds, run at several
 extents and compared with onnxruntime; beyond a bound the run is refused, without one the
-conversion, naming the flag.
+conversion, naming the options and a number with which an example runs.
 
-  value_extents.py --runner GRAPH_RUNNER [name ...]
+  value_extents.py --ingot BIN --runner GRAPH_RUNNER [name ...]
 
 Needs the packages onnx and onnxruntime."""
 
 import argparse
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -30,36 +31,42 @@ def model_of(network):
     return model
 
 
-def wrong_without_bound(network, model, runner):
-    """What is wrong with the refusal of a network that nobody bounded; "" for nothing."""
+def wrong_without_bound(model, fed, wanted, ingot, runner):
+    """What is wrong with the refusal of a network that nobody bounded, "" for nothing: it names the
+    options, and a number with which the network converts and runs on this example."""
+    source, golden = runner.work / "unbounded.onnx", runner.work / "example.npz"
+    source.write_bytes(model.SerializeToString())
+    arrays = {f"in:{k}": v for k, v in fed.items()} | {f"out:{k}": v for k, v in wanted.items()}
+    np.savez(golden, **arrays)
+    call = [ingot, "convert", source, "--golden", golden, "-o", runner.work / "unbounded.ingot"]
+    done = subprocess.run(call, capture_output=True, text=True)
+    named = re.search(r"--max-elements (\d+)", done.stderr)
+    if done.returncode != 4 or not named:
+        return f"without a bound: {done.returncode} {done.stderr.strip()}, expected 4 and a number"
     try:
-        runner.convert(model, ())
+        runner.convert(model, (f"--max-elements={named[1]}",))
+        differs = first_difference(runner.run(fed), wanted)
     except Refused as refused:
-        names = "--max-elements" in refused.text or "--dim" in refused.text
-        good = refused.code == 4 and names
-        return "" if good else f"without a bound: {refused}, expected exit 4 and the flag"
-    return "converts without a bound: it is no network of this list"
+        return f"with the number that is named, {named[1]}: {refused}"
+    return f"with the number that is named, {named[1]}: {', '.join(differs)}" if differs else ""
 
 
-def failure(network, runner):
+def failure(network, ingot, runner):
     model = model_of(network)
-    if network.options:
-        wrong = wrong_without_bound(network, model, runner)
-        if wrong:
-            return wrong
     try:
         peer = Peer(model)
+        answers = [peer.run(fed) for fed in network.feeds]
     except Refused as refused:
         return f"onnxruntime: {refused}"
+    if network.options:  # the last example has the most elements, or at least some
+        wrong = wrong_without_bound(model, network.feeds[-1], answers[-1], ingot, runner)
+        if wrong:
+            return wrong
     try:
         runner.convert(model, network.options)
     except Refused as refused:
         return f"convert: {refused}"
-    for run, fed in enumerate(network.feeds):
-        try:
-            wanted = peer.run(fed)
-        except Refused as refused:
-            return f"onnxruntime, run {run}: {refused}"
+    for run, (fed, wanted) in enumerate(zip(network.feeds, answers)):
         try:
             found = runner.run(fed)
         except Refused as refused:
@@ -82,6 +89,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--ingot", required=True)
     parser.add_argument("--runner", required=True)
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
@@ -91,7 +99,7 @@ def main():
         for network in NETWORKS:
             if a.names and not any(re.search(n, network.name) for n in a.names):
                 continue
-            why = failure(network, runner)
+            why = failure(network, a.ingot, runner)
             failed, passed = failed + bool(why), passed + (not why)
             runs += len(network.feeds)
             if why:

@@ -36,7 +36,15 @@ int complain(Exit exit, const std::string& message) {
   return int(exit);
 }
 
-/// What stands in the way of conversion, whole, under the line that sums it up.
+/// The line that sums it up: of one thing all there is to say.
+std::string summary_of(const graph::ConversionError& error) {
+  if (error.unsupported.size() != 1) return error.message;
+  const std::string& hint = error.unsupported[0].hint;
+  const bool has_all = hint.empty() || error.message.find(hint) != std::string::npos;
+  return has_all ? error.message : error.message + "; " + hint;
+}
+
+/// What stands in the way of conversion, whole, under that line.
 void list_unsupported(const graph::ConversionError& error) {
   for (const graph::Unsupported& u : error.unsupported) {
     // said already
@@ -259,7 +267,7 @@ int main(int argc, char** argv) {
   } catch (const host::Failure& failure) {
     return cli::complain(failure.exit(), failure.message());
   } catch (const graph::ConversionError& error) {
-    const int exit = cli::complain(host::Exit(error.exit_code), error.message);
+    const int exit = cli::complain(host::Exit(error.exit_code), cli::summary_of(error));
     cli::list_unsupported(error);
     return exit;
   } catch (const std::bad_alloc&) {

@@ -6,16 +6,15 @@
 #include <memory>
 #include <set>
 
-#include "tools/cli/conversion/check_oracle.h"
+#include "tools/cli/conversion/check_conversion.h"
 #include "tools/cli/conversion/conversion.h"
-#include "tools/cli/conversion/drawn_extents.h"
 #include "tools/cli/conversion/embed_golden.h"
+#include "tools/cli/conversion/enough_elements.h"
 #include "tools/cli/options/command.h"
 #include "tools/cli/options/help.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/quantize/quantize_options.h"
 #include "tools/cli/reports/conversion_report.h"
-#include "tools/diagnose/steps/check_golden.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/large_blocks.h"
 #include "tools/files/output_file.h"
@@ -41,7 +40,7 @@ struct ConvertArguments {
   std::vector<std::string> missing, unused;
   bool partial = false;
   bool keep_weights = false, keep_training_state = false;
-  bool check = false, explain = false, dry_run = false;
+  bool check = false, no_check = false, explain = false, dry_run = false;
   std::string limit;
   QuantizeOptions quantize;
 };
@@ -135,85 +134,26 @@ uint64_t bytes_in_memory(const ConvertArguments& a) {
   return unknown ? 0 : source / 2;
 }
 
-/// How many elements were compared. @throws Failure where the naive kernels give something else.
-int64_t compare_with_oracle(const ConvertArguments& a, const std::string& path,
-                            const std::map<std::string, int64_t>& extents) {
-  const OracleCheck check = check_against_oracle(path, extents);
-  bool passed = true;
-  int64_t elements = 0;
-  for (const CheckedValue& v : check.values) {
-    const bool is_right =
-        v.comparison.passed || (check.is_rounding() && v.comparison.problem.empty());
-    printf("%s %s\n", is_right ? "ok  " : "FAIL", summary(v.comparison, v.dims).c_str());
-    passed &= is_right;
-    elements += v.comparison.elements;
-  }
-  if (check.is_rounding())
-    note(
-        "outputs differ from those of the naive kernels by roundings of floats to whole numbers "
-        "alone: each of " +
-        grouped(check.instructions->calls) +
-        " instructions, checked by itself, gives what the naive kernel gives for its operands, or "
-        "for operands within a rounding of f32 of them (" +
-        grouped(uint64_t(check.instructions->rounded_otherwise)) + " elements)");
-  if (passed) return elements;
-  std::string where;
-  if (check.instructions && check.instructions->wrong) {
-    const WrongInstruction& wrong = *check.instructions->wrong;
-    where = ", the first in kernel " + wrong.kernel + " (call " + std::to_string(wrong.call) +
-            " of the run), output " + std::to_string(wrong.output) + ": " +
-            compare::text(wrong.measure, wrong.dims);
-  }
-  fail(Exit::kCheckFailed, a.source +
-                               ": the converted file and the naive kernels give different outputs" +
-                               where + "; nothing was written; ingot compare " + a.source +
-                               " names the node; please report it, or check it with --golden");
-}
-
-/// Compares the file that is about to get its name with the golden, or with the naive kernels.
-void check_cast(const ConvertArguments& a, const std::string& path,
-                const convert::ConversionReport& report) {
-  if (!a.golden.empty()) {
-    Engine engine(path);
-    const check::Golden golden =
-        check::read_golden(a.golden, engine.input_names(), engine.output_names());
-    CheckSettings settings;
-    settings.rtol = parse_tolerance("--rtol", a.rtol),
-    settings.atol = parse_tolerance("--atol", a.atol);
-    const CheckResult result = check_golden(&engine, golden, settings);
-    for (const CheckedValue& v : result.values) {
-      printf("%s %s\n", v.comparison.passed ? "ok  " : "FAIL",
-             summary(v.comparison, v.dims).c_str());
-    }
-    for (const std::string& text : result.notes) note(text);
-    if (!result.passed()) {
-      fail(Exit::kCheckFailed, a.source + ": the converted file does not give the outputs of " +
-                                   a.golden +
-                                   "; nothing was written; where a step of a byte is no error, "
-                                   "give --atol");
-    }
-    return;
-  }
-  if (compare_with_oracle(a, path, report.binding) == 0)
-    fail(Exit::kCheckFailed,
-         a.source +
-             ": on made inputs no output has an element, so nothing was compared; nothing "
-             "was written; check it with --golden FILE.npz");
-  constexpr size_t kDrawn = 3;
-  for (const auto& extents : draw_extents(path, report.binding, kDrawn).sound) {
-    printf("with %s\n", extents_text(extents).c_str());
-    (void)compare_with_oracle(a, path, extents);
+/// As convert_with_progress(); a refusal that asks for a bound names one that is enough.
+convert::ConversionResult convert_or_name_bound(const ConvertArguments& a,
+                                                const convert::ConvertOptions& options) {
+  try {
+    return convert_with_progress(a.source, options);
+  } catch (graph::ConversionError& refusal) {
+    name_enough_elements(a.source, options, a.golden, &refusal);
+    throw;
   }
 }
 
-/// What holds for some extents only is said where it is converted, not first where it is run.
-void note_refused_extents(const std::string& path, const convert::ConversionReport& report) {
-  constexpr size_t kDrawn = 4;
-  const DrawnExtents drawn = draw_extents(path, report.binding, kDrawn);
-  if (drawn.refused == 0) return;
-  note("not all extents go together: of " + std::to_string(kDrawn) + " sessions that were tried " +
-       std::to_string(drawn.refused) + " would be refused, the first with " + drawn.first_refusal +
-       "; --dim says which are meant");
+/// Of the file that is about to get its name.
+void check_conversion(const ConvertArguments& a, const CheckedConversion& made) {
+  if (!a.golden.empty())
+    check_with_golden(made, a.golden, parse_tolerance("--rtol", a.rtol),
+                      parse_tolerance("--atol", a.atol));
+  else if (a.check)
+    check_with_naive_kernels(made);
+  constexpr double kSeconds = 1;
+  check_open_extents(made, a.no_check || a.check ? 0 : kSeconds);
 }
 
 int convert(const ConvertArguments& given) {
@@ -244,7 +184,7 @@ int convert(const ConvertArguments& given) {
   const host::LargeBlocks blocks(bytes_in_memory(a));
   QuantizeReport quantised;
   if (is_int8) options = cli::quantised(a.source, options, a.quantize.arguments, &quantised);
-  convert::ConversionResult result = convert_with_progress(a.source, options);
+  convert::ConversionResult result = convert_or_name_bound(a, options);
   if (is_int8)
     result.file.metadata.entries.push_back({"ingot.quantization", summary_of(quantised)});
   if (!a.golden.empty())
@@ -266,11 +206,8 @@ int convert(const ConvertArguments& given) {
   }
   const convert::WrittenFile written = convert::write_file(result.file, file.get());
   result.file = {};  // the file has it all
-  if (a.check || !a.golden.empty()) {
-    host::show_path_as(file->temporary(), output == "-" ? "standard output" : output);
-    check_cast(a, file->temporary(), result.report);
-  }
-  note_refused_extents(file->temporary(), result.report);
+  host::show_path_as(file->temporary(), output == "-" ? "standard output" : output);
+  check_conversion(a, {a.source, file->temporary(), result.report.binding});
   file->commit();
   summary("%s: %s bytes, weights %s, activations %s\n",
           output == "-" ? "standard output" : output.c_str(), grouped(written.file_bytes).c_str(),
@@ -308,9 +245,14 @@ void add_convert(CLI::App& app, Action* chosen) {
                   ->add_option("-o,--output", a->output,
                                "file to write; without it, SOURCE with the ending .ingot")
                   ->type_name("OUT.ingot"));
-  command->add_flag(
+  CLI::Option* const check = command->add_flag(
       "--check", a->check,
       "run the converted file before it gets its name, against --golden or naive kernels");
+  command
+      ->add_flag("--no-check", a->no_check,
+                 "do not compute at extents of open dimensions that nobody chose, for which a "
+                 "conversion takes a second otherwise")
+      ->excludes(check);
   reads_file(
       command
           ->add_option("--golden", a->golden,

@@ -22,6 +22,9 @@ struct OracleCheck {
   }
 };
 
+/// Those that the others are compared with; INGOT_CPU_ISA=oracle chooses them for all.
+const ingot_kernel_table* naive_kernels();
+
 /// Open dimensions take their value from `binding`; kernels: null for those of this processor.
 /// @throws Failure.
 OracleCheck check_against_oracle(const std::string& path,

@@ -18,7 +18,6 @@ using host::FileKind;
 
 namespace {
 
-/// "'a.tflite', 'b.tflite'"
 /// A .task bundle is a zip of models, of which one is meant.
 void refuse_bundle(const std::string& path) {
   std::string models;

@@ -45,8 +45,8 @@ DrawnExtents draw_extents(const std::string& path, const std::map<std::string, i
     try {
       SessionSettings settings;
       settings.device = "cpu";
-      (void)engine.would_need(settings);
-      drawn.sound.push_back(std::move(extents));
+      const ingot_requirements need = engine.would_need(settings);
+      drawn.sound.push_back({std::move(extents), need.arena_bytes - need.weights_mapped});
     } catch (const host::Failure& failure) {
       if (drawn.refused++ == 0) drawn.first_refusal = extents_text(extents) + ": " + failure.what();
     }

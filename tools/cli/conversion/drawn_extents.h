@@ -9,14 +9,19 @@
 namespace ingot::cli {
 
 struct DrawnExtents {
-  std::vector<std::map<std::string, int64_t>> sound;  // sessions can be made with these
-  size_t refused = 0;                                 // of those that were drawn
-  std::string first_refusal;                          // "W=211: ..."; empty where none was refused
+  struct One {
+    std::map<std::string, int64_t> extents;
+    uint64_t memory = 0;  // bytes of a session, without the weights that are mapped
+  };
+  std::vector<One> sound;     // sessions can be made with these
+  size_t refused = 0;         // of those that were drawn
+  std::string first_refusal;  // "W=211: ..."; empty where none was refused
 };
 
-/// `count` bindings within the file's bounds, between half and twice of `typical`, the same for
-/// every machine; none of a file without open dimensions. Makes no session, only asks what it would
-/// take. @throws Failure where the file cannot be opened.
+/// `count` bindings within the file's bounds, between half and twice of `typical` (of the lowest
+/// where it does not have them), the same for every machine; none of a file without open
+/// dimensions. Makes no session, only asks what it would take. @throws Failure where the file
+/// cannot be opened.
 DrawnExtents draw_extents(const std::string& path, const std::map<std::string, int64_t>& typical,
                           size_t count);
 

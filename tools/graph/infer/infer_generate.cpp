@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/graph/bound_hint.h"
 #include "tools/graph/infer/inference.h"
 #include "tools/graph/tensor_math.h"
 
@@ -150,9 +151,10 @@ void range(NodeContext& context) {
       context.refuse("",
                      "'" + context.value(i).name +
                          "' is known only at run time: the length of the range depends on data",
-                     i == 1 && is_whole ? "say the most that it can be: --dim '" +
-                                              context.value(i).name + "=1..HIGH'"
-                                        : "say the most that it can be: --max-elements HIGH");
+                     i == 1 && is_whole
+                         ? "say the most that it can be: --dim '" + context.value(i).name +
+                               "=1..HIGH', or " + kBoundHint
+                         : std::string("say the most that it can be: ") + kBoundHint);
     }
     given[i] = (*contents)[0];
   }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tools/graph/bound_hint.h"
+
 namespace ingot::graph {
 namespace {
 
@@ -137,15 +139,15 @@ void LoopBuilder::find_trips(ValueId count) {
   }
   if (!given && count != kAbsent)
     refuse("its trip count is known only when it runs: nothing bounds the loop",
-           "say the most that it can be: --max-elements HIGH; or export it with a trip count that "
-           "is a constant or comes from a shape");
+           std::string("say the most that it can be: ") + kBoundHint +
+               "; or export it with a trip count that is a constant or comes from a shape");
   if (!given && most > 0) given = Dim(most), is_bounded_ = true;
   if (!given)
     refuse(
         "nothing bounds how often it runs: it has no trip count, and its condition compares no "
         "counter with a shape",
-        "say the most that it can be: --max-elements HIGH; or export it with a trip count, or with "
-        "a condition such as i < length");
+        std::string("say the most that it can be: ") + kBoundHint +
+            "; or export it with a trip count, or with a condition such as i < length");
   trips_ = max(*given, Dim(0));
 }
 

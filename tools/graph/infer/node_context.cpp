@@ -2,6 +2,7 @@
 // inputs, outputs, rewriting, refusal.
 #include <algorithm>
 
+#include "tools/graph/bound_hint.h"
 #include "tools/graph/infer/inference.h"
 #include "tools/graph/tensor_math.h"
 
@@ -83,7 +84,7 @@ Dims NodeContext::need_dims(const std::string& key, size_t input) {
       if (!one) one = stated(input, i);
       if (!one)
         hint = "or say the most that it can be: --dim '" + element_name(input, i) +
-               "=1..HIGH', or --max-elements HIGH for all of them";
+               "=1..HIGH', or " + kBoundHint + " for all of them";
       if (one) out.push_back(*one);
     }
     if (int64_t(out.size()) == *count) return out;

@@ -1,6 +1,7 @@
 // tools/graph/infer/resize_by_data.cpp - Resize by scales that only a run tells: along each axis
 // the places that are read are computed, and the elements there gathered and mixed. Positions are
 // those of ONNX's Resize, in f32.
+#include "tools/graph/bound_hint.h"
 #include "tools/graph/infer/run_numbers.h"
 
 namespace ingot::graph {
@@ -117,7 +118,7 @@ void resize_by_data(NodeContext& context, const std::vector<int64_t>& axes) {
     if (high == 0)
       context.refuse("scales",
                      "its value ('" + context.value(2).name + "') is known only at run time",
-                     "say the most that an extent can be: --max-elements HIGH");
+                     std::string("say the most that an extent can be: ") + kBoundHint);
     const ValueId in = context.cast(context.extent(each.in), DType::kF32);
     const ValueId count =
         context.cast(context.make("Floor", {numbers.make("Mul", each.scale, in)}), DType::kI64);

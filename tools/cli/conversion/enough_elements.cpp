@@ -1,0 +1,65 @@
+#include "tools/cli/conversion/enough_elements.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "tools/cli/conversion/conversion.h"
+#include "tools/cli/conversion/made_run.h"
+#include "tools/diagnose/steps/check_golden.h"
+#include "tools/graph/bound_hint.h"
+
+namespace ingot::cli {
+namespace {
+
+constexpr int64_t kFirstTried = 16, kMaxTried = 65536;
+constexpr std::chrono::seconds kPatience{10};
+
+/// Whether a run within the bounds of the file stays within them.
+bool runs(const std::string& file, const std::string& golden) {
+  try {
+    if (golden.empty()) {
+      (void)run_on_made_inputs(file, {}, {});
+      return true;
+    }
+    Engine engine(file);
+    const check::Golden example =
+        check::read_golden(golden, engine.input_names(), engine.output_names());
+    (void)check_golden(&engine, example, {});
+    return true;
+  } catch (const host::Failure&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void name_enough_elements(const std::string& source, const convert::ConvertOptions& options,
+                          const std::string& golden, graph::ConversionError* refusal) {
+  const bool lacks_bound =
+      std::any_of(refusal->unsupported.begin(), refusal->unsupported.end(),
+                  [](const auto& one) { return graph::has_bound_hint(one.hint); });
+  if (options.max_elements != 0 || !lacks_bound) return;
+  const auto begin = std::chrono::steady_clock::now();
+  convert::ConvertOptions bounded = options;
+  for (int64_t most = kFirstTried; most <= kMaxTried; most *= 4) {
+    if (std::chrono::steady_clock::now() - begin > kPatience) return;
+    bounded.max_elements = most;
+    try {
+      const ConvertedFile file(source, bounded);
+      if (!runs(file.path(), golden)) continue;
+    } catch (const graph::ConversionError&) {
+      return;  // it is refused for another reason, too
+    } catch (const host::Failure&) {
+      return;
+    }
+    const std::string example =
+        golden.empty() ? "made inputs; --golden FILE.npz finds what yours need" : golden;
+    for (graph::Unsupported& one : refusal->unsupported)
+      if (graph::has_bound_hint(one.hint))
+        one.hint = graph::with_bound(one.hint, most) + " (" + std::to_string(most) +
+                   " is enough for " + example + ")";
+    return;
+  }
+}
+
+}  // namespace ingot::cli
