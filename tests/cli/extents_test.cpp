@@ -59,8 +59,7 @@ TEST_CASE("convert: open dimensions are computed at by default, and left out by 
   CAPTURE(computed.err);
   CHECK(computed.exit == 0);
   CHECK(computed.err.find("made inputs cannot be computed") != std::string::npos);
-  const Ran left =
-      run({"convert", data("wide_ids.onnx"), "-o", folder / "b.ingot", "--no-check"});
+  const Ran left = run({"convert", data("wide_ids.onnx"), "-o", folder / "b.ingot", "--no-check"});
   CHECK(left.exit == 0);
   CHECK(left.err.find("made inputs") == std::string::npos);
   CHECK(run({"convert", data("wide_ids.onnx"), "--check", "--no-check"}).exit == 1);
@@ -73,8 +72,8 @@ TEST_CASE("convert: where a size needs a bound, the refusal names a number that 
   CHECK(refused.exit == 4);
   CHECK(refused.err.find("--max-elements 16 (16 is enough for made inputs") != std::string::npos);
   CHECK(folder.names().empty());
-  const Ran example = run({"convert", data("range.onnx"), "-o", folder / "range.ingot", "--golden",
-                           data("range.npz")});
+  const Ran example = run(
+      {"convert", data("range.onnx"), "-o", folder / "range.ingot", "--golden", data("range.npz")});
   CAPTURE(example.err);
   CHECK(example.err.find("--max-elements 64 (64 is enough for ") != std::string::npos);
   CHECK(run({"convert", data("range.onnx"), "-o", folder / "range.ingot", "--golden",
