@@ -66,5 +66,5 @@ def moved(fed, rng):
             array = (
                 array.astype(np.float32) * (1 + 1e-3 * rng.choice([-1, 1], array.shape))
             ).astype(array.dtype)
-        made[name] = array
+        made[name] = np.asarray(array)  # numbers times numbers are no arrays
     return made
