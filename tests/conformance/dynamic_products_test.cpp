@@ -90,6 +90,8 @@ TEST_CASE("quantized_conv2d to f32 and i32: methods, borders, groups of images")
     for (const DType to : {DType::kF32, DType::kI32})
       for (const bool zeros : {false, true})
         for (const bool each : {false, true}) {
+          // several bands: once, the emulator multiplies 20 million bytes a variant
+          if (row.x[1] == 70 && !(to == DType::kF32 && zeros && each)) continue;
           QuantizedConv2dAttributes t;
           t.kernel_h = row.kernel_h, t.kernel_w = row.kernel_w;
           t.stride_h = t.stride_w = row.stride, t.dilation_h = t.dilation_w = row.dilation;

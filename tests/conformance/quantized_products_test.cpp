@@ -73,7 +73,7 @@ bool conv_case(const QuantizedConv2dAttributes& t, DType type, const Dims& x, in
 }  // namespace
 
 TEST_CASE("quantized_conv2d: the product of its attributes") {
-  Combinations all("quantized_conv2d", 2500, 2, 0);
+  Combinations all("quantized_conv2d", 2500, 2, 25);
   const Axis<Dims> x = all.axis<Dims>("x", {{1, 7, 9, 16},
                                             {2, 5, 6, 3},
                                             {1, 14, 31, 8},

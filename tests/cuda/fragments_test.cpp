@@ -20,7 +20,12 @@ uint32_t encode(F16, double x) { return cpu::f32_to_f16(float(x)); }
 uint32_t encode(Bf16, double x) { return cpu::f32_to_bf16(float(x)); }
 // the low bits must not count
 uint32_t encode(Tf32, double x) { return word_of(float(x)) | 0x1234; }
-uint32_t encode(S8, double x) { return uint32_t(int(x)) & 255; }
+uint32_t encode(S8U8, double x) { return uint32_t(int(x)) & 255; }
+/// Numbers of B that are not of A: bytes without a sign.
+template <class Type>
+constexpr double kLeastOfB = -5;
+template <>
+constexpr double kLeastOfB<S8U8> = 245;
 
 /// d += a b by the layout's words against d += a b by loops; small whole numbers, so that both are
 /// exact.
@@ -30,7 +35,7 @@ void check_layout(const Layout& layout, Multiply multiply) {
   const int k = layout.k, per_word = k / (4 * kB), bits = 32 / per_word;
   std::vector<double> a(size_t(16 * k)), b(size_t(k * 8)), d(16 * 8);
   for (size_t i = 0; i < a.size(); i++) a[i] = double(int(i * 7 % 13) - 6);
-  for (size_t i = 0; i < b.size(); i++) b[i] = double(int(i * 5 % 11) - 5);
+  for (size_t i = 0; i < b.size(); i++) b[i] = double(i * 5 % 11) + kLeastOfB<Type>;
   for (size_t i = 0; i < d.size(); i++) d[i] = double(i);
   for (uint32_t order : {0u, 1u, 9u}) {
     emulate::set_order(order);
@@ -156,7 +161,7 @@ TEST_CASE("fragments: every product has the layout of the PTX ISA") {
   check_layout<F16, 2>(kM16N8K16, whole(F16{}));
   check_layout<Bf16, 2>(kM16N8K16, whole(Bf16{}));
   check_layout<Tf32, 2>(kM16N8K8, whole(Tf32{}));
-  check_layout<S8, 2>(kM16N8K32, whole(S8{}));
+  check_layout<S8U8, 2>(kM16N8K32, whole(S8U8{}));
   check_layout<F16, 1>(kM16N8K8Half,
                        [](float(&d)[4], const uint32_t(&a)[2], const uint32_t(&b)[1]) {
                          emulate::tensor_product<emulate::F16Words, 1>(d, a, b);

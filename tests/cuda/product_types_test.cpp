@@ -1,12 +1,13 @@
-// The one template of products with operands that no row has yet: s8 with a scale an output (exact
-// on whole numbers), bf16; and few rows times weights of s8. Kernels of this test, in the emulator.
+// The one template of products: sums of bytes, exact and without bank conflicts however x is read;
+// and with operands that no row has yet, bf16, and few rows times weights of s8. Kernels of this
+// test, in the emulator.
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <vector>
 
+#include "kernels/cuda/quantized/tiles.cuh"
 #include "kernels/cuda/tensorcore/few_rows.cuh"
-#include "kernels/cuda/tensorcore/product.cuh"
 #include "tools/diagnose/golden/tolerance.h"
 
 using namespace ingot;
@@ -14,17 +15,20 @@ using namespace ingot::cuda;
 
 namespace {
 
-using Kernel = void (*)(const ProductParams&);
+template <class Params>
+using ProductKernel = void (*)(const Params&);
 
-template <class Type, template <int> class Pixels, int kM, int kO, int kWarpM>
-void body(const ProductParams& p) {
+template <class Type, template <int> class Pixels, int kM, int kO, int kWarpM, class Params>
+void body(const Params& p) {
   product<Type, Pixels, PanelWeights, kM, kO, kWarpM>(p);
 }
 
-void run(Kernel kernel, const ProductParams& p, unsigned blocks, int shared, uint32_t order) {
+template <class Params>
+void run(ProductKernel<Params> kernel, const Params& p, unsigned blocks, int shared,
+         uint32_t order) {
   struct Call {
-    Kernel kernel;
-    const ProductParams* p;
+    ProductKernel<Params> kernel;
+    const Params* p;
   } call{kernel, &p};
   emulate::set_order(order);
   emulate::counts = {};
@@ -46,8 +50,8 @@ struct ConvShape {
 };
 
 /// sum over the window, in double.
-template <class T>
-double at(const ConvShape& q, const std::vector<T>& x, const std::vector<T>& w, int m, int o) {
+template <class X, class W>
+double at(const ConvShape& q, const std::vector<X>& x, const std::vector<W>& w, int m, int o) {
   const int ox = m % q.ow(), oy = m / q.ow() % q.oh(), n = m / q.ow() / q.oh();
   double sum = 0;
   for (int ky = 0; ky < q.kernel; ky++)
@@ -104,34 +108,41 @@ const ConvShape kConvShapes[] = {{1, 6, 7, 16, 64, 1, 1, 0},
 }  // namespace
 
 TEST_CASE(
-    "products: s8 by s8 is exact, in every order of threads and for every variant that x is read") {
+    "products: s8 by u8 is exact, in every order of threads and for every variant that x is read") {
   for (const ConvShape& q : kConvShapes) {
     CAPTURE(q.k());
     CAPTURE(q.o);
-    const auto x = numbers<int8_t>(size_t(q.n * q.h * q.w * q.c), 1),
-               w = numbers<int8_t>(size_t(q.o * q.k()), 2);
+    const auto x = numbers<uint8_t>(size_t(q.n * q.h * q.w * q.c), 1);
+    const auto w = numbers<int8_t>(size_t(q.o * q.k()), 2);
     const auto packed = panels(q, w, 4);
-    std::vector<float> scale(size_t(q.o)), bias(size_t(q.o + 16)), y(size_t(q.m() * q.o));
-    for (int o = 0; o < q.o; o++)
-      scale[size_t(o)] = o % 3 ? 0.5f : 2.0f, bias[size_t(o)] = float(o);
-    ProductParams p = params(q, x.data(), packed.data(), 4, bias.data(), y.data());
-    p.scale = scale.data();
-    const Kernel kernels[] = {body<S8, WindowPixels, 64, 64, 32>,
-                              body<S8, SinglePixels, 64, 64, 32>,
-                              body<S8, WindowPixels, 32, 128, 32>, body<S8, RowPixels, 64, 64, 32>};
-    const ProductTile tiles[] = {kSquareTile, kSquareTile, kFlatTile, kSquareTile};
-    for (int kernel = 0; kernel < (q.kernel == 1 ? 4 : 3); kernel++)
+    std::vector<int32_t> y(size_t(q.m() * q.o)), zeros(size_t((q.o + 15) / 16 * 16));
+    QuantizedTileParams p = {};
+    static_cast<ProductParams&>(p) = params(q, x.data(), packed.data(), 4, nullptr, nullptr);
+    p.finish.y = y.data(), p.finish.y_pixel = q.o, p.finish.rows[0] = zeros.data();
+    p.finish.requant = RequantMode::kToFloat, p.finish.is_whole = 1;
+    p.plane = fast_divisor(q.oh() * q.ow());
+    p.runs = q.kernel, p.run_bytes = q.kernel * q.c, p.run_words = p.run_bytes / 4;
+    p.depth = fast_divisor(q.c), p.by_row = p.in_words = 1;
+    struct Variant {
+      ProductKernel<QuantizedTileParams> kernel;
+      ProductTile tile;
+      int unit;  // bytes of what x is counted in
+    };
+    const Variant variants[] = {{body<S8U8, NumberWindows, 64, 64, 32>, kSquareTile, 4},
+                                {body<S8U8, NumberWindows, 32, 128, 32>, kFlatTile, 4},
+                                {body<S8U8, BytePixels, 64, 64, 32>, kSquareTile, 1},
+                                {body<S8U8, RowPixels, 64, 64, 32>, kSquareTile, 4}};
+    for (int i = 0; i < (q.kernel == 1 ? 4 : 3); i++)
       for (uint32_t order : {0u, 1u, 5u}) {
-        const ProductTile tile = tiles[kernel];
-        p.tiles_m = (p.m + tile.m - 1) / tile.m;
-        y.assign(y.size(), NAN);
-        run(kernels[kernel], p, unsigned(p.tiles_m * ((q.o + tile.o - 1) / tile.o)),
-            tile.shared_bytes(false), order);
+        const Variant& v = variants[i];
+        p.tiles_m = (p.m + v.tile.m - 1) / v.tile.m, p.pixel_stride = q.c / v.unit;
+        y.assign(y.size(), -1);
+        run(v.kernel, p, unsigned(p.tiles_m * ((q.o + v.tile.o - 1) / v.tile.o)),
+            v.tile.shared_bytes(false), order);
         int wrong = 0;
         for (int m = 0; m < q.m(); m++)
           for (int o = 0; o < q.o; o++)
-            wrong += y[size_t(m * q.o + o)] !=
-                     float(at(q, x, w, m, o)) * scale[size_t(o)] + bias[size_t(o)];
+            wrong += y[size_t(m * q.o + o)] != int32_t(at(q, x, w, m, o));
         CHECK(wrong == 0);
       }
   }
@@ -146,8 +157,8 @@ TEST_CASE("products: bf16") {
     const auto packed = panels(q, w, 1);
     ProductParams p = params(q, x.data(), packed.data(), 1, nullptr, y.data());
     p.tiles_m = (p.m + 63) / 64;
-    run(body<Bf16, WindowPixels, 64, 64, 32>, p, unsigned(p.tiles_m * ((q.o + 63) / 64)),
-        kSquareTile.shared_bytes(false), 3);
+    run<ProductParams>(body<Bf16, WindowPixels, 64, 64, 32>, p,
+                       unsigned(p.tiles_m * ((q.o + 63) / 64)), kSquareTile.shared_bytes(false), 3);
     double largest = 0, worst = 0;
     for (int m = 0; m < q.m(); m++)
       for (int o = 0; o < q.o; o++) {
@@ -172,8 +183,8 @@ TEST_CASE("products: few rows times weights of s8 with a scale an output") {
       const auto packed = panels(q, w, 4);
       ProductParams p = params(q, x.data(), packed.data(), 4, nullptr, y.data());
       p.pixel_stride = k, p.scale = scale.data();
-      run(rows == 1 ? few_rows<S8Weights, 1> : few_rows<S8Weights, kFewRows>, p,
-          unsigned((q.o + 15) / 16), 0, 9);
+      run<ProductParams>(rows == 1 ? few_rows<S8Weights, 1> : few_rows<S8Weights, kFewRows>, p,
+                         unsigned((q.o + 15) / 16), 0, 9);
       int wrong = 0;
       for (int m = 0; m < rows; m++)
         for (int o = 0; o < q.o; o++)

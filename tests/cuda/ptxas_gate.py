@@ -86,7 +86,7 @@ def elf(data):
 
 
 # Bytes that a kernel may store around the calls of 64-bit divisions, none of them in its loops.
-KEPT_OVER_CALLS = {"ingot_quantized_product_i16": 28}
+KEPT_OVER_CALLS = {"ingot_quantized_product_i16": 32}
 
 
 def reports(text):

@@ -2,6 +2,7 @@
 // Contract: runtime/op/quantized_softmax.h.
 #pragma once
 #include "kernels/cpu/quantized/quantize.inl"
+#include "kernels/cpu/quantized/softmax_one.inl"
 #include "runtime/op/quantized_softmax.h"
 
 namespace ingot::cpu {
@@ -43,40 +44,15 @@ INGOT_INLINE void softmax_steps(const SoftmaxSteps& s, const float* e, typename 
   }
 }
 
-/// (a * b) / 2^31, to the nearest, ties upwards.
-inline int64_t high_product(int64_t a, int64_t b) { return (a * b + (int64_t{1} << 30)) >> 31; }
-
-/// 1 / s of fixed point. @pre 2^19 <= s
-struct FixedReciprocal {
-  int64_t factor;  // Q0.31
-  int exponent;    // what a product with it is shifted right by is this less the bits of y
-  explicit FixedReciprocal(int64_t s) {
-    const int headroom = __builtin_clz(uint32_t(s));
-    const int64_t half = (s << headroom) / 2;                  // half of 1 <= s * 2^n < 2, Q0.31
-    int64_t x = 1515870810 + high_product(half, -1010580540);  // 48 / 17 - 32 / 17 * half, Q2.29
-    for (int i = 0; i < 3; i++) {
-      const int64_t rest = (int64_t{1} << 29) - high_product(half, x);
-      x += high_product(x, rest) * 4;
-    }
-    factor = x * 2 > INT32_MAX ? INT32_MAX : x * 2;
-    exponent = 12 - headroom + 31;
-  }
-};
-
 inline void fixed_softmax_row(const SoftmaxSteps& s, int bits, const int32_t* e, const uint8_t* x,
                               int64_t n, DType type, void* y) {
-  const auto entry = [&](uint8_t q) { return int64_t(e[q] > 0 ? e[q] : 0); };
   int64_t sum = 0;
-  for (int64_t i = 0; i < n; i++) sum += (entry(x[i]) + (1 << 11)) >> 12;
-  sum = sum < 1 << 19 ? 1 << 19 : sum > INT32_MAX ? INT32_MAX : sum;
-  const FixedReciprocal r(sum);
-  const int shift = r.exponent - bits;
+  for (int64_t i = 0; i < n; i++) sum += fixed_term(e[x[i]]);
+  const FixedReciprocal r = fixed_reciprocal(sum);
   for (int64_t i = 0; i < n; i++) {
-    const int64_t p = high_product(r.factor, entry(x[i])),
-                  step = ((p + (int64_t{1} << (shift - 1))) >> shift) + s.zero,
-                  q = step < s.low    ? s.low
-                      : step > s.high ? s.high
-                                      : step;
+    const int64_t step = fixed_step(r, bits, e[x[i]]) + s.zero, q = step < s.low    ? s.low
+                                                                    : step > s.high ? s.high
+                                                                                    : step;
     if (type == DType::kU8)
       static_cast<uint8_t*>(y)[i] = uint8_t(q);
     else
@@ -104,31 +80,14 @@ void softmax_byte_row(const SoftmaxSteps& s, float scale, const float* e, const 
   }
 }
 
-/// The line through the table at m, 0 .. 65535.
-inline int32_t word_reciprocal(const int16_t* table, int32_t m) {
-  const int32_t base = table[m >> 7], slope = table[(m >> 7) + 1] - base;
-  return int16_t(base + ((slope * (m & 127) + 64) >> 7));
-}
-
 inline void softmax_word_row(const int16_t* table, const int16_t* x, int64_t n, int16_t* y) {
   int32_t top = -32768;
   for (int64_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
-  const auto exponential = [&](int16_t q) {
-    const int16_t e = table[65535 - top + q];
-    return int64_t(e > 0 ? e : 0);
-  };
+  const int16_t* e = table + 65535 - top;
   int64_t sum = 0;
-  for (int64_t i = 0; i < n; i++) sum += exponential(x[i]);
-  sum = sum < 2 ? 2 : sum > INT32_MAX ? INT32_MAX : sum;
-  const int bits = 32 - __builtin_clz(uint32_t(sum));
-  int64_t m = ((sum << (31 - bits)) + (1 << 13)) >> 14;
-  m = (m > 131071 ? 131071 : m) - 65536;
-  const int64_t r = word_reciprocal(table + kWordExponentials, int32_t(m)),
-                half = int64_t{1} << (bits - 2);
-  for (int64_t i = 0; i < n; i++) {
-    const int64_t q = (exponential(x[i]) * r + half) >> (bits - 1);
-    y[i] = int16_t(q < 0 ? 0 : q > 32767 ? 32767 : q);
-  }
+  for (int64_t i = 0; i < n; i++) sum += e[x[i]] > 0 ? e[x[i]] : 0;
+  const WordReciprocal r = word_reciprocal(table + kWordExponentials, sum);
+  for (int64_t i = 0; i < n; i++) y[i] = word_step(r, e[x[i]]);
 }
 
 template <class V>

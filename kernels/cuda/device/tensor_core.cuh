@@ -2,7 +2,7 @@
 // an older chip has only the half), or the emulator. The only place that names them.
 //   fragments  see kernels/cuda/emulate/tensor_core.h; tests/cuda/fragments_test.cpp states them
 //              element by element
-//   chips      f16 and s8: sm_75; bf16 and tf32: sm_80. On a chip without it a product traps, and
+//   chips      f16 and bytes: sm_75; bf16 and tf32: sm_80. On a chip without it a product traps, and
 //              plans do not choose it.
 #pragma once
 #include "kernels/cuda/device/gpu.h"
@@ -24,6 +24,13 @@ GPU_FN void refuse_product() { asm volatile("trap;"); }
 GPU_FN void refuse_product() { emulate::fail("a product that the chip does not have"); }
 #endif
 
+// The body of a kernel with products of Type, or none on a chip without them.
+#define INGOT_BODY_OF(Type, ...)       \
+  if constexpr (kChip >= Type::kSince) \
+    __VA_ARGS__;                       \
+  else                                 \
+    refuse_product()
+
 // How the words of a fragment are read; the first chip with such products.
 struct F16 {
   using Sum = float;
@@ -37,7 +44,7 @@ struct Tf32 {
   using Sum = float;
   static constexpr int kSince = 80;
 };
-struct S8 {
+struct S8U8 {  // A of s8, B of u8
   using Sum = int;
   static constexpr int kSince = 75;
 };
@@ -61,9 +68,9 @@ INGOT_MMA_F32(F16, "m16n8k16.row.col.f32.f16.f16.f32")
 INGOT_MMA_F32(Bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 INGOT_MMA_F32(Tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
 #undef INGOT_MMA_F32
-GPU_FN void multiply_add(S8, int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+GPU_FN void multiply_add(S8U8, int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   asm volatile(
-      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 "
       "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
       : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
@@ -98,11 +105,11 @@ GPU_FN void multiply_add(F16, float (&d)[4], const uint32_t (&a)[4], const uint3
   multiply_add_half(d, a[2], a[3], b[1]);
 }
 GPU_FN void multiply_add_quarter(int& d0, int& d1, uint32_t a, uint32_t b) {
-  asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0,%1},{%2},{%3},{%0,%1};"
+  asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.u8.s32 {%0,%1},{%2},{%3},{%0,%1};"
                : "+r"(d0), "+r"(d1)
                : "r"(a), "r"(b));
 }
-GPU_FN void multiply_add(S8, int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+GPU_FN void multiply_add(S8U8, int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   multiply_add_quarter(d[0], d[1], a[0], b[0]);
   multiply_add_quarter(d[0], d[1], a[2], b[1]);
   multiply_add_quarter(d[2], d[3], a[1], b[0]);
@@ -193,8 +200,8 @@ GPU_FN void multiply_add(Bf16, float (&d)[4], const uint32_t (&a)[4], const uint
 GPU_FN void multiply_add(Tf32, float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   emulate::tensor_product<emulate::Tf32Words, 2>(d, a, b);
 }
-GPU_FN void multiply_add(S8, int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  emulate::tensor_product<emulate::S8Words, 2>(d, a, b);
+GPU_FN void multiply_add(S8U8, int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  emulate::tensor_product<emulate::S8Words, 2, emulate::U8Words>(d, a, b);
 }
 GPU_FN uint32_t pack(F16, float low, float high) {
   return cpu::f32_to_f16(low) | uint32_t(cpu::f32_to_f16(high)) << 16;

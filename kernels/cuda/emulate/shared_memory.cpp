@@ -60,20 +60,18 @@ uint64_t bank_conflicts(const void* const* addresses, int count, unsigned bytes)
   const int group = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
   uint64_t conflicts = 0;
   for (int first = 0; first < count; first += group) {
-    unsigned worst = 1;
-    for (unsigned bank = 0; bank < 32; bank++) {
-      uintptr_t words[32];
-      unsigned found = 0;
-      for (int i = first; i < first + group && i < count; i++)
-        for (unsigned b = 0; b < bytes; b += 4) {
-          const uintptr_t word = (reinterpret_cast<uintptr_t>(addresses[i]) + b) / 4;
-          if (word % 32 != bank) continue;
-          bool known = false;
-          for (unsigned k = 0; k < found; k++) known = known || words[k] == word;
-          if (!known && found < 32) words[found++] = word;
-        }
-      worst = found > worst ? found : worst;
-    }
+    uintptr_t words[32][32];  // that each bank is asked for
+    unsigned found[32] = {}, worst = 1;
+    for (int i = first; i < first + group && i < count; i++)
+      for (unsigned b = 0; b < bytes; b += 4) {
+        const uintptr_t word = (reinterpret_cast<uintptr_t>(addresses[i]) + b) / 4,
+                        bank = word % 32;
+        bool known = false;
+        for (unsigned k = 0; k < found[bank]; k++) known = known || words[bank][k] == word;
+        if (known || found[bank] == 32) continue;
+        words[bank][found[bank]++] = word;
+        worst = found[bank] > worst ? found[bank] : worst;
+      }
     conflicts += worst - 1;
   }
   return conflicts;

@@ -40,9 +40,14 @@ struct S8Words {
     for (int i = 0; i < 4; i++) to[i] = int8_t(w >> 8 * i);
   }
 };
+struct U8Words {
+  static void unpack(uint32_t w, int* to) {
+    for (int i = 0; i < 4; i++) to[i] = uint8_t(w >> 8 * i);
+  }
+};
 
 /// d += a b: 16 rows, 8 columns, 2 * kB words of k; a has 2 kB registers, b has kB.
-template <class Words, int kB>
+template <class Words, int kB, class WordsOfB = Words>
 void tensor_product(typename Words::Sum (&d)[4], const uint32_t (&a)[2 * kB],
                     const uint32_t (&b)[kB]) {
   using Sum = typename Words::Sum;
@@ -55,18 +60,22 @@ void tensor_product(typename Words::Sum (&d)[4], const uint32_t (&a)[2 * kB],
       "mma", ~0u, &mine,
       [](void* const* all, uint32_t, void*) {
         constexpr int E = Words::kPerWord, K = 4 * kB * E;
-        Sum A[16][K], B[8][K], D[16][8];
+        Sum A[16][K], B[K][8], D[16][8];  // rows of B by k: a loop over columns is one of vectors
         const auto lane = [all](int i) -> Registers& { return *static_cast<Registers*>(all[i]); };
         for (int i = 0; i < 32; i++) {
           const int g = i / 4, t = i % 4;
           for (int r = 0; r < 2 * kB; r++)
             Words::unpack(lane(i).a[r], &A[g + 8 * (r & 1)][(t + 4 * (r >> 1)) * E]);
-          for (int r = 0; r < kB; r++) Words::unpack(lane(i).b[r], &B[g][(t + 4 * r) * E]);
+          for (int r = 0; r < kB; r++) {
+            Sum column[E];
+            WordsOfB::unpack(lane(i).b[r], column);
+            for (int e = 0; e < E; e++) B[(t + 4 * r) * E + e][g] = column[e];
+          }
           for (int r = 0; r < 4; r++) D[g + 8 * (r >> 1)][2 * t + (r & 1)] = lane(i).d[r];
         }
         for (int m = 0; m < 16; m++)
           for (int k = 0; k < K; k++)
-            for (int n = 0; n < 8; n++) D[m][n] += A[m][k] * B[n][k];
+            for (int n = 0; n < 8; n++) D[m][n] += A[m][k] * B[k][n];
         for (int i = 0; i < 32; i++)
           for (int r = 0; r < 4; r++) lane(i).d[r] = D[i / 4 + 8 * (r >> 1)][2 * (i % 4) + (r & 1)];
         counts.tensor_products++;

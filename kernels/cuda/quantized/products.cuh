@@ -3,21 +3,10 @@
 // runtime/op/quantized_conv2d.h, runtime/op/requantize.h.
 #pragma once
 #include "kernels/cuda/device/dot.cuh"
-#include "kernels/cuda/quantized/maps.cuh"
+#include "kernels/cuda/device/loops.h"
+#include "kernels/cuda/quantized/finish.cuh"
 
 namespace ingot::cuda {
-
-/// What images, or rows, of x are quantized with.
-struct ImageSteps {
-  float scale;
-  int32_t zero;
-};
-GPU_FN ImageSteps steps_of(const QuantizedProductParams& p, int64_t image) {
-  if (!p.steps) return {1, 0};
-  const int64_t group = int64_t(divide(uint64_t(image), p.step_images));
-  const float zero = p.steps[2 * group + 1];
-  return {p.steps[2 * group], zero >= 255.0f ? 255 : zero > 0.0f ? int32_t(zero) : 0};
-}
 
 /// Byte 0 of run r of output o; bytes of a run lie `next` apart, of panels in fours.
 GPU_FN int64_t weight_at(const QuantizedProductParams& p, int64_t o, int64_t r, int64_t i) {
@@ -27,12 +16,6 @@ GPU_FN int64_t weight_at(const QuantizedProductParams& p, int64_t o, int64_t r, 
     return (r * p.length + i) * ((p.outputs.divisor + 15) / 16 * 16) + o;
   return (o * p.runs + r) * p.length + i;
 }
-
-/// Sums of one output: x * w, and of x alone where a zero point of weights needs it.
-template <class Sum>
-struct ProductSums {
-  Sum products, numbers;
-};
 
 /// One tap of the window: `depth` channels from `at` on, weights from byte i of run r.
 template <bool kWords, class Sum>
@@ -59,50 +42,18 @@ GPU_FN void add_tap(const QuantizedProductParams& p, int64_t at, bool inside, in
   }
 }
 
-/// Of RequantMode::kFloatEven.
-GPU_FN int64_t float_step(int32_t sum, float multiplier) {
-  const float step = float(sum) * multiplier;
-  if (step != step) return 1000000;  // as limits do: what is no number is above them
-  return V::to_int_nearest(V::max(V::min(step, 1e6f), -1e6f));
-}
-/// Of sums modulo 2^32: a step of the output.
-GPU_FN int64_t product_step(const QuantizedProductParams& p, int64_t o, uint32_t sum) {
-  return p.t.requant == RequantMode::kFloatEven
-             ? float_step(int32_t(sum), reinterpret_cast<const float*>(p.rows[1])[o])
-             : cpu::requantize_fixed(p.t.requant, int32_t(sum), p.rows[1][o], p.rows[2][o]);
-}
-GPU_FN int64_t wide_step(const QuantizedProductParams& p, int64_t o, uint64_t sum) {
-  const int32_t first = p.rows[1][o], second = p.rows[2][o];
-  return p.t.requant == RequantMode::kFixedWide ? cpu::step_of_fixed_wide(sum, first, second)
-                                                : cpu::step_of_double(int64_t(sum), first, second);
-}
-
 /// Sums of one output -> an element of y.
 template <bool kWords, class Sum>
-GPU_FN void finish_product(const QuantizedProductParams& p, const ImageSteps& steps, int64_t o,
+GPU_FN void finish_product(const QuantizedFinish& f, const ImageSteps& steps, int64_t o,
                            const ProductSums<Sum>& sums, int64_t to) {
-  int64_t step;
-  if (is_wide(p.t.requant)) {
-    const uint64_t bias = uint64_t(uint32_t(p.rows[3][o])) << 32 | uint32_t(p.rows[0][o]);
-    step = wide_step(p, o, uint64_t(sums.products) + bias);
-  } else if (p.t.requant == RequantMode::kToFloat) {
-    int32_t zero = p.rows[3] ? p.rows[3][o] : 0;
-    zero = zero < -255 ? -255 : zero > 255 ? 255 : zero;
-    const uint32_t whole = uint32_t(sums.products) - uint32_t(sums.numbers) * uint32_t(zero) -
-                           uint32_t(steps.zero) * uint32_t(p.rows[0][o]);
-    if (p.is_whole)
-      static_cast<int32_t*>(p.y)[to] = int32_t(whole);
-    else
-      static_cast<float*>(p.y)[to] =
-          float(int32_t(whole)) * (steps.scale * reinterpret_cast<const float*>(p.rows[1])[o]) +
-          reinterpret_cast<const float*>(p.rows[2])[o];
-    return;
-  } else {
-    step = product_step(p, o,
-                        uint32_t(sums.products) - uint32_t(sums.numbers) * uint32_t(p.t.w_zero) +
-                            uint32_t(p.rows[0][o]));
-  }
-  store_quantized(p.y, to, kWords, limited_number(step, p.t.y_zero, p.t.low, p.t.high));
+  if constexpr (kWords)
+    store_quantized(f.y, to, true,
+                    is_wide(f.requant) ? finish_wide_number(f, o, uint64_t(sums.products))
+                                       : finish_number(f, o, sums));
+  else if (f.requant == RequantMode::kToFloat)
+    finish_float(f, steps, o, sums, to);
+  else
+    store_quantized(f.y, to, false, finish_number(f, o, sums));
 }
 
 /// `Sum`: modulo 2^32, of 16-bit numbers 2^64.
@@ -114,8 +65,9 @@ GPU_FN void quantized_product(const QuantizedProductParams& p) {
     const int64_t ox = int64_t(take_remainder(&rest, p.width)),
                   oy = int64_t(take_remainder(&rest, p.height)), image = int64_t(rest);
     const int64_t first = int64_t(divide(uint64_t(o), p.group_outputs)) * p.depth;
-    const ImageSteps steps = steps_of(p, image);
-    const int32_t outside = p.t.requant == RequantMode::kToFloat ? steps.zero : int32_t(p.t.x_zero);
+    const ImageSteps steps = steps_of(p.finish, image);
+    const int32_t outside =
+        p.finish.requant == RequantMode::kToFloat ? steps.zero : int32_t(p.t.x_zero);
     ProductSums<Sum> sums = {0, 0};
     GPU_ROLLED for (int64_t ky = 0; ky < p.t.kernel_h; ky++)
         GPU_ROLLED for (int64_t kx = 0; kx < p.t.kernel_w; kx++) {
@@ -128,7 +80,7 @@ GPU_FN void quantized_product(const QuantizedProductParams& p) {
       add_tap<kWords>(p, inside ? at : 0, inside, outside, o, by_row ? ky : ky * p.t.kernel_w + kx,
                       by_row ? kx * p.depth : 0, &sums);
     }
-    finish_product<kWords>(p, steps, o, sums, pixel * p.y_pixel + o);
+    finish_product<kWords>(p.finish, steps, o, sums, pixel * p.finish.y_pixel + o);
   }
 }
 

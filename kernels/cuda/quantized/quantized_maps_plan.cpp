@@ -1,5 +1,5 @@
 // kernels/cuda/quantized/quantized_maps_plan.cpp - Quantize, Dequantize, Lookup,
-// QuantizedElementwise, QuantizedPool2d.
+// QuantizedElementwise, QuantizedPool2d, QuantizedSoftmax.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/quantized/quantized_params.h"
 #include "runtime/op/lookup.h"
@@ -90,12 +90,27 @@ Status plan_pool(const GpuWork& work) {
   return launch(work, KernelId::quantized_pool2d, blocks_for(p.count, 128, work.traits), p);
 }
 
+Status plan_softmax(const GpuWork& work) {
+  const QuantizedSoftmaxAttributes& t = work.arguments->as<QuantizedSoftmaxAttributes>();
+  const TensorView &x = work.arguments->inputs[0], &table = work.arguments->inputs[1],
+                   &y = work.arguments->outputs[0];
+  if (x.elements() == 0) return {};
+  QuantizedSoftmaxParams p = {};
+  p.x = x.data, p.table = table.data, p.y = y.data;
+  p.rows = x.rows(), p.n = x.row_length(), p.x_row = x.row_stride, p.y_row = y.row_stride;
+  p.words = x.dtype == DType::kI16, p.most = int32_t(quantized::most_number(x.dtype));
+  p.is_real = table.dtype == DType::kF32, p.y_words = y.dtype == DType::kI16;
+  p.y_zero = t.y_zero, p.add_half = t.add_half, p.scale = t.scale;
+  return launch(work, KernelId::quantized_softmax, blocks_for(p.rows * 32, 128, work.traits), p);
+}
+
 constexpr GpuKernelEntry kQuantizedMapTable[] = {
     {OpCode::kQuantize, "quantize", nullptr, nullptr, plan_quantize},
     {OpCode::kDequantize, "dequantize", nullptr, nullptr, plan_dequantize},
     {OpCode::kLookup, "lookup", nullptr, nullptr, plan_lookup},
     {OpCode::kQuantizedElementwise, "quantized_elementwise", nullptr, nullptr, plan_binary},
-    {OpCode::kQuantizedPool2d, "quantized_pool2d", nullptr, nullptr, plan_pool}};
+    {OpCode::kQuantizedPool2d, "quantized_pool2d", nullptr, nullptr, plan_pool},
+    {OpCode::kQuantizedSoftmax, "quantized_softmax", nullptr, nullptr, plan_softmax}};
 
 }  // namespace
 

@@ -1,8 +1,9 @@
 // kernels/cuda/quantized/quantized_products_plan.cpp - QuantizedConv2d, QuantizedLinear, and
-// QuantizedChain stage by stage.
+// QuantizedChain stage by stage; QuantizedMatMul.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/movement/strides.h"
-#include "kernels/cuda/quantized/quantized_params.h"
+#include "kernels/cuda/quantized/quantized_tiles.h"
+#include "kernels/cuda/tensorcore/product_extents.h"
 #include "runtime/op/quantized_chain.h"
 #include "runtime/op/quantized_linear.h"
 
@@ -26,23 +27,91 @@ uint64_t bytes_of(const TensorType& x) {
 QuantizedProductParams product_params(const OpArguments& a) {
   const TensorView &x = a.inputs[0], &w = a.inputs[1], &channels = a.inputs[2], &y = a.outputs[0];
   QuantizedProductParams p = {};
-  p.x = x.data, p.w = w.as<const int8_t>(), p.y = y.data;
-  for (int64_t i = 0; i < channels.dims[0]; i++)
-    p.rows[i] = channels.as<const int32_t>() + i * channels.dims[1];
+  p.x = x.data, p.w = w.as<const int8_t>();
   p.count = y.elements();
   p.outputs = fast_divisor(w.dims[0]);
-  p.x_pixel = x.row_stride, p.y_pixel = y.row_stride;
-  p.is_whole = y.dtype == DType::kI32;
+  p.x_pixel = x.row_stride;
   p.packing = w.packing;
+  p.finish.y = y.data, p.finish.y_pixel = y.row_stride;
+  p.finish.is_whole = y.dtype == DType::kI32;
+  p.finish.in_fours = y.row_stride % 4 == 0 && is_aligned(y.data, 4);
+  for (int64_t i = 0; i < channels.dims[0]; i++)
+    p.finish.rows[i] = channels.as<const int32_t>() + i * channels.dims[1];
+  return p;
+}
+/// Of either's attributes, and of the steps of `images`.
+template <class Attributes>
+void set_finish(const OpArguments& a, const Attributes& t, int64_t images, QuantizedFinish* f) {
+  const TensorView* const steps = a.optional(3);
+  f->requant = t.requant, f->w_zero = t.w_zero;
+  f->y_zero = t.y_zero, f->low = t.low, f->high = t.high;
+  f->steps = steps ? steps->as<const float>() : nullptr;
+  f->step_images = fast_divisor(steps ? images / steps->dims[0] : 1);
+}
+
+/// A convolution that may overwrite its image reads a copy: threads of a GPU run in any order.
+uint64_t image_scratch(const OpArguments& a, const GpuTraits&, GpuPrecision) {
+  const QuantizedConv2dAttributes& t = a.as<QuantizedConv2dAttributes>();
+  return quantized::works_in_place(t, a.inputs[0], a.outputs[0]) ? align256(bytes_of(a.inputs[0]))
+                                                                 : 0;
+}
+
+bool reads_copy(const OpArguments& a) {
+  return a.inputs[0].data == a.outputs[0].data && a.inputs[0].elements() != 0;
+}
+
+/// @param image where x is read, if not where it lies
+QuantizedProductParams conv_params(const OpArguments& a, const void* image) {
+  const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
+  QuantizedProductParams p = product_params(a);
+  if (image) p.x = image;
+  p.t = a.as<QuantizedConv2dAttributes>();
+  p.width = fast_divisor(y.dims[2]), p.height = fast_divisor(y.dims[1]);
+  p.group_outputs = fast_divisor(w.dims[0] / p.t.groups);
+  p.in_h = x.dims[1], p.in_w = x.dims[2];
+  p.depth = w.dims[3], p.runs = w.dims[1], p.length = w.dims[2] * w.dims[3];
+  set_finish(a, p.t, x.dims[0], &p.finish);
   return p;
 }
 
-Status launch_product(const GpuWork& work, QuantizedProductParams p, int64_t images) {
-  if (p.count == 0) return {};
+QuantizedProductParams linear_params(const OpArguments& a) {
+  const TensorView &x = a.inputs[0], &w = a.inputs[1];
+  QuantizedProductParams p = product_params(a);
+  p.width = p.height = fast_divisor(1);
+  p.group_outputs = p.outputs;
+  p.in_h = p.in_w = 1;
+  p.depth = p.length = w.dims[1], p.runs = 1;
+  set_finish(a, a.as<QuantizedLinearAttributes>(), x.rows(), &p.finish);
+  return p;
+}
+
+bool is_depthwise_in_fours(const OpArguments& a, const QuantizedProductParams& p) {
+  const int64_t channels = p.outputs.divisor;
+  return p.packing == Packing::kDepthwise16 && a.inputs[0].dtype == DType::kU8 &&
+         channels % 4 == 0 && p.x_pixel % 4 == 0 && is_aligned(p.x, 4) && is_aligned(p.w, 4);
+}
+Status launch_depthwise(const GpuWork& work, const QuantizedProductParams& p) {
+  QuantizedDepthwiseParams d = {};
+  d.x = static_cast<const uint8_t*>(p.x), d.w = p.w;
+  d.width = p.width.divisor;
+  const int64_t quads = p.outputs.divisor / 4, across = ceil_div(d.width, kDepthwisePixels);
+  d.count = p.count / p.outputs.divisor / d.width * across * quads;
+  d.quads = fast_divisor(quads), d.across = fast_divisor(across), d.height = p.height;
+  d.in_h = p.in_h, d.in_w = p.in_w, d.x_pixel = p.x_pixel;
+  d.tap_stride = round_up(p.outputs.divisor, kPanel);
+  d.border = p.t.x_zero * 0x01010101u;
+  d.t = p.t, d.finish = p.finish;
+  return launch(work, KernelId::quantized_depthwise, blocks_for(d.count, 128, work.traits), d);
+}
+
+Status launch_product(const GpuWork& work, QuantizedProductParams p) {
   const OpArguments& a = *work.arguments;
-  const TensorView* const steps = a.optional(3);
-  p.steps = steps ? steps->as<const float>() : nullptr;
-  p.step_images = fast_divisor(steps ? images / steps->dims[0] : 1);
+  if (is_depthwise_in_fours(a, p)) return launch_depthwise(work, p);
+  const QuantizedTiles tiles = quantized_tiles(a, p);
+  VariantList variants;
+  list_quantized_variants(tiles, work.traits, &variants);
+  const GpuVariant& variant = variants.pick(work.variant);
+  if (!is_each(variant)) return launch_tiles(work, tiles, variant);
   const uint64_t bits = uint64_t(p.depth) | uint64_t(p.x_pixel) | reinterpret_cast<uintptr_t>(p.x) |
                         reinterpret_cast<uintptr_t>(p.w);
   p.in_fours = p.packing == Packing::kPanels16x4 && bits % 4 == 0;
@@ -51,42 +120,36 @@ Status launch_product(const GpuWork& work, QuantizedProductParams p, int64_t ima
                 blocks_for(p.count, 128, work.traits), p);
 }
 
-/// A convolution that may overwrite its image reads a copy of it: threads of a GPU run in any order.
-uint64_t image_scratch(const OpArguments& a, const GpuTraits&, GpuPrecision) {
-  const QuantizedConv2dAttributes& t = a.as<QuantizedConv2dAttributes>();
-  return quantized::works_in_place(t, a.inputs[0], a.outputs[0]) ? align256(bytes_of(a.inputs[0]))
-                                                                 : 0;
-}
-
 Status plan_conv(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
-  const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
-  if (y.elements() == 0) return {};
-  QuantizedProductParams p = product_params(a);
-  p.t = a.as<QuantizedConv2dAttributes>();
-  if (x.data == y.data && x.elements()) {
-    INGOT_TRY(plan_copy_bytes(work, x.data, work.scratch, int64_t(bytes_of(x))));
-    p.x = work.scratch;
+  if (a.outputs[0].elements() == 0) return {};
+  const void* image = nullptr;
+  if (reads_copy(a)) {
+    image = work.scratch;
+    INGOT_TRY(
+        plan_copy_bytes(work, a.inputs[0].data, work.scratch, int64_t(bytes_of(a.inputs[0]))));
   }
-  p.width = fast_divisor(y.dims[2]), p.height = fast_divisor(y.dims[1]);
-  p.group_outputs = fast_divisor(w.dims[0] / p.t.groups);
-  p.in_h = x.dims[1], p.in_w = x.dims[2];
-  p.depth = w.dims[3], p.runs = w.dims[1], p.length = w.dims[2] * w.dims[3];
-  return launch_product(work, p, x.dims[0]);
+  return launch_product(work, conv_params(a, image));
 }
 
 Status plan_linear(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
-  const TensorView &x = a.inputs[0], &w = a.inputs[1];
-  const QuantizedLinearAttributes& t = a.as<QuantizedLinearAttributes>();
-  QuantizedProductParams p = product_params(a);
-  p.t.requant = t.requant, p.t.w_zero = t.w_zero;
-  p.t.y_zero = t.y_zero, p.t.low = t.low, p.t.high = t.high;
-  p.width = p.height = fast_divisor(1);
-  p.group_outputs = p.outputs;
-  p.in_h = p.in_w = 1;
-  p.depth = p.length = w.dims[1], p.runs = 1;
-  return launch_product(work, p, x.rows());
+  if (a.outputs[0].elements() == 0) return {};
+  return launch_product(work, linear_params(a));
+}
+
+template <bool kConv>
+uint32_t list_product(const OpArguments& a, const GpuTraits& traits, GpuPrecision,
+                      GpuVariant* out) {
+  if (a.outputs[0].elements() == 0) return 0;
+  // a copy is aligned as scratch is
+  alignas(256) static constexpr uint8_t kScratch[1] = {};
+  VariantList variants;
+  list_quantized_variants(
+      quantized_tiles(
+          a, kConv ? conv_params(a, reads_copy(a) ? kScratch : nullptr) : linear_params(a)),
+      traits, &variants);
+  return variants.copy(out);
 }
 
 Status plan_matmul(const GpuWork& work) {
@@ -129,7 +192,7 @@ Status plan_chain(const GpuWork& work) {
     if (i + 1 < stages.count) stage.outputs[0].data = work.scratch + uint64_t((i + 1) % 2) * bytes;
     const OpArguments arguments = stage.arguments();
     GpuWork one = work;
-    one.arguments = &arguments;
+    one.arguments = &arguments, one.variant = nullptr;
     INGOT_TRY(plan_conv(one));
   }
   return {};
@@ -141,8 +204,18 @@ bool has_scale(const OpArguments& a, const GpuTraits&, GpuPrecision) {
 }
 
 constexpr GpuKernelEntry kQuantizedProductTable[] = {
-    {OpCode::kQuantizedConv2d, "quantized_conv2d", has_packing, image_scratch, plan_conv},
-    {OpCode::kQuantizedLinear, "quantized_linear", has_packing, nullptr, plan_linear},
+    {OpCode::kQuantizedConv2d,
+     "quantized_conv2d",
+     has_packing,
+     image_scratch,
+     plan_conv,
+     {list_product<true>, nullptr}},
+    {OpCode::kQuantizedLinear,
+     "quantized_linear",
+     has_packing,
+     nullptr,
+     plan_linear,
+     {list_product<false>, nullptr}},
     {OpCode::kQuantizedMatMul, "quantized_mat_mul", has_scale, nullptr, plan_matmul},
     {OpCode::kQuantizedChain, "quantized_chain", nullptr, chain_scratch, plan_chain}};
 

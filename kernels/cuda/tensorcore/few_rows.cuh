@@ -30,9 +30,9 @@ GPU_FN void few_rows(const ProductParams& p) {
   const int64_t batch = int64_t(p.batch_first) + blockIdx.z;
   const int begin = int(blockIdx.y) * p.split_steps * 16, wanted = begin + p.split_steps * 16,
             end = wanted < p.k ? wanted : p.k;
-  const float* x = p.x + batch_offset(p, batch, p.x_batch);
-  const float* w =
-      p.w + batch_offset(p, batch, p.w_batch) + int64_t(blockIdx.x) * p.panel_stride + lane % 4 * 4;
+  const Operands from = operands_of(p, uint32_t(batch));
+  const float* x = from.x;
+  const float* w = from.w + int64_t(blockIdx.x) * p.panel_stride + lane % 4 * 4;
   float sums[kRows][4] = {};
   if (o < p.readable) {
     GPU_UNROLL_BY(4)

@@ -6,9 +6,11 @@
 
 namespace ingot::cuda {
 
-struct alignas(16) Four {
-  float x[4];
+template <class Sum>
+struct alignas(16) FourOf {
+  Sum x[4];
 };
+using Four = FourOf<float>;
 
 /// Kinds that are more than a few instructions: one copy of them for all kernels, since every other
 /// copy would be in each.
@@ -103,6 +105,11 @@ GPU_FN void store_four(const ProductParams& p, int64_t batch, int split, int64_t
     *partial_of(p, batch, split, m, o) = v;
   else
     finish_four(p, batch, m, o, v);
+}
+/// Four sums of product(); nothing is counted of pixels.
+GPU_FN void store_sums(const ProductParams& p, int64_t batch, int split, int64_t m, int o,
+                       const float* sums, const int32_t*) {
+  store_four(p, batch, split, m, o, *reinterpret_cast<const Four*>(sums));
 }
 
 }  // namespace ingot::cuda

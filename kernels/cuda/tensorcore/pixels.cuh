@@ -42,24 +42,36 @@ struct RowPixels {
   }
 };
 
+/// What lies outside of an image: zeros.
+struct ZeroBorder {
+  GPU_FN ZeroBorder make(const ProductParams&, int) { return {}; }
+  /// 16 bytes of a tap, or zeros where the window has no such tap.
+  GPU_MEMBER void copy(void* to, const void* from, bool, bool is_inside) const {
+    copy_async16(to, from, is_inside);
+  }
+};
+
 /// Windows of images with neighbouring channels, four at a time: c and the strides are multiples
 /// of 4, x is 16-byte aligned, kernels are at most 16 x 16. Which taps of a pixel lie inside the
 /// image are bits that are found once.
-template <int kRows>
-struct WindowPixels {
+template <int kRows, class Border>
+struct BorderedWindows {
   static constexpr int kPieces = kRows * 4 / kProductThreads, kApart = kProductThreads / 4;
   const float* x;
   int pixel[kPieces];        // of tap (0, 0), in pixels of x; may lie outside
   uint32_t inside[kPieces];  // bit ky, and bit 16 + kx
+  Border border[kPieces];
   int piece, row, channel, ky, kx;
-  GPU_FN WindowPixels make(const ProductParams& p, const float* x, int first, int k) {
-    WindowPixels s;
+  template <class Params>
+  GPU_FN BorderedWindows make(const Params& p, const float* x, int first, int k) {
+    BorderedWindows s;
     s.x = x, s.piece = int(threadIdx.x) % 4, s.row = int(threadIdx.x) / 4;
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
       const int wanted = first + s.row + i * kApart, m = wanted < p.m ? wanted : 0;
       const int line = m / p.ow, ox = m - line * p.ow, n = line / p.oh, oy = line - n * p.oh;
       const int y0 = oy * p.stride_h - p.pad_top, x0 = ox * p.stride_w - p.pad_left;
       s.pixel[i] = (n * p.h + y0) * p.width + x0;
+      s.border[i] = Border::make(p, n);
       uint32_t bits = 0;
       for (int t = 0; t < p.kernel_h; t++)
         bits |= uint32_t(unsigned(y0 + t * p.dilation_h) < unsigned(p.h)) << t;
@@ -77,8 +89,8 @@ struct WindowPixels {
     const bool exists = ky < p.kernel_h;
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
       const bool valid = exists && (inside[i] >> ky & inside[i] >> (16 + kx) & 1) != 0;
-      copy_async16(pixel_piece(tile, row + i * kApart, piece),
-                   valid ? x + (pixel[i] + tap) * p.pixel_stride + channel : x, valid);
+      border[i].copy(pixel_piece(tile, row + i * kApart, piece),
+                     valid ? x + (pixel[i] + tap) * p.pixel_stride + channel : x, exists, valid);
     }
     channel += 16;
     while (channel >= p.c && ky < p.kernel_h) {
@@ -87,6 +99,8 @@ struct WindowPixels {
     }
   }
 };
+template <int kRows>
+using WindowPixels = BorderedWindows<kRows, ZeroBorder>;
 
 /// Anything, a word at a time: few channels (the first layer of a network), planes, a transposed
 /// matrix, unaligned rows. Neighbouring threads take neighbouring pixels, so which tap it is does

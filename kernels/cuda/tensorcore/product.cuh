@@ -1,14 +1,16 @@
 // kernels/cuda/tensorcore/product.cuh - one product for all: convolutions as products of windows
 // (nothing is laid out beforehand), Linear, MatMul. f32 words go into shared memory as they lie and
-// become f16, bf16 or tf32 on their way into registers; words of s8 stay.
+// become f16, bf16 or tf32 on their way into registers; words of bytes stay.
 //   block   128 threads: a tile of pixels x outputs, and of one part of k (a split)
 //   warp    kWarpM pixels x 32 outputs; outputs are the rows of a fragment (A), pixels its columns
 //           (B)
 //   k       steps of 16 words; four are in flight
 //   end     sums pass through shared memory, so that rows of y are written whole and the epilogue
-//           is one loop
+//           is one loop: store_sums() of the parameters' type (finish.cuh, quantized/tiles.cuh)
 #pragma once
+#include "kernels/cuda/device/dot.cuh"
 #include "kernels/cuda/tensorcore/finish.cuh"
+#include "kernels/cuda/tensorcore/operands.cuh"
 #include "kernels/cuda/tensorcore/pixels.cuh"
 #include "kernels/cuda/tensorcore/weights.cuh"
 
@@ -30,7 +32,7 @@ struct Fragments {  // f16, bf16: one product has all 16 words
   }
 };
 GPU_FN uint32_t operand_word(Tf32, uint32_t w) { return round_tf32(float_of(w)); }
-GPU_FN uint32_t operand_word(S8, uint32_t w) { return w; }
+GPU_FN uint32_t operand_word(S8U8, uint32_t w) { return w; }
 template <class Type>
 struct WordFragments {  // a product has 8 of the words
   static constexpr int kCount = 2;
@@ -44,23 +46,42 @@ struct WordFragments {  // a product has 8 of the words
 template <>
 struct Fragments<Tf32> : WordFragments<Tf32> {};
 template <>
-struct Fragments<S8> : WordFragments<S8> {};
+struct Fragments<S8U8> : WordFragments<S8U8> {};
 
-/// Where the matrix of this block begins in an operand.
-GPU_FN int64_t batch_offset(const ProductParams& p, int64_t batch,
-                            const int64_t (&strides)[kMaxRank]) {
-  int64_t at = 0;
-  for (int i = p.batch_rank - 1; i >= 0; i--) {
-    const int64_t outer = batch / p.batch_dims[i];
-    at += (batch - outer * p.batch_dims[i]) * strides[i];
-    batch = outer;
+/// What a product counts of the pixels beside its sums: nothing, or of whole numbers the sum of
+/// those of each pixel, where p.counts_numbers; @return those of the tile, in shared memory.
+template <class Type, int kJ>
+struct PixelSums {
+  template <class Params>
+  GPU_MEMBER void add(const Params&, int, const uint32_t (&)[4]) {}
+  template <class Params>
+  GPU_MEMBER const int32_t* share(const Params&, int32_t* at, int, bool) const {
+    return at;
   }
-  return at;
-}
+};
+template <int kJ>
+struct PixelSums<S8U8, kJ> {
+  int32_t sums[kJ] = {};
+  template <class Params>
+  GPU_MEMBER void add(const Params& p, int j, const uint32_t (&words)[4]) {
+    if (!p.counts_numbers) return;
+    INGOT_UNROLL for (int q = 0; q < 4; q++) sums[j] = dot4(words[q], 0x01010101u, sums[j]);
+  }
+  template <class Params>
+  GPU_MEMBER const int32_t* share(const Params& p, int32_t* at, int first, bool writes) const {
+    if (!p.counts_numbers) return at;
+    INGOT_UNROLL for (int j = 0; j < kJ; j++) {
+      int32_t sum = sums[j];
+      for (int apart = 1; apart < 4; apart *= 2) sum += __shfl_xor_sync(~0u, sum, apart);
+      if (writes && threadIdx.x % 4 == 0) at[first + j * 8 + int(threadIdx.x) % 32 / 4] = sum;
+    }
+    return at;
+  }
+};
 
 template <class Type, template <int> class Pixels, template <int> class Weights, int kM, int kO,
-          int kWarpM>
-GPU_FN void product(const ProductParams& p) {
+          int kWarpM, class Params>
+GPU_FN void product(const Params& p) {
   using Sum = typename Type::Sum;
   using Part = Fragments<Type>;
   constexpr int kStages = 4, kStage = kM * 64 + kO * Weights<kO>::kRow, kJ = kWarpM / 8,
@@ -73,15 +94,15 @@ GPU_FN void product(const ProductParams& p) {
   const int64_t batch = int64_t(p.batch_first) + blockIdx.z;
   const int begin = int(blockIdx.y) * p.split_steps,
             steps = p.steps - begin < p.split_steps ? p.steps - begin : p.split_steps;
-  Pixels<kM> pixels =
-      Pixels<kM>::make(p, p.x + batch_offset(p, batch, p.x_batch), first_m, begin * 16);
-  Weights<kO> weights =
-      Weights<kO>::make(p, p.w + batch_offset(p, batch, p.w_batch), first_o, begin * 16);
+  const Operands from = operands_of(p, uint32_t(batch));
+  Pixels<kM> pixels = Pixels<kM>::make(p, from.x, first_m, begin * 16);
+  Weights<kO> weights = Weights<kO>::make(p, from.w, first_o, begin * 16);
   const auto load = [&](int stage) {
     pixels.load(p, shared + stage * kStage);
     weights.load(p, shared + stage * kStage + kM * 64);
   };
   Sum sums[2][kJ][4] = {};
+  PixelSums<Type, kJ> numbers;
   for (int s = 0; s < kStages - 1; s++) {
     if (s < steps) load(s);
     commit_copies();
@@ -107,6 +128,7 @@ GPU_FN void product(const ProductParams& p) {
     INGOT_UNROLL for (int j = 0; j < kJ; j++) {
       uint32_t words[4];
       load_shared(words, pixel_piece(stage, warp_m + j * 8 + g, t));
+      numbers.add(p, j, words);
       INGOT_UNROLL for (int part = 0; part < Part::kCount; part++) {
         uint32_t b[2];
         Part::of_pixels(words, part, b);
@@ -116,18 +138,20 @@ GPU_FN void product(const ProductParams& p) {
   }
   wait_for_copies<0>();
   __syncthreads();
-  float* rows = reinterpret_cast<float*>(shared);
+  Sum* rows = reinterpret_cast<Sum*>(shared);
   INGOT_UNROLL for (int j = 0; j < kJ; j++) INGOT_UNROLL for (int h = 0; h < 2; h++) *
-      reinterpret_cast<Four*>(rows + (warp_m + j * 8 + 2 * t + h) * kPitch + warp_o +
-                              4 * g) = {{float(sums[0][j][h]), float(sums[0][j][2 + h]),
-                                         float(sums[1][j][h]), float(sums[1][j][2 + h])}};
+      reinterpret_cast<FourOf<Sum>*>(rows + (warp_m + j * 8 + 2 * t + h) * kPitch + warp_o +
+                                     4 * g) = {
+      {sums[0][j][h], sums[0][j][2 + h], sums[1][j][h], sums[1][j][2 + h]}};
+  const int32_t* of_pixels =
+      numbers.share(p, reinterpret_cast<int32_t*>(rows + kM * kPitch), warp_m, warp_o == 0);
   __syncthreads();
   GPU_UNROLL_BY(1)
   for (int i = int(threadIdx.x); i < kM * kO / 4; i += kProductThreads) {
     const int r = i / (kO / 4), o = i % (kO / 4) * 4;
     if (first_m + r >= p.m || first_o + o >= p.o) continue;
-    store_four(p, batch, int(blockIdx.y), int64_t(first_m) + r, first_o + o,
-               *reinterpret_cast<const Four*>(rows + r * kPitch + o));
+    store_sums(p, batch, int(blockIdx.y), int64_t(first_m) + r, first_o + o, rows + r * kPitch + o,
+               of_pixels + r);
   }
 }
 

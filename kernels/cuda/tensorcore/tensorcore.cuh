@@ -8,13 +8,6 @@
 
 namespace ingot::cuda {
 
-// Products of Type, or no body on a chip without them.
-#define INGOT_BODY_OF(Type, ...)       \
-  if constexpr (kChip >= Type::kSince) \
-    __VA_ARGS__;                       \
-  else                                 \
-    refuse_product()
-
 #define INGOT_PRODUCT(type, Type, name, Pixels, Weights, m, o, warp_m)             \
   INGOT_GPU_KERNEL_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams, 128, \
                           m == 128 ? 3 : 4) {                                      \

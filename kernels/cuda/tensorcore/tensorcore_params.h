@@ -2,6 +2,7 @@
 // strides count words of 4 bytes: an f32, or four neighbouring s8 of k. In packed f16 weights a
 // word is two f16 of k; k counts numbers there too, but for few_rows.
 #pragma once
+#include "kernels/cuda/device/fast_divide.h"
 #include "runtime/op/activation.h"
 #include "runtime/op/tensor.h"
 
@@ -26,7 +27,8 @@ struct ProductParams {
   int h, width, c, oh, ow;  // of images; c in words
   int kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
   int batch_rank, batch_first;
-  int64_t batch_dims[kMaxRank], x_batch[kMaxRank], w_batch[kMaxRank];  // innermost last
+  FastDivisor batch_dims[kMaxRank];  // innermost last; below 2^31 together
+  int64_t x_batch[kMaxRank], w_batch[kMaxRank];
   float alpha;
   ActivationSpec activation;
   bool residual_first;
@@ -38,7 +40,7 @@ struct ProductParams {
 struct ProductTile {
   int m, o;
   constexpr int shared_bytes(bool pairs) const {
-    const int stages = 4 * (m * 64 + o * (pairs ? 32 : 64)), sums = m * (o + 4) * 4;
+    const int stages = 4 * (m * 64 + o * (pairs ? 32 : 64)), sums = m * (o + 4 + 1) * 4;
     return stages > sums ? stages : sums;
   }
 };

@@ -2,8 +2,8 @@
 // and matrices become one set of parameters. What these kernels do not count in 32 bits (an image
 // of 2^30 pixels) goes to the exact row, which serves every precision.
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/tensorcore/product_extents.h"
 #include "kernels/cuda/tensorcore/tile_choice.h"
-#include "runtime/op/conv2d.h"
 #include "runtime/op/f16_weights.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/matmul_blocks.h"
@@ -21,15 +21,7 @@ struct Product {
   bool fits = true;    // 32 bits count everything
 };
 
-constexpr int64_t kMax = int64_t{1} << 30;
 constexpr int64_t kLeastGroup = 16;  // channels that a group reads; fewer are the exact row's
-
-/// Extents that params hold as int.
-int narrow(Product* q, int64_t n) {
-  q->fits = q->fits && n >= -kMax && n <= kMax;
-  return q->fits ? int(n) : 0;
-}
-bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
 void set_epilogue(Product* q, const TensorView& y, const TensorView* bias,
                   const TensorView* residual, const ActivationSpec& activation,
@@ -48,27 +40,19 @@ void set_panels(Product* q, const TensorView& w, int64_t o, int64_t k) {
   p.w = w.as<const float>();
   q->pairs = w.dtype == DType::kF16;
   p.panel_stride = (q->pairs ? ceil_div(k, 2) : k) * kPanel, p.n_stride = 1, p.k_stride = kPanel;
-  p.o = narrow(q, o), p.readable = narrow(q, round_up(o, kPanel)), p.k = narrow(q, k);
+  p.o = narrow(o, &q->fits), p.readable = narrow(round_up(o, kPanel), &q->fits),
+  p.k = narrow(k, &q->fits);
 }
 /// Dense [o][k] in `groups` parts, each a matrix of the batch that reads c neighbouring channels.
 void set_groups(Product* q, const TensorView& w, int64_t groups, int64_t o, int64_t k, int64_t c) {
   ProductParams& p = q->p;
   p.w = w.as<const float>();
-  p.o = p.readable = narrow(q, o / groups), p.k = narrow(q, k);
+  p.o = p.readable = narrow(o / groups, &q->fits), p.k = narrow(k, &q->fits);
   p.n_stride = k, p.k_stride = 1, p.panel_stride = k * kPanel;
-  q->batches = groups, p.batch_rank = 1, p.batch_dims[0] = groups;
+  q->batches = groups, p.batch_rank = 1, p.batch_dims[0] = fast_divisor(groups);
   p.x_batch[0] = c, p.w_batch[0] = o / groups * k, p.y_batch = p.bias_batch = o / groups;
   p.is_vector = p.is_vector && o / groups % 4 == 0;
 }
-/// x as `lines` rows of k words.
-void set_rows(Product* q, int64_t lines, int64_t k, int64_t stride) {
-  ProductParams& p = q->p;
-  p.m = narrow(q, lines), p.pixel_stride = stride, p.channel_stride = 1;
-  p.c = narrow(q, k > 0 ? k : 1);  // kernels divide by it, also where there is nothing to sum
-  p.h = p.oh = 1, p.width = p.ow = p.m;
-  p.kernel_h = p.kernel_w = p.stride_h = p.stride_w = p.dilation_h = p.dilation_w = 1;
-}
-
 Product conv2d_product(const OpArguments& a) {
   const Conv2dAttributes& t = a.as<Conv2dAttributes>();
   const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
@@ -88,26 +72,11 @@ Product conv2d_product(const OpArguments& a) {
   p.channel_stride = planes ? h * x.row_stride : 1;
   p.row_stride = planes ? int64_t{x.row_stride} : width * x.row_stride;
   p.image_stride = planes ? c * p.channel_stride : h * p.row_stride;
-  const bool is_row = !planes && t.groups == 1 && taps == 1 && t.stride_h == 1 && t.stride_w == 1 &&
-                      !t.pad_top && !t.pad_left && !t.pad_bottom && !t.pad_right;
-  if (is_row) {
-    set_rows(&q, n * h * width, c, x.row_stride);
-  } else {
-    // Padding moves the first tap of a pixel by as much as a kernel and the pads are long.
-    const int64_t reach_h = h + t.pad_top + t.pad_bottom + int64_t(t.dilation_h) * t.kernel_h;
-    const int64_t reach_w = width + t.pad_left + t.pad_right + int64_t(t.dilation_w) * t.kernel_w;
-    int64_t reach = 0;
-    if (!checked_mul(reach_h, reach_w, &reach) || !checked_mul(reach, n + 1, &reach))
-      reach = kMax + 1;
-    narrow(&q, reach);
-    p.m = narrow(&q, y.rows()), p.c = narrow(&q, c);
-    p.h = narrow(&q, h), p.width = narrow(&q, width), p.oh = narrow(&q, y.dims[1]),
-    p.ow = narrow(&q, y.dims[2]);
-    p.kernel_h = int(t.kernel_h), p.kernel_w = int(t.kernel_w), p.stride_h = int(t.stride_h),
-    p.stride_w = int(t.stride_w);
-    p.dilation_h = int(t.dilation_h), p.dilation_w = int(t.dilation_w), p.pad_top = int(t.pad_top),
-    p.pad_left = int(t.pad_left);
-  }
+  const bool is_row = !planes && is_pointwise(t);
+  if (is_row)
+    set_rows(&p, n * h * width, c, x.row_stride, &q.fits);
+  else
+    set_windows(&p, t, n, h, width, c, y, &q.fits);
   const bool in_fours =
       !planes && c % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(p.x) && is_aligned(p.w);
   const bool is_small = t.kernel_h <= 16 && t.kernel_w <= 16;
@@ -130,7 +99,7 @@ Product linear_product(const OpArguments& a) {
   Product q;
   set_epilogue(&q, y, a.optional(2), a.optional(3), t.activation, t.residual_first);
   set_panels(&q, w, y.row_length(), x.row_length());
-  set_rows(&q, y.rows(), x.row_length(), x.row_stride);
+  set_rows(&q.p, y.rows(), x.row_length(), x.row_stride, &q.fits);
   q.p.x = x.as<const float>();
   const bool in_fours = x.row_length() % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(q.p.x);
   q.fits = q.fits && (!q.pairs || is_aligned(q.p.w));
@@ -156,15 +125,16 @@ Product matmul_product(const OpArguments& g) {
   ProductParams& p = q.p;
   set_epilogue(&q, y, nullptr, nullptr, {}, false);
   p.alpha = t.alpha;
-  set_rows(&q, e.m, e.k, t.trans_a ? 1 : int64_t{a.row_stride});
+  set_rows(&p, e.m, e.k, t.trans_a ? 1 : int64_t{a.row_stride}, &q.fits);
   if (t.trans_a) p.channel_stride = a.row_stride;
   p.x = a.as<const float>(), p.w = b.as<const float>();
-  p.o = p.readable = narrow(&q, e.n), p.k = narrow(&q, e.k);
+  p.o = p.readable = narrow(e.n, &q.fits), p.k = narrow(e.k, &q.fits);
   p.n_stride = t.trans_b ? int64_t{b.row_stride} : 1,
   p.k_stride = t.trans_b ? 1 : int64_t{b.row_stride}, p.panel_stride = kPanel * p.n_stride;
   p.y_batch = e.m * y.row_stride, p.batch_rank = y.rank - 2;
-  for (int i = 0; i < p.batch_rank; i++) p.batch_dims[i] = y.dims[i], q.batches *= y.dims[i];
-  narrow(&q, q.batches);
+  for (int i = 0; i < p.batch_rank; i++)
+    p.batch_dims[i] = fast_divisor(y.dims[i]), q.batches *= y.dims[i];
+  narrow(q.batches, &q.fits);
   set_batch(a, y, p.x_batch), set_batch(b, y, p.w_batch);
   const bool a_in_fours = !t.trans_a && e.k % 4 == 0 && a.row_stride % 4 == 0 && is_aligned(p.x);
   const bool b_in_fours =
@@ -223,7 +193,7 @@ void list_variants(const Product& q, const GpuTraits& traits, VariantList* list)
 /// everything.
 TileChoice pick(Product* q, const GpuTraits& traits, const GpuVariant* asked) {
   // the most blocks
-  q->fits = q->fits && ceil_div(q->p.m, kFlatTile.m) * ceil_div(q->p.o, kSquareTile.o) < kMax;
+  q->fits = q->fits && ceil_div(q->p.m, kFlatTile.m) * ceil_div(q->p.o, kSquareTile.o) < kMaxExtent;
   if (!asked || !q->fits) return model_variant(*q, traits);
   VariantList variants;
   list_variants(*q, traits, &variants);

@@ -32,7 +32,7 @@ GPU_FN void product(const FragmentProductParams& p) {
 INGOT_GPU_KERNEL(fragment_f16, FragmentProductParams, 32) { product<F16>(p); }
 INGOT_GPU_KERNEL(fragment_bf16, FragmentProductParams, 32) { product<Bf16>(p); }
 INGOT_GPU_KERNEL(fragment_tf32, FragmentProductParams, 32) { product<Tf32>(p); }
-INGOT_GPU_KERNEL(fragment_s8, FragmentProductParams, 32) { product<S8>(p); }
+INGOT_GPU_KERNEL(fragment_s8u8, FragmentProductParams, 32) { product<S8U8>(p); }
 
 INGOT_GPU_KERNEL(fragment_matrices, FragmentMatrixParams, 32) {
 #if !defined(__CUDA_ARCH__) || \

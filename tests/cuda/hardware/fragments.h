@@ -46,7 +46,7 @@ struct FragmentConvertParams {
   X(fragment_f16, FragmentProductParams, 32)     \
   X(fragment_bf16, FragmentProductParams, 32)    \
   X(fragment_tf32, FragmentProductParams, 32)    \
-  X(fragment_s8, FragmentProductParams, 32)      \
+  X(fragment_s8u8, FragmentProductParams, 32)    \
   X(fragment_matrices, FragmentMatrixParams, 32) \
   X(fragment_copies, FragmentCopyParams, 64)     \
   X(fragment_converts, FragmentConvertParams, 64)

@@ -58,16 +58,17 @@ const Type kTf32 = {
     [](uint32_t w) { return double(float_of(w & ~0x1fffu)); },
     0x1p-136f,
     1e30f};
-const Type kS8 = {"s8",
-                  "ingot_fragment_s8",
-                  cuda::ingot_emulated_fragment_s8,
-                  kM16N8K32,
-                  8,
-                  75,
-                  [](double x) { return uint32_t(int(x)) & 255; },
-                  [](uint32_t w) { return double(int8_t(w)); },
-                  1,
-                  127};
+/// Bytes of A have a sign, those of B none; which is which no encoding says.
+const Type kS8U8 = {"s8u8",
+                    "ingot_fragment_s8u8",
+                    cuda::ingot_emulated_fragment_s8u8,
+                    kM16N8K32,
+                    8,
+                    75,
+                    [](double x) { return uint32_t(int(x)) & 255; },
+                    [](uint32_t w) { return double(int8_t(w)); },
+                    1,
+                    127};
 
 /// One case: numbers as they are after encoding, rows of A, of B (by k), of C.
 struct Case {
@@ -241,7 +242,9 @@ void compare_all(const Type& type, const Kind* kinds, size_t count) {
 TEST_CASE("hardware: products of f16") { compare_all(kF16, kFloatKinds, std::size(kFloatKinds)); }
 TEST_CASE("hardware: products of bf16") { compare_all(kBf16, kFloatKinds, std::size(kFloatKinds)); }
 TEST_CASE("hardware: products of tf32") { compare_all(kTf32, kFloatKinds, std::size(kFloatKinds)); }
-TEST_CASE("hardware: products of s8") { compare_all(kS8, kByteKinds, std::size(kByteKinds)); }
+TEST_CASE("hardware: products of s8 by u8") {
+  compare_all(kS8U8, kByteKinds, std::size(kByteKinds));
+}
 
 // The bounds must let a real tensor core pass and nothing else. One that aligns all terms to the
 // largest, cuts them to 24 bits and rounds towards zero is the worst that measurements of hardware

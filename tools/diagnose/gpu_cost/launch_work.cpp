@@ -146,6 +146,27 @@ void describe(const SkinnyParams& p, const char*, const GpuLaunch&, LaunchWork* 
   w->in_flight = SkinnyShape::kSharedBytes;
 }
 
+/// Extents of a product on tensor cores; k in words of x.
+struct TensorExtents {
+  double batches, m, o, k;
+};
+/// Tiles of its kernel, a word of k at `weight` bytes an output, sums at `sum` bytes.
+void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExtents& e, double sum,
+                      double weight, int splits) {
+  const TileKind kind = contains(kernel, "128x64")   ? TileKind::kWide
+                        : contains(kernel, "32x128") ? TileKind::kFlat
+                                                     : TileKind::kSquare;
+  const TileCost& tile = kTileCosts[int(kind)];
+  const double steps = tiles(e.k, 16);
+  w->blocks = e.batches * tiles(e.m, tile.m) * tiles(e.o, tile.o);
+  w->issued = w->blocks * tile.m * tile.o * steps * 16;
+  w->on_chip = w->blocks * steps * tile.step_cycles * kChipBytes;
+  w->fetched = w->blocks *
+               ((tile.m * kWord + tile.o * weight) * steps * 16 + tile.m * tile.o * sum * splits);
+  w->blocks *= splits;
+  w->in_flight = (tile.m * kWord + tile.o * weight) * 16 * kStages;
+}
+
 /// Partial sums of a split, added in order.
 void describe_sum(const ProductParams& p, LaunchWork* w) {
   const double sums = double(p.batch_first) * double(p.m) * double(p.columns);
@@ -173,19 +194,8 @@ void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, La
     w->in_flight = 128 * kVectorBytes * 4;
     return;
   }
-  const TileKind kind = contains(kernel, "128x64")   ? TileKind::kWide
-                        : contains(kernel, "32x128") ? TileKind::kFlat
-                                                     : TileKind::kSquare;
-  const TileCost& tile = kTileCosts[int(kind)];
-  const double steps = tiles(k, 16);
   w->unit = f16 ? Unit::kF16 : Unit::kTf32;
-  w->blocks = batches * tiles(m, tile.m) * tiles(o, tile.o);
-  w->issued = w->blocks * tile.m * tile.o * steps * 16;
-  w->on_chip = w->blocks * steps * tile.step_cycles * kChipBytes;
-  w->fetched = w->blocks * ((tile.m * kWord + tile.o * weight) * steps * 16 +
-                            tile.m * tile.o * kWord * p.splits);
-  w->blocks *= p.splits;
-  w->in_flight = (tile.m * kWord + tile.o * weight) * 16 * kStages;
+  set_tensor_tiles(w, kernel, {l.grid_z * 1.0, m, o, k}, kWord, weight, p.splits);
 }
 
 void describe(const AttentionParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
@@ -269,6 +279,36 @@ void describe(const QuantizedProductParams& p, const char*, const GpuLaunch&, La
   set_each(w, double(p.count) * double(p.runs * p.length), p.in_fours ? 4 : 1);
   w->weight_bytes = outputs * double(p.runs * p.length);
   w->bytes = images * double(p.in_h * p.in_w * p.depth) * groups + double(p.count);
+}
+/// A word of weights for four pixels, a word of x for each.
+void describe(const QuantizedDepthwiseParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  const double channels = 4 * double(p.quads.divisor), taps = p.t.kernel_h * double(p.t.kernel_w);
+  const double rows = double(p.count) / (double(p.quads.divisor) * double(p.across.divisor));
+  const double outputs = rows * double(p.width) * channels;
+  const double images = rows / double(std::max<int64_t>(p.height.divisor, 1));
+  w->known = true;
+  w->unit = Unit::kF32;  // integer multiply-adds have its rate, or half of it
+  w->multiply_adds = w->issued = outputs * taps;
+  w->on_chip = outputs * taps * (1 + 1.0 / kDepthwisePixels);
+  w->weight_bytes = channels * taps;
+  w->bytes = images * double(p.in_h * p.in_w) * channels + outputs;
+  w->in_flight = 128 * (kDepthwisePixels + 1) * kWord;
+}
+/// Words of four bytes, on tensor cores.
+void describe(const QuantizedTileParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
+  constexpr double kBytes = 4;  // of a word
+  const bool bytes = contains(kernel, "bytes");
+  const double m = p.m, o = p.o, k = p.k;
+  const double images = m / (double(p.oh) * double(p.ow));
+  const double pixel = bytes ? double(p.depth.divisor) : p.c * kBytes;
+  const double sum = p.finish.requant == RequantMode::kToFloat ? kWord : 1;
+  w->known = true;
+  w->unit = Unit::kS8;
+  w->multiply_adds = m * o * p.runs * p.run_bytes;
+  w->weight_bytes = o * p.runs * p.run_bytes;
+  w->bytes = std::min(images * double(p.h) * p.width * pixel, m * k * kBytes) + m * o * sum;
+  set_tensor_tiles(w, kernel, {1, m, o, k}, sum, kBytes, 1);
+  w->issued *= kBytes;
 }
 void describe(const QuantizedMatMulParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
   const double n = double(std::max<int64_t>(p.n.divisor, 1)),

@@ -8,7 +8,7 @@
 namespace ingot::gpu_cost {
 
 /// What multiplies, and in which type.
-enum class Unit : uint8_t { kNone, kF32, kTf32, kF16, kDot4 };
+enum class Unit : uint8_t { kNone, kF32, kTf32, kF16, kDot4, kS8 };
 
 struct LaunchWork {
   bool known = false;  // else the instruction's operands are its bytes, see predict.h

@@ -24,6 +24,7 @@ constexpr uint64_t kFirstAddress = uint64_t{1} << 40;
 double rate_of(const GpuModel& gpu, Unit unit) {
   switch (unit) {
     case Unit::kF16: return gpu.f16_cycle * gpu.mma_share;
+    case Unit::kS8: return gpu.f16_cycle * gpu.mma_share * 2;
     case Unit::kTf32: return gpu.f16_cycle * gpu.mma_share / 2;
     case Unit::kDot4: return gpu.fma_cycle * 2.0;  // four products, at half the rate of an fma
     case Unit::kF32:

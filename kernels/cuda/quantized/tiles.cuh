@@ -1,0 +1,100 @@
+// kernels/cuda/quantized/tiles.cuh - QuantizedConv2d and QuantizedLinear of bytes on tensor cores:
+// the one product of kernels/cuda/tensorcore with words of four bytes, its sums requantized as they
+// are stored. Sums are whole numbers modulo 2^32, so tiles and tensor cores change no bit.
+// Contracts: runtime/op/quantized_conv2d.h, runtime/op/requantize.h.
+#pragma once
+#include "kernels/cuda/quantized/finish.cuh"
+#include "kernels/cuda/tensorcore/product.cuh"
+
+namespace ingot::cuda {
+
+/// What lies outside of an image: its zero point.
+struct NumberBorder {
+  uint32_t word;
+  GPU_FN NumberBorder make(const QuantizedTileParams& p, int64_t image) {
+    return {p.finish.steps ? uint32_t(steps_of(p.finish, image).zero) * 0x01010101u : p.border};
+  }
+  /// A tap that the window does not have is 0: it counts in no sum of numbers.
+  GPU_MEMBER void copy(void* to, const void* from, bool exists, bool is_inside) const {
+    const uint32_t w = exists ? word : 0;
+    if (is_inside)
+      copy_async16(to, from, true);
+    else
+      *static_cast<FourOf<uint32_t>*>(to) = {{w, w, w, w}};
+  }
+};
+template <int kRows>
+using NumberWindows = BorderedWindows<kRows, NumberBorder>;
+
+/// Any channels, at any address: a word of k is four bytes of a run, or what is left of it. A word
+/// at a time where channels are in fours, else a byte at a time.
+template <int kRows>
+struct BytePixels {
+  static constexpr int kEach = kRows * 16 / kProductThreads;  // words of a thread, neighbours in k
+  const uint8_t* x;
+  int64_t image;  // pixel (0, 0) of it, in pixels
+  int row, first, y0, x0, run, word;
+  NumberBorder border;
+  GPU_FN BytePixels make(const QuantizedTileParams& p, const float* x, int first, int k) {
+    BytePixels s;
+    s.row = int(threadIdx.x) % kRows, s.first = int(threadIdx.x) / kRows * kEach;
+    const int wanted = first + s.row, m = wanted < p.m ? wanted : 0;
+    const int line = m / p.ow, ox = m - line * p.ow, n = line / p.oh, oy = line - n * p.oh;
+    s.x = reinterpret_cast<const uint8_t*>(x), s.image = int64_t(n) * p.h * p.width;
+    s.y0 = oy * p.stride_h - p.pad_top, s.x0 = ox * p.stride_w - p.pad_left;
+    s.border = NumberBorder::make(p, n);
+    if (wanted >= p.m) s.y0 = -(1 << 30) - (1 << 29);  // no tap of it is inside
+    k += s.first;
+    s.run = k / p.run_words, s.word = k - s.run * p.run_words;
+    return s;
+  }
+  /// The address of byte `i` of the run, or null outside of the image.
+  GPU_MEMBER const uint8_t* byte_of(const QuantizedTileParams& p, int i) const {
+    const int tap = p.by_row ? int(divide(uint32_t(i), p.depth)) : 0;
+    const int ky = p.by_row ? run : run / p.kernel_w, kx = p.by_row ? tap : run - ky * p.kernel_w;
+    const int iy = y0 + ky * p.dilation_h, ix = x0 + kx * p.dilation_w;
+    if (unsigned(iy) >= unsigned(p.h) || unsigned(ix) >= unsigned(p.width)) return nullptr;
+    return x + (image + int64_t(iy) * p.width + ix) * p.pixel_stride + i -
+           tap * int(p.depth.divisor);
+  }
+  GPU_MEMBER void skip(const QuantizedTileParams& p, int words) {
+    word += words;
+    while (word >= p.run_words && run < p.runs) word -= p.run_words, run++;
+  }
+  GPU_MEMBER void load(const QuantizedTileParams& p, char* tile) {
+    GPU_ROLLED for (int i = 0; i < kEach; i++) {
+      const int k = first + i;
+      uint32_t* to = reinterpret_cast<uint32_t*>(pixel_piece(tile, row, k >> 2) + (k & 3) * 4);
+      if (p.in_words && run < p.runs) {
+        const uint8_t* from = byte_of(p, word * 4);
+        if (from)
+          copy_async4(to, from, true);
+        else
+          *to = border.word;
+      } else {
+        uint32_t bytes = 0;
+        GPU_ROLLED for (int b = 0; b < 4 && run < p.runs && word * 4 + b < p.run_bytes; b++) {
+          const uint8_t* from = byte_of(p, word * 4 + b);
+          bytes |= (from ? *from : border.word & 255) << 8 * b;
+        }
+        *to = bytes;
+      }
+      skip(p, 1);
+    }
+    if (kEach < 16) skip(p, 16 - kEach);
+  }
+};
+
+/// Four neighbouring outputs from `o` on, a multiple of 4, of row m; `numbers` counts x alone.
+GPU_FN void store_sums(const QuantizedTileParams& p, int64_t, int, int64_t m, int o,
+                       const int* sums, const int32_t* numbers) {
+  const ImageSteps steps = steps_of(p.finish, int64_t(divide(uint64_t(m), p.plane)));
+  const int64_t to = m * p.finish.y_pixel + o;
+  const int count = p.o - o < 4 ? p.o - o : 4;
+  FourNumbers four;
+  GPU_ROLLED for (int e = 0; e < count; e++)
+      four.put(p.finish, steps, o, e, {sums[e], p.counts_numbers ? *numbers : 0}, to);
+  four.store(p.finish, count, to);
+}
+
+}  // namespace ingot::cuda
