@@ -27,6 +27,9 @@ dev_show() {
     state) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_tests >/dev/null
       # shellcheck disable=SC2046
       "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models $(grep -oE '^[^[:space:]]+_state\b' tests/models/models.tsv) ;;
+    streaming) show_needs numpy onnx==1.23.2
+      "$python" tests/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming \
+        "${@:2}" ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
     fuzz) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; fuzz_seconds=${2:-600} bash tests/fuzz/run.sh "${@:3}" ;;
     mutants) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; mutants=${2:-1000000} bash tests/fuzz/run_mutants.sh ;;
@@ -124,6 +127,7 @@ memory    every model: arena against the lower bound, resident memory beside onn
 threads   whole sessions on many threads under ThreadSanitizer
 state     streaming models with state in the arena: goldens over all steps, equal to state fed back by hand, saved after a step on one
           instruction set and restored on another with the same bits
+streaming  networks run for each new frame (--stream) beside the whole: work, frames with its bits
 torch     32 networks of torchvision and timm in three formats, every checkpoint and the matrix, against torch
 torch-list  250 single-operator modules and 120 networks in .pt2, TorchScript and both forms of ONNX, against eager torch; writes
           docs/torch-list.md (an hour or two on 2 cores)

@@ -116,6 +116,7 @@ stage_models() {
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no model was run: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
   "$python" tests/models/run_models.py --part first --ingot build/gcc/bin/ingot --work build/models
+  "$python" tests/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming
 }
 
 # The same models on one scalar core, checkpoints laid over them, the decoder's bits, figures of dynamic shapes.

@@ -49,6 +49,7 @@ TOOLS = [
     "compile/passes",
     "compile/quantize",
     "compile/image",
+    "compile/stream",
     "compile/write",
     "compile/program",
     "compile/lower",

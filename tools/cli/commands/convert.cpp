@@ -30,7 +30,8 @@ using host::fail;
 
 struct ConvertArguments {
   std::string source, output, golden, rtol, atol, winograd = "auto";
-  int64_t max_elements = 0;
+  int64_t max_elements = 0, latency = -1;
+  std::string stream;
   std::vector<std::string> shapes, images, types, arguments, dims, targets, layouts, metadata,
       states, inits, renames;
   std::string dtype, precision, signature, member, exact_to;
@@ -69,6 +70,15 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
   }
   if (!a.precision.empty()) convert::set_precision(options, a.precision);
   convert::set_winograd(options, a.winograd);
+  if (!a.stream.empty()) {
+    convert::set_stream(options.stream, a.stream);
+    if (options.winograd == convert::WinogradMode::kBudget)
+      fail(Exit::kUsage,
+           "convert: --stream computes row by row, without Winograd; leave --winograd out");
+  }
+  if (a.latency >= 0 && a.stream.empty())
+    fail(Exit::kUsage, "convert: --latency is about --stream; say which axis");
+  options.stream.latency = std::max<int64_t>(0, a.latency);
   for (const std::string& text : a.layouts) convert::add_io_layout(options, text);
   for (const std::string& text : a.states) convert::add_state(options, text);
   for (const std::string& text : a.inits) convert::set_state_init(options, text);
@@ -183,7 +193,12 @@ int convert(const ConvertArguments& given) {
   host::keep_apart({output, a.quantize.html}, {a.golden});
   const host::LargeBlocks blocks(bytes_in_memory(a));
   QuantizeReport quantised;
-  if (is_int8) options = cli::quantised(a.source, options, a.quantize.arguments, &quantised);
+  const convert::StreamOptions stream = options.stream;
+  if (is_int8) {
+    options.stream = {};  // ranges are those of the whole network
+    options = cli::quantised(a.source, options, a.quantize.arguments, &quantised);
+    options.stream = stream;
+  }
   convert::ConversionResult result = convert_or_name_bound(a, options);
   if (is_int8)
     result.file.metadata.entries.push_back({"ingot.quantization", summary_of(quantised)});
@@ -230,6 +245,7 @@ void add_convert(CLI::App& app, Action* chosen) {
       "--dry-run\n"
       "  ingot convert net.onnx --dtype int8 --calibrate samples.npz --sensitivity\n"
       "  ingot convert net.onnx --image image=nv12:1920x1080,letterbox,pad=114\n"
+      "  ingot convert tcn.onnx --stream 2=1         # for each new frame, see docs/streaming.md\n"
       "  ingot convert kws.tflite --exact-to tflm    # the integers of TFLite Micro\n"
       "  ingot convert vad.jit --input-shape x=1x512 --argument sr=16000    # TorchScript",
       [a] { return convert(*a); });
@@ -316,6 +332,16 @@ void add_convert(CLI::App& app, Action* chosen) {
              "keep this input in the arena and set it to this output after every run", "IN=OUT");
   repeatable("--state-init", &a->inits,
              "value of every element of a state in a fresh session (default: 0)", "IN=NUMBER");
+  command
+      ->add_option("--stream", a->stream,
+                   "run for every N new frames along this axis of the input; what the network "
+                   "needs of the past becomes state")
+      ->type_name("[INPUT:]AXIS=N");
+  command
+      ->add_option("--latency", a->latency,
+                   "with --stream: frames of the input that an output may wait for (default: 0)")
+      ->type_name("K")
+      ->check(CLI::Range(int64_t(0), int64_t(1) << 30));
   reads_file(command
                  ->add_option("--weights", a->weights,
                               "take the weights from this checkpoint (PyTorch, safetensors, GGUF)")
@@ -386,7 +412,7 @@ void add_convert(CLI::App& app, Action* chosen) {
   a->quantize.declare(command);
   group_options(command, "Inputs, outputs and shapes",
                 {"input-shape", "image", "input-type", "argument", "signature", "member", "dim",
-                 "io-layout", "state", "state-init"});
+                 "io-layout", "state", "state-init", "stream", "latency"});
   group_options(command, "Weights from a checkpoint",
                 {"weights", "key", "strip-prefix", "map-key", "allow-missing", "allow-unused",
                  "bn-eps", "keep-training-state"});

@@ -61,6 +61,19 @@ void add_states(ConvertOptions& options, const std::vector<State>& states) {
   }
 }
 
+/// The network of each run in the place of the whole one. Winograd's sums differ from those of a
+/// single row, so that it is off: the bits are those of the whole with --winograd off.
+void stream(graph::Model& model, ConvertOptions& options,
+            std::vector<std::pair<std::string, std::string>>* metadata) {
+  const StreamedNetwork streamed = stream_frames(model, options.stream);
+  options.winograd = WinogradMode::kOff;
+  add_states(options, streamed.states);
+  for (const StreamState& state : streamed.states)
+    if (state.has_channels_second)
+      options.io_layout[state.input] = options.io_layout[state.output] = "nhwc";
+  *metadata = streamed.metadata;
+}
+
 /// Operators that quantize or compute on what is quantized.
 bool has_integers(const graph::Model& model) {
   const auto is_one = [](const graph::Node& node) {
@@ -204,6 +217,8 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
     keep.patterns = options.storage.keep_fp32;
     quantize::quantise_tables(model, keep, &kept_tables);
   }
+  std::vector<std::pair<std::string, std::string>> stream_metadata;
+  if (options.stream.is_wanted()) stream(model, options, &stream_metadata);
   insert_images(model, options.images);
   if (options.observe) options.observe("import", model);
   tell("passes", 0.3);
@@ -232,6 +247,8 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
   result.file.metadata.source_sha256 = sha256_of(source);
   if (!options.exact_to.empty())
     result.file.metadata.entries.push_back({"ingot.exact_to", options.exact_to});
+  for (const auto& [key, value] : stream_metadata)
+    result.file.metadata.entries.push_back({key, value});
   for (const std::string& argument : options.arguments) {
     const size_t at = argument.rfind('=');
     result.file.metadata.entries.push_back(

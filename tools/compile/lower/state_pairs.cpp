@@ -137,10 +137,14 @@ std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
     case DType::kF64: fill(double(pair.init)); break;
     case DType::kI32: fill(int32_t(std::clamp(pair.init, -2147483648.0, 2147483647.0))); break;
     case DType::kI64: fill(int64_t(std::clamp(pair.init, -9e18, 9e18))); break;
+    case DType::kU8: fill(uint8_t(std::clamp(pair.init, 0.0, 255.0))); break;
+    case DType::kI8: fill(int8_t(std::clamp(pair.init, -128.0, 127.0))); break;
+    case DType::kI16: fill(int16_t(std::clamp(pair.init, -32768.0, 32767.0))); break;
     default:
-      graph::fail_conversion(5, "--state-init '" + pair.input +
-                                    "': f32, f64, i32 and i64 states take a number, found " +
-                                    dtype_name(value.dtype));
+      graph::fail_conversion(
+          5, "--state-init '" + pair.input +
+                 "': f32, f64, i64, i32, i16, i8 and u8 states take a number, found " +
+                 dtype_name(value.dtype));
   }
   return bytes;
 }

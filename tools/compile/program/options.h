@@ -8,6 +8,7 @@
 
 #include "tools/compile/image/image_input.h"
 #include "tools/compile/passes/pipeline.h"
+#include "tools/compile/stream/stream.h"
 #include "tools/compile/write/program_builder.h"
 #include "tools/compile/write/storage.h"
 #include "tools/weights/overlay/overlay.h"
@@ -31,6 +32,7 @@ struct ConvertOptions {
   bool require_kernels = true;
   std::map<std::string, std::string> io_layout;  // port -> "nchw" or "nhwc"
   ImageInputs images;                            // inputs that are frames of a camera in the file
+  StreamOptions stream;                          // run for each new frame, see stream.h
   std::vector<std::string> input_shapes;         // "NAME=1x3x224xW", as on the command line
   std::vector<std::string> dims;                 // "NAME=16" or "NAME=1..64"
   int64_t max_elements = 0;                      // of a size that only the data tell

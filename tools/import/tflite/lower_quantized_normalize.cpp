@@ -5,7 +5,7 @@
 namespace ingot::tflite {
 namespace {
 
-constexpr int64_t kMaxLength = 32768;  // as many squares of 255 have a sum of 31 bits
+constexpr int64_t kMaxSquares = 32768;  // as many squares of 255 have a sum of 31 bits
 
 /// 1 / sqrt(sum): a multiplier of 31 bits, and how far to the right what it gives is moved.
 struct ReciprocalLength {
@@ -60,7 +60,7 @@ bool unit_length_bytes(Call& call) {
   aten::Builder& b = call.b;
   const auto length = b.dims(call.input(0)).back().value();
   if (!x || !y || x->is_signed != y->is_signed || y->scale != 1.0f / 128 || y->zero != 128 ||
-      !length || *length > kMaxLength || call.integer("fused_activation_function") != 0)
+      !length || *length > kMaxSquares || call.integer("fused_activation_function") != 0)
     return false;
   Wide wide(b);
   const ValueId away = wide.add(wide.of(call.input(0)), wide.number(-x->zero));

@@ -1,0 +1,12 @@
+// tools/compile/stream/multiply_adds.h - how many products a graph in normal form sums in a run.
+// Threads  any.
+#pragma once
+#include "tools/graph/graph.h"
+
+namespace ingot::convert {
+
+/// Of convolutions, products of matrices and recurrent layers outside of branches and loops; 0 for
+/// other operators. Open dimensions count as 1.
+double multiply_adds(const graph::Model& model);
+
+}  // namespace ingot::convert
