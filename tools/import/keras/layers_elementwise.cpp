@@ -44,6 +44,13 @@ void layer_scale(LayerCall& call) {
   const std::vector<Weight> w = call.weights(1);
   call.give(call.b.emit("Mul", {call.input(), call.net.constant(w[0])}));
 }
+/// Of keras.applications' InceptionResNetV2: a residual, times a number.
+void custom_scale(LayerCall& call) {
+  if (call.inputs().size() != 2)
+    call.corrupt("has " + std::to_string(call.inputs().size()) + " inputs, expected two");
+  const ValueId scale = call.net.scalar(double(float(call.number("scale", 1))));
+  call.give(call.b.emit("Add", {call.inputs()[0], call.b.emit("Mul", {call.inputs()[1], scale})}));
+}
 void elu(LayerCall& call) {
   call.give(
       call.b.emit("Elu", {call.input()}, {{"alpha", double(float(call.number("alpha", 1)))}}));
@@ -126,6 +133,7 @@ void add_elementwise(TranslateTable& table) {
   table["LeakyReLU"] = leaky_relu;
   table["PReLU"] = prelu;
   table["LayerScale"] = layer_scale;
+  table["CustomScaleLayer"] = custom_scale;
   table["ELU"] = elu;
   table["Softmax"] = softmax;
   table["ThresholdedReLU"] = thresholded_relu;
