@@ -173,6 +173,7 @@ stage_cuda() {
     # shellcheck disable=SC2086
     cuda_build cuda_code "" $old $new
     python3 tests/cuda/ptxas_gate.py --tree build/cuda_code || status=1
+    python3 tests/cuda/loops_gate.py --tree build/cuda_code || status=1
   fi
   cuda_declarations || status=1
   cuda_models || status=1

@@ -39,10 +39,14 @@ dev_show() {
     stack) dev_build_gcc >/dev/null; need_packages "the figure" gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm make
       python3 tests/figures/micro_stack.py --ingot build/gcc/bin/ingot --work build/stack --chain "${@:2}" ;;
     sizes) dev_build_tests; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes ;;
-    ptxas | cuda-sizes)
+    ptxas | cuda-sizes | cuda-loops)
       need_packages "the figure" "${build_packages[@]}" python3
       stage_cuda >build/logs/show-cuda.log 2>&1 || true
-      if [ "$1" = ptxas ]; then python3 tests/cuda/ptxas_gate.py --tree build/cuda_code --show; else python3 tests/cuda/image_sizes.py --tree build/cuda_code; fi ;;
+      case $1 in
+        ptxas) python3 tests/cuda/ptxas_gate.py --tree build/cuda_code --show ;;
+        cuda-loops) python3 tests/cuda/loops_gate.py --tree build/cuda_code --show ;;
+        *) python3 tests/cuda/image_sizes.py --tree build/cuda_code ;;
+      esac ;;
     onnx-backend) show_needs numpy onnx==1.23.2; dev_build_gcc >/dev/null
       show_onnx_testdata
       "$python" tests/onnx_nodes/run_backend.py --ingot build/gcc/bin/ingot ${testdata:+--debian "$testdata"} --write docs/onnx-backend.md "${@:2}" ;;
@@ -148,6 +152,7 @@ firmware  MLPerf Tiny's networks, the wake word and a network of floats on emula
 stack [--board NAME]  the deepest stack of a microcontroller's core, function by function, beside what a painted stack lost
 sizes     stripped sizes: a static program with one network, the command line, the Cortex-M4 image
 ptxas     registers, shared memory and stack of every kernel on every architecture, within tests/cuda/budget.tsv; nothing spilled
+cuda-loops   instructions for each of a tensor core, and loads in flight, of every kernel: sm_87 by CUDA 11.8, within tests/cuda/loops.tsv
 cuda-sizes  device code of each architecture and unit, packed, within its ceilings
 gpu-cost [--before BIN] [--write docs/cuda-cost.md]  predicted milliseconds, launches, bytes and FLOPs of six networks on H200 and Orin Nano,
           batches 1, 8, 32, each precision
