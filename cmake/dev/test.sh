@@ -294,9 +294,12 @@ stage_tflite() {
       "$tiny"/{vww_96_int8,str_ww_ref_model}.tflite \
       "$micro"/{hello_world_int8,micro_speech_quantized,trained_lstm_int8}.tflite \
       "$micro"/{micro_speech_lstm,dtln_noise_suppression,keyword_scrambled}.tflite \
-      "$micro"/keyword_scrambled_8bit.tflite \
       "$coral"/keras_lstm_mnist_ptq.tflite || failed=1
-    [ "$mode" = tflm ] && continue # it has no uint8, and not all the operators of the others
+    if [ "$mode" = tflm ]; then
+      # LiteRT writes 16 bits into SVDF's memory of 8, over what lies behind it
+      $compare $options "$micro"/keyword_scrambled_8bit.tflite || failed=1
+      continue # Micro has no uint8, and not all the operators of the others
+    fi
     ${compare/--insides/} $options \
       "$models"/tensorflow__tflite-support/yamnet_wavin_quantized_mel_relu6.tflite || failed=1
     $compare $options "$wake"/{okay_nabu,v2_okay_nabu,v2_vad}.tflite $detector \

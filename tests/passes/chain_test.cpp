@@ -71,6 +71,23 @@ TEST_CASE("fuse_elementwise: conversions join where the values in between surviv
   CHECK(g.count("Elementwise") == 4);
 }
 
+TEST_CASE("fuse_elementwise: whole numbers become constants where f32 holds them") {
+  struct Case {
+    int64_t number;
+    size_t operands;
+  };
+  constexpr int64_t kOne = 1;
+  for (const Case& c : {Case{7, 1}, Case{kOne << 40, 1}, Case{-(kOne << 31), 1},
+                        Case{(kOne << 24) + 1, 2}, Case{(kOne << 60), 2}}) {
+    CAPTURE(c.number);
+    GraphBuilder g;
+    const ValueId x = g.input("x", {2, 3}, DType::kI64);
+    g.output(g.node("Add", {x, g.indices({}, {c.number})}, {}, {}, DType::kI64));
+    CHECK(worst_of(g) == 0);
+    CHECK(g.find("Elementwise")->inputs.size() == c.operands);
+  }
+}
+
 TEST_CASE("fuse_elementwise: at most 16 steps and 8 operands") {
   GraphBuilder g;
   ValueId y = g.input("x", {4});

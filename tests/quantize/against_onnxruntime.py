@@ -10,14 +10,17 @@ writes the keyword networks and the sentence encoder, from the same weights; sil
 such row, since no converter on PyPI makes float TFLite of them without TensorFlow. Printed: the
 score in f32, and of each quantized network, with the signal to noise of the outputs; then how far
 ours is from each peer and from f32, item by item on the same data, with two standard errors of that
-difference: a peer above f32 is so by chance, and no loss is measured by it. The exit code is 1
+difference, on how many items it is better and behind, and McNemar's test of these: a peer above f32
+is so by chance, and no loss is measured by it. The exit code is 1
 where ours is behind any peer, and behind f32, by more than those errors, or has a lower signal to
 noise. Networks without their file, and peers that are not installed, are skipped and say so."""
 
 import argparse
 import difflib
+import fractions
 import importlib.util
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -333,6 +336,14 @@ def lead(ours, theirs):
     return more.sum() / all_of_them, 2 * more.std() * np.sqrt(len(more)) / all_of_them
 
 
+def sign_test(ours, theirs):
+    """Items of which ours has more points, of which fewer, and how probable so uneven a split is
+    where both are as good: McNemar's exact test, which reads what differs and nothing else."""
+    more, fewer = int((ours[0] > theirs[0]).sum()), int((ours[0] < theirs[0]).sum())
+    uneven = sum(math.comb(more + fewer, k) for k in range(min(more, fewer) + 1))
+    return more, fewer, min(1.0, float(fractions.Fraction(2 * uneven, 2 ** (more + fewer))))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ingot", default=str(ROOT / "build/gcc/bin/ingot"))
@@ -380,13 +391,16 @@ def main():
                 say("ingot " + method, found, size)
                 worse += decibels(found, expected) < best
                 ours = network.points(found, expected)
+                of_f32 = network.points(expected, expected)
                 leads = {peer: lead(ours, theirs) for peer, theirs in points.items()}
-                lost, chance = lead(ours, network.points(expected, expected))
+                lost, chance = lead(ours, of_f32)
                 worse += lost < -chance and any(more < -noise for more, noise in leads.values())
                 for other, (more, noise) in {"f32": (lost, chance), **leads}.items():
+                    better, behind, chance_of_it = sign_test(ours, {"f32": of_f32, **points}[other])
                     print(
                         f"{name:11} ingot {method} less {other}: {100 * more:+.2f} % of points, "
-                        f"two standard errors are {100 * noise:.2f} %",
+                        f"two standard errors are {100 * noise:.2f} %; better on {better} of "
+                        f"{len(ours[0])} items, behind on {behind}, p = {chance_of_it:.2g}",
                         flush=True,
                     )
     return int(worse > 0)

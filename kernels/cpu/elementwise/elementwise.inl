@@ -43,23 +43,24 @@ struct Interpreter {
       for (; i + V::kLanes <= n; i += V::kLanes) V::store(out + i, v);
       if (i < n) V::store_partial(out + i, v, n - i);
     } else {
-      for (int64_t i = 0; i < n; i++) out[i] = x;
+      fill_each(n, out, [x](int64_t) { return x; });
     }
   }
 
   /// Operands that are the same in every block. @pre blocks of whole rows where `short_rows`.
   void prepare(bool short_rows) {
+    const int64_t most = least_of(kElementwiseBlock, grid.rows * grid.length);  // of a block
     for (int k = 0; k < inputs; k++) {
       const GridOperand& o = grid.operands[k];
       T* to = room(k);
       if (o.walk == Walk::kScalar) {
         T x;
         load_block<T>(o.dtype, o.data, 1, &x);
-        fill(to, x, kElementwiseBlock);
+        fill(to, x, most);
         source[k] = to;
       } else if (o.walk == Walk::kPeriodic && short_rows) {
         load_block<T>(o.dtype, o.data, grid.length, to);
-        for (int64_t i = grid.length; i < kElementwiseBlock; i++) to[i] = to[i - grid.length];
+        for (int64_t i = grid.length; i < most; i++) to[i] = to[i - grid.length];
         source[k] = to;
       }
     }

@@ -97,10 +97,32 @@ inline void keep_rows_of_one(Grid* g) {
   g->dims[g->rank++] = 1;
 }
 
+/// The grid where each operand is one element, or lies as the output does without gaps: one row.
+/// False where it is not so; what was set is set again.
+inline bool make_one_row(const OpArguments& a, Grid* g) {
+  const TensorView& y = a.outputs[0];
+  const int64_t length = y.elements();
+  for (int k = 0; k < g->count; k++) {
+    const bool is_output = k + 1 == g->count;
+    const TensorView& x = is_output ? y : a.inputs[k];
+    const int64_t elements = x.elements();
+    const bool is_one = elements == 1 && !is_output;
+    if (!is_one && (elements != length || !x.is_dense())) return false;
+    GridOperand& o = g->operands[k];
+    o.data = x.as<char>(), o.dtype = x.dtype, o.bytes = uint8_t(dtype_bytes(x.dtype));
+    o.walk = is_one ? Walk::kScalar : Walk::kLinear;
+    o.strides[0] = is_one ? 0 : 1;
+  }
+  g->rank = 1;
+  g->dims[0] = g->length = length;
+  return true;
+}
+
 /// The operands in order, then the output. Dimensions of extent 1 disappear.
 inline void make_grid(const OpArguments& a, Grid* g) {
   const TensorView& y = a.outputs[0];
   g->count = a.input_count + 1;
+  if (make_one_row(a, g)) return;
   for (int k = 0; k < g->count; k++)
     set_strides(k + 1 == g->count ? y : a.inputs[k], y, &g->operands[k]);
   for (int i = 0; i < y.rank; i++) {

@@ -157,6 +157,14 @@ INGOT_FN T remainder_whole(T a, T b, bool sign_of_divisor) {
   return sign_of_divisor && r != T(0) && (r < T(0)) != (b < T(0)) ? T(r + b) : r;
 }
 
+/// a >> b; beyond 63 bits the sign is left.
+template <class T>
+INGOT_INLINE T shift_right_whole(T a, T b) {
+  constexpr bool kSigned = T(-1) < T(0);
+  if constexpr (kSigned) return a >> (uint64_t(b) > 63 ? 63 : b);
+  return uint64_t(b) > 63 ? T(0) : T(a >> b);
+}
+
 template <class T>
 INGOT_FN T unary_whole(const ElementwiseStep& s, T x) {
   switch (s.op) {
@@ -205,8 +213,7 @@ INGOT_FN T binary_whole(ElementwiseOp op, T a, T b) {
     case ElementwiseOp::kBitwiseOr: return T(a | b);
     case ElementwiseOp::kBitwiseXor: return T(a ^ b);
     case ElementwiseOp::kShiftLeft: return uint64_t(b) > 63 ? T(0) : T(uint64_t(a) << b);
-    case ElementwiseOp::kShiftRight:
-      return uint64_t(b) > 63 ? (a < T(0) ? T(-1) : T(0)) : T(a >> b);
+    case ElementwiseOp::kShiftRight: return shift_right_whole(a, b);
 #define INGOT_KIND_OPERANDS 2
 #define INGOT_KIND_WHOLE 1
 #include "runtime/op/other_functions.def"
@@ -231,7 +238,7 @@ INGOT_FN void run_step(const ElementwiseStep& s, const T* a, const T* b, const T
     INGOT_USUAL(kMul, uint64_t(a[i]) * uint64_t(b[i]))
     INGOT_USUAL(kMin, a[i] < b[i] ? a[i] : b[i])
     INGOT_USUAL(kMax, a[i] < b[i] ? b[i] : a[i])
-    INGOT_USUAL(kShiftRight, binary_whole(ElementwiseOp::kShiftRight, a[i], b[i]))
+    INGOT_USUAL(kShiftRight, shift_right_whole(a[i], b[i]))
     INGOT_USUAL(kBitwiseAnd, a[i] & b[i])
     INGOT_USUAL(kEqual, a[i] == b[i])
     INGOT_USUAL(kLess, a[i] < b[i])

@@ -175,8 +175,7 @@ bool svdf_bytes(Call& call) {
     for (size_t u = 0; u < largest.size(); u++) largest[u] += std::abs(bias->values[u]);
   }
   if (*std::max_element(largest.begin(), largest.end()) > INT32_MAX) sum = wide.wrapped(sum);
-  const ValueId made =
-      wide.add(wide.multiplied(sum, {fixed_point(double(second))}), wide.number(y->zero));
+  const ValueId made = wide.multiplied(sum, {fixed_point(double(second))}, y->zero);
   call.give(b.cast(wide.clamped(made, 0, 255), DType::kU8));
   return true;
 }

@@ -47,22 +47,34 @@ class Wide {
     // twice all of it, so that nothing is added to what is not moved
     return shifted_each(add(add(mul(x, number(2)), power), shifted(x, 63)), more);
   }
-  ValueId divided(ValueId x, int bits) {
-    return divided(x, number(int64_t{1} << bits), number(bits + 1));
+  ValueId divided(ValueId x, int bits) { return divided(x, std::vector<int64_t>{bits}); }
+  /// Known bits, one or one of each column; `zero` is added.
+  ValueId divided(ValueId x, const std::vector<int64_t>& bits, int64_t zero = 0) {
+    const bool all_move = *std::min_element(bits.begin(), bits.end()) > 0;
+    std::vector<int64_t> powers, more;
+    for (const int64_t each : bits) {
+      const int64_t one = int64_t{1} << each;
+      powers.push_back(all_move ? one / 2 + zero * one : one), more.push_back(each + 1);
+    }
+    if (!all_move) {
+      const ValueId whole = divided(x, numbers(powers), numbers(more));
+      return zero == 0 ? whole : add(whole, number(zero));
+    }
+    return shifted_each(add(add(x, numbers(powers)), shifted(x, 63)), numbers(bits));
   }
   /// Twice the product's upper half of numbers of 32 bits, to the nearest, ties up.
   ValueId upper_product(ValueId x, ValueId y) {
     return shifted(add(mul(x, y), number(1 << 30)), 31);
   }
-  /// A multiplier of each column: rounded twice, the second time ties go away from zero.
-  ValueId multiplied(ValueId x, const std::vector<FixedPoint>& by) {
-    std::vector<int64_t> multipliers, powers, more;
+  /// A multiplier of each column: rounded twice, the second time ties go away from zero. `zero` is
+  /// added.
+  ValueId multiplied(ValueId x, const std::vector<FixedPoint>& by, int64_t zero = 0) {
+    std::vector<int64_t> multipliers, bits;
     for (const FixedPoint& each : by) {
       multipliers.push_back(int64_t(each.multiplier) << std::max(each.shift, 0));
-      more.push_back(std::max(-each.shift, 0) + 1);
-      powers.push_back(int64_t{1} << (more.back() - 1));
+      bits.push_back(std::max(-each.shift, 0));
     }
-    return divided(upper_product(x, numbers(multipliers)), numbers(powers), numbers(more));
+    return divided(upper_product(x, numbers(multipliers)), bits, zero);
   }
   /// Of sums of 64 bits below 2^45: times the multiplier's upper 16 bits, rounded once, ties up.
   /// None where the shift leaves 1 .. 46 bits.

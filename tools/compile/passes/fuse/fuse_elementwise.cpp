@@ -85,10 +85,11 @@ bool joinable(const Editor& e, const Node& first, const Node& second) {
 }
 
 bool representable(double number, const std::string& compute) {
-  if (compute == "f32" || compute == "f64")
-    return double(float(number)) == number || std::isnan(number);
-  // what a float holds of the integers
-  return number == std::floor(number) && std::fabs(number) <= 16777216;
+  const bool is_float = double(float(number)) == number;
+  if (compute == "f32" || compute == "f64") return is_float || std::isnan(number);
+  // what a float holds of the integers that a double holds
+  constexpr double kLargest = double(int64_t{1} << 53);
+  return is_float && number == std::floor(number) && std::fabs(number) <= kLargest;
 }
 
 // Operands of one number become the constant of the step that reads them.
