@@ -27,6 +27,12 @@ dev_show() {
     state) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_tests >/dev/null
       # shellcheck disable=SC2046
       "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models $(grep -oE '^[^[:space:]]+_state\b' tests/models/models.tsv) ;;
+    shared-arena) dev_build_gcc >/dev/null
+      local tiny=../shared/models/mlcommons__tiny
+      if [ -d $tiny ]; then
+        build/gcc/bin/ingot plan $tiny/{kws_ref_model,vww_96_int8,pretrainedResnet_quant}.tflite \
+          --dim N=1 --shared-arena
+      else echo "[skip] MLPerf Tiny's networks are not in $tiny"; fi ;;
     streaming) show_needs numpy onnx==1.23.2
       "$python" tests/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming \
         "${@:2}" ;;
@@ -131,6 +137,7 @@ memory    every model: arena against the lower bound, resident memory beside onn
 threads   whole sessions on many threads under ThreadSanitizer
 state     streaming models with state in the arena: goldens over all steps, equal to state fed back by hand, saved after a step on one
           instruction set and restored on another with the same bits
+shared-arena  three networks in one arena in turns: bytes of each, of the sum, what is saved
 streaming  networks run for each new frame (--stream) beside the whole: work, frames with its bits
 torch     32 networks of torchvision and timm in three formats, every checkpoint and the matrix, against torch
 torch-list  250 single-operator modules and 120 networks in .pt2, TorchScript and both forms of ONNX, against eager torch; writes

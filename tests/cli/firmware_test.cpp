@@ -1,6 +1,8 @@
 // ingot firmware: what it writes, and what it refuses before anything is written.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "tests/cli/command_line.h"
@@ -59,4 +61,36 @@ TEST_CASE("firmware: open dimensions and what is no model are refused by name") 
   const Folder folder;
   refuses({"firmware", converted(folder, "batch"), "-o", folder / "a"}, 5, {"--dim N=NUMBER"});
   refuses({"firmware", folder / "absent.ingot", "-o", folder / "a"}, 7, {"absent.ingot"});
+}
+
+TEST_CASE("plan: models in turn take the largest arena and give the outputs of each alone") {
+  const Folder folder;
+  const std::string a = converted(folder, "linear"), b = converted(folder, "stream");
+  const auto numbers = [](const std::string& text, const std::string& row) {
+    const size_t at = text.find(row);
+    REQUIRE(at != std::string::npos);
+    std::string digits;
+    for (size_t i = at + row.size(); i < text.size() && text[i] != '\n'; i++) {
+      if (text[i] == ' ' && !digits.empty()) break;
+      if (std::isdigit(static_cast<unsigned char>(text[i]))) digits += text[i];
+    }
+    return std::stoll(digits);
+  };
+  const Ran alone = run({"plan", a});
+  INFO(alone.err);
+  REQUIRE(alone.exit == 0);
+  CHECK(alone.out.find("shared") == std::string::npos);
+  const Ran both = run({"plan", a, b, "--shared-arena"});
+  INFO(both.err);
+  REQUIRE(both.exit == 0);
+  const int64_t first = numbers(both.out, a), second = numbers(both.out, b);
+  CHECK(first == numbers(alone.out, "sum"));
+  CHECK(first != second);
+  CHECK(numbers(both.out, "sum") == first + second);
+  CHECK(numbers(both.out, "shared arena") == std::max(first, second));
+  CHECK(numbers(both.out, "saved") == std::min(first, second));
+  CHECK(both.out.find("twice over: 2 models, the outputs of each alone") != std::string::npos);
+  refuses({"plan", a, converted(folder, "batch"), "--shared-arena"}, 5,
+          {"batch", "--dim N=NUMBER"});
+  refuses({"plan", folder / "absent.ingot"}, 7, {"absent.ingot"});
 }

@@ -34,6 +34,7 @@ const std::map<std::string, Files> kCommands = {
     {"tune", {{"FILE"}, {"--output"}}},  // which may be FILE; a GPU is needed
     {"kernels", {{"FILE"}, {"--output"}}},
     {"firmware", {{"MODEL"}, {"--output"}}},
+    {"plan", {{"MODEL"}, {}}},
     {"diff", {{"A", "B"}, {}}},
     {"operators", {{}, {}}},
     {"extract", {{"FILE"}, {"--output"}}},

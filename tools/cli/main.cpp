@@ -142,6 +142,7 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_tune(app, chosen);
   add_kernels(app, chosen);
   add_firmware(app, chosen);
+  add_plan(app, chosen);
   add_diff(app, chosen);
   add_operators(app, chosen);
   add_extract(app, chosen);
@@ -153,7 +154,7 @@ void add_commands(CLI::App& app, Action* chosen) {
   const std::pair<const char*, std::vector<const char*>> groups[] = {
       {"Make and look into files",
        {"convert", "inspect", "extract", "diff", "upgrade", "registry"}},
-      {"Run", {"run", "bench", "place", "tune", "kernels", "firmware"}},
+      {"Run", {"run", "bench", "place", "tune", "kernels", "firmware", "plan"}},
       {"Check", {"verify", "check", "compare", "why", "doctor"}},
       {"Help", {"operators", "completion", "help"}}};
   for (CLI::App* command : app.get_subcommands({})) {

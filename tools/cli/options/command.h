@@ -36,6 +36,7 @@ void add_why(CLI::App& app, Action* chosen);
 void add_upgrade(CLI::App& app, Action* chosen);
 void add_kernels(CLI::App& app, Action* chosen);
 void add_firmware(CLI::App& app, Action* chosen);
+void add_plan(CLI::App& app, Action* chosen);
 void add_diff(CLI::App& app, Action* chosen);
 void add_place(CLI::App& app, Action* chosen);
 void add_tune(CLI::App& app, Action* chosen);

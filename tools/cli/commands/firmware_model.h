@@ -1,0 +1,29 @@
+// tools/cli/commands/firmware_model.h - a model as a microcontroller's core takes it, for the
+// commands that write or plan a firmware.
+#pragma once
+#include <new>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/compile/firmware/project.h"
+
+namespace ingot::cli {
+
+/// Bytes at an address that is a multiple of 64.
+struct AlignedBlock {
+  explicit AlignedBlock(size_t bytes) : at(::operator new(bytes, std::align_val_t(64))) {}
+  ~AlignedBlock() { ::operator delete(at, std::align_val_t(64)); }
+  AlignedBlock(const AlignedBlock&) = delete;
+  AlignedBlock& operator=(const AlignedBlock&) = delete;
+  void* at;
+};
+
+/// A source is converted for it, with `dims`. Its case is that of the file, else made; the outputs
+/// are this machine's. `names`: of the arrays so far. @throws Failure: kMismatch where an extent is
+/// open, kUnsupported where the core cannot run it.
+firmware::ProjectModel firmware_model(const std::string& source,
+                                      const std::vector<std::string>& dims,
+                                      std::set<std::string>* names);
+
+}  // namespace ingot::cli
