@@ -128,7 +128,7 @@ gpu_part_torch() {
 }
 
 # The programs that the vendor's checks watch; tests/cuda/kernel_coverage.py has the kernels that
-# they launch: all but two.
+# they launch: all of them.
 gpu_watched() {  # TOOL PROGRAM: one program under one check
   local limit=$((${gpu_seconds:-1800}))
   case $2 in

@@ -152,7 +152,7 @@ TEST_CASE("for a GPU quantized weights are f32") {
   g.output(g.node("MatMul", {x, w}, {}, {3, 9}));
   const auto expected = g.outputs();
   passes::PassOptions options;
-  options.integers = false;
+  options.dynamic_integers = false;
   passes::run_passes(g.model, options);
   CHECK(g.find("Linear")->inputs.size() == 2);
   for (const auto& [name, tensor] : g.outputs())

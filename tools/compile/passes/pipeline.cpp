@@ -10,7 +10,7 @@ namespace ingot::passes {
 namespace {
 
 using Pass = uint32_t (*)(Editor&, Remarks&);
-enum class Unless { kNever, kWeightsStay, kNoIntegers, kIntegers };
+enum class Unless { kNever, kWeightsStay, kNoDynamicIntegers, kDynamicIntegers };
 struct Named {
   const char* name;
   Pass run;
@@ -18,18 +18,18 @@ struct Named {
 };
 bool is_left_out(const Named& pass, const PassOptions& options) {
   return (pass.unless == Unless::kWeightsStay && !options.fold_weights) ||
-         (pass.unless == Unless::kNoIntegers && !options.integers) ||
-         (pass.unless == Unless::kIntegers && options.integers);
+         (pass.unless == Unless::kNoDynamicIntegers && !options.dynamic_integers) ||
+         (pass.unless == Unless::kDynamicIntegers && options.dynamic_integers);
 }
 
 // On the operators of the source.
 const Named kRecognition[] = {
     {"materialise weights", materialise_weights},
     {"merge equal nodes", merge_equal},
-    {"recognise dynamic quantisation", recognise_dynamic_quantisation, Unless::kNoIntegers},
-    {"recognise quantisation", recognise_quantisation, Unless::kNoIntegers},
-    {"recognise quantised weights", recognise_quantised_weights, Unless::kNoIntegers},
-    {"expand quantised weights", expand_quantised_weights, Unless::kIntegers},
+    {"recognise dynamic quantisation", recognise_dynamic_quantisation, Unless::kNoDynamicIntegers},
+    {"recognise quantisation", recognise_quantisation},
+    {"recognise quantised weights", recognise_quantised_weights, Unless::kNoDynamicIntegers},
+    {"expand quantised weights", expand_quantised_weights, Unless::kDynamicIntegers},
     {"spell out quantisation", spell_out_quantisation},
     {"recognise activations", recognise_activations},
     {"recognise norms", recognise_norms},
