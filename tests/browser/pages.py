@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens the pages of `ingot why --html` and `ingot compare --html` in a real browser: they draw, a
+"""Opens the pages of `ingot why --html`, `ingot report` and `ingot compare --html` in a real browser: they draw, a
 click answers, nothing is fetched, no script fails, also of a network of a thousand nodes, in
 bounded time.
 
@@ -31,7 +31,7 @@ function find(text) {
 }
 window.addEventListener('load', () => {
   const out = document.createElement('pre'); out.id = 'seen';
-  const g = document.querySelector('g.node');
+  const g = [...document.querySelectorAll('g.node')].pop();
   if (g) g.dispatchEvent(new MouseEvent('click', {bubbles: true}));
   const panel = document.getElementById('panel');
   const boxes = [...document.querySelectorAll('svg rect, svg circle')].map(r => r.getBoundingClientRect());
@@ -178,6 +178,7 @@ def main():
     failed = passed = 0
     pages = {
         "why": (["why", file, "--html"], {"clicks_nodes": False}),
+        "report": (["report", file, "-o"], {"clicks_nodes": True, "blocks": 2}),
         "compare": (["compare", source, file, "--html"], {"clicks_nodes": True}),
         "compare-wrong": (
             [
@@ -196,6 +197,13 @@ def main():
         count = deep_network(deep)
         conversions.append((deep, deep_file))
         pages["why-deep"] = (["why", deep_file, "--html"], {"clicks_nodes": False, "blocks": 500})
+        huge, huge_file = folder / "huge.onnx", folder / "huge.ingot"
+        deep_network(huge, blocks=1300)
+        conversions.append((huge, huge_file))
+        pages["report-huge"] = (
+            ["report", huge_file, "-o"],
+            {"clicks_nodes": True, "nodes": 5000, "blocks": 2500},
+        )
         pages["compare-deep"] = (
             ["compare", deep, deep_file, "--html"],
             {"clicks_nodes": True, "nodes": count},
@@ -209,7 +217,10 @@ def main():
             return 1
     for name, (words, expected) in pages.items():
         page = folder / f"{name}.html"
-        ran = ingot(*words, page)
+        out = page.with_suffix("") if words[0] == "report" else page  # a folder with the page
+        ran = ingot(*words, out)
+        if out.is_dir():
+            (out / "index.html").rename(page)
         wrong = look_at(page, **expected) if page.exists() else [f"no page: {ran.stderr.strip()}"]
         failed += bool(wrong)
         passed += not wrong

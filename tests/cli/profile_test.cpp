@@ -135,3 +135,37 @@ TEST_CASE("compare: its page is XML and asks nobody for anything") {
   REQUIRE(run({"compare", data("stream.onnx"), "--html", page}).exit == 0);
   check_self_contained(slurp(page));
 }
+
+TEST_CASE(
+    "report: a folder with one page of the graph, memory, time and placement, and with JSON") {
+  const Folder folder;
+  const std::string model = converted(folder, "linear"), out = folder / "report";
+  const Ran ran = run({"report", model, "-o", out, "--seconds", "0", "--threads", "1"});
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  const std::string text = slurp(out + "/index.html");
+  check_self_contained(text);
+  for (const char* part :
+       {"id=\"graph\"", "id=\"panel\"", "id=\"memory\"", "id=\"roofline\"", "Types", "Placement",
+        "1 thread", "linear", "\"kernel\"", "\"source\""}) {
+    CAPTURE(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+  const Json report = Json::parse(slurp(out + "/report.json"));
+  CHECK(report["shares"][0]["name"] == "cpu");
+  CHECK(report["left_to_cpu"].empty());
+  // a node for each instruction and for the input
+  size_t nodes = 0;
+  for (size_t at = text.find("<g class=\"node"); at != std::string::npos;
+       at = text.find("<g class=\"node", at + 1))
+    nodes++;
+  CHECK(nodes == report["instructions"].size() + 1);
+  CHECK(run({"report", model, "-o", out, "--seconds", "0"}).exit == 1);  // it is there already
+  const Ran gpu = run({"report", model, "-o", folder / "gpu", "--device", "cuda:h200"});
+  CHECK(gpu.exit == 1);
+  CHECK(gpu.err.find("measured") != std::string::npos);
+  const Ran source = run({"report", data("linear.onnx"), "-o", folder / "none"});
+  CHECK(source.exit == 2);
+  CHECK(source.err.find("convert") != std::string::npos);
+  CHECK(!std::filesystem::exists(folder / "none"));
+}

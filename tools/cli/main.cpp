@@ -138,6 +138,7 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_compare(app, chosen);
   add_upgrade(app, chosen);
   add_why(app, chosen);
+  add_report(app, chosen);
   add_place(app, chosen);
   add_tune(app, chosen);
   add_kernels(app, chosen);
@@ -155,7 +156,7 @@ void add_commands(CLI::App& app, Action* chosen) {
       {"Make and look into files",
        {"convert", "inspect", "extract", "diff", "upgrade", "registry"}},
       {"Run", {"run", "bench", "place", "tune", "kernels", "firmware", "plan"}},
-      {"Check", {"verify", "check", "compare", "why", "doctor"}},
+      {"Check", {"verify", "check", "compare", "why", "report", "doctor"}},
       {"Help", {"operators", "completion", "help"}}};
   for (CLI::App* command : app.get_subcommands({})) {
     for (const auto& [heading, names] : groups)

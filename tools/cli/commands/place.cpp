@@ -6,6 +6,7 @@
 
 #include "tools/cli/options/session_options.h"
 #include "tools/cli/output/terminal.h"
+#include "tools/cli/reports/placement_report.h"
 
 namespace ingot::cli {
 namespace {
@@ -27,30 +28,6 @@ Json offers() {
   device.size = sizeof device;
   for (uint32_t i = 0; ingot_device_at(i, &device) == INGOT_OK; i++)
     rows.push_back({{"name", device.name}, {"exists", bool(device.exists)}, {"why", device.why}});
-  return rows;
-}
-
-Json share_of(const ingot_share& s) {
-  return {{"name", s.device},
-          {"reason", s.reason},
-          {"instructions", s.instructions},
-          {"launches", s.launches},
-          {"waits", s.waits},
-          {"arena_bytes", s.arena_bytes},
-          {"weights_bytes", s.weights_bytes},
-          {"uploads", s.uploads},
-          {"upload_bytes", s.upload_bytes},
-          {"downloads", s.downloads},
-          {"download_bytes", s.download_bytes}};
-}
-
-/// Every device that takes part; a session on one device has one share, whatever its index.
-Json shares_of(Engine& engine, const SessionSettings& settings) {
-  Json rows = Json::array();
-  ingot_share share{};
-  share.size = sizeof share;
-  for (uint32_t i = 0; engine.find_share(settings, i, &share); i++)
-    if (share.arena_bytes) rows.push_back(share_of(share));
   return rows;
 }
 
@@ -92,23 +69,6 @@ Json weights_of(const Assignment& assignment) {
                     {"by_rule", bool(place.by_callback)},
                     {"lies_on", lies_on},
                     {"reason", place.reason}});
-  }
-  return rows;
-}
-
-/// Instructions that do not run on the session's device but on the CPU.
-Json left_to_cpu(const Engine& engine, const Assignment& assignment, const std::string& device) {
-  Json rows = Json::array();
-  if (device == "cpu") return rows;
-  for (uint32_t i = 0; i < engine.summary().instruction_count; i++) {
-    ingot_instruction instruction{};
-    if (assignment.device_of(i) != 0 ||
-        ingot_model_instruction(engine.model().get(), i, &instruction) != INGOT_OK)
-      continue;
-    rows.push_back({{"instruction", i},
-                    {"operator", instruction.op},
-                    {"name", instruction.name},
-                    {"why", assignment.reason_of(i)}});
   }
   return rows;
 }

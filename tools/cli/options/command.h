@@ -33,6 +33,7 @@ void add_check(CLI::App& app, Action* chosen);
 void add_verify(CLI::App& app, Action* chosen);
 void add_compare(CLI::App& app, Action* chosen);
 void add_why(CLI::App& app, Action* chosen);
+void add_report(CLI::App& app, Action* chosen);
 void add_upgrade(CLI::App& app, Action* chosen);
 void add_kernels(CLI::App& app, Action* chosen);
 void add_firmware(CLI::App& app, Action* chosen);

@@ -1,6 +1,7 @@
 #include "tools/cli/output/html_page.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "tools/files/output_file.h"
 
@@ -41,6 +42,14 @@ std::string escaped(const std::string& text) {
     }
   }
   return out;
+}
+
+std::string hue_of(const std::string& word, int lightness) {
+  uint32_t hash = 2166136261u;
+  for (const char c : word) hash = (hash ^ uint8_t(c)) * 16777619u;
+  char text[40];
+  snprintf(text, sizeof text, "hsl(%u,55%%,%d%%)", hash % 360, lightness);
+  return text;
 }
 
 void HtmlPage::heading(const std::string& text, const std::string& lead) {

@@ -13,15 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A colour for a word, the same on every page.
-std::string hue_of(const std::string& word, int lightness = 72) {
-  uint32_t hash = 2166136261u;
-  for (const char c : word) hash = (hash ^ uint8_t(c)) * 16777619u;
-  char text[40];
-  snprintf(text, sizeof text, "hsl(%u,55%%,%d%%)", hash % 360, lightness);
-  return text;
-}
-
 template <class... Values>
 std::string format(const char* pattern, Values... values) {
   char text[400];
@@ -244,31 +235,22 @@ void add_lists(const Json& report, HtmlPage* page) {
 
 }  // namespace
 
-void write_why_html(const Json& report, const ProgramView& view, const std::string& path) {
-  const std::string file = report["file"];
-  HtmlPage page("ingot why " + file);
-  page.style(
+void add_why_sections(const Json& report, const ProgramView& view, HtmlPage* page) {
+  const int threads = report["threads"];
+  page->style(
       "rect,circle{cursor:default} #memory rect:hover,#roofline "
       "circle:hover{stroke:#1d2430;stroke-width:1.5}");
-  std::string dims;
-  for (const auto& [name, extent] : report["dims"].items())
-    dims += ", " + name + " = " + extent.dump();
-  const int threads = report["threads"];
-  page.add("<header><h1>" + escaped(file) + "</h1><p>" +
-           escaped(report["device"].get<std::string>() + " " + report["isa"].get<std::string>() +
-                   ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads") + dims +
-                   ", " + short_time(report["instructions_ms"]) + " in instructions") +
-           "</p></header>\n<section>\n");
-  page.heading("Memory over steps",
-               "Each value at its place in the activations, from the step that writes it to the "
-               "last that reads it.");
-  add_memory_map(report["memory"], view, &page);
-  add_memory_parts(report["memory"], &page);
-  page.add("</section>\n<section>\n");
-  page.heading("Time by operator", "Medians of runs on made inputs.");
-  add_time(report, &page);
-  page.add("</section>\n<section>\n");
-  page.heading(
+  page->add("<section>\n");
+  page->heading("Memory over steps",
+                "Each value at its place in the activations, from the step that writes it to the "
+                "last that reads it.");
+  add_memory_map(report["memory"], view, page);
+  add_memory_parts(report["memory"], page);
+  page->add("</section>\n<section>\n");
+  page->heading("Time by operator", "Medians of runs on made inputs.");
+  add_time(report, page);
+  page->add("</section>\n<section>\n");
+  page->heading(
       "Roofline",
       format(
           "Measured here: a product in the cache reaches %.1f GFLOP/s%s, copying large blocks %.1f "
@@ -279,9 +261,27 @@ void write_why_html(const Json& report, const ProgramView& view, const std::stri
               ? ""
               : (" on " + std::to_string(threads) + " threads (as often one thread)").c_str(),
           report["peak_gbytes"].get<double>()));
-  add_roofline(report, &page);
-  page.add("</section>\n");
-  add_lists(report, &page);
+  add_roofline(report, page);
+  page->add("</section>\n");
+  add_lists(report, page);
+}
+
+std::string session_line(const Json& report) {
+  std::string dims;
+  for (const auto& [name, extent] : report["dims"].items())
+    dims += ", " + name + " = " + extent.dump();
+  const int threads = report["threads"];
+  return report["device"].get<std::string>() + " " + report["isa"].get<std::string>() + ", " +
+         std::to_string(threads) + (threads == 1 ? " thread" : " threads") + dims + ", " +
+         short_time(report["instructions_ms"]) + " in instructions";
+}
+
+void write_why_html(const Json& report, const ProgramView& view, const std::string& path) {
+  const std::string file = report["file"];
+  HtmlPage page("ingot why " + file);
+  page.add("<header><h1>" + escaped(file) + "</h1><p>" + escaped(session_line(report)) +
+           "</p></header>\n");
+  add_why_sections(report, view, &page);
   page.write(path);
 }
 

@@ -4,11 +4,17 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tools/cli/output/html_page.h"
 #include "tools/session/program_view.h"
 
 namespace ingot::cli {
 
-/// `report` as `ingot why --json` prints it. @throws Failure kUnavailable.
+/// Memory, time, roofline, moves and passes of why_report(), with peaks.
+void add_why_sections(const nlohmann::ordered_json& report, const ProgramView& view,
+                      HtmlPage* page);
+/// Device, threads, extents and time of it.
+std::string session_line(const nlohmann::ordered_json& report);
+/// A page of these alone. @throws Failure kUnavailable.
 void write_why_html(const nlohmann::ordered_json& report, const ProgramView& view,
                     const std::string& path);
 
