@@ -19,21 +19,30 @@ if(INGOT_SHARED)
   set_target_properties(ingot_shared PROPERTIES EXPORT_NAME shared)
 endif()
 
-install(TARGETS ${libraries} EXPORT IngotTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE
-  DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Components are the packages of a distribution: what runs programs, what compiles them, the command
+# line (IngotPackages.cmake).
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
+install(TARGETS ${libraries} EXPORT IngotTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/ingot DESTINATION
   ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT IngotTargets NAMESPACE Ingot:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT license)
 if(TARGET ingot_cli)
-  install(TARGETS ingot_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS ingot_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   if(EXISTS ${PROJECT_BINARY_DIR}/completions)
     set(completions ${PROJECT_BINARY_DIR}/completions)
     install(FILES ${completions}/ingot DESTINATION
-      ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-    install(FILES ${completions}/_ingot DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+      ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tools)
+    install(FILES ${completions}/_ingot DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions
+      COMPONENT tools)
     install(FILES ${completions}/ingot.fish DESTINATION
-      ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+      ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT tools)
+  endif()
+  if(TARGET ingot_manual)
+    install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+      COMPONENT tools)
   endif()
 endif()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/packaging/IngotConfig.cmake.in

@@ -10,7 +10,7 @@ foreach(name arguments as_fp16 engine engine_states feed file_parts make_inputs 
   list(APPEND sources session/${name}.cpp)
 endforeach()
 list(APPEND sources diagnose/program/kernel_hook.cpp)
-foreach(name main device_conversion output/terminal profile/profile profile/traced_kernels
+foreach(name main device_conversion output/standard_output output/terminal profile/profile profile/traced_kernels
     reports/would_fit inspect/inspect inspect/inspect_file commands/bench commands/check
     commands/completion commands/run commands/verify)
   list(APPEND sources cli/${name}.cpp)
@@ -23,6 +23,7 @@ target_compile_definitions(ingot_cli PRIVATE INGOT_DEVICE_CLI=1
 target_link_libraries(ingot_cli PRIVATE ingot_host_flags ingot_schema ingot_cuda ingot_cpu
   ingot_runtime)
 ingot_build_identity(ingot_cli)
+ingot_standard_output(ingot_cli)
 include(IngotHeaders)
 ingot_host_headers(ingot_cli CLI CLI.hpp)
 ingot_host_headers(ingot_cli nlohmann json.hpp)
@@ -35,3 +36,4 @@ foreach(kind PNG JPEG)
   endif()
 endforeach()
 include(IngotCompletions)
+include(IngotManual)

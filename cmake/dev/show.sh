@@ -121,6 +121,8 @@ dev_show() {
     grid-sample) show_needs numpy onnx==1.23.2 onnxruntime
       "$python" bench/grid_sample.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     python-*) show_python "$@" ;;
+    packages) dev_package deb static && need_ingot && bash tests/package/roots.sh build/release/packages build/roots "${@:2}" ;;
+    reproducible) package_twice "${@:2}" ;;
     --list | '')
       cat <<'TXT'
 bare      a fresh clone in a bare Debian: ./dev demo, ./dev test, ./dev test full, the time of each (needs root)
@@ -199,6 +201,9 @@ fuzz-onnx [N [SEED]]  N (50000) random valid graphs of ONNX against onnxruntime,
 opset-sweep [NAME ..]  small networks at every opset from each exporter, raw, simplified by onnxslim and optimized by onnxruntime,
           against the framework's own answer; writes docs/opset-sweep.md (minutes)
 onnx-optimized [NAME ..]  networks of ../shared/models as onnxruntime's offline optimizer writes them, at each level
+packages [SUITE ..]  Debian packages and static command lines, made, then installed, used and removed in clean roots of Debian and
+          Ubuntu, or run in an empty one (needs root; half an hour the first time)
+reproducible [KIND ..]  the same packages made twice, out of copies of the sources elsewhere and later: one checksum
 python-models [NAME ..]  the wheel in an environment with NumPy alone: real networks equal to the command line, byte for byte
 python-copies    what Python hands in and gets back lies where it lay: addresses; DLPack
 python-overhead  a call from Python beside the same call through the C interface

@@ -1,8 +1,9 @@
 // kernels/cpu/dispatch.cpp - chooses a table by what the processor says it has.
 #include <cstdlib>
 #include <cstring>
-#if INGOT_HAVE_AVXVNNI
+#if INGOT_HAVE_AVX2 || INGOT_HAVE_AVX512
 #include <cpuid.h>
+#define INGOT_ASKS_CPUID 1
 #endif
 #if (INGOT_HAVE_NEONDOT || INGOT_HAVE_NEONI8MM) && defined(__linux__)
 #include <sys/auxv.h>
@@ -16,27 +17,38 @@ namespace ingot {
 namespace {
 
 bool always() { return true; }
-#if INGOT_HAVE_AVX2
+#if INGOT_ASKS_CPUID
+/// Registers of CPUID; 0 where the processor has no such leaf. Asked here, since
+/// __builtin_cpu_supports() is a table of the compiler's library, which is empty in some.
+struct Cpuid {
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+  Cpuid(uint32_t leaf, uint32_t subleaf) { __get_cpuid_count(leaf, subleaf, &a, &b, &c, &d); }
+};
+
+/// Whether the system keeps these registers when it switches threads: bits of XCR0.
+bool system_keeps(uint32_t registers) {
+  if (!(Cpuid(1, 0).c >> 27 & 1)) return false;  // OSXSAVE
+  uint32_t low, high;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (low & registers) == registers;
+}
+
 bool has_avx2() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool fma = Cpuid(1, 0).c >> 12 & 1, avx2 = Cpuid(7, 0).b >> 5 & 1;
+  return fma && avx2 && system_keeps(0x06);  // XMM, YMM
 }
 #endif
 #if INGOT_HAVE_AVXVNNI
-bool has_avxvnni() {
-  uint32_t a, b, c, d;
-  return has_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
-}
+bool has_avxvnni() { return has_avx2() && (Cpuid(7, 1).a >> 4 & 1); }
 #endif
 #if INGOT_HAVE_AVX512
 bool has_avx512() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && has_avx2();
+  const uint32_t parts = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  // F, DQ, BW, VL
+  return has_avx2() && (Cpuid(7, 0).b & parts) == parts && system_keeps(0xe6);
 }
 #endif
 #if INGOT_HAVE_AVX512VNNI
-bool has_avx512vnni() { return has_avx512() && __builtin_cpu_supports("avx512vnni"); }
+bool has_avx512vnni() { return has_avx512() && (Cpuid(7, 0).c >> 11 & 1); }
 #endif
 #if INGOT_HAVE_NEONDOT
 bool has_neondot() {

@@ -34,6 +34,7 @@ there "$prefix/share/doc/ingot/LICENSE"
 there "$prefix/share/bash-completion/completions/ingot"
 there "$prefix/share/zsh/site-functions/_ingot"
 there "$prefix/share/fish/vendor_completions.d/ingot.fish"
+if command -v help2man >/dev/null; then there "$prefix/share/man/man1/ingot-run.1"; else echo "[skip] no help2man: the man pages"; fi
 quiet "the completion of bash is a script" bash -n "$prefix/share/bash-completion/completions/ingot"
 "$prefix/bin/ingot" convert "$root/examples/digits/digits.onnx" -o "$work/digits.ingot" >/dev/null
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +13,6 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <random>
 
 #include "tools/files/failure.h"
 #include "tools/files/input_file.h"
@@ -49,10 +49,13 @@ void on_interrupt(int signal_number) {
 constexpr size_t kRandomLetters = 8;
 
 std::string random_word() {
-  std::random_device device;
+  // of the system, not of /dev/urandom, which an empty root lacks
+  uint8_t bytes[kRandomLetters];
+  if (getentropy(bytes, sizeof bytes) != 0)
+    fail(Exit::kUnavailable,
+         std::string("no random bytes for a temporary name: ") + strerror(errno));
   std::string word;
-  for (size_t i = 0; i < kRandomLetters; i++)
-    word += "abcdefghijklmnopqrstuvwxyz0123456789"[device() % 36];
+  for (const uint8_t byte : bytes) word += "abcdefghijklmnopqrstuvwxyz0123456789"[byte % 36];
   return word;
 }
 

@@ -170,7 +170,9 @@ class Pt2Reader {
   void say_program(const std::string& member) {
     const std::vector<uint8_t> text = archive_->read(member, kMaxJson);
     ProgramVersion program;
-    const bool sound = Json::sax_parse(text.begin(), text.end(), &program);
+    // as char: not every C++ library has char_traits of bytes
+    const char* const begin = reinterpret_cast<const char*>(text.data());
+    const bool sound = Json::sax_parse(begin, begin + text.size(), &program);
     if (!sound || !program.is_object) refuse("member '" + member + "'", "is no exported program");
     if (!program.version.empty()) out_.say({"torch_version"}, program.version);
   }

@@ -2,7 +2,6 @@
 // do about it.
 #include "tools/cli/doctor/doctor.h"
 
-#include <gnu/libc-version.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,6 +10,10 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+
+#if defined(__GLIBC__)
+#include <gnu/libc-version.h>
+#endif
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "tools/cli/options/command.h"
@@ -41,6 +44,15 @@ std::string why_no_gpu(const GpusReport& report) {
   for (const GpuReport& gpu : report.gpus)
     if (gpu.problem.empty()) return "";
   return report.gpus.empty() ? "no such device" : report.gpus[0].problem;
+}
+
+/// "glibc 2.36"; of musl, which has no version to ask for, the name.
+std::string c_library() {
+#if defined(__GLIBC__)
+  return std::string("glibc ") + gnu_get_libc_version();
+#else
+  return "musl";
+#endif
 }
 
 std::string two_part(int number, int unit) {
@@ -92,7 +104,7 @@ Json as_json(const Diagnosis& found) {
           {"system",
            {{"name", m.system},
             {"kernel", m.kernel},
-            {"libc", gnu_get_libc_version()},
+            {"libc", c_library()},
             {"page_bytes", m.page_bytes}}},
           {"cpu",
            {{"name", m.processor},
@@ -135,8 +147,7 @@ void line(const char* name, const std::string& value) {
 void print(const Diagnosis& found) {
   const MachineFacts& m = found.machine;
   line("ingot", INGOT_VERSION_TEXT);
-  line("system", m.system + (m.kernel.empty() ? "" : ", Linux " + m.kernel) + ", glibc " +
-                     gnu_get_libc_version());
+  line("system", m.system + (m.kernel.empty() ? "" : ", Linux " + m.kernel) + ", " + c_library());
   line("board", m.board);
   if (!m.l4t.empty())
     line("jetson linux",

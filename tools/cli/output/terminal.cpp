@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tools/cli/output/standard_output.h"
 #include "tools/files/standard_streams.h"
 
 namespace ingot::cli {
@@ -88,7 +89,7 @@ void guard_standard_output() {
   FILE* guarded = fopencookie(&place, "w", {nullptr, write_guarded, nullptr, nullptr});
   if (!guarded) return;
   if (isatty(STDOUT_FILENO)) setvbuf(guarded, nullptr, _IOLBF, BUFSIZ);
-  stdout = guarded;
+  replace_standard_output(guarded);
 #endif
 }
 

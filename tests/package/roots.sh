@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# What ./dev package made, in clean roots: debootstrap's minimal systems of Debian and of an Ubuntu
+# LTS. Installs the packages, converts, runs, compiles a program against the library, removes all,
+# and looks for what is left. The static command lines run in a root that has nothing at all.
+# Needs root, debootstrap and the package sources of this machine; touches nothing outside WORK.
+#   roots.sh PACKAGES WORK [SUITE...]        default suites: this machine's, trixie, noble; -: none,
+#                                            the static command lines alone
+set -euo pipefail
+packages=$(cd "$1" && pwd)
+mkdir -p "$2"
+work=$(cd "$2" && pwd)
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+shift 2
+. /etc/os-release
+suites=("$@")
+[ ${#suites[@]} -gt 0 ] || mapfile -t suites < <(printf '%s\n' "$VERSION_CODENAME" trixie noble | awk '!seen[$0]++')
+passed=0 failed=0
+pass() { passed=$((passed + 1)); echo "$1"; }
+fail() { failed=$((failed + 1)); echo "ERROR $1"; }
+[ "$(id -u)" -eq 0 ] || { echo "roots: debootstrap and chroot need root" >&2; exit 1; }
+command -v debootstrap >/dev/null || apt-get install -y -qq debootstrap >/dev/null
+root=
+unmount() {
+  local point
+  for point in proc dev; do ! mountpoint -q "$root/$point" || umount -l "$root/$point"; done
+}
+trap '[ -z "$root" ] || unmount' EXIT
+inside() { # COMMAND: in the root, its output in log
+  env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+    chroot "$root" bash -euc "$1" </dev/null >"$work/log" 2>&1
+}
+try() { # NAME COMMAND
+  if inside "$2"; then pass "$suite: $1"; else fail "$suite: $1: $(tail -3 "$work/log" | tr '\n' ' ')"; return 1; fi
+}
+# Everything below the folders that packages write to, but what apt, dpkg and ldconfig keep.
+files_of_root() { (cd "$root" && find usr etc opt -not -path 'etc/ld.so.cache' -not -name '*.pyc' | sort); }
+
+mirror_of() { # SUITE
+  local site
+  site=$(apt-get indextargets --format "\$(SITE)" "Created-By: Packages" 2>/dev/null | grep -v security | head -1)
+  case $1 in noble | jammy) site=${INGOT_UBUNTU_MIRROR:-${site%%//*}//archive.ubuntu.com/ubuntu} ;; esac
+  echo "$site"
+}
+
+clean_root() { # SUITE: a fresh copy of its minimal system
+  local base=$work/base-$1 script=$1 mirror
+  mirror=$(mirror_of "$1")
+  [ -e /usr/share/debootstrap/scripts/"$1" ] || { case $1 in noble | jammy) script=gutsy ;; *) script=sid ;; esac; }
+  if [ ! -e "$base/done" ]; then
+    rm -rf "$base"
+    local components=main
+    [ "$script" != gutsy ] || components=main,universe
+    # Where this machine has no keys of the other distribution, checksums alone are checked.
+    debootstrap --variant=minbase --no-check-gpg --components=$components "$1" "$base" "$mirror" \
+      "/usr/share/debootstrap/scripts/$script" >"$work/debootstrap-$1.log" 2>&1 || return 1
+    touch "$base/done"
+  fi
+  root=$work/root-$1
+  rm -rf "$root"
+  cp -a --reflink=auto "$base" "$root"
+  mount --bind /proc "$root/proc"
+  mount --bind /dev "$root/dev"
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
+  mkdir -p "$root/work"
+  cp "$packages"/*.deb "$here/consumer/consumer.c" "$top/examples/digits/digits.onnx" "$root/work/"
+}
+
+[ "${suites[*]}" != - ] || suites=()
+for suite in "${suites[@]}"; do
+  if ! clean_root "$suite"; then
+    echo "[skip] no root of $suite could be made: $(tail -1 "$work/debootstrap-$suite.log")"
+    continue
+  fi
+  try "apt reads its sources" "apt-get -qq update && apt-get -qq install -y --no-install-recommends gcc libc6-dev pkg-config" || continue
+  inside "find /usr /etc /var/lib/dpkg/info -name '*ingot*'" && [ ! -s "$work/log" ] || fail "$suite: Ingot is there before it is installed"
+  files_of_root >"$work/before"
+  try "install" "cd /work && apt-get -qq install -y --no-install-recommends ./libingot0_*.deb ./libingot-dev_*.deb ./ingot-tools_*.deb" || continue
+  try "ingot --version names the commit" "ingot --version | grep -q '^commit: [0-9a-f]'" || true
+  try "convert" "cd /work && ingot convert digits.onnx -o digits.ingot" || continue
+  try "bench" "cd /work && ingot bench digits.ingot --dim n=1 --seconds 0.1" || true
+  try "the digits of a program compiled here, shared" "cd /work && cc -o shared consumer.c \$(pkg-config --cflags --libs ingot) && ./shared digits.ingot | grep -q ^ingot" || true
+  try "the digits of a program compiled here, static" "cd /work && cc -static -o static consumer.c \$(pkg-config --static --cflags --libs ingot) && ./static digits.ingot | grep -q ^ingot" || true
+  try "manual and completions are files" "test -s /usr/share/man/man1/ingot-run.1.gz -o -s /usr/share/man/man1/ingot-run.1 -o -e /etc/dpkg/dpkg.cfg.d/excludes && test -s /usr/share/bash-completion/completions/ingot" || true
+  try "install debug symbols" "cd /work && ls *-dbgsym_*.d*deb && apt-get -qq install -y --no-install-recommends ./*-dbgsym_*.d*deb" || true
+  try "remove" "apt-get -qq purge -y '*ingot*'" || continue
+  # libraries that came with the command line stay until autoremove, and no such is there
+  files_of_root >"$work/after"
+  if left=$(comm -13 "$work/before" "$work/after") && [ -z "$left" ]; then pass "$suite: nothing is left"; else fail "$suite: left: $(head -5 <<<"$left" | tr '\n' ' ')"; fi
+  unmount
+done
+
+# An empty root: no shell, no library, nothing. Other processors: the emulator, and no root.
+host=$top/build/gcc/bin/ingot
+mkdir -p "$work/digits"
+"$host" convert "$top/examples/digits/digits.onnx" -o "$work/digits/digits.ingot" >/dev/null
+cp "$top/examples/digits/digits.onnx" "$work/digits/"
+python3 "$here/digits_input.py" "$work/digits/in.npz"
+"$host" run "$work/digits/digits.ingot" --inputs "$work/digits/in.npz" --outputs "$work/digits/host.npz" >/dev/null
+for archive in "$packages"/ingot-*-linux-*.tar.gz; do
+  [ -e "$archive" ] || { echo "[skip] no static command line was made"; break; }
+  name=$(basename "$archive" .tar.gz)
+  target=${name##*-linux-}
+  rm -rf "$work/empty"
+  mkdir -p "$work/empty"
+  tar -C "$work/empty" -xzf "$archive"
+  cp "$work"/digits/* "$work/empty/"
+  if [ "$target" = "$(uname -m)" ]; then
+    ingot=(chroot "$work/empty" "/$name/ingot") at=/
+  elif command -v "qemu-$target" >/dev/null; then
+    ingot=("qemu-$target" "$work/empty/$name/ingot") at=$work/empty/
+  else
+    echo "[skip] no qemu-$target"
+    continue
+  fi
+  run() { # WHAT ARGUMENT...
+    local what=$1; shift
+    if "${ingot[@]}" "$@" >"$work/log" 2>&1; then pass "$name: $what"; else fail "$name: $what: $(tail -2 "$work/log" | tr '\n' ' ')"; fi
+  }
+  if file "$work/empty/$name/ingot" | grep -qE 'statically linked|static-pie'; then pass "$name: is static"; else fail "$name: is not static"; fi
+  run "--version" --version
+  if ! grep -q '^instruction sets: scalar ' "$work/log" && [[ $target != arm && $target != riscv64 ]]; then fail "$name: finds no instruction set but scalar"; fi
+  run doctor doctor
+  case $target in
+    arm | riscv64) ;;
+    *) run convert convert "${at}digits.onnx" -o "${at}digits.ingot" ;;
+  esac
+  run verify verify "${at}digits.ingot"
+  run bench bench "${at}digits.ingot" --dim n=1 --seconds 0.1
+  run run run "${at}digits.ingot" --inputs "${at}in.npz" --outputs "${at}out.npz"
+  if cmp -s "$work/digits/host.npz" "$work/empty/out.npz"; then pass "$name: the bits of this machine"; else fail "$name: other bits than this machine's"; fi
+done
+echo "roots: $passed passed, $failed failed"
+[ $failed -eq 0 ]
