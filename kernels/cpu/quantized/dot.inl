@@ -257,13 +257,20 @@ struct Dot {
   static INGOT_INLINE X pixel(uint8x16_t bytes) {
     return vreinterpretq_s8_u8(veorq_u8(bytes, vdupq_n_u8(0x80)));
   }
+  /// sums[i] + the bytes 4 i .. 4 i + 3.
+  static INGOT_INLINE int32x4_t added_fours(int32x4_t sums, int8x16_t bytes) {
+#if defined(INGOT_SIMD_DOTPROD)
+    return vdotq_s32(sums, bytes, vdupq_n_s8(1));
+#else
+    return vpadalq_s16(sums, vpaddlq_s8(bytes));
+#endif
+  }
   /// 128 times the sum of each output's weights, added to its bias.
   static void signed_starts(const int8_t* w, int64_t bytes, const int32_t* bias, int32_t* starts) {
     int32x4_t sums[4] = {};
     for (int64_t k = 0; k < bytes; k += 4 * kPanel) {
       const W column = weights(w + k);
-      INGOT_UNROLL for (int i = 0; i < 4; i++) sums[i] =
-          vpadalq_s16(sums[i], vpaddlq_s8(column.four[i]));
+      INGOT_UNROLL for (int i = 0; i < 4; i++) sums[i] = added_fours(sums[i], column.four[i]);
     }
     INGOT_UNROLL for (int i = 0; i < 4; i++)
         vst1q_s32(starts + 4 * i, vaddq_s32(vld1q_s32(bias + 4 * i), vshlq_n_s32(sums[i], 7)));
