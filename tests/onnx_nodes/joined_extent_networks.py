@@ -312,6 +312,24 @@ def branches():
         (),
     )
     network(
+        "a condition of as many elements as are selected, which is one",
+        """chosen (float[N,3] x, bool[N] p, float[N] s) => (float[N,3] y) {
+          zero = Constant<value_float=0.0>()
+          one = Compress<axis=0>(s, p)
+          c = Greater(one, zero)
+          y = If(c) <then_branch = kept () => (float[N,3] a) {
+            a = Abs(x)
+          }, else_branch = turned () => (float[N,3] b) {
+            b = Neg(x)
+          }>
+        }""",
+        [
+            {"x": floats(n, 3), "p": np.arange(n) == 2, "s": np.float32([1, 1, v] + [1] * (n - 3))}
+            for n, v in ((3, 1), (7, -1))
+        ],
+        (),
+    )
+    network(
         "a detector whose boxes are joined in a branch",
         """chosen (float[1,B,4] boxes, float[1,2,B] scores) => (float[k,4] y) {
           most = Constant<value_ints=[8]>()
@@ -342,6 +360,38 @@ def branches():
     )
 
 
+def sequences():
+    """Tensors that a loop appends to a sequence, joined, read and counted behind it."""
+    body = """(int64 i, bool c, seq(float[2,3]) before, float[2,3] a)
+              => (bool d, seq(float[2,3]) after, float[2,3] b) {
+            b = Add(a, one)
+            row = Mul(b, b)
+            after = SequenceInsert(before, row)
+            d = Identity(c)
+          }"""
+    for trips, what in (("three", "so often"), ("n", "as often as an input says")):
+        network(
+            f"a loop that appends to a sequence {what}",
+            f"""looped (float[2,3] x, int64 n)
+              => (float[k,2,3] y, float[2,l,3] z, float[2,3] second, int64 count) {{
+          one = Constant<value_float=1.0>()
+          three = Constant<value_int=3>()
+          at = Constant<value_int=1>()
+          go = Constant<value=bool {{1}}>()
+          none = SequenceEmpty()
+          all, last = Loop({trips}, go, none, x) <body = step {body}>
+          y = ConcatFromSequence<axis=0, new_axis=1>(all)
+          z = ConcatFromSequence<axis=1>(all)
+          second = SequenceAt(all, at)
+          length = SequenceLength(all)
+          count = Add(length, n)
+        }}""",
+            [{"x": floats(2, 3), "n": np.array(n, np.int64)} for n in (2, 5, 16)],
+            () if trips == "three" else ("--max-elements=16",),
+        )
+
+
 joined_parts()
 loops()
 branches()
+sequences()

@@ -106,6 +106,11 @@ void Inference::infer_if(Node& node) {
   if (told.number()) taken = *told.number() != 0;
   if (told.kind == Scalar::Kind::kTruth) taken = answer(*told.comparison);
   if (taken) return inline_branch(*taken ? *then_branch : *else_branch, node.outputs);
+  if (value(node.inputs[0]).dims.size() == 1 && !product(value(node.inputs[0]).dims).value()) {
+    NodeContext context(*this, node);  // the run says how many there are: the first of them
+    node.inputs[0] = context.make("Gather", {node.inputs[0], context.scalar(DType::kI64, 0)},
+                                  {{"axis", int64_t(0)}});
+  }
   const Value& given = value(node.inputs[0]);
   const auto elements = product(given.dims).value();
   if (given.dtype != DType::kBool || !elements || *elements != 1) {
@@ -117,6 +122,8 @@ void Inference::infer_if(Node& node) {
   std::string why;
   const bool then_runs = walk_branch(*then_branch, node, true, &why),
              else_runs = walk_branch(*else_branch, node, false, &why);
+  for (const auto& branch : {then_branch, else_branch})
+    for (const ValueId id : branch->outputs) refuse_sequence(resolve(id));
   const bool both_run = then_runs && else_runs;
   const bool by_data = told.kind != Scalar::Kind::kTruth ||
                        is_data_dependent(model, Dims{told.comparison->a, told.comparison->b});

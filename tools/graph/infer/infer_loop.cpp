@@ -43,8 +43,9 @@ const Node* LoopBuilder::maker(ValueId id) const {
 
 /// The value behind copies, and behind conversions of type when asked.
 ValueId LoopBuilder::behind(ValueId id, bool conversions) const {
+  const auto converts = [](const Node& node) { return node.op == "Cast" || node.op == "CastLike"; };
   for (const Node* node = maker(id);
-       node && (node->op == "Identity" || (conversions && node->op == "Cast")); node = maker(id))
+       node && (node->op == "Identity" || (conversions && converts(*node))); node = maker(id))
     id = node->inputs.at(0);
   return id;
 }
@@ -228,6 +229,7 @@ void LoopBuilder::finish(const std::vector<Written>& rows) {
   if (!growths_.empty()) begin_growing(growths_);
   run_.walk(*body_);
   for (ValueId& id : body_->outputs) id = run_.resolve(id);
+  for (const ValueId id : body_->outputs) run_.refuse_sequence(id);
   const bool whole =
       std::all_of(carried_.begin(), carried_.end(),
                   [&](const Carried& each) { return run_.known(run_.resolve(each.next)); }) &&
@@ -342,6 +344,7 @@ void Inference::infer_loop(Node& node) {
   while (true) {
     State before = state();
     Node read = cloned(node);
+    const std::vector<AppendedSequence> appended = take_sequences(read);
     LoopBuilder builder(*this, read, growths);
     if (read.op == "Loop")
       builder.read_loop();
@@ -350,7 +353,10 @@ void Inference::infer_loop(Node& node) {
     if (builder.found_growths().empty()) {
       out_->push_back(read);
       if (auto guard = builder.guard_bound()) out_->push_back(std::move(*guard));
-      return builder.place_stacks();
+      builder.place_stacks();
+      for (const AppendedSequence& each : appended)
+        if (known(resolve(each.rows))) place_sequence(each);
+      return;
     }
     growths = builder.found_growths();
     restore(std::move(before));

@@ -197,11 +197,9 @@ void Inference::visit(Node node) {
     return;
   }
   try {
-    for (const ValueId id : node.inputs)
-      if (sequence(id) && node.op.find("Sequence") == std::string::npos &&
-          node.op.find("Optional") == std::string::npos)
-        throw Refusal{"", "an operand is a sequence, which exists during conversion alone",
-                      "export it so that the tensors of the sequence are passed one by one"};
+    if (node.op.find("Sequence") == std::string::npos &&
+        node.op.find("Optional") == std::string::npos && node.op != "Loop")
+      for (const ValueId id : node.inputs) refuse_sequence(id);
     if (node.op == "If") return infer_if(node);
     if (node.op == "Loop" || node.op == "Scan") return infer_loop(node);
     const auto rule = infer_table().find(node.op);

@@ -18,6 +18,12 @@ struct Refusal {
   std::string attribute, why, hint;
 };
 
+/// Exists during conversion alone.
+struct Sequence {
+  std::vector<ValueId> tensors;
+  ValueId rows = kAbsent;  // what a loop put behind them: each along the first dimension of this
+};
+
 class Inference {
  public:
   Inference(Model& m, std::vector<Unsupported>* unsupported, bool asks = false,
@@ -66,14 +72,14 @@ class Inference {
   void set_stated_dim(const std::string& name, const Dim& dim) {
     if (bodies_ == 0) stated_[name] = dim;
   }
-  /// The tensors of a sequence; null where the value is none.
-  const std::vector<ValueId>* sequence(ValueId id) const {
+  /// Null where the value is no sequence.
+  const Sequence* sequence(ValueId id) const {
     const auto found = sequences_.find(id);
     return found == sequences_.end() ? nullptr : &found->second;
   }
-  void set_sequence(ValueId id, std::vector<ValueId> elements) {
-    sequences_[id] = std::move(elements);
-  }
+  /// @throws Refusal where the value is one: what reads tensors met it.
+  void refuse_sequence(ValueId id) const;
+  void set_sequence(ValueId id, Sequence sequence) { sequences_[id] = std::move(sequence); }
   void set_contents(ValueId id, Contents contents) { contents_[id] = std::move(contents); }
 
   Model& model;
@@ -86,6 +92,10 @@ class Inference {
     std::vector<ValueId> numbers;
     Dims bounds;
   };
+  struct AppendedSequence {
+    Sequence before;
+    ValueId result = kAbsent, rows = kAbsent;  // outputs: of the source's loop, of what it becomes
+  };
   /// All that inference has found so far.
   struct State {
     std::vector<Value> values;
@@ -94,7 +104,7 @@ class Inference {
     int64_t fold_budget = 0;
     std::unordered_map<ValueId, ValueId> replaced;
     std::unordered_map<ValueId, Contents> contents;
-    std::unordered_map<ValueId, std::vector<ValueId>> sequences;
+    std::unordered_map<ValueId, Sequence> sequences;
     std::map<std::string, Dim> stated;
     size_t unsupported = 0, nodes = 0;
   };
@@ -103,6 +113,9 @@ class Inference {
   void commit(Node& node);
   void infer_if(Node& node);
   void infer_loop(Node& node);
+  /// Sequences that a Loop carries and that its body only appends to become rows of an output.
+  std::vector<AppendedSequence> take_sequences(Node& loop);
+  void place_sequence(const AppendedSequence& appended);
   void keep_branch(Node& node, bool taken, const std::string& why);
   bool walk_branch(Graph& branch, const Node& node, bool of_then, std::string* why_not);
   const BranchGuard* guard_of(const Node& node, bool of_then) const;
@@ -132,7 +145,7 @@ class Inference {
   std::vector<Node>* out_ = nullptr;
   std::unordered_map<ValueId, ValueId> replaced_;
   std::unordered_map<ValueId, Contents> contents_;
-  std::unordered_map<ValueId, std::vector<ValueId>> sequences_;
+  std::unordered_map<ValueId, Sequence> sequences_;
   std::map<std::string, Dim> stated_;
   int depth_ = 0;
 };
@@ -202,7 +215,7 @@ class NodeContext {
   /// bound itself when that is 0. Its name is that of `count` where none is given.
   Dim data_dependent_dim(ValueId count, const Dim& bound, const std::string& name = "");
   void same(size_t output, ValueId value);  // output is that value
-  void make_sequence(size_t output, std::vector<ValueId> elements);
+  void make_sequence(size_t output, Sequence sequence);
   bool finished() const { return finished_; }
 
   [[noreturn]] void refuse(const std::string& attribute, const std::string& why,

@@ -258,11 +258,11 @@ Dim NodeContext::data_dependent_dim(ValueId count, const Dim& bound, const std::
   model.data_dependent[name] = {count, bound};
   return Dim::symbol(name, 0, bound.value().value_or(0));
 }
-void NodeContext::make_sequence(size_t output, std::vector<ValueId> elements) {
+void NodeContext::make_sequence(size_t output, Sequence sequence) {
   finished_ = true;
   if (output >= node.outputs.size() || node.outputs[output] == kAbsent) return;
   set(output, DType::kU8, {});  // a mark: nothing but operators of sequences may read it
-  run_.set_sequence(node.outputs[output], std::move(elements));
+  run_.set_sequence(node.outputs[output], std::move(sequence));
 }
 void NodeContext::same(size_t output, ValueId value) {
   finished_ = true;

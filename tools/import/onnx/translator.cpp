@@ -250,7 +250,9 @@ void Translator::declare_outputs(const Graph& source, Scope& scope) {
               "' is made by no node");
     if (!names.insert(info.name).second)
       corrupt("output '" + std::string(info.name) + "' is listed twice");
-    if (!info.kind.empty() && !info.is_tensor && !plain_ports.count(*value)) {
+    // what a body gives is its node's to judge
+    if (scope.parent == nullptr && !info.kind.empty() && !info.is_tensor &&
+        !plain_ports.count(*value)) {
       unsupported.push_back({"output", "", "", std::string(info.name),
                              "is a " + std::string(info.kind) + ", only tensors are supported",
                              ""});
