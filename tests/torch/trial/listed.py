@@ -2,7 +2,8 @@
 """The programs of listed.txt in four formats against eager torch: .pt2, a trace, and what both ONNX
 exporters write. Prints a table of what is not equal, with its reason, and how many are.
 
-  listed.py --ingot PATH --work DIR [--write docs/torch-list.md] [--jobs N] [--only PATTERN ...]
+  listed.py --ingot PATH --work DIR [--write docs/torch-list.md] [--jobs N] [--minutes N]
+            [--only PATTERN ...]
 
 Fails where less than 97 % of the programs that torch wrote are equal, where numbers differ that
 torch itself, or onnxruntime, gives for the file, and on a crash. What torch does not export is
@@ -14,9 +15,11 @@ import collections
 import dataclasses
 import fnmatch
 import hashlib
+import math
 import os
 import pathlib
 import sys
+import time
 
 import programs
 import trial
@@ -97,6 +100,9 @@ def main():
     arguments.add_argument("--write", type=pathlib.Path)
     arguments.add_argument("--only", nargs="+", help="names or patterns with * of programs")
     arguments.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    arguments.add_argument(
+        "--minutes", type=float, default=math.inf, help="begins no program later; 0: reads results"
+    )
     arguments.add_argument("--fresh", action="store_true", help="makes results again")
     arguments.add_argument("--keep", action="store_true", help="keeps large exports")
     a = arguments.parse_args()
@@ -106,10 +112,14 @@ def main():
     a.work.mkdir(parents=True, exist_ok=True)
     a.work, a.ingot = a.work.resolve(), str(pathlib.Path(a.ingot).resolve())
     stamp = hashlib.sha256(pathlib.Path(a.ingot).read_bytes() + trial.RULES).hexdigest()
-    results = trial.run_all(asked, a, stamp)
-    lines, worst = table(asked, results)
+    until = time.monotonic() + 60 * a.minutes
+    results = trial.run_all(asked, a, stamp, until)
+    lines, worst = table([p for p in asked if p.name in results], results)
+    if len(results) < len(asked):
+        names = [p.name for p in asked if p.name not in results]
+        lines += ["", f"Not tried within the time that was given: {', '.join(names)}."]
     print("\n".join(lines))
-    all_of = [(p.name, k, r) for p in asked for k, r in results[p.name].items()]
+    all_of = [(name, k, r) for name, formats in results.items() for k, r in formats.items()]
     faults = [
         (n, k, r)
         for n, k, r in all_of
