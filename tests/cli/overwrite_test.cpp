@@ -30,6 +30,7 @@ const std::map<std::string, Files> kCommands = {
     {"compare", {{"SOURCE", "FILE", "--golden"}, {"--html"}}},
     {"upgrade", {{"FILE"}, {"--output"}}},  // which may be FILE
     {"why", {{"FILE"}, {"--html"}}},
+    {"report", {{"FILE"}, {"--output"}}},
     {"place", {{"FILE"}, {}}},
     {"tune", {{"FILE"}, {"--output"}}},  // which may be FILE; a GPU is needed
     {"kernels", {{"FILE"}, {"--output"}}},
@@ -195,6 +196,7 @@ TEST_CASE("overwrite: no command writes over a file that it reads") {
   keeps(all, {"compare", "@linear.onnx", "@linear.ingot", "--html", "OUTPUT"},
         {"linear.onnx", "linear.ingot"});
   keeps(all, {"why", "@linear.ingot", "--html", "OUTPUT"}, {"linear.ingot"});
+  keeps(all, {"report", "@linear.ingot", "-o", "OUTPUT"}, {"linear.ingot"});
   keeps(all, {"kernels", "@linear.ingot", "-o", "OUTPUT"}, {"linear.ingot"});
   keeps(all, {"extract", "@all.index.json", "-o", "OUTPUT"}, shards);
   keeps(all, {"extract", "@external.onnx", "-o", "OUTPUT"}, external);

@@ -2,8 +2,8 @@
 // an older chip has only the half), or the emulator. The only place that names them.
 //   fragments  see kernels/cuda/emulate/tensor_core.h; tests/cuda/fragments_test.cpp states them
 //              element by element
-//   chips      f16 and bytes: sm_75; bf16 and tf32: sm_80. On a chip without it a product traps, and
-//              plans do not choose it.
+//   chips      f16 and bytes: sm_75; bf16 and tf32: sm_80. On a chip without it a product traps,
+//              and plans do not choose it.
 #pragma once
 #include "kernels/cuda/device/gpu.h"
 #if !defined(__CUDACC__)

@@ -19,7 +19,8 @@ const char* const kStyle =
 
 const char* const kScript = R"(
 const panel = document.getElementById('panel'), view = document.getElementById('graph'),
-  drawing = view.querySelector('svg'), whole = [drawing.width.baseVal.value, drawing.height.baseVal.value];
+  drawing = view.querySelector('svg'),
+  whole = [drawing.width.baseVal.value, drawing.height.baseVal.value];
 let zoom = 1;
 function row(k, v){ const r = document.createElement('tr'); for (const t of [k, v]) {
   const c = document.createElement('td'); c.textContent = t; r.appendChild(c); } return r; }
@@ -27,10 +28,12 @@ function show(i){
   const t = document.createElement('table');
   for (const [k, v] of nodes[i].rows) t.appendChild(row(k, v));
   panel.replaceChildren(t);
-  for (const g of document.querySelectorAll('g.node')) g.classList.toggle('chosen', g.dataset.i == i);
+  for (const g of document.querySelectorAll('g.node'))
+    g.classList.toggle('chosen', g.dataset.i == i);
 }
 function go(i){ if (i < 0) return; show(i);
-  document.querySelector('g.node[data-i="' + i + '"]').scrollIntoView({block:'center', inline:'center'}); }
+  const box = document.querySelector('g.node[data-i="' + i + '"]');
+  box.scrollIntoView({block:'center', inline:'center'}); }
 function scale(to){ zoom = Math.min(4, Math.max(0.02, to));
   drawing.setAttribute('viewBox', '0 0 ' + whole[0] + ' ' + whole[1]);
   drawing.setAttribute('width', whole[0] * zoom); drawing.setAttribute('height', whole[1] * zoom); }
@@ -42,7 +45,8 @@ document.getElementById('find').addEventListener('keydown', e => { if (e.key !==
   found = next >= 0 ? next : texts.findIndex(t => t.includes(q));
   go(found); });
 document.getElementById('find').addEventListener('input', () => { found = -1; });
-for (const g of document.querySelectorAll('g.node')) g.addEventListener('click', () => show(+g.dataset.i));
+for (const g of document.querySelectorAll('g.node'))
+  g.addEventListener('click', () => show(+g.dataset.i));
 document.getElementById('in').addEventListener('click', () => scale(zoom * 1.25));
 document.getElementById('out').addEventListener('click', () => scale(zoom / 1.25));
 document.getElementById('fit').addEventListener('click', () =>
