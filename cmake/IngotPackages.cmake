@@ -11,34 +11,30 @@ set(CPACK_PACKAGE_CONTACT "Ingot maintainers <maintainers@ingot.example>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_COMPONENTS_ALL runtime development tools)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_SOURCE ingot)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 
-set(summary "inference of trained networks from one arena")
-set(about " Ingot converts a trained network once into one file, maps and validates that file on
- the device, and runs it in one preallocated arena, on the CPU or on a GPU.
- .")
+set(about "Ingot converts a trained network once into one file, maps and validates that file on
+the device, and runs it in one preallocated arena, on the CPU or on a GPU.")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME libingot0)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 set(CPACK_DEBIAN_RUNTIME_DEBUGINFO_PACKAGE ON)
-set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "${summary}: shared library\n${about}\n The library that \
-programs are linked with.")
+set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "${about}\nThe shared library that programs load.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libingot-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libingot0 (= ${PROJECT_VERSION}), libc6-dev")
-set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "${summary}: to compile with\n${about}\n Headers of C and \
-C++, static libraries, the CMake package and the pkg-config file.")
+set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
+  "${about}\nHeaders of C and C++, static libraries, the CMake package and the pkg-config file.")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME ingot-tools)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_TOOLS_DEBUGINFO_PACKAGE ON)
-set(CPACK_DEBIAN_TOOLS_DESCRIPTION "${summary}: command line\n${about}\n Converts ONNX, TFLite, \
+set(CPACK_DEBIAN_TOOLS_DESCRIPTION "${about}\nThe command line: converts ONNX, TFLite,
 TorchScript, torch.export and Keras; runs, checks, compares and times.")
 
 # What Debian's policy asks for in each package: its copyright and its changes.
@@ -51,6 +47,11 @@ foreach(component runtime development tools)
     OUTPUT_FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/changelog.gz\"
     COMMAND_ERROR_IS_FATAL ANY)" COMPONENT ${component} EXCLUDE_FROM_ALL)
 endforeach()
+# Programs and the shared library are stripped into packages of debug symbols, archives of none.
+install(CODE "file(GLOB archives
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libingot_*.a\")
+  execute_process(COMMAND strip --strip-debug --enable-deterministic-archives \${archives}
+    COMMAND_ERROR_IS_FATAL ANY)" COMPONENT development EXCLUDE_FROM_ALL)
 # Of what is linked into the command line.
 install(DIRECTORY ${PROJECT_BINARY_DIR}/licenses DESTINATION share/doc/ingot-tools COMPONENT tools
   EXCLUDE_FROM_ALL OPTIONAL)

@@ -24,7 +24,7 @@ release_libraries() {  # TOOLS CMAKE_OPTION...
 # install on later ones and on those beside it.
 package_deb() {
   need_packages "Debian packages" "${build_packages[@]}" make "${release_packages[@]}"
-  local tree=build/release-deb flags tools=$PWD/$release/native tool
+  local tree=build/release-deb flags tools=$PWD/$release/native tool symbols
   flags="-g1 $(release_flags)"
   mkdir -p "$tools"
   for tool in cc c++ ar ranlib; do printf '#!/bin/sh\nexec /usr/bin/%s "$@"\n' $tool >"$tools/$tool"; chmod +x "$tools/$tool"; done
@@ -38,7 +38,8 @@ package_deb() {
     tail -n 20 build/logs/cpack.log >&2
     return 1
   }
-  cp $tree/packages/*.*deb $release/packages/
+  cp $tree/packages/*.deb $release/packages/
+  for symbols in $tree/packages/*.ddeb; do cp "$symbols" "$release/packages/$(basename "$symbols" .ddeb).deb"; done
 }
 
 # The compiler that brings musl and a C++ library for each processor.
@@ -85,7 +86,7 @@ release_version() { sed -nE 's/^project\(ingot VERSION ([0-9.]+).*/\1/p' CMakeLi
 release_documents() {
   local package packages=()
   for package in "$release"/packages/*; do
-    case $package in *.deb | *.ddeb | *.tar.gz | *.whl) packages+=("$package") ;; esac
+    case $package in *.deb | *.tar.gz | *.whl) packages+=("$package") ;; esac
   done
   "$python" packaging/bill_of_materials.py "${packages[@]}" --version "$(release_version)" --time "$(source_date)" \
     --sources $release/sources --zig "$zig" || return 1
@@ -122,6 +123,6 @@ package_twice() {  # [KIND ..]
     (cd build/twice/$copy && ln -s "$OLDPWD/build/venv" build/venv && CCACHE_DISABLE=1 ./dev package "${@:-deb}") || return 1
     sleep 2
   done
-  (cd build/twice/one/build/release/packages && sha256sum -- *.*deb *.tar.gz 2>/dev/null)
+  (cd build/twice/one/build/release/packages && sha256sum -- *.deb *.tar.gz 2>/dev/null)
   diff -r build/twice/one/build/release/packages build/twice/another/place/build/release/packages && echo "the same bytes"
 }

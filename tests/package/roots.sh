@@ -83,7 +83,7 @@ for suite in "${suites[@]}"; do
   try "the digits of a program compiled here, shared" "cd /work && cc -o shared consumer.c \$(pkg-config --cflags --libs ingot) && ./shared digits.ingot | grep -q ^ingot" || true
   try "the digits of a program compiled here, static" "cd /work && cc -static -o static consumer.c \$(pkg-config --static --cflags --libs ingot) && ./static digits.ingot | grep -q ^ingot" || true
   try "manual and completions are files" "test -s /usr/share/man/man1/ingot-run.1.gz -o -s /usr/share/man/man1/ingot-run.1 -o -e /etc/dpkg/dpkg.cfg.d/excludes && test -s /usr/share/bash-completion/completions/ingot" || true
-  try "install debug symbols" "cd /work && ls *-dbgsym_*.d*deb && apt-get -qq install -y --no-install-recommends ./*-dbgsym_*.d*deb" || true
+  try "install debug symbols" "cd /work && ls libingot0-dbgsym_*.deb && apt-get -qq install -y --no-install-recommends ./*-dbgsym_*.deb" || true
   try "remove" "apt-get -qq purge -y '*ingot*'" || continue
   # libraries that came with the command line stay until autoremove, and no such is there
   files_of_root >"$work/after"
