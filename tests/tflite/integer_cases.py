@@ -487,5 +487,3 @@ def log_softmax(n, rng):
 
 # Computed as floats: one step away at most.
 NEAR = {"LOG_SOFTMAX": log_softmax}
-# The same of uint8, but for XNNPACK: another order of operations in f32.
-NEAR_BUT_LITERT = ("RESIZE_BILINEAR odd",)

@@ -19,7 +19,7 @@ import tempfile
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
-from integer_cases import CASES, NEAR, NEAR_BUT_LITERT, Integers, Steps
+from integer_cases import CASES, NEAR, Integers, Steps
 from word_cases import WORD_CASES, Words
 from written_model import Fed, Model
 
@@ -206,10 +206,9 @@ def main():
         folder = pathlib.Path(temporary)
         for name in a.names or cases:
             refused, counts = 0, {}
-            near_names = {*NEAR, *(NEAR_BUT_LITERT if a.exact_to != "litert" else ())}
             for seed in range(a.seeds):
                 what = trial(a.ingot, name, seed, a.exact_to, kind, folder, counts)
-                near = name in near_names and what and what.endswith("differ")
+                near = name in NEAR and what and what.endswith("differ")
                 refused += what is None
                 passed += what == "" or bool(near)
                 if what and not near:
@@ -219,7 +218,7 @@ def main():
                 figures = f"{count.models} models, {count.integers} integers"
                 figures += f", {count.different} differ, by at most {count.most:g}"
                 print(f"{name} {dtype} {a.exact_to}: {figures}", flush=True)
-                if name in near_names and count.most > 1:
+                if name in NEAR and count.most > 1:
                     failed += 1
                     print(f"[fail] {name} {dtype}: {count.most} steps away")
             if refused == a.seeds:

@@ -2,6 +2,7 @@
 // says where there is no integer arithmetic, and scales and zero points that cannot be.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/tflite/imported.h"
@@ -15,8 +16,8 @@ using graph::ConversionError;
 
 namespace {
 
-constexpr int kAdd = 0, kConv = 3, kFullyConnected = 9, kLogistic = 14, kReshape = 22, kMean = 40,
-              kDiv = 42, kLogSoftmax = 50, kFloorMod = 95;
+constexpr int kAdd = 0, kConv = 3, kFullyConnected = 9, kLogistic = 14, kReshape = 22, kResize = 23,
+              kMean = 40, kDiv = 42, kLogSoftmax = 50, kFloorMod = 95;
 const auto kI8 = fb::TensorType::int8, kU8 = fb::TensorType::uint8;
 
 /// y = x + c of bytes.
@@ -170,6 +171,31 @@ TEST_CASE("--exact-to chooses how sums are rounded") {
   CHECK(graph::read_integers(*out.model.constant(node.inputs[3])) ==
         std::vector<int64_t>{1 << 30, 1 << 30});
   CHECK(graph::read_integers(*out.model.constant(node.inputs[4])) == std::vector<int64_t>{2, 2});
+}
+
+TEST_CASE("uint8 images grow by products of floats, in the order of the kernel asked for") {
+  using importer::ExactTo;
+  GraphGiven g;
+  g.tensors = {{"x", kU8, {1, 2, 2, 1}, "", {}, {0.5f}, {3}},
+               {"size", fb::TensorType::int32, {2}, raw(std::vector<int32_t>{3, 3})},
+               {"y", kU8, {1, 3, 3, 1}, "", {}, {0.5f}, {3}}};
+  g.operators = {{kResize, {0, 1}, {2}, 15}};
+  g.inputs = {0};
+  g.outputs = {2};
+  const auto products = [](const Made& out) {
+    CHECK(out.code == 0);
+    const std::vector<std::string> ops = out.ops();
+    return std::count(ops.begin(), ops.end(), "Mul");
+  };
+  // one by the weight of both directions; or by one after the other
+  const Made out = made_of(g, ExactTo::kBuiltin);
+  CHECK(products(out) == 4);
+  CHECK(products(made_of(g, ExactTo::kTflm)) == 8);
+  const graph::Node& node = out.node("Mul");  // of what is above and left, 1 - 2 / 3 of a pixel on
+  const float near[] = {1.0f, 1.0f - 2.0f / 3.0f, 1.0f - (2.0f / 3.0f * 2.0f - 1.0f)};
+  const std::vector<double> weights = graph::read_numbers(*out.model.constant(node.inputs[1]));
+  REQUIRE(weights.size() == 9);
+  for (size_t i = 0; i < 9; i++) CHECK(weights[i] == double(near[i / 3] * near[i % 3]));
 }
 
 TEST_CASE("--exact-to that a model cannot have is refused") {

@@ -172,7 +172,7 @@ void add_quantized_binary(BytesTable& table);  // of bytes and of int16, as are 
 void add_quantized_functions(BytesTable& table);
 void add_quantized_reduce(BytesTable& table);
 void add_quantized_transposed(BytesTable& table);
-void add_quantized_image(BytesTable& table);
+void add_quantized_resize(BytesTable& table);
 void add_quantized_recurrent(BytesTable& table);
 void add_quantized_pairs(BytesTable& table);  // of bytes
 void add_word_pairs(BytesTable& table);       // of int16
@@ -185,7 +185,7 @@ bool requantize_wide(Call& call);
 bool multiply_words(Call& call);
 /// FULLY_CONNECTED whose weights are int16 too; `rows` is its input. lower_quantized_wide.cpp
 bool connect_words(Call& call, ValueId rows, const RealRange& range);
-/// Of int16 where the image grows. lower_quantized_image.cpp
+/// Of int16 where the image grows. lower_quantized_resize.cpp
 bool resize_bilinear_words(Call& call);
 void add_quantized_movement(BytesTable& table);
 

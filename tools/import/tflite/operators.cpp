@@ -273,7 +273,8 @@ const BytesTable& bytes_table() {
     add_quantized_products(table);
     add_quantized_arithmetic(table);
     add_quantized_reduce(table);
-    add_quantized_image(table);
+    add_quantized_transposed(table);
+    add_quantized_resize(table);
     add_quantized_recurrent(table);
     add_quantized_wide(table);
     add_quantized_functions(table);
