@@ -14,7 +14,7 @@ dev_show() {
     dynamic) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; "$python" tests/figures/dynamic.py --full --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     threads) dev_test tsan ;;
     tflite-files) show_needs numpy; dev_build_gcc >/dev/null
-      "$python" tests/models/tflite_files.py --ingot build/gcc/bin/ingot --work build/models --table docs/tflite-files.md ;;
+      "$python" tests/models/tflite_files.py --ingot build/gcc/bin/ingot --work build/models --write docs/tflite-files.md ;;
     model-files) show_needs numpy; dev_build_gcc >/dev/null
       "$python" tests/models/model_files.py --ingot build/gcc/bin/ingot --work build/models --write docs/models.md "${@:2}" ;;
     torch | torch-list | keras | tflite | integers) dev_test "$1" ;;

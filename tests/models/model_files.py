@@ -13,14 +13,13 @@ Exits with 1 where a file is converted and does not pass, or ends in another way
 (exit codes 2 to 5). Files of packages are skipped, and counted, where the package index is out of
 reach."""
 
-import argparse
 import json
-import pathlib
 import shlex
 import sys
 
 import numpy as np
-from sources import SHARED, call, listed_files, read_rows, refusal
+from file_page import make_page, table_rows
+from sources import call, read_rows, refusal
 
 NO_MODELS = ("npz", "pb")  # arrays: goldens and test data of other projects
 OUTCOMES = {  # how the text of an outcome begins: how it is counted
@@ -29,8 +28,6 @@ OUTCOMES = {  # how the text of an outcome begins: how it is counted
     "has weights alone": "have weights and no program",
     "refused": "are refused by name",
 }
-
-
 MEANT = {  # options of a program without a golden that says them
     "models/snakers4__silero-vad/silero_vad.jit": "--input-shape x=1x512 --argument sr=16000",
 }
@@ -114,46 +111,22 @@ def page_of(rows):
         f"Of {len(rows)} files\n\n{counts}.\n\n"
         "| file | source | bytes | operators | outcome |\n| --- | --- | --- | --- | --- |\n"
     )
-    return head + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return head + table_rows(rows)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
-    parser.add_argument("--work", type=pathlib.Path, required=True)
-    parser.add_argument("--write", type=pathlib.Path, help="where the page is written")
-    parser.add_argument("parts", nargs="*")
-    a = parser.parse_args()
-    if not SHARED.is_dir():
-        print("[skip] no model file was tried: ../shared is not there")
-        return 0
-    a.work.mkdir(parents=True, exist_ok=True)
-    rows, failed, skipped = [], 0, 0
-    for name, path, golden, listed in listed_files(a.work, is_model, a.parts):
-        if path is None or not path.exists():
-            skipped += 1
-            continue
-        inspected = call([a.ingot, "inspect", path, "--json"]).stdout
-        described = json.loads(inspected) if inspected.startswith("{") else {}
-        package = f"{listed['package']}=={listed['version']}" if "package" in listed else ""
-        source = f"{package}:{listed['path']}" if package else f"models/{name}"
-        options = options_of(source, described, golden)
-        text, fits = outcome_of(a.ingot, path, golden, options, a.work / "model_file.ingot")
-        if options and fits and not text.startswith("refused"):
-            text += f" (`{' '.join(options)}`)"
-        failed += not fits
-        origin = f"PyPI: {package}" if package else listed["source"].partition("@")[0]
-        size = f"{int(listed['bytes']):,}"
-        row = [name, origin, size, operators_of(described), text.replace("|", "/")]
-        rows.append(row)
-        print(("" if fits else "[fail] ") + " | ".join(row), flush=True)
-    if skipped:
-        print(f"[skip] {skipped} files of packages are not to be had here")
-    if a.write:
-        a.write.write_text(page_of(rows))
-    print(f"{len(rows)} files, {failed} failed")
-    return 1 if failed else 0
+def row_of(ingot, work, name, path, golden, listed):
+    inspected = call([ingot, "inspect", path, "--json"]).stdout
+    described = json.loads(inspected) if inspected.startswith("{") else {}
+    package = f"{listed['package']}=={listed['version']}" if "package" in listed else ""
+    source = f"{package}:{listed['path']}" if package else f"models/{name}"
+    options = options_of(source, described, golden)
+    text, fits = outcome_of(ingot, path, golden, options, work / "model_file.ingot")
+    if options and fits and not text.startswith("refused"):
+        text += f" (`{' '.join(options)}`)"
+    origin = f"PyPI: {package}" if package else listed["source"].partition("@")[0]
+    size = f"{int(listed['bytes']):,}"
+    return [name, origin, size, operators_of(described), text], fits
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(make_page(__doc__.splitlines()[0], is_model, row_of, page_of))

@@ -4,7 +4,7 @@ a table of Markdown. A file that has a golden is compared with it in each mode, 
 builtin, tflm, up to the first that passes `ingot check`; one that is refused stands with its
 reasons.
 
-  tflite_files.py --ingot BIN --work DIR [--table FILE] [name-part ...]
+  tflite_files.py --ingot BIN --work DIR [--write FILE] [name-part ...]
 
 FILE is written whole: docs/tflite-files.md (./dev show tflite-files).
 
@@ -12,11 +12,11 @@ Exits with 1 where a file is converted and passes in no mode, or ends in another
 (exit codes 2 to 5); EXPECTED names those whose golden is known to be none, with the reason. Files
 of packages are skipped, and counted, where the package index is out of reach."""
 
-import argparse
 import pathlib
 import sys
 
-from sources import SHARED, call, listed_files, refusal
+from file_page import make_page, table_rows
+from sources import call, refusal
 
 MODES = ("litert", "builtin", "tflm")
 SCALAR = "the golden's input has one dimension, the file's none"
@@ -66,7 +66,7 @@ def judged(ingot, path, golden, out):
 def page_of(rows):
     """The page of the documents: how many end how, and each file."""
     starts = ("equals its golden", "no comparison", "converted, has no golden", "refused")
-    counts = {start: sum(f"| {start}" in row for row in rows) for start in starts}
+    counts = {start: sum(row[-1].startswith(start) for row in rows) for start in starts}
     head = (
         "# TFLite files\n"
         "`./dev show tflite-files` writes this page: every TFLite file among the models of the "
@@ -79,39 +79,16 @@ def page_of(rows):
         f"{counts[starts[2]]} have none and are verified, "
         f"{counts[starts[3]]} are refused by name.\n\n"
     )
-    return head + "| file | outcome |\n| --- | --- |\n" + "\n".join(rows) + "\n"
+    return head + "| file | outcome |\n| --- | --- |\n" + table_rows(rows)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
-    parser.add_argument("--work", type=pathlib.Path, required=True)
-    parser.add_argument("--table", type=pathlib.Path, help="where the table is written")
-    parser.add_argument("parts", nargs="*")
-    a = parser.parse_args()
-    if not SHARED.is_dir():
-        print("[skip] no TFLite file was tried: ../shared is not there")
-        return 0
-    a.work.mkdir(parents=True, exist_ok=True)
-    rows, failed, skipped = [], 0, 0
-    for name, path, golden, _ in listed_files(a.work, is_tflite, a.parts):
-        if path is None or not path.exists():
-            skipped += 1
-            continue
-        text, fits = judged(a.ingot, path, golden, a.work / "tflite_file.ingot")
-        reason = EXPECTED.get(pathlib.Path(name).name)
-        if reason and not fits:
-            text, fits = f"no comparison with its golden: {reason}", True
-        failed += not fits
-        rows.append(f"| {name} | {text.replace('|', '/')} |")
-        print(("" if fits else "[fail] ") + rows[-1], flush=True)
-    if skipped:
-        print(f"[skip] {skipped} files of packages are not to be had here")
-    if a.table:
-        a.table.write_text(page_of(rows))
-    print(f"{len(rows) - failed} files as they should be, {failed} not, {skipped} skipped")
-    return failed > 0
+def row_of(ingot, work, name, path, golden, listed):
+    text, fits = judged(ingot, path, golden, work / "tflite_file.ingot")
+    reason = EXPECTED.get(pathlib.Path(name).name)
+    if reason and not fits:
+        return [name, f"no comparison with its golden: {reason}"], True
+    return [name, text], fits
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(make_page(__doc__.splitlines()[0], is_tflite, row_of, page_of))

@@ -245,3 +245,30 @@ TEST_CASE("control: what a loop carries grows up to a bound, which somebody stat
   for (const auto& [name, symbol] : grown.data_dependent)
     CHECK(symbol.bound == max(graph::Dim::symbol("T"), graph::Dim(64)));
 }
+
+namespace {
+
+/// A loop of three iterations whose body appends x to the sequence that it carries.
+OnnxGraph appending(OnnxGraph body) {
+  body.input("i", {}, 7).input("go", {}, 9);
+  body.proto.message(11, Proto().text(1, "before"));
+  body.node("SequenceInsert", {"before", "x"}, {"after"}).output("go").output("after");
+  OnnxGraph g = with_x().initializer("n", {}, std::vector<int64_t>{3});
+  return g.node("SequenceEmpty", {}, {"none"})
+      .node("Loop", {"n", "", "none"}, {"all"}, {graph_attribute("body", body.proto)})
+      .node("ConcatFromSequence", {"all"}, {"y"},
+            {attribute("axis", int64_t(0)), attribute("new_axis", int64_t(1))})
+      .output("y");
+}
+
+}  // namespace
+
+TEST_CASE("control: what a loop appends is rows, unless its body reads the sequence") {
+  CHECK(output_type(import(appending({}))) == "f32[3, B, T]");
+  for (const std::vector<std::string>& unread : {std::vector<std::string>{}, {"other"}}) {
+    const graph::ConversionError error = import_error(
+        appending(OnnxGraph().node("SequenceInsert", {"before", "x"}, unread)).bytes());
+    CHECK(error.exit_code == 4);
+    CHECK(error.message.find("append one tensor") != std::string::npos);
+  }
+}

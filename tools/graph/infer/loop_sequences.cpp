@@ -45,7 +45,7 @@ std::vector<Inference::AppendedSequence> Inference::take_sequences(Node& loop) {
     const ValueId inner = body->inputs[carried + 2], next = body->outputs[carried + 1];
     const auto insert = std::find_if(body->nodes.begin(), body->nodes.end(), [&](const Node& node) {
       return node.op == "SequenceInsert" && node.inputs.size() == 2 && node.inputs[0] == inner &&
-             node.outputs[0] == next;
+             !node.outputs.empty() && node.outputs[0] == next;
     });
     if (insert == body->nodes.end() || count_uses(*body, inner) != 1 ||
         count_uses(*body, next) != 1 || before->rows != kAbsent)
