@@ -233,7 +233,8 @@ TEST_CASE("control: rows of a count are stacked, those that end early are as man
 TEST_CASE("control: what a loop carries grows up to a bound, which somebody states") {
   OnnxGraph body = body_of("go");
   body.node("Concat", {"b", "a"}, {"longer"}, {attribute("axis", int64_t(1))}).output("longer");
-  const OnnxGraph loop = loop_of(with_x().initializer("n", {}, std::vector<int64_t>{3}), "n", body);
+  const OnnxGraph loop =
+      loop_of(with_x().initializer("n", {}, std::vector<int64_t>{100}), "n", body);
   const graph::ConversionError error = import_error(loop.bytes());
   CHECK(error.exit_code == 4);
   REQUIRE(error.unsupported.size() == 1);
@@ -248,12 +249,12 @@ TEST_CASE("control: what a loop carries grows up to a bound, which somebody stat
 
 namespace {
 
-/// A loop of three iterations whose body appends x to the sequence that it carries.
-OnnxGraph appending(OnnxGraph body) {
+/// A loop whose body appends x to the sequence that it carries.
+OnnxGraph appending(int64_t iterations, OnnxGraph body) {
   body.input("i", {}, 7).input("go", {}, 9);
   body.proto.message(11, Proto().text(1, "before"));
   body.node("SequenceInsert", {"before", "x"}, {"after"}).output("go").output("after");
-  OnnxGraph g = with_x().initializer("n", {}, std::vector<int64_t>{3});
+  OnnxGraph g = with_x().initializer("n", {}, std::vector<int64_t>{iterations});
   return g.node("SequenceEmpty", {}, {"none"})
       .node("Loop", {"n", "", "none"}, {"all"}, {graph_attribute("body", body.proto)})
       .node("ConcatFromSequence", {"all"}, {"y"},
@@ -264,11 +265,37 @@ OnnxGraph appending(OnnxGraph body) {
 }  // namespace
 
 TEST_CASE("control: what a loop appends is rows, unless its body reads the sequence") {
-  CHECK(output_type(import(appending({}))) == "f32[3, B, T]");
+  CHECK(output_type(import(appending(100, {}))) == "f32[100, B, T]");
   for (const std::vector<std::string>& unread : {std::vector<std::string>{}, {"other"}}) {
-    const graph::ConversionError error = import_error(
-        appending(OnnxGraph().node("SequenceInsert", {"before", "x"}, unread)).bytes());
+    const auto body = [&] { return OnnxGraph().node("SequenceInsert", {"before", "x"}, unread); };
+    const graph::ConversionError error = import_error(appending(100, body()).bytes());
     CHECK(error.exit_code == 4);
     CHECK(error.message.find("append one tensor") != std::string::npos);
+    CHECK(output_type(import(appending(3, body()))) == "f32[3, B, T]");  // written out
   }
+}
+
+TEST_CASE("control: few iterations whose shapes follow from the iteration are written out") {
+  const auto growing = [](int64_t iterations) {
+    OnnxGraph body;
+    body.input("i", {}, 7).input("go", {}, 9).input("a", {"B", "T"});
+    body.node("Unsqueeze", {"i", "zero"}, {"at"})
+        .node("Slice", {"a", "zero", "at", "one"}, {"part"})
+        .node("Concat", {"a", "part"}, {"b"}, {attribute("axis", int64_t(1))})
+        .node("ReduceSum", {"b"}, {"sum"}, {attribute("keepdims", int64_t(0))})
+        .output("go")
+        .output("b")
+        .output("sum");
+    OnnxGraph g;
+    g.input("x", {2, 5})
+        .initializer("n", {}, std::vector<int64_t>{iterations})
+        .initializer("zero", {1}, std::vector<int64_t>{0})
+        .initializer("one", {1}, std::vector<int64_t>{1});
+    return loop_of(g, "n", body, 2);
+  };
+  const graph::Model model = import(growing(4));
+  CHECK(output_type(model) == "f32[2, 11]");  // 5 + 0 + 1 + 2 + 3
+  CHECK(output_type(model, 1) == "f32[4]");
+  CHECK(operators(model.graph).find("Loop") == std::string::npos);
+  CHECK(import_error(growing(65).bytes()).exit_code == 4);
 }

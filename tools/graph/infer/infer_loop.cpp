@@ -334,15 +334,9 @@ void LoopBuilder::place_stacks() {
   }
 }
 
-void Inference::infer_loop(Node& node) {
-  if (node.has("most")) {  // in normal form since an earlier walk
-    walk(*node.subgraph("body"));
-    out_->push_back(std::move(node));
-    return;
-  }
+void Inference::repeat_loop(Node& node, const State& before) {
   Growths growths;
   while (true) {
-    State before = state();
     Node read = cloned(node);
     const std::vector<AppendedSequence> appended = take_sequences(read);
     LoopBuilder builder(*this, read, growths);
@@ -359,8 +353,32 @@ void Inference::infer_loop(Node& node) {
       return;
     }
     growths = builder.found_growths();
-    restore(std::move(before));
+    restore(before);
   }
+}
+
+void Inference::infer_loop(Node& node) {
+  if (node.has("most")) {  // in normal form since an earlier walk
+    walk(*node.subgraph("body"));
+    out_->push_back(std::move(node));
+    return;
+  }
+  const State before = state();
+  std::optional<Refusal> refusal;
+  try {
+    repeat_loop(node, before);
+  } catch (const Refusal& thrown) {
+    refusal = thrown;
+  }
+  if (!refusal && unsupported_->size() == before.unsupported) return;
+  const std::vector<Unsupported> inside(unsupported_->begin() + std::ptrdiff_t(before.unsupported),
+                                        unsupported_->end());
+  restore(before);
+  if (unroll(node)) return;
+  restore(before);
+  if (refusal) throw *refusal;
+  unsupported_->insert(unsupported_->end(), inside.begin(), inside.end());
+  out_->push_back(std::move(node));
 }
 
 }  // namespace ingot::graph

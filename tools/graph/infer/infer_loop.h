@@ -29,6 +29,9 @@ class LoopBuilder {
   /// From ONNX's Loop: count, condition, carried; the body's inputs are iteration, condition,
   /// carried; its outputs condition, carried, rows.
   void read_loop();
+  /// Of such a Loop, in the place of reading it: how often it runs, where that is a number and no
+  /// condition may end it before. Changes the node's ports as read_loop() does.
+  std::optional<int64_t> fixed_trips();
   /// From ONNX's Scan: carried, sequences; the body's inputs are carried, rows; its outputs
   /// carried, rows.
   void read_scan();
@@ -67,6 +70,7 @@ class LoopBuilder {
   void drop_invariants();
   std::optional<Dim> counted() const;
   void find_trips(ValueId count);
+  void read_loop_ports();
   void read_row(ValueId sequence, ValueId row, int64_t axis, bool reverse);
   ValueId index(bool reverse);
   ValueId inside(const std::string& op, std::vector<ValueId> inputs,
@@ -89,6 +93,7 @@ class LoopBuilder {
   std::unordered_map<ValueId, const Node*> made_by_;  // of the source's body
   std::vector<Carried> carried_;
   ValueId iteration_ = kAbsent, backwards_ = kAbsent;
+  ValueId always_ = kAbsent;  // true
   ValueId condition_ = kAbsent, inner_condition_ = kAbsent, next_condition_ = kAbsent;
   bool has_condition_ = false;
   bool is_bounded_ = false;                                  // by Model::max_elements alone

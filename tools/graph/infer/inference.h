@@ -113,6 +113,10 @@ class Inference {
   void commit(Node& node);
   void infer_if(Node& node);
   void infer_loop(Node& node);
+  void repeat_loop(Node& node, const State& before);
+  /// False, and anything may be in the graph, where the number of iterations is not known or large,
+  /// or something is refused in one of them.
+  bool unroll(Node& loop);
   /// Sequences that a Loop carries and that its body only appends to become rows of an output.
   std::vector<AppendedSequence> take_sequences(Node& loop);
   void place_sequence(const AppendedSequence& appended);

@@ -6,7 +6,7 @@
 
 namespace ingot::graph {
 
-void LoopBuilder::read_loop() {
+void LoopBuilder::read_loop_ports() {
   node_.inputs.resize(std::max<size_t>(node_.inputs.size(), 2), kAbsent);
   const size_t carried = node_.inputs.size() - 2;
   if (body_->inputs.size() != carried + 2 || body_->outputs.size() < carried + 1 ||
@@ -17,14 +17,14 @@ void LoopBuilder::read_loop() {
                            " outputs, the node " + std::to_string(node_.outputs.size()));
   node_.outputs.resize(body_->outputs.size() - 1, kAbsent);
   const bool yes = true;
-  const ValueId always = run_.model.add_constant("true" + std::to_string(run_.model.values.size()),
-                                                 make_constant(DType::kBool, {}, &yes));
+  always_ = run_.model.add_constant("true" + std::to_string(run_.model.values.size()),
+                                    make_constant(DType::kBool, {}, &yes));
   iteration_ = body_->inputs[0];
   Value& iteration = run_.model.values[size_t(iteration_)];
   iteration.dtype = DType::kI64;
   iteration.dims.clear();
   iteration.shape_known = true;
-  condition_ = node_.inputs[1] == kAbsent ? always : node_.inputs[1];
+  condition_ = node_.inputs[1] == kAbsent ? always_ : node_.inputs[1];
   inner_condition_ = body_->inputs[1];
   next_condition_ = body_->outputs[0];
   for (size_t i = 0; i < carried; i++) {
@@ -33,13 +33,23 @@ void LoopBuilder::read_loop() {
     carried_.push_back(
         {node_.inputs[i + 2], body_->inputs[i + 2], body_->outputs[i + 1], node_.outputs[i], i});
   }
+}
+
+std::optional<int64_t> LoopBuilder::fixed_trips() {
+  read_loop_ports();
+  find_trips(node_.inputs[0]);
+  return has_condition_ || is_bounded_ ? std::nullopt : trips_.value();
+}
+
+void LoopBuilder::read_loop() {
+  read_loop_ports();
   std::vector<Written> rows;
-  for (size_t i = carried; i < node_.outputs.size(); i++)
+  for (size_t i = carried_.size(); i < node_.outputs.size(); i++)
     if (node_.outputs[i] != kAbsent)
       rows.push_back({body_->outputs[i + 1], node_.outputs[i], 0, false});
   drop_invariants();
   find_trips(node_.inputs[0]);
-  run_.replace(inner_condition_, always);  // an iteration runs only while it is
+  run_.replace(inner_condition_, always_);  // an iteration runs only while it is
   for (const Carried& each : carried_) set_type_of(each.inner, each.initial);
   finish(rows);
 }
