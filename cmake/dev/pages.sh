@@ -1,0 +1,20 @@
+# shellcheck shell=bash disable=SC2154
+# The documentation site, below build/pages: docs/site has what it is made with.
+pages_python=(sphinx myst-parser furo sphinx-design griffe)
+
+dev_pages() {
+  need_packages "the reference of the C interface" doxygen git
+  need_python "the documentation site" "${pages_python[@]}" || return 1
+  local work=build/pages_work
+  mkdir -p $work build/logs
+  "$python" docs/site/stage.py . $work/source || return 1
+  (cat docs/site/Doxyfile; echo "OUTPUT_DIRECTORY = $work") | doxygen - 2>build/logs/doxygen.log || {
+    cat build/logs/doxygen.log >&2
+    return 1
+  }
+  "$python" docs/site/c_reference.py . $work/xml $work/source/reference || return 1
+  "$python" docs/site/python_reference.py . $work/source/reference || return 1
+  "$python" -m sphinx -q -W --keep-going -b html -c docs/site -d $work/doctrees $work/source build/pages || return 1
+  "$python" docs/site/check_links.py build/pages || return 1
+  echo "build/pages/index.html"
+}
