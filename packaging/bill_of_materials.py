@@ -28,21 +28,14 @@ HEADERS_OF_TOOLS = {
     "CLI11": ("libcli11-dev", "BSD-3-Clause"),
     "nlohmann-json": ("nlohmann-json3-dev", "MIT"),
 }
-# Libraries that command lines are linked with: the source package, and the license.
+# Libraries of the command line: the source package that is linked in, the binary package whose
+# shared library a wheel carries, and the license.
 LIBRARIES = {
-    "zlib": ("zlib", "Zlib"),
-    "libpng": ("libpng1.6", "libpng-2.0"),
-    "libjpeg-turbo": ("libjpeg-turbo", "IJG AND BSD-3-Clause AND Zlib"),
-    "libzip": ("libzip", "BSD-3-Clause"),
-    "mimalloc": ("mimalloc", "MIT"),
-}
-# The same as a wheel carries them: the distribution's shared libraries.
-LIBRARIES_OF_WHEELS = {
-    "zlib": ("zlib1g-dev", "Zlib"),
-    "libpng": ("libpng-dev", "libpng-2.0"),
-    "libjpeg-turbo": ("libjpeg-dev", "IJG AND BSD-3-Clause AND Zlib"),
-    "libzip": ("libzip-dev", "BSD-3-Clause"),
-    "mimalloc": ("libmimalloc-dev", "MIT"),
+    "zlib": ("zlib", "zlib1g-dev", "Zlib"),
+    "libpng": ("libpng1.6", "libpng-dev", "libpng-2.0"),
+    "libjpeg-turbo": ("libjpeg-turbo", "libjpeg-dev", "IJG AND BSD-3-Clause AND Zlib"),
+    "libzip": ("libzip", "libzip-dev", "BSD-3-Clause"),
+    "mimalloc": ("mimalloc", "libmimalloc-dev", "MIT"),
 }
 # Of a static command line, from the compiler's package: where its license lies, and the license.
 TOOLCHAIN = {
@@ -86,14 +79,14 @@ def parts_of(name, options):
         yield part, version_of_package(package), license_, "CONTAINS"
     if not has_tools:
         return
-    if not name.endswith(".whl"):
-        for part, (package, license_) in LIBRARIES.items():
-            if part == "mimalloc" and name.endswith(".tar.gz"):
-                continue  # libraries.sh says why
-            yield part, version_of_source(options.sources, package), license_, "CONTAINS"
-    else:
-        for part, (package, license_) in LIBRARIES_OF_WHEELS.items():
-            yield part, version_of_package(package).split()[0], license_, "CONTAINS"
+    for part, (source, package, license_) in LIBRARIES.items():
+        if name.endswith(".whl"):
+            version = version_of_package(package)
+        elif part == "mimalloc" and name.endswith(".tar.gz"):
+            continue  # libraries.sh says why
+        else:
+            version = version_of_source(options.sources, source)
+        yield part, version, license_, "CONTAINS"
     if name.endswith(".tar.gz"):
         for part, (_, license_) in TOOLCHAIN.items():
             yield part, version_of_zig(options.zig), license_, "CONTAINS"
@@ -163,7 +156,7 @@ def copy_licenses(options):
     options.licenses.mkdir(parents=True, exist_ok=True)
     for part, (package, _) in {**HEADERS, **HEADERS_OF_TOOLS}.items():
         shutil.copyfile(f"/usr/share/doc/{package}/copyright", options.licenses / part)
-    for part, (package, _) in LIBRARIES.items():
+    for part, (package, _, _) in LIBRARIES.items():
         text = source_folder(options.sources, package) / "debian" / "copyright"
         shutil.copyfile(text, options.licenses / part)
     for part, (text, _) in TOOLCHAIN.items() if options.zig else ():

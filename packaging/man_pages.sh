@@ -4,6 +4,7 @@
 set -eu
 program=$1 folder=$2
 mkdir -p "$folder"
+rm -f "$folder"/*.1  # of commands that are no more
 version=$("$program" --version | sed -n '1s/^ingot //p')
 # Commands stand two spaces in, below a heading of their own; what an option takes up more.
 commands=$("$program" --help | sed -n '/^Make and look into files:/,/^Examples:/p' | sed -nE 's/^  ([a-z][a-z-]*) .*/\1/p')

@@ -32,7 +32,7 @@ package_deb() {
   configure_and_build release-deb -- -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DINGOT_TESTS=OFF \
     -DCMAKE_PREFIX_PATH="$tools/root" -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_C_FLAGS="$flags" \
     -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" || return 1
-  rm -rf $tree/packages $tree/licenses
+  rm -rf $tree/packages $tree/licenses $release/packages/*.deb $release/packages/*.deb.spdx.json
   "$python" packaging/bill_of_materials.py --sources $release/sources --licenses $tree/licenses || return 1
   (export SOURCE_DATE_EPOCH; SOURCE_DATE_EPOCH=$(source_date) && cd $tree && umask 022 && cpack -G DEB -B packages) >build/logs/cpack.log 2>&1 || {
     tail -n 20 build/logs/cpack.log >&2
@@ -67,7 +67,7 @@ package_static() {  # TARGET
   configure_and_build "$tree" ingot_cli -- "${toolchain[@]}" -DCMAKE_BUILD_TYPE=Release -DINGOT_TESTS=OFF -DINGOT_CUDA=OFF -DINGOT_SHARED=OFF \
     -DINGOT_TOOLS=$what -DCMAKE_CXX_FLAGS="$(release_flags)" -DCMAKE_C_FLAGS="$(release_flags)" || return 1
   name=ingot-$(release_version)-linux-$target
-  rm -rf "$release/$name"
+  rm -rf "$release/$name" $release/packages/ingot-*-linux-"$target".tar.gz*
   [ "$target" = x86_64 ] || emulator=("qemu-$target")
   mkdir -p "$release/$name"
   cp "build/$tree/bin/ingot" LICENSE "$release/$name/"
@@ -103,8 +103,8 @@ dev_package() {  # deb|static|wheel ..
     case $kind in
       deb) package_deb || return 1 ;;
       static) for target in x86_64 aarch64 arm riscv64; do package_static $target || return 1; done ;;
-      static=*) package_static "${kind#*=}" || return 1 ;;
-      wheel) dev_wheel && cp build/wheels/*.whl $release/packages/ || return 1 ;;
+      static=x86_64 | static=aarch64 | static=arm | static=riscv64) package_static "${kind#*=}" || return 1 ;;
+      wheel) dev_wheel && rm -f $release/packages/*.whl* && cp build/wheels/*.whl $release/packages/ || return 1 ;;
       *) echo "dev: package '$kind' is unknown: deb, static (or static=x86_64, aarch64, arm, riscv64), wheel" >&2; return 1 ;;
     esac
   done

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Opens the pages of `ingot why --html`, `ingot report` and `ingot compare --html` in a real
 browser: they draw, a click answers, nothing is fetched, no script fails, also of a network of five
-thousand nodes, in
-bounded time.
+thousand nodes, in bounded time.
 
-  pages.py --ingot BINARY [--keep FOLDER]      needs chromium; onnx and numpy for the large
-  network"""
+  pages.py --ingot BINARY [--keep FOLDER]
+
+Needs chromium; onnx and numpy for the large network."""
 
 import argparse
 import json

@@ -8,10 +8,7 @@ mkdir -p "$2"
 work=$(cd "$2" && pwd)
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 rm -rf "${work:?}"/*
-passed=0 failed=0
-pass() { passed=$((passed + 1)); echo "$1"; }
-fail() { failed=$((failed + 1)); echo "ERROR $1"; }
-there() { if [ -s "$1" ]; then pass "installed: ${1#"$prefix"/}"; else fail "not installed: ${1#"$prefix"/}"; fi; }
+. "$root/tests/package/checks.sh"
 "$tree/bin/ingot" convert "$root/examples/digits/digits.onnx" -o "$work/digits.ingot" >/dev/null
 
 cross() { # NAME TOOLCHAIN OPTIONS...

@@ -15,17 +15,17 @@ shift 2
 . /etc/os-release
 suites=("$@")
 [ ${#suites[@]} -gt 0 ] || mapfile -t suites < <(printf '%s\n' "$VERSION_CODENAME" trixie noble | awk '!seen[$0]++')
-passed=0 failed=0
-pass() { passed=$((passed + 1)); echo "$1"; }
-fail() { failed=$((failed + 1)); echo "ERROR $1"; }
+. "$here/checks.sh"
 [ "$(id -u)" -eq 0 ] || { echo "roots: debootstrap and chroot need root" >&2; exit 1; }
 command -v debootstrap >/dev/null || apt-get install -y -qq debootstrap >/dev/null
 root=
+# Of every root, also of one that an earlier call left: what is deleted below a mount is this
+# machine's.
 unmount() {
   local point
-  for point in proc dev; do ! mountpoint -q "$root/$point" || umount -l "$root/$point"; done
+  for point in "$work"/root-*/{proc,dev}; do ! mountpoint -q "$point" || umount -l "$point"; done
 }
-trap '[ -z "$root" ] || unmount' EXIT
+trap unmount EXIT
 inside() { # COMMAND: in the root, its output in log
   env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
     chroot "$root" bash -euc "$1" </dev/null >"$work/log" 2>&1
@@ -57,7 +57,8 @@ clean_root() { # SUITE: a fresh copy of its minimal system
     touch "$base/done"
   fi
   root=$work/root-$1
-  rm -rf "$root"
+  unmount
+  rm -rf --one-file-system "$root"
   cp -a --reflink=auto "$base" "$root"
   mount --bind /proc "$root/proc"
   mount --bind /dev "$root/dev"

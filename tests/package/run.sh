@@ -10,9 +10,7 @@ work=$(cd "$2" && pwd)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 rm -rf "${work:?}"/*
-passed=0 failed=0
-pass() { passed=$((passed + 1)); echo "$1"; }
-fail() { failed=$((failed + 1)); echo "ERROR $1"; }
+. "$here/checks.sh"
 one() { # NAME COMMAND...: prints the answer of the digit network
   local name=$1 output; shift
   if output=$("$@" 2>&1) && [[ $output == ingot* ]]; then pass "$name: $output"; else fail "$name: $output"; fi
@@ -21,7 +19,6 @@ quiet() { # NAME COMMAND...: prints nothing
   local name=$1 output; shift
   if output=$("$@" 2>&1) && [ -z "$output" ]; then pass "$name"; else fail "$name: $output"; fi
 }
-there() { if [ -s "$1" ]; then pass "installed: ${1#"$prefix"/}"; else fail "not installed: ${1#"$prefix"/}"; fi; }
 
 # Installed somewhere, then moved: no file may remember the first place, or the build's.
 cmake --install "$tree" --prefix "$work/first" >"$work/install.log"

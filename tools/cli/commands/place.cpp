@@ -195,7 +195,7 @@ int run(const PlaceArguments& a) {
   report["variants"] = variants_of(engine, settings);
   report["weights"] = weights_of(assignment);
   if (a.json) {
-    printf("%s\n", report.dump(1).c_str());
+    printf("%s\n", report.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
     return 0;
   }
   if (!assumed.empty()) printf("assuming %s\n", assumed.c_str());

@@ -33,7 +33,7 @@ int report(const ReportArguments& a) {
   engine.assume_rest();
   const Assignment& assignment = engine.assign(settings);
   Json found = {{"shares", shares_of(engine, settings)}};
-  found["left_to_cpu"] = left_to_cpu(engine, assignment, found["shares"][0]["name"]);
+  found["left_to_cpu"] = left_to_cpu(engine, assignment, engine.default_device(settings));
   engine.create_session(settings);
   const ProgramView view(a.file, engine.bindings());
   found.update(why_report(&engine, view, seconds));

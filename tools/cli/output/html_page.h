@@ -10,7 +10,7 @@ namespace ingot::cli {
 /// Text as markup shows it.
 std::string escaped(const std::string& text);
 
-/// A colour for a word, the same on every page.
+/// A color for a word, the same on every page.
 std::string hue_of(const std::string& word, int lightness = 72);
 
 class HtmlPage {

@@ -1,4 +1,4 @@
-// The image of a comparison: the source's graph in layers, coloured by the error of each node.
+// The image of a comparison: the source's graph in layers, colored by the error of each node.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -43,7 +43,7 @@ NodeError error_of(const DivergenceAnswer& a, const compare::SourceState& state)
 
 /// Green where little of the tolerance is used, red where it is passed, grey where nothing is
 /// known.
-std::string colour(const NodeError& e) {
+std::string color(const NodeError& e) {
   if (e.instructions.empty() || !e.known) return "#e4e7ec";
   const double worst = std::max(e.whole, e.alone);
   if (worst > 1) return "#ef6a5a";
@@ -94,7 +94,7 @@ std::vector<GraphNode> nodes_of(const DivergenceAnswer& a, int64_t* first) {
   for (size_t i = 0; i < a.source.size(); i++) {
     const compare::SourceState& state = a.source[i];
     const NodeError e = error_of(a, state);
-    GraphNode node{state.op, state.name, e.text, colour(e), false, {}, rows_of(a, state, e)};
+    GraphNode node{state.op, state.name, e.text, color(e), false, {}, rows_of(a, state, e)};
     std::set<size_t> before;
     for (const graph::ValueId id : state.inputs)
       if (const auto made = maker.find(id); made != maker.end()) before.insert(made->second);

@@ -58,8 +58,12 @@ if (button) button.addEventListener('click', () => go(first));
 if (first >= 0) go(first);
 )";
 
+/// Its end, from the beginning of a character of UTF-8.
 std::string clipped(const std::string& text, size_t most) {
-  return text.size() <= most ? text : "..." + text.substr(text.size() - most + 3);
+  if (text.size() <= most) return text;
+  size_t from = text.size() - most + 3;
+  while (from < text.size() && (text[from] & 0xc0) == 0x80) from++;
+  return "..." + text.substr(from);
 }
 
 double left_of(const LayeredNode& at) { return kMargin + at.x * kColumn; }
@@ -71,7 +75,7 @@ std::string box_of(const GraphNode& node, const LayeredNode& at, size_t i) {
            "<g class=\"node%s\" data-i=\"%zu\" transform=\"translate(%.1f,%d)\">",
            node.is_marked ? " marked" : "", i, left_of(at), top_of(at));
   return head + ("<rect width=\"" + std::to_string(kWidth) + "\" height=\"") +
-         std::to_string(kHeight) + "\" rx=\"5\" fill=\"" + node.colour +
+         std::to_string(kHeight) + "\" rx=\"5\" fill=\"" + node.color +
          "\"/><text x=\"8\" y=\"14\" class=\"op\">" + escaped(clipped(node.head, 22)) +
          "</text><text x=\"8\" y=\"28\">" + escaped(clipped(node.name, 22)) + "</text><title>" +
          escaped(node.head + " " + node.name + "\n" + node.note) + "</title></g>\n";

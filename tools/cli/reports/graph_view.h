@@ -13,7 +13,7 @@ namespace ingot::cli {
 struct GraphNode {
   std::string head, name;  // the two lines of its box
   std::string note;        // more lines for the pointer that rests on it
-  std::string colour;
+  std::string color;
   bool is_marked = false;      // a thick border
   std::vector<size_t> before;  // nodes that it reads; they come before it
   std::vector<std::pair<std::string, std::string>> rows;  // what a click shows

@@ -104,7 +104,7 @@ void add_memory_parts(const Json& m, HtmlPage* page) {
 }
 
 struct Bar {
-  std::string label, colour;
+  std::string label, color;
   double ms = 0;
 };
 
@@ -122,7 +122,7 @@ void add_bars(const std::vector<Bar>& bars, double total_ms, HtmlPage* page) {
     out += format("<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", kLeft - 6, y + 14) +
            escaped(label) + "</text>" +
            format("<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"14\" fill=\"%s\"><title>", kLeft,
-                  y + 3, kWidth * bars[i].ms / most, bars[i].colour.c_str()) +
+                  y + 3, kWidth * bars[i].ms / most, bars[i].color.c_str()) +
            escaped(bars[i].label) + "</title></rect>" +
            format("<text x=\"%.1f\" y=\"%d\">", kLeft + kWidth * bars[i].ms / most + 6, y + 14) +
            escaped(short_time(bars[i].ms) +
@@ -140,7 +140,7 @@ void add_time(const Json& report, HtmlPage* page) {
     const std::string op = i["op"], name = i["name"];
     const double ms = i["ms"];
     Bar& sum = by_op[op];
-    sum.label = op, sum.colour = hue_of(op), sum.ms += ms;
+    sum.label = op, sum.color = hue_of(op), sum.ms += ms;
     each.push_back(
         {std::to_string(i["index"].get<size_t>()) + " " + op + " " + name, hue_of(op), ms});
   }
