@@ -31,6 +31,9 @@ install(EXPORT IngotTargets NAMESPACE Ingot:: DESTINATION ${CMAKE_INSTALL_LIBDIR
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT license)
 if(TARGET ingot_cli)
   install(TARGETS ingot_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  if(TARGET ingot_serve)  # beside it, where `ingot serve` looks
+    install(TARGETS ingot_serve RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT server)
+  endif()
   if(EXISTS ${PROJECT_BINARY_DIR}/completions)
     set(completions ${PROJECT_BINARY_DIR}/completions)
     install(FILES ${completions}/ingot DESTINATION

@@ -33,6 +33,9 @@ dev_show() {
         build/gcc/bin/ingot plan $tiny/{kws_ref_model,vww_96_int8,pretrainedResnet_quant}.tflite \
           --dim N=1 --shared-arena
       else echo "[skip] MLPerf Tiny's networks are not in $tiny"; fi ;;
+    serve) show_needs numpy; dev_build_gcc >/dev/null
+      serve_client || return 1
+      build/serve_client/bin/python tests/serve/triton_client.py --ingot build/gcc/bin/ingot ;;
     streaming) show_needs numpy onnx==1.23.2
       "$python" tests/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming \
         "${@:2}" ;;
@@ -262,4 +265,14 @@ show_needs() {
 dev_build_tests() {
   need_packages "the tests" "${build_packages[@]}" "${test_packages[@]}"
   configure_and_build gcc all -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_TESTS=ON -DINGOT_CUDA=AUTO -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+}
+
+# Triton's client, in an environment of its own: it pins packages that others need newer.
+serve_client() {
+  [ -x build/serve_client/bin/python ] || "$python" -m venv build/serve_client || return 1
+  build/serve_client/bin/python -c 'import tritonclient.http, tritonclient.grpc' 2>/dev/null ||
+    build/serve_client/bin/python -m pip install -q numpy 'tritonclient[http,grpc]==2.73.0' || {
+    echo "dev: tritonclient cannot be installed; no network?" >&2
+    return 1
+  }
 }

@@ -40,6 +40,7 @@ const std::map<std::string, Files> kCommands = {
     {"operators", {{}, {}}},
     {"extract", {{"FILE"}, {"--output"}}},
     {"registry", {{}, {}}},  // nothing is written over in one
+    {"serve", {{"--tls-cert", "--tls-key", "--token-file"}, {}}},
     {"doctor", {{}, {}}},
     {"completion", {{}, {}}},
     {"help", {{}, {}}},

@@ -148,6 +148,7 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_operators(app, chosen);
   add_extract(app, chosen);
   add_registry(app, chosen);
+  add_serve(app, chosen);
   add_doctor(app, chosen);
   add_completion(app, chosen);
 #endif
@@ -155,7 +156,7 @@ void add_commands(CLI::App& app, Action* chosen) {
   const std::pair<const char*, std::vector<const char*>> groups[] = {
       {"Make and look into files",
        {"convert", "inspect", "extract", "diff", "upgrade", "registry"}},
-      {"Run", {"run", "bench", "place", "tune", "kernels", "firmware", "plan"}},
+      {"Run", {"run", "serve", "bench", "place", "tune", "kernels", "firmware", "plan"}},
       {"Check", {"verify", "check", "compare", "why", "report", "doctor"}},
       {"Help", {"operators", "completion", "help"}}};
   for (CLI::App* command : app.get_subcommands({})) {

@@ -58,6 +58,11 @@ TOOLS = [
     "compile/firmware",
     "compile/convert",
     "session",
+    "serve/core",
+    "serve/protocol",
+    "serve/http",
+    "serve/options",
+    "serve",
     "diagnose/golden",
     "diagnose/steps",
     "diagnose/reference",
@@ -116,6 +121,8 @@ LIBRARIES = {
     "zlib.h": "zlib",
     "png.h": "libpng",
     "jpeglib.h": "libjpeg",
+    "boost/": "Boost",
+    "openssl/": "OpenSSL",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 FORWARD = re.compile(r"^(?:struct|class)\s+(\w+);")

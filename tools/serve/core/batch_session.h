@@ -1,0 +1,43 @@
+// tools/serve/core/batch_session.h - a session that computes several requests in one run: their
+// rows side by side in the arena, the batch dimension bound to as many as there are. After the
+// first requests it allocates nothing.
+// Threads  one at a time.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "runtime/include/ingot/ingot.hpp"
+#include "tools/serve/core/job.h"
+#include "tools/serve/core/model_ports.h"
+
+namespace ingot::serve {
+
+struct SessionSettings {
+  std::string device = "auto";
+  int32_t threads = 0;
+};
+
+class BatchSession {
+ public:
+  /// @throws ServeError kUnavailable
+  BatchSession(const Model& model, const ModelPorts& ports, const SessionSettings& settings);
+
+  /// Computes jobs that agree, and leaves results or failures in them. Where a run of several
+  /// fails, each is run alone, so that only the one at fault fails. @pre the rows fit max_rows()
+  void run(Job* const* jobs, size_t count);
+  uint64_t arena_bytes() const { return session_.requirements().arena_bytes; }
+
+ private:
+  /// The failure of all, or "".
+  std::string bind(const Job& first, int64_t rows);
+  void write_inputs(Job* const* jobs, size_t count);
+  bool run_session(Job* const* jobs, size_t count);
+  void read_outputs(Job* const* jobs, size_t count);
+
+  const ModelPorts& ports_;
+  Session session_;
+  std::vector<ingot_binding> bindings_;
+  std::vector<ingot_tensor> inputs_;
+};
+
+}  // namespace ingot::serve

@@ -1,0 +1,96 @@
+// tools/serve/core/job.h - one inference on its way through the server: what the client sent, what
+// it wants, what came of it. Jobs are used again, and keep their memory.
+// Threads  one at a time: the protocol's until submit(), the model's until `ended` is called.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/include/ingot/ingot.h"
+#include "tools/serve/core/reused_list.h"
+#include "tools/serve/core/serve_error.h"
+#include "tools/serve/core/shared_regions.h"
+
+namespace ingot::serve {
+
+struct Extents {
+  int32_t rank = 0;
+  int64_t dims[INGOT_MAX_RANK] = {};
+};
+
+struct InputTensor {
+  std::string name;
+  ingot_dtype dtype = INGOT_INVALID_DTYPE;
+  Extents shape;
+  // its elements, row-major: in the request's body or in `converted`, or in shared memory
+  const uint8_t* data = nullptr;
+  uint64_t bytes = 0;
+  std::shared_ptr<Region> region;
+  uint64_t region_offset = 0;
+  std::vector<uint8_t> converted;
+  uint32_t port = 0;  // set by ServedModel::prepare()
+};
+
+struct OutputTensor {
+  std::string name;
+  bool is_binary = false;  // HTTP: behind the JSON, not in it
+  std::shared_ptr<Region> region;
+  uint64_t region_offset = 0, region_bytes = 0;
+  uint32_t port = 0;
+  // what came of it; elements are empty where they went into shared memory
+  ingot_dtype dtype = INGOT_INVALID_DTYPE;
+  Extents shape;
+  std::vector<uint8_t> elements;
+};
+
+class ServedModel;
+
+struct Job {
+  std::string model, version, id;  // as the client named them
+  ReusedList<InputTensor> inputs;
+  ReusedList<OutputTensor> outputs;  // empty: all
+  bool outputs_are_binary = false;   // of those that are not named
+  uint64_t timeout_ns = 0;           // 0: none
+  std::vector<uint8_t> body;         // of the request, which `data` of inputs may point into
+
+  // Of ServedModel.
+  std::shared_ptr<ServedModel> served;
+  std::vector<int64_t> symbols;  // extents that the inputs give; 0 of those that none gives
+  int64_t rows = 1;              // of the batch's symbol
+  uint64_t deadline_ns = 0;      // of ingot_clock_ns(); 0: none
+  uint64_t queued_ns = 0, started_ns = 0, run_ns = 0, ran_ns = 0, ended_ns = 0;
+  Job* next = nullptr;  // in the queue
+
+  bool failed = false;
+  Refusal why = Refusal::kInternal;
+  std::string error;
+  /// Called once when the job has ended, on a thread of the model's. It may not wait.
+  void (*ended)(void* user, Job* job) = nullptr;
+  void* user = nullptr;
+
+  void fail(Refusal refusal, const std::string& text) {
+    failed = true;
+    why = refusal;
+    error = text;
+  }
+  /// What it keeps for the next request.
+  uint64_t kept_bytes() const {
+    uint64_t bytes = body.capacity();
+    for (const InputTensor& input : inputs) bytes += input.converted.capacity();
+    for (const OutputTensor& output : outputs) bytes += output.elements.capacity();
+    return bytes;
+  }
+  void clear() {
+    model.clear(), version.clear(), id.clear(), error.clear();
+    for (InputTensor& input : inputs) input.region.reset();
+    for (OutputTensor& output : outputs) output.region.reset();
+    inputs.clear(), outputs.clear();
+    outputs_are_binary = failed = false;
+    timeout_ns = deadline_ns = 0;
+    served.reset();
+    next = nullptr;
+  }
+};
+
+}  // namespace ingot::serve

@@ -1,0 +1,184 @@
+#include "tools/serve/core/repository.h"
+
+#include <algorithm>
+
+#include "tools/serve/core/repository_folder.h"
+
+namespace ingot::serve {
+
+Repository::~Repository() = default;
+
+Repository::Entry Repository::load_entry(const std::string& name) {
+  const FolderModel folder = read_model_folder(root_, name);
+  if (folder.versions.empty())
+    refuse(Refusal::kNotFound, "model '" + name + "': no VERSION/model.ingot in its folder");
+  Entry entry;
+  entry.tags = folder.tags;
+  const auto tagged = folder.tags.find(tag_);
+  entry.by_default = tagged != folder.tags.end() ? tagged->second : folder.versions.back();
+  std::vector<uint64_t> wanted = {folder.versions.back()};
+  for (const auto& [tag, number] : folder.tags) wanted.push_back(number);
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  for (const uint64_t number : wanted) {
+    std::shared_ptr<ServedModel> served;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto before = entries_.find(name);
+      // a version's file does not change
+      if (before != entries_.end() && before->second.versions.count(number))
+        served = before->second.versions[number];
+    }
+    try {
+      if (!served)
+        served = std::make_shared<ServedModel>(name, std::to_string(number),
+                                               file_of(root_, name, number), settings_);
+      entry.versions[number] = served;
+    } catch (const ServeError& error) {
+      entry.failures[number] = error.text();
+    }
+  }
+  return entry;
+}
+
+void Repository::load_all() {
+  for (const std::string& name : models_of(root_)) {
+    const std::lock_guard<std::mutex> one(load_mutex_);
+    Entry entry = load_entry(name);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    entries_[name] = std::move(entry);
+  }
+}
+
+void Repository::load(const std::string& name) {
+  const std::lock_guard<std::mutex> one(load_mutex_);
+  Entry entry = load_entry(name);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Entry& now = entries_[name];
+  if (!entry.failures.empty()) {
+    const std::string why = "model '" + name + "' version " +
+                            std::to_string(entry.failures.begin()->first) +
+                            " cannot be loaded: " + entry.failures.begin()->second;
+    if (now.versions.empty()) now = std::move(entry);
+    refuse(Refusal::kInvalid, why);
+  }
+  for (const auto& [number, served] : now.versions)
+    if (!entry.versions.count(number)) replaced_.push_back(served);
+  now = std::move(entry);
+}
+
+void Repository::unload(const std::string& name) {
+  const std::lock_guard<std::mutex> one(load_mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) refuse(Refusal::kNotFound, "model '" + name + "' is unknown");
+  for (const auto& [number, served] : found->second.versions) replaced_.push_back(served);
+  found->second = Entry();
+  found->second.is_unloaded = true;
+}
+
+std::shared_ptr<ServedModel> Repository::find(const std::string& name,
+                                              const std::string& version) const {
+  if (stops_) refuse(Refusal::kUnavailable, "the server ends and takes no more requests");
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) refuse(Refusal::kNotFound, "model '" + name + "' is unknown");
+  const Entry& entry = found->second;
+  if (entry.is_unloaded) refuse(Refusal::kUnavailable, "model '" + name + "' is unloaded");
+  uint64_t number = entry.by_default;
+  if (!version.empty()) {
+    const auto tag = entry.tags.find(version);
+    if (tag != entry.tags.end()) {
+      number = tag->second;
+    } else if (version.size() <= 18 &&
+               version.find_first_not_of("0123456789") == std::string::npos) {
+      number = std::stoull(version);
+    } else {
+      refuse(Refusal::kNotFound, "model '" + name + "' has no version or tag '" + version + "'");
+    }
+  }
+  const auto served = entry.versions.find(number);
+  if (served != entry.versions.end()) return served->second;
+  const auto failure = entry.failures.find(number);
+  if (failure != entry.failures.end())
+    refuse(Refusal::kUnavailable, "model '" + name + "' version " + std::to_string(number) +
+                                      " is not ready: " + failure->second);
+  refuse(Refusal::kNotFound,
+         "model '" + name + "' version " + std::to_string(number) +
+             " is not served; served are the highest version and those that tags point to");
+}
+
+std::vector<std::shared_ptr<ServedModel>> Repository::served() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::shared_ptr<ServedModel>> list;
+  for (const auto& [name, entry] : entries_)
+    for (const auto& [number, served] : entry.versions) list.push_back(served);
+  return list;
+}
+
+std::vector<std::string> Repository::versions(const std::string& name) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) refuse(Refusal::kNotFound, "model '" + name + "' is unknown");
+  std::vector<std::string> list;
+  for (const auto& [number, served] : found->second.versions)
+    list.push_back(std::to_string(number));
+  return list;
+}
+
+std::vector<ModelState> Repository::index() const {
+  std::vector<ModelState> list;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [name, entry] : entries_) {
+      for (const auto& [number, served] : entry.versions)
+        list.push_back({name, std::to_string(number), true, ""});
+      for (const auto& [number, why] : entry.failures)
+        list.push_back({name, std::to_string(number), false, why});
+      if (entry.is_unloaded) list.push_back({name, "", false, "unloaded"});
+    }
+  }
+  try {
+    for (const std::string& name : models_of(root_)) {
+      const bool is_listed = std::any_of(list.begin(), list.end(),
+                                         [&](const ModelState& s) { return s.name == name; });
+      if (!is_listed) list.push_back({name, "", false, "not loaded"});
+    }
+  } catch (const ServeError&) {  // the folder went away; what is loaded is served
+  }
+  return list;
+}
+
+bool Repository::is_ready() const {
+  if (stops_) return false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::all_of(entries_.begin(), entries_.end(),
+                     [](const auto& entry) { return entry.second.failures.empty(); });
+}
+
+bool Repository::drain(uint64_t deadline_ns) {
+  stops_ = true;
+  std::vector<std::shared_ptr<ServedModel>> all = served();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    all.insert(all.end(), replaced_.begin(), replaced_.end());
+  }
+  bool ended = true;
+  for (const auto& one : all) ended = one->drain(deadline_ns) && ended;
+  return ended;
+}
+
+void Repository::destroy_unused() {
+  std::vector<std::shared_ptr<ServedModel>> unused;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto at = replaced_.begin(); at != replaced_.end();) {
+    if (at->use_count() == 1) {
+      unused.push_back(std::move(*at));
+      at = replaced_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+}  // namespace ingot::serve

@@ -1,0 +1,74 @@
+// tools/serve/core/repository.h - the models of a folder NAME/VERSION/model.ingot that are served:
+// of each the highest version, and each that a tag points to (docs/registry.md).
+// Threads  any. Loading does not hold up requests.
+#pragma once
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tools/serve/core/served_model.h"
+
+namespace ingot::serve {
+
+/// A line of the repository's index.
+struct ModelState {
+  std::string name, version;
+  bool is_ready = false;
+  std::string reason;  // why it is not
+};
+
+class Repository {
+ public:
+  /// @param tag of the version that a request without one means; "": the highest
+  Repository(std::string root, std::string tag, ModelSettings settings)
+      : root_(std::move(root)), tag_(std::move(tag)), settings_(settings) {}
+  ~Repository();
+
+  const std::string& root() const { return root_; }
+  /// Loads what the folder has; what cannot be loaded is in the index with the reason.
+  /// @throws ServeError kNotFound where the folder cannot be read
+  void load_all();
+  /// Reads the model's folder again: new versions are served from now on, requests that came before
+  /// end in the versions that they began in. Where a version that is to be served cannot be
+  /// loaded, what was served stays. @throws ServeError
+  void load(const std::string& name);
+  void unload(const std::string& name);
+
+  /// @param version a number, a tag, or "": the default. @throws ServeError kNotFound, kUnavailable
+  std::shared_ptr<ServedModel> find(const std::string& name, const std::string& version) const;
+  std::vector<std::shared_ptr<ServedModel>> served() const;
+  /// Versions of a model that are served, ascending. @throws ServeError kNotFound
+  std::vector<std::string> versions(const std::string& name) const;
+  std::vector<ModelState> index() const;
+  /// Whether everything that the folder has is served.
+  bool is_ready() const;
+  void stop_taking() { stops_ = true; }
+  bool stops() const { return stops_; }
+  /// Ends what is queued; false where the deadline was first.
+  bool drain(uint64_t deadline_ns);
+  /// Destroys versions that were replaced and that no request uses any more.
+  void destroy_unused();
+
+ private:
+  struct Entry {
+    std::map<uint64_t, std::shared_ptr<ServedModel>> versions;
+    std::map<std::string, uint64_t> tags;
+    std::map<uint64_t, std::string> failures;
+    uint64_t by_default = 0;
+    bool is_unloaded = false;
+  };
+  Entry load_entry(const std::string& name);
+
+  const std::string root_, tag_;
+  const ModelSettings settings_;
+  std::atomic<bool> stops_{false};
+  std::mutex load_mutex_;  // one load at a time
+  mutable std::mutex mutex_;
+  std::map<std::string, Entry> entries_;
+  std::vector<std::shared_ptr<ServedModel>> replaced_;
+};
+
+}  // namespace ingot::serve

@@ -1,0 +1,38 @@
+// tools/serve/core/serve_error.h - why a request is refused: a code that each protocol has its own
+// number for, and one line for the client.
+#pragma once
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace ingot::serve {
+
+enum class Refusal {
+  kInvalid,       // the request itself: malformed, names, shapes, types
+  kUnauthorized,  // no token, or another
+  kNotFound,      // no such model, version, region, path
+  kTooLarge,      // beyond a limit on sizes
+  kBusy,          // a queue or the memory for requests is full; later it may be served
+  kDeadline,      // the client's time is over
+  kUnavailable,   // the server drains, or the model is not ready
+  kUnsupported,   // what the protocol has and this server has not
+  kInternal,      // the run failed
+};
+
+class ServeError : public std::exception {
+ public:
+  ServeError(Refusal why, std::string text) : why_(why), text_(std::move(text)) {}
+  Refusal why() const { return why_; }
+  const std::string& text() const { return text_; }
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  Refusal why_;
+  std::string text_;
+};
+
+[[noreturn]] inline void refuse(Refusal why, std::string text) {
+  throw ServeError(why, std::move(text));
+}
+
+}  // namespace ingot::serve

@@ -1,0 +1,276 @@
+#include "tools/serve/core/served_model.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "runtime/include/ingot/cpu.h"
+#include "tools/files/input_file.h"
+
+namespace ingot::serve {
+namespace {
+
+Model open(const std::string& path, const ModelSettings& settings) {
+  ingot_open_options options = open_options(ingot_cpu_kernels(nullptr));
+  if (!options.kernels)
+    refuse(Refusal::kUnavailable, "INGOT_CPU_ISA names kernels that this processor has not");
+  options.map = settings.map;
+  host::remember_input(path);
+  auto model = Model::open(path.c_str(), options);
+  if (!model) refuse(Refusal::kUnavailable, path + ": " + model.error().text());
+  return std::move(*model);
+}
+
+uint64_t milliseconds_since_1970() {
+  using namespace std::chrono;
+  return uint64_t(duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
+}
+
+/// Inputs whose elements differ, small enough to be an index or a length: of floats fractions, of
+/// integers 0 and 1.
+void make_request(const ModelPorts& ports, int64_t rows, uint32_t seed, Job* job) {
+  for (const ingot_value_type& type : ports.inputs()) {
+    InputTensor& input = job->inputs.add();
+    input.name = type.name;
+    input.dtype = type.dtype;
+    input.shape.rank = type.rank;
+    for (int32_t d = 0; d < type.rank; d++) {
+      const int32_t symbol = type.dim_symbol[d];
+      int64_t extent = type.dims[d];
+      if (symbol >= 0 && size_t(symbol) < ports.dimensions().size())
+        extent = symbol == ports.batch()
+                     ? rows
+                     : std::max<int64_t>(ports.dimensions()[size_t(symbol)].low, 1);
+      else if (symbol == INGOT_DIM_EXPRESSION)
+        refuse(Refusal::kUnsupported, "an input's extent is computed");
+      input.shape.dims[d] = extent;
+    }
+    tensor_bytes(type.dtype, input.shape, &input.bytes);
+    input.converted.resize(input.bytes);
+    const size_t count = input.bytes / std::max<size_t>(ingot_dtype_bytes(type.dtype), 1);
+    uint32_t state = seed * 2654435761u + 12345u;
+    for (size_t i = 0; i < count; i++) {
+      state = state * 1664525u + 1013904223u;
+      uint8_t* at = input.converted.data() + i * ingot_dtype_bytes(type.dtype);
+      const float fraction = float(state >> 8) / float(1 << 24) - 0.5f;
+      const double wide = double(fraction);
+      const uint8_t bit = uint8_t(state >> 31);
+      switch (type.dtype) {
+        case INGOT_F32: memcpy(at, &fraction, 4); break;
+        case INGOT_F64: memcpy(at, &wide, 8); break;
+        case INGOT_F16:
+          at[0] = uint8_t(state >> 16), at[1] = uint8_t(0x38 | (state >> 31 << 7));
+          break;
+        case INGOT_BF16: memcpy(at, reinterpret_cast<const uint8_t*>(&fraction) + 2, 2); break;
+        default: at[0] = bit; break;
+      }
+    }
+    input.data = input.converted.data();
+  }
+  ports.resolve(job);
+}
+
+}  // namespace
+
+ServedModel::ServedModel(std::string name, std::string version, const std::string& path,
+                         const ModelSettings& settings)
+    : name_(std::move(name)),
+      version_(std::move(version)),
+      model_(open(path, settings)),
+      ports_(model_, settings.max_rows),
+      settings_(settings) {
+  for (uint32_t i = 0; i < settings.instances; i++) {
+    sessions_.push_back(std::make_unique<BatchSession>(model_, ports_, settings.session));
+    arena_bytes_ += sessions_.back()->arena_bytes();
+  }
+  joins_ = settings.joins && ports_.max_rows() > 1 && rows_are_independent(*sessions_[0]);
+  for (auto& session : sessions_) threads_.emplace_back([this, &session] { work(*session); });
+}
+
+ServedModel::~ServedModel() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    takes_no_more_ = stops_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool ServedModel::rows_are_independent(BatchSession& session) const {
+  if (ports_.dimensions()[size_t(ports_.batch())].low > 1) return false;
+  try {
+    Job one, other, first, second;
+    make_request(ports_, 1, 1, &one), make_request(ports_, 1, 1, &first);
+    make_request(ports_, 1, 2, &other), make_request(ports_, 1, 2, &second);
+    Job *alone[] = {&one, &other}, *together[] = {&first, &second};
+    session.run(alone, 1), session.run(alone + 1, 1), session.run(together, 2);
+    for (const Job* job : {&one, &other, &first, &second})
+      if (job->failed) return false;
+    for (size_t i = 0; i < one.outputs.size(); i++)
+      if (one.outputs[i].elements != first.outputs[i].elements ||
+          other.outputs[i].elements != second.outputs[i].elements)
+        return false;
+    return true;
+  } catch (const ServeError&) {
+    return false;
+  }
+}
+
+void ServedModel::submit(Job* job) {
+  ports_.resolve(job);
+  job->queued_ns = ingot_clock_ns();
+  job->deadline_ns = job->timeout_ns ? job->queued_ns + job->timeout_ns : 0;
+  job->failed = false;
+  job->next = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (takes_no_more_)
+      refuse(Refusal::kUnavailable, "model '" + name_ + "' version " + version_ +
+                                        " is being unloaded, or the server ends");
+    if (queued_ >= settings_.max_queued)
+      refuse(Refusal::kBusy, "model '" + name_ + "': " + std::to_string(queued_) +
+                                 " requests wait already; try again later");
+    (last_ ? last_->next : first_) = job;
+    last_ = job;
+    queued_++;
+  }
+  wake_.notify_one();
+}
+
+void ServedModel::count_refused(Refusal why) {
+  const std::lock_guard<std::mutex> lock(statistics_mutex_);
+  statistics_.failure.count++;
+  statistics_.refused += why == Refusal::kBusy;
+}
+
+/// Takes from the queue what may run with jobs->front(), and what is late. @pre mutex_ is held
+void ServedModel::take_compatible(std::vector<Job*>* jobs, int64_t* rows, Job** late) {
+  const uint64_t now = ingot_clock_ns();
+  Job* before = nullptr;
+  for (Job* job = first_; job;) {
+    Job* const next = job->next;
+    const bool is_late = job->deadline_ns && job->deadline_ns < now;
+    const bool is_taken =
+        !is_late && (jobs->empty() || (joins_ && *rows + job->rows <= ports_.max_rows() &&
+                                       ports_.agree(*jobs->front(), *job)));
+    if (is_late || is_taken) {
+      (before ? before->next : first_) = next;
+      if (last_ == job) last_ = before;
+      queued_--, running_++;
+      job->next = nullptr;
+      if (is_late) {
+        job->next = *late, *late = job;
+      } else {
+        jobs->push_back(job);
+        *rows += job->rows;
+        job->started_ns = now;
+      }
+    } else {
+      before = job;
+    }
+    if (!jobs->empty() && (!joins_ || *rows >= ports_.max_rows())) break;
+    job = next;
+  }
+}
+
+void ServedModel::work(BatchSession& session) {
+  std::vector<Job*> jobs;
+  jobs.reserve(size_t(std::max<int64_t>(ports_.max_rows(), 1)));
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [&] { return first_ || stops_; });
+    if (!first_) return;
+    jobs.clear();
+    int64_t rows = 0;
+    Job* late = nullptr;
+    take_compatible(&jobs, &rows, &late);
+    if (!jobs.empty() && joins_ && settings_.delay_ns && !takes_no_more_) {
+      const uint64_t until = jobs.front()->queued_ns + settings_.delay_ns;
+      while (rows < ports_.max_rows() && !takes_no_more_) {
+        const uint64_t now = ingot_clock_ns();
+        if (now >= until) break;
+        wake_.wait_for(lock, std::chrono::nanoseconds(until - now));
+        take_compatible(&jobs, &rows, &late);
+      }
+    }
+    const size_t taken_late = [&] {
+      size_t count = 0;
+      for (Job* job = late; job; job = job->next) count++;
+      return count;
+    }();
+    const size_t taken = jobs.size() + taken_late;
+    lock.unlock();
+    while (late) {
+      Job* const job = late;
+      late = job->next;
+      job->run_ns = job->ran_ns = job->started_ns = ingot_clock_ns();
+      job->fail(Refusal::kDeadline, "the time of the request was over while it waited");
+      end(job);
+    }
+    if (!jobs.empty()) {
+      session.run(jobs.data(), jobs.size());
+      record(jobs, rows);
+      for (Job* job : jobs) end(job);
+    }
+    lock.lock();
+    running_ -= taken;
+    if (!running_ && !first_) idle_.notify_all();
+    if (first_) wake_.notify_one();
+  }
+}
+
+void ServedModel::record(const std::vector<Job*>& jobs, int64_t rows) {
+  const uint64_t now = ingot_clock_ns();
+  const std::lock_guard<std::mutex> lock(statistics_mutex_);
+  const Job& first = *jobs.front();
+  BatchStatistics& batch = statistics_.batches[rows];
+  batch.input.add(first.run_ns - first.started_ns);
+  batch.infer.add(first.ran_ns - first.run_ns);
+  batch.output.add(now - first.ran_ns);
+  statistics_.executions++;
+}
+
+void ServedModel::end(Job* job) {
+  job->ended_ns = ingot_clock_ns();
+  {
+    const std::lock_guard<std::mutex> lock(statistics_mutex_);
+    Statistics& s = statistics_;
+    if (job->failed) {
+      s.failure.add(job->ended_ns - job->queued_ns);
+      s.late += job->why == Refusal::kDeadline;
+    } else {
+      s.success.add(job->ended_ns - job->queued_ns);
+      s.queue.add(job->started_ns - job->queued_ns);
+      s.input.add(job->run_ns - job->started_ns);
+      s.infer.add(job->ran_ns - job->run_ns);
+      s.output.add(job->ended_ns - job->ran_ns);
+      s.inferences += uint64_t(job->rows);
+      s.last_ms = milliseconds_since_1970();
+    }
+  }
+  job->ended(job->user, job);
+}
+
+Statistics ServedModel::statistics() const {
+  const std::lock_guard<std::mutex> lock(statistics_mutex_);
+  return statistics_;
+}
+
+size_t ServedModel::queued() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return queued_;
+}
+
+bool ServedModel::drain(uint64_t deadline_ns) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  takes_no_more_ = true;
+  wake_.notify_all();
+  while (first_ || running_) {
+    const uint64_t now = ingot_clock_ns();
+    if (now >= deadline_ns) return false;
+    idle_.wait_for(lock, std::chrono::nanoseconds(deadline_ns - now));
+  }
+  return true;
+}
+
+}  // namespace ingot::serve

@@ -1,0 +1,45 @@
+// tools/serve/core/service.h - what every protocol of the server works with.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tools/serve/core/job_pool.h"
+#include "tools/serve/core/repository.h"
+#include "tools/serve/core/shared_regions.h"
+
+namespace ingot::serve {
+
+struct Service {
+  Service(std::string root, std::string tag, const ModelSettings& settings, uint64_t body_bytes)
+      : repository(std::move(root), std::move(tag), settings), jobs(body_bytes) {}
+
+  Repository repository;
+  JobPool jobs;
+  SharedRegions regions;
+  bool has_shared_memory = false;
+  std::string token;      // of "Authorization: Bearer"; "": none is asked for
+  uint64_t max_body = 0;  // of one request
+  uint64_t began_ns = ingot_clock_ns();
+  std::atomic<uint64_t> connections{0}, refused_connections{0};
+  std::atomic<uint64_t> answering{0};  // connections from a whole header to the end of its answer
+
+  const SharedRegions* shared() const { return has_shared_memory ? &regions : nullptr; }
+  /// In time that does not depend on where the two differ. @throws ServeError kUnauthorized
+  void check_token(std::string_view authorization) const {
+    if (token.empty()) return;
+    const std::string_view kind = "Bearer ";
+    const bool has_kind = authorization.substr(0, kind.size()) == kind;
+    const std::string_view given = has_kind ? authorization.substr(kind.size()) : "";
+    unsigned differs = given.size() != token.size();
+    for (size_t i = 0; i < token.size(); i++)
+      differs |= unsigned(uint8_t(token[i]) ^ (i < given.size() ? uint8_t(given[i]) : 0));
+    if (differs)
+      refuse(Refusal::kUnauthorized,
+             authorization.empty() ? "no token: expected the header 'Authorization: Bearer TOKEN'"
+                                   : "the token is another");
+  }
+};
+
+}  // namespace ingot::serve

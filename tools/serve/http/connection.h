@@ -1,0 +1,75 @@
+// tools/serve/http/connection.h - one connection: reads a request, has it answered, writes the
+// answer, and begins anew. It owns itself while it waits for anything.
+#pragma once
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/serve/core/service.h"
+#include "tools/serve/http/routes.h"
+
+namespace ingot::serve {
+
+using PlainStream = boost::beast::tcp_stream;
+using TlsStream = boost::asio::ssl::stream<boost::beast::tcp_stream>;
+
+/// What all connections of a front share.
+struct ConnectionSettings {
+  Service* service = nullptr;
+  boost::asio::io_context* slow = nullptr;  // where calls run that read files
+  std::chrono::seconds idle{300}, request{30};
+};
+
+template <class Stream>
+class Connection : public std::enable_shared_from_this<Connection<Stream>> {
+ public:
+  Connection(Stream&& stream, const ConnectionSettings& settings);
+  ~Connection();
+  void start();
+
+ private:
+  using Parser = boost::beast::http::request_parser<boost::beast::http::empty_body>;
+  using Code = boost::system::error_code;
+
+  boost::beast::tcp_stream& socket() { return boost::beast::get_lowest_layer(stream_); }
+  void wait_for_request();
+  void read_header();
+  void on_header(Code error);
+  /// Answers what needs no body, or begins to read it.
+  void read_body();
+  void read_rest(size_t here, size_t bytes);
+  void on_body();
+  void infer(const InferPath& path);
+  static void on_ended(void* user, Job* job);
+  void write_inference();
+  void reply(const Reply& reply, bool reads_no_further = false);
+  void reply_error(Refusal why, const std::string& text, bool reads_no_further = false);
+  void begin_head(int status, const char* type, uint64_t bytes);
+  void write();
+  void on_written();
+  /// Reads what the client still sends, for a while, so that it gets to read the answer.
+  void linger();
+  void set_answering(bool answering);
+
+  Stream stream_;
+  const ConnectionSettings& settings_;
+  Service& service_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  std::vector<std::string> path_;
+  std::unique_ptr<Job> job_;
+  std::shared_ptr<Connection> self_;  // while a model has the job
+  bool keeps_alive_ = false, is_answering_ = false;
+  std::string head_, text_;
+  std::vector<boost::asio::const_buffer> pieces_;
+  uint64_t lingered_bytes_ = 0;
+};
+
+}  // namespace ingot::serve

@@ -1,0 +1,40 @@
+// tools/serve/http/routes.h - which path is which call, without a connection: everything but the
+// inference itself.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/serve/core/service.h"
+
+namespace ingot::serve {
+
+struct Reply {
+  int status = 200;
+  std::string body;
+  const char* type = "application/json";
+};
+
+/// "/v2/models/digits/infer" in parts, decoded; what follows '?' is left out.
+/// @throws ServeError kInvalid for a '%' without two digits
+std::vector<std::string> path_parts(std::string_view target);
+
+/// The model and the version that an inference is for; nothing where the path is another.
+struct InferPath {
+  std::string model, version;
+};
+std::optional<InferPath> infer_path(const std::vector<std::string>& path);
+/// Whether the call may take long: it reads files.
+bool is_slow(const std::vector<std::string>& path);
+/// Health is asked without a token.
+bool is_public(const std::vector<std::string>& path);
+
+/// @throws ServeError
+Reply answer(Service& service, std::string_view method, const std::vector<std::string>& path,
+             std::string_view body);
+
+int status_of(Refusal why);
+const char* status_text(int status);
+
+}  // namespace ingot::serve

@@ -1,0 +1,194 @@
+// The program ingot-serve, which `ingot serve` starts: a server of its own, so that the command
+// line needs neither its libraries nor its size.
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdio>
+#include <thread>
+
+#include "tools/files/failure.h"
+#include "tools/files/input_file.h"
+#include "tools/serve/core/service.h"
+#include "tools/serve/http/http_front.h"
+#include "tools/serve/options/serve_options.h"
+#include "tools/session/arguments.h"
+
+namespace ingot::serve {
+namespace {
+
+namespace asio = boost::asio;
+using host::Exit;
+
+int complain(Exit exit, std::string message) {
+  for (char& c : message)
+    if (static_cast<unsigned char>(c) < 0x20) c = '?';
+  fprintf(stderr, "ingot: %s\n", message.c_str());
+  return int(exit);
+}
+
+ModelSettings model_settings(const ServeOptions& o) {
+  ModelSettings settings;
+  settings.session.device = o.device;
+  settings.session.threads = int32_t(o.threads);
+  settings.map = o.map == "copy" ? INGOT_MAP_COPY : INGOT_MAP_SHARE;
+  settings.max_rows = o.max_batch;
+  settings.instances = o.instances;
+  settings.max_queued = o.max_queue;
+  settings.delay_ns = uint64_t{o.batch_delay_us} * 1000;
+  settings.joins = !o.no_joining;
+  return settings;
+}
+
+HttpSettings http_settings(const ServeOptions& o) {
+  if (o.certificate.empty() != o.key.empty())
+    host::fail(Exit::kUsage, "--tls-cert and --tls-key: expected both or none");
+  HttpSettings settings;
+  settings.address = o.address;
+  settings.port = uint16_t(o.http_port);
+  settings.certificate = o.certificate;
+  settings.key = o.key;
+  settings.max_connections = o.max_connections;
+  settings.idle_seconds = int(o.idle_seconds);
+  settings.request_seconds = int(o.request_seconds);
+  return settings;
+}
+
+std::string read_token(const std::string& path) {
+  if (path.empty()) return "";
+  host::InputStream file(path);
+  std::string token;
+  if (!std::getline(file, token))
+    host::fail(Exit::kUnavailable, path + ": no token can be read from it: expected one line");
+  while (!token.empty() && (token.back() == '\r' || token.back() == ' ')) token.pop_back();
+  if (token.size() < 8)
+    host::fail(Exit::kMismatch, path + ": a token of " + std::to_string(token.size()) +
+                                    " characters, expected at least 8");
+  return token;
+}
+
+/// As many descriptors as connections, where the system allows it.
+void raise_descriptor_limit(uint64_t connections) {
+  rlimit limit{};
+  const rlim_t wanted = connections + 256;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted)
+    fprintf(
+        stderr,
+        "note: --max-connections %llu, and the system allows %llu open files; see: ulimit -Hn\n",
+        static_cast<unsigned long long>(connections),
+        static_cast<unsigned long long>(limit.rlim_cur));
+}
+
+void print_models(const Repository& repository) {
+  for (const ModelState& state : repository.index()) {
+    if (!state.is_ready) {
+      fprintf(stderr, "%s %s: not ready: %s\n", state.name.c_str(), state.version.c_str(),
+              state.reason.c_str());
+      continue;
+    }
+    const auto served = repository.find(state.name, state.version);
+    const int64_t rows = served->ports().max_rows();
+    fprintf(stderr, "%s %s: ready, %s\n", state.name.c_str(), state.version.c_str(),
+            served->joins()
+                ? ("up to " + std::to_string(rows) + " rows of requests in a run").c_str()
+                : "each request in a run of its own");
+  }
+}
+
+/// Returns when a signal has come and what had begun has ended.
+int run(asio::io_context& loop, Service& service, HttpFront& http, const ServeOptions& o) {
+  asio::signal_set signals(loop, SIGTERM, SIGINT);
+  asio::steady_timer tick(loop);
+  uint64_t drain_until = 0;
+  int exit = 0;
+  signals.async_wait([&](boost::system::error_code error, int) {
+    if (error) return;
+    fprintf(stderr, "ends: takes no more requests\n");
+    http.stop();
+    service.repository.stop_taking();
+    drain_until = ingot_clock_ns() + uint64_t{o.drain_seconds} * 1000000000u;
+    tick.cancel();
+  });
+  std::function<void(boost::system::error_code)> on_tick = [&](boost::system::error_code) {
+    service.repository.destroy_unused();
+    const bool ends = service.repository.stops();
+    if (ends && service.answering == 0) return loop.stop();
+    if (ends && ingot_clock_ns() >= drain_until) {
+      fprintf(stderr, "ends: %llu requests had not ended after --drain-seconds %u\n",
+              static_cast<unsigned long long>(service.answering.load()), o.drain_seconds);
+      exit = int(Exit::kUnavailable);
+      return loop.stop();
+    }
+    tick.expires_after(std::chrono::milliseconds(ends ? 10 : 1000));
+    tick.async_wait(on_tick);
+  };
+  on_tick({});
+  std::vector<std::thread> threads;
+  for (uint32_t i = 1; i < o.io_threads; i++) threads.emplace_back([&] { loop.run(); });
+  loop.run();
+  for (std::thread& thread : threads) thread.join();
+  return exit;
+}
+
+int serve(const ServeOptions& o) {
+  signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit(o.max_connections);
+  Service service(o.repository, o.tag, model_settings(o),
+                  cli::parse_bytes("--max-bodies", o.max_bodies));
+  service.max_body = cli::parse_bytes("--max-body", o.max_body);
+  service.token = read_token(o.token_file);
+  service.has_shared_memory = o.shared_memory;
+  asio::io_context loop(int(o.io_threads));
+  HttpFront http(loop, service, http_settings(o));
+  try {
+    service.repository.load_all();
+  } catch (const ServeError& error) {
+    host::fail(Exit::kUnavailable, error.text());
+  }
+  print_models(service.repository);
+  printf("%s\nready\n", http.url().c_str());
+  fflush(stdout);
+  const int exit = run(loop, service, http, o);
+  // What still runs keeps the memory that it runs in.
+  if (exit) _exit(exit);
+  return exit;
+}
+
+int parse_and_serve(int argc, char** argv) {
+  CLI::App app(kServeSummary, "ingot serve");
+  app.footer("Examples:\n" + std::string(kServeExamples));
+  ServeOptions options;
+  declare_serve_options(&app, &options);
+  bool is_quiet = false;
+  app.add_flag("-q,--quiet", is_quiet, "print errors alone");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    return complain(Exit::kUsage,
+                    "serve: " + std::string(error.what()) + "; see: ingot serve --help");
+  }
+  return serve(options);
+}
+
+}  // namespace
+}  // namespace ingot::serve
+
+int main(int argc, char** argv) {
+  using namespace ingot;
+  try {
+    return serve::parse_and_serve(argc, argv);
+  } catch (const host::Failure& failure) {
+    return serve::complain(failure.exit(), "serve: " + failure.message());
+  } catch (const std::bad_alloc&) {
+    return serve::complain(host::Exit::kUnavailable, "serve: out of memory");
+  } catch (const std::exception& error) {
+    return serve::complain(host::Exit::kInternal,
+                           std::string("serve: a fault of our own: ") + error.what());
+  }
+}

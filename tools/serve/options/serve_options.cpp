@@ -1,0 +1,66 @@
+#include "tools/serve/options/serve_options.h"
+
+namespace ingot::serve {
+
+const char* const kServeSummary = "Serve a repository of models over HTTP (KServe v2)";
+const char* const kServeExamples =
+    "  ingot registry add digits.ingot digits --root models && ingot serve models\n"
+    "  ingot serve models --tag prod --max-batch 32 --batch-delay-us 500\n"
+    "  ingot serve models --address 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --token-file "
+    "token\n"
+    "  curl localhost:8000/v2/models/digits";
+
+void declare_serve_options(CLI::App* command, ServeOptions* options) {
+  const auto text = [&](const char* name, std::string& value, const char* help, const char* type) {
+    return command->add_option(name, value, help)->type_name(type);
+  };
+  const auto number = [&](const char* name, uint32_t& value, uint32_t low, uint32_t high,
+                          const char* help, const char* type = "N") {
+    command->add_option(name, value, help)
+        ->type_name(type)
+        ->check(CLI::Range(low, high))
+        ->capture_default_str();
+  };
+  ServeOptions& o = *options;
+  text("REPOSITORY", o.repository,
+       "the folder: NAME/VERSION/model.ingot, as ingot registry keeps it", "")
+      ->required()
+      ->envname("INGOT_REGISTRY");
+  text("--tag", o.tag, "the version that a request without one means, else the highest", "TAG");
+  text("--device", o.device, "where models run: auto, cpu, cuda, cuda:N", "DEVICE")
+      ->capture_default_str();
+  text("--map", o.map,
+       "share: weights are mapped from the files; copy: for files that others may write",
+       "share|copy")
+      ->check(CLI::IsMember({"share", "copy"}))
+      ->capture_default_str();
+  number("--threads", o.threads, 0, 57, "threads of one run; 0: chosen for each model");
+  number("--instances", o.instances, 1, 64, "runs of one model at once, each with an arena");
+  number("--max-batch", o.max_batch, 1, 65536,
+         "rows that one run computes at most, of models whose first dimension is open");
+  number("--batch-delay-us", o.batch_delay_us, 0, 10000000,
+         "how long a request waits for others, in microseconds; 0: those that wait already");
+  command->add_flag("--no-batching", o.no_joining, "compute each request by itself");
+  number("--max-queue", o.max_queue, 1, 1000000,
+         "requests that wait for a model; more are refused");
+  text("--address", o.address, "to listen on", "ADDRESS")->capture_default_str();
+  number("--http-port", o.http_port, 0, 65535, "0: one that is free, which is printed", "PORT");
+  text("--tls-cert", o.certificate, "encrypt with this chain of certificates", "CERT.pem");
+  text("--tls-key", o.key, "the certificate's private key", "KEY.pem");
+  text("--token-file", o.token_file, "ask for the bearer token that the file has", "TOKEN.txt");
+  command->add_flag("--shared-memory", o.shared_memory,
+                    "let clients name shared memory of this machine that the server may open");
+  text("--max-body", o.max_body, "bytes of one request", "BYTES")->capture_default_str();
+  text("--max-bodies", o.max_bodies, "bytes of all requests at once", "BYTES")
+      ->capture_default_str();
+  number("--max-connections", o.max_connections, 1, 1000000, "more are closed");
+  number("--idle-seconds", o.idle_seconds, 1, 86400,
+         "until a connection without a request is closed", "S");
+  number("--request-seconds", o.request_seconds, 1, 3600,
+         "until a request has to be here, and its answer to have left", "S");
+  number("--drain-seconds", o.drain_seconds, 0, 3600,
+         "how long SIGTERM waits for requests that have begun", "S");
+  number("--io-threads", o.io_threads, 1, 64, "threads that read and write connections");
+}
+
+}  // namespace ingot::serve

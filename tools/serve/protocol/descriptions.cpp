@@ -1,0 +1,190 @@
+#include "tools/serve/protocol/descriptions.h"
+
+#include <string>
+
+#include "tools/serve/core/element_types.h"
+
+namespace ingot::serve {
+namespace {
+
+Json dims_json(const ingot_value_type& type, int32_t from) {
+  Json dims = Json::array();
+  for (int32_t d = from; d < type.rank; d++) dims.push_back(type.dims[d]);
+  return dims;
+}
+
+Json tensors_json(const std::vector<ingot_value_type>& types) {
+  Json list = Json::array();
+  for (const ingot_value_type& type : types)
+    list.push_back(
+        {{"name", type.name}, {"datatype", type_name(type.dtype)}, {"shape", dims_json(type, 0)}});
+  return list;
+}
+
+/// The configuration's names of types are TYPE_FP32, and its shapes leave out the batch.
+Json configured_tensors(const std::vector<ingot_value_type>& types, bool has_batch) {
+  Json list = Json::array();
+  for (const ingot_value_type& type : types)
+    list.push_back({{"name", type.name},
+                    {"data_type", std::string("TYPE_") + type_name(type.dtype)},
+                    {"dims", dims_json(type, has_batch)}});
+  return list;
+}
+
+Json duration_json(const Duration& duration) {
+  return {{"count", duration.count}, {"ns", duration.ns}};
+}
+
+/// A label's value: as in JSON, but for control characters, which Prometheus does not escape.
+std::string label(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\' || c == '"') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+  }
+  return out;
+}
+
+class MetricsText {
+ public:
+  void family(const char* name, const char* type, const char* help) {
+    name_ = name;
+    text_ += "# HELP " + name_ + " " + help + "\n# TYPE " + name_ + " " + type + "\n";
+  }
+  template <class Number>
+  void value(const std::string& labels, Number number) {
+    text_ += name_ + (labels.empty() ? " " : "{" + labels + "} ") + std::to_string(number) + "\n";
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string name_, text_;
+};
+
+}  // namespace
+
+Json server_metadata(bool has_shared_memory) {
+  Json extensions = {"binary_tensor_data", "model_configuration", "model_repository", "statistics"};
+  if (has_shared_memory) extensions.push_back("system_shared_memory");
+  return {{"name", "ingot"}, {"version", ingot_version()}, {"extensions", extensions}};
+}
+
+Json model_metadata(const ServedModel& model, const std::vector<std::string>& versions) {
+  return {{"name", model.name()},
+          {"versions", versions},
+          {"platform", "ingot"},
+          {"inputs", tensors_json(model.ports().inputs())},
+          {"outputs", tensors_json(model.ports().outputs())}};
+}
+
+Json model_configuration(const ServedModel& model) {
+  const bool has_batch = model.ports().batch() >= 0;
+  Json configuration = {{"name", model.name()},
+                        {"platform", "ingot"},
+                        {"backend", "ingot"},
+                        {"max_batch_size", model.ports().max_rows()},
+                        {"input", configured_tensors(model.ports().inputs(), has_batch)},
+                        {"output", configured_tensors(model.ports().outputs(), has_batch)}};
+  if (model.joins()) configuration["dynamic_batching"] = Json::object();
+  return configuration;
+}
+
+Json statistics_json(const ServedModel& model) {
+  const Statistics s = model.statistics();
+  Json batches = Json::array();
+  for (const auto& [rows, batch] : s.batches)
+    batches.push_back({{"batch_size", rows},
+                       {"compute_input", duration_json(batch.input)},
+                       {"compute_infer", duration_json(batch.infer)},
+                       {"compute_output", duration_json(batch.output)}});
+  return {{"name", model.name()},
+          {"version", model.version()},
+          {"last_inference", s.last_ms},
+          {"inference_count", s.inferences},
+          {"execution_count", s.executions},
+          {"inference_stats",
+           {{"success", duration_json(s.success)},
+            {"fail", duration_json(s.failure)},
+            {"queue", duration_json(s.queue)},
+            {"compute_input", duration_json(s.input)},
+            {"compute_infer", duration_json(s.infer)},
+            {"compute_output", duration_json(s.output)},
+            {"cache_hit", duration_json({})},
+            {"cache_miss", duration_json({})}}},
+          {"batch_stats", batches}};
+}
+
+Json index_json(const std::vector<ModelState>& states, bool ready_alone) {
+  Json list = Json::array();
+  for (const ModelState& state : states) {
+    if (ready_alone && !state.is_ready) continue;
+    list.push_back({{"name", state.name},
+                    {"version", state.version},
+                    {"state", state.is_ready ? "READY" : "UNAVAILABLE"},
+                    {"reason", state.reason}});
+  }
+  return list;
+}
+
+Json regions_json(const std::vector<std::shared_ptr<Region>>& regions) {
+  Json list = Json::array();
+  for (const auto& region : regions)
+    list.push_back({{"name", region->name()},
+                    {"key", region->key()},
+                    {"offset", region->offset()},
+                    {"byte_size", region->bytes()}});
+  return list;
+}
+
+std::string metrics_text(const Repository& repository, const ServerCounts& counts) {
+  struct Row {
+    std::string labels;
+    Statistics statistics;
+    uint64_t queued, arena_bytes;
+  };
+  std::vector<Row> rows;
+  for (const auto& model : repository.served())
+    rows.push_back(
+        {"model=\"" + label(model->name()) + "\",version=\"" + label(model->version()) + "\"",
+         model->statistics(), model->queued(), model->arena_bytes()});
+  MetricsText text;
+  const auto of_models = [&](const char* name, const char* type, const char* help, auto of) {
+    text.family(name, type, help);
+    for (const Row& row : rows) text.value(row.labels, of(row));
+  };
+  const auto seconds = [](const Duration& d) { return double(d.ns) / 1e9; };
+  text.family("ingot_requests_total", "counter", "Inference requests by how they ended.");
+  for (const Row& row : rows) {
+    const Statistics& s = row.statistics;
+    text.value(row.labels + ",result=\"ok\"", s.success.count);
+    text.value(row.labels + ",result=\"refused\"", s.refused);
+    text.value(row.labels + ",result=\"late\"", s.late);
+    text.value(row.labels + ",result=\"failed\"", s.failure.count - s.refused - s.late);
+  }
+  of_models("ingot_inferences_total", "counter", "Rows of batches that were computed.",
+            [](const Row& r) { return r.statistics.inferences; });
+  of_models("ingot_executions_total", "counter", "Runs of a session, each of one or more requests.",
+            [](const Row& r) { return r.statistics.executions; });
+  of_models("ingot_request_seconds_total", "counter",
+            "From arrival to answer, of requests that went well.",
+            [&](const Row& r) { return seconds(r.statistics.success); });
+  of_models("ingot_queue_seconds_total", "counter", "Of it in the queue.",
+            [&](const Row& r) { return seconds(r.statistics.queue); });
+  of_models("ingot_compute_seconds_total", "counter", "Of it in the run.",
+            [&](const Row& r) { return seconds(r.statistics.infer); });
+  of_models("ingot_queued_requests", "gauge", "Requests that wait.",
+            [](const Row& r) { return r.queued; });
+  of_models("ingot_arena_bytes", "gauge", "Memory of the sessions, mapped weights included.",
+            [](const Row& r) { return r.arena_bytes; });
+  text.family("ingot_connections", "gauge", "Open connections over HTTP.");
+  text.value("", counts.connections);
+  text.family("ingot_refused_connections_total", "counter", "Beyond --max-connections.");
+  text.value("", counts.refused_connections);
+  text.family("ingot_request_bytes", "gauge", "What bodies of requests hold.");
+  text.value("", counts.request_bytes_held);
+  text.family("ingot_uptime_seconds", "gauge", "Since the server began.");
+  text.value("", counts.uptime_seconds);
+  return text.take();
+}
+
+}  // namespace ingot::serve
