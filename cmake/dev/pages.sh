@@ -18,3 +18,14 @@ dev_pages() {
   "$python" docs/site/check_links.py build/pages || return 1
   echo "build/pages/index.html"
 }
+
+# Every command, program and output of the tutorials and of the "coming from" pages, by page or all.
+show_pages() {  # [PAGE ..]
+  need_packages "the tutorials" gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm make unzip pkg-config
+  need_python "the tutorials" numpy torch onnx==1.23.2 onnxscript onnxruntime ai-edge-litert || return 1
+  python_test_wheel >build/logs/pages-wheel.log || { tail -n 20 build/logs/pages-wheel.log >&2; return 1; }
+  rm -rf "$python_build/site"
+  "$python" -m pip install -q --no-deps --target "$python_build/site" "$python_build"/wheels/*.whl
+  "$python" tests/pages/run_pages.py --ingot build/gcc/bin/ingot --prefix "$python_build/prefix" \
+    --site "$python_build/site" --work build/pages_run "$@"
+}

@@ -124,6 +124,7 @@ dev_show() {
     grid-sample) show_needs numpy onnx==1.23.2 onnxruntime
       "$python" bench/grid_sample.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     python-*) show_python "$@" ;;
+    pages) show_pages "${@:2}" ;;
     packages) dev_package deb static && need_ingot && bash tests/package/roots.sh build/release/packages build/roots "${@:2}" ;;
     reproducible) package_twice "${@:2}" ;;
     --list | '')
@@ -208,6 +209,7 @@ onnx-optimized [NAME ..]  networks of ../shared/models as onnxruntime's offline 
 packages [SUITE ..]  Debian packages and static command lines, made, then installed, used and removed in clean roots of Debian and
           Ubuntu, or run in an empty one (needs root; half an hour the first time)
 reproducible [KIND ..]  the same packages made twice, out of copies of the sources elsewhere and later: one checksum
+pages [PAGE ..]  what the tutorials and the "coming from" pages show, run in empty folders: commands, programs, outputs
 python-models [NAME ..]  the wheel in an environment with NumPy alone: real networks equal to the command line, byte for byte
 python-copies    what Python hands in and gets back lies where it lay: addresses; DLPack
 python-overhead  a call from Python beside the same call through the C interface
