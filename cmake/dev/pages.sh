@@ -7,6 +7,7 @@ dev_pages() {
   need_python "the documentation site" "${pages_python[@]}" || return 1
   local work=build/pages_work
   mkdir -p $work build/logs
+  "$python" docs/site/zoo.py . --check || return 1
   "$python" docs/site/stage.py . $work/source || return 1
   (cat docs/site/Doxyfile; echo "OUTPUT_DIRECTORY = $work") | doxygen - 2>build/logs/doxygen.log || {
     cat build/logs/doxygen.log >&2

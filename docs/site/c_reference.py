@@ -221,7 +221,8 @@ def main():
     OUT.mkdir(parents=True, exist_ok=True)
     headers = sorted(p.name for p in (ROOT / HEADERS).iterdir() if p.suffix in (".h", ".hpp"))
     if sorted(PAGE_ORDER) != headers:
-        raise SystemExit(f"c_reference.py: the pages are {sorted(PAGE_ORDER)}, the headers {headers}")
+        pages = sorted(PAGE_ORDER)
+        raise SystemExit(f"c_reference.py: the pages are {pages}, the headers {headers}")
     pages, anchors = {}, {}
     for header in PAGE_ORDER:
         lines = (ROOT / HEADERS / header).read_text().splitlines()
@@ -233,7 +234,8 @@ def main():
                 anchors[name] = f"{header.replace('.', '_')}.md#{slug(entry.title)}"
     for header, (entries, lines) in pages.items():
         (OUT / f"{header.replace('.', '_')}.md").write_text(page(header, entries, anchors, lines))
-    print(f"{sum(len(entries) for entries, _ in pages.values())} declarations of {len(pages)} headers")
+    count = sum(len(entries) for entries, _ in pages.values())
+    print(f"{count} declarations of {len(pages)} headers")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every link within the built site leads to a file and an anchor in it, and no page needs a network.
+"""Every link within the built site leads to a file and an anchor in it; no page needs a network.
 
   check_links.py SITE        the last line counts"""
 

@@ -16,6 +16,7 @@ import sys
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 OUT = pathlib.Path(sys.argv[2]).resolve()
 FIRST = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+ORPHAN = "---\norphan: true\n---\n"  # Sphinx: in no table of contents
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^\s*(`{3,})")
 IMAGES = (".png", ".svg", ".jpg")
@@ -61,7 +62,8 @@ class Site:
             self.want(f"{name}/README.md")
             return f"{name}/README.md"
         rows = "\n".join(f"- `{file[len(name) + 1:]}`" for file in inside)
-        write(f"{name}/files.md", f"---\norphan: true\n---\n# {name}\nFiles of this folder.\n\n{rows}\n")
+        text = f"# {name}\nFiles of this folder.\n\n{rows}\n"
+        write(f"{name}/files.md", ORPHAN + text)
         return f"{name}/files.md"
 
     def source(self, name):
@@ -69,7 +71,7 @@ class Site:
         text = (ROOT / name).read_text()
         language = LANGUAGES.get(pathlib.Path(name).suffix, "text")
         fence = "`" * 6
-        write(f"{name}.md", f"---\norphan: true\n---\n# {name}\n{fence}{language}\n{text}{fence}\n")
+        write(f"{name}.md", f"{ORPHAN}# {name}\n{fence}{language}\n{text}{fence}\n")
         return f"{name}.md"
 
     def target(self, page, link):
@@ -109,7 +111,7 @@ class Site:
             if fence is None:
                 line = LINK.sub(link_of_site, line)
             lines.append(line)
-        orphan = "" if name in FIRST or name.startswith("docs/") else "---\norphan: true\n---\n"
+        orphan = "" if name in FIRST or name.startswith("docs/") else ORPHAN
         write(name, orphan + "\n".join(lines) + "\n")
 
     def lay_out(self):
