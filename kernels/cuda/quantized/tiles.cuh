@@ -30,21 +30,18 @@ using NumberWindows = BorderedWindows<kRows, NumberBorder>;
 /// at a time where channels are in fours, else a byte at a time.
 template <int kRows>
 struct BytePixels {
-  static constexpr int kEach = kRows * 16 / kProductThreads;  // words of a thread, neighbours in k
+  static constexpr int kEach = SinglePixel<kRows>::kEach;
   const uint8_t* x;
   int64_t image;  // pixel (0, 0) of it, in pixels
-  int row, first, y0, x0, run, word;
+  SinglePixel<kRows> pixel;
+  int run, word;
   NumberBorder border;
   GPU_FN BytePixels make(const QuantizedTileParams& p, const float* x, int first, int k) {
     BytePixels s;
-    s.row = int(threadIdx.x) % kRows, s.first = int(threadIdx.x) / kRows * kEach;
-    const int wanted = first + s.row, m = wanted < p.m ? wanted : 0;
-    const int line = m / p.ow, ox = m - line * p.ow, n = line / p.oh, oy = line - n * p.oh;
-    s.x = reinterpret_cast<const uint8_t*>(x), s.image = int64_t(n) * p.h * p.width;
-    s.y0 = oy * p.stride_h - p.pad_top, s.x0 = ox * p.stride_w - p.pad_left;
-    s.border = NumberBorder::make(p, n);
-    if (wanted >= p.m) s.y0 = -(1 << 30) - (1 << 29);  // no tap of it is inside
-    k += s.first;
+    s.pixel = SinglePixel<kRows>::make(p, first);
+    s.x = reinterpret_cast<const uint8_t*>(x), s.image = int64_t(s.pixel.image) * p.h * p.width;
+    s.border = NumberBorder::make(p, s.pixel.image);
+    k += s.pixel.first;
     s.run = k / p.run_words, s.word = k - s.run * p.run_words;
     return s;
   }
@@ -52,7 +49,7 @@ struct BytePixels {
   GPU_MEMBER const uint8_t* byte_of(const QuantizedTileParams& p, int i) const {
     const int tap = p.by_row ? int(divide(uint32_t(i), p.depth)) : 0;
     const int ky = p.by_row ? run : run / p.kernel_w, kx = p.by_row ? tap : run - ky * p.kernel_w;
-    const int iy = y0 + ky * p.dilation_h, ix = x0 + kx * p.dilation_w;
+    const int iy = pixel.y0 + ky * p.dilation_h, ix = pixel.x0 + kx * p.dilation_w;
     if (unsigned(iy) >= unsigned(p.h) || unsigned(ix) >= unsigned(p.width)) return nullptr;
     return x + (image + int64_t(iy) * p.width + ix) * p.pixel_stride + i -
            tap * int(p.depth.divisor);
@@ -63,8 +60,9 @@ struct BytePixels {
   }
   GPU_MEMBER void load(const QuantizedTileParams& p, char* tile) {
     GPU_ROLLED for (int i = 0; i < kEach; i++) {
-      const int k = first + i;
-      uint32_t* to = reinterpret_cast<uint32_t*>(pixel_piece(tile, row, k >> 2) + (k & 3) * 4);
+      const int k = pixel.first + i;
+      uint32_t* to =
+          reinterpret_cast<uint32_t*>(pixel_piece(tile, pixel.row, k >> 2) + (k & 3) * 4);
       if (p.in_words && run < p.runs) {
         const uint8_t* from = byte_of(p, word * 4);
         if (from)

@@ -102,24 +102,42 @@ struct BorderedWindows {
 template <int kRows>
 using WindowPixels = BorderedWindows<kRows, ZeroBorder>;
 
+/// The pixel whose words a thread copies one at a time. Neighbouring threads take neighbouring
+/// pixels.
+template <int kRows>
+struct SinglePixel {
+  static constexpr int kEach = kRows * 16 / kProductThreads;  // words of a thread, neighbours in k
+  int row, first;     // of the tile: its pixel and its first word of k
+  int image, y0, x0;  // tap (0, 0); may lie outside
+  template <class Params>
+  GPU_FN SinglePixel make(const Params& p, int first) {
+    SinglePixel s;
+    s.row = int(threadIdx.x) % kRows, s.first = int(threadIdx.x) / kRows * kEach;
+    const int wanted = first + s.row, m = wanted < p.m ? wanted : 0;
+    const int line = m / p.ow, ox = m - line * p.ow;
+    s.image = line / p.oh, s.x0 = ox * p.stride_w - p.pad_left;
+    s.y0 = (line - s.image * p.oh) * p.stride_h - p.pad_top;
+    if (wanted >= p.m) s.y0 = -(1 << 30) - (1 << 29);  // no tap of it is inside
+    return s;
+  }
+};
+
 /// Anything, a word at a time: few channels (the first layer of a network), planes, a transposed
 /// matrix, unaligned rows. Neighbouring threads take neighbouring pixels, so which tap it is does
 /// not differ within a warp.
 template <int kRows>
 struct SinglePixels {
-  static constexpr int kEach = kRows * 16 / kProductThreads;  // words of a thread, neighbours in k
+  static constexpr int kEach = SinglePixel<kRows>::kEach;
   const float* x;
   int64_t at;  // word of tap (0, 0); may lie outside
-  int row, first, y0, x0, channel, ky, kx;
+  SinglePixel<kRows> pixel;
+  int channel, ky, kx;
   GPU_FN SinglePixels make(const ProductParams& p, const float* x, int first, int k) {
     SinglePixels s;
-    s.row = int(threadIdx.x) % kRows, s.first = int(threadIdx.x) / kRows * kEach;
-    const int wanted = first + s.row, m = wanted < p.m ? wanted : 0;
-    const int line = m / p.ow, ox = m - line * p.ow, n = line / p.oh, oy = line - n * p.oh;
-    s.y0 = oy * p.stride_h - p.pad_top, s.x0 = ox * p.stride_w - p.pad_left;
-    s.x = x, s.at = n * p.image_stride + s.y0 * p.row_stride + s.x0 * p.pixel_stride;
-    if (wanted >= p.m) s.y0 = -(1 << 30) - (1 << 29);  // no tap of it is inside
-    k += s.first;
+    const SinglePixel<kRows> pixel = SinglePixel<kRows>::make(p, first);
+    s.x = x, s.pixel = pixel;
+    s.at = pixel.image * p.image_stride + pixel.y0 * p.row_stride + pixel.x0 * p.pixel_stride;
+    k += pixel.first;
     const int tap = k / p.c;
     s.channel = k - tap * p.c, s.ky = tap / p.kernel_w, s.kx = tap - s.ky * p.kernel_w;
     return s;
@@ -134,11 +152,11 @@ struct SinglePixels {
   GPU_MEMBER void load(const ProductParams& p, char* tile) {
     GPU_UNROLL_BY(4)
     for (int i = 0; i < kEach; i++) {
-      const int k = first + i, dy = ky * p.dilation_h, dx = kx * p.dilation_w;
-      const bool valid = ky < p.kernel_h && unsigned(y0 + dy) < unsigned(p.h) &&
-                         unsigned(x0 + dx) < unsigned(p.width);
+      const int k = pixel.first + i, dy = ky * p.dilation_h, dx = kx * p.dilation_w;
+      const bool valid = ky < p.kernel_h && unsigned(pixel.y0 + dy) < unsigned(p.h) &&
+                         unsigned(pixel.x0 + dx) < unsigned(p.width);
       copy_async4(
-          pixel_piece(tile, row, k >> 2) + (k & 3) * 4,
+          pixel_piece(tile, pixel.row, k >> 2) + (k & 3) * 4,
           x + (valid ? at + dy * p.row_stride + dx * p.pixel_stride + channel * p.channel_stride
                      : 0),
           valid);
