@@ -33,9 +33,16 @@ dev_show() {
         build/gcc/bin/ingot plan $tiny/{kws_ref_model,vww_96_int8,pretrainedResnet_quant}.tflite \
           --dim N=1 --shared-arena
       else echo "[skip] MLPerf Tiny's networks are not in $tiny"; fi ;;
-    serve) show_needs numpy; dev_build_gcc >/dev/null
+    serve) # [--requests N --triton HOST:PORT ..]
+      need_packages "a server with gRPC" "${build_packages[@]}" "${test_packages[@]}" libgrpc++-dev \
+        libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+      need_python "the environment of Triton's client" || return 1
+      configure_and_build gcc ingot_cli ingot_serve ingot_serve_load -- "${gcc_options[@]}" \
+        -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
       serve_client || return 1
-      build/serve_client/bin/python tests/serve/triton_client.py --ingot build/gcc/bin/ingot ;;
+      build/serve_client/bin/python tests/serve/triton_client.py --ingot build/gcc/bin/ingot --grpc &&
+        build/serve_client/bin/python tests/serve/load.py --ingot build/gcc/bin/ingot \
+          --client build/gcc/tests/serve/ingot_serve_load "${@:2}" ;;
     streaming) show_needs numpy onnx==1.23.2
       "$python" tests/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming \
         "${@:2}" ;;
@@ -144,7 +151,8 @@ threads   whole sessions on many threads under ThreadSanitizer
 state     streaming models with state in the arena: goldens over all steps, equal to state fed back by hand, saved after a step on one
           instruction set and restored on another with the same bits
 shared-arena  three networks in one arena in turns: bytes of each, of the sum, what is saved
-serve     Triton's client against ingot serve: every call, every answer beside that of ingot run
+serve     Triton's client against ingot serve, over HTTP and gRPC: every call, every answer beside that of ingot run; 100,000
+          requests from 64 connections, 10,000 that wait (--requests N; --triton HOST:PORT: a tritonserver beside it)
 streaming  networks run for each new frame (--stream) beside the whole: work, frames with its bits
 torch     32 networks of torchvision and timm in three formats, every checkpoint and the matrix, against torch
 torch-list  250 single-operator modules and 120 networks in .pt2, TorchScript and both forms of ONNX, against eager torch; writes

@@ -26,7 +26,7 @@ class Server:
 
     def __init__(self, ingot, repository, *options):
         self.process = subprocess.Popen(
-            [ingot, "serve", str(repository), "--http-port", "0", *options],
+            [ingot, "serve", str(repository), "--http-port", "0", "--grpc-port", "0", *options],
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -61,6 +61,7 @@ TOOLS = [
     "serve/core",
     "serve/protocol",
     "serve/http",
+    "serve/grpc",
     "serve/options",
     "serve",
     "diagnose/golden",
@@ -123,6 +124,8 @@ LIBRARIES = {
     "jpeglib.h": "libjpeg",
     "boost/": "Boost",
     "openssl/": "OpenSSL",
+    "grpcpp/": "gRPC",
+    "kserve.": "the generated messages",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 FORWARD = re.compile(r"^(?:struct|class)\s+(\w+);")

@@ -7,12 +7,17 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdio>
+#include <functional>
+#include <optional>
 #include <thread>
 
 #include "tools/files/failure.h"
 #include "tools/files/input_file.h"
 #include "tools/serve/core/service.h"
 #include "tools/serve/http/http_front.h"
+#ifdef INGOT_HAVE_GRPC
+#include "tools/serve/grpc/grpc_front.h"
+#endif
 #include "tools/serve/options/serve_options.h"
 #include "tools/session/arguments.h"
 
@@ -55,6 +60,18 @@ HttpSettings http_settings(const ServeOptions& o) {
   settings.request_seconds = int(o.request_seconds);
   return settings;
 }
+
+#ifdef INGOT_HAVE_GRPC
+GrpcSettings grpc_settings(const ServeOptions& o) {
+  GrpcSettings settings;
+  settings.address = o.address;
+  settings.port = uint16_t(o.grpc_port);
+  settings.certificate = o.certificate;
+  settings.key = o.key;
+  settings.body_bytes = cli::parse_bytes("--max-bodies", o.max_bodies);
+  return settings;
+}
+#endif
 
 std::string read_token(const std::string& path) {
   if (path.empty()) return "";
@@ -150,9 +167,20 @@ int serve(const ServeOptions& o) {
     host::fail(Exit::kUnavailable, error.text());
   }
   print_models(service.repository);
-  printf("%s\nready\n", http.url().c_str());
+  printf("%s\n", http.url().c_str());
+#ifdef INGOT_HAVE_GRPC
+  std::optional<GrpcFront> grpc;
+  if (!o.no_grpc) grpc.emplace(service, grpc_settings(o));
+  if (grpc) printf("%s\n", grpc->url().c_str());
+#else
+  if (!o.no_grpc) fprintf(stderr, "note: this build has no gRPC: HTTP alone\n");
+#endif
+  printf("ready\n");
   fflush(stdout);
   const int exit = run(loop, service, http, o);
+#ifdef INGOT_HAVE_GRPC
+  if (grpc) grpc->stop();
+#endif
   // What still runs keeps the memory that it runs in.
   if (exit) _exit(exit);
   return exit;

@@ -255,6 +255,7 @@ void Connection<Stream>::write_inference() {
 
 template <class Stream>
 void Connection<Stream>::begin_head(int status, const char* type, uint64_t bytes) {
+  if (service_.repository.stops()) keeps_alive_ = false;
   head_.clear();
   head_ += "HTTP/1.1 ";
   append_number(status, &head_);

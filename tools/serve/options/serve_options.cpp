@@ -2,7 +2,7 @@
 
 namespace ingot::serve {
 
-const char* const kServeSummary = "Serve a repository of models over HTTP (KServe v2)";
+const char* const kServeSummary = "Serve a repository of models over HTTP and gRPC (KServe v2)";
 const char* const kServeExamples =
     "  ingot registry add digits.ingot digits --root models && ingot serve models\n"
     "  ingot serve models --tag prod --max-batch 32 --batch-delay-us 500\n"
@@ -45,6 +45,8 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
          "requests that wait for a model; more are refused");
   text("--address", o.address, "to listen on", "ADDRESS")->capture_default_str();
   number("--http-port", o.http_port, 0, 65535, "0: one that is free, which is printed", "PORT");
+  number("--grpc-port", o.grpc_port, 0, 65535, "the same", "PORT");
+  command->add_flag("--no-grpc", o.no_grpc, "HTTP alone");
   text("--tls-cert", o.certificate, "encrypt with this chain of certificates", "CERT.pem");
   text("--tls-key", o.key, "the certificate's private key", "KEY.pem");
   text("--token-file", o.token_file, "ask for the bearer token that the file has", "TOKEN.txt");

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Requests from 64 connections at once against `ingot serve`: none lost, none wrong (every answer
+beside that of `ingot run`), memory flat, latency and requests a second; 10,000 connections that
+wait beside them. With --triton the same requests go to a tritonserver at that address.
+
+  load.py --ingot BINARY --client LOAD_CLIENT [--requests N] [--triton HOST:PORT]"""
+
+import argparse
+import json
+import pathlib
+import resource
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from triton_client import ROOT, Server, expected_outputs, run
+
+CALLS = 64
+
+
+def resident_kib(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1])
+    return 0
+
+
+def write_calls(path, model, name, output, inputs, outputs):
+    """Each image by itself, as bytes behind the JSON."""
+    blocks = [struct.pack("<I", len(inputs))]
+    for array, expected in zip(inputs, outputs):
+        data = array[None].tobytes()
+        shape = [1, *array.shape]
+        head = {
+            "inputs": [
+                {
+                    "name": name,
+                    "shape": shape,
+                    "datatype": "FP32",
+                    "parameters": {"binary_data_size": len(data)},
+                }
+            ],
+            "outputs": [{"name": output, "parameters": {"binary_data": True}}],
+        }
+        text = json.dumps(head).encode()
+        request = (
+            f"POST /v2/models/{model}/infer HTTP/1.1\r\nHost: localhost\r\n"
+            f"Inference-Header-Content-Length: {len(text)}\r\n"
+            f"Content-Length: {len(text) + len(data)}\r\n\r\n"
+        ).encode()
+        for block in (request + text + data, expected.tobytes()):
+            blocks += [struct.pack("<I", len(block)), block]
+    path.write_bytes(b"".join(blocks))
+
+
+def load(client, port, connections, requests, calls):
+    ran = subprocess.run(
+        [client, str(port), str(connections), str(requests), str(calls)],
+        capture_output=True,
+        text=True,
+    )
+    if not ran.stdout:
+        raise SystemExit(ran.stderr)
+    return json.loads(ran.stdout), ran.stderr
+
+
+def show(what, result):
+    print(
+        f"{what}: {result['right']:,} right, {result['wrong']} wrong, {result['lost']} lost; "
+        f"{result['per_second']:,.0f} a second, p50 {result['p50_us'] / 1000:.2f} ms, "
+        f"p99 {result['p99_us'] / 1000:.2f} ms"
+    )
+
+
+def idle_connections(port, count):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return [socket.create_connection(("127.0.0.1", port)) for _ in range(min(count, hard - 200))]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--client", required=True)
+    parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--idle", type=int, default=10_000)
+    parser.add_argument("--serve", nargs="*", default=[], help="options of ingot serve")
+    parser.add_argument("--triton", help="HOST:PORT of a tritonserver with the model digits")
+    arguments = parser.parse_args()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-load-"))
+    file, models, calls = folder / "digits.ingot", folder / "models", folder / "calls"
+    run(arguments.ingot, "convert", ROOT / "examples/digits/digits.onnx", "-o", file)
+    run(arguments.ingot, "registry", "add", file, "digits", "--root", models)
+    images = np.random.default_rng(3).standard_normal((CALLS, 1, 28, 28)).astype(np.float32)
+    expected = expected_outputs(arguments.ingot, file, {"image": images}, folder)["digit"]
+    write_calls(calls, "digits", "image", "digit", images, expected)
+    failed = False
+    with Server(arguments.ingot, models, "--idle-seconds", "600", *arguments.serve) as server:
+        port = int(server.urls["http"].rsplit(":", 1)[1])
+        warm, said = load(arguments.client, port, 64, max(arguments.requests // 10, 100), calls)
+        print(said, end="", file=sys.stderr)
+        before = resident_kib(server.process.pid)
+        result, said = load(arguments.client, port, 64, arguments.requests, calls)
+        after = resident_kib(server.process.pid)
+        show("64 connections", result)
+        print(f"memory: {before:,} KiB before, {after:,} KiB after")
+        single, _ = load(arguments.client, port, 1, max(arguments.requests // 20, 100), calls)
+        show("1 connection", single)
+        waiting = idle_connections(port, arguments.idle)
+        held = resident_kib(server.process.pid)
+        beside, _ = load(arguments.client, port, 64, arguments.requests // 5, calls)
+        show(f"64 beside {len(waiting):,} that wait", beside)
+        print(f"memory of those: {(held - after) / max(len(waiting), 1):.1f} KiB each")
+        for connection in waiting:
+            connection.close()
+        for one in (warm, result, single, beside):
+            failed = failed or one["wrong"] or one["lost"]
+        failed = failed or after > before * 1.05 + 1024
+    if arguments.triton:
+        # its answers are those of another runtime: only their number is compared
+        write_calls(calls, "digits", "image", "digit", images, [e[:0] for e in expected])
+        port = int(arguments.triton.rsplit(":", 1)[1])
+        load(arguments.client, port, 64, max(arguments.requests // 10, 100), calls)
+        show(
+            "tritonserver, 64 connections",
+            load(arguments.client, port, 64, arguments.requests, calls)[0],
+        )
+    print("[fail] requests lost or wrong, or memory grew" if failed else "load: passed")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,294 @@
+// `ingot serve` as clients meet it, well-meaning and not: every refusal has its number and its line,
+// and the server goes on.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "tests/cli/command_line.h"
+#include "tests/serve/server_process.h"
+
+using namespace serve_test;
+using cli_test::has;
+
+namespace {
+
+/// One version of a model of x f32 [N,4] and y f32 [N,3].
+struct Models {
+  cli_test::Folder folder;
+  std::string root = folder / "models", file = cli_test::converted(folder, "batch");
+  Models() { add(); }
+  void add() const {
+    const cli_test::Ran ran = cli_test::run({"registry", "add", file, "batch", "--root", root});
+    CAPTURE(ran.err);
+    REQUIRE(ran.exit == 0);
+  }
+};
+
+const std::string kInfer = "/v2/models/batch/infer";
+std::string request_of(int rows, const std::string& more = "") {
+  std::string data;
+  for (int i = 0; i < rows * 4; i++) data += (i ? "," : "") + std::to_string(i % 7);
+  return "{" + more + "\"inputs\":[{\"name\":\"x\",\"shape\":[" + std::to_string(rows) +
+         ",4],\"datatype\":\"FP32\",\"data\":[" + data + "]}]}";
+}
+bool goes_on(uint16_t port) { return status(ask(port, post(kInfer, request_of(1)))) == 200; }
+
+}  // namespace
+
+TEST_CASE("serve: what is wrong with a request has a number and a line") {
+  const Models models;
+  ServerProcess server({models.root, "--max-body", "4000"});
+  const std::string good = request_of(1);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    return post(kInfer, text);
+  };
+  struct Case {
+    std::string request;
+    int status;
+    const char* text;
+  };
+  const Case cases[] = {
+      {post(kInfer, ""), 400, "not JSON"},
+      {post(kInfer, "[]"), 400, "expected an object"},
+      {post(kInfer, "{"), 400, "not JSON"},
+      {post(kInfer, "{}"), 400, "0 inputs, expected 1: 'x'"},
+      {post(kInfer, "{\"inputs\":7}"), 400, "0 inputs"},
+      {post(kInfer, "{\"inputs\":[7]}"), 400, "0 inputs"},
+      {post(kInfer, "{\"inputs\":{}}"), 400, "'inputs' is no array"},
+      {post(kInfer, "{\"a\":" + std::string(2000, '[')), 400, "nested more than 24 deep"},
+      {with("\"x\"", "\"z\""), 400, "input 'z' is unknown; there are 'x'"},
+      {with("FP32", "FP33"), 400, "type 'FP33' is unknown"},
+      {with("FP32", "BYTES"), 400, "type 'BYTES' is unknown"},
+      {with("FP32", "INT32"), 400, "type INT32, expected FP32"},
+      {with("[1,4]", "[4]"), 400, "shape [4], expected [-1,4]"},
+      {with("[1,4]", "[2,4]"), 400, "16 bytes, expected 32"},
+      {with("[1,4]", "[1,-4]"), 400, "a negative or too large extent"},
+      {with("[1,4]", "[0,4]"), 400, "more elements than its shape [0,4] has"},
+      {with("[1,4]", "[9223372036854775807,9223372036854775807]"), 400, "is too large"},
+      {with("[1,4]", "[1,4,1,1,1,1,1,1,1]"), 400, "more than 8 dimensions"},
+      {with("[1,4]", "[1.5,4]"), 400, "an extent of a shape is no integer"},
+      {with("[0,1,2,3]", "[0,1,2]"), 400, "12 bytes, expected 16"},
+      {with("[0,1,2,3]", "[0,1,2,3,4]"), 400, "more elements than its shape"},
+      {with("[0,1,2,3]", "[0,1,2,\"3\"]"), 400, "a string among its elements"},
+      {with("[0,1,2,3]", "[0,1,2,true]"), 400, "an element is true or false, expected FP32"},
+      {with("\"data\":[0,1,2,3]", "\"parameters\":{}"), 400, "no elements"},
+      {with("\"data\"", "\"parameters\":{\"binary_data_size\":9},\"data\""), 400,
+       "more than one way"},
+      {with("\"data\":[0,1,2,3]", "\"parameters\":{\"binary_data_size\":16}"), 400,
+       "0 bytes are left"},
+      {with("\"data\":[0,1,2,3]", "\"parameters\":{\"binary_data_size\":-1}"), 400, "is negative"},
+      {with("\"data\":[0,1,2,3]", "\"parameters\":{\"shared_memory_region\":\"r\"}"), 501,
+       "--shared-memory"},
+      {post(kInfer, good + "1234",
+            "Inference-Header-Content-Length: " + std::to_string(good.size()) + "\r\n"),
+       400, "4 bytes of the body belong to no input"},
+      {post(kInfer, good, "Inference-Header-Content-Length: 9999\r\n"), 400, "the body has"},
+      {post(kInfer, good, "Inference-Header-Content-Length: no\r\n"), 400, "expected a number"},
+      {post(kInfer, request_of(9)), 400, "served are 1 to 8; see: ingot serve --max-batch"},
+      {post(kInfer, request_of(1, "\"outputs\":[{\"name\":\"q\"}],")), 400,
+       "output 'q' is unknown"},
+      {post(kInfer, request_of(1, "\"parameters\":{\"sequence_id\":3},")), 501, "sequences"},
+      {post("/v2/models/none/infer", good), 404, "model 'none' is unknown"},
+      {post("/v2/models/%2e%2e/infer", good), 404, "unknown"},
+      {post("/v2/models/batch/versions/9/infer", good), 404, "version 9 is not served"},
+      {post("/v2/models/batch/versions/prod/infer", good), 404, "no version or tag 'prod'"},
+      {post("/v2/models/%zz/infer", good), 400, "two digits"},
+      {get("/v2/nothing"), 404, "no such path"},
+      {get("/"), 404, "no such path"},
+      {get(kInfer), 405, "expected POST"},
+      {post("/v2/health/live", ""), 405, "expected GET"},
+      {"DELETE /v2 HTTP/1.1\r\nHost: a\r\n\r\n", 405, "expected GET"},
+      {post(kInfer, std::string(4001, ' ')), 413, "at most 4000"},
+      {"POST " + kInfer + " HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
+       400, "not HTTP/1"},
+      {"POST " + kInfer + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+       411, "Content-Length"},
+      {post(kInfer, good, "Content-Encoding: gzip\r\n"), 415, "encoding"},
+      {get("/v2", "A: " + std::string(20000, 'a') + "\r\n"), 431, "16,384"},
+      {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15), 400, "not HTTP/1"},
+      {"GARBAGE\r\n\r\n", 400, "not HTTP/1"},
+      {post("/v2/repository/models/batch/load", "{\"parameters\":{\"config\":\"{}\"}}"), 501,
+       "load"},
+      {post("/v2/repository/models/none/load", ""), 404, "no such folder"},
+      {post("/v2/repository/models/.changes/unload", ""), 404, "unknown"},
+      {post("/v2/repository/index", "7"), 400, "no JSON object"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.request.substr(0, 300));
+    const std::string answer = ask(server.port(), c.request);
+    CAPTURE(answer);
+    CHECK(status(answer) == c.status);
+    CHECK(has(answer, c.text));
+    CHECK(has(answer, "{\"error\":\""));
+  }
+  CHECK(goes_on(server.port()));
+  CHECK(server.end() == 0);
+}
+
+TEST_CASE("serve: the elements may come before what they are, nested or flat") {
+  const Models models;
+  ServerProcess server({models.root});
+  const std::string expected = ask(server.port(), post(kInfer, request_of(2)));
+  REQUIRE(status(expected) == 200);
+  const std::string turned =
+      "{\"inputs\":[{\"data\":[[0,1,2,3],[4,5,6.0,0e0]],\"shape\":[2,4],\"datatype\":\"FP32\","
+      "\"name\":\"x\"}]}";
+  CHECK(ask(server.port(), post(kInfer, turned)) == expected);
+  Connection two(server.port());  // one request behind the other without waiting
+  two.send(post(kInfer, turned) + post(kInfer, turned, "Connection: close\r\n"));
+  CHECK(two.answer() == expected);
+  const std::string last = two.answer();
+  CHECK(status(last) == 200);
+  CHECK(has(last, "Connection: close"));
+  CHECK(two.is_closed_within(5000));
+}
+
+TEST_CASE("serve: clients that are killed, slow, or never come to an end") {
+  const Models models;
+  ServerProcess server({models.root, "--request-seconds", "1", "--idle-seconds", "2"});
+  Connection half_a_head(server.port()), half_a_body(server.port()), waits(server.port()),
+      never_reads(server.port());
+  half_a_head.send("POST " + kInfer + " HTT");
+  const std::string whole = post(kInfer, request_of(1));
+  half_a_body.send(whole.substr(0, whole.size() - 5));
+  std::string many;
+  for (int i = 0; i < 200; i++) many += get("/metrics");
+  std::thread writes([&] {
+    for (int i = 0; i < 200; i++) never_reads.send(many);
+  });
+  for (int i = 0; i < 50; i++) {
+    Connection killed(server.port());
+    killed.send(i % 2 ? whole : whole.substr(0, size_t(i)));
+    killed.reset();
+  }
+  CHECK(goes_on(server.port()));
+  CHECK(half_a_head.is_closed_within(5000));
+  CHECK(half_a_body.is_closed_within(5000));
+  CHECK(waits.is_closed_within(5000));
+  writes.join();  // what it wrote was not all taken: it is closed
+  CHECK(goes_on(server.port()));
+  CHECK(server.end() == 0);
+}
+
+TEST_CASE("serve: full queues, late requests, too many connections") {
+  const Models models;
+  // One row waits for others a while; eight do not fit beside it and wait behind it.
+  ServerProcess server(
+      {models.root, "--batch-delay-us", "700000", "--max-queue", "1", "--max-connections", "4"});
+  Connection first(server.port()), second(server.port());
+  first.send(post(kInfer, request_of(1)));
+  usleep(150000);
+  second.send(post(kInfer, request_of(8, "\"parameters\":{\"timeout\":1000},")));
+  usleep(150000);
+  const std::string third = ask(server.port(), post(kInfer, request_of(8)));
+  CHECK(status(third) == 429);
+  CHECK(has(third, "1 requests wait already"));
+  CHECK(has(third, "Retry-After"));
+  CHECK(status(first.answer()) == 200);
+  const std::string late = second.answer();
+  CHECK(status(late) == 504);
+  CHECK(has(late, "was over while it waited"));
+  usleep(100000);
+  Connection a(server.port()), b(server.port()), c(server.port());
+  CHECK(c.is_closed_within(5000));
+  CHECK(server.end() == 0);
+}
+
+TEST_CASE("serve: SIGTERM waits for what has begun") {
+  const Models models;
+  ServerProcess server({models.root, "--batch-delay-us", "600000"});
+  Connection begun(server.port()), waits(server.port());
+  begun.send(post(kInfer, request_of(1)));
+  usleep(150000);
+  server.signal_end();
+  const std::string answer = begun.answer();
+  CHECK(status(answer) == 200);
+  CHECK(has(answer, "Connection: close"));
+  CHECK(server.wait() == 0);
+}
+
+TEST_CASE("serve: a model that is replaced, spoilt and removed while it is served") {
+  const Models models;
+  ServerProcess server({models.root, "--batch-delay-us", "300000"});
+  Connection before(server.port());
+  before.send(post(kInfer, request_of(1)));
+  usleep(100000);
+  models.add();
+  CHECK(status(ask(server.port(), post("/v2/repository/models/batch/load", ""))) == 200);
+  const std::string old = before.answer();
+  CHECK(has(old, "\"model_version\":\"1\""));
+  CHECK(has(ask(server.port(), post(kInfer, request_of(1))), "\"model_version\":\"2\""));
+  std::filesystem::create_directories(models.root + "/batch/3");
+  cli_test::spill(models.root + "/batch/3/model.ingot", "no model");
+  const std::string refused = ask(server.port(), post("/v2/repository/models/batch/load", ""));
+  CHECK(status(refused) == 400);
+  CHECK(has(refused, "version 3 cannot be loaded"));
+  CHECK(has(ask(server.port(), post(kInfer, request_of(1))), "\"model_version\":\"2\""));
+  std::filesystem::remove_all(models.root);
+  CHECK(goes_on(server.port()));
+  CHECK(status(ask(server.port(), post("/v2/repository/models/batch/unload", ""))) == 200);
+  CHECK(status(ask(server.port(), post(kInfer, request_of(1)))) == 503);
+  CHECK(server.end() == 0);
+}
+
+TEST_CASE("serve: tokens") {
+  const Models models;
+  const std::string file = models.folder / "token";
+  cli_test::spill(file, "secret-token\n");
+  ServerProcess server({models.root, "--token-file", file});
+  const std::string body = request_of(1);
+  CHECK(status(ask(server.port(), post(kInfer, body))) == 401);
+  CHECK(status(ask(server.port(), post(kInfer, body, "Authorization: Bearer secret-tokem\r\n"))) ==
+        401);
+  CHECK(status(ask(server.port(), post(kInfer, body, "Authorization: Bearer \r\n"))) == 401);
+  CHECK(status(ask(server.port(), get("/metrics"))) == 401);
+  CHECK(status(ask(server.port(), get("/v2/health/live"))) == 200);
+  CHECK(status(ask(server.port(), post(kInfer, body, "Authorization: Bearer secret-token\r\n"))) ==
+        200);
+}
+
+TEST_CASE("serve: what it cannot begin with is one line and a number") {
+  const Models models;
+  ServerProcess other({models.root});
+  const auto refused = [&](std::vector<std::string> words, int exit, const char* text) {
+    words.insert(words.begin(), "serve");
+    const cli_test::Ran ran = cli_test::run(words);
+    CAPTURE(ran.err);
+    CHECK(ran.exit == exit);
+    CHECK(has(ran.err, text));
+    CHECK(ran.out.empty());
+  };
+  refused({models.root, "--http-port", std::to_string(other.port())}, 7, "cannot be listened on");
+  refused({models.folder / "none", "--http-port", "0"}, 7, "cannot be read as a folder");
+  refused({models.root, "--address", "nowhere"}, 1, "expected an address");
+  refused({models.root, "--tls-cert", "a.pem"}, 1, "expected both or none");
+  refused({models.root, "--token-file", models.folder / "none"}, 7, "no token can be read");
+  refused({models.root, "--max-batch", "0"}, 1, "--max-batch");
+  refused({models.root, "--tls-cert", models.file, "--tls-key", models.file}, 7, "no certificate");
+  const std::string certificate = models.folder / "cert.pem", key = models.folder / "key.pem";
+  const auto made = [&](const std::string& days) {
+    return std::system(
+               ("cd " + models.folder.path() +
+                " && openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout key.pem "
+                "-out request.pem 2>/dev/null && openssl x509 -req -in request.pem -signkey "
+                "key.pem -out cert.pem -days " +
+                days + " 2>/dev/null")
+                   .c_str()) == 0;
+  };
+  if (!made("1")) {
+    MESSAGE("[skip] no openssl command: certificates");
+    return;
+  }
+  ServerProcess secret({models.root, "--tls-cert", certificate, "--tls-key", key});
+  CHECK(std::system(("openssl s_client -quiet -no_ign_eof -connect localhost:" +
+                     std::to_string(secret.port()) + " </dev/null >/dev/null 2>&1")
+                        .c_str()) == 0);
+  CHECK(!goes_on(secret.port()));  // it is not plain HTTP
+  REQUIRE(made("-1"));
+  refused({models.root, "--tls-cert", certificate, "--tls-key", key}, 5, "the certificate expired");
+}

@@ -1,0 +1,52 @@
+// tools/serve/grpc/grpc_service.h - the calls of GRPCInferenceService.
+// Threads  gRPC's; an inference ends on a thread of its model.
+#pragma once
+#include <boost/asio/thread_pool.hpp>
+#include <functional>
+
+#include "kserve.grpc.pb.h"
+#include "tools/serve/core/service.h"
+
+namespace ingot::serve {
+
+class GrpcService final : public inference::GRPCInferenceService::CallbackService {
+ public:
+  explicit GrpcService(serve::Service& service) : service_(service) {}
+  ~GrpcService() override { slow_.join(); }
+
+ private:
+  using Context = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
+#define INGOT_GRPC_CALL(name)                                              \
+  Reactor* name(Context* context, const inference::name##Request* request, \
+                inference::name##Response* response) override
+  INGOT_GRPC_CALL(ServerLive);
+  INGOT_GRPC_CALL(ServerReady);
+  INGOT_GRPC_CALL(ModelReady);
+  INGOT_GRPC_CALL(ServerMetadata);
+  INGOT_GRPC_CALL(ModelMetadata);
+  INGOT_GRPC_CALL(ModelInfer);
+  INGOT_GRPC_CALL(ModelConfig);
+  INGOT_GRPC_CALL(ModelStatistics);
+  INGOT_GRPC_CALL(RepositoryIndex);
+  INGOT_GRPC_CALL(RepositoryModelLoad);
+  INGOT_GRPC_CALL(RepositoryModelUnload);
+  INGOT_GRPC_CALL(SystemSharedMemoryStatus);
+  INGOT_GRPC_CALL(SystemSharedMemoryRegister);
+  INGOT_GRPC_CALL(SystemSharedMemoryUnregister);
+#undef INGOT_GRPC_CALL
+
+  void check_token(Context* context) const;
+  SharedRegions& regions() const;
+  /// Calls `fill` and ends the call with what it throws.
+  template <class Fill>
+  Reactor* answer(Context* context, const Fill& fill);
+  /// The same on a thread for calls that read files.
+  template <class Fill>
+  Reactor* answer_slowly(Context* context, Fill fill);
+
+  serve::Service& service_;  // not the base class, which is another Service
+  boost::asio::thread_pool slow_{1};
+};
+
+}  // namespace ingot::serve
