@@ -116,6 +116,18 @@ void print_models(const Repository& repository) {
   }
 }
 
+/// What one connection throws (memory has run out) ends that connection and not the server.
+void run_connections(asio::io_context& loop) {
+  for (;;) {
+    try {
+      loop.run();
+      return;
+    } catch (const std::exception& error) {
+      fprintf(stderr, "a connection was closed: %s\n", error.what());
+    }
+  }
+}
+
 /// Returns when a signal has come and what had begun has ended.
 int run(asio::io_context& loop, Service& service, HttpFront& http, const ServeOptions& o) {
   asio::signal_set signals(loop, SIGTERM, SIGINT);
@@ -145,8 +157,8 @@ int run(asio::io_context& loop, Service& service, HttpFront& http, const ServeOp
   };
   on_tick({});
   std::vector<std::thread> threads;
-  for (uint32_t i = 1; i < o.io_threads; i++) threads.emplace_back([&] { loop.run(); });
-  loop.run();
+  for (uint32_t i = 1; i < o.io_threads; i++) threads.emplace_back([&] { run_connections(loop); });
+  run_connections(loop);
   for (std::thread& thread : threads) thread.join();
   return exit;
 }

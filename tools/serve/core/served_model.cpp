@@ -208,7 +208,11 @@ void ServedModel::work(BatchSession& session) {
       end(job);
     }
     if (!jobs.empty()) {
-      session.run(jobs.data(), jobs.size());
+      try {
+        session.run(jobs.data(), jobs.size());
+      } catch (const std::exception&) {  // a text that fits into any string
+        for (Job* job : jobs) job->fail(Refusal::kBusy, "out of memory");
+      }
       record(jobs, rows);
       for (Job* job : jobs) end(job);
     }

@@ -187,6 +187,7 @@ void Connection<Stream>::on_body() {
   } catch (const ServeError& refused) {
     reply_error(refused.why(), refused.text());
   } catch (const std::bad_alloc&) {
+    self_.reset();
     reply_error(Refusal::kBusy, "out of memory; try again later");
   }
 }

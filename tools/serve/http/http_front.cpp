@@ -76,8 +76,8 @@ class HttpFront::Listener {
                            [this](boost::system::error_code error, tcp::socket socket) {
                              if (!acceptor_.is_open()) return;
                              if (error) return pause();
-                             take(std::move(socket));
                              accept();
+                             take(std::move(socket));
                            });
   }
 
