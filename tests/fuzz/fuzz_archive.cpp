@@ -45,7 +45,7 @@ graph::Model import_program(const std::string& path) {
     return torchscript::import_torchscript(path, options).model;
   }
   if (pt2::is_exported_program(path)) return pt2::import_pt2(path, {});
-  if (keras::is_keras_model(path)) return keras::import_keras(path, {});
+  if (keras::is_keras_model(path)) return keras::import_keras(path, {}).model;
   return {};
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 std::string program(const Json& config, const checkpoint::Checkpoint& weights) {
   try {
-    const graph::Model model = keras::import_keras_config(config.dump(), weights, "net");
+    const graph::Model model = keras::import_keras_config(config.dump(), weights, "net").model;
     return test::GraphText(model).whole();
   } catch (const graph::ConversionError& error) {
     std::string all = "refused: " + error.message;

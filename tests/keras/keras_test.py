@@ -171,6 +171,22 @@ refused("lstm.keras", lambda layers: layers[1]["config"].update(mask_zero=True),
 refused(
     "lstm.keras", lambda layers: layers[1]["inbound_nodes"].clear(), 2, "reads what nothing makes"
 )
+
+
+def stateful(batch):
+    def change(layers):
+        layers[0]["config"]["batch_shape"][0] = batch
+        layers[3]["config"]["stateful"] = True
+
+    return change
+
+
+refused("lstm.keras", stateful(None), 4, "stateful", "--dim")
+kept = changed("lstm.keras", stateful(2))
+check(
+    kept.returncode == 0 and kept.stderr.count("is kept from run to run") == 2,
+    f"stateful lstm.keras: exit {kept.returncode}: {kept.stderr}",
+)
 check(
     convert(os.path.join(source, "tests", "checkpoint", "keras", "lambda.keras")).returncode == 4,
     "lambda.keras is not refused with 4",

@@ -12,6 +12,7 @@ in REFUSED, or is a class of keras.layers that no list here names.
 
 import argparse
 import inspect
+import json
 import os
 import pathlib
 import re
@@ -258,6 +259,22 @@ def compare(ingot, work, name, model, arrays, limit=LIMIT):
     return ("equal", "") if error <= limit else ("different", f"{error:.2g} of the largest number")
 
 
+def compare_stateful(ingot, work, name, **options):
+    """A recurrent layer that keeps its state, over three runs."""
+    x = keras.Input(batch_shape=(2, 4, 3), name="x")
+    model = keras.Model(x, getattr(L, name)(5, stateful=True, name="y", **options)(x))
+    make_networks.randomise(model)
+    source, golden = work / "stateful.keras", work / "stateful.npz"
+    model.save(source)
+    runs = np.random.default_rng(len(name)).uniform(-1, 1, (3, 2, 4, 3)).astype("f4")
+    want = np.stack([keras.ops.convert_to_numpy(model(one, training=False)) for one in runs])
+    meta = json.dumps({"ref": "keras", "steps": len(runs)})
+    np.savez(golden, meta=meta, **{"in:x": runs, "out:y": want})
+    command = [ingot, "convert", source, "-o", work / "stateful.ingot", "--golden", golden]
+    said = subprocess.run([*map(str, command), "--rtol", str(LIMIT)], capture_output=True, text=True)
+    return ("equal", "") if said.returncode == 0 else ("different", said.stderr[:200])
+
+
 def main():
     arguments = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -283,6 +300,13 @@ def main():
         rows.append((name, verdict, why))
         if verdict != "equal":
             failures.append(f"[fail] {name}: {verdict}: {why}")
+    for name in ("LSTM", "GRU", "SimpleRNN") if not a.only else ():
+        for options in ({}, {"return_sequences": True, "go_backwards": True}):
+            label = f"{name}, stateful{', backwards' if options else ''}"
+            verdict, why = compare_stateful(a.ingot, a.work, name, **options)
+            rows.append((label, verdict, why))
+            if verdict != "equal":
+                failures.append(f"[fail] {label}: {verdict}: {why}")
     if not a.only:
         for names in aliases().values():
             if not any(n in LAYERS or n in REFUSED or n in PARTS for n in names):
@@ -301,7 +325,7 @@ def main():
             failures.append(f"[fail] {name}: {verdict}: {why}")
     equal = sum(v == "equal" for _, v, _ in rows)
     lines = [
-        f"{equal} of {len(rows)} layers and forms equal keras {keras.__version__}; refused:",
+        f"{equal} of {len(rows)} layers and forms equal keras {keras.__version__}; refused by name:",
         "",
         "| layer | why |",
         "| --- | --- |",

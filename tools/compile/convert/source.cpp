@@ -116,7 +116,11 @@ graph::Model import_source(const std::string& path, const importer::ImportOption
                                   "this one says both itself");
   if (zip && pt2::is_exported_program(path)) return pt2::import_pt2(path, import);
 #ifdef INGOT_HAVE_JSON
-  if (keras::is_keras_model(path)) return keras::import_keras(path, import);
+  if (keras::is_keras_model(path)) {
+    keras::Program program = keras::import_keras(path, import);
+    add_states(options, program.states);
+    return std::move(program.model);
+  }
 #endif
   if (is_tflite) {
     if (import.replace_weights)

@@ -41,7 +41,7 @@ class Importer {
         }
   }
 
-  graph::Model run(const Json& json) {
+  Program run(const Json& json) {
     const Config config = read_config(json, name_);
     std::vector<std::pair<std::string, ValueId>> outputs;
     for (auto& [layer, values] : model(config, "", {}, 0)) {
@@ -51,7 +51,8 @@ class Importer {
                       [&, &wanted = layer](const auto& o) { return o.first == wanted; });
       outputs.emplace_back(taken ? layer + "_" + std::to_string(outputs.size()) : layer, values[0]);
     }
-    return net_.finish(outputs);
+    graph::Model whole = net_.finish(std::move(outputs));
+    return {std::move(whole), net_.states()};
   }
 
  private:
@@ -395,8 +396,8 @@ bool is_keras_model(const std::string& path) {
   }
 }
 
-graph::Model import_keras_config(const std::string& config, const checkpoint::Checkpoint& weights,
-                                 const std::string& name, const importer::ImportOptions& options) {
+Program import_keras_config(const std::string& config, const checkpoint::Checkpoint& weights,
+                            const std::string& name, const importer::ImportOptions& options) {
   const Json json = checkpoint::parse_bounded_json(config, name + ": model_config");
   try {
     return Importer(weights, name, options).run(json);
@@ -407,16 +408,16 @@ graph::Model import_keras_config(const std::string& config, const checkpoint::Ch
   }
 }
 
-graph::Model import_keras(const std::string& path, const importer::ImportOptions& options) {
+Program import_keras(const std::string& path, const importer::ImportOptions& options) {
   checkpoint::Checkpoint file = checkpoint::read_checkpoint(path);
   std::vector<std::string> notes;
   if (options.replace_tensors) notes = options.replace_tensors(file);
   for (const checkpoint::Fact& fact : file.facts) {
     const std::string* config = std::get_if<std::string>(&fact.value);
     if (fact.path != checkpoint::Path{"model_config"} || !config) continue;
-    graph::Model model = import_keras_config(*config, file, path, options);
-    model.notes.insert(model.notes.end(), notes.begin(), notes.end());
-    return model;
+    Program program = import_keras_config(*config, file, path, options);
+    program.model.notes.insert(program.model.notes.end(), notes.begin(), notes.end());
+    return program;
   }
   fail_conversion(4, path +
                          ": holds weights and no configuration; save the whole model with "

@@ -2,10 +2,12 @@
 // (tools/graph/README.md).
 #pragma once
 #include <string>
+#include <vector>
 
 #include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/graph/graph.h"
 #include "tools/import/common/options.h"
+#include "tools/import/common/state.h"
 
 namespace ingot::keras {
 
@@ -13,13 +15,17 @@ namespace ingot::keras {
 /// anything else, also for what cannot be read.
 bool is_keras_model(const std::string& path);
 
+struct Program {
+  graph::Model model;
+  std::vector<importer::State> states;  // of stateful layers
+};
+
 /// Layers in inference form; functions in the file (Lambda) are refused by name and never executed.
 /// @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed), 5 weights or
 /// options that do not fit; host::Failure of the reader.
-graph::Model import_keras(const std::string& path, const importer::ImportOptions& options = {});
+Program import_keras(const std::string& path, const importer::ImportOptions& options = {});
 /// The same with the configuration and the weights at hand. `name` begins every error.
-graph::Model import_keras_config(const std::string& config, const checkpoint::Checkpoint& weights,
-                                 const std::string& name,
-                                 const importer::ImportOptions& options = {});
+Program import_keras_config(const std::string& config, const checkpoint::Checkpoint& weights,
+                            const std::string& name, const importer::ImportOptions& options = {});
 
 }  // namespace ingot::keras

@@ -4,6 +4,7 @@
 namespace ingot::keras {
 namespace {
 
+using graph::Dim;
 using layers::append_bias;
 using layers::append_gates;
 using layers::Recurrent;
@@ -16,7 +17,7 @@ std::vector<size_t> gate_order(const std::string& op) {
 }
 
 struct Options {
-  bool sequences = false, state = false, backwards = false;
+  bool sequences = false, state = false, backwards = false, keeps_state = false;
 };
 
 void add_activation(LayerCall& call, const std::string& key, const std::string& otherwise,
@@ -37,8 +38,8 @@ Options read_cell(LayerCall& call, const std::string& op, int64_t width, Recurre
   options.sequences = call.truth("return_sequences", false);
   options.state = call.truth("return_state", false);
   options.backwards = call.truth("go_backwards", false);
-  for (const char* key : {"stateful", "time_major"})
-    if (call.truth(key, false)) call.refuse(key, "is not built");
+  options.keeps_state = call.truth("stateful", false);
+  if (call.truth("time_major", false)) call.refuse("time_major", "is not built");
   cell->op = op;
   cell->hidden = call.integer("units", 0);
   if (cell->hidden < 1) call.corrupt("has " + std::to_string(cell->hidden) + " units");
@@ -94,7 +95,14 @@ void recurrent(LayerCall& call, const std::string& op) {
   Recurrent cell;
   const Options options = read_cell(call, op, call.extent(2), &cell);
   cell.direction = options.backwards ? "reverse" : "forward";
-  const std::vector<ValueId> made = call.net.recurrent(cell, steps_first(call));
+  const ValueId x = steps_first(call);
+  if (options.keeps_state)
+    for (const char* part : {"h", "c"})
+      if (cell.initial.empty() || op == "LSTM")
+        cell.initial.push_back(call.net.state(call.layer.name + "/" + part,
+                                              {Dim(1), call.b.dims(x)[1], Dim(cell.hidden)}));
+  const std::vector<ValueId> made = call.net.recurrent(cell, x);
+  for (size_t i = 0; i < cell.initial.size(); i++) call.net.keep(cell.initial[i], made[i + 1]);
   ValueId out = options.sequences ? sequence_of(call, made[0], 0) : state_of(call, made[1], 0);
   if (options.sequences && options.backwards)  // in the order in which it went
     out = call.b.slice(out, 1, graph::Dim(-1), graph::Dim(-(int64_t{1} << 40)), -1);
@@ -142,6 +150,7 @@ void bidirectional(LayerCall& call) {
     const int64_t hidden = cell.hidden;
     options[d] = read_cell(one, op, width, &cell);
     one.refuse_unknown_fields();
+    if (options[d].keeps_state) call.refuse("stateful", "is not built in both directions");
     if (d == 0) continue;
     if (cell.hidden != hidden) call.refuse("backward_layer", "of another size is not built");
     const std::vector<std::string> second(cell.activations.begin() + int64_t(named),
@@ -241,7 +250,8 @@ void cells(LayerCall& call) {
                                        : "cell",
                   call.version, {x});
     Recurrent cell;
-    (void)read_cell(one, found->second.first, one.extent(2), &cell, "");
+    if (read_cell(one, found->second.first, one.extent(2), &cell, "").keeps_state)
+      call.refuse("stateful", "is not built around cells");
     one.refuse_unknown_fields();
     (void)one.input();
     const std::vector<ValueId> made = call.net.recurrent(cell, call.b.transpose(x, {1, 0, 2}));

@@ -144,8 +144,29 @@ ValueId Network::constant(const Weight& weight) {
   return b.constant(graph::make_constant(DType::kF32, weight.dims, weight.values.data()));
 }
 
-graph::Model Network::finish(const std::vector<std::pair<std::string, ValueId>>& outputs) {
+ValueId Network::state(const std::string& name, const graph::Dims& dims) {
+  std::vector<int64_t> extents;
+  for (const Dim& dim : dims) {
+    if (!dim.is_static())
+      throw Refused{"stateful", "keeps an extent that is open (" + dim.text() + ")",
+                    "bind it with --dim"};
+    extents.push_back(*dim.value());
+  }
+  for (const ValueId id : model.graph.inputs)
+    if (model.values[size_t(id)].name == name)
+      throw Refused{"stateful", "would keep a second '" + name + "'", "call the layer once"};
+  return input(name, DType::kF32, extents, {});
+}
+void Network::keep(ValueId state, ValueId next) { kept_.push_back({state, next}); }
+
+graph::Model Network::finish(std::vector<std::pair<std::string, ValueId>> outputs) {
   check_options();
+  for (const auto& [before, next] : kept_) {
+    const std::string name = model.values[size_t(before)].name;
+    states_.push_back({name, name + ".next"});
+    outputs.emplace_back(states_.back().output, next);
+    b.note("state '" + name + "' is kept from run to run");
+  }
   std::set<ValueId> taken(model.graph.inputs.begin(), model.graph.inputs.end());
   for (auto [name, id] : outputs) {
     if (id == kAbsent || !b.unsupported.empty()) continue;

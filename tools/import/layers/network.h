@@ -10,6 +10,7 @@
 #include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/import/aten/builder.h"
 #include "tools/import/common/options.h"
+#include "tools/import/common/state.h"
 
 namespace ingot::layers {
 
@@ -35,6 +36,8 @@ struct Recurrent {
   std::vector<std::string> activations;  // of one direction, ONNX's names
   std::vector<double> alphas, betas;
   bool linear_before_reset = false;
+  // h, and c of an LSTM, [directions, batch, hidden]; none: zeros
+  std::vector<ValueId> initial = {};
 };
 
 /// [in, gates * hidden] to [gates * hidden, in] with the gates in another order; appended to `out`.
@@ -71,13 +74,22 @@ class Network {
   /// x [steps, batch, in] to {Y [steps, directions, batch, hidden], Y_h [directions, batch,
   /// hidden], Y_c (LSTM alone)}.
   std::vector<ValueId> recurrent(const Recurrent& cell, ValueId x);
+  /// What is kept from run to run, zeros at first: an input of that name. keep() says what it
+  /// becomes. @throws Refused where there is one of that name, or an extent is open.
+  ValueId state(const std::string& name, const graph::Dims& dims);
+  void keep(ValueId state, ValueId next);
+  /// Pairs of ports that finish() made, to be kept.
+  const std::vector<importer::State>& states() const { return states_; }
   /// A layer that is converted in its inference form: said once for each kind.
   void said_inference(const std::string& kind) { inference_.insert(kind); }
 
   /// Folds, gives the outputs their names and refuses what was gathered, all of it.
-  graph::Model finish(const std::vector<std::pair<std::string, ValueId>>& outputs);
+  graph::Model finish(std::vector<std::pair<std::string, ValueId>> outputs);
 
  private:
+  struct Kept {
+    ValueId before = graph::kAbsent, next = graph::kAbsent;
+  };
   graph::Dim open_dim(const std::string& input, size_t axis, const std::string& symbol);
   void check_options() const;
 
@@ -86,6 +98,8 @@ class Network {
   std::map<std::string, graph::Dim> bound_;
   std::set<std::string> symbols_, inference_;
   std::map<std::string, size_t> widened_;
+  std::vector<Kept> kept_;
+  std::vector<importer::State> states_;
 };
 
 /// "hardsigmoid" of "hard_sigmoid", "HardSigmoid".

@@ -168,7 +168,9 @@ std::string operators_page() {
   const std::vector<OperatorForm> forms = operator_forms();
   std::string page =
       "# Operators of ONNX that can be converted\n"
-      "Made by `ingot operators --markdown`; a test compares.\n\n";
+      "Made by `ingot operators --markdown`; a test compares. "
+      "[operator-types.md](operator-types.md) "
+      "says\nin which types, on which devices and from which other sources.\n\n";
   page +=
       std::to_string(forms.size()) + " operators of the default domain, opsets " +
       std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) +

@@ -7,14 +7,11 @@
 #include "tools/graph/graph.h"
 #include "tools/import/common/description.h"
 #include "tools/import/common/options.h"
+#include "tools/import/common/state.h"
 
 namespace ingot::tflite {
 
-/// A variable that the program keeps from run to run: an input and an output of the graph.
-struct State {
-  std::string input, output;
-  double init = 0;  // of every element at first
-};
+using importer::State;  // a variable
 
 struct Program {
   graph::Model model;

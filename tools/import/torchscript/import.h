@@ -7,6 +7,7 @@
 
 #include "tools/graph/graph.h"
 #include "tools/graph/weight_sites.h"
+#include "tools/import/common/state.h"
 
 namespace ingot::torchscript {
 
@@ -31,12 +32,7 @@ struct ImportOptions {
 void add_input_type(ImportOptions& options, const std::string& argument);
 void add_argument(ImportOptions& options, const std::string& argument);
 
-/// An attribute that the program changes: an input and an output of the graph that are one
-/// variable.
-struct State {
-  std::string input, output;
-  double init = 0;  // of every element at first
-};
+using importer::State;  // an attribute that the program changes
 
 struct Program {
   graph::Model model;
