@@ -275,6 +275,37 @@ TEST_CASE("control: what a loop appends is rows, unless its body reads the seque
   }
 }
 
+TEST_CASE("control: a loop that appends parts of other extents is written out, or refused") {
+  const auto splitting = [](int64_t iterations, size_t from) {
+    OnnxGraph body;
+    body.input("i", {1}, 7).input("go", {}, 9);
+    body.proto.message(11, Proto().text(1, "before"));
+    body.node("Gather", {"offsets", "i"}, {"start"})
+        .node("Add", {"i", "one"}, {"next"})
+        .node("Gather", {"offsets", "next"}, {"end"})
+        .node("Slice", {"x", "start", "end", "axis"}, {"part"})
+        .node("SequenceInsert", {"before", "part"}, {"after"})
+        .output("go")
+        .output("after");
+    std::vector<int64_t> offsets(size_t(iterations) + 1, int64_t(from));
+    offsets[0] = 0;
+    OnnxGraph g;
+    g.input("x", {2, 5}).initializer("n", {}, std::vector<int64_t>{iterations});
+    return g.shape_input("offsets", offsets)
+        .shape_input("one", {1})
+        .shape_input("axis", {1})
+        .initializer("last", {}, std::vector<int64_t>{0})
+        .node("SequenceEmpty", {}, {"none"})
+        .node("Loop", {"n", "", "none"}, {"parts"}, {graph_attribute("body", body.proto)})
+        .node("SequenceAt", {"parts", "last"}, {"y"})
+        .output("y");
+  };
+  CHECK(output_type(import(splitting(2, 3))) == "f32[2, 3]");
+  const graph::ConversionError error = import_error(splitting(65, 3).bytes());
+  CHECK(error.exit_code == 4);
+  CHECK(error.message.find("each iteration tells") != std::string::npos);
+}
+
 TEST_CASE("control: few iterations whose shapes follow from the iteration are written out") {
   const auto growing = [](int64_t iterations) {
     OnnxGraph body;

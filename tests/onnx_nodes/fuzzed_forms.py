@@ -121,6 +121,35 @@ def open_extents(rng, form, node):
         {"i": np.array([-6, 1, 8], np.int32)},
         {"y": np.array([-5, 0, 7], np.int32)},
     )
+    cropped = rng.standard_normal((2, 5, 4, 5)).astype(np.float32)
+    # axes 3, 0, 2, 1 to 7, 3, 2, 5: 5 padded by 1 + 1, 2 by 0 + 1; 4 cut to its middle
+    padded = np.pad(cropped[:, :, 1:3], ((0, 1), (0, 0), (0, 0), (1, 1)))
+    form(
+        "CenterCropPad of four open extents",
+        [node("CenterCropPad", "x,shape", "y", axes=[-1, 0, 2, 1])],
+        {"x": cropped},
+        {"y": padded},
+        constants={"shape": np.array([7, 3, 2, 5])},
+        dims={"x": ["L", "M", "N", "K"]},
+    )
+    form(
+        "PRelu of whole numbers",
+        [node("PRelu", "i,slope", "y")],
+        {"i": np.array([-6, 0, 8])},
+        {"y": np.array([-18, 0, 8])},
+        constants={"slope": np.array([3])},
+    )
+    half = rng.standard_normal((2, 8)).astype(np.float16)
+    wide = half.astype(np.float32)
+    mean = wide.mean(1, keepdims=True)
+    inverse = 1 / np.sqrt(((wide - mean) ** 2).mean(1, keepdims=True) + np.float32(1e-5))
+    form(
+        "the statistics of a normalization of f16 are f32",
+        [node("LayerNormalization", "x,one", "y,mean,inverse")],
+        {"x": half},
+        {"y": ((wide - mean) * inverse).astype(np.float16), "mean": mean, "inverse": inverse},
+        constants={"one": np.ones(8, np.float16)},
+    )
     for n in (5, 6):
         image = rng.standard_normal((1, 1, 1, n)).astype(np.float32)
         strided(form, node, image, n)

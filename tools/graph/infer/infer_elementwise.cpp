@@ -57,6 +57,11 @@ void prelu(NodeContext& context) {
   const Dims out = broadcast(context, context.dims(0), context.dims(1));
   if (out.size() != context.dims(0).size())
     context.corrupt("its slope has more dimensions than its input");
+  if (!is_floating(context.dtype(0))) {  // the step of its name computes in floating point
+    const ValueId x = context.in(0), zero = context.scalar(context.dtype(0), 0),
+                  sloped = context.make("Mul", {x, context.in(1)});
+    return context.finish("Where", {context.make("Less", {x, zero}), sloped, x});
+  }
   context.set(0, context.dtype(0), context.dims(0));
 }
 

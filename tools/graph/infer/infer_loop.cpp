@@ -348,8 +348,15 @@ void Inference::repeat_loop(Node& node, const State& before) {
       out_->push_back(read);
       if (auto guard = builder.guard_bound()) out_->push_back(std::move(*guard));
       builder.place_stacks();
-      for (const AppendedSequence& each : appended)
-        if (known(resolve(each.rows))) place_sequence(each);
+      for (const AppendedSequence& each : appended) {
+        if (!known(resolve(each.rows))) continue;
+        for (const Dim& dim : value(resolve(each.rows)).dims)
+          if (bound_outside(dim, *read.subgraph("body")) != dim)
+            throw Refusal{"", "it appends tensors of an extent that each iteration tells",
+                          "export it so that they have one shape, or with a constant trip count "
+                          "of at most 64"};
+        place_sequence(each);
+      }
       return;
     }
     growths = builder.found_growths();

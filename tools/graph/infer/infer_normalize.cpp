@@ -57,7 +57,8 @@ void group(NodeContext& context) {
   expect_vector(context, 2, context.dims(0)[1], "bias");
   context.set(0, context.dtype(0), context.dims(0));
 }
-/// Mean and 1 / standard deviation, where somebody reads them.
+/// Mean and 1 / standard deviation, where somebody reads them: in f32 also of f16 and bf16, which is
+/// what stash_type 1 says.
 void statistics(NodeContext& context, int64_t first) {
   if (context.node.outputs.size() < 2) return;
   std::vector<int64_t> axes;
@@ -65,8 +66,9 @@ void statistics(NodeContext& context, int64_t first) {
   const auto mean_of = [&](ValueId x) {
     return context.make("ReduceMean", {x}, {{"axes", axes}, {"keepdims", int64_t(1)}});
   };
-  const DType dtype = context.dtype(0);
-  const ValueId mean = mean_of(context.in(0)), centred = context.make("Sub", {context.in(0), mean});
+  const DType dtype = context.dtype(0) == DType::kF64 ? DType::kF64 : DType::kF32;
+  const ValueId x = context.dtype(0) == dtype ? context.in(0) : context.cast(context.in(0), dtype);
+  const ValueId mean = mean_of(x), centred = context.make("Sub", {x, mean});
   const ValueId variance = mean_of(context.make("Mul", {centred, centred}));
   const ValueId shifted =
       context.make("Add", {variance, context.scalar(dtype, context.node.number("epsilon", 1e-5))});

@@ -98,11 +98,12 @@ void center_crop_pad(NodeContext& context) {
   context.axes(axes, context.rank(0));
   if (axes.size() != wanted.size())
     context.corrupt("its shape has " + std::to_string(wanted.size()) + " entries");
-  Dims starts, ends, pads(in.size() * 2, Dim(0));
+  Dims starts, ends, pads(in.size() * 2, Dim(0)), cropped = in;
   for (size_t i = 0; i < axes.size(); i++) {
     axes[i] = context.axis(axes[i], context.rank(0));
     const size_t axis = size_t(axes[i]);
     const Dim start = max(Dim(0), in[axis] - wanted[i]) / Dim(2), kept = min(in[axis], wanted[i]);
+    cropped[axis] = kept;
     starts.push_back(start);
     ends.push_back(start + kept);
     pads[axis] = (wanted[i] - kept) / Dim(2);
@@ -110,6 +111,8 @@ void center_crop_pad(NodeContext& context) {
   }
   const ValueId part =
       context.make("Slice", {context.in(0)}, {{"starts", starts}, {"ends", ends}, {"axes", axes}});
+  // what is equal to the slice's own formulas, and shorter: padding takes it away again
+  if (part != context.in(0)) context.model().values[size_t(part)].dims = cropped;
   context.finish("Pad", {part},
                  {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
 }
