@@ -271,7 +271,8 @@ def compare_stateful(ingot, work, name, **options):
     meta = json.dumps({"ref": "keras", "steps": len(runs)})
     np.savez(golden, meta=meta, **{"in:x": runs, "out:y": want})
     command = [ingot, "convert", source, "-o", work / "stateful.ingot", "--golden", golden]
-    said = subprocess.run([*map(str, command), "--rtol", str(LIMIT)], capture_output=True, text=True)
+    command += ["--rtol", LIMIT]
+    said = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     return ("equal", "") if said.returncode == 0 else ("different", said.stderr[:200])
 
 
@@ -325,7 +326,8 @@ def main():
             failures.append(f"[fail] {name}: {verdict}: {why}")
     equal = sum(v == "equal" for _, v, _ in rows)
     lines = [
-        f"{equal} of {len(rows)} layers and forms equal keras {keras.__version__}; refused by name:",
+        f"{equal} of {len(rows)} layers and forms equal keras {keras.__version__};"
+        " refused by name:",
         "",
         "| layer | why |",
         "| --- | --- |",

@@ -57,8 +57,8 @@ void group(NodeContext& context) {
   expect_vector(context, 2, context.dims(0)[1], "bias");
   context.set(0, context.dtype(0), context.dims(0));
 }
-/// Mean and 1 / standard deviation, where somebody reads them: in f32 also of f16 and bf16, which is
-/// what stash_type 1 says.
+/// Mean and 1 / standard deviation, where somebody reads them: in f32 also of f16 and bf16, as
+/// stash_type 1 says.
 void statistics(NodeContext& context, int64_t first) {
   if (context.node.outputs.size() < 2) return;
   std::vector<int64_t> axes;
