@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""docs/zoo.md: networks of the tests with their measured figures, out of the files that the
-measurements wrote.
+"""docs/zoo.md, and the table of peers in README.md: networks of the tests with their measured
+figures, out of the files that the measurements wrote.
 
-  zoo.py ROOT            writes docs/zoo.md
-  zoo.py ROOT --check    exit code 1 where it would be another"""
+  zoo.py ROOT            writes both
+  zoo.py ROOT --check    exit code 1 where they would be others"""
 
 import math
 import pathlib
@@ -13,6 +13,8 @@ import sys
 ROOT = pathlib.Path(sys.argv[1])
 RESULTS = ROOT / "bench/results"
 PAGE = ROOT / "docs/zoo.md"
+README = ROOT / "README.md"
+BEGIN, END = "<!-- written by docs/site/zoo.py -->", "<!-- end of what zoo.py writes -->"
 
 
 def rows_below(text, head):
@@ -39,21 +41,22 @@ def number(cell):
         return None
 
 
-def summary(head, rows):
-    """Of each peer: networks that both run on one thread, and the geometric mean of its time over
-    Ingot's."""
-    made = []
+def mean_of(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def ratios_by_peer(path):
+    """Of each peer its time over Ingot's, of the networks that both run on one thread."""
+    head, rows = rows_below(path.read_text(), "| network | thr |")
+    made = {}
     for column in range(3, head.index("best peer")):
         ratios = [
             number(row[column]) / number(row[2])
             for row in rows
-            if row[1] == "1" and number(row[column]) and number(row[2]) and row[0] != "null"
-            and not row[0].startswith("call_")
+            if row[1] == "1" and number(row[column]) and not row[0].startswith(("null", "call_"))
         ]
         if ratios:
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            name = head[column].removesuffix(" ms")
-            made.append(f"| {name} | {len(ratios)} | {mean:.2f} | {min(ratios):.2f} |")
+            made[head[column].removesuffix(" ms")] = ratios
     return made
 
 
@@ -74,8 +77,10 @@ def speed(path, title):
             made.append(f"| {row[0]} | {' | '.join(cells)} | {row[ratio_at].split()[0]} |")
     made += ["", "Without the rows that measure a call alone (`null`, `call_...`):", ""]
     made += ["| peer | networks that both run | its time / Ingot's, geometric mean | least |"]
-    made += ["|---|--:|--:|--:|", *summary(head, rows), ""]
-    return made
+    made += ["|---|--:|--:|--:|"]
+    for peer, ratios in ratios_by_peer(path).items():
+        made.append(f"| {peer} | {len(ratios)} | {mean_of(ratios):.2f} | {min(ratios):.2f} |")
+    return [*made, ""]
 
 
 def origins():
@@ -94,10 +99,14 @@ def origins():
     return made
 
 
-def memory():
+def memory_rows():
     text = (ROOT / "docs/memory.md").read_text()
     text = text[text.index("<!-- made by ./dev show memory") :]
-    _, rows = rows_below(text, "| model | weights |")
+    return rows_below(text, "| model | weights |")[1]
+
+
+def memory():
+    rows = memory_rows()
     made = ["## Memory"]
     made += ["KiB, from [memory.md](memory.md), which has more columns and says how it was"]
     made += ["measured: one thread, at the shapes of each network's reference outputs.", ""]
@@ -127,24 +136,54 @@ def files():
     return [*made, ""]
 
 
+def newest():
+    return latest(r"\d{4}-\d\d-\d\d\.md"), latest(r"\d{4}-\d\d-\d\d-integers\.md")
+
+
 def page():
     made = ["# Model zoo", "Networks of the tests with what was measured. docs/site/zoo.py writes"]
     made += ["this page out of the measurements' own files; nothing on it is typed.", ""]
-    made += speed(latest(r"\d{4}-\d\d-\d\d\.md"), "Speed, fp32")
-    made += speed(latest(r"\d{4}-\d\d-\d\d-integers\.md"), "Speed, int8")
+    floats, integers = newest()
+    made += speed(floats, "Speed, fp32")
+    made += speed(integers, "Speed, int8")
     return "\n".join([*made, *memory(), *files()]).rstrip() + "\n"
 
 
+def peers_table():
+    """Geometric means over the networks that both run; how many those are stands in brackets."""
+    speeds = [ratios_by_peer(path) for path in newest()]
+    resident = {"onnxruntime": [], "litert": []}
+    for row in memory_rows():
+        for peer, column in (("onnxruntime", 9), ("litert", 10)):
+            if row[column]:
+                kib = [float(cell.replace(",", "")) for cell in (row[column], row[7])]
+                resident[peer].append(kib[0] / kib[1])
+    made = ["| beside | time, fp32 | time, int8 | resident memory |", "|---|--:|--:|--:|"]
+    for peer in dict.fromkeys([*speeds[0], *speeds[1]]):
+        cells = [columns.get(peer, []) for columns in (*speeds, resident)]
+        cells = [f"{mean_of(c):.2f} ({len(c)})" if c else "" for c in cells]
+        made.append(f"| {peer} | {' | '.join(cells)} |")
+    return "\n".join(made)
+
+
+def readme():
+    text = README.read_text()
+    before, _, rest = text.partition(BEGIN)
+    return f"{before}{BEGIN}\n{peers_table()}\n{END}{rest.partition(END)[2]}"
+
+
 def main():
-    made = page()
+    made = {PAGE: page(), README: readme()}
     if "--check" not in sys.argv:
-        PAGE.write_text(made)
+        for path, text in made.items():
+            path.write_text(text)
         return 0
-    if PAGE.read_text() == made:
-        print("docs/zoo.md is what the measurements say")
-        return 0
-    print("FAILED docs/zoo.md is older than the measurements: python3 docs/site/zoo.py .")
-    return 1
+    older = [path.name for path, text in made.items() if path.read_text() != text]
+    for name in older:
+        print(f"FAILED {name} is older than the measurements: python3 docs/site/zoo.py .")
+    if not older:
+        print("docs/zoo.md and README.md have what was measured")
+    return 1 if older else 0
 
 
 if __name__ == "__main__":
