@@ -33,16 +33,20 @@ dev_show() {
         build/gcc/bin/ingot plan $tiny/{kws_ref_model,vww_96_int8,pretrainedResnet_quant}.tflite \
           --dim N=1 --shared-arena
       else echo "[skip] MLPerf Tiny's networks are not in $tiny"; fi ;;
-    serve) # [--requests N --triton HOST:PORT ..]
+    serve) # [--requests N ..]
       need_packages "a server with gRPC" "${build_packages[@]}" "${test_packages[@]}" libgrpc++-dev \
         libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
-      need_python "the environment of Triton's client" || return 1
+      need_python "the environments of Triton's client and server" || return 1
       configure_and_build gcc ingot_cli ingot_serve ingot_serve_load -- "${gcc_options[@]}" \
         -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
-      serve_client || return 1
+      serve_environment client tritonclient.grpc 'tritonclient[http,grpc]==2.73.0' || return 1
+      local peer=()
+      if serve_environment peer pytriton nvidia-pytriton==0.7.0 onnxruntime; then
+        peer=(--triton build/serve_peer/bin/python)
+      else echo "[skip] no tritonserver to compare with"; fi
       build/serve_client/bin/python tests/serve/triton_client.py --ingot build/gcc/bin/ingot --grpc &&
         build/serve_client/bin/python tests/serve/load.py --ingot build/gcc/bin/ingot \
-          --client build/gcc/tests/serve/ingot_serve_load "${@:2}" ;;
+          --client build/gcc/tests/serve/ingot_serve_load "${peer[@]}" "${@:2}" ;;
     streaming) show_needs numpy onnx==1.23.2
       "$python" tests/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming \
         "${@:2}" ;;
@@ -155,7 +159,7 @@ state     streaming models with state in the arena: goldens over all steps, equa
           instruction set and restored on another with the same bits
 shared-arena  three networks in one arena in turns: bytes of each, of the sum, what is saved
 serve     Triton's client against ingot serve, over HTTP and gRPC: every call, every answer beside that of ingot run; 100,000
-          requests from 64 connections, 10,000 that wait (--requests N; --triton HOST:PORT: a tritonserver beside it)
+          requests from 64 connections, 10,000 that wait a tritonserver beside it (--requests N)
 streaming  networks run for each new frame (--stream) beside the whole: work, frames with its bits
 torch     32 networks of torchvision and timm in three formats, every checkpoint and the matrix, against torch
 torch-list  250 single-operator modules and 120 networks in .pt2, TorchScript and both forms of ONNX, against eager torch; writes
@@ -282,12 +286,12 @@ dev_build_tests() {
   configure_and_build gcc all -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_TESTS=ON -DINGOT_CUDA=AUTO -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
 }
 
-# Triton's client, in an environment of its own: it pins packages that others need newer.
-serve_client() {
-  [ -x build/serve_client/bin/python ] || "$python" -m venv build/serve_client || return 1
-  build/serve_client/bin/python -c 'import tritonclient.http, tritonclient.grpc' 2>/dev/null ||
-    build/serve_client/bin/python -m pip install -q numpy 'tritonclient[http,grpc]==2.73.0' || {
-    echo "dev: tritonclient cannot be installed; no network?" >&2
+# Environments of their own: they pin packages that others need newer.
+serve_environment() {  # NAME MODULE PACKAGE...
+  local folder=build/serve_$1 module=$2; shift 2
+  [ -x "$folder/bin/python" ] || python3 -m venv "$folder" || return 1
+  "$folder/bin/python" -c "import $module" 2>/dev/null || "$folder/bin/python" -m pip install -q numpy "$@" || {
+    echo "dev: $1 cannot be installed; no network?" >&2
     return 1
   }
 }

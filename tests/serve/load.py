@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
 """Requests from 64 connections at once against `ingot serve`: none lost, none wrong (every answer
 beside that of `ingot run`), memory flat, latency and requests a second; 10,000 connections that
-wait beside them. With --triton the same requests go to a tritonserver at that address.
+wait beside them. With --triton a tritonserver (triton_server.py) gets the same requests in turns with
+ours: requests a second, latency, and processor time of each, medians of the rounds.
 
-  load.py --ingot BINARY --client LOAD_CLIENT [--requests N] [--triton HOST:PORT]"""
+  load.py --ingot BINARY --client LOAD_CLIENT [--requests N] [--triton PYTHON]"""
 
 import argparse
 import json
+import os
 import pathlib
 import resource
 import socket
+import statistics
 import struct
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 
 import numpy as np
 from triton_client import ROOT, Server, expected_outputs, run
@@ -75,6 +80,60 @@ def show(what, result):
     )
 
 
+def processor_us(process):
+    """Of a process and all below it, in microseconds."""
+    parents, times = {}, {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        pid = int(stat.parent.name)
+        parents[pid] = int(fields[1])
+        times[pid] = (int(fields[11]) + int(fields[12])) * 1e6 / os.sysconf("SC_CLK_TCK")
+    below = {process}
+    for _ in range(4):
+        below |= {pid for pid, parent in parents.items() if parent in below}
+    return sum(times.get(pid, 0) for pid in below)
+
+
+def start_triton(python, port):
+    process = subprocess.Popen(
+        [python, str(pathlib.Path(__file__).with_name("triton_server.py")), str(port)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    ready = f"http://127.0.0.1:{port}/v2/models/digits/ready"
+    for _ in range(120):
+        try:
+            urllib.request.urlopen(ready, timeout=1).close()
+            return process
+        except OSError:
+            if process.poll() is not None:
+                break
+            time.sleep(0.5)
+    raise SystemExit("tritonserver does not begin: see triton_server.py")
+
+
+def compare(client, requests, servers, rounds=5):
+    """servers: name -> (port, process, file of calls)."""
+    found = {name: [] for name in servers}
+    for turn in range(rounds + 1):
+        for name, (port, process, calls) in servers.items():
+            before = processor_us(process)
+            result, _ = load(client, port, 64, requests, calls)
+            result["cpu_us"] = (processor_us(process) - before) / requests
+            if turn:  # the first is to warm up
+                found[name].append(result)
+    for name, results in found.items():
+        middle = {key: statistics.median(r[key] for r in results) for key in results[0]}
+        print(
+            f"{name}: {middle['per_second']:,.0f} a second, p50 {middle['p50_us'] / 1000:.2f} ms, "
+            f"p99 {middle['p99_us'] / 1000:.2f} ms, {middle['cpu_us']:.0f} us of a processor each"
+        )
+
+
 def idle_connections(port, count):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -88,7 +147,7 @@ def main():
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--idle", type=int, default=10_000)
     parser.add_argument("--serve", nargs="*", default=[], help="options of ingot serve")
-    parser.add_argument("--triton", help="HOST:PORT of a tritonserver with the model digits")
+    parser.add_argument("--triton", help="a Python with nvidia-pytriton and onnxruntime")
     arguments = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-load-"))
     file, models, calls = folder / "digits.ingot", folder / "models", folder / "calls"
@@ -120,14 +179,20 @@ def main():
             failed = failed or one["wrong"] or one["lost"]
         failed = failed or after > before * 1.05 + 1024
     if arguments.triton:
-        # its answers are those of another runtime: only their number is compared
-        write_calls(calls, "digits", "image", "digit", images, [e[:0] for e in expected])
-        port = int(arguments.triton.rsplit(":", 1)[1])
-        load(arguments.client, port, 64, max(arguments.requests // 10, 100), calls)
-        show(
-            "tritonserver, 64 connections",
-            load(arguments.client, port, 64, arguments.requests, calls)[0],
-        )
+        # its answers are those of another runtime: only their number is compared here
+        any_answer = folder / "any_answer"
+        write_calls(any_answer, "digits", "image", "digit", images, [e[:0] for e in expected])
+        triton = start_triton(arguments.triton, 18470)
+        try:
+            # as the other: two instances of one thread
+            with Server(arguments.ingot, models, "--threads", "1", "--instances", "2") as server:
+                port = int(server.urls["http"].rsplit(":", 1)[1])
+                ours = (port, server.process.pid, calls)
+                servers = {"ingot serve": ours, "tritonserver": (18470, triton.pid, any_answer)}
+                compare(arguments.client, 20_000, servers)
+        finally:
+            triton.stdin.close()
+            triton.wait()
     print("[fail] requests lost or wrong, or memory grew" if failed else "load: passed")
     return bool(failed)
 

@@ -270,6 +270,11 @@ TEST_CASE("serve: what it cannot begin with is one line and a number") {
   refused({models.root, "--token-file", models.folder / "none"}, 7, "no token can be read");
   refused({models.root, "--max-batch", "0"}, 1, "--max-batch");
   refused({models.root, "--tls-cert", models.file, "--tls-key", models.file}, 7, "no certificate");
+  const std::string alone = models.folder / "ingot";
+  std::filesystem::copy_file(INGOT_BINARY, alone);
+  const std::string said = models.folder / "said";
+  CHECK(std::system((alone + " serve models 2>" + said).c_str()) == 4 << 8);
+  CHECK(has(cli_test::slurp(said), "this build has no server"));
   const std::string certificate = models.folder / "cert.pem", key = models.folder / "key.pem";
   const auto made = [&](const std::string& days) {
     return std::system(
@@ -285,8 +290,10 @@ TEST_CASE("serve: what it cannot begin with is one line and a number") {
     return;
   }
   ServerProcess secret({models.root, "--tls-cert", certificate, "--tls-key", key});
-  CHECK(std::system(("openssl s_client -quiet -no_ign_eof -connect localhost:" +
-                     std::to_string(secret.port()) + " </dev/null >/dev/null 2>&1")
+  const std::string asks =
+      "printf 'GET /v2 HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n'";
+  CHECK(std::system((asks + " | openssl s_client -quiet -ign_eof -connect localhost:" +
+                     std::to_string(secret.port()) + " 2>/dev/null | grep -q '^HTTP/1.1 200 OK'")
                         .c_str()) == 0);
   CHECK(!goes_on(secret.port()));  // it is not plain HTTP
   REQUIRE(made("-1"));
