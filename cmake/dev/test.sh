@@ -7,7 +7,7 @@ stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
 stages_test=(lint gcc package firmware models sizes demo parsers)
 stages_full=(python slow overlay tidy tsan cuda aarch64 cross nodes fuzz asan)          # what ./.ci/run adds
-stages_long=(asan_slow fuzz_long mutants peers abi browser torch trial torch-list keras tflite integers board processors)
+stages_long=(asan_slow fuzz_long mutants peers abi browser pages torch trial torch-list keras tflite integers board processors)
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -379,6 +379,7 @@ stage_package() { bash tests/package/run.sh build/gcc build/package; }
 stage_cross() { need_ingot; bash tests/package/cross.sh build/gcc build/cross; }
 stage_demo() { dev_demo --check; }
 stage_peers() { dev_bench --check; }
+stage_pages() { dev_pages && show_pages; }
 stage_browser() {
   dev_build_gcc
   command -v chromium >/dev/null || (need_packages "pages in a browser" chromium) || echo "chromium could not be installed"

@@ -41,6 +41,10 @@ def write(name, text):
     place.write_text(text)
 
 
+def is_document(name):
+    return name in FIRST or re.fullmatch(r"docs/(?!site/).*\.md", name)
+
+
 class Site:
     def __init__(self, tracked):
         self.tracked = tracked
@@ -124,15 +128,25 @@ class Site:
                 shutil.copy(ROOT / name, OUT / name)
 
 
+def front_page(tracked):
+    """index.md, with a list of the documents that it does not name."""
+    front = (ROOT / "docs/site/index.md").read_text().replace("](../", "](docs/")
+    pages = sorted(name[:-3] for name in tracked if is_document(name))
+    others = [page for page in pages if not re.search(rf"\b{re.escape(page)}(>|$)", front, re.M)]
+    if others:
+        rows = "\n".join(others)
+        front += f"\n```{{toctree}}\n:hidden:\n:caption: More\n{rows}\n```\n"
+    return front
+
+
 def main():
     site = Site(tracked_files())
     shutil.rmtree(OUT, ignore_errors=True)
     for name in sorted(site.tracked):
-        if name in FIRST or re.fullmatch(r"docs/(?!site/).*\.md", name):
+        if is_document(name):
             site.want(name)
     site.lay_out()
-    front = (ROOT / "docs/site/index.md").read_text()
-    write("index.md", front.replace("](../", "](docs/"))
+    write("index.md", front_page(site.tracked))
     for fault in site.faults:
         print(f"FAILED {fault}")
     print(f"{len(site.seen)} files of the repository are pages or images of the site")
