@@ -14,6 +14,10 @@ constexpr bool kLittleEndianHost = true;
 template <class T>
 inline T load_little(const uint8_t* bytes) {
   T value = 0;
+  if constexpr (kLittleEndianHost) {
+    __builtin_memcpy(&value, bytes, sizeof value);  // one load, where they need not be aligned
+    return value;
+  }
   for (unsigned i = 0; i < sizeof(T); i++) value = T(value | T(T(bytes[i]) << (8 * i)));
   return value;
 }

@@ -20,12 +20,18 @@ uint64_t FlatReader::load64(uint32_t at) {
   return holds(at, 8) ? load_little<uint64_t>(bytes_ + at) : 0;
 }
 
+/// A vtable: its bytes, those of the table, then 16 bits for each field.
+void FlatReader::find_fields(uint32_t table) {
+  const uint32_t vtable = table - load32(table);
+  table_ = table, fields_ = vtable + 4, field_count_ = 0;
+  if (!holds(vtable, 4)) return;
+  const uint32_t bytes = load_little<uint16_t>(bytes_ + vtable);
+  if (bytes > 4 && holds(vtable, bytes)) field_count_ = (bytes - 4) / 2;
+}
 uint32_t FlatReader::field(uint32_t table, uint32_t index) {
-  const uint32_t vtable = table - load32(table), entry = 4 + 2 * index;
-  if (!holds(vtable, 2) || entry + 2 > load_little<uint16_t>(bytes_ + vtable) ||
-      !holds(vtable + entry, 2))
-    return 0;
-  const uint32_t offset = load_little<uint16_t>(bytes_ + vtable + entry);
+  if (table != table_ || table == 0) find_fields(table);
+  if (index >= field_count_) return 0;
+  const uint32_t offset = load_little<uint16_t>(bytes_ + fields_ + 2 * index);
   return offset ? table + offset : 0;
 }
 

@@ -38,9 +38,12 @@ class FlatReader {
 
  private:
   bool holds(uint32_t at, uint32_t count);
+  void find_fields(uint32_t table);
 
   const uint8_t* bytes_;
   uint32_t size_;
+  // of the last table whose fields were asked for: where their offsets lie, and how many are there
+  uint32_t table_ = 0, fields_ = 0, field_count_ = 0;
   bool broken_ = false;
 };
 

@@ -41,7 +41,8 @@ void check_sums() {
   for (uint8_t& byte : others) byte = uint8_t(draw());
   for (int8_t& byte : weights) byte = int8_t(draw() % 5 ? draw() : 128);
   int32_t wrong = 0, wrong_rows = 0;
-  for (int32_t length = 0; length <= 40; length += 4)
+  static constexpr int32_t kLengths[] = {0, 4, 8, 12, 16, 20, 36, 40, 72, 76, 128};
+  for (const int32_t length : kLengths)
     for (int32_t outputs = 1; outputs <= kPanel; outputs++) {
       const Segment segments[2] = {{8, 0}, {100, length * kPanel}};
       int32_t bias[kPanel], sums[CortexM::kPixels][kPanel], row[kPanel];
@@ -49,7 +50,9 @@ void check_sums() {
       const uint8_t* from[CortexM::kPixels];
       for (int32_t p = 0; p < CortexM::kPixels; p++) from[p] = p % 2 ? others : pixels;
       for (int32_t count = 1; count <= 2; count++) {
-        CortexM::tile(segments, count, length, from, weights, bias, outputs, sums);
+        CortexM::Tile tile;
+        tile.begin(segments, count, length, from);
+        tile.sums(weights, bias, outputs, sums);
         for (int32_t p = 0; p < CortexM::kPixels; p++)
           for (int32_t o = 0; o < outputs; o++) {
             int32_t sum = naive(from[p] + 8, length, weights, o, bias[o]);

@@ -174,52 +174,50 @@ INGOT_APART void store_steps(const Requantization& r, StepForm form, int32_t (&s
   }
 }
 
-/// Up to kPixels neighbours of one row of outputs, one panel of channels.
-struct PixelRun {
-  const uint8_t* at;
-  int32_t stride;  // bytes between pixels
-  uint8_t* out;
-  int32_t out_stride;
+/// Runs of a band's windows, as segments of one pixel's.
+struct BandRuns {
+  const Segment* segments;
+  int32_t count, length;
 };
-
-INGOT_INLINE void run_pixels(const PixelRun& run, int32_t pixels, const Segment* segments,
-                             int32_t segment_count, int32_t length, const int8_t* panel,
-                             const Requantization& r, StepForm form, int32_t o, int32_t outputs) {
-  for (int32_t x = 0; x < pixels; x += CortexM::kPixels) {
-    const uint8_t* from[CortexM::kPixels];
-    for (int32_t i = 0; i < CortexM::kPixels; i++)  // the last one again where there are fewer
-      from[i] = run.at + (x + i < pixels ? x + i : pixels - 1) * run.stride;
-    int32_t sums[CortexM::kPixels][kPanel];
-    CortexM::tile(segments, segment_count, length, from, panel, r.starts(o), outputs, sums);
-    for (int32_t i = 0; i < CortexM::kPixels && x + i < pixels; i++)
-      store_steps(r, form, sums[i], o, run.out + (x + i) * run.out_stride, outputs);
+/// Apart from what calls it, so that the pixels' room is on the stack here alone.
+INGOT_APART void convolve_band(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
+                               Range panels, const BandRuns& runs) {
+  const Requantization& r = *j.requantization;
+  const int32_t panel_bytes = runs.count * runs.length * kPanel, pixels = int32_t(cols.count()),
+                stride = int32_t(j.t->stride_w * band.pixel_stride),
+                out_stride = int32_t(j.out.pixel_stride);
+  const StepForm form = step_form(r, j.out.c, runs.count * runs.length);
+  CortexM::Tile tile;
+  for (int32_t y = int32_t(rows.begin); y < int32_t(rows.end); y++) {
+    const uint8_t* const at =
+        band.at + (y - int32_t(rows.begin)) * int32_t(j.t->stride_h * band.row_stride);
+    uint8_t* const out = j.out.row(y) + int32_t(cols.begin) * out_stride;
+    for (int32_t x = 0; x < pixels; x += CortexM::kPixels) {
+      const uint8_t* from[CortexM::kPixels];
+      for (int32_t i = 0; i < CortexM::kPixels; i++)  // the last one again where there are fewer
+        from[i] = at + (x + i < pixels ? x + i : pixels - 1) * stride;
+      tile.begin(runs.segments, runs.count, runs.length, from);
+      for (int32_t p = int32_t(panels.begin); p < int32_t(panels.end); p++) {
+        const int32_t o = p * kPanel, left = int32_t(j.out.c) - o,
+                      outputs = left < kPanel ? left : kPanel;
+        int32_t sums[CortexM::kPixels][kPanel];
+        tile.sums(j.weights + p * panel_bytes, r.starts(o), outputs, sums);
+        for (int32_t i = 0; i < CortexM::kPixels && x + i < pixels; i++)
+          store_steps(r, form, sums[i], o, out + (x + i) * out_stride + o, outputs);
+      }
+    }
   }
 }
 
 template <>
 void byte_conv_band<V>(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
                        Range panels) {
-  const Requantization& r = *j.requantization;
-  if (j.scratch->plane || !takes_fast_rows(r))
+  if (j.scratch->plane || !takes_fast_rows(*j.requantization))
     return byte_conv_band<Plain>(j, band, rows, cols, panels);
   Segment* const segments = reinterpret_cast<Segment*>(j.memory);
   int64_t length = 0;
-  const int32_t count = int32_t(fill_byte_segments(*j.t, j.in.c, band, segments, &length));
-  const int32_t panel_bytes = count * int32_t(length) * kPanel;
-  const StepForm form = step_form(r, j.out.c, count * length);
-  PixelRun run;
-  run.stride = int32_t(j.t->stride_w * band.pixel_stride);
-  run.out_stride = int32_t(j.out.pixel_stride);
-  for (int32_t y = int32_t(rows.begin); y < int32_t(rows.end); y++) {
-    run.at = band.at + (y - int32_t(rows.begin)) * int32_t(j.t->stride_h * band.row_stride);
-    uint8_t* const out = j.out.row(y) + int32_t(cols.begin) * run.out_stride;
-    for (int32_t p = int32_t(panels.begin); p < int32_t(panels.end); p++) {
-      const int32_t o = p * kPanel, left = int32_t(j.out.c) - o;
-      run.out = out + o;
-      run_pixels(run, int32_t(cols.count()), segments, count, int32_t(length),
-                 j.weights + p * panel_bytes, r, form, o, left < kPanel ? left : kPanel);
-    }
-  }
+  const int64_t count = fill_byte_segments(*j.t, j.in.c, band, segments, &length);
+  convolve_band(j, band, rows, cols, panels, {segments, int32_t(count), int32_t(length)});
 }
 
 /// Most taps whose places fit the local table; larger windows go through the template.

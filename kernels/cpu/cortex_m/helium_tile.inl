@@ -32,31 +32,43 @@ struct CortexM {
     return vmulq_n_u32(vidupq_n_u32(0, 1), 4 * kPanel);
   }
 
-  static INGOT_APART void tile(const Segment* segments, int32_t segment_count, int32_t length,
-                               const uint8_t* const (&pixel)[kPixels], const int8_t* w,
-                               const int32_t* bias, int32_t outputs,
-                               int32_t (&sums)[kPixels][kPanel]) {
-    const uint32x4_t rows = panel_rows();
-    for (int32_t o = 0; o < outputs; o++) {
-      int32_t a = 0, b = 0, c = 0, d = 0, weight_sum = 0;
-      for (int32_t s = 0; s < segment_count; s++) {
-        const int32_t from = int32_t(segments[s].a);
-        const int8_t* v = w + int32_t(segments[s].b) + 4 * o;
-        for (int32_t k = 0; k < length; k += 16, v += 16 * kPanel) {
-          const mve_pred16_t lanes = vctp8q(uint32_t(length - k));
-          const int8x16_t ws = weights(v, rows, lanes);
-          weight_sum = vaddvaq_s8(weight_sum, ws);
-          a = vmladavaq_s8(a, signed_bytes(pixel[0] + from + k, lanes), ws);
-          b = vmladavaq_s8(b, signed_bytes(pixel[1] + from + k, lanes), ws);
-          c = vmladavaq_s8(c, signed_bytes(pixel[2] + from + k, lanes), ws);
-          d = vmladavaq_s8(d, signed_bytes(pixel[3] + from + k, lanes), ws);
-        }
-      }
-      const uint32_t start = uint32_t(bias[o]) + uint32_t(weight_sum) * 128;
-      sums[0][o] = int32_t(start + uint32_t(a)), sums[1][o] = int32_t(start + uint32_t(b));
-      sums[2][o] = int32_t(start + uint32_t(c)), sums[3][o] = int32_t(start + uint32_t(d));
+  /// Four pixels, and their sums with panel after panel.
+  class Tile {
+   public:
+    void begin(const Segment* segments, int32_t segment_count, int32_t length,
+               const uint8_t* const (&pixel)[kPixels]) {
+      segments_ = segments, segment_count_ = segment_count, length_ = length;
+      for (int i = 0; i < kPixels; i++) pixel_[i] = pixel[i];
     }
-  }
+    INGOT_APART void sums(const int8_t* w, const int32_t* bias, int32_t outputs,
+                          int32_t (&sums)[kPixels][kPanel]) const {
+      const uint32x4_t rows = panel_rows();
+      for (int32_t o = 0; o < outputs; o++) {
+        int32_t a = 0, b = 0, c = 0, d = 0, weight_sum = 0;
+        for (int32_t s = 0; s < segment_count_; s++) {
+          const int32_t from = int32_t(segments_[s].a);
+          const int8_t* v = w + int32_t(segments_[s].b) + 4 * o;
+          for (int32_t k = 0; k < length_; k += 16, v += 16 * kPanel) {
+            const mve_pred16_t lanes = vctp8q(uint32_t(length_ - k));
+            const int8x16_t ws = weights(v, rows, lanes);
+            weight_sum = vaddvaq_s8(weight_sum, ws);
+            a = vmladavaq_s8(a, signed_bytes(pixel_[0] + from + k, lanes), ws);
+            b = vmladavaq_s8(b, signed_bytes(pixel_[1] + from + k, lanes), ws);
+            c = vmladavaq_s8(c, signed_bytes(pixel_[2] + from + k, lanes), ws);
+            d = vmladavaq_s8(d, signed_bytes(pixel_[3] + from + k, lanes), ws);
+          }
+        }
+        const uint32_t start = uint32_t(bias[o]) + uint32_t(weight_sum) * 128;
+        sums[0][o] = int32_t(start + uint32_t(a)), sums[1][o] = int32_t(start + uint32_t(b));
+        sums[2][o] = int32_t(start + uint32_t(c)), sums[3][o] = int32_t(start + uint32_t(d));
+      }
+    }
+
+   private:
+    const uint8_t* pixel_[kPixels];
+    const Segment* segments_;
+    int32_t segment_count_, length_;
+  };
 
   static INGOT_APART void row(const uint8_t* pixel, int32_t length, const int8_t* w,
                               const int32_t* bias, int32_t outputs, int32_t (&sums)[kPanel]) {

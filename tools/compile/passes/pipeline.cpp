@@ -65,6 +65,7 @@ const Named kCorePasses[] = {
     {"fold input layout", fold_input_layout},
     {"lay columns down", lay_columns_down},
     {"lift one dimension", lift_one_dimension},
+    {"drop constant channels", drop_constant_channels, Unless::kWeightsStay},
     {"simplify", simplify},
 };
 

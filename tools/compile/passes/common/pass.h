@@ -47,6 +47,8 @@ uint32_t fold_activation(Editor& editor, Remarks& remarks);
 // Linears of one input that one Attention reads
 uint32_t fuse_projections(Editor& editor, Remarks& remarks);
 uint32_t fuse_elementwise(Editor& editor, Remarks& remarks);
+// of integer convolutions: outputs that are one number at every pixel, into the biases behind
+uint32_t drop_constant_channels(Editor& editor, Remarks& remarks);
 // convolutions of images one column wide, as rows
 uint32_t lay_columns_down(Editor& editor, Remarks& remarks);
 // rank-3 convolutions and pools between two Reshapes
