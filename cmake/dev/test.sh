@@ -301,7 +301,7 @@ stage_tflite() {
       continue # Micro has no uint8, and not all the operators of the others
     fi
     ${compare/--insides/} $options \
-      "$models"/tensorflow__tflite-support/yamnet_wavin_quantized_mel_relu6.tflite || failed=1
+      "$models"/tensorflow__tflite-support/yamnet_wavin_quantized_mel_relu6.tflite:spread || failed=1
     $compare $options "$wake"/{okay_nabu,v2_okay_nabu,v2_vad}.tflite $detector \
       "$coral"/{mobilenet_v1_0.25_128_quant,deeplabv3_mnv2_dm05_pascal_quant}.tflite \
       "$coral"/movenet_single_pose_lightning_ptq.tflite \
@@ -337,8 +337,9 @@ stage_integers() {
   "$python" tests/onnx/narrow_types.py --ingot build/gcc/bin/ingot --seeds 24 || failed=1
   [ -d "$tract" ] || echo "[skip] no quantized model of ../shared was compared: it is not there"
   # shellcheck disable=SC2046
-  "$python" tests/onnx/integer_models.py --ingot build/gcc/bin/ingot --networks \
-    $(ls "$tract"/qlstm_*/model.onnx build/models/pypi/*/*_int8.onnx 2>/dev/null) || failed=1
+  "$python" tests/onnx/integer_models.py --ingot build/gcc/bin/ingot \
+    $(ls "$tract"/qlstm_*/model.onnx build/models/pypi/*/*_int8.onnx 2>/dev/null) --networks ||
+    failed=1
   return "$failed"
 }
 
