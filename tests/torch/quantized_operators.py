@@ -28,7 +28,7 @@ IN_FLOATS = "in f32"
 # What moves elements has integers on neither side here, and sums over three dimensions have none.
 MOVE_OR_WIDE = ("max_pool2d", "upsample_nearest2d", "conv3d")
 # Of the largest number. QNNPACK takes 8 bits where the program asks for 7.
-IN_RUN = {"fbgemm": 1e-3, "onednn": 1e-3, "qnnpack": 3e-2}
+IN_RUN = {"fbgemm": 1e-3, "onednn": 1e-3, "qnnpack": 4e-2}
 
 
 def number(rng, low, high):
@@ -278,8 +278,24 @@ def ingot_gives(ingot, program, inputs, folder):
     return archive[archive.files[0]], said
 
 
+def leaves_its_floats(net, wanted, step):
+    """Whether the engine is more than a step from torch's own f32 of the same numbers: OneDNN of
+    torch 2.15 in some transposed convolutions."""
+    layer = net.layer
+    if not isinstance(layer, nnq.ConvTranspose2d):
+        return False
+    with torch.no_grad():
+        x = torch.quantize_per_tensor(net.inputs[0], *net.steps[0], torch.quint8).dequantize()
+        exact = nn.functional.conv_transpose2d(
+            x, layer.weight().dequantize(), layer.bias(), layer.stride, layer.padding,
+            layer.output_padding, layer.groups, layer.dilation)  # fmt: skip
+        y = torch.quantize_per_tensor(exact, step, layer.zero_point, torch.quint8).dequantize()
+    return bool(np.abs(y.numpy() - wanted).max(initial=0) > 1.5 * step)
+
+
 def trial(ingot, name, engine, seed, folder):
-    """(what is wrong, elements, how many differ); None for what the engine does not have."""
+    """(what is wrong, elements, how many differ); None for what the engine does not have, or has
+    wrong."""
     torch.backends.quantized.engine = engine
     torch.manual_seed(seed)
     rng = np.random.default_rng([seed, sum(name.encode())])
@@ -292,6 +308,8 @@ def trial(ingot, name, engine, seed, folder):
             torch.jit.save(torch.jit.trace(net, net.inputs), held)
     except (RuntimeError, NotImplementedError) as why:
         return None if "qnnpack" in engine or "onednn" in engine else (str(why)[:200], 0, 0)
+    if step and leaves_its_floats(net, wanted, step):
+        return None
     made = ingot_gives(ingot, held.getvalue(), net.inputs, folder)
     if isinstance(made, str):
         return made, 0, 0
@@ -338,7 +356,7 @@ def main():
                 if a.figures and elements:
                     print(f"{name} on {engine}: {different} of {elements} differ, by one step")
     if skipped:
-        print(f"[skip] {skipped} of the layers drawn are none that their engine has")
+        print(f"[skip] {skipped} of the layers drawn are none that their engine has, or has right")
     print(f"{passed} checks passed, {failed} failed, {skipped} skipped")
     return failed > 0
 
