@@ -156,18 +156,6 @@ bool Repository::is_ready() const {
                      [](const auto& entry) { return entry.second.failures.empty(); });
 }
 
-bool Repository::drain(uint64_t deadline_ns) {
-  stops_ = true;
-  std::vector<std::shared_ptr<ServedModel>> all = served();
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    all.insert(all.end(), replaced_.begin(), replaced_.end());
-  }
-  bool ended = true;
-  for (const auto& one : all) ended = one->drain(deadline_ns) && ended;
-  return ended;
-}
-
 void Repository::destroy_unused() {
   std::vector<std::shared_ptr<ServedModel>> unused;
   const std::lock_guard<std::mutex> lock(mutex_);

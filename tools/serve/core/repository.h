@@ -47,8 +47,6 @@ class Repository {
   bool is_ready() const;
   void stop_taking() { stops_ = true; }
   bool stops() const { return stops_; }
-  /// Ends what is queued; false where the deadline was first.
-  bool drain(uint64_t deadline_ns);
   /// Destroys versions that were replaced and that no request uses any more.
   void destroy_unused();
 

@@ -90,7 +90,7 @@ ServedModel::ServedModel(std::string name, std::string version, const std::strin
 ServedModel::~ServedModel() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    takes_no_more_ = stops_ = true;
+    stops_ = true;
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
@@ -124,9 +124,6 @@ void ServedModel::submit(Job* job) {
   job->next = nullptr;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (takes_no_more_)
-      refuse(Refusal::kUnavailable, "model '" + name_ + "' version " + version_ +
-                                        " is being unloaded, or the server ends");
     if (queued_ >= settings_.max_queued)
       refuse(Refusal::kBusy, "model '" + name_ + "': " + std::to_string(queued_) +
                                  " requests wait already; try again later");
@@ -156,7 +153,7 @@ void ServedModel::take_compatible(std::vector<Job*>* jobs, int64_t* rows, Job** 
     if (is_late || is_taken) {
       (before ? before->next : first_) = next;
       if (last_ == job) last_ = before;
-      queued_--, running_++;
+      queued_--;
       job->next = nullptr;
       if (is_late) {
         job->next = *late, *late = job;
@@ -184,21 +181,15 @@ void ServedModel::work(BatchSession& session) {
     int64_t rows = 0;
     Job* late = nullptr;
     take_compatible(&jobs, &rows, &late);
-    if (!jobs.empty() && joins_ && settings_.delay_ns && !takes_no_more_) {
+    if (!jobs.empty() && joins_ && settings_.delay_ns && !stops_) {
       const uint64_t until = jobs.front()->queued_ns + settings_.delay_ns;
-      while (rows < ports_.max_rows() && !takes_no_more_) {
+      while (rows < ports_.max_rows() && !stops_) {
         const uint64_t now = ingot_clock_ns();
         if (now >= until) break;
         wake_.wait_for(lock, std::chrono::nanoseconds(until - now));
         take_compatible(&jobs, &rows, &late);
       }
     }
-    const size_t taken_late = [&] {
-      size_t count = 0;
-      for (Job* job = late; job; job = job->next) count++;
-      return count;
-    }();
-    const size_t taken = jobs.size() + taken_late;
     lock.unlock();
     while (late) {
       Job* const job = late;
@@ -217,8 +208,6 @@ void ServedModel::work(BatchSession& session) {
       for (Job* job : jobs) end(job);
     }
     lock.lock();
-    running_ -= taken;
-    if (!running_ && !first_) idle_.notify_all();
     if (first_) wake_.notify_one();
   }
 }
@@ -263,18 +252,6 @@ Statistics ServedModel::statistics() const {
 size_t ServedModel::queued() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return queued_;
-}
-
-bool ServedModel::drain(uint64_t deadline_ns) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  takes_no_more_ = true;
-  wake_.notify_all();
-  while (first_ || running_) {
-    const uint64_t now = ingot_clock_ns();
-    if (now >= deadline_ns) return false;
-    idle_.wait_for(lock, std::chrono::nanoseconds(deadline_ns - now));
-  }
-  return true;
 }
 
 }  // namespace ingot::serve

@@ -51,8 +51,6 @@ class ServedModel {
   void count_refused(Refusal why);
   Statistics statistics() const;
   size_t queued() const;
-  /// Nothing is taken any more; returns when what was queued has ended, or false at the deadline.
-  bool drain(uint64_t deadline_ns);
 
  private:
   void work(BatchSession& session);
@@ -72,10 +70,10 @@ class ServedModel {
   std::vector<std::thread> threads_;
 
   mutable std::mutex mutex_;  // of all below
-  std::condition_variable wake_, idle_;
+  std::condition_variable wake_;
   Job *first_ = nullptr, *last_ = nullptr;
-  size_t queued_ = 0, running_ = 0;
-  bool takes_no_more_ = false, stops_ = false;
+  size_t queued_ = 0;
+  bool stops_ = false;
 
   mutable std::mutex statistics_mutex_;
   Statistics statistics_;
