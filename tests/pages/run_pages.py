@@ -109,7 +109,7 @@ class Runner:
             print(f"    {line}")
 
     def page(self, page):
-        name = page.relative_to(ROOT).as_posix()
+        name = os.path.relpath(page, ROOT)
         folder = self.work / page.stem
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
