@@ -5,10 +5,16 @@
 namespace ingot {
 namespace {
 
+/// The bits of a number as those of another type. A bool has two values, not all bits.
+bool keeps_bits(const TensorType& x, const TensorType& y) {
+  return x.dtype != DType::kBool && y.dtype != DType::kBool &&
+         dtype_bytes(x.dtype) == dtype_bytes(y.dtype);
+}
+
 bool check_copy(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kCopyContract, {}, v)) return false;
   const TensorType &x = a.inputs[0], &y = a.outputs[0];
-  if (!rules::check_same_dtype(x, y, rules::output(0), v)) return false;
+  if (!keeps_bits(x, y) && !rules::check_same_dtype(x, y, rules::output(0), v)) return false;
   if (x.elements() != y.elements())
     return rules::refuse(v, "copy keeps the number of elements", rules::output(0), x.elements(),
                          y.elements());

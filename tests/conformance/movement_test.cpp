@@ -50,6 +50,18 @@ TEST_CASE("copy: any dims with the same number of elements") {
         }
 }
 
+TEST_CASE("copy: the bits of another type of the same width") {
+  const CopyAttributes t;
+  const struct {
+    DType from, to;
+  } rows[] = {{DType::kF32, DType::kI32}, {DType::kI32, DType::kF32}, {DType::kF64, DType::kI64},
+              {DType::kI64, DType::kF64}, {DType::kF16, DType::kI16}, {DType::kU8, DType::kI8}};
+  for (const auto& r : rows)
+    for (const Dims& dims : {Dims{3, 5}, Dims{3, 30000}})
+      run_case(
+          {"bits", OpCode::kCopy, &t, {numbered(r.from, dims, 3)}, {Tensor(r.to, dims)}, {}, {}});
+}
+
 TEST_CASE("tile: every repetition") {
   const TileAttributes t;
   const struct {
@@ -294,7 +306,11 @@ TEST_CASE("movement: the contracts refuse") {
   const CopyAttributes copy;
   CHECK(refusal({"count", OpCode::kCopy, &copy, {x}, {f32({3, 5})}, {}, {}}) ==
         "copy keeps the number of elements");
-  CHECK(refusal({"type", OpCode::kCopy, &copy, {x}, {Tensor(DType::kI32, {3, 4})}, {}, {}}) ==
+  for (const DType other : {DType::kI64, DType::kF16, DType::kBool})
+    CHECK(refusal({"type", OpCode::kCopy, &copy, {x}, {Tensor(other, {3, 4})}, {}, {}}) ==
+          "same dtype");
+  const Tensor bytes = numbered(DType::kU8, {3, 4});
+  CHECK(refusal({"bool", OpCode::kCopy, &copy, {bytes}, {Tensor(DType::kBool, {3, 4})}, {}, {}}) ==
         "same dtype");
   const TileAttributes tile;
   CHECK(refusal({"multiple", OpCode::kTile, &tile, {x}, {f32({3, 6})}, {}, {}}) ==

@@ -99,7 +99,7 @@ void add_joins(RefuseTable* t) {
     return one_instruction(CopyAttributes(), {input("x", {2, 6})}, {output("y", {3, 4})});
   });
   t->dims("elements", 1, {3, 5});
-  t->dtype("dtype", 1, DType::kI32);
+  t->dtype("dtype", 1, DType::kI64);
 
   t->base("tile", [] {
     return one_instruction(TileAttributes(), {input("x", {2, 3})}, {output("y", {2, 6})});

@@ -253,7 +253,7 @@ void Lowering::lower_node(const graph::Node& node, Block* block) {
   instruction.sources = node.sources;
   instruction.node = node.name;
   for (const graph::ValueId id : node.outputs) instruction.outputs.push_back(value(id));
-  if (node.op == "Reshape") {
+  if (node.op == "Reshape" || node.op == "BitCast") {
     instruction.attributes = CopyAttributes{};
     instruction.inputs = {value(node.inputs[0])};
   } else if (node.op == "ResolveDim") {

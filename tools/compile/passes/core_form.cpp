@@ -23,7 +23,7 @@ std::map<std::string_view, Operands> make_operators() {
     all[#name] = {k##name##Contract.min_inputs, k##name##Contract.max_inputs};
 #include "runtime/op/operators.def"
   all["Concat"].most = 65535;  // lowering takes it apart
-  all["Reshape"] = all["ResolveDim"] = {1, 1};
+  all["Reshape"] = all["BitCast"] = all["ResolveDim"] = {1, 1};
   // up to four rows of numbers of channels, of which lowering makes one operand, and steps of x
   all["QuantizedConv2d"] = all["QuantizedLinear"] = {4, 7};
   return all;

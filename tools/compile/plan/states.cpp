@@ -13,7 +13,8 @@ namespace {
 
 bool is_update(const LoweredProgram& lowered, const LoweredInstruction& instruction) {
   return instruction.op() == OpCode::kCopy &&
-         lowered.at(instruction.outputs[0]).kind == ValueKind::kState;
+         lowered.at(instruction.outputs[0]).kind == ValueKind::kState &&
+         lowered.at(instruction.inputs[0]).dtype == lowered.at(instruction.outputs[0]).dtype;
 }
 
 /// Instructions of the main program that read, or write, what lies in one storage.

@@ -95,6 +95,7 @@ std::string ViewElimination::write_into(const Use& at, int32_t part, int32_t who
 }
 
 std::string ViewElimination::visit_copy(const Use& at, int32_t x, int32_t y) {
+  if (lowered_->at(x).dtype != lowered_->at(y).dtype) return "it takes the bits for another type";
   if (is_free(y)) return attach(at, y, x, ViewOf{});
   return write_into(at, x, y, ViewOf{});
 }

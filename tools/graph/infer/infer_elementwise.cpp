@@ -104,7 +104,7 @@ void cast(NodeContext& context) {
   if (to == context.dtype(0)) return context.same(0, context.in(0));
   context.set(0, to, context.dims(0));
 }
-/// Whole numbers of one width wrap in a Cast, which keeps their bits.
+/// Whole numbers of one width wrap in a Cast, which keeps their bits; those of floats are copied.
 void bit_cast(NodeContext& context) {
   const DType from = context.dtype(0), to = DType(context.node.integer("to", 0));
   if (dtype_bytes(from) != dtype_bytes(to))
@@ -116,9 +116,12 @@ void bit_cast(NodeContext& context) {
     same_bits.dtype = to;
     return context.same(0, context.constant(std::move(same_bits)));
   }
-  if (is_floating(from) || is_floating(to))
-    context.refuse("to", std::string("the bits of ") + dtype_text(from) + " as " + dtype_text(to) +
-                             " have no kernel");
+  if (is_floating(from) || is_floating(to)) {
+    if (from == DType::kBool || to == DType::kBool)
+      context.corrupt("takes bits of floats for truths, or truths for bits");
+    context.erase({"to"});
+    return context.set(0, to, context.dims(0));
+  }
   context.finish("Cast", {context.in(0)}, {{"to", int64_t(to)}});
 }
 void cast_like(NodeContext& context) {

@@ -19,7 +19,7 @@ const std::map<std::string_view, const char*> kLimits = {
     {"Attention", "width and number of heads fixed"},
     {"AveragePool", "one to three spatial dimensions; pads not negative"},
     {"BatchNormalization", "converted in inference form, which is reported"},
-    {"BitCast", "whole numbers of one width; constants of any"},
+    {"BitCast", "types of one width; not floats and bool"},
     {"Cast", "not to or from text"},
     {"Col2Im", "constant extents"},
     {"CumProd", "a length with a bound"},

@@ -11,6 +11,7 @@ void only_dims(Node& node, const char* op) {
 }
 
 void reshape(Canonical&, Node& node) { only_dims(node, "Reshape"); }
+void bit_cast(Canonical&, Node& node) { only_dims(node, "BitCast"); }
 void tile(Canonical&, Node& node) { only_dims(node, "Tile"); }
 void as_it_is(Canonical&, Node&) {}
 
@@ -129,6 +130,7 @@ void renamed(Canonical&, Node& node) {
 
 void add_movement_rules(Rules& rules) {
   rules["Reshape"] = rules["Identity"] = reshape;
+  rules["BitCast"] = bit_cast;
   rules["Tile"] = tile;
   rules["Transpose"] = rules["Concat"] = rules["Slice"] = rules["Pad"] = rules["ImageInput"] =
       as_it_is;
