@@ -186,7 +186,7 @@ StreamRule slice(const OperatorFrames& node) {
   if (step < 1) throw NotStreamable{"it turns the order of the frames round", ""};
   const std::optional<int64_t> start = starts[x.axis].value();
   if (!start) throw NotStreamable{"the first frame that it takes is open", ""};
-  Span span;
+  SlidingWindow span;
   span.stride = step;
   span.begin = -*start;
   span.extent = node.frames_of(0, x.axis);

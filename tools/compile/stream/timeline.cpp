@@ -11,7 +11,7 @@ int64_t Timeline::look_ahead(int64_t input_frames) const {
   return std::max<int64_t>(0, extent + offset - ceil_div(input_frames, rate));
 }
 
-Windowed slide(const Timeline& x, const Span& span) {
+Windowed slide(const Timeline& x, const SlidingWindow& span) {
   Windowed made;
   Timeline& y = made.y;
   y.axis = x.axis;

@@ -42,7 +42,7 @@ struct History {
 
 /// A window that slides along the axis: frame t reads `kernel` frames of the input from
 /// t * stride - begin on. A Slice is one of a single frame with a negative begin.
-struct Span {
+struct SlidingWindow {
   int64_t kernel = 1, stride = 1, begin = 0;
   int64_t extent = 0;             // of the output
   std::optional<double> outside;  // what frames before 0 count as; nothing: they are left out
@@ -52,7 +52,7 @@ struct Windowed {
   Timeline y;
   History x;
 };
-Windowed slide(const Timeline& x, const Span& span);
+Windowed slide(const Timeline& x, const SlidingWindow& span);
 
 /// Operands that are read frame by frame together: all wait for the latest.
 /// @pre same rate and extent, at least one.

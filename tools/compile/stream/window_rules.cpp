@@ -29,7 +29,7 @@ StreamRule slide_over(const OperatorFrames& node, const WindowAlong& window,
                       std::optional<double> outside,
                       std::function<void(graph::Node&, int64_t stride)> edit) {
   const Timeline& x = node.timeline(0);
-  Span span;
+  SlidingWindow span;
   span.kernel = (window.kernel - 1) * window.dilation + 1;
   span.begin = window.begin;
   span.extent = node.frames_of(0, x.axis);
