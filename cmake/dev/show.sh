@@ -47,6 +47,9 @@ dev_show() {
       build/serve_client/bin/python tests/serve/triton_client.py --ingot build/gcc/bin/ingot --grpc &&
         build/serve_client/bin/python tests/serve/load.py --ingot build/gcc/bin/ingot \
           --client build/gcc/tests/serve/ingot_serve_load "${peer[@]}" "${@:2}" ;;
+    minimum-ram) show_needs numpy; dev_build_gcc >/dev/null
+      "$python" tests/figures/minimum_ram.py --ingot build/gcc/bin/ingot --work build/minimum_ram \
+        "${@:2}" ;;
     streaming) show_needs numpy onnx==1.23.2
       "$python" tests/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming \
         "${@:2}" ;;
@@ -160,6 +163,7 @@ state     streaming models with state in the arena: goldens over all steps, equa
 shared-arena  three networks in one arena in turns: bytes of each, of the sum, what is saved
 serve     Triton's client against ingot serve, over HTTP and gRPC: every call, every answer beside that of ingot run; 100,000
           requests from 64 connections, 10,000 that wait a tritonserver beside it (--requests N)
+minimum-ram  networks converted with --min-ram beside the whole: RAM, work, flash, bits; one of them as firmware
 streaming  networks run for each new frame (--stream) beside the whole: work, frames with its bits
 torch     32 networks of torchvision and timm in three formats, every checkpoint and the matrix, against torch
 torch-list  250 single-operator modules and 120 networks in .pt2, TorchScript and both forms of ONNX, against eager torch; writes

@@ -100,4 +100,20 @@ bool read_Elementwise_attributes(FlatReader* reader, uint32_t table, void* to) {
   return true;
 }
 
+bool read_Slice_attributes(FlatReader* reader, uint32_t table, void* to) {
+  static_assert(sizeof(SliceAttributes) <= kAttributeRoom, "fits the room");
+  constexpr uint32_t kStarts = 0, kSteps = 1, kNumberBytes = 8;
+  auto* const t = new (to) SliceAttributes();
+  const FlatVector starts = reader->vector(table, kStarts, kNumberBytes),
+                   steps = reader->vector(table, kSteps, kNumberBytes);
+  if (starts.count != steps.count || starts.count > uint32_t(kMaxRank)) return false;
+  t->rank = starts.count;
+  for (uint32_t i = 0; i < starts.count; i++) {
+    t->starts[i] = int64_t(reader->load64(starts.at + i * kNumberBytes));
+    t->steps[i] = int64_t(reader->load64(steps.at + i * kNumberBytes));
+    if (t->starts[i] < 0) return false;  // an expression of dimensions
+  }
+  return true;
+}
+
 }  // namespace ingot::micro

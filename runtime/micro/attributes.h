@@ -12,13 +12,16 @@ namespace ingot::micro {
 constexpr uint32_t kAttributeRoom = 208;
 
 /// Fills the struct at `to`, 8-byte aligned; what the file leaves out has the struct's default.
-/// False: an enum or a number of steps that is not known.
+/// False: an enum, a number of steps or an open dimension that is not known.
 using ReadAttributes = bool (*)(FlatReader* reader, uint32_t table, void* to);
 
 #define INGOT_ATTRIBUTES(op, fields) \
   bool read_##op##_attributes(FlatReader* reader, uint32_t table, void* to);
 #include "runtime/micro/attributes.def"
+/// Operators with vectors of steps or numbers, whose readers are written out.
+#define INGOT_WRITTEN_READERS(ROW) ROW(Elementwise) ROW(Slice)
 bool read_Elementwise_attributes(FlatReader* reader, uint32_t table, void* to);
+bool read_Slice_attributes(FlatReader* reader, uint32_t table, void* to);
 
 /// One field of the schema's table: where it goes in the struct, and what it may be.
 struct AttributeField {

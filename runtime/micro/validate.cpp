@@ -1,6 +1,7 @@
 // runtime/micro/validate.cpp - everything that has to hold before the first run. A file that passes
 // here passes on a host: the rules are those of runtime/format, of programs without branches,
-// symbols and state, where a value is written as a whole or overwrites another.
+// symbols and state, where a value is written as a whole, in parts without gaps, or overwrites
+// another.
 #include <cstring>
 
 #include "runtime/base/checked_math.h"
@@ -138,11 +139,14 @@ class Flow {
     if (!read_value(m_, value, &v, e_)) return false;
     if (v.kind == ValueKind::kConstant || v.kind == ValueKind::kInput)
       return refused(value, INGOT_MICRO_TEXT("constants and inputs are never written"));
-    if (v.alias == AliasKind::kView)
+    const bool part = v.alias == AliasKind::kView;
+    if (part && uint64_t(v.type.elements()) * dtype_bytes(v.type.dtype) != v.bytes)
       return refuse(e_, Code::kUnsupportedFeature,
-                    INGOT_MICRO_TEXT("a value that is written in parts"), int32_t(value));
-    if (work_[value].written != Work::kNever)
-      return refused(value, INGOT_MICRO_TEXT("is written twice"));
+                    INGOT_MICRO_TEXT("a value that is written in parts with gaps"), int32_t(value));
+    for (uint32_t o = 0; o < m_.values.count; o++)
+      if (work_[o].written != Work::kNever &&
+          (o == value || (v.alias != AliasKind::kInPlace && overlap(o, value))))
+        return refused(value, INGOT_MICRO_TEXT("is written twice"));
     work_[value].written = uint16_t(step);
     work_[work_[value].root].touch(step);
     return true;
@@ -161,20 +165,46 @@ class Flow {
  private:
   bool refused(uint32_t value, const char* what) { return meaning_error(e_, what, value); }
 
-  /// When what `value` shows was written: before all steps where nothing writes it.
+  /// When the first byte of what `value` shows was written: before all steps where nothing writes
+  /// it, never where a byte is not.
   uint32_t writer_step(uint32_t value) {
     MicroValue v;
+    uint32_t whole = value;
     // at most as long as there are values: check_value() has seen every chain end
-    while (read_value(m_, value, &v, nullptr) && v.alias == AliasKind::kView)
-      value = uint32_t(v.alias_of);
+    while (read_value(m_, whole, &v, nullptr) && v.alias == AliasKind::kView)
+      whole = uint32_t(v.alias_of);
     if (v.kind == ValueKind::kConstant || v.kind == ValueKind::kInput) return Work::kBefore;
-    return work_[value].written;
+    return work_[whole].written != Work::kNever ? work_[whole].written : first_part(value);
   }
 
+  /// Of a value that is written in parts, the step of the first.
+  uint32_t first_part(uint32_t value) {
+    MicroValue v, part;
+    uint32_t at, from, first = Work::kNever;
+    find_root(m_, value, &at);
+    if (!read_value(m_, value, &v, nullptr)) return Work::kNever;
+    for (const uint32_t end = at + v.bytes; at < end;) {
+      uint32_t o = 0;  // the part that has byte `at`
+      for (; o < m_.values.count; o++) {
+        if (work_[o].written == Work::kNever || work_[o].root != work_[value].root) continue;
+        find_root(m_, o, &from);
+        if (read_value(m_, o, &part, nullptr) && from <= at && at - from < part.bytes) break;
+      }
+      if (o == m_.values.count) return Work::kNever;
+      at = from + part.bytes;
+      if (work_[o].written < first) first = work_[o].written;
+    }
+    return first;
+  }
+
+  /// Parts are no such writes: no byte is written in two of them.
   bool is_overwritten(uint32_t value, uint32_t written, uint32_t step) {
+    MicroValue v;
     for (uint32_t o = 0; o < m_.values.count; o++) {
       const uint32_t since = work_[o].written;
-      if (since == Work::kNever || since >= step || work_[o].root == o) continue;
+      if (since == Work::kNever || since >= step || work_[o].root == o ||
+          !read_value(m_, o, &v, nullptr) || v.alias == AliasKind::kView)
+        continue;
       if ((written == Work::kBefore || since > written) && overlap(o, value)) return true;
     }
     return false;

@@ -51,10 +51,27 @@ TEST_CASE("firmware: a board that is too small is refused with both numbers, and
   const Folder folder;
   const std::string model = converted(folder, "linear"), project = folder / "project";
   refuses({"firmware", model, "-o", project, "--board", "microbit", "--stack", "16384"}, 7,
-          {"--board microbit", "RAM", "expected", "found 16384", "larger board"});
+          {"--board microbit", "RAM", "expected", "found 16384", "--min-ram", "larger board"});
   CHECK_FALSE(fs::exists(project));
   refuses({"firmware", model, "-o", project, "--board", "arduino"}, 1,
           {"--board", "'arduino'", "microbit"});
+}
+
+TEST_CASE("firmware: --min-ram is for sources that become a microcontroller's file") {
+  const Folder folder;
+  const std::string model = converted(folder, "linear"),
+                    source = std::string(INGOT_MODELS) + "/../../examples/digits/digits.onnx";
+  refuses({"firmware", model, "-o", folder / "a", "--min-ram"}, 1, {"--min-ram", "convert it"});
+  refuses({"convert", source, "-o", folder / "a", "--min-ram"}, 1, {"--min-ram", "--target mcu"});
+  refuses(
+      {"convert", source, "-o", folder / "a", "--target", "mcu", "--min-ram", "--winograd", "9"}, 1,
+      {"--min-ram", "--winograd"});
+  CHECK(run({"plan", source, "--dim", "n=1", "--max-work", "1.5"}).exit == 1);
+  CHECK(run({"plan", source, "--dim", "n=1", "--min-ram", "--max-work", "0.5"}).exit == 1);
+  CHECK_FALSE(fs::exists(folder / "a"));
+  const Ran ran = run({"plan", source, "--dim", "n=1", "--min-ram", "--max-work", "1.5"});
+  INFO(ran.err);
+  CHECK(ran.exit == 0);
 }
 
 TEST_CASE("firmware: open dimensions and what is no model are refused by name") {

@@ -54,6 +54,7 @@ TOOLS = [
     "compile/program",
     "compile/lower",
     "compile/plan",
+    "compile/patches",
     "compile/emit",
     "compile/firmware",
     "compile/convert",

@@ -10,6 +10,7 @@
 #include "tools/cli/conversion/conversion.h"
 #include "tools/cli/conversion/embed_golden.h"
 #include "tools/cli/conversion/enough_elements.h"
+#include "tools/cli/conversion/min_ram_options.h"
 #include "tools/cli/options/command.h"
 #include "tools/cli/options/help.h"
 #include "tools/cli/output/terminal.h"
@@ -41,6 +42,7 @@ struct ConvertArguments {
   std::vector<std::string> missing, unused;
   bool partial = false;
   bool keep_weights = false, keep_training_state = false;
+  convert::MinimumRam min_ram;
   bool check = false, no_check = false, explain = false, dry_run = false;
   std::string limit;
   QuantizeOptions quantize;
@@ -76,6 +78,8 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
       fail(Exit::kUsage,
            "convert: --stream computes row by row, without Winograd; leave --winograd out");
   }
+  options.min_ram = a.min_ram;
+  check_min_ram(options, "convert");
   if (a.latency >= 0 && a.stream.empty())
     fail(Exit::kUsage, "convert: --latency is about --stream; say which axis");
   options.stream.latency = std::max<int64_t>(0, a.latency);
@@ -246,6 +250,7 @@ void add_convert(CLI::App& app, Action* chosen) {
       "  ingot convert net.onnx --dtype int8 --calibrate samples.npz --sensitivity\n"
       "  ingot convert net.onnx --image image=nv12:1920x1080,letterbox,pad=114\n"
       "  ingot convert tcn.onnx --stream 2=1         # for each new frame, see docs/streaming.md\n"
+      "  ingot convert vww.tflite --target mcu --min-ram    # less RAM for more work\n"
       "  ingot convert kws.tflite --exact-to tflm    # the integers of TFLite Micro\n"
       "  ingot convert vad.jit --input-shape x=1x512 --argument sr=16000    # TorchScript",
       [a] { return convert(*a); });
@@ -342,6 +347,7 @@ void add_convert(CLI::App& app, Action* chosen) {
                    "with --stream: frames of the input that an output may wait for (default: 0)")
       ->type_name("K")
       ->check(CLI::Range(int64_t(0), int64_t(1) << 30));
+  add_min_ram(command, &a->min_ram);
   reads_file(command
                  ->add_option("--weights", a->weights,
                               "take the weights from this checkpoint (PyTorch, safetensors, GGUF)")
@@ -417,8 +423,8 @@ void add_convert(CLI::App& app, Action* chosen) {
                 {"weights", "key", "strip-prefix", "map-key", "allow-missing", "allow-unused",
                  "bn-eps", "keep-training-state"});
   group_options(command, "Precision, size and target",
-                {"target", "winograd", "dtype", "precision", "exact-to", "keep-fp32",
-                 "allow-overflow", "keep-weights"});
+                {"target", "winograd", "min-ram", "max-work", "dtype", "precision", "exact-to",
+                 "keep-fp32", "allow-overflow", "keep-weights"});
 }
 
 }  // namespace ingot::cli

@@ -11,17 +11,19 @@ namespace ingot::cli {
 namespace {
 
 struct FirmwareArguments {
-  std::vector<std::string> files, dims;
+  std::vector<std::string> files;
+  FirmwareConversion conversion;
   std::string output, board = "mps2-an386", stack = "6144";
 };
 
 int write_firmware(const FirmwareArguments& a) {
   firmware::Project project;
   project.board = &firmware::board_named(a.board);
+  project.has_min_ram = a.conversion.min_ram.is_wanted;
   project.stack_bytes = uint32_t(parse_bytes("--stack", a.stack)) / 8 * 8;
   std::set<std::string> names;
   for (const std::string& file : a.files)
-    project.models.push_back(firmware_model(file, a.dims, &names));
+    project.models.push_back(firmware_model(file, a.conversion, &names));
   const size_t files = firmware::write_project(project, a.output);
   const firmware::ProjectNeeds needs = firmware::needs_of(project);
   std::printf("%s: %zu files for %s; RAM %llu of %u bytes (arena and stack)\n", a.output.c_str(),
@@ -37,7 +39,8 @@ void add_firmware(CLI::App& app, Action* chosen) {
   CLI::App* command =
       add_command(app, chosen, "firmware", "Write a project for a microcontroller that runs models",
                   "  ingot firmware kws.ingot -o kws_m4 --board mps2-an386\n"
-                  "  ingot firmware kws.tflite vww.tflite --dim N=1 -o both && make -C both run",
+                  "  ingot firmware kws.tflite vww.tflite --dim N=1 -o both && make -C both run\n"
+                  "  ingot firmware vww.tflite --dim N=1 -o small --board netduinoplus2 --min-ram",
                   [a] { return write_firmware(*a); });
   reads_file(
       command->add_option("MODEL", a->files, "files of ingot convert --target mcu, or sources")
@@ -55,10 +58,7 @@ void add_firmware(CLI::App& app, Action* chosen) {
   command->add_option("--stack", a->stack, "bytes kept for the stack")
       ->type_name("BYTES")
       ->capture_default_str();
-  command->add_option("--dim", a->dims, "of a source: value of an open dimension (repeatable)")
-      ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->take_all();
+  a->conversion.declare(command);
 }
 
 }  // namespace ingot::cli

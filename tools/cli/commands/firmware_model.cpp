@@ -8,6 +8,7 @@
 #include "ingot/micro.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "tools/cli/conversion/conversion.h"
+#include "tools/cli/conversion/min_ram_options.h"
 #include "tools/compile/emit/kernel_table_source.h"
 #include "tools/compile/firmware/flash_image.h"
 #include "tools/compile/firmware/rows.h"
@@ -84,12 +85,27 @@ void make_case(const std::string& path, firmware::ProjectModel* model) {
 
 }  // namespace
 
+void FirmwareConversion::declare(CLI::App* command) {
+  command->add_option("--dim", dims, "of a source: value of an open dimension (repeatable)")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
+  add_min_ram(command, &min_ram);
+}
+
 firmware::ProjectModel firmware_model(const std::string& source,
-                                      const std::vector<std::string>& dims,
+                                      const FirmwareConversion& conversion,
                                       std::set<std::string>* names) {
   convert::ConvertOptions options;
-  options.targets = {"mcu"}, options.dims = dims;
+  options.targets = {"mcu"}, options.dims = conversion.dims;
+  options.min_ram = conversion.min_ram;
+  options.for_core = true;
   const ConvertedFile file(source, options);
+  if (!file.was_converted() && conversion.min_ram.is_wanted)
+    host::fail(host::Exit::kUsage,
+               source +
+                   ": --min-ram is for a source, and this was converted already; convert it "
+                   "again with --target mcu --min-ram");
   firmware::ProjectModel model;
   model.name = array_name(source, names);
   const ProgramView view(file.path(), {});

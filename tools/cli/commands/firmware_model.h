@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "tools/cli/options/command.h"
 #include "tools/compile/firmware/project.h"
+#include "tools/compile/program/options.h"
 
 namespace ingot::cli {
 
@@ -19,11 +21,18 @@ struct AlignedBlock {
   void* at;
 };
 
-/// A source is converted for it, with `dims`. Its case is that of the file, else made; the outputs
+/// How a source is converted for it; of a file that was converted nothing of it is used.
+struct FirmwareConversion {
+  std::vector<std::string> dims;
+  convert::MinimumRam min_ram;
+  void declare(CLI::App* command);  // --dim, --min-ram, --max-work
+};
+
+/// Its case is that of the file, else made; the outputs
 /// are this machine's. `names`: of the arrays so far. @throws Failure: kMismatch where an extent is
 /// open, kUnsupported where the core cannot run it.
 firmware::ProjectModel firmware_model(const std::string& source,
-                                      const std::vector<std::string>& dims,
+                                      const FirmwareConversion& conversion,
                                       std::set<std::string>* names);
 
 }  // namespace ingot::cli

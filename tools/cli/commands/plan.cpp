@@ -17,7 +17,8 @@ using host::Exit;
 using host::fail;
 
 struct PlanArguments {
-  std::vector<std::string> files, dims;
+  std::vector<std::string> files;
+  FirmwareConversion conversion;
   bool shared_arena = false;
 };
 
@@ -54,7 +55,8 @@ void take_turn(const firmware::ProjectModel& model, const std::string& path,
 int plan(const PlanArguments& a) {
   std::set<std::string> names;
   std::vector<firmware::ProjectModel> models;
-  for (const std::string& file : a.files) models.push_back(firmware_model(file, a.dims, &names));
+  for (const std::string& file : a.files)
+    models.push_back(firmware_model(file, a.conversion, &names));
   uint64_t sum = 0, most = 0, flash = 0;
   Table table({"model", ">arena, bytes", ">flash, bytes"});
   for (size_t i = 0; i < models.size(); i++) {
@@ -84,7 +86,8 @@ void add_plan(CLI::App& app, Action* chosen) {
   CLI::App* command =
       add_command(app, chosen, "plan", "Say what models take of a microcontroller's memory",
                   "  ingot plan kws.ingot vww.ingot --shared-arena\n"
-                  "  ingot plan kws.tflite vww.tflite --dim N=1 --shared-arena",
+                  "  ingot plan kws.tflite vww.tflite --dim N=1 --shared-arena\n"
+                  "  ingot plan vww.tflite --dim N=1 --min-ram --max-work 1.5",
                   [a] { return plan(*a); });
   reads_file(
       command->add_option("MODEL", a->files, "files of ingot convert --target mcu, or sources")
@@ -92,10 +95,7 @@ void add_plan(CLI::App& app, Action* chosen) {
           ->type_name(""));
   command->add_flag("--shared-arena", a->shared_arena,
                     "one arena in turns, as large as the largest takes; all are run in it");
-  command->add_option("--dim", a->dims, "of a source: value of an open dimension (repeatable)")
-      ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->take_all();
+  a->conversion.declare(command);
 }
 
 }  // namespace ingot::cli

@@ -8,6 +8,7 @@
 #include "tools/compile/emit/self_check.h"
 #include "tools/compile/lower/lower.h"
 #include "tools/compile/lower/state_pairs.h"
+#include "tools/compile/patches/patches.h"
 #include "tools/compile/plan/carry.h"
 #include "tools/compile/plan/chains.h"
 #include "tools/compile/plan/quantized_chains.h"
@@ -115,10 +116,16 @@ ConversionResult convert_model(graph::Model&& model, const ConvertOptions& optio
   tell(options, "lower", 0.5);
   LoweredProgram lowered = lower(model, options, &result.report);
   check_lowered(lowered, true);
-  if (options.fuse_chains) fuse_chains(&lowered, chain_rule(options), &result.report);
+  lowered.is_for_core = options.for_core || options.min_ram.is_wanted;
+  if (options.fuse_chains && !lowered.is_for_core)
+    fuse_chains(&lowered, chain_rule(options), &result.report);
   // rings would lie in memory that a microcontroller does not have
   if (options.fuse_chains && !targets(options, "mcu"))
     fuse_quantized_chains(&lowered, QuantizedChainRule(), &result.report);
+  if (options.min_ram.is_wanted) {
+    tell(options, "patches", 0.55);
+    reduce_arena(&lowered, options.min_ram, &result.report);
+  }
   tell(options, "views", 0.6);
   eliminate_views(&lowered, &result.report);
   result.report.states = uint32_t(lowered.states.size());
@@ -130,6 +137,7 @@ ConversionResult convert_model(graph::Model&& model, const ConvertOptions& optio
   report_instructions(lowered, &result.report);
   tell(options, "emit", 0.9);
   result.file.program = emit_program(lowered);
+  finish_min_ram(lowered, result.file.program.values.size(), &result.report);
   result.file.program.precision = options.precision;
   if (options.targets == std::vector<std::string>{"mcu"}) result.file.segment_alignment = 16;
   tell(options, "storage", 0.95);

@@ -223,6 +223,8 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
   }
   std::vector<std::pair<std::string, std::string>> stream_metadata;
   if (options.stream.is_wanted()) stream(model, options, &stream_metadata);
+  // tiles of a patch would begin elsewhere than those of the whole
+  if (options.min_ram.is_wanted) options.winograd = WinogradMode::kOff;
   insert_images(model, options.images);
   if (options.observe) options.observe("import", model);
   tell("passes", 0.3);
@@ -254,6 +256,8 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
   result.file.metadata.source_sha256 = sha256_of(source);
   if (!options.exact_to.empty())
     result.file.metadata.entries.push_back({"ingot.exact_to", options.exact_to});
+  if (!result.report.min_ram.regions.empty())
+    result.file.metadata.entries.push_back({"ingot.min_ram", result.report.min_ram.text()});
   for (const auto& [key, value] : stream_metadata)
     result.file.metadata.entries.push_back({key, value});
   for (const std::string& argument : options.arguments) {

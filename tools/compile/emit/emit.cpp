@@ -224,7 +224,7 @@ class Emitter {
     const ArenaEstimate estimate = estimate_arena(lowered_, trial_bindings(lowered_)[0]);
     PlanSpec plan;
     for (const int32_t id : order_) plan.offsets.push_back(estimate.offsets[size_t(id)]);
-    plan.bytes = estimate.bytes;
+    plan.bytes = lowered_.is_for_core ? estimate.value_bytes : estimate.bytes;
     plan.lower_bound = estimate.lower_bound;
     program_.plan = std::move(plan);
   }

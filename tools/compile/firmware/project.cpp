@@ -52,16 +52,20 @@ uint32_t arena_bytes(const Project& project) {
 void check_board(const Project& project) {
   const ProjectNeeds needs = needs_of(project);
   const Board& board = *project.board;
-  const auto refuse = [&](const char* memory, uint64_t need, uint64_t have, const char* of) {
+  const auto refuse = [&](const char* memory, uint64_t need, uint64_t have, const char* of,
+                          const char* help) {
     host::fail(host::Exit::kUnavailable, "--board " + std::string(board.name) + ": " + memory +
                                              ": expected " + std::to_string(need) + " bytes (" +
-                                             of + "), found " + std::to_string(have) +
-                                             "; choose a larger board or a smaller network");
+                                             of + "), found " + std::to_string(have) + "; " + help +
+                                             "choose a larger board or a smaller network");
   };
   if (needs.ram_bytes > board.ram_bytes)
-    refuse("RAM", needs.ram_bytes, board.ram_bytes, "arena and stack");
+    refuse(
+        "RAM", needs.ram_bytes, board.ram_bytes, "arena and stack",
+        project.has_min_ram ? "" : "convert with --min-ram, which takes less for more work, or ");
   if (needs.flash_bytes > board.flash_bytes)
-    refuse("flash", needs.flash_bytes, board.flash_bytes, "models, test data and code");
+    refuse("flash", needs.flash_bytes, board.flash_bytes, "models, test data and code",
+           project.has_min_ram ? "leave --min-ram out, or " : "");
 }
 
 void add_models(const Project& project, host::OutputFolder* folder) {

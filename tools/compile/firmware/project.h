@@ -1,8 +1,7 @@
 // tools/compile/firmware/project.h - a project for one board: models as arrays, their kernels, the
 // core's sources, memory map, C start, an example that checks itself, Makefile and CMake.
 // Errors   Failure kUnavailable (7): the board has too little RAM or flash, with both numbers, or
-// the
-//          folder cannot be written; kUsage: the folder is there already.
+//          the folder cannot be written; kUsage: the folder is there already.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -24,6 +23,7 @@ struct ProjectModel {
 struct Project {
   const Board* board = nullptr;
   uint32_t stack_bytes = 6144;
+  bool has_min_ram = false;  // models are computed in patches where that helps
   std::vector<ProjectModel> models;
 };
 

@@ -14,7 +14,10 @@ micro::ReadAttributes reader_of_operator(OpCode op) {
   case OpCode::k##name:                \
     return micro::read_##name##_attributes;
 #include "runtime/micro/attributes.def"
-    case OpCode::kElementwise: return micro::read_Elementwise_attributes;
+#define INGOT_WRITTEN(name) \
+  case OpCode::k##name: return micro::read_##name##_attributes;
+    INGOT_WRITTEN_READERS(INGOT_WRITTEN)
+#undef INGOT_WRITTEN
     default: return nullptr;
   }
 }
@@ -66,8 +69,11 @@ const char* reader_name(OpCode op) {
   // clang-format off
 #define INGOT_ATTRIBUTES(name, fields) if (op == OpCode::k##name) return #name;
 #include "runtime/micro/attributes.def"
+#define INGOT_WRITTEN(name) if (op == OpCode::k##name) return #name;
+  INGOT_WRITTEN_READERS(INGOT_WRITTEN)
+#undef INGOT_WRITTEN
   // clang-format on
-  return op == OpCode::kElementwise ? "Elementwise" : nullptr;
+  return nullptr;
 }
 
 const micro::MicroKernelTable& scalar_rows() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/checked_math.h"
 #include "runtime/plan/greedy_planner.h"
 #include "tools/compile/plan/in_place.h"
 #include "tools/compile/plan/states.h"
@@ -107,7 +108,27 @@ ArenaEstimate place(const LoweredProgram& lowered, std::vector<Lifetime>& lifeti
   if (!status.ok())
     graph::fail_conversion(8, std::string("the planner refused a layout: ") +
                                   code_name(status.code()) + " (" + detail.field + ")");
-  return {summary.bytes, summary.lower_bound, summary.peak_step, std::move(offsets)};
+  return {summary.bytes, summary.lower_bound, 0, summary.peak_step, std::move(offsets)};
+}
+
+}  // namespace
+
+namespace {
+
+/// Of one thread, each in the step of its instruction alone.
+void add_scratch(const LoweredProgram& lowered, const Bindings& bindings,
+                 std::vector<Lifetime>* lifetimes) {
+  const RunOrder order(lowered);
+  for (size_t s = 0; s < lowered.subprograms.size(); s++)
+    for (size_t i = 0; i < lowered.subprograms[s].instructions.size(); i++) {
+      const LoweredInstruction& instruction = lowered.subprograms[s].instructions[i];
+      const OpContract* contract = contract_of(instruction.op());
+      if (!contract->scratch) continue;
+      const Arguments arguments(lowered, instruction, bindings);
+      const ScratchNeed need = contract->scratch(arguments.get(), 1);
+      const uint32_t step = order.position[s][i];
+      lifetimes->push_back({need.per_thread_bytes + need.shared_bytes, step, step});
+    }
 }
 
 }  // namespace
@@ -115,7 +136,15 @@ ArenaEstimate place(const LoweredProgram& lowered, std::vector<Lifetime>& lifeti
 ArenaEstimate estimate_arena(const LoweredProgram& lowered, const Bindings& bindings) {
   uint32_t steps = 0;
   std::vector<Lifetime> lifetimes = lifetimes_of(lowered, bindings, &steps);
-  return place(lowered, lifetimes, steps);
+  const std::vector<Lifetime> values = lifetimes;
+  if (lowered.is_for_core) add_scratch(lowered, bindings, &lifetimes);
+  ArenaEstimate estimate = place(lowered, lifetimes, steps);
+  for (size_t i = 0; i < values.size(); i++)
+    if (values[i].bytes > 0)
+      estimate.value_bytes = std::max(
+          estimate.value_bytes,
+          estimate.offsets[i] + uint64_t(round_up(int64_t(values[i].bytes), lowered.alignment)));
+  return estimate;
 }
 
 namespace {

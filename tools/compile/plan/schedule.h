@@ -8,9 +8,11 @@
 
 namespace ingot::convert {
 
-/// What a program needs at one binding, by the runtime's own planner.
+/// What a program needs at one binding, by the runtime's own planner. For a
+/// microcontroller's core the scratch of each instruction is among what lives in its step.
 struct ArenaEstimate {
   uint64_t bytes = 0, lower_bound = 0;
+  uint64_t value_bytes = 0;  // to the end of the last value, scratch behind it aside
   uint32_t peak_step = 0;
   std::vector<uint64_t> offsets;  // by value; kNoOffset where it has none
 };

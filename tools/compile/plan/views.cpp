@@ -178,6 +178,12 @@ bool evenly_spaced(const Dims& whole, uint32_t axis, const SymbolicDim& extent) 
   return outer == SymbolicDim(1) || inner == SymbolicDim(1);
 }
 
+/// Whether a part of `extent` along the axis lies in the whole without gaps.
+bool is_contiguous(const Dims& whole, uint32_t axis, const SymbolicDim& extent) {
+  return extent == whole[axis] ||
+         graph::product(Dims(whole.begin(), whole.begin() + axis)) == SymbolicDim(1);
+}
+
 void ViewElimination::visit_concat(const Use& at) {
   const LoweredInstruction instruction = instruction_at(at);
   const uint32_t axis = std::get<ConcatAttributes>(instruction.attributes).axis;
@@ -196,8 +202,13 @@ void ViewElimination::visit_concat(const Use& at) {
     SymbolicDim extent(0);
     for (size_t end = i + std::max<size_t>(covering_run(parts, i, axis), 1); i < end; i++)
       extent = extent + lowered_->at(parts[i]).dims[axis];
-    if (evenly_spaced(lowered_->at(whole).dims, axis, extent)) continue;
-    instruction_at(at).note = "its rows would not be evenly spaced";
+    const Dims& dims = lowered_->at(whole).dims;
+    if (!evenly_spaced(dims, axis, extent))
+      instruction_at(at).note = "its rows would not be evenly spaced";
+    else if (lowered_->is_for_core && !is_contiguous(dims, axis, extent))
+      instruction_at(at).note = "a microcontroller's core writes no rows with gaps";
+    else
+      continue;
     return;
   }
   SymbolicDim start(0);

@@ -72,7 +72,10 @@ struct LoweredProgram {
   std::map<std::string, graph::SymbolBounds> symbols;
   std::map<std::string, LoweredDataDependent> data_dependent;
   uint32_t alignment = 64;
-  std::vector<Bindings> trials;   // choose_trials(); empty until then
+  std::vector<Bindings> trials;  // choose_trials(); empty until then
+  // as a microcontroller's core has it: the plan leaves gaps for the scratch of each instruction,
+  // and no part of a value is written in rows with gaps
+  bool is_for_core = false;
   bool has_sound_extents = true;  // false: under none of the trials do all contracts hold
 
   int32_t add(LoweredValue value);

@@ -23,11 +23,20 @@ struct StatePair {
   double init = 0;  // of every element in a fresh session
 };
 
+/// The smallest arena for more work: see tools/compile/patches/patches.h.
+struct MinimumRam {
+  bool is_wanted = false;
+  double max_work = 2;  // multiply-adds, times those of the whole network
+};
+
 struct ConvertOptions {
   std::vector<std::string> targets{"cpu"};  // cpu, cuda, mcu
   WinogradMode winograd = WinogradMode::kAuto;
   uint64_t winograd_bytes = 0;  // budget: how much larger Winograd may make the weights
   bool fuse_chains = true;
+  MinimumRam min_ram;
+  // for the core of `ingot firmware`, no whole runtime: no chains, whose rings it does not have
+  bool for_core = false;
   // an instruction that no kernel of this build can run is an error
   bool require_kernels = true;
   std::map<std::string, std::string> io_layout;  // port -> "nchw" or "nhwc"
@@ -91,6 +100,16 @@ struct InstructionReport {
   uint64_t weight_bytes = 0;
 };
 
+/// What --min-ram cost and saved. Bytes are those of a microcontroller's arena.
+struct MinimumRamReport {
+  uint64_t whole_bytes = 0, bytes = 0;
+  double whole_work = 0, work = 0;   // multiply-adds
+  std::vector<std::string> regions;  // what was computed in patches, one sentence each
+
+  /// "arena 20000 of 40000 bytes (50.0 %), ...".
+  std::string text() const;
+};
+
 struct ConversionReport {
   std::vector<passes::PassRecord> passes;
   std::vector<std::string> notes;  // reported: training mode, unusual choices
@@ -104,6 +123,7 @@ struct ConversionReport {
   uint64_t arena_bytes = 0, lower_bound = 0;
   uint64_t weight_bytes = 0, winograd_extra_bytes = 0;
   StorageReport storage;
+  MinimumRamReport min_ram;
   std::vector<std::string> hints;  // what another option would do; not kept in the file
   uint32_t states = 0;             // kept in the arena
   // updated where their next value is computed; the others by a copy at the end
