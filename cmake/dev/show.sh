@@ -94,7 +94,13 @@ dev_show() {
       "$python" tests/onnx/ml_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     opset-sweep) show_needs numpy onnx==1.23.2 onnxruntime torch onnxscript; dev_build_gcc >/dev/null
       need_python "scikit-learn, Keras and onnxslim beside it" scikit-learn skl2onnx keras onnxslim || true
-      "$python" tests/onnx/opset_sweep.py --ingot build/gcc/bin/ingot --write docs/opset-sweep.md "${@:2}" ;;
+      # TensorFlow wants other versions of what all share
+      local tensorflow=build/venv-tensorflow
+      [ -x $tensorflow/bin/python ] || python3 -m venv $tensorflow
+      "$tensorflow/bin/python" -c 'import tensorflow, tf2onnx' 2>/dev/null ||
+        timeout 900 "$tensorflow/bin/pip" install -q tensorflow-cpu tf2onnx >build/logs/pip-tensorflow.log 2>&1 || tensorflow=
+      "$python" tests/onnx/opset_sweep.py --ingot build/gcc/bin/ingot --write docs/opset-sweep.md \
+        ${tensorflow:+--tensorflow $tensorflow/bin/python} "${@:2}" ;;
     onnx-optimized) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
       "$python" tests/onnx/optimized_networks.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     compare) dev_build_tests; build/gcc/tests/compare/test_compare ;;

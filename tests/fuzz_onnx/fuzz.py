@@ -76,8 +76,9 @@ def check(model, feeds, runner, options=()):
             line = difference(found.get(name), array)
             if not line:
                 continue
-            if has_pooled_nan(model, found.get(name), array):
-                return Verdict("explained", "pools: the maximum of NaN and a number")
+            why = numbers_explained(model, found.get(name), array)
+            if why:
+                return Verdict("explained", why)
             if is_unrest(peer, fed, name, array, found.get(name)):
                 unrest = True
                 continue
@@ -85,17 +86,37 @@ def check(model, feeds, runner, options=()):
     return Verdict("unrest" if unrest else "equal")
 
 
-def has_pooled_nan(model, found, wanted):
-    """Whether nothing differs but NaN, behind a pool. ONNX does not say what a maximum is there:
-    ingot gives NaN, onnxruntime NaN or a number by the place of NaN in the window."""
-    if not any(node.op_type in ("MaxPool", "GlobalMaxPool") for node in model.graph.node):
-        return False
+# Numbers that may be others, behind an operator, and why: what counts as such in found and wanted.
+NUMBERS_EXPLAINED = [
+    (
+        ("MaxPool", "GlobalMaxPool"),
+        lambda found, wanted: np.isnan(found),
+        # ONNX does not say; onnxruntime's answer depends on the place of NaN in the window
+        "pools: the maximum of NaN and a number",
+    ),
+    (
+        ("ReduceProd",),
+        lambda found, wanted: ~np.isfinite(wanted) & ~np.isfinite(found),
+        # 0 times infinity, where the lanes of a product leave the range on both sides
+        "products beyond the range of their type",
+    ),
+]
+
+
+def numbers_explained(model, found, wanted):
+    """Why nothing differs but such numbers, or None."""
     if found is None or found.shape != wanted.shape or found.dtype != wanted.dtype:
-        return False
+        return None
     if found.dtype.kind in "biu":
-        return False
-    numbers = found.astype(np.float64)
-    return difference(np.where(np.isnan(numbers), wanted, found), wanted) is None
+        return None
+    operators = {node.op_type for node in model.graph.node}
+    for of, may_differ, why in NUMBERS_EXPLAINED:
+        if operators.isdisjoint(of):
+            continue
+        excused = may_differ(found.astype(np.float64), wanted.astype(np.float64))
+        if difference(np.where(excused, wanted, found), wanted) is None:
+            return why
+    return None
 
 
 def drawn_model(rules, seed):

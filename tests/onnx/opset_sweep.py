@@ -3,10 +3,11 @@
 simplified by onnxslim and optimized by onnxruntime at each level; converted, run, and compared with
 what the framework itself computed.
 
-  opset_sweep.py --ingot BIN [--write docs/opset-sweep.md] [name ...]
+  opset_sweep.py --ingot BIN [--tensorflow PYTHON] [--write docs/opset-sweep.md] [name ...]
 
 Needs numpy, onnx, onnxruntime and torch with onnxscript. Without scikit-learn and skl2onnx, keras
-or onnxslim their part is skipped, which is counted. onnxruntime's last level is taken without
+or onnxslim their part is skipped, which is counted; so is tf2onnx without --tensorflow, the Python
+of an environment that has it. onnxruntime's last level is taken without
 NchwcTransformer, whose files hold weights in blocks of the machine that they were made on."""
 
 import argparse
@@ -16,6 +17,8 @@ import importlib
 import logging
 import os
 import pathlib
+import shutil
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -124,6 +127,28 @@ def check(ingot, work, path, fed, wanted):
     return first_wrong(found, ports, answers), True
 
 
+def from_tensorflow(python, folder):
+    """Networks that another Python wrote, as those of opset_networks.py."""
+    script = pathlib.Path(__file__).parent / "tensorflow_networks.py"
+    subprocess.run([python, script, "--out", folder], check=True, capture_output=True)
+
+    def case(network):
+        arrays = np.load(network / "case.npz")
+        fed = [arrays[name] for name in sorted(arrays) if name.startswith("in")]
+        wanted = [arrays[name] for name in sorted(arrays) if name.startswith("out")]
+
+        def export(path, opset):
+            why = network / f"{opset}.txt"
+            if why.exists():
+                raise ValueError(why.read_text())
+            shutil.copy(network / f"{opset}.onnx", path)
+
+        opsets = sorted(int(f.stem) for f in network.iterdir() if f.stem.isdigit())
+        return export, fed, wanted, opsets
+
+    return {f"tf {one.name}": lambda one=one: case(one) for one in sorted(folder.iterdir())}
+
+
 class Row:
     def __init__(self):
         self.opsets, self.files, self.equal, self.whys = [], 0, 0, collections.Counter()
@@ -169,9 +194,8 @@ Made by `./dev show opset-sweep`. Small networks, exported at every opset by eac
 file raw, simplified by onnxslim, and optimized by onnxruntime at its three levels (the last without
 NchwcTransformer). Converted, run, and compared with what the framework itself computed: within 1e-4
 of the largest number, labels exactly. Where a simplifier makes another network of a file, which
-onnxruntime without any optimization shows, that one's answer is what is compared with. tf2onnx is
-not here: it needs TensorFlow. An opset that an exporter refuses is counted in the last column;
-onnxruntime loads every file that counts.
+onnxruntime without any optimization shows, that one's answer is what is compared with. An opset
+that an exporter refuses is counted in the last column; onnxruntime loads every file that counts.
 
 | network | exporter | opsets | files | equal | others |
 | --- | --- | --- | --- | --- | --- |
@@ -183,6 +207,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--ingot", required=True)
+    parser.add_argument("--tensorflow", metavar="PYTHON")
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
@@ -194,7 +219,13 @@ def main():
         skipped.append("[skip] onnxslim is not installed")
     page, files, equal = HEAD, 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        for exporter, packages, cases in networks.EXPORTERS:
+        exporters = list(networks.EXPORTERS)
+        if args.tensorflow:
+            cases = from_tensorflow(args.tensorflow, pathlib.Path(folder, "tensorflow"))
+            exporters.append(("tf2onnx", [], cases))
+        else:
+            skipped.append("[skip] tf2onnx: --tensorflow names no Python that has it")
+        for exporter, packages, cases in exporters:
             if not is_there(*packages):
                 skipped.append(f"[skip] {exporter}: needs {', '.join(packages)}")
                 continue

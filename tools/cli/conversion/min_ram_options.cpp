@@ -1,8 +1,19 @@
 #include "tools/cli/conversion/min_ram_options.h"
 
+#include <cmath>
+#include <cstdlib>
+
 #include "tools/files/failure.h"
 
 namespace ingot::cli {
+namespace {
+
+/// NaN is in every range.
+std::string why_no_number(const std::string& text) {
+  return std::isnan(std::strtod(text.c_str(), nullptr)) ? "expected a number" : "";
+}
+
+}  // namespace
 
 void add_min_ram(CLI::App* command, convert::MinimumRam* to) {
   CLI::Option* const flag = command->add_flag(
@@ -13,7 +24,7 @@ void add_min_ram(CLI::App* command, convert::MinimumRam* to) {
       ->add_option("--max-work", to->max_work,
                    "with --min-ram: multiply-adds at most, times those of the whole network")
       ->type_name("TIMES")
-      ->check(CLI::Range(1.0, 1000.0))
+      ->check(CLI::Range(1.0, 1000.0) & CLI::Validator(why_no_number, ""))
       ->capture_default_str()
       ->needs(flag);
 }
@@ -21,12 +32,14 @@ void add_min_ram(CLI::App* command, convert::MinimumRam* to) {
 void check_min_ram(const convert::ConvertOptions& options, const std::string& command) {
   if (!options.min_ram.is_wanted) return;
   if (options.winograd == convert::WinogradMode::kBudget)
-    host::fail(host::Exit::kUsage, command + ": --min-ram computes in patches, without Winograd; "
-                                             "leave --winograd out");
+    host::fail(host::Exit::kUsage, command +
+                                       ": --min-ram computes in patches, without Winograd; "
+                                       "leave --winograd out");
   if (options.targets != std::vector<std::string>{"mcu"})
     host::fail(host::Exit::kUsage,
-               command + ": --min-ram lays the arena out as a microcontroller has it; add "
-                         "--target mcu, alone");
+               command +
+                   ": --min-ram lays the arena out as a microcontroller has it; add "
+                   "--target mcu, alone");
 }
 
 }  // namespace ingot::cli
