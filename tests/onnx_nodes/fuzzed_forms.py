@@ -50,6 +50,18 @@ def empty(form, node):
         {"y": np.zeros((6, 0), np.uint8), "w": -np.ones(90, np.float32)},
     )
     beside = {"z": np.ones(3, np.float32)}
+    steps = {name: np.array(n) for name, n in zip("abc", ([0, 0], [9, 9], [1, 3]))}
+    form(
+        "every second of no elements, turned",
+        [
+            node("Transpose", "x", "t", perm=[2, 0, 3, 1]),
+            node("Slice", "t,a,b,c,d", "y"),
+            node("Neg", "z", "w"),
+        ],
+        {"x": np.zeros((3, 1, 1, 0), np.float32), **beside},
+        {"y": np.zeros((1, 2, 0, 1), np.float32), "w": -beside["z"]},
+        constants={**steps, "d": np.array([2, 1])},
+    )
     form(
         "depth to space without rows",
         [node("DepthToSpace", "x", "y", blocksize=2), node("Neg", "z", "w")],

@@ -1,6 +1,7 @@
 // Every second channel, written as Reshape, Transpose and one index: whatever chain of views picks
 // evenly spaced elements of one dimension becomes the one Slice that it is. (ShuffleNet's split is
 // such a chain.)
+#include <algorithm>
 #include <optional>
 
 #include "tools/compile/passes/common/constants.h"
@@ -108,6 +109,9 @@ std::optional<Pick> as_pick(const View& v, const std::vector<int64_t>& dims) {
 }
 
 bool replace(Editor& e, Node& node) {
+  const auto wanted = static_dims(e.dims(node.outputs[0]));
+  // strides of what has no elements are zero
+  if (!wanted || std::count(wanted->begin(), wanted->end(), 0)) return false;
   std::vector<Node*> chain = {&node};
   bool turned = false;
   while (is_view(e.producer(chain.back()->inputs[0]))) {
