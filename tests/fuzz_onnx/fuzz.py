@@ -96,7 +96,7 @@ NUMBERS_EXPLAINED = [
     ),
     (
         ("ReduceProd",),
-        lambda found, wanted: ~np.isfinite(wanted) & ~np.isfinite(found),
+        lambda found, wanted: ~np.isfinite(found) & (~np.isfinite(wanted) | (wanted == 0)),
         # 0 times infinity, where the lanes of a product leave the range on both sides
         "products beyond the range of their type",
     ),

@@ -6,6 +6,7 @@ import numpy as np
 def fuzzed(rng, form, node):
     reductions(form, node)
     products_of_extents(form, node)
+    whole(form, node)
     empty(form, node)
     doubles(rng, form, node)
     open_extents(rng, form, node)
@@ -38,6 +39,18 @@ def products_of_extents(form, node):
         {"x": x},
         {"y": x.reshape(96, 1)},
         dims={"x": [6, "n", "n", "n", "n"]},
+    )
+
+
+def whole(form, node):
+    """A quotient between 0 and 1 is no HardSigmoid of whole numbers."""
+    x = np.array([-3, 0, 1, 5], np.int32)
+    form(
+        "a quotient of whole numbers, limited",
+        [node("Div", "x,two", "q"), node("Clip", "q,low,high", "y")],
+        {"x": x},
+        {"y": np.array([0, 0, 0, 1], np.int32)},
+        constants={k: np.array(v, np.int32) for k, v in (("two", 2), ("low", 0), ("high", 1))},
     )
 
 

@@ -5,6 +5,7 @@
 
 #include "tools/compile/passes/common/match.h"
 #include "tools/compile/passes/common/pass.h"
+#include "tools/graph/tensor_math.h"
 
 namespace ingot::passes {
 namespace {
@@ -178,6 +179,8 @@ std::optional<Found> scaled_clip(const Editor& e, const Product& p) {
 }
 
 bool apply(Editor& e, Node& root, const Found& found, const std::vector<Node*>& between) {
+  // Whole numbers divide and limit as such.
+  if (!graph::is_floating(e.value(found.x).dtype)) return false;
   if (!same(e.dims(found.x), e.dims(root.outputs[0])) ||
       e.value(found.x).dtype != e.value(root.outputs[0]).dtype)
     return false;
