@@ -177,24 +177,26 @@ class Flow {
     return work_[whole].written != Work::kNever ? work_[whole].written : first_part(value);
   }
 
-  /// Of a value that is written in parts, the step of the first.
+  /// Of a value that is written in parts, the step of the first. Parts never overlap, so that their
+  /// bytes are counted; what overwrites a part in place adds none.
   uint32_t first_part(uint32_t value) {
     MicroValue v, part;
-    uint32_t at, from, first = Work::kNever;
-    find_root(m_, value, &at);
+    uint32_t begin, from, first = Work::kNever;
+    find_root(m_, value, &begin);
     if (!read_value(m_, value, &v, nullptr)) return Work::kNever;
-    for (const uint32_t end = at + v.bytes; at < end;) {
-      uint32_t o = 0;  // the part that has byte `at`
-      for (; o < m_.values.count; o++) {
-        if (work_[o].written == Work::kNever || work_[o].root != work_[value].root) continue;
-        find_root(m_, o, &from);
-        if (read_value(m_, o, &part, nullptr) && from <= at && at - from < part.bytes) break;
-      }
-      if (o == m_.values.count) return Work::kNever;
-      at = from + part.bytes;
+    uint32_t missing = v.bytes;
+    for (uint32_t o = 0; o < m_.values.count; o++) {
+      if (work_[o].written == Work::kNever || work_[o].root != work_[value].root ||
+          !read_value(m_, o, &part, nullptr) || part.alias == AliasKind::kInPlace)
+        continue;
+      find_root(m_, o, &from);
+      const uint32_t low = from > begin ? from : begin, part_end = from + part.bytes,
+                     end = begin + v.bytes, high = part_end < end ? part_end : end;
+      if (low >= high) continue;
+      missing -= high - low;
       if (work_[o].written < first) first = work_[o].written;
     }
-    return first;
+    return missing == 0 ? first : Work::kNever;
   }
 
   /// Parts are no such writes: no byte is written in two of them.

@@ -85,10 +85,6 @@ LoweredProgram reordered(const LoweredProgram& lowered, const std::vector<uint32
   return result;
 }
 
-}  // namespace
-
-namespace {
-
 ArenaEstimate place(const LoweredProgram& lowered, std::vector<Lifetime>& lifetimes,
                     uint32_t steps) {
   std::vector<uint64_t> offsets(lifetimes.size());
