@@ -178,9 +178,10 @@ Status after(void* user, uint32_t index, ErrorDetail* detail) {
       const int64_t found = found_by(*s, index, k, i - program.free_symbols);
       const int64_t most = symbol.bound >= 0 ? symbol.bound : m.dim_values[-1 - symbol.bound];
       if (found < 0 || found > most) {
-        const Status status = stop(detail, Code::kDimensionOutOfBounds,
-                                   "run: a data-dependent size is beyond its bound", index,
-                                   uint64_t(most), uint64_t(found));
+        const char* what = found < 0 ? "run: the shapes that the data ask for do not fit"
+                                     : "run: a data-dependent size is beyond its bound";
+        const Status status =
+            stop(detail, Code::kDimensionOutOfBounds, what, index, uint64_t(most), uint64_t(found));
         name_error(detail, symbol.name);
         return status;
       }

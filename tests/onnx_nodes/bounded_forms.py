@@ -31,6 +31,40 @@ def doubling(limit_name):
     )
 
 
+def chosen_into_rows(form, node):
+    """As many elements as a mask chooses, in rows whose number another mask tells."""
+    nodes = [
+        node("Compress", "x,elements", "chosen", axis=0),
+        node("Compress", "x,rows", "counted", axis=0),
+        node("Shape", "counted", "n"),
+        node("Concat", "n,two", "shape", axis=0),
+        node("Reshape", "chosen,shape", "y"),
+    ]
+    x = np.arange(1, 13, dtype=np.float32)
+
+    def feeds(elements, rows):
+        return {"x": x, "elements": np.arange(12) < elements, "rows": np.arange(12) < rows}
+
+    form(
+        "8 elements in rows that only the run counts",
+        nodes,
+        feeds(8, 4),
+        {"y": x[:8].reshape(4, 2)},
+        constants={"two": np.int64([2])},
+        options=BOUND,
+    )
+    for elements, rows in (8, 3), (8, 5), (8, 0), (0, 1):
+        form(
+            f"{elements} elements do not fill {rows} rows",
+            nodes,
+            feeds(elements, rows),
+            {"y": x},
+            constants={"two": np.int64([2])},
+            refused="the shapes that the data ask for do not fit",
+            options=BOUND,
+        )
+
+
 def bounded(rng, form, node):
     loop = helper.make_node("Loop", ["", "yes", "x"], ["y", "rows"], body=doubling("limit"))
     x = np.array([1, 3, 2], np.float32)
@@ -69,6 +103,7 @@ def bounded(rng, form, node):
         refused="17",
         options=BOUND,
     )
+    chosen_into_rows(form, node)
     classes = rng.integers(0, 5, (2, 3))
     form(
         "classes whose number is an input",

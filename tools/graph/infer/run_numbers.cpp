@@ -95,11 +95,13 @@ void reshape_by_data(NodeContext& context, const std::vector<std::optional<Dim>>
   const ValueId valid = numbers.make("Equal", made, elements);
   const Dim most = total / fixed;
   Dims out;
+  bool is_checked = false;  // a dim made here is refused where the elements do not fit
   for (size_t i = 0; i < wanted.size(); i++) {
     if (wanted[i] && *wanted[i] != Dim(-1)) {
       out.push_back(*wanted[i]);
       continue;
     }
+    is_checked = true;
     Dim bound = most;
     if (!wanted[i]) {
       const int64_t high = context.stated_bound(1, int64_t(i));
@@ -110,7 +112,9 @@ void reshape_by_data(NodeContext& context, const std::vector<std::optional<Dim>>
                               wanted[i] ? "" : context.element_name(1, int64_t(i))));
   }
   const ValueId flat = context.reshape(context.in(0), {total});
-  const ValueId last = numbers.make("Sub", elements, one);
+  const ValueId count =
+      is_checked ? elements : context.extent(numbers.dim(elements, valid, total));
+  const ValueId last = numbers.make("Sub", count, one);
   const ValueId moved = numbers.gather(flat, numbers.places(product(out), last), 0);
   context.finish_shaped("Reshape", moved, out);
 }
