@@ -13,7 +13,7 @@ options=("$@")
 packages=(zlib libpng1.6 libjpeg-turbo libzip mimalloc)
 
 fetch() {
-  local apt=$sources/apt apt_options
+  local apt=$sources/apt apt_options package
   mkdir -p "$apt/lists/partial" "$apt/archives/partial"
   apt-get indextargets --format "deb-src \$(SITE) \$(RELEASE) \$(COMPONENT)" "Created-By: Packages" |
     grep -E ' (main|universe)$' | sort -u >"$apt/sources"
@@ -22,7 +22,18 @@ fetch() {
     -o "Dir::Etc::sourcelist=$apt/sources" -o Dir::Etc::sourceparts=- -o APT::Sandbox::User=
     -o Acquire::http::Timeout=20 -o Acquire::Retries=1)
   apt-get "${apt_options[@]}" update
-  (cd "$sources" && apt-get "${apt_options[@]}" source "${packages[@]}")
+  for package in "${packages[@]}"; do fetch_source "$package" || return 1; done
+}
+
+# A mirror may list a version before it has it: then the next older one is taken, and said.
+fetch_source() { # PACKAGE
+  local version versions
+  versions=$(apt-cache "${apt_options[@]}" showsrc "$1" | sed -n 's/^Version: //p' | sort -ruV)
+  for version in $versions; do
+    (cd "$sources" && apt-get "${apt_options[@]}" source "$1=$version") && return 0
+    echo "note: the source package $1 $version cannot be fetched; an older one is tried" >&2
+  done
+  return 1
 }
 
 library() { # PACKAGE CMAKE_OPTION...

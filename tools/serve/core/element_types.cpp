@@ -1,5 +1,7 @@
 #include "tools/serve/core/element_types.h"
 
+#include "tools/serve/core/serve_error.h"
+
 namespace ingot::serve {
 namespace {
 
@@ -21,10 +23,13 @@ const char* type_name(ingot_dtype dtype) {
   return "INVALID";
 }
 
-ingot_dtype type_of_name(std::string_view name) {
+ingot_dtype type_of_input(std::string_view name, const std::string& where) {
   for (const TypeName& type : kNames)
     if (name == type.name) return type.dtype;
-  return INGOT_INVALID_DTYPE;
+  if (name == "BYTES")
+    refuse(Refusal::kUnsupported, where + "strings (BYTES) are not supported: no model takes them");
+  refuse(Refusal::kInvalid,
+         where + "type '" + std::string(name.substr(0, 32)) + "' is unknown, expected one as FP32");
 }
 
 }  // namespace ingot::serve

@@ -8,7 +8,8 @@ namespace ingot::serve {
 
 /// "FP32", "INT64", ...
 const char* type_name(ingot_dtype dtype);
-/// INGOT_INVALID_DTYPE for any other name, BYTES among them: no model has strings.
-ingot_dtype type_of_name(std::string_view name);
+/// @param where what a refusal begins with. @throws ServeError of strings (BYTES), which no model
+/// has, and of any other name
+ingot_dtype type_of_input(std::string_view name, const std::string& where);
 
 }  // namespace ingot::serve

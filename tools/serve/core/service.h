@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/serve/core/job_pool.h"
 #include "tools/serve/core/repository.h"
@@ -25,6 +26,13 @@ struct Service {
   std::atomic<uint64_t> connections{0}, refused_connections{0};
   std::atomic<uint64_t> answering{0};  // connections from a whole header to the end of its answer
 
+  /// Of the protocol, by its names.
+  std::vector<const char*> extensions() const {
+    std::vector<const char*> names = {"binary_tensor_data", "model_configuration",
+                                      "model_repository", "statistics"};
+    if (has_shared_memory) names.push_back("system_shared_memory");
+    return names;
+  }
   const SharedRegions* shared() const { return has_shared_memory ? &regions : nullptr; }
   /// In time that does not depend on where the two differ. @throws ServeError kUnauthorized
   void check_token(std::string_view authorization) const {

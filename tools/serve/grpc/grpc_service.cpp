@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "tools/serve/core/element_types.h"
+#include "tools/serve/core/unsupported.h"
 #include "tools/serve/grpc/infer_message.h"
 
 namespace ingot::serve {
@@ -134,9 +135,7 @@ void GrpcService::check_token(Context* context) const {
 }
 
 SharedRegions& GrpcService::regions() const {
-  if (!service_.has_shared_memory)
-    refuse(Refusal::kUnsupported,
-           "shared memory is off; it is on with: ingot serve --shared-memory");
+  if (!service_.has_shared_memory) refuse_shared_memory();
   return service_.regions;
 }
 
@@ -195,9 +194,7 @@ INGOT_GRPC_CALL(ServerMetadata) {
   return answer(context, [&] {
     response->set_name("ingot");
     response->set_version(ingot_version());
-    for (const char* extension : {"model_configuration", "model_repository", "statistics"})
-      response->add_extensions(extension);
-    if (service_.has_shared_memory) response->add_extensions("system_shared_memory");
+    for (const char* extension : service_.extensions()) response->add_extensions(extension);
   });
 }
 
@@ -254,10 +251,7 @@ INGOT_GRPC_CALL(RepositoryIndex) {
 
 INGOT_GRPC_CALL(RepositoryModelLoad) {
   return answer_slowly(context, [this, request] {
-    if (!request->parameters().empty())
-      refuse(Refusal::kUnsupported,
-             "parameters of load (configurations and files in the request) "
-             "are not supported: files come from the repository alone");
+    if (!request->parameters().empty()) refuse_load_parameters();
     service_.repository.load(request->model_name());
   });
 }

@@ -5,6 +5,7 @@
 
 #include "tools/serve/core/element_types.h"
 #include "tools/serve/core/served_model.h"
+#include "tools/serve/core/unsupported.h"
 
 namespace ingot::serve {
 namespace {
@@ -32,9 +33,7 @@ uint64_t number_of(const Parameters& parameters, const char* name) {
 std::shared_ptr<Region> region_of(const Parameters& parameters, const SharedRegions* regions) {
   const auto found = parameters.find("shared_memory_region");
   if (found == parameters.end()) return nullptr;
-  if (!regions)
-    refuse(Refusal::kUnsupported,
-           "shared memory is off; it is on with: ingot serve --shared-memory");
+  if (!regions) refuse_shared_memory();
   return regions->find(found->second.string_param());
 }
 
@@ -84,10 +83,8 @@ void read_input(const inference::ModelInferRequest::InferInputTensor& from, Inpu
   input->converted.clear();
   input->data = nullptr;
   input->bytes = input->region_offset = 0;
-  input->dtype = type_of_name(from.datatype());
   const std::string where = "input '" + from.name() + "': ";
-  if (input->dtype == INGOT_INVALID_DTYPE)
-    invalid(where + "type '" + from.datatype().substr(0, 32) + "' is unknown");
+  input->dtype = type_of_input(from.datatype(), "request: " + where);
   if (from.shape_size() > INGOT_MAX_RANK) invalid(where + "more than 8 dimensions");
   input->shape.rank = from.shape_size();
   for (int i = 0; i < from.shape_size(); i++) {
@@ -128,8 +125,7 @@ void read_infer_message(const inference::ModelInferRequest& message, const Share
     invalid(std::to_string(message.raw_input_contents_size() - raw) +
             " of raw_input_contents belong to no input");
   for (const auto& from : message.outputs()) {
-    if (number_of(from.parameters(), "classification"))
-      refuse(Refusal::kUnsupported, "the classification extension is not supported");
+    if (number_of(from.parameters(), "classification")) refuse_classification();
     OutputTensor& output = job->outputs.add();
     output.name = from.name();
     output.region = region_of(from.parameters(), regions);

@@ -1,5 +1,6 @@
 #include "tools/serve/http/routes.h"
 
+#include "tools/serve/core/unsupported.h"
 #include "tools/serve/protocol/descriptions.h"
 #include "tools/serve/protocol/json_text.h"
 
@@ -109,10 +110,7 @@ Reply answer_repository(Service& service, const std::vector<std::string>& path,
   if (path.size() != 5 || path[2] != "models") unknown_path();
   if (path[4] == "load") {
     const auto parameters = json.find("parameters");
-    if (parameters != json.end() && !parameters->empty())
-      refuse(Refusal::kUnsupported,
-             "parameters of load (configurations and files in the request) "
-             "are not supported: files come from the repository alone");
+    if (parameters != json.end() && !parameters->empty()) refuse_load_parameters();
     service.repository.load(path[3]);
     return {};
   }
@@ -124,9 +122,7 @@ Reply answer_repository(Service& service, const std::vector<std::string>& path,
 /// Below /v2/systemsharedmemory.
 Reply answer_regions(Service& service, const std::vector<std::string>& path,
                      std::string_view body) {
-  if (!service.shared())
-    refuse(Refusal::kUnsupported,
-           "shared memory is off; it is on with: ingot serve --shared-memory");
+  if (!service.shared()) refuse_shared_memory();
   const bool has_region = path.size() == 5 && path[2] == "region";
   if (!has_region && path.size() != 3) unknown_path();
   const std::string& call = path.back();
@@ -158,8 +154,12 @@ Reply metrics(Service& service) {
           "text/plain; version=0.0.4; charset=utf-8"};
 }
 
-bool is_get_only(const std::vector<std::string>& path) {
-  return path.size() < 2 || path[1] == "health" || path[1] == "models";
+/// Calls that change something, and inferences, are POST and nothing else: a link or an image in a
+/// page makes a browser ask by GET.
+const char* method_of(const std::vector<std::string>& path) {
+  if (infer_path(path) || (path.size() > 1 && path[1] == "repository")) return "POST";
+  const bool is_region = path.size() > 1 && path[1].find("sharedmemory") != std::string::npos;
+  return is_region && path.back() != "status" ? "POST" : "GET";
 }
 
 }  // namespace
@@ -193,23 +193,17 @@ bool is_public(const std::vector<std::string>& path) {
 
 Reply answer(Service& service, std::string_view method, const std::vector<std::string>& path,
              std::string_view body) {
-  const bool is_get = method == "GET", is_post = method == "POST";
   const bool is_metrics = path.size() == 1 && path[0] == "metrics";
   if (!is_metrics && (path.empty() || path[0] != "v2")) unknown_path();
-  if ((!is_get && !is_post) || (is_post && is_get_only(path))) {
-    const bool is_infer = infer_path(path).has_value();
-    return {405, error_json(is_infer ? "expected POST" : "expected GET")};
-  }
+  const std::string expected = method_of(path);
+  if (method != expected) return {405, error_json("expected " + expected)};
   if (is_metrics) return metrics(service);
-  if (path.size() == 1) return {200, text_of(server_metadata(service.has_shared_memory))};
+  if (path.size() == 1) return {200, text_of(server_metadata(service.extensions()))};
   if (path[1] == "health" && path.size() == 3) {
     if (path[2] == "live") return ready_reply(true);
     if (path[2] == "ready") return ready_reply(service.repository.is_ready());
   }
-  if (path[1] == "models") {
-    if (infer_path(path)) return {405, error_json("expected POST")};
-    return answer_models(service, path);
-  }
+  if (path[1] == "models") return answer_models(service, path);
   if (path[1] == "repository") return answer_repository(service, path, body);
   if (path[1] == "systemsharedmemory") return answer_regions(service, path, body);
   if (path[1] == "cudasharedmemory") {

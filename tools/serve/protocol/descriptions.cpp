@@ -63,9 +63,7 @@ class MetricsText {
 
 }  // namespace
 
-Json server_metadata(bool has_shared_memory) {
-  Json extensions = {"binary_tensor_data", "model_configuration", "model_repository", "statistics"};
-  if (has_shared_memory) extensions.push_back("system_shared_memory");
+Json server_metadata(const std::vector<const char*>& extensions) {
   return {{"name", "ingot"}, {"version", ingot_version()}, {"extensions", extensions}};
 }
 

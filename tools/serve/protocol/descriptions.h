@@ -11,7 +11,7 @@ namespace ingot::serve {
 
 using Json = nlohmann::ordered_json;
 
-Json server_metadata(bool has_shared_memory);
+Json server_metadata(const std::vector<const char*>& extensions);
 Json model_metadata(const ServedModel& model, const std::vector<std::string>& versions);
 Json model_configuration(const ServedModel& model);
 Json statistics_json(const ServedModel& model);

@@ -9,6 +9,7 @@
 #include "tools/files/half.h"
 #include "tools/serve/core/element_types.h"
 #include "tools/serve/core/model_ports.h"
+#include "tools/serve/core/unsupported.h"
 
 namespace ingot::serve {
 namespace {
@@ -196,9 +197,7 @@ bool RequestReader::string(string_t& value) {
       if (reads_elements_) break;
       if (key_ == "name") input().name = value;
       if (key_ == "datatype") {
-        input().dtype = type_of_name(value);
-        if (input().dtype == INGOT_INVALID_DTYPE)
-          invalid("input '" + input().name + "': type '" + value.substr(0, 32) + "' is unknown");
+        input().dtype = type_of_input(value, "request: input '" + input().name + "': ");
       }
       break;
     case Place::kInputParameters:
@@ -240,8 +239,7 @@ bool RequestReader::number(bool is_negative, uint64_t bits) {
     case Place::kOutputParameters:
       if (key_ == "shared_memory_offset") set(&of_outputs.back().region_offset);
       if (key_ == "shared_memory_byte_size") set(&of_outputs.back().region_bytes);
-      if (key_ == "classification" && bits)
-        refuse(Refusal::kUnsupported, "the classification extension is not supported");
+      if (key_ == "classification" && bits) refuse_classification();
       break;
     case Place::kShape: {
       if (reads_elements_) break;
@@ -334,9 +332,7 @@ void RequestReader::add_real(double value) {
 }
 
 std::shared_ptr<Region> region_of(const SharedRegions* regions, const std::string& name) {
-  if (!regions)
-    refuse(Refusal::kUnsupported,
-           "shared memory is off; it is on with: ingot serve --shared-memory");
+  if (!regions) refuse_shared_memory();
   return regions->find(name);
 }
 
