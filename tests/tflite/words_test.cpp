@@ -112,6 +112,52 @@ TEST_CASE("complex numbers do not leave a program") {
   CHECK(made_of(g).code == 2);
 }
 
+TEST_CASE("complex numbers keep both parts where only extents change, a cast takes the real one") {
+  constexpr int kCast = 53, kExpandDims = 70, kSqueeze = 43, kShape = 77;
+  GraphGiven g;
+  g.tensors = {{"x", kF32, {1, 8}, ""},
+               {"n", kI32, {2}, raw(std::vector<int32_t>{1, 8})},
+               {"spectrum", fb::TensorType::complex64, {1, 5}, ""},
+               {"row", fb::TensorType::complex64, {5}, ""},
+               {"axis", kI32, {}, raw(std::vector<int32_t>{-1})},
+               {"column", fb::TensorType::complex64, {5, 1}, ""},
+               {"real", kF32, {5, 1}, ""},
+               {"extents", kI32, {2}, ""}};
+  g.operators = {{kRfft2d, {0, 1}, {2}, 105},
+                 {kSqueeze, {2}, {3}},
+                 {kExpandDims, {3, 4}, {5}},
+                 {kCast, {5}, {6}},
+                 {kShape, {5}, {7}}};
+  g.inputs = {0};
+  g.outputs = {6, 7};
+  const Made out = made_of(g);
+  REQUIRE(out.code == 0);
+  const auto dims_of = [&](size_t i) {
+    return out.model.values[size_t(out.model.graph.outputs[i])].dims;
+  };
+  CHECK(dims_of(0) == graph::Dims{5, 1});
+  CHECK(dims_of(1) == graph::Dims{2});
+}
+
+TEST_CASE("what is declared complex and made from one part is refused") {
+  constexpr int kSqueeze = 43, kReal = 134;
+  for (const int code : {kReal, kSqueeze, 53, 70, 77}) {
+    GraphGiven g;
+    g.tensors = {{"x", kF32, {3}, ""},
+                 {"shape", kI32, {1}, raw(std::vector<int32_t>{3})},
+                 {"y", fb::TensorType::complex64, {3}, ""},
+                 {"axis", kI32, {}, raw(std::vector<int32_t>{0})},
+                 {"z", kF32, {3}, ""}};
+    g.operators = {{22, {0, 1}, {2}}, {code, {2}, {4}}};
+    if (code == 70) g.operators[1].inputs.push_back(3);
+    g.inputs = {0};
+    g.outputs = {4};
+    const Made out = made_of(g);
+    CHECK(out.code == 2);
+    CHECK(says(out, "is not complex"));
+  }
+}
+
 TEST_CASE("options of customs are read to their end, or refused") {
   GraphGiven g;
   g.tensors = {{"x", kF32, {1, 3, 3, 1}, ""},

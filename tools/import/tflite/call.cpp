@@ -68,6 +68,23 @@ void Call::expect_rank(size_t i, int64_t wanted) {
     corrupt("its input " + std::to_string(i) + " has shape " + graph::text(b.dims(input(i))) +
             ", expected " + std::to_string(wanted) + " dimensions");
 }
+graph::Dims Call::dims(size_t i) {
+  graph::Dims all = b.dims(input(i));
+  if (!is_complex(i)) return all;
+  if (all.empty() || all.back() != graph::Dim(2))  // made from numbers that have one part
+    corrupt("its input " + std::to_string(i) + " is not complex");
+  all.pop_back();
+  return all;
+}
+ValueId Call::reshaped(size_t i, graph::Dims dims) {
+  if (is_complex(i)) dims.push_back(2);
+  return b.reshape(input(i), dims);
+}
+ValueId Call::part_of_complex(size_t i, int64_t which) {
+  const graph::Dims all = dims(i);
+  const graph::Dim from(which), to(which + 1);
+  return b.reshape(b.slice(input(i), int64_t(all.size()), from, to), all);
+}
 void Call::expect_inputs(size_t least, size_t most) const {
   if (input_count() < least || input_count() > most)
     corrupt("has " + std::to_string(input_count()) + " inputs, expected " + std::to_string(least) +

@@ -82,6 +82,12 @@ class Call {
   std::vector<double> numbers(const char* name) { return options_.numbers(name); }
   std::string text(const char* name) { return options_.text(name); }
   bool is_complex(size_t i) const { return tensor(i).type() == fb::TensorType::complex64; }
+  /// The extents as the file has them: those of complex numbers without that of their two parts.
+  graph::Dims dims(size_t i);
+  /// The input with these extents instead; parts of complex numbers stay together.
+  ValueId reshaped(size_t i, graph::Dims dims);
+  /// The real parts (`which` 0) or the imaginary ones (1).
+  ValueId part_of_complex(size_t i, int64_t which);
   bool is_given(const char* name) { return options_.has(name); }
   void refuse_unread() const;
 

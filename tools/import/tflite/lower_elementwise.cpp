@@ -169,7 +169,9 @@ void select_v2(Call& call) {
 
 void cast(Call& call) {
   call.expect_inputs(1, 1);
-  call.give(call.b.cast(call.input(0), call.output_dtype(0)));
+  // Of complex numbers the real parts, as LiteRT does.
+  const ValueId x = call.is_complex(0) ? call.part_of_complex(0, 0) : call.input(0);
+  call.give(call.b.cast(x, call.output_dtype(0)));
 }
 
 /// Of half-precision; what is quantized is numbers where it is read.

@@ -27,7 +27,7 @@ void reshape(Call& call) {
 
 void squeeze(Call& call) {
   call.expect_inputs(1, 1);
-  const Dims dims = call.b.dims(call.input(0));
+  const Dims dims = call.dims(0);
   std::vector<bool> gone(dims.size(), false);
   const std::vector<int64_t> axes = call.integers("squeeze_dims");
   for (const int64_t given : axes) gone[size_t(call.axis(given, int64_t(dims.size())))] = true;
@@ -40,15 +40,15 @@ void squeeze(Call& call) {
     }
     kept.push_back(dims[d]);
   }
-  call.give(call.b.reshape(call.input(0), kept));
+  call.give(call.reshaped(0, kept));
 }
 
 void expand_dims(Call& call) {
   call.expect_inputs(2, 2);
-  Dims dims = call.b.dims(call.input(0));
+  Dims dims = call.dims(0);
   const int64_t axis = call.axis(call.known_integer(1, "axis"), int64_t(dims.size()) + 1);
   dims.insert(dims.begin() + axis, Dim(1));
-  call.give(call.b.reshape(call.input(0), dims));
+  call.give(call.reshaped(0, dims));
 }
 
 void transpose(Call& call) {
@@ -145,7 +145,10 @@ void split_v(Call& call) {
 
 void shape(Call& call) {
   call.expect_inputs(1, 1);
-  call.give(call.b.cast(call.b.emit("Shape", {call.input(0)}), call.output_dtype(0)));
+  ValueId extents = call.b.emit("Shape", {call.input(0)});
+  if (call.is_complex(0))
+    extents = call.b.slice(extents, 0, Dim(0), Dim(int64_t(call.dims(0).size())));
+  call.give(call.b.cast(extents, call.output_dtype(0)));
 }
 void rank(Call& call) {
   call.expect_inputs(1, 1);

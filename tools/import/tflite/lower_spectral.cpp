@@ -36,11 +36,8 @@ void real_transform(Call& call) {
 
 ValueId part(Call& call, int64_t which) {
   call.expect_inputs(1, 1);
-  const ValueId x = call.input(0);
-  Dims dims = call.b.dims(x);
   if (!call.is_complex(0)) call.corrupt("its input is not complex");
-  dims.pop_back();
-  return call.b.reshape(call.b.slice(x, int64_t(dims.size()), Dim(which), Dim(which + 1)), dims);
+  return call.part_of_complex(0, which);
 }
 void real_part(Call& call) { call.give(part(call, 0)); }
 void imaginary_part(Call& call) { call.give(part(call, 1)); }

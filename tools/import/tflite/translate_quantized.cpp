@@ -9,8 +9,18 @@ namespace ingot::tflite {
 namespace {
 
 constexpr int kDequantize = 6, kLstm = 16, kReshape = 22, kSoftmax = 25, kSvdf = 27,
-              kSequenceLstm = 44, kCustomOperator = 32, kQuantize = 114, kRfft2d = 131, kImag = 133,
-              kReal = 134, kComplexAbs = 135;
+              kCustomOperator = 32, kSqueeze = 43, kSequenceLstm = 44, kCast = 53, kExpandDims = 70,
+              kShape = 77, kQuantize = 114, kRfft2d = 131, kImag = 133, kReal = 134,
+              kComplexAbs = 135;
+
+/// What complex numbers go through as tensors with a last dimension of two more.
+bool takes_complex(int code) {
+  return code == kReshape || code == kSqueeze || code == kExpandDims || code == kShape ||
+         code == kCast || code == kReal || code == kImag || code == kComplexAbs;
+}
+bool gives_complex(int code) {
+  return code == kRfft2d || code == kReshape || code == kSqueeze || code == kExpandDims;
+}
 
 /// "CONV_2D*2, MEAN*1"
 std::string listed(const std::map<std::string, int>& counts) {
@@ -46,10 +56,7 @@ bool Translator::refuse_tensors(const Scope& scope, const fb::Operator& op, cons
     if (is_short && code == kSvdf && is_constant && from_bytes) return "";
     if (is_short && word_steps_of(*file_, t) && (words_table().count(name) || ignores_scales(name)))
       return "";
-    // lower_spectral.cpp
-    if (t.type() == fb::TensorType::complex64 &&
-        (code == kReshape || code == kRfft2d || code == kImag || code == kReal ||
-         code == kComplexAbs))
+    if (t.type() == fb::TensorType::complex64 && (made ? gives_complex(code) : takes_complex(code)))
       return "";
     if (t.type() == fb::TensorType::resource || t.type() == fb::TensorType::variant) return "";
     if (!ModelFile::is_quantized(t))
