@@ -189,6 +189,7 @@ FileKind file_kind(const std::string& path) {
                              "name?); download it again");
   }
   if (starts(bytes, "TFL3", 4, 4)) return FileKind::kTflite;
+  if (starts(bytes, "ORTM", 4, 4)) return FileKind::kOnnx;  // the same model in FlatBuffers (.ort)
   if (starts(bytes, "\x93NUMPY")) return FileKind::kNumpyArray;
   if (starts(bytes, "PK\x03\x04") || starts(bytes, "PK\x05\x06")) return FileKind::kZip;
   if (is_hdf5(bytes)) return FileKind::kHdf5;

@@ -118,6 +118,7 @@ LIBRARIES = {
     "flatbuffers/": "FlatBuffers",
     "ingot_schema/": "the generated schema",
     "tflite_generated": "the generated schema",
+    "ort_format_generated": "the generated schema",
     "protozero/": "protozero",
     "zip.h": "libzip",
     "zlib.h": "zlib",

@@ -34,7 +34,7 @@ bool is_source(const std::string& path) {
 bool is_named_as_model(const std::string& name) {
   const std::string end = fs::path(name).extension().string();
   return end == ".onnx" || end == ".tflite" || end == ".pt2" || end == ".pt" || end == ".keras" ||
-         end == ".h5" || end == ".jit" || end == ".bson";
+         end == ".h5" || end == ".jit" || end == ".bson" || end == ".ort";
 }
 
 /// How often each operator and each reason was met, and in how many models.

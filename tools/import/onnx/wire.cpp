@@ -6,6 +6,7 @@
 #include "tools/files/large_blocks.h"
 #include "tools/files/mapped_pages.h"
 #include "tools/graph/graph.h"
+#include "tools/import/onnx/ort_format.h"
 #include "tools/import/onnx/wire_reader.h"
 
 namespace ingot::onnx {
@@ -350,6 +351,7 @@ Model Parser::model(Text bytes) {
 }  // namespace
 
 Model parse_model(Text bytes, const std::string& source) {
+  if (is_ort_format(bytes)) return parse_ort_format(bytes, source);
   std::string problem;
   try {
     Model model = Parser().model(bytes);

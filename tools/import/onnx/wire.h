@@ -136,7 +136,7 @@ struct Model {
   Graph graph;
 };
 
-/// Reads the protobuf. `source` names the file in messages. @throws graph::ConversionError 2 when
+/// Reads the protobuf, or a .ort file (ort_format.h). `source` names the file in messages. @throws graph::ConversionError 2 when
 /// the bytes are no ONNX model; memory is at most a fixed multiple of the size of `bytes`.
 Model parse_model(Text bytes, const std::string& source);
 
