@@ -42,6 +42,8 @@ ${rows}};
 Span<const SourceFile> source_files() { return kSources; }
 }  // namespace ingot::firmware
 " @ONLY)
+  list(JOIN files "\n" lines)
+  file(CONFIGURE OUTPUT ${folder}/sources.txt CONTENT "${lines}\n" @ONLY)  # of packaging/worlds
   list(TRANSFORM files PREPEND ${root}/)
   set_source_files_properties(${folder}/sources.S PROPERTIES OBJECT_DEPENDS "${files}")
   set_source_files_properties(${folder}/sources.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -93,8 +93,31 @@ release_documents() {
   (cd $release/packages && rm -f SHA256SUMS && sha256sum -- * >.sums && mv .sums SHA256SUMS && ls -l)
 }
 
+# Ingot as other worlds of building software take it, a folder each in build/release/worlds.
+package_worlds() {  # [WORLD ..]
+  dev_build_gcc >/dev/null
+  SOURCE_DATE_EPOCH=$(source_date) python3 packaging/worlds/worlds.py --ingot build/gcc/bin/ingot \
+    --sources build/gcc/tools/firmware/sources.txt --out $release/worlds "$@"
+}
+
+# Each built and run, as far as its tools are to be had.
+show_worlds() {  # [WORLD ..]
+  need_packages "packages of other worlds" "${build_packages[@]}" g++-aarch64-linux-gnu \
+    gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm
+  need_riscv
+  dev_build_gcc >/dev/null
+  local tools=build/worlds_tools
+  [ -x $tools/bin/pip ] || python3 -m venv $tools
+  timeout 900 $tools/bin/pip install -q conan platformio >build/logs/pip-worlds.log 2>&1 ||
+    echo "Conan and PlatformIO cannot be installed; no network?"
+  python3 tests/worlds/check_worlds.py --ingot build/gcc/bin/ingot \
+    --sources build/gcc/tools/firmware/sources.txt --work build/worlds --build \
+    --conan $tools/bin/conan --platformio $tools/bin/pio "$@"
+}
+
 dev_package() {  # deb|static|wheel ..
   local kind kinds=("$@") target zig
+  [ "${1:-}" != worlds ] || { package_worlds "${@:2}"; return; }
   [ $# -gt 0 ] || kinds=(deb static wheel)
   mkdir -p $release/packages build/logs
   need_python "a compiler with musl" ziglang==0.17.1 || return 1
@@ -105,7 +128,7 @@ dev_package() {  # deb|static|wheel ..
       static) for target in x86_64 aarch64 arm riscv64; do package_static $target || return 1; done ;;
       static=x86_64 | static=aarch64 | static=arm | static=riscv64) package_static "${kind#*=}" || return 1 ;;
       wheel) dev_wheel && rm -f $release/packages/*.whl* && cp build/wheels/*.whl $release/packages/ || return 1 ;;
-      *) echo "dev: package '$kind' is unknown: deb, static (or static=x86_64, aarch64, arm, riscv64), wheel" >&2; return 1 ;;
+      *) echo "dev: package '$kind' is unknown: deb, static (or static=x86_64, aarch64, arm, riscv64), wheel, worlds" >&2; return 1 ;;
     esac
   done
   release_documents

@@ -150,6 +150,7 @@ dev_show() {
     pages) show_pages "${@:2}" ;;
     packages) dev_package deb static && need_ingot && bash tests/package/roots.sh build/release/packages build/roots "${@:2}" ;;
     reproducible) package_twice "${@:2}" ;;
+    worlds) show_worlds "${@:2}" ;;
     --list | '')
       cat <<'TXT'
 bare      a fresh clone in a bare Debian: ./dev demo, ./dev test, ./dev test full, the time of each (needs root)
@@ -235,6 +236,8 @@ onnx-optimized [NAME ..]  networks of ../shared/models as onnxruntime's offline 
 packages [SUITE ..]  Debian packages and static command lines, made, then installed, used and removed in clean roots of Debian and
           Ubuntu, or run in an empty one (needs root; half an hour the first time)
 reproducible [KIND ..]  the same packages made twice, out of copies of the sources elsewhere and later: one checksum
+worlds [WORLD ..]  packages for Arduino, PlatformIO, Zephyr, ESP-IDF, Yocto, Conan and vcpkg: their
+          forms; built and run as far as their tools are to be had (minutes)
 pages [PAGE ..]  what the tutorials and the "coming from" pages show, run in empty folders: commands, programs, outputs
 python-models [NAME ..]  the wheel in an environment with NumPy alone: real networks equal to the command line, byte for byte
 python-copies    what Python hands in and gets back lies where it lay: addresses; DLPack

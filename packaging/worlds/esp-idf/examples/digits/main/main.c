@@ -1,0 +1,7 @@
+#include <stdio.h>
+
+#include "read_digit.h"
+
+static void print(const char* text) { fputs(text, stdout); }
+
+void app_main(void) { read_digit(print); }
