@@ -27,7 +27,10 @@ package_deb() {
   local tree=build/release-deb flags tools=$PWD/$release/native tool symbols
   flags="-g1 $(release_flags)"
   mkdir -p "$tools"
-  for tool in cc c++ ar ranlib; do printf '#!/bin/sh\nexec /usr/bin/%s "$@"\n' $tool >"$tools/$tool"; chmod +x "$tools/$tool"; done
+  for tool in cc c++ ar ranlib; do
+    printf '#!/bin/sh\nexec /usr/bin/%s "$@"\n' $tool >"$tools/$tool"
+    chmod +x "$tools/$tool"
+  done
   release_libraries "$tools" || return 1
   configure_and_build release-deb -- -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DINGOT_TESTS=OFF \
     -DCMAKE_PREFIX_PATH="$tools/root" -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_C_FLAGS="$flags" \
@@ -50,8 +53,12 @@ release_zig() {  # TARGET: sets zig, the folder of the package, and tools, that 
   zig=$("$python" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))')
   tools=$PWD/$release/zig/$target
   mkdir -p "$tools"
-  for tool in cc c++; do printf '#!/bin/sh\nexec "%s/zig" %s -target %s "$@"\n' "$zig" "$tool" "$triple" >"$tools/$tool"; done
-  for tool in ar ranlib; do printf '#!/bin/sh\nexec "%s/zig" %s "$@"\n' "$zig" "$tool" >"$tools/$tool"; done
+  for tool in cc c++; do
+    printf '#!/bin/sh\nexec "%s/zig" %s -target %s "$@"\n' "$zig" "$tool" "$triple" >"$tools/$tool"
+  done
+  for tool in ar ranlib; do
+    printf '#!/bin/sh\nexec "%s/zig" %s "$@"\n' "$zig" "$tool" >"$tools/$tool"
+  done
   chmod +x "$tools"/cc "$tools"/c++ "$tools"/ar "$tools"/ranlib
 }
 
@@ -128,7 +135,11 @@ dev_package() {  # deb|static|wheel ..
       static) for target in x86_64 aarch64 arm riscv64; do package_static $target || return 1; done ;;
       static=x86_64 | static=aarch64 | static=arm | static=riscv64) package_static "${kind#*=}" || return 1 ;;
       wheel) dev_wheel && rm -f $release/packages/*.whl* && cp build/wheels/*.whl $release/packages/ || return 1 ;;
-      *) echo "dev: package '$kind' is unknown: deb, static (or static=x86_64, aarch64, arm, riscv64), wheel, worlds" >&2; return 1 ;;
+      *)
+        echo "dev: package '$kind' is unknown: deb, static (or static=x86_64, aarch64, arm," \
+          "riscv64), wheel, worlds" >&2
+        return 1
+        ;;
     esac
   done
   release_documents
