@@ -4,47 +4,31 @@
 #include <algorithm>
 
 namespace ingot::graph {
-namespace {
-
-void gather(const Model& model, const Dim& dim, std::vector<ValueId>* out) {
-  if (dim.is_static()) return;
-  for (const std::string& name : dim.symbols()) {
-    const auto found = model.data_dependent.find(name);
-    if (found == model.data_dependent.end()) continue;
-    out->push_back(found->second.by);
-    gather(model, found->second.bound, out);
-  }
-}
-
-}  // namespace
-
 std::vector<ValueId> resolvers_of(const Model& model, const Node& node) {
-  std::vector<ValueId> all;
-  if (model.data_dependent.empty()) return all;
+  if (model.data_dependent.empty()) return {};
+  Resolvers<Model> all(model);
   const auto value = [&](ValueId id) {
     if (id < 0 || model.constant(id)) return;
-    for (const Dim& dim : model.values[size_t(id)].dims) gather(model, dim, &all);
+    for (const Dim& dim : model.values[size_t(id)].dims) all.add(dim);
   };
   for (const ValueId id : node.inputs) value(id);
   for (const ValueId id : node.outputs) value(id);
   for (const auto& [key, attribute] : node.attributes)
     if (const auto* dims = std::get_if<Dims>(&attribute))
-      for (const Dim& dim : *dims) gather(model, dim, &all);
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [&](ValueId id) {
-                             return std::find(node.outputs.begin(), node.outputs.end(), id) !=
-                                    node.outputs.end();
-                           }),
-            all.end());
-  return all;
+      for (const Dim& dim : *dims) all.add(dim);
+  std::vector<ValueId> others;
+  for (const ValueId id : all.by())
+    if (std::find(node.outputs.begin(), node.outputs.end(), id) == node.outputs.end())
+      others.push_back(id);
+  return others;
 }
 
 bool is_data_dependent(const Model& model, const Dim& dim) {
-  std::vector<ValueId> all;
-  gather(model, dim, &all);
-  return !all.empty();
+  if (dim.is_static() || model.data_dependent.empty()) return false;
+  const std::vector<std::string> names = dim.symbols();
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return model.data_dependent.count(name) != 0;
+  });
 }
 bool is_data_dependent(const Model& model, const Dims& dims) {
   return std::any_of(dims.begin(), dims.end(),

@@ -2,48 +2,30 @@
 #include <algorithm>
 
 #include "tools/compile/program/lowered_program.h"
+#include "tools/graph/data_dependent.h"
 
 namespace ingot::convert {
-namespace {
-
-void gather(const LoweredProgram& lowered, const SymbolicDim& dim, std::vector<int32_t>* out) {
-  if (dim.is_static()) return;
-  for (const std::string& name : dim.symbols()) {
-    const auto found = lowered.data_dependent.find(name);
-    if (found == lowered.data_dependent.end()) continue;
-    out->push_back(found->second.by);
-    gather(lowered, found->second.bound, out);
-  }
-}
-
-void gather_value(const LoweredProgram& lowered, int32_t id, std::vector<int32_t>* out) {
-  for (const SymbolicDim& dim : lowered.at(id).dims) gather(lowered, dim, out);
-}
-
-}  // namespace
-
 std::vector<int32_t> resolvers_of(const LoweredProgram& lowered,
                                   const LoweredInstruction& instruction) {
-  std::vector<int32_t> all;
-  if (lowered.data_dependent.empty()) return all;
-  for (const int32_t id : instruction.inputs)
-    if (id >= 0) gather_value(lowered, id, &all);
-  for (const int32_t id : instruction.outputs)
-    if (id >= 0) gather_value(lowered, id, &all);
-  for (const SymbolicDim& dim : instruction.extents) gather(lowered, dim, &all);
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [&](int32_t id) {
-                             const auto& own = instruction.outputs;
-                             return std::find(own.begin(), own.end(), id) != own.end();
-                           }),
-            all.end());
-  return all;
+  if (lowered.data_dependent.empty()) return {};
+  graph::Resolvers<LoweredProgram> all(lowered);
+  for (const std::vector<int32_t>* ids : {&instruction.inputs, &instruction.outputs})
+    for (const int32_t id : *ids)
+      if (id >= 0)
+        for (const SymbolicDim& dim : lowered.at(id).dims) all.add(dim);
+  for (const SymbolicDim& dim : instruction.extents) all.add(dim);
+  std::vector<int32_t> others;
+  const std::vector<int32_t>& own = instruction.outputs;
+  for (const int32_t id : all.by())
+    if (std::find(own.begin(), own.end(), id) == own.end()) others.push_back(id);
+  return others;
 }
 
 bool is_data_dependent(const LoweredProgram& lowered, int32_t value) {
-  std::vector<int32_t> all;
-  if (!lowered.data_dependent.empty()) gather_value(lowered, value, &all);
-  return !all.empty();
+  graph::Resolvers<LoweredProgram> all(lowered);
+  if (!lowered.data_dependent.empty())
+    for (const SymbolicDim& dim : lowered.at(value).dims) all.add(dim);
+  return !all.by().empty();
 }
 
 void bind_data_dependent(const LoweredProgram& lowered, Bindings* bindings) {
