@@ -112,7 +112,8 @@ dev_show() {
     convert-time) show_needs numpy onnx==1.23.2; dev_build_gcc >/dev/null
       "$python" tests/figures/convert_time.py --ingot build/gcc/bin/ingot --work build/convert_time "${@:2}" ;;
     checkpoints) show_needs numpy torch safetensors
-      "$python" tests/checkpoint/against_torch.py --ingot build/gcc/bin/ingot ;;
+      "$python" tests/checkpoint/against_torch.py --ingot build/gcc/bin/ingot
+      "$python" tests/checkpoint/distributed_against_torch.py --ingot build/gcc/bin/ingot ;;
     large) show_needs numpy torch safetensors; "$python" tests/figures/large_checkpoint.py --ingot build/gcc/bin/ingot --work build/large "${@:2}" ;;
     overlay) show_needs numpy torch torchvision timm onnx==1.23.2 onnxscript safetensors
       "$python" tests/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models
@@ -200,7 +201,7 @@ gpu-pack [ARCH [MINUTES]]  the folder for a machine with a GPU, a driver and a s
           an empty root over the fake driver, and what goes wrong there, named (9 minutes; needs root)
 compare   faults planted in passes, kernels, the import and files, each located at its node
 matrix    500 ways of saving one network, each loaded to the CPU and to both of the tests' GPUs; writes docs/checkpoints.md (needs torch)
-checkpoints  every checkpoint of ../shared and of packages that it lists, read by ingot and by torch or safetensors (needs torch)
+checkpoints  every checkpoint of ../shared and of packages that it lists, read by ingot and by torch or safetensors; sharded ones of four processes (needs torch)
 convert-memory [--mb N]  what is resident at most while sources of N (300) MB are converted, of every kind that can be made here: at
           most 1.3 times the source (torch and keras kinds where they are installed)
 convert-time [--runs N]  seconds of the clock and of the processor for ResNet-50 (at most 2) and a BERT of 496 MB (at most 15), and memory

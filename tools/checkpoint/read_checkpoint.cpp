@@ -22,6 +22,37 @@ bool is_tar(const MappedFile& file) {
   return false;
 }
 
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() &&
+         text.compare(text.size() - end.size(), std::string::npos, end) == 0;
+}
+
+std::filesystem::path folder_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+/// A file of the ranks: values one behind the other, and what they are is said beside it.
+[[noreturn]] void refuse_rank_file(const std::string& path) {
+  const std::filesystem::path folder = folder_of(path);
+  const bool has_description = std::filesystem::exists(folder / ".metadata");
+  host::fail(host::Exit::kUnsupported,
+             path + ": is one file of a torch.distributed checkpoint; " +
+                 (has_description ? "give the folder: " + folder.string()
+                                  : "what is in it is said by the file .metadata of its folder, "
+                                    "which is not here; get the whole folder"));
+}
+
+/// `path`: the folder, or the description in it.
+Checkpoint read_distributed(const std::filesystem::path& folder, const ReadLimits& limits) {
+  const std::string path = folder.string();
+  const host::WorkBudget budget(path, file_bytes(path));
+  if (std::filesystem::exists(folder / ".metadata")) return read_torch_distributed(path, limits);
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (ends_with(entry.path().string(), ".distcp")) refuse_rank_file(entry.path().string());
+  return read_safetensors_shards(path, limits);
+}
+
 }  // namespace
 
 bool is_jld2(const std::string& path) {
@@ -42,6 +73,9 @@ namespace {
 }  // namespace
 Checkpoint read_safetensors(const std::string& path, const ReadLimits&) { without_json(path); }
 Checkpoint read_sharded_index(const std::string& path, const ReadLimits&) { without_json(path); }
+Checkpoint read_safetensors_shards(const std::string& path, const ReadLimits&) {
+  without_json(path);
+}
 uint64_t sharded_bytes(const std::string&) { return 0; }
 Checkpoint read_hdf5(const std::string& path, const ReadLimits&) { without_json(path); }
 Checkpoint read_keras(const std::string& path, const ReadLimits&) { without_json(path); }
@@ -76,6 +110,14 @@ Checkpoint read_zip(const std::string& path, const ReadLimits& limits) {
 
 uint64_t file_bytes(const std::string& path) {
   std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) {
+    uint64_t all = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(path, unknown)) {
+      const uint64_t one = entry.is_regular_file(unknown) ? entry.file_size(unknown) : 0;
+      if (!unknown) all += one;
+    }
+    return all;
+  }
   const uint64_t own = std::filesystem::file_size(path, unknown);
   if (unknown) return 0;
   host::InputStream file(path);
@@ -84,6 +126,10 @@ uint64_t file_bytes(const std::string& path) {
 
 Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits) {
   const host::FileKind kind = host::file_kind(path);  // says what is often handed in by mistake
+  if (kind == host::FileKind::kDistributed) return read_distributed(path, limits);
+  if (ends_with(path, ".distcp")) refuse_rank_file(path);
+  if (kind == host::FileKind::kPickle && std::filesystem::path(path).filename() == ".metadata")
+    return read_distributed(folder_of(path), limits);
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   const host::WorkBudget budget(path, file->size());
   if (kind == host::FileKind::kZip) return read_zip(path, limits);
@@ -99,10 +145,7 @@ Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits) {
   if (kind == host::FileKind::kGguf) return read_gguf(path, limits);
   if (is_tar(*file)) return read_torch_tar(path, limits);
   if (file->size() > 0 && file->data()[0] == '{') return read_sharded_index(path, limits);
-  const std::string name = path.substr(path.rfind('/') + 1);
-  const bool claims_safetensors =
-      name.size() > 12 && name.compare(name.size() - 12, 12, ".safetensors") == 0;
-  if (claims_safetensors)
+  if (ends_with(path, ".safetensors"))
     // damaged so that its content no longer tells; it says how
     return read_safetensors(path, limits);
   host::fail(host::Exit::kUnsupported, path + ": is " + host::kind_text(path, kind) +

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
 #include "runtime/format/file_layout.h"
@@ -19,6 +20,7 @@ namespace ingot::host {
 namespace {
 
 constexpr size_t kPrefixBytes = 64 * 1024;
+constexpr uint8_t kPickleStart = 0x80;  // of protocols since 2
 
 /// The system's reason and what to do about it.
 std::string why_unreadable() {
@@ -171,7 +173,29 @@ bool looks_like_onnx(const uint8_t* bytes, size_t count) {
   return fields > 0;
 }
 
+bool is_rank_shard(const std::string& name) {
+  const std::string begin = "shard-", end = ".safetensors";
+  return name.size() > begin.size() + end.size() && name.compare(0, begin.size(), begin) == 0 &&
+         name.compare(name.size() - end.size(), std::string::npos, end) == 0;
+}
+
+bool is_distributed_checkpoint(const std::string& path) {
+  std::error_code failed;
+  if (!std::filesystem::is_directory(path, failed)) return false;
+  const std::string description = path + "/.metadata";
+  if (std::filesystem::is_regular_file(description, failed)) {
+    InputStream file(description);
+    if (file.get() == kPickleStart) return true;
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(path, failed)) {
+    const std::filesystem::path name = entry.path().filename();
+    if (name.extension() == ".distcp" || is_rank_shard(name.string())) return true;
+  }
+  return false;
+}
+
 FileKind file_kind(const std::string& path) {
+  if (is_distributed_checkpoint(path)) return FileKind::kDistributed;
   const std::vector<uint8_t> bytes = read_prefix(path);
   if (bytes.empty())
     fail(Exit::kCorrupt,
@@ -197,7 +221,7 @@ FileKind file_kind(const std::string& path) {
   if (starts(bytes, "GGUF")) return FileKind::kGguf;
   if (bytes.size() > 9 && bytes[8] == '{' && bytes[6] == 0 && bytes[7] == 0)
     return FileKind::kSafetensors;
-  if (bytes[0] == 0x80 && bytes.size() > 1 && bytes[1] >= 2 && bytes[1] <= 5)
+  if (bytes[0] == kPickleStart && bytes.size() > 1 && bytes[1] >= 2 && bytes[1] <= 5)
     return FileKind::kPickle;
   if (looks_like_onnx(bytes.data(), bytes.size())) return FileKind::kOnnx;
   return FileKind::kOther;
@@ -215,6 +239,7 @@ std::string kind_text(const std::string& path, FileKind kind) {
     case FileKind::kSafetensors: return "a safetensors file";
     case FileKind::kGguf: return "a GGUF file";
     case FileKind::kBson: return "a BSON file (Flux)";
+    case FileKind::kDistributed: return "a torch.distributed checkpoint (a folder)";
     case FileKind::kHdf5: return "an HDF5 file (Keras, JLD2)";
     case FileKind::kOther: break;
   }

@@ -17,11 +17,12 @@ enum class FileKind {
   kGguf,
   kHdf5,
   kBson,
+  kDistributed,  // a folder: what the ranks of a training have saved
   kIngotState,
   kOther
 };
 
-/// Looks at the first 64 KiB. Recognises what is often met by mistake and fails with a line of its
+/// Looks at the first 64 KiB, and at the names in a folder. Recognises what is often met by mistake and fails with a line of its
 /// own for each: missing file, directory, no permission, empty file, git-LFS pointer, HTML page.
 /// @throws Failure kUnavailable (missing, directory, permission), kCorrupt (empty, LFS pointer,
 /// HTML page).
@@ -30,6 +31,13 @@ FileKind file_kind(const std::string& path);
 /// For people: "an ONNX model", "a zip archive (a PyTorch checkpoint, an .npz or the like)", "a PNG
 /// image", "text".
 std::string kind_text(const std::string& path, FileKind kind);
+
+/// A folder with what torch.distributed.checkpoint writes.
+bool is_distributed_checkpoint(const std::string& path);
+
+/// The name of what a rank of a training saved in the layout of Hugging Face:
+/// "shard-00001-model-00001-of-00001.safetensors".
+bool is_rank_shard(const std::string& name);
 
 /// Regular file's bytes on disk.
 uint64_t file_bytes(const std::string& path);

@@ -32,6 +32,10 @@ std::vector<uint8_t> Archive::read_start(const std::string&, uint64_t) const { r
 std::shared_ptr<Archive> Archive::open_bytes(std::vector<uint8_t>, const std::string& name) {
   return open(name);
 }
+std::shared_ptr<Archive> Archive::open_part(std::shared_ptr<const MappedFile>, uint64_t, uint64_t,
+                                            const std::string& name) {
+  return open(name);
+}
 std::shared_ptr<const Storage> Archive::member(const std::shared_ptr<Archive>&,
                                                const std::string&) {
   return nullptr;
@@ -86,7 +90,8 @@ class MemberStorage : public Storage {
 }  // namespace
 
 struct Archive::Handle {
-  std::vector<uint8_t> bytes;  // of an archive inside another
+  std::vector<uint8_t> bytes;              // of an archive inside another
+  std::shared_ptr<const MappedFile> file;  // of which it is a part
   zip_t* zip = nullptr;
   std::map<std::string, Member> members;
   ~Handle() {
@@ -110,15 +115,30 @@ std::shared_ptr<Archive> Archive::open(const std::string& path) {
 }
 
 std::shared_ptr<Archive> Archive::open_bytes(std::vector<uint8_t> bytes, const std::string& name) {
+  auto handle = std::make_unique<Handle>();
+  handle->bytes = std::move(bytes);
+  const uint8_t* const data = handle->bytes.data();
+  const uint64_t size = handle->bytes.size();
+  return open_held(std::move(handle), data, size, name);
+}
+
+std::shared_ptr<Archive> Archive::open_part(std::shared_ptr<const MappedFile> file, uint64_t offset,
+                                            uint64_t size, const std::string& name) {
+  auto handle = std::make_unique<Handle>();
+  handle->file = std::move(file);
+  const uint8_t* const data = handle->file->data() + offset;
+  return open_held(std::move(handle), data, size, name);
+}
+
+std::shared_ptr<Archive> Archive::open_held(std::unique_ptr<Handle> held, const uint8_t* bytes,
+                                            uint64_t size, const std::string& name) {
   std::shared_ptr<Archive> archive(new Archive);
   archive->path_ = name;
-  archive->handle_ = std::make_unique<Handle>();
+  archive->handle_ = std::move(held);
   Handle& handle = *archive->handle_;
-  handle.bytes = std::move(bytes);
   zip_error_t error;
   zip_error_init(&error);
-  zip_source_t* source =
-      zip_source_buffer_create(handle.bytes.data(), handle.bytes.size(), 0, &error);
+  zip_source_t* source = zip_source_buffer_create(bytes, size, 0, &error);
   if (source) handle.zip = zip_open_from_source(source, ZIP_RDONLY, &error);
   const int code = zip_error_code_zip(&error);
   if (!handle.zip && source) zip_source_free(source);

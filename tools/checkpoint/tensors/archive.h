@@ -16,6 +16,9 @@ class Archive {
   static std::shared_ptr<Archive> open(const std::string& path);
   /// An archive inside another: `name` is what errors call it.
   static std::shared_ptr<Archive> open_bytes(std::vector<uint8_t> bytes, const std::string& name);
+  /// A part of a file that is an archive by itself. @pre offset + size lies in the file.
+  static std::shared_ptr<Archive> open_part(std::shared_ptr<const MappedFile> file, uint64_t offset,
+                                            uint64_t size, const std::string& name);
   ~Archive();
   Archive(const Archive&) = delete;
   Archive& operator=(const Archive&) = delete;
@@ -36,8 +39,10 @@ class Archive {
 
  private:
   Archive() = default;
-  void list_members();
   struct Handle;
+  static std::shared_ptr<Archive> open_held(std::unique_ptr<Handle> handle, const uint8_t* bytes,
+                                            uint64_t size, const std::string& name);
+  void list_members();
   std::unique_ptr<Handle> handle_;
   std::string path_;
   std::vector<std::string> names_;

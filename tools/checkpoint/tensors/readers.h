@@ -26,7 +26,11 @@ Checkpoint read_tflite(const std::string& path, const ReadLimits& limits);
 Checkpoint read_torch_legacy(const std::string& path, const ReadLimits& limits);
 /// torch.save() before 0.1.10: a tar archive.
 Checkpoint read_torch_tar(const std::string& path, const ReadLimits& limits);
+/// A folder of torch.distributed.checkpoint: .metadata, and files of its ranks (.distcp).
+Checkpoint read_torch_distributed(const std::string& folder, const ReadLimits& limits);
 Checkpoint read_safetensors(const std::string& path, const ReadLimits& limits);
+/// A folder of such files, one for each rank of a training, with chunks of its tensors.
+Checkpoint read_safetensors_shards(const std::string& folder, const ReadLimits& limits);
 /// Block types are given as float32.
 Checkpoint read_gguf(const std::string& path, const ReadLimits& limits);
 /// Keras weights and whole models (.h5), and any HDF5 file of plain datasets.

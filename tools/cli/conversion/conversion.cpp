@@ -52,6 +52,7 @@ void require_source(const std::string& path) {
     case FileKind::kPickle:
     case FileKind::kSafetensors:
     case FileKind::kGguf:
+    case FileKind::kDistributed:
       host::fail(Exit::kUnsupported, path + ": is " + host::kind_text(path, kind) +
                                          ", which has weights and no program; convert the "
                                          "network's ONNX model, .pt2, TorchScript, Keras or "

@@ -331,11 +331,14 @@ void add_inspect(CLI::App& app, Action* chosen) {
       "its tensors\n"
       "  ingot inspect checkpoint.pth      # tensors, where they were trained, what "
       "lies beside them\n"
+      "  ingot inspect run/step_1000       # a folder that torch.distributed saved: one "
+      "checkpoint\n"
       "  ingot inspect models/             # every model in a folder or zip\n"
       "  ingot inspect model.ingot --json | jq .inputs",
       [a] {
-        if (std::filesystem::is_directory(a->file) || is_archive_of_models(a->file))
-          return inspect_many(*a);
+        const bool is_folder =
+            std::filesystem::is_directory(a->file) && !host::is_distributed_checkpoint(a->file);
+        if (is_folder || is_archive_of_models(a->file)) return inspect_many(*a);
         const host::FileKind kind = host::file_kind(a->file);
         const bool ours = kind == host::FileKind::kIngot,
                    state = kind == host::FileKind::kIngotState;

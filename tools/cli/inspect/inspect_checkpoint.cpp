@@ -7,6 +7,7 @@
 
 #include "runtime/base/sha256.h"
 #include "tools/checkpoint/tensors/checkpoint.h"
+#include "tools/checkpoint/tensors/file_bytes.h"
 #include "tools/cli/inspect/inspect.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/files/failure.h"
@@ -179,6 +180,7 @@ bool is_checkpoint(const std::string& path) {
     case host::FileKind::kHdf5:
     case host::FileKind::kBson:
     case host::FileKind::kPickle:
+    case host::FileKind::kDistributed:
     case host::FileKind::kSafetensors: return true;
     case host::FileKind::kOther: {
       const std::string text = host::kind_text(path, host::FileKind::kOther);
@@ -196,7 +198,7 @@ Json inspect_checkpoint(const InspectArguments& a) {
   const checkpoint::Checkpoint c = weights::read_weights(a.file);
   Json report = {{"file", a.file},
                  {"kind", is_tflite(a.file) ? "TFLite model" : "checkpoint"},
-                 {"file_bytes", host::file_bytes(a.file)},
+                 {"file_bytes", checkpoint::file_bytes(a.file)},
                  {"format", c.format}};
   report["tensor_count"] = c.tensors.size();
   uint64_t bytes = 0;
