@@ -15,10 +15,13 @@ same golden. A network that this torch cannot export is said with [skip] and its
 import argparse
 import pathlib
 import sys
+import zipfile
 import zlib
 
 import numpy as np
 import torch
+
+FORMATS = ["pt2", "decomposed", "torchscript", "mobile", "flat"]
 
 # name -> (library, size of the picture, keyword arguments)
 NETWORKS = {
@@ -103,6 +106,27 @@ def build(name):
     return net.eval(), (torch.rand(1, 3, size, size),)
 
 
+def without_code(path):
+    """What phones read of a program for PyTorch Mobile: its bytecode, not the text beside it."""
+    with zipfile.ZipFile(path) as archive:
+        members = [(name, archive.read(name)) for name in archive.namelist()]
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members:
+            if "/code/" not in name:
+                archive.writestr(name, content)
+
+
+def save_mobile(net, inputs, path, is_flat):
+    """Scripted where that is possible, since scripts have branches and loops."""
+    try:
+        program = torch.jit.script(net)
+    except Exception:
+        program = torch.jit.trace(net, inputs, check_trace=False)
+    program._save_for_lite_interpreter(str(path), _use_flatbuffer=is_flat)
+    if not is_flat:
+        without_code(path)
+
+
 def save(name, out, kind):
     net, inputs = build(name)
     with torch.no_grad():
@@ -121,6 +145,8 @@ def save(name, out, kind):
             except Exception:  # batch sizes that the network fixes
                 program = torch.export.export(net, inputs)
             torch.export.save(program.run_decompositions(), out / f"{name}.pt2")
+        elif kind in ("mobile", "flat"):
+            save_mobile(net, inputs, out / f"{name}.ptl", kind == "flat")
         else:
             torch.jit.trace(net, inputs, check_trace=False).save(str(out / f"{name}.pt"))
     arrays = {f"in{i}": x.numpy() for i, x in enumerate(inputs)}
@@ -133,7 +159,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     arguments.add_argument("--out", type=pathlib.Path)
-    arguments.add_argument("--format", choices=["pt2", "decomposed", "torchscript"], default="pt2")
+    arguments.add_argument("--format", choices=FORMATS, default="pt2")
     arguments.add_argument("--only", nargs="+", default=list(NETWORKS))
     arguments.add_argument("--list", action="store_true")
     a = arguments.parse_args()

@@ -1,18 +1,37 @@
 #!/usr/bin/env python3
 """Converts networks that export_networks.py wrote and compares them with what eager torch computed.
 
-  run_networks.py --ingot PATH --work DIR [--format pt2|decomposed|torchscript] [--only NAME ...]
+  run_networks.py --ingot PATH --work DIR [--only NAME ...]
+      [--format pt2|decomposed|torchscript|mobile|flat]
 
 Exports with the Python that runs this one, so run it in an environment that has torch, torchvision
 and timm.
 """
 
 import argparse
+import json
 import pathlib
 import subprocess
 import sys
 
+import numpy as np
+from export_networks import FORMATS
+
 HERE = pathlib.Path(__file__).resolve().parent
+
+
+def shapes(a, source, golden):
+    """Of the inputs, for formats that keep none."""
+    if a.format not in ("mobile", "flat"):
+        return []
+    said = subprocess.run([a.ingot, "inspect", str(source), "--json"], capture_output=True)
+    parameters = json.loads(said.stdout or "{}").get("program", {}).get("parameters", [])
+    with np.load(golden) as arrays:
+        dims = [arrays[name].shape for name in arrays if name.startswith("in")]
+    options = []
+    for parameter, shape in zip(parameters, dims):
+        options += ["--input-shape", f"{parameter['name']}={'x'.join(map(str, shape))}"]
+    return options
 
 
 def main():
@@ -21,7 +40,7 @@ def main():
     )
     arguments.add_argument("--ingot", required=True)
     arguments.add_argument("--work", type=pathlib.Path, required=True)
-    arguments.add_argument("--format", choices=["pt2", "decomposed", "torchscript"], default="pt2")
+    arguments.add_argument("--format", choices=FORMATS, default="pt2")
     arguments.add_argument("--only", nargs="+")
     a = arguments.parse_args()
     exporter = [sys.executable, str(HERE / "export_networks.py")]
@@ -31,7 +50,7 @@ def main():
             exporter + ["--list"], check=True, capture_output=True, text=True
         ).stdout.split()
     )
-    ending = ".pt" if a.format == "torchscript" else ".pt2"
+    ending = {"torchscript": ".pt", "mobile": ".ptl", "flat": ".ptl"}.get(a.format, ".pt2")
     folder = a.work / a.format
     missing = [name for name in names if not (folder / (name + ending)).exists()]
     if missing:
@@ -46,7 +65,9 @@ def main():
         if not source.exists() or not golden.exists():
             continue  # said with [skip] when it was not exported
         convert = subprocess.run(
-            [a.ingot, "convert", str(source), "-o", str(converted)], capture_output=True, text=True
+            [a.ingot, "convert", str(source), "-o", str(converted)] + shapes(a, source, golden),
+            capture_output=True,
+            text=True,
         )
         check = convert
         if convert.returncode == 0:

@@ -269,3 +269,23 @@ TEST_CASE("an argument that nobody reads is refused, not ignored") {
   REQUIRE(half.is(Kind::kTensor));
   CHECK(p.builder.dtype(p.builder.read(half.tensor)) == DType::kF16);
 }
+
+TEST_CASE("layers that optimize_for_mobile() packed, with the bounds behind them") {
+  Program p(
+      "x: Tensor, w: Tensor",
+      "a = ops.prepacked.conv2d_clamp_prepack(w, None, [2, 2], [1, 1], [1, 1], 1, 0., 6.)\n"
+      "y = ops.prepacked.conv2d_clamp_run(x, a)\n"
+      "b = ops.prepacked.conv2d_clamp_prepack(w, None, [1, 1], [1, 1], [1, 1], 1, None, None)\n"
+      "return ops.prepacked.conv2d_clamp_run(y, b)");
+  const Value x = p.input("x", {Dim(1), Dim(3), Dim(8), Dim(8)}),
+              w = p.input("w", {Dim(3), Dim(3), Dim(3), Dim(3)});
+  const Value y = p.run({x, w});
+  REQUIRE(y.is(Kind::kTensor));
+  CHECK(graph::text(p.builder.dims(p.builder.read(y.tensor))) == "[1, 3, 4, 4]");
+  CHECK(p.count("Conv") == 2);
+  CHECK(p.count("Clip") == 1);
+  Program wrong("x: Tensor", "return ops.prepacked.conv2d_clamp_run(x, x)");
+  CHECK_THROWS_AS((void)wrong.run({wrong.input("x", {Dim(1)})}), Stopped);
+  REQUIRE(wrong.builder.unsupported.size() == 1);
+  CHECK(wrong.builder.unsupported[0].op == "prepacked::conv2d_clamp_run");
+}

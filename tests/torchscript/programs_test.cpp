@@ -94,6 +94,34 @@ TEST_CASE("committed programs give what torch gave") {
   CHECK(run(committed("streaming", {"x=2x3"})) == "");
 }
 
+TEST_CASE("programs of PyTorch Mobile, as bytecode in a zip archive and as FlatBuffers") {
+  const Case kCases[] = {
+      committed("control", {"x=3x4"}, {"rounds=4"}),
+      committed("in_place", {"x=4x4"}),
+      committed("trained", {"x=1x2x5x6"}),
+      committed("traced", {"x=1x2x5x6"}),
+      committed("sizes", {"ids=BxL"}),
+      committed("rounds", {"x=Nx3"}),
+      committed("streaming", {"x=2x3"}),
+      committed("views", {"x=4x6"}),
+      committed("rows", {"x=Nx3"}),
+      committed("products", {"x=4x3"}),
+      committed("positions", {"x=2x2x7x8"}),
+      committed("layers_traced", {"x=2x5x8", "padded=2x5"}, {}, {"padded=bool"}),
+      committed("quantized_static", {"x=1x3x10x12"}),
+      committed("quantized_functions", {"x=1x4x3x4"}),
+      committed("quantized_dynamic", {"x=3x12"}),
+      committed("quantized_recurrent", {"ids=3x2"}, {}, {"ids=i64"}),
+  };
+  for (const Case& of_code : kCases)
+    for (const char* ending : {".ptl", ".ptf"}) {
+      Case c = of_code;
+      c.path = data("mobile/" + fs::path(of_code.path).stem().string() + ending);
+      CAPTURE(c.path);
+      CHECK(run(c) == "");
+    }
+}
+
 TEST_CASE("what is written through views of views reaches all that share the memory") {
   CHECK(run(committed("views", {"x=4x6"})) == "");
   CHECK(run(committed("writes_input", {"x=3x2"})) == "");
@@ -183,6 +211,7 @@ TEST_CASE("samples of the shared corpus") {
        {"cnn", "lstm", "mbconv", "mlp", "resblock", "torch_encoder_layer", "transformer"})
     for (const char* form : {"_traced.pt", "_frozen.pt"}) rows.push_back({form, net, "", {}});
   rows.push_back({"_extra.pt", "cnn", "", {}});
+  rows.push_back({"_lite.ptl", "cnn", "", {}});
   rows.push_back({".pt", "scripted_loop_if", "", {"n=3"}});
   for (const Row& row : rows) {
     const std::string path = (folder / (std::string(row.net) + row.file)).string();
@@ -202,9 +231,6 @@ TEST_CASE("samples of the shared corpus") {
   }
   CHECK(refusal({(folder / "mlp_dynquant_traced.pt").string(), "", {"x=3x6"}, {}, {}}).exit_code ==
         0);
-  // Weights are read, programs refused by name.
-  CHECK_THROWS_WITH_AS((void)convert::convert_source((folder / "cnn_lite.ptl").string(), {}),
-                       doctest::Contains("PyTorch Mobile"), host::Failure);
 }
 
 TEST_CASE("programs that ship in packages") {

@@ -133,6 +133,7 @@ Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   const host::WorkBudget budget(path, file->size());
   if (kind == host::FileKind::kZip) return read_zip(path, limits);
+  if (kind == host::FileKind::kMobile) return read_mobile_weights(path, limits);
   if (kind == host::FileKind::kHdf5 && is_jld2(path))
     return collect_julia(read_jld2(path, limits), limits);
   if (kind == host::FileKind::kBson) return collect_julia(read_bson(path, limits), limits);

@@ -214,6 +214,7 @@ FileKind file_kind(const std::string& path) {
   }
   if (starts(bytes, "TFL3", 4, 4)) return FileKind::kTflite;
   if (starts(bytes, "ORTM", 4, 4)) return FileKind::kOnnx;  // the same model in FlatBuffers (.ort)
+  if (starts(bytes, "PTMF", 4, 4)) return FileKind::kMobile;
   if (starts(bytes, "\x93NUMPY")) return FileKind::kNumpyArray;
   if (starts(bytes, "PK\x03\x04") || starts(bytes, "PK\x05\x06")) return FileKind::kZip;
   if (is_hdf5(bytes)) return FileKind::kHdf5;
@@ -239,6 +240,7 @@ std::string kind_text(const std::string& path, FileKind kind) {
     case FileKind::kSafetensors: return "a safetensors file";
     case FileKind::kGguf: return "a GGUF file";
     case FileKind::kBson: return "a BSON file (Flux)";
+    case FileKind::kMobile: return "a program of PyTorch Mobile (FlatBuffers)";
     case FileKind::kDistributed: return "a torch.distributed checkpoint (a folder)";
     case FileKind::kHdf5: return "an HDF5 file (Keras, JLD2)";
     case FileKind::kOther: break;

@@ -17,6 +17,7 @@ enum class FileKind {
   kGguf,
   kHdf5,
   kBson,
+  kMobile,       // a program of PyTorch Mobile as FlatBuffers; as a zip archive it is kZip
   kDistributed,  // a folder: what the ranks of a training have saved
   kIngotState,
   kOther

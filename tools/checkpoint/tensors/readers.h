@@ -11,6 +11,8 @@ Checkpoint read_zip(const std::string& path, const ReadLimits& limits);
 /// torch.save() since 1.6 and TorchScript: a zip with one pickle. `path` is what errors call it.
 Checkpoint read_torch_archive(const std::shared_ptr<Archive>& archive, const std::string& path,
                               const ReadLimits& limits);
+/// A program that PyTorch Mobile keeps as FlatBuffers.
+Checkpoint read_mobile_weights(const std::string& path, const ReadLimits& limits);
 /// torch.export.save(), of all versions. Constants lie below "constants".
 Checkpoint read_torch_pt2(const std::shared_ptr<Archive>& archive, const std::string& path,
                           const ReadLimits& limits);

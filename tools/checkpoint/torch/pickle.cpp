@@ -207,6 +207,13 @@ class Machine {
     Node& made = tree_.nodes.back();
     made.items.insert(made.items.end(), arguments.begin(), arguments.end());
   }
+  /// TorchScript writes the value of an enumeration bare, where Python wants a tuple.
+  bool is_enumeration(NodeId callable, NodeId argument) const {
+    const Node& type = tree_.at(callable);
+    const NodeKind kind = tree_.at(argument).kind;
+    return type.kind == NodeKind::kGlobal && type.text.rfind("__torch__.", 0) == 0 &&
+           (kind == NodeKind::kText || kind == NodeKind::kInteger || kind == NodeKind::kFloat);
+  }
   std::vector<NodeId> arguments(NodeId tuple) {
     if (tree_.at(tuple).kind != NodeKind::kTuple) corrupt("a call's arguments are no tuple");
     // one tuple may be many calls' arguments
@@ -388,7 +395,8 @@ bool Machine::step_short(uint8_t op) {
     }
     case 'R': {
       const NodeId tuple = pop(), callable = pop();
-      call(callable, arguments(tuple));
+      call(callable,
+           is_enumeration(callable, tuple) ? std::vector<NodeId>{tuple} : arguments(tuple));
       return false;
     }
     case 'S': push_quoted(line()); return false;

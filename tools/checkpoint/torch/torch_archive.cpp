@@ -13,13 +13,17 @@ namespace {
 }  // namespace
 
 std::shared_ptr<const Storage> ZipStorages::find(const StorageId& id, const std::string& where) {
-  for (const char c : id.key) {
+  const size_t dot = id.key.find('.');
+  const std::string stem = id.key.substr(0, dot);
+  if (dot != std::string::npos && id.key.substr(dot) != ".storage")  // of tensors in bytecode
+    refuse_damaged(where, "its storage's key is '" + id.key + "', expected letters and digits");
+  for (const char c : stem) {
     const bool plain =
         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     if (!plain)
       refuse_damaged(where, "its storage's key is '" + id.key + "', expected letters and digits");
   }
-  if (id.key.empty()) refuse_damaged(where, "its storage has no key");
+  if (stem.empty()) refuse_damaged(where, "its storage has no key");
   const std::string name = folder_ + id.key;
   if (!archive_->has(name))
     refuse_damaged(where, "its storage '" + name + "' is not in the archive");

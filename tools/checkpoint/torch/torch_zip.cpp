@@ -25,7 +25,9 @@ Checkpoint read_torch_archive(const std::shared_ptr<Archive>& archive, const std
   }
   Checkpoint out;
   out.file = path;
-  out.format = archive->has(root + "constants.pkl") ? "torchscript" : "torch zip";
+  const bool is_program =
+      archive->has(root + "constants.pkl") || archive->has(root + "bytecode.pkl");
+  out.format = is_program ? "torchscript" : "torch zip";
   const bool swapped = is_big_endian(*archive, root, path);
   if (swapped) out.notes.push_back("was saved on a big-endian machine; its bytes are swapped");
   const std::vector<uint8_t> pickle = archive->read(root + "data.pkl", kMaxPickle);

@@ -37,7 +37,8 @@ void require_source(const std::string& path) {
   const FileKind kind = host::file_kind(path);
   switch (kind) {
     case FileKind::kOnnx:
-    case FileKind::kTflite: return;
+    case FileKind::kTflite:
+    case FileKind::kMobile: return;
     case FileKind::kIngot:
       host::fail(Exit::kUsage,
                  path + ": is an .ingot file already, expected a source such as an ONNX model");

@@ -181,6 +181,7 @@ bool is_checkpoint(const std::string& path) {
     case host::FileKind::kBson:
     case host::FileKind::kPickle:
     case host::FileKind::kDistributed:
+    case host::FileKind::kMobile:
     case host::FileKind::kSafetensors: return true;
     case host::FileKind::kOther: {
       const std::string text = host::kind_text(path, host::FileKind::kOther);

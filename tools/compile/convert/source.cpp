@@ -97,7 +97,7 @@ graph::Model import_source(const std::string& path, const importer::ImportOption
     graph::fail_conversion(5, path + ": --exact-to " + importer::exact_to_name(import.exact_to) +
                                   (is_onnx ? ": an ONNX model has the integers of onnx"
                                            : ": is for quantized models of TFLite and ONNX"));
-  if (zip && torchscript::is_torchscript(path)) {
+  if (torchscript::is_torchscript(path)) {
     torchscript::ImportOptions program_options;
     program_options.input_shapes = import.input_shapes;
     program_options.dims = import.dims;

@@ -1,6 +1,7 @@
 #include "tools/import/aten/lower.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <set>
 
@@ -24,11 +25,18 @@ Results unknown_results(const Call& call) {
   return Results(std::max<size_t>(1, call.outputs.size()), Value::unknown());
 }
 
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+std::string overload_of(const Call& call) {
+  return call.overload == "default" ? "" : call.overload;
+}
+
 /// The values of the schema's parameters, or why they are not what it takes.
 std::optional<std::vector<Value>> bind(const Schema& schema, const Call& call, bool in_place,
-                                       std::string* why) {
+                                       bool takes_all, std::string* why) {
   std::vector<std::optional<Value>> bound(schema.parameters.size());
-  const size_t most = std::min(bound.size(), schema.positional);
+  const size_t most = takes_all ? bound.size() : std::min(bound.size(), schema.positional);
   if (call.positional.size() > most) {
     *why = std::to_string(call.positional.size()) + " arguments by position, at most " +
            std::to_string(most) + " are taken";
@@ -77,6 +85,27 @@ std::string table_name(const std::string& name) {
   return name.rfind(kPrefix, 0) == 0 ? name.substr(6) : name;
 }
 
+/// What stands in the table for an overload: it, the one for tensors in the place of one for
+/// scalars, one that takes the mode too, or the only one that there is. Null where nothing is known
+/// to have its arguments.
+const Schema* named_overload(const std::vector<Schema>& schemas, std::string overload) {
+  const auto find = [&]() -> const Schema* {
+    for (const Schema& schema : schemas)
+      if (schema.overload == overload) return &schema;
+    return nullptr;
+  };
+  const Schema* found = find();
+  if (!found && ends_with(overload, "_mode")) {
+    overload.resize(overload.size() - std::strlen("_mode"));
+    found = find();
+  }
+  if (!found && overload == "Scalar") {
+    overload = "Tensor";
+    found = find();
+  }
+  return !found && schemas.size() == 1 ? &schemas[0] : found;
+}
+
 /// The named overload where the table has it, else the first whose arguments fit: as PyTorch itself
 /// resolves a call.
 Choice choose(const Call& call) {
@@ -94,7 +123,7 @@ Choice choose(const Call& call) {
     choice.in_place = true;
   }
   if (!schemas) throw Refused{"", "the operator is not supported", ""};
-  const std::string overload = call.overload == "default" ? "" : call.overload;
+  const std::string overload = overload_of(call);
   std::vector<const Schema*> order;
   for (const Schema& schema : *schemas) order.push_back(&schema);
   if (!call.overload.empty())
@@ -102,7 +131,8 @@ Choice choose(const Call& call) {
                           [&](const Schema* s) { return s->overload == overload; });
   std::string why, first;
   for (const Schema* schema : order) {
-    auto values = bind(*schema, call, choice.in_place, &why);
+    const bool takes_all = call.all_by_place && schema == named_overload(*schemas, overload);
+    auto values = bind(*schema, call, choice.in_place, takes_all, &why);
     if (!values) {
       if (first.empty()) first = why;
       continue;
@@ -192,9 +222,6 @@ void own_results(Builder& b, Value* value) {
   if (!value->items) return;
   const Nesting level;
   for (Value& item : *value->items) own_results(b, &item);
-}
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 void name_results(Builder& b, const Call& call, const Results& results) {

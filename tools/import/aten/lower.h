@@ -15,6 +15,8 @@ struct Call {
   // "default", "Tensor"; "" when the source does not say: then the arguments decide
   std::string overload;
   std::vector<Value> positional;
+  // in the order of the overload that is named, those too that are written by name otherwise
+  bool all_by_place = false;
   std::vector<std::pair<std::string, Value>> keywords;
   std::string node;  // its name in the source
   // where it stands, for people: a module path, a line; may be empty

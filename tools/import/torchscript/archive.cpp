@@ -1,8 +1,11 @@
 #include "tools/import/torchscript/archive.h"
 
+#include <algorithm>
+
 #include "tools/checkpoint/torch/pickle.h"
 #include "tools/checkpoint/torch/torch_archive.h"
 #include "tools/files/failure.h"
+#include "tools/files/file_kind.h"
 #include "tools/import/torchscript/parse.h"
 
 namespace ingot::torchscript {
@@ -20,6 +23,11 @@ checkpoint::ValueTree read_tree(const checkpoint::Archive& archive, const std::s
   const std::vector<uint8_t> pickle = archive.read(member, kMaxPickle);
   return checkpoint::read_pickle({reinterpret_cast<const char*>(pickle.data()), pickle.size()},
                                  path + ": " + member);
+}
+
+bool has_folder(const checkpoint::Archive& archive, const std::string& folder) {
+  return std::any_of(archive.names().begin(), archive.names().end(),
+                     [&](const std::string& name) { return name.rfind(folder, 0) == 0; });
 }
 
 std::string view_key(const checkpoint::Tensor& tensor) {
@@ -83,10 +91,15 @@ Pickled::Loaded loaded(const checkpoint::Tensor& tensor) {
 }  // namespace
 
 Pickled::Pickled(const std::shared_ptr<checkpoint::Archive>& archive, const std::string& path,
-                 const std::string& root, const std::string& name)
+                 const std::string& root, const std::string& name, const std::string& folder)
     : storages_(std::make_unique<checkpoint::ZipStorages>(
-          archive, root + name + "/", checkpoint::is_big_endian(*archive, root, path))),
+          archive, root + folder + "/", checkpoint::is_big_endian(*archive, root, path))),
       tree_(read_tree(*archive, path, root + name + ".pkl")),
+      builder_(tree_, storages_.get(), limits_, path) {}
+
+Pickled::Pickled(checkpoint::MobileProgram program, const std::string& path)
+    : storages_(std::move(program.storages)),
+      tree_(std::move(program.tree)),
       builder_(tree_, storages_.get(), limits_, path) {}
 
 bool Pickled::tensor(NodeId id, const std::string& owner, Loaded* out) {
@@ -128,30 +141,48 @@ DType Archive::floating_type() const {
 }
 
 bool Archive::is_torchscript(const std::string& path) {
+  if (host::file_kind(path) == host::FileKind::kMobile) return true;
+  if (host::file_kind(path) != host::FileKind::kZip) return false;
   const auto archive = checkpoint::Archive::open(path);
   const std::string root = checkpoint::torch_root(*archive, path);
-  if (root.empty() || !archive->has(root + "constants.pkl")) return false;
-  for (const std::string& name : archive->names())
-    if (name.compare(0, root.size() + 5, root + "code/") == 0) return true;
-  return archive->has(root + "bytecode.pkl");
+  if (root.empty()) return false;
+  const bool has_code =
+      archive->has(root + "constants.pkl") && has_folder(*archive, root + "code/");
+  return has_code || archive->has(root + "bytecode.pkl");
 }
 
-Archive::Archive(const std::string& path) : path_(path), archive_(checkpoint::Archive::open(path)) {
-  root_ = checkpoint::torch_root(*archive_, path);
+Archive::Archive(const std::string& path) : path_(path) {
+  if (host::file_kind(path) == host::FileKind::kMobile)
+    open_flat();
+  else
+    open_zip();
+}
+
+void Archive::open_flat() {
+  using checkpoint::MobilePart;
+  data_ = std::make_unique<Pickled>(read_mobile_program(path_, MobilePart::kObject), path_);
+  constants_ = std::make_unique<Pickled>(read_mobile_program(path_, MobilePart::kBytecode), path_);
+  bytecode_ = std::make_shared<const Bytecode>(read_bytecode(constants_->tree(), path_));
+}
+
+void Archive::open_zip() {
+  archive_ = checkpoint::Archive::open(path_);
+  root_ = checkpoint::torch_root(*archive_, path_);
   if (root_.empty())
     host::fail(host::Exit::kUnsupported,
-               path + ": is a zip archive without data.pkl, expected TorchScript");
-  if (archive_->has(root_ + "bytecode.pkl"))
-    host::fail(host::Exit::kUnsupported,
-               path +
-                   ": is a program for PyTorch Mobile (bytecode.pkl), which is not converted; its "
-                   "weights are read (ingot extract). "
-                   "Save it with torch.jit.save() instead");
-  data_ = std::make_unique<Pickled>(archive_, path, root_, "data");
-  if (archive_->has(root_ + "constants.pkl"))
-    constants_ = std::make_unique<Pickled>(archive_, path, root_, "constants");
+               path_ + ": is a zip archive without data.pkl, expected TorchScript");
+  data_ = std::make_unique<Pickled>(archive_, path_, root_, "data", "data");
+  if (archive_->has(root_ + "bytecode.pkl") && !has_folder(*archive_, root_ + "code/")) {
+    // until torch 1.8 its tensors lay in a folder of their own
+    const std::string folder =
+        has_folder(*archive_, root_ + "bytecode/") ? "bytecode" : "constants";
+    constants_ = std::make_unique<Pickled>(archive_, path_, root_, "bytecode", folder);
+    bytecode_ = std::make_shared<const Bytecode>(read_bytecode(constants_->tree(), path_));
+  } else if (archive_->has(root_ + "constants.pkl")) {
+    constants_ = std::make_unique<Pickled>(archive_, path_, root_, "constants", "constants");
+  }
   if (!archive_->has(root_ + "traced_inputs.pkl")) return;
-  const checkpoint::ValueTree tree = read_tree(*archive_, path, root_ + "traced_inputs.pkl");
+  const checkpoint::ValueTree tree = read_tree(*archive_, path_, root_ + "traced_inputs.pkl");
   const auto untagged = [&](NodeId id) {  // restore_type_tag(value, type)
     for (int i = 0; i < 4 && id != kNoNode && tree.at(id).kind == NodeKind::kCall &&
                     tree.at(id).items.size() > 1 &&
@@ -166,9 +197,16 @@ Archive::Archive(const std::string& path) : path_(path), archive_(checkpoint::Ar
   for (const NodeId item : tree.at(list).items) traced_.push_back(example_of(tree, item));
 }
 
+Library Archive::library() const {
+  if (!bytecode_) return Library(path_, [this](const std::string& member) { return code(member); });
+  return Library(path_, [path = path_, bytecode = bytecode_](const std::string& member) {
+    return file_of_bytecode(*bytecode, member, path);
+  });
+}
+
 std::optional<std::string> Archive::code(const std::string& member) const {
   const std::string name = root_ + "code/" + member;
-  if (!archive_->has(name)) return std::nullopt;
+  if (!archive_ || !archive_->has(name)) return std::nullopt;
   const std::vector<uint8_t> bytes = archive_->read(name, kMaxCode);
   return std::string(bytes.begin(), bytes.end());
 }

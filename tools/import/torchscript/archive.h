@@ -10,9 +10,12 @@
 
 #include "tools/checkpoint/tensors/archive.h"
 #include "tools/checkpoint/tensors/dtype.h"
+#include "tools/checkpoint/torch/mobile_program.h"
 #include "tools/checkpoint/torch/torch_tensors.h"
 #include "tools/checkpoint/torch/value_tree.h"
 #include "tools/graph/graph.h"
+#include "tools/import/torchscript/bytecode.h"
+#include "tools/import/torchscript/library.h"
 
 namespace ingot::torchscript {
 
@@ -21,8 +24,10 @@ using checkpoint::dtype_of;
 /// One pickle of the archive, and the tensors in it.
 class Pickled {
  public:
+  /// `folder`: of its storages.
   Pickled(const std::shared_ptr<checkpoint::Archive>& archive, const std::string& path,
-          const std::string& root, const std::string& name);
+          const std::string& root, const std::string& name, const std::string& folder);
+  Pickled(checkpoint::MobileProgram program, const std::string& path);
   const checkpoint::ValueTree& tree() const { return tree_; }
   struct Loaded {
     graph::Constant constant;
@@ -57,22 +62,34 @@ struct TracedInput {
 class Archive {
  public:
   explicit Archive(const std::string& path);
-  /// True when the zip at `path` has code and objects of TorchScript.
+  /// True where `path` has code (or bytecode) and objects of TorchScript.
   static bool is_torchscript(const std::string& path);
 
   const std::string& path() const { return path_; }
   std::optional<std::string> code(const std::string& member) const;
+  /// The classes and functions of the archive: its code, or of a program of PyTorch Mobile without
+  /// any its bytecode.
+  Library library() const;
   Pickled& data() { return *data_; }
   Pickled* constants() { return constants_.get(); }
+  /// What CONSTANTS.c0 and so on are, of bytecode; null where there is code.
+  const std::vector<checkpoint::NodeId>* bytecode_constants() const {
+    return bytecode_ ? &bytecode_->constants : nullptr;
+  }
   /// Of forward(); empty where they are not kept.
   const std::vector<TracedInput>& traced_inputs() const { return traced_; }
   /// The floating type that all tensors of the program's objects share; f32 where they share none.
   DType floating_type() const;
 
  private:
+  void open_flat();
+  void open_zip();
+
   std::string path_, root_;
   std::shared_ptr<checkpoint::Archive> archive_;
-  std::unique_ptr<Pickled> data_, constants_;
+  std::unique_ptr<Pickled> data_,
+      constants_;  // constants: those of the bytecode where there is no code
+  std::shared_ptr<const Bytecode> bytecode_;
   std::vector<TracedInput> traced_;
 };
 

@@ -14,7 +14,7 @@ using Kind = Value::Kind;
 Value Interpreter::evaluate(Frame& frame, ExpressionId id) {
   const File& file = *frame.file;
   const Expression& e = file.at(id);
-  if (e.kind != ExpressionKind::kCall) wanted_.clear();
+  if (e.kind != ExpressionKind::kCall && e.kind != ExpressionKind::kOperator) wanted_.clear();
   switch (e.kind) {
     case ExpressionKind::kNothing: return Value::none();
     case ExpressionKind::kTrue: return Value::of(true);
@@ -34,7 +34,12 @@ Value Interpreter::evaluate(Frame& frame, ExpressionId id) {
       if (!name.empty() && !frame.names.count(root)) return evaluate_name(frame, id);
       return attribute(evaluate(frame, file.item(e, 0)), file.text(e), place);
     }
+    case ExpressionKind::kSlot: {
+      const Value owner = evaluate(frame, file.item(e, 0));
+      return attribute(owner, slot_name(owner, e.integer), place);
+    }
     case ExpressionKind::kCall: return call(frame, id);
+    case ExpressionKind::kOperator: return call_by_place(frame, e);
     case ExpressionKind::kIndex: {
       const Value owner = evaluate(frame, file.item(e, 0));
       return index(owner, evaluate(frame, file.item(e, 1)), place);
@@ -143,6 +148,27 @@ Value Interpreter::attribute(const Value& owner, const std::string& name,
     return Value::of(std::shared_ptr<aten::Foreign>(made));
   }
   graph::fail_conversion(2, place + ": " + describe(owner) + " has no '" + name + "'");
+}
+
+/// Of an object that the program made itself only the slot is known.
+std::string Interpreter::slot_name(const Value& owner, int64_t slot) {
+  const Object* const object = as<Object>(owner);
+  if (object && slot >= 0 && uint64_t(slot) < object->slots.size())
+    return object->slots[size_t(slot)];
+  return "slot " + std::to_string(slot);
+}
+
+Value Interpreter::call_by_place(Frame& frame, const Expression& e) {
+  const std::vector<std::string> wanted = std::move(wanted_);
+  const File& file = *frame.file;
+  Arguments given;
+  given.overload = file.text(file.at(file.item(e, 1)));
+  for (uint32_t i = 2; i < e.count; i++)
+    given.positional.push_back(evaluate(frame, file.item(e, i)));
+  wanted_ = wanted;
+  Value made = call_operator(frame, file.text(file.at(file.item(e, 0))), std::move(given), e.line);
+  wanted_.clear();
+  return made;
 }
 
 Value Interpreter::index(const Value& owner, const Value& index, const std::string& place) {

@@ -304,7 +304,9 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options,
   std::optional<Loader> loader;  // as long as what it loaded
   if (archive.constants()) {
     loader.emplace(*archive.constants(), builder, restores);
-    constants = loader->load("CONSTANTS");
+    constants = archive.bytecode_constants()
+                    ? loader->load(*archive.bytecode_constants(), "CONSTANTS")
+                    : loader->load("CONSTANTS");
     weights.insert(weights.end(), loader->constants().begin(), loader->constants().end());
   }
   if (options.replace_weights)

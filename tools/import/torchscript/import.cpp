@@ -16,9 +16,7 @@ constexpr int kMaxPasses = 4;
 class Import {
  public:
   Import(const std::string& path, const ImportOptions& options)
-      : archive_(path),
-        options_(options),
-        library_(path, [this](const std::string& member) { return archive_.code(member); }) {
+      : archive_(path), options_(options), library_(archive_.library()) {
     options_.floating_type = archive_.floating_type();
   }
 
@@ -185,7 +183,7 @@ Program import_torchscript(const std::string& path, const ImportOptions& options
 
 std::vector<Parameter> describe_parameters(const std::string& path) {
   Archive archive(path);
-  Library library(path, [&](const std::string& member) { return archive.code(member); });
+  Library library = archive.library();
   const checkpoint::ValueTree& tree = archive.data().tree();
   const checkpoint::Node& root = tree.at(tree.root);
   std::vector<Parameter> out;

@@ -39,7 +39,8 @@ struct Program {
   std::vector<State> states;
 };
 
-/// True for a zip archive with the code and the objects of TorchScript, whatever its name is.
+/// True for a zip archive with the code (or bytecode) and the objects of TorchScript, and for a
+/// program of PyTorch Mobile in FlatBuffers, whatever its name is.
 /// @throws host::Failure when it cannot be read.
 bool is_torchscript(const std::string& path);
 

@@ -54,6 +54,7 @@ class Interpreter {
   struct Arguments {
     std::vector<Value> positional;
     std::vector<std::pair<std::string, Value>> keywords;
+    std::string overload;   // of bytecode, which passes every argument by its place
     std::set<size_t> read;  // of the positional ones, by what is computed here and not lowered
   };
 
@@ -72,6 +73,8 @@ class Interpreter {
   Value evaluate(Frame& frame, ExpressionId id);
   Value evaluate_name(Frame& frame, ExpressionId id);
   Value attribute(const Value& owner, const std::string& name, const std::string& place);
+  static std::string slot_name(const Value& owner, int64_t slot);
+  Value call_by_place(Frame& frame, const Expression& e);
   Value index(const Value& owner, const Value& index, const std::string& place);
   Value slice(const Value& owner, const Value& begin, const Value& end, const std::string& place);
   Value constant(const std::string& name, const std::string& place);
@@ -85,6 +88,7 @@ class Interpreter {
   // operators.cpp
   Value call_operator(Frame& frame, const std::string& name, Arguments arguments, uint32_t line);
   Value lower(Frame& frame, const std::string& name, Arguments arguments, uint32_t line);
+  Value run_prepacked(Frame& frame, const std::string& name, Arguments given, uint32_t line);
   Value row_of(const std::vector<Value>& arguments, const std::string& place);
   Value plain_operator(const std::string& name, Arguments& arguments, const std::string& place,
                        bool* done);

@@ -16,7 +16,9 @@ const File* Library::file(const std::string& member) {
   const auto known = files_.find(member);
   if (known != files_.end()) return known->second.get();
   std::unique_ptr<File> made;
-  if (const std::optional<std::string> source = read_(member)) {
+  if (make_) {
+    made = make_(member);
+  } else if (const std::optional<std::string> source = read_(member)) {
     bytes_ += source->size();
     if (bytes_ > kMaxBytes)
       graph::fail_conversion(

@@ -17,6 +17,9 @@ class Library {
   /// is none. `name` is for messages.
   using Read = std::function<std::optional<std::string>(const std::string& member)>;
   Library(std::string name, Read read) : name_(std::move(name)), read_(std::move(read)) {}
+  /// `make` gives a file that is no text (bytecode.h).
+  using Make = std::function<std::unique_ptr<File>(const std::string& member)>;
+  Library(std::string name, Make make) : name_(std::move(name)), make_(std::move(make)) {}
 
   struct Found {
     const File* file = nullptr;
@@ -33,6 +36,7 @@ class Library {
 
   std::string name_;
   Read read_;
+  Make make_;
   std::map<std::string, std::unique_ptr<File>> files_;
   size_t bytes_ = 0;
 };

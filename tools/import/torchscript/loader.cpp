@@ -20,6 +20,12 @@ std::string below(const std::string& path, const std::string& name) {
 }  // namespace
 
 Value Loader::load(const std::string& name) { return value(pickled_.tree().root, name, 0); }
+Value Loader::load(const std::vector<NodeId>& nodes, const std::string& name) {
+  std::vector<Value> out;
+  for (const NodeId id : nodes)
+    out.push_back(value(id, below(name, "c" + std::to_string(out.size())), 1));
+  return Value::tuple(std::move(out));
+}
 
 Value Loader::value(NodeId id, const std::string& path, int depth) {
   if (id == kNoNode) return Value::none();
@@ -90,6 +96,10 @@ Value Loader::call(NodeId id, const std::string& path, int depth) {
   }
   const std::string name = tree.global_name(node.items[0]);
   const NodeId first = node.items.size() > 1 ? node.items[1] : kNoNode;
+  const bool is_enumeration =
+      first != kNoNode && pickled_.tree().at(first).kind != NodeKind::kTuple;
+  if (name.compare(0, 10, "__torch__.") == 0 && is_enumeration)
+    return known_[id] = value(first, path, depth + 1);
   if (name.compare(0, 10, "__torch__.") == 0) return object(id, name, path, depth);
   if (name.compare(0, 18, "torch.jit._pickle.") == 0 && first != kNoNode)
     // restore_type_tag, build_intlist and the like
@@ -181,6 +191,7 @@ Value Loader::object(NodeId id, const std::string& type, const std::string& path
       builder_.note("was saved in training mode; converted in inference form");
     }
     containers_.note(result, loaded);
+    made->slots.push_back(key.text);
     made->attributes[key.text] = std::move(loaded);
   }
   return result;

@@ -23,6 +23,8 @@ class Loader {
 
   /// The value of the pickle's root; tensors are named `name`.attribute.attribute.
   Value load(const std::string& name);
+  /// A tuple of those.
+  Value load(const std::vector<checkpoint::NodeId>& nodes, const std::string& name);
   /// Objects in the order in which they were met.
   const std::vector<std::shared_ptr<Object>>& objects() const { return objects_; }
   /// Those that have a state, in the order in which torch makes them: what others hold first.

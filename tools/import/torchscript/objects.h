@@ -23,7 +23,8 @@ struct Object : aten::Foreign {
   // from the program's own module: "layer1.0.conv1"; "" for that itself and what the program made
   std::string path;
   std::map<std::string, Value> attributes;
-  std::optional<Value> state;  // of which its __setstate__() is still to make the attributes
+  std::vector<std::string> slots;  // names of attributes in the order of the file
+  std::optional<Value> state;      // of which its __setstate__() is still to make the attributes
 };
 
 /// Keys are plain values, in the order of their insertion.

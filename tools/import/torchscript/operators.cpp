@@ -111,8 +111,9 @@ Value Interpreter::call_operator(Frame& frame, const std::string& name, Argument
       return report("prim::" + plain, frame.path + " (" + place + ")",
                     "the operator is not supported here");
   }
-  if (space == "quantized" && packs_parameters(plain))
+  if ((space == "quantized" || space == "prepacked") && packs_parameters(plain))
     return packed_parameters(std::move(given.positional));
+  if (space == "prepacked") return run_prepacked(frame, plain, std::move(given), line);
   if (space == "quantized" || plain.rfind("quantized_", 0) == 0)
     given.positional = unpacked(given.positional);
   for (const Value& v : given.positional)
@@ -159,6 +160,8 @@ Value Interpreter::lower(Frame& frame, const std::string& name, Arguments given,
   call.name = name;
   call.positional = std::move(given.positional);
   call.keywords = std::move(given.keywords);
+  call.overload = std::move(given.overload);
+  call.all_by_place = !call.overload.empty();
   call.node = frame.path;
   const std::string& file = frame.file->name;
   const size_t code = file.rfind("code/");
@@ -217,6 +220,10 @@ Value Interpreter::plain_operator(const std::string& name, Arguments& given,
     }
     return Value::of(out + text.substr(at));
   }
+  if (name == "str" && v.size() == 1 && !v[0].is(Kind::kUnknown))
+    return Value::of(v[0].is(Kind::kString) ? v[0].text
+                     : v[0].is(Kind::kInt)  ? v[0].integer.text()
+                                            : describe(v[0]));
   if ((name == "__is__" || name == "__isnot__") && v.size() == 2)
     return Value::of(same(v[0], v[1]) == (name == "__is__"));
   if (name == "__not__" && v.size() == 1) {

@@ -143,6 +143,12 @@ Value packed_parameters(const std::string& type, const Value& state, aten::Build
   if (name == "LinearPackedParamsBase")
     return packed_parameters(
         {packed.tensor(packed.part(0)), packed.tensor_or_none(packed.part(1))});
+  // of XNNPACK, with the bounds behind the layer (prepacked.cpp)
+  if (name == "Conv2dOpContext" || name == "LinearOpContext" ||
+      name == "TransposeConv2dOpContext") {
+    (void)packed.tensor(packed.part(0));
+    return packed_parameters(*state.items);
+  }
   // (version, [weight], [], [bits, ...])
   const bool is_table = name == "EmbeddingPackedParamsBase";
   if (const auto* const rows =

@@ -81,6 +81,10 @@ void Interpreter::run_statement(Frame& frame, const Statement& s) {
   count_step(place);
   switch (s.kind) {
     case StatementKind::kPass: return;
+    case StatementKind::kForget:
+      for (uint32_t i = 0; i < s.count; i++)
+        frame.names.erase(frame.file->text(frame.file->at(frame.file->items[s.first + i])));
+      return;
     case StatementKind::kAssign: return assign(frame, s);
     case StatementKind::kExpression: (void)evaluate(frame, s.value); return;
     case StatementKind::kIf: return run_if(frame, s);
@@ -121,10 +125,13 @@ void Interpreter::assign(Frame& frame, const Statement& s) {
   const File& file = *frame.file;
   const bool unpacks = s.unpacks || s.count > 1;
   wanted_.clear();
-  if (file.at(s.value).kind == ExpressionKind::kCall) {
+  const ExpressionKind from = file.at(s.value).kind;
+  if (from == ExpressionKind::kCall || from == ExpressionKind::kOperator) {
     for (uint32_t i = 0; i < s.count; i++) {
       const Expression& target = file.at(file.items[s.first + i]);
-      wanted_.push_back(target.kind == ExpressionKind::kIndex ? "" : file.text(target));
+      const bool has_name =
+          target.kind != ExpressionKind::kIndex && target.kind != ExpressionKind::kSlot;
+      wanted_.push_back(has_name ? file.text(target) : "");
     }
   }
   const Value value = evaluate(frame, s.value);
@@ -152,6 +159,8 @@ void Interpreter::store(Frame& frame, ExpressionId target, Value value) {
   const Value owner = evaluate(frame, file.item(e, 0));
   if (e.kind == ExpressionKind::kAttribute)
     return set_attribute(owner, file.text(e), std::move(value), place);
+  if (e.kind == ExpressionKind::kSlot)
+    return set_attribute(owner, slot_name(owner, e.integer), std::move(value), place);
   Arguments arguments;
   arguments.positional = {owner, evaluate(frame, file.item(e, 1)), std::move(value)};
   (void)call_operator(frame, "aten::_set_item", std::move(arguments), e.line);

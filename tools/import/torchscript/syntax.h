@@ -30,6 +30,8 @@ enum class ExpressionKind : uint8_t {
   kTuple,
   kDict,  // items: key, value, key, value, ...
   kMinus,
+  kSlot,      // of bytecode. items: owner; integer: the attribute's number in the class
+  kOperator,  // of bytecode. items: name ("aten::add"), overload, arguments by their place
 };
 
 struct Expression {
@@ -55,6 +57,7 @@ enum class StatementKind : uint8_t {
   kAssert,      // value
   kRaise,       // value, or kNone
   kPass,
+  kForget,  // of bytecode. targets: names that nobody reads any more
 };
 
 /// A run of statements in File::order.
