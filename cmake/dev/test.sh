@@ -282,6 +282,7 @@ stage_tflite() {
   local detector="$models/tensorflow__tflite-support/ssd_mobilenet_v1.tflite"
   [ -f "$detector" ] || detector=
   "$python" tests/tflite/detection.py --ingot build/gcc/bin/ingot $detector || failed=1
+  "$python" tests/tflite/landmarks.py --ingot build/gcc/bin/ingot || failed=1
   local tiny="$models/mlcommons__tiny" micro="$models/tensorflow__tflite-micro"
   local coral="$models/google-coral__test_data" wake="$models/esphome__micro-wake-word-models"
   for mode in $modes; do

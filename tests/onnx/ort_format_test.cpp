@@ -1,5 +1,5 @@
-// tests/onnx/ort_format_test.cpp - ONNX Runtime's own file format gives what the protobuf gives, and
-// hostile files end with one line. Real ones: tests/onnx/optimized_networks.py.
+// tests/onnx/ort_format_test.cpp - ONNX Runtime's own file format gives what the protobuf gives,
+// and hostile files end with one line. Real ones: tests/onnx/optimized_networks.py.
 #include "tools/import/onnx/ort_format.h"
 
 #include "ort_format_generated.h"

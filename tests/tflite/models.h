@@ -29,6 +29,7 @@ struct OperatorGiven {
   std::map<int, int32_t> fields = {};  // 4-byte fields by number
   std::map<int, int8_t> bytes = {};    // 1-byte fields by number
   std::string custom = {}, custom_options = {};
+  int version = 1;
 };
 struct GraphGiven {
   std::vector<TensorGiven> tensors;
@@ -92,8 +93,8 @@ inline std::string model_tables(const std::vector<GraphGiven>& graphs,
     std::vector<flatbuffers::Offset<fb::Operator>> operators;
     for (const OperatorGiven& op : graph.operators) {
       codes.push_back(fb::CreateOperatorCode(b, int8_t(std::min(op.code, 127)),
-                                             op.custom.empty() ? 0 : b.CreateString(op.custom), 1,
-                                             op.code));
+                                             op.custom.empty() ? 0 : b.CreateString(op.custom),
+                                             op.version, op.code));
       const auto options = op.options ? options_table(b, op) : 0;
       operators.push_back(fb::CreateOperator(
           b, uint32_t(codes.size() - 1), b.CreateVector(op.inputs), b.CreateVector(op.outputs),

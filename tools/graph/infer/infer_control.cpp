@@ -48,6 +48,7 @@ bool Inference::merge_branches(Node& node, Graph& then_branch, Graph& else_branc
   for (size_t i = 0; i < count; i++) {
     if (node.outputs[i] == kAbsent) continue;
     if (!known(then_branch.outputs[i]) || !known(else_branch.outputs[i])) continue;
+    if (can_join_extents) join_ranks(node, then_branch, else_branch, i);
     const Value a = value(then_branch.outputs[i]);
     const Value b = value(else_branch.outputs[i]);
     if (a.dtype != b.dtype) {

@@ -130,6 +130,7 @@ class Inference {
                       std::vector<Cut>* cuts, std::string* why_not);
   Dim bound_outside(const Dim& dim, const Graph& branch) const;
   bool makes(const Graph& graph, ValueId id) const;
+  void join_ranks(Node& node, Graph& then_branch, Graph& else_branch, size_t i);
   bool can_join(const Node& node, const Graph& then_branch, const Graph& else_branch,
                 size_t i) const;
   void join_output(Node& node, Graph& then_branch, Graph& else_branch, size_t i,

@@ -34,6 +34,20 @@ bool Inference::can_join(const Node& node, const Graph& then_branch, const Graph
   return node.outputs[i] != kAbsent && a.dims.size() == b.dims.size();
 }
 
+/// A scalar in one branch and [1] in the other, as exporters write the same number, is a scalar: no
+/// data decide a rank.
+void Inference::join_ranks(Node& node, Graph& then_branch, Graph& else_branch, size_t i) {
+  const Dims a = value(then_branch.outputs[i]).dims, b = value(else_branch.outputs[i]).dims;
+  if (a.size() + b.size() != 1 || product(a) != Dim(1) || product(b) != Dim(1)) return;
+  Graph& larger = a.size() > b.size() ? then_branch : else_branch;
+  visit_into(larger.nodes, [&] {
+    NodeContext context(*this, node);
+    context.note(describe(node) + ": output " + std::to_string(i) +
+                 " is a scalar in one branch and [1] in the other, taken as a scalar");
+    larger.outputs[i] = context.reshape(larger.outputs[i], {});
+  });
+}
+
 /// Adds to both branches what makes output i as large in each. The cuts behind the If go to `cuts`.
 void Inference::join_output(Node& node, Graph& then_branch, Graph& else_branch, size_t i,
                             std::vector<Cut>* cuts) {

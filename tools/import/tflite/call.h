@@ -159,6 +159,7 @@ void add_signal_streams(TranslateTable& table);
 void add_recurrent(TranslateTable& table);
 void add_control(TranslateTable& table);
 void add_detection(TranslateTable& table);
+void add_landmarks(TranslateTable& table);
 void add_variables(TranslateTable& table);
 
 /// Operators that LiteRT computes on the integers of the file, whatever their scales say: fills,

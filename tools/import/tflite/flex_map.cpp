@@ -9,7 +9,9 @@ namespace {
 
 constexpr uint64_t kMaxKeys = 1024;
 // Kinds of values. Those of 6, 7 and 8 lie elsewhere.
-constexpr int kInteger = 1, kUnsigned = 2, kFloating = 3, kMap = 9, kBoolean = 26;
+constexpr int kInteger = 1, kUnsigned = 2, kFloating = 3, kMap = 9, kVector = 10,
+              kIntegerVector = 11, kUnsignedVector = 12, kBoolean = 26;
+constexpr uint64_t kMaxElements = 1 << 20;
 
 struct FlexBytes {
   const uint8_t* data;
@@ -72,6 +74,8 @@ std::optional<FlexMap> FlexMap::read(const uint8_t* bytes, size_t size) {
   if (!count || *count > kMaxKeys || !keys || !key_width || *key_width < 1 || *key_width > 8)
     return std::nullopt;
   FlexMap out;
+  out.bytes_ = bytes;
+  out.size_ = size;
   for (uint64_t i = 0; i < *count; i++) {
     const auto name_at = all.target(*keys + i * *key_width, *key_width);
     const auto name = name_at ? all.key(*name_at) : std::nullopt;
@@ -88,6 +92,11 @@ std::optional<FlexMap> FlexMap::read(const uint8_t* bytes, size_t size) {
       kind -= 5;
     }
     if (!bits) return std::nullopt;
+    if (kind >= kVector && kind <= kUnsignedVector) {
+      const auto where = all.target(at, width);
+      if (!where) return std::nullopt;
+      out.vectors_[*name] = {kind, *where, uint64_t{1} << (*packed & 3)};
+    }
     out.values_[*name] = number_of(kind, *bits, its_width);
   }
   return out;
@@ -97,6 +106,30 @@ std::optional<double> FlexMap::number(const std::string& key) {
   read_.insert(key);
   const auto found = values_.find(key);
   return found == values_.end() ? std::nullopt : found->second;
+}
+std::optional<std::vector<int64_t>> FlexMap::integers(const std::string& key) {
+  read_.insert(key);
+  const auto found = vectors_.find(key);
+  if (found == vectors_.end()) return std::nullopt;
+  const FlexBytes all{bytes_, size_};
+  const auto& [kind, at, width] = found->second;
+  const auto count = at < width ? std::nullopt : all.whole(at - width, width);
+  if (!count || *count > kMaxElements) return std::nullopt;
+  host::charge_work(*count);
+  std::vector<int64_t> out;
+  for (uint64_t i = 0; i < *count; i++) {
+    const auto bits = all.whole(at + i * width, width);
+    int its_kind = kind == kUnsignedVector ? kUnsigned : kInteger;
+    if (kind == kVector) {  // the kind of each stands behind them
+      const auto packed = all.whole(at + *count * width + i, 1);
+      if (!packed) return std::nullopt;
+      its_kind = int(*packed >> 2);
+    }
+    const auto number = bits ? number_of(its_kind, *bits, width) : std::nullopt;
+    if (!number || *number != double(int64_t(*number))) return std::nullopt;
+    out.push_back(int64_t(*number));
+  }
+  return out;
 }
 std::vector<std::string> FlexMap::unread() const {
   std::vector<std::string> out;

@@ -223,6 +223,9 @@ constexpr OperatorRow kRows[] = {
     {209, "STABLEHLO_CASE", 0, false, nullptr},
     {kCustomCode, "TFLite_Detection_PostProcess", 0, false, nullptr},
     {kCustomCode, "Convolution2DTransposeBias", 0, false, nullptr},
+    {kCustomCode, "Landmarks2TransformMatrix", 0, false, nullptr},
+    {kCustomCode, "TransformTensorBilinear", 0, false, nullptr},
+    {kCustomCode, "TransformLandmarks", 0, false, nullptr},
     {kCustomCode, "SignalWindow", 0, false, nullptr},
     {kCustomCode, "SignalFftAutoScale", 0, false, nullptr},
     {kCustomCode, "SignalRfft", 0, false, nullptr},
@@ -261,6 +264,7 @@ const TranslateTable& translate_table() {
     add_recurrent(table);
     add_control(table);
     add_detection(table);
+    add_landmarks(table);
     add_variables(table);
     return table;
   }();
