@@ -222,6 +222,8 @@ stage_torch() {
   "$python" tests/torch/run_networks.py --ingot build/gcc/bin/ingot --work build/torch --format pt2
   "$python" tests/torch/run_networks.py --ingot build/gcc/bin/ingot --work build/torch --format decomposed
   "$python" tests/torch/run_networks.py --ingot build/gcc/bin/ingot --work build/torch --format torchscript
+  "$python" tests/torch/run_networks.py --ingot build/gcc/bin/ingot --work build/torch --format mobile
+  "$python" tests/torch/run_networks.py --ingot build/gcc/bin/ingot --work build/torch --format flat
   "$python" tests/torch/quantized_operators.py --ingot build/gcc/bin/ingot --seeds 8
   if need_python "layers of torchao" torch torchao; then
     "$python" tests/torch/torchao_operators.py --ingot build/gcc/bin/ingot --seeds 8
@@ -230,6 +232,7 @@ stage_torch() {
   fi
   need_python "the matrix of checkpoints" numpy onnx==1.23.2 torch safetensors || { echo "[skip] the matrix of checkpoints: onnx or safetensors are not to be had"; return 0; }
   "$python" tests/checkpoint/against_torch.py --ingot build/gcc/bin/ingot
+  "$python" tests/checkpoint/distributed_against_torch.py --ingot build/gcc/bin/ingot
   "$python" tests/checkpoint/matrix/make_matrix.py --out build/matrix
   "$python" tests/checkpoint/matrix/run_matrix.py --ingot build/gcc/bin/ingot --files build/matrix --compare docs/checkpoints.md
   need_python "checkpoints over exports" torch torchvision timm onnx==1.23.2 onnxscript safetensors || { echo "[skip] no checkpoint was laid over an export: onnx, onnxscript and safetensors are not to be had"; return 0; }

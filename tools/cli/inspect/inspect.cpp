@@ -244,10 +244,11 @@ void print_dims(const Json& dims) {
 }  // namespace
 
 void print_inspection(const Json& r, const InspectArguments& a) {
-  printf(
-      "%s: %s, %s bytes\n", a.file.c_str(),
-      r["kind"] == "ingot" ? ("Ingot file, format " + text_of(r["format"])).c_str() : "ONNX model",
-      grouped(r["file_bytes"].get<uint64_t>()).c_str());
+  const std::string kind = r["kind"] == "ingot" ? "Ingot file, format " + text_of(r["format"])
+                           : r["kind"] == "pt2" ? "PyTorch program (.pt2)"
+                                                : "ONNX model";
+  printf("%s: %s, %s bytes\n", a.file.c_str(), kind.c_str(),
+         grouped(r["file_bytes"].get<uint64_t>()).c_str());
   if (r["kind"] != "ingot") return print_source(r, a);
   if (!r["metadata"].is_null()) print_metadata(r["metadata"], a.metadata);
   print_ports("Inputs", r["inputs"]);
