@@ -4,9 +4,9 @@ dev_show() {
     bare) bash tests/bare/run.sh build/bare ;;
     models | traps | exact) dev_test gcc models ;;
     bits) every_model=1; dev_test gcc models aarch64 ;;
-    hashes) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; build_aarch64 raw_runner fake_cuda >/dev/null
+    hashes) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; build_target aarch64 raw_runner fake_cuda >/dev/null
       "$python" tests/models/hashes.py --ingot build/gcc/bin/ingot --work build/models --arm build/aarch64 "${@:2}" ;;
-    precision) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_tests >/dev/null; build_aarch64 raw_runner fake_cuda >/dev/null
+    precision) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_tests >/dev/null; build_target aarch64 raw_runner fake_cuda >/dev/null
       "$python" tests/models/precision.py --ingot build/gcc/bin/ingot --work build/models --arm build/aarch64 "${@:2}" ;;
     share) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/shared_weights.py --ingot build/gcc/bin/ingot --work build/models ;;
     load) show_needs numpy onnx==1.23.2 onnxruntime; "$python" tests/figures/load_time.py --ingot build/gcc/bin/ingot --work build/models ;;
@@ -130,7 +130,7 @@ dev_show() {
       "$python" bench/integer_peak.py --ingot build/gcc/bin/ingot --peaks build/gcc/kernels/cpu --work build/bench "${@:2}" ;;
     neon-loops) need_packages "inner loops of NEON" g++-aarch64-linux-gnu
       (need_packages "cycles of the inner loops" llvm-19) || true
-      build_aarch64 ingot_cpu >/dev/null; python3 bench/neon_loops.py ;;
+      build_target aarch64 ingot_cpu >/dev/null; python3 bench/neon_loops.py ;;
     integer-chains) show_needs numpy
       "$python" bench/quantized_chains.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     dynamic-speed) show_needs numpy onnx==1.23.2 onnxruntime

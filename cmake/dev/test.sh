@@ -7,7 +7,7 @@ stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
 stages_test=(lint gcc package firmware models sizes demo parsers)
 stages_full=(python slow overlay tidy tsan cuda aarch64 cross nodes fuzz asan)          # what ./.ci/run adds
-stages_long=(asan_slow fuzz_long mutants peers abi browser pages torch trial torch-list keras tflite integers board processors)
+stages_long=(asan_slow fuzz_long mutants peers abi browser pages torch trial torch-list keras tflite integers board "${target_names[@]/#/target_}")
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -57,7 +57,7 @@ run_stage() {
 # No stage hangs: twice to ten times what it takes on two cores without a compiler cache.
 stage_seconds() {
   case $1 in
-    gcc | asan | aarch64 | peers) echo "${INGOT_STAGE_SECONDS:-5400}" ;;
+    gcc | asan | aarch64 | peers | target_*) echo "${INGOT_STAGE_SECONDS:-5400}" ;;
     fuzz_long | mutants) echo "${INGOT_STAGE_SECONDS:-7200}" ;;
     trial | torch-list) echo "${INGOT_STAGE_SECONDS:-14400}" ;;
     *) echo "${INGOT_STAGE_SECONDS:-2700}" ;;
@@ -159,15 +159,9 @@ stage_tsan() {
 }
 tsan_tests=(session_threads session_run session_pipeline session_assignment device_thread_team api_callers)
 
-# build_aarch64 TARGET...
-build_aarch64() {
-  configure_and_build aarch64 "$@" -- --toolchain cmake/toolchains/aarch64.cmake -DINGOT_TOOLS=OFF -DINGOT_TESTS=ON -DINGOT_SHARED=OFF \
-    -DINGOT_CUDA_ARCHITECTURES=87 -DCMAKE_EXE_LINKER_FLAGS=
-}
-
 stage_aarch64() {
   need_ingot
-  build_aarch64 all
+  build_target aarch64 all
   run_ctest aarch64 -L per_isa
   if [ ! -f build/models/hashes.json ] || ! "$python" -c "import numpy" 2>/dev/null; then
     echo "[skip] no model was emulated: stage models ran none"
@@ -366,14 +360,6 @@ stage_board() {
   bash tests/cuda/old_glibc.sh build/gcc
 }
 
-# 32-bit Arm, RISC-V and a big-endian machine under qemu-user.
-stage_processors() {
-  configure_and_build gcc ingot_cli raw_runner -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
-  (need_packages "other processors" g++-arm-linux-gnueabihf g++-riscv64-linux-gnu g++-s390x-linux-gnu qemu-user) ||
-    echo "the compilers of other processors could not be installed"
-  bash tests/package/processors.sh build/gcc build/processors
-}
-
 stage_fuzz() {
   fuzz_seconds=${INGOT_FUZZ_SECONDS:-4} bash tests/fuzz/run.sh
   mutants=9000 bash tests/fuzz/run_mutants.sh
@@ -444,6 +430,7 @@ list_tests() {
   echo "./dev test full   ${stages_full[*]}"
   echo "./dev test quick  ${stages_quick[*]}"
   echo "./dev test long   all of these and ${stages_long[*]}"
+  echo "./dev test --target NAME   the suite on another processor: ${target_names[*]}"
   if [ -f build/gcc/CTestTestfile.cmake ]; then
     ctest --test-dir build/gcc -N | sed -nE 's/.*Test +#[0-9]+: (.*)/\1/p'
   else
@@ -455,14 +442,20 @@ dev_test() {
   local list=() s began=$SECONDS
   case "${1:-}" in
     --list) list_tests; return 0 ;;
+    --target) ;;
     -*) echo "dev: test has no option '$1'; ./dev --help" >&2; exit 1 ;;
   esac
   [ $# -gt 0 ] || set -- test
+  if [ "$1" = --target ]; then
+    target_row "${2:-}" >/dev/null || exit 1
+    set -- "target_$2"
+  fi
   for s in "$@"; do
     case "$s" in
       test) list+=("${stages_test[@]}") ;;
       full) list+=("${stages_full[@]}") ;;
       quick) list+=("${stages_quick[@]}") ;;
+      processors) list+=("${target_names[@]/#/target_}") ;;
       long) list+=("${stages_test[@]}" "${stages_full[@]}" "${stages_long[@]}") every_model=1 ;;
       *) list+=("$s") ;;
     esac

@@ -1,11 +1,13 @@
 // raw_runner.cpp - runs a file on raw inputs and prints a hash of every output: needs neither npz
 // nor the command line, so that it also runs cross-compiled under an emulator.
 //
-//   raw_runner [--write FILE] MODEL.ingot ISA|best|cuda THREADS DIR NAME=24x576 ...      inputs:
+//   raw_runner [--write FILE | --runs N] MODEL.ingot ISA|best|cuda THREADS DIR NAME=24x576 ...
+//   inputs:
 //   DIR/NAME.bin ('/' and ':' in NAME
 //   written as '_')
 //   prints   output NAME BYTES FNV1A64     (every NaN counts as one pattern: NaN equals NaN)
 //   --write  these bytes, of all outputs one behind the other
+//   --runs   inputs are written and run N times: what a run costs, where instructions are counted
 //   raw_runner --exact MODEL.ingot ISA|best THREADS DIR NAME=24x576 ...
 //   checks requirements(): one byte less than requirements() is refused with both numbers, and in a
 //   poisoned arena of exactly that
@@ -20,13 +22,16 @@ using namespace ingot::raw;
 
 namespace {
 
-int run_and_hash(const Opened& o, const std::string& dir, const char* write) {
+int run_and_hash(const Opened& o, const std::string& dir, const char* write, int runs) {
   ingot_error error{};
   ingot_session* session = nullptr;
   if (ingot_session_create(o.model, &o.options, &session, &error)) return fail("session", error);
   std::vector<uint8_t> written;
-  int status = fill_inputs(o, session, dir) ? 0 : 1;
-  if (status == 0 && ingot_session_run(session, &error)) status = fail("run", error);
+  int status = 0;
+  for (int i = 0; i < runs && status == 0; i++) {
+    status = fill_inputs(o, session, dir) ? 0 : 1;
+    if (status == 0 && ingot_session_run(session, &error)) status = fail("run", error);
+  }
   for (uint32_t i = 0; status == 0 && i < o.summary.output_count; i++) {
     ingot_value_type type{};
     ingot_model_output(o.model, i, &type);
@@ -83,11 +88,13 @@ int check_exact(Opened* o, const std::string& dir) {
 int main(int argc, char** argv) {
   const bool exact = argc > 1 && std::strcmp(argv[1], "--exact") == 0;
   const char* write = argc > 2 && std::strcmp(argv[1], "--write") == 0 ? argv[2] : nullptr;
-  argc -= exact + 2 * (write != nullptr), argv += exact + 2 * (write != nullptr);
+  const char* runs = argc > 2 && std::strcmp(argv[1], "--runs") == 0 ? argv[2] : nullptr;
+  const int options = exact + 2 * (write || runs);
+  argc -= options, argv += options;
   if (argc < 5)
     return std::fprintf(stderr,
-                        "usage: raw_runner [--exact | --write FILE] MODEL.ingot ISA|best|cuda "
-                        "THREADS DIR [NAME=1x2x3 ...]\n"),
+                        "usage: raw_runner [--exact | --write FILE | --runs N] MODEL.ingot "
+                        "ISA|best|cuda THREADS DIR [NAME=1x2x3 ...]\n"),
            1;
   const Target target = find_target(argv[2]);
   if (!target.kernels) return 77;
@@ -99,5 +106,6 @@ int main(int argc, char** argv) {
     return status;
   o.options.threads = std::atoi(argv[3]);
   o.options.device = target.device;
-  return exact ? check_exact(&o, argv[4]) : run_and_hash(o, argv[4], write);
+  return exact ? check_exact(&o, argv[4])
+               : run_and_hash(o, argv[4], write, runs ? std::atoi(runs) : 1);
 }

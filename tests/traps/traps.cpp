@@ -40,11 +40,19 @@ void disarm_traps(unsigned long counts[kTrapCount]) {
 
 using namespace ingot::test;
 
+// How C++ spells a size in the names of operators new and delete.
+#if __SIZEOF_SIZE_T__ == 4
+#define INGOT_SIZED(before, behind) before##j##behind
+#else
+#define INGOT_SIZED(before, behind) before##m##behind
+#endif
 #define INGOT_WRAP(trap, result, name, parameters, arguments) \
-  result __real_##name parameters;                            \
-  result __wrap_##name parameters {                           \
-    hit(trap);                                                \
-    return __real_##name arguments;                           \
+  INGOT_WRAP_NAMED(trap, result, name, parameters, arguments)
+#define INGOT_WRAP_NAMED(trap, result, name, parameters, arguments) \
+  result __real_##name parameters;                                  \
+  result __wrap_##name parameters {                                 \
+    hit(trap);                                                      \
+    return __real_##name arguments;                                 \
   }
 
 extern "C" {
@@ -54,12 +62,12 @@ INGOT_WRAP(kAllocations, void*, realloc, (void* p, size_t n), (p, n))
 INGOT_WRAP(kAllocations, int, posix_memalign, (void** p, size_t a, size_t n), (p, a, n))
 INGOT_WRAP(kAllocations, void*, aligned_alloc, (size_t a, size_t n), (a, n))
 INGOT_WRAP(kAllocations, void*, memalign, (size_t a, size_t n), (a, n))
-INGOT_WRAP(kAllocations, void*, _Znwm, (size_t n), (n))
-INGOT_WRAP(kAllocations, void*, _Znam, (size_t n), (n))
-INGOT_WRAP(kAllocations, void*, _ZnwmSt11align_val_t, (size_t n, size_t a), (n, a))
+INGOT_WRAP(kAllocations, void*, INGOT_SIZED(_Znw, ), (size_t n), (n))
+INGOT_WRAP(kAllocations, void*, INGOT_SIZED(_Zna, ), (size_t n), (n))
+INGOT_WRAP(kAllocations, void*, INGOT_SIZED(_Znw, St11align_val_t), (size_t n, size_t a), (n, a))
 INGOT_WRAP(kFrees, void, free, (void* p), (p))
 INGOT_WRAP(kFrees, void, _ZdlPv, (void* p), (p))
-INGOT_WRAP(kFrees, void, _ZdlPvm, (void* p, size_t n), (p, n))
+INGOT_WRAP(kFrees, void, INGOT_SIZED(_ZdlPv, ), (void* p, size_t n), (p, n))
 INGOT_WRAP(kMappings, void*, mmap, (void* a, size_t n, int p, int f, int d, off_t o),
            (a, n, p, f, d, o))
 INGOT_WRAP(kMappings, int, munmap, (void* a, size_t n), (a, n))

@@ -1,0 +1,71 @@
+# shellcheck shell=bash disable=SC2154
+# ./dev test --target NAME: the suite on another processor, cross-compiled and run under qemu-user.
+# A row is a target; its toolchain file is cmake/toolchains/NAME.cmake, its tree build/NAME. "native":
+# this machine runs it, with the C library of the target.
+#
+# name      triple               emulator      emulated processors: the first runs every test, the
+#                                              others the instruction sets' (ctest -L per_isa)
+target_rows=(
+  "aarch64 aarch64-linux-gnu     qemu-aarch64  max cortex-a53 cortex-a76 max,sve=off"
+  "armhf   arm-linux-gnueabihf   qemu-arm      max cortex-a7 cortex-a15"
+  "riscv64 riscv64-linux-gnu     qemu-riscv64  rv64 rv64,v=on"
+  "i686    i686-linux-gnu        native        host"
+  "s390x   s390x-linux-gnu       qemu-s390x    max"
+)
+target_names=()
+for row in "${target_rows[@]}"; do target_names+=("${row%% *}"); done
+for name in "${target_names[@]}"; do eval "stage_target_$name() { test_target $name; }"; done
+unset row name
+
+target_row() {  # NAME
+  local row
+  for row in "${target_rows[@]}"; do
+    [ "${row%% *}" != "$1" ] || { echo "$row"; return 0; }
+  done
+  echo "dev: no target '$1'; targets: ${target_names[*]}" >&2
+  return 1
+}
+
+# build_target NAME TARGET...
+build_target() {
+  local name=$1 options=(-DINGOT_CUDA=OFF); shift
+  # the host side of the GPU is tested there too: a Jetson's
+  [ "$name" != aarch64 ] || options=(-DINGOT_CUDA_ARCHITECTURES=87 -DCMAKE_EXE_LINKER_FLAGS=)
+  configure_and_build "$name" "$@" -- --toolchain "cmake/toolchains/$name.cmake" -DINGOT_TOOLS=OFF -DINGOT_TESTS=ON \
+    -DINGOT_SHARED=OFF -DINGOT_WERROR=ON "${options[@]}"
+}
+
+test_target() {  # NAME
+  local row name triple emulator processors processor status=0 leave_out='^$' label=() run
+  row=$(target_row "$1") || return 1
+  read -r name triple emulator processors <<<"$row"
+  need_packages "tests on $name" "g++-$triple" qemu-user strace
+  run="$emulator -L /usr/$triple"
+  [ "$emulator" != native ] || emulator=/usr/$triple/lib/ld-linux.so.2 run="$emulator --library-path /usr/$triple/lib"
+  for tool in "$triple-g++" "$emulator"; do
+    command -v "$tool" >/dev/null || {
+      echo "ERROR $name: $tool is absent: apt-get install g++-$triple qemu-user" >&2
+      return 7
+    }
+  done
+  need_ingot
+  configure_and_build gcc raw_runner -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  build_target "$name" all
+  if [ "$processors" != host ]; then
+    echo "[skip] $name: device_thread_team forks, which qemu-user of Debian 12 does not survive"
+    leave_out='^device_thread_team$'
+  fi
+  for processor in $processors; do
+    # shellcheck disable=SC2086
+    if QEMU_CPU=$processor $run "build/$name/tests/support/raw_runner" 2>&1 | grep -qE 'unable to find CPU|[Pp]roperty .* not found'; then
+      echo "[skip] $name: this qemu does not emulate $processor"
+      continue
+    fi
+    echo "== $name, processor $processor"
+    QEMU_CPU=$processor run_ctest "$name" -E "$leave_out" "${label[@]}" || status=1
+    label=(-L per_isa)
+  done
+  QEMU_CPU=${processors%% *} python3 tests/package/target.py --name "$name" --host build/gcc --tree "build/$name" \
+    --emulator "$run" --work "build/targets/$name" || status=1
+  return $status
+}
