@@ -106,15 +106,14 @@ def openvino_runner(a, inputs, names):
 
 
 def ncnn_runner(a, inputs, names):
+    home = pathlib.Path(a.work) / "ncnn" / pathlib.Path(a.model).stem
     spec = importlib.util.find_spec("pnnx")
-    if not spec:
+    if not spec and not (home / "m.param").exists():
         raise Absent("pnnx, its converter, is not installed")
     import ncnn
 
-    converter = (
-        pathlib.Path(spec.submodule_search_locations[0]) / "pnnx"
-    )  # the program; the package itself asks for torch
-    home = pathlib.Path(a.work) / "ncnn" / pathlib.Path(a.model).stem
+    # the program; the package itself asks for torch
+    converter = pathlib.Path(spec.submodule_search_locations[0] if spec else home) / "pnnx"
     shape = lambda x: (
         "["
         + ",".join(map(str, x.shape or [1]))
@@ -344,7 +343,7 @@ def serve(a, say):
     answer_rounds(run, say)
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -355,7 +354,11 @@ def main():
     parser.add_argument("--work", default=".")
     parser.add_argument("--tflite")
     parser.add_argument("--plain")
-    args = parser.parse_args()
+    return parser
+
+
+def main():
+    args = arguments().parse_args()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a runtime prints is no answer
     say = lambda **fields: answers.write(json.dumps(fields) + "\n")
@@ -369,5 +372,6 @@ def main():
         say(absent=f"{type(fault).__name__}: {' '.join(str(fault).split())[:160]}")
 
 
-with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
-    main()
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        main()

@@ -131,6 +131,7 @@ dev_show() {
     neon-loops) need_packages "inner loops of NEON" g++-aarch64-linux-gnu
       (need_packages "cycles of the inner loops" llvm-19) || true
       build_target aarch64 ingot_cpu >/dev/null; python3 bench/neon_loops.py ;;
+    aarch64-counts) show_aarch64_counts "${@:2}" ;;
     integer-chains) show_needs numpy
       "$python" bench/quantized_chains.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     dynamic-speed) show_needs numpy onnx==1.23.2 onnxruntime
@@ -211,6 +212,8 @@ removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has
 dynamic-speed  transformers that onnxruntime's quantize_dynamic made: outputs compared with onnxruntime's, the time of each
 integer-peak  dense int8 networks beside the peak of each instruction set, int8 beside f32
 neon-loops the inner loops of products of bytes on 64-bit Arm: instructions, and cycles by llvm-mca
+aarch64-counts [--networks NAME ..]  instructions of an inference on 64-bit Arm beside the wheels of onnxruntime, ncnn, MNN and LiteRT, all
+          emulated as a Cortex-A76 (half an hour on 2 processors; needs root for debootstrap)
 integer-chains [SOURCE..]  int8 networks with chains of convolutions and without: outputs compared, times, arenas
 integer-speed  every int8 network beside OpenVINO, onnxruntime, LiteRT and ExecuTorch, and transformers of quantize_dynamic beside
           onnxruntime: interleaved, outputs compared first, one table (./dev bench --integers, dynamic-speed)
@@ -253,6 +256,30 @@ TXT
       ;;
     *) echo "dev: no line '$1'; ./dev show --list" >&2; return 1 ;;
   esac
+}
+
+show_aarch64_counts() {
+  show_needs numpy onnx==1.23.2 onnxruntime MNN ncnn
+  need_python_alone "a converter for ncnn" pnnx || true
+  need_packages "an emulated Python" debootstrap qemu-user g++-aarch64-linux-gnu
+  build_target aarch64 raw_runner >/dev/null
+  aarch64_python build/arm64 || { echo "dev: no Python of arm64: log build/logs/arm64.log" >&2; return 1; }
+  "$python" bench/aarch64_counts.py --ingot build/gcc/bin/ingot --runner build/aarch64/tests/support/raw_runner --work build/arm64 "$@"
+}
+
+# root/: what Python needs of a Debian for arm64, unpacked and not installed. site/: the peers' wheels.
+aarch64_python() {  # FOLDER
+  local package tags=(2014 _2_17 _2_24 _2_27 _2_28 _2_34)
+  tags=("${tags[@]/%/_aarch64}")
+  mkdir -p "$1"
+  if [ ! -x "$1/root/usr/bin/python3.11" ]; then
+    debootstrap --arch=arm64 --foreign --variant=minbase --include=python3,libstdc++6,libgomp1 bookworm "$1/root" >build/logs/arm64.log 2>&1 || return 1
+    for package in "$1"/root/var/cache/apt/archives/*.deb; do dpkg-deb -x "$package" "$1/root"; done
+  fi
+  [ -d "$1/site" ] && return 0
+  "$python" -m pip download -q --no-deps --only-binary=:all: --python-version 3.11 "${tags[@]/#/--platform=manylinux}" \
+    -d "$1/wheels" numpy onnxruntime ai-edge-litert ncnn MNN >>build/logs/arm64.log 2>&1 || return 1
+  for package in "$1"/wheels/*.whl; do python3 -m zipfile -e "$package" "$1/site"; done
 }
 
 # N graphs from SEED on, or --seed S.

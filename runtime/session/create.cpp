@@ -185,10 +185,15 @@ RunSession* fill_session(const OpenModel& model, const SessionRequest& request,
   return s;
 }
 
-Status start(RunSession* s, ErrorDetail* detail) {
+Status start(RunSession* s, bool on_fast, ErrorDetail* detail) {
   INGOT_TRY(reset_state(s, detail));
   INGOT_TRY(s->device.interface->resolve(s->device, s->program, detail));
-  if (s->tables.pool) INGOT_TRY(s->tables.pool->start(s->threads, detail));
+  if (s->tables.pool) {
+    PoolOptions options;
+    options.threads = s->threads;
+    if (on_fast) options.place.processors = os::choose_fast(os::usable_processors());
+    INGOT_TRY(s->tables.pool->start(options, detail));
+  }
   if (!os::kHasThreads || !s->tables.background) return {};
   const Status status = start_background(s, detail);
   if (!status.ok() && s->tables.pool) s->tables.pool->stop();
@@ -264,7 +269,7 @@ Status make_session(const OpenModel& model, const SessionRequest& asked, RunSess
   INGOT_TRY(read_known(model, session->tables, detail));
   if (session->tables.rebinding.binding_bytes)
     INGOT_TRY(rebind_session(session, request.bindings, detail));
-  INGOT_TRY(start(session, detail));
+  INGOT_TRY(start(session, p.on_fast, detail));
   memory.kept = true;
   *out = session;
   return {};

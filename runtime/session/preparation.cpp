@@ -232,9 +232,11 @@ Status choose_threads(const OpenModel& model, const SessionRequest& request, Pre
   } else if (!os::kHasThreads || !is_worth_sharing(model, p->planned.bound, traffic)) {
     p->threads_reason = "the program is too short to share; ask for a number to have it";
   } else {
-    const int processors = os::kHasThreads ? os::processor_count() : 1;
+    const os::ProcessorSet usable = os::usable_processors(), fast = os::choose_fast(usable);
+    p->on_fast = fast.count() > 0 && fast.count() < usable.count();
+    const int processors = p->on_fast ? fast.count() : os::processor_count();
     p->threads = processors < kMaxTeam ? processors : kMaxTeam;
-    p->threads_reason = "one for each processor";
+    p->threads_reason = p->on_fast ? "one for each fast processor" : "one for each processor";
   }
   p->join_spins = uint32_t(traffic / kTrafficPerSpin < kMaxJoinSpins ? traffic / kTrafficPerSpin
                                                                      : kMaxJoinSpins);

@@ -118,6 +118,7 @@ struct Preparation {
   int threads = 1;
   const char* threads_reason = "";
   bool starts_threads = false;            // of its own
+  bool on_fast = false;                   // and they stay on the fast processors
   bool starts_background = false;         // for what is started
   bool has_branches = false;              // an If or a Loop on a device with launches
   const QueueInterface* queue = nullptr;  // of a run that needs the host at its ends alone

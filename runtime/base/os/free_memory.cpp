@@ -4,41 +4,17 @@
 
 #if defined(__unix__) || defined(__APPLE__)
 
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <initializer_list>
+
+#include "runtime/base/os/small_file.h"
 
 namespace ingot::os {
 namespace {
 
-constexpr uint64_t kUnknown = ~uint64_t{0};
-
-/// The beginning of a small file as text; "" where it cannot be read.
-struct SmallFile {
-  char text[4096];
-  explicit SmallFile(const char* path) {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    if (fd >= 0) close(fd);
-    text[got < 0 ? 0 : got] = 0;
-  }
-  /// The number behind `key`, which begins a line; kUnknown where there is none ("max" is none).
-  uint64_t number(const char* key) const {
-    const size_t length = strlen(key);
-    for (const char* line = text; line;
-         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : nullptr) {
-      if (strncmp(line, key, length) != 0) continue;
-      const char* at = line + length;
-      while (*at == ' ' || *at == '\t') at++;
-      return *at < '0' || *at > '9' ? kUnknown : strtoull(at, nullptr, 10);
-    }
-    return kUnknown;
-  }
-};
+constexpr uint64_t kUnknown = SmallFile::kUnknown;
 
 void lower(uint64_t bytes, const char* limit, FreeMemory* least) {
   if (bytes < least->bytes) *least = {bytes, limit};

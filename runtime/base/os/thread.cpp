@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,8 +26,26 @@ constexpr uint64_t kStackBytes = 256 * 1024;
 std::atomic<uint32_t> forks{0};
 std::atomic<uint32_t> fork_watch{0};  // 0: none, 1: set
 
+/// Of the calling thread. The system's error number, or 0.
+int take_place(const ThreadPlace& place) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int i = 0; i < ProcessorSet::kMax && i < CPU_SETSIZE; i++)
+    if (place.processors.has(i)) CPU_SET(size_t(i), &set);
+  if (CPU_COUNT(&set) > 0 && sched_setaffinity(0, sizeof set, &set) != 0) return errno;
+  const id_t self = id_t(syscall(SYS_gettid));
+  if (place.has_niceness && setpriority(PRIO_PROCESS, self, place.niceness) != 0) return errno;
+  return 0;
+}
+
 void* enter(void* pointer) {
   Thread* thread = static_cast<Thread*>(pointer);
+  if (thread->place) {
+    const int error = take_place(*thread->place);
+    thread->settled.store(1 + uint32_t(error), std::memory_order_release);
+    wake_sleepers(&thread->settled, 1);
+    if (error) return nullptr;
+  }
   thread->body(thread->argument);
   return nullptr;
 }
@@ -35,7 +54,8 @@ void count_fork() { forks.fetch_add(1, std::memory_order_relaxed); }
 
 }  // namespace
 
-Status start_thread(Thread* thread, void (*body)(void*), void* argument, ErrorDetail* detail) {
+Status start_thread(Thread* thread, const ThreadPlace& place, void (*body)(void*), void* argument,
+                    ErrorDetail* detail) {
   pthread_attr_t attributes;
   if (int error = pthread_attr_init(&attributes))
     return fail(detail, Code::kThreadFailed, "thread", 0, uint64_t(error));
@@ -45,6 +65,8 @@ Status start_thread(Thread* thread, void (*body)(void*), void* argument, ErrorDe
   pthread_sigmask(SIG_SETMASK, &all, &before);
   thread->body = body;
   thread->argument = argument;
+  thread->place = place.is_given() ? &place : nullptr;
+  thread->settled.store(0, std::memory_order_relaxed);
   pthread_t handle;
   const int error = pthread_create(&handle, &attributes, enter, thread);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -52,7 +74,14 @@ Status start_thread(Thread* thread, void (*body)(void*), void* argument, ErrorDe
   if (error) return fail(detail, Code::kThreadFailed, "thread", 0, uint64_t(error));
   thread->handle = uint64_t(handle);
   thread->started = true;
-  return {};
+  if (!thread->place) return {};
+  uint32_t settled;
+  while ((settled = thread->settled.load(std::memory_order_acquire)) == 0)
+    wait_on(&thread->settled, 0, 0);
+  if (settled == 1) return {};
+  join_thread(thread);
+  return fail(detail, Code::kThreadFailed, "thread: its processors or its priority", 0,
+              settled - 1);
 }
 
 void join_thread(Thread* thread) {
@@ -99,7 +128,7 @@ Status watch_forks(ErrorDetail* detail) {
 
 namespace ingot::os {
 
-Status start_thread(Thread*, void (*)(void*), void*, ErrorDetail* detail) {
+Status start_thread(Thread*, const ThreadPlace&, void (*)(void*), void*, ErrorDetail* detail) {
   return fail(detail, Code::kThreadFailed, "thread: this system has none; ask for 1");
 }
 void join_thread(Thread*) {}

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "runtime/base/os/processors.h"
 #include "runtime/base/status.h"
 
 namespace ingot::os {
@@ -19,17 +20,32 @@ inline constexpr bool kHasThreads = true;
 inline constexpr bool kHasThreads = false;  // a port adds start_thread and a futex
 #endif
 
+/// Where a thread runs, and before whom.
+struct ThreadPlace {
+  ProcessorSet processors;  // none: where the thread that starts it may
+  bool has_niceness = false;
+  int niceness = 0;  // -20 (first) to 19, of the system's; below 0 needs a right
+  bool is_given() const { return has_niceness || processors.count() > 0; }
+};
+
 /// Lives where its owner put it, until joined.
 struct Thread {
   uint64_t handle = 0;
   bool started = false;
   void (*body)(void*) = nullptr;
   void* argument = nullptr;
+  const ThreadPlace* place = nullptr;  // until it is settled
+  std::atomic<uint32_t> settled{0};    // 0: not yet, else 1 + the system's error number
 };
 
 /// Starts body(argument) with every signal blocked, so that handlers run on the application's
-/// threads.
-Status start_thread(Thread* thread, void (*body)(void*), void* argument, ErrorDetail* detail);
+/// threads. Returns when the thread is in its place; where the system refuses that, there is none.
+Status start_thread(Thread* thread, const ThreadPlace& place, void (*body)(void*), void* argument,
+                    ErrorDetail* detail);
+inline Status start_thread(Thread* thread, void (*body)(void*), void* argument,
+                           ErrorDetail* detail) {
+  return start_thread(thread, {}, body, argument, detail);
+}
 void join_thread(Thread* thread);
 /// Address space that each thread takes: its stack and guard page.
 uint64_t thread_outside_bytes();

@@ -1,18 +1,35 @@
 // runtime/device/host/thread_pool.cpp - sleeping, waking, and the caller's own threads.
 #include "runtime/device/host/thread_pool.h"
 
-namespace ingot {
+#include "runtime/base/os/file.h"
 
-Status ThreadPool::start(int threads, ErrorDetail* detail) {
+namespace ingot {
+namespace {
+
+/// Pauses in a time: a pause takes 5 to 50 ns, as this processor has it.
+uint32_t pauses_in(uint32_t microseconds) {
+  constexpr uint64_t kTried = 200;
+  const uint64_t began = os::monotonic_ns();
+  for (uint64_t i = 0; i < kTried; i++) os::pause_processor();
+  const uint64_t took = os::monotonic_ns() - began;
+  const uint64_t pauses = uint64_t{microseconds} * 1000 * kTried / (took ? took : 1);
+  return pauses < UINT32_MAX ? uint32_t(pauses) : UINT32_MAX;
+}
+
+}  // namespace
+
+Status ThreadPool::start(const PoolOptions& options, ErrorDetail* detail) {
+  const int threads = options.threads;
   threads_ = 1;
   if (threads <= 1) return {};
+  if (options.limits_spins) thread_team_.limit_spins(pauses_in(options.spin_us));
   INGOT_TRY(os::watch_forks(detail));
   forks_ = os::fork_count();
   for (int id = 1; id < threads; id++) {
     Worker& worker = workers_[id - 1];
     worker.pool = this;
     worker.id = id;
-    const Status status = os::start_thread(&worker.thread, work, &worker, detail);
+    const Status status = os::start_thread(&worker.thread, options.place, work, &worker, detail);
     if (!status.ok()) {
       stop();
       return status;

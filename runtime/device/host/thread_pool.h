@@ -12,15 +12,28 @@
 
 namespace ingot {
 
+/// How a pool's threads share a device with others. The thread that calls run() is the caller's: it
+/// keeps its place.
+struct PoolOptions {
+  int threads = 1;  // the caller of run() among them
+  os::ThreadPlace place;
+  bool limits_spins = false;
+  uint32_t spin_us = 0;  // the most that a member spins at a time, then it sleeps
+};
+
 class ThreadPool {
  public:
   ThreadPool() = default;
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// `threads` members, the caller of run() being one. @pre 1 <= threads <= kMaxTeam. On failure
-  /// none is left running.
-  Status start(int threads, ErrorDetail* detail);
+  /// @pre 1 <= threads <= kMaxTeam. On failure none is left running.
+  Status start(const PoolOptions& options, ErrorDetail* detail);
+  Status start(int threads, ErrorDetail* detail) {
+    PoolOptions options;
+    options.threads = threads;
+    return start(options, detail);
+  }
   /// In the child of a fork there is nothing to stop.
   void stop();
   int threads() const { return threads_; }

@@ -10,11 +10,6 @@ constexpr TeamWord kOpen = TeamWord{1} << (kBits - 2);
 constexpr int kLimitShift = kBits - 8;
 constexpr TeamWord kHelpers = (TeamWord{1} << kLimitShift) - 1;
 
-// Bounds of spinning, in pauses of 5 to 50 ns. A worker that loses its processor is back within a
-// scheduler's slice, which the leader sits out; a worker gives way earlier, since nobody waits for
-// one that has left.
-constexpr uint32_t kLeaderSpins = 1u << 18;
-constexpr uint32_t kHelperSpins = 1u << 14;
 constexpr uint64_t kNapNs = 100000;
 
 int limit_of(TeamWord word) { return int((word >> kLimitShift) & 63); }
@@ -36,18 +31,32 @@ struct ThreadTeam::Member {
 
 bool ThreadTeam::try_open(int limit) {
   if (busy_.exchange(1, std::memory_order_acquire)) return false;
-  waited_.store(false, std::memory_order_relaxed);
+  waits_.store(0, std::memory_order_relaxed);
   if (limit > kMaxTeam) limit = kMaxTeam;
   word_.store(kOpen | TeamWord(limit) << kLimitShift, std::memory_order_release);
   return true;
 }
 
-void ThreadTeam::close() {
+/// Behind a change of word_ or phase_. Whoever is about to sleep has counted itself before it looked
+/// at changes_, and looked at those two behind it.
+void ThreadTeam::wake_members() {
+  if (!sleeps_) return;
+  changes_.fetch_add(1, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst)) os::wake_sleepers(&changes_, kMaxHelpers);
+}
+
+void ThreadTeam::dismiss() {
   word_.store(0, std::memory_order_release);
+  wake_members();
+}
+
+void ThreadTeam::close() {
+  dismiss();
   busy_.store(0, std::memory_order_release);
 }
 
 void ThreadTeam::await_helpers(int limit, uint32_t spins) const {
+  if (sleeps_ && spins > leader_spins_) spins = leader_spins_;
   while (spins-- && int(count(word_.load(std::memory_order_relaxed) & kHelpers)) + 1 < limit)
     os::pause_processor();
 }
@@ -64,26 +73,29 @@ int ThreadTeam::step(Job job, void* argument) {
   do team_ = seen & kHelpers;
   while (!word_.compare_exchange_weak(seen, seen ^ kSense, std::memory_order_acq_rel,
                                       std::memory_order_acquire));
+  wake_members();
   const uint32_t workers = count(team_);
   Member self{this, workers + 1, true};
   job(argument, Team{0, int(self.size), join, &self, nullptr, nullptr});
   lead_wait(&arrived_, workers, true);
   // Whoever stayed away once may do so again, and the one wait of this run is spent: go on alone.
-  if (waits()) word_.store(0, std::memory_order_release);
+  if (waits() && !sleeps_) word_.store(0, std::memory_order_release);
   return int(self.size);
 }
 
-/// Waits until *word == target (or until it differs): spins, then sleeps once in a run, then spins.
+/// Waits until *word == target (or until it differs): spins, then sleeps, once in a run unless its
+/// spins are limited.
 void ThreadTeam::lead_wait(std::atomic<uint32_t>* word, uint32_t target, bool until_equal) {
   const auto done = [&] {
     return (word->load(std::memory_order_seq_cst) == target) == until_equal;
   };
-  for (uint32_t spins = 0; waits() || spins < kLeaderSpins; spins++) {
+  for (uint32_t spins = 0; (waits() && !sleeps_) || spins < leader_spins_; spins++) {
     if (done()) return;
     os::pause_processor();
   }
   leader_asleep_.store(1, std::memory_order_seq_cst);
-  waited_.store(true, std::memory_order_relaxed);
+  if (done()) return leader_asleep_.store(0, std::memory_order_seq_cst);
+  waits_.store(waits() + 1, std::memory_order_relaxed);
   while (!done() && leader_asleep_.load(std::memory_order_seq_cst))
     os::wait_on(&leader_asleep_, 1, 0);
   leader_asleep_.store(0, std::memory_order_seq_cst);
@@ -93,6 +105,15 @@ void ThreadTeam::lead_wait(std::atomic<uint32_t>* word, uint32_t target, bool un
 void ThreadTeam::wake_leader() {
   if (leader_asleep_.load(std::memory_order_seq_cst) && leader_asleep_.exchange(0))
     os::wake_sleepers(&leader_asleep_, 1);
+}
+
+/// Once, while waiting() holds, which only a change of word_ or phase_ ends.
+template <class Waiting>
+void ThreadTeam::sleep_while(const Waiting& waiting) {
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  const uint32_t seen = changes_.load(std::memory_order_seq_cst);
+  if (waiting()) os::wait_on(&changes_, seen, 0);
+  sleepers_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 void ThreadTeam::join(void* member) {
@@ -107,12 +128,16 @@ void ThreadTeam::join_team(const Member& member) {
     joined_.store(0, std::memory_order_relaxed);
     phase_.store(phase + 1, std::memory_order_seq_cst);
     if (!member.leads) wake_leader();
+    wake_members();
     return;
   }
   if (member.leads) return lead_wait(&phase_, phase, false);
-  for (uint32_t spins = 0; phase_.load(std::memory_order_acquire) == phase; spins++) {
-    if (spins < kHelperSpins)
+  const auto waiting = [&] { return phase_.load(std::memory_order_acquire) == phase; };
+  for (uint32_t spins = 0; waiting(); spins++) {
+    if (spins < worker_spins_)
       os::pause_processor();
+    else if (sleeps_)
+      sleep_while(waiting);
     else
       os::wait_on(&phase_, phase, kNapNs);
   }
@@ -125,8 +150,13 @@ bool ThreadTeam::wait_for_step(TeamWord bit, TeamWord sense) {
     TeamWord now = word_.load(std::memory_order_acquire);
     if (!(now & bit)) return false;
     if ((now & kSense) != sense) return true;
-    if (spins < kHelperSpins) {
+    if (spins < worker_spins_) {
       os::pause_processor();
+    } else if (sleeps_) {
+      sleep_while([&] {
+        const TeamWord word = word_.load(std::memory_order_acquire);
+        return (word & bit) && (word & kSense) == sense;
+      });
     } else if (word_.compare_exchange_strong(now, now & ~bit, std::memory_order_acq_rel)) {
       nap();
       return false;

@@ -18,7 +18,8 @@
 //          number, each with its own id.
 // Calls    The leader makes at most one system call in a run, a wait: when workers stay away for
 //          longer than the spin bound. From then on it runs alone, with equal results. Waking
-//          workers is the pool's.
+//          workers is the pool's. With limit_spins() no member spins for longer than that: it
+//          sleeps until it is woken, which takes a wake and a wait of each step at most.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -39,6 +40,9 @@ class ThreadTeam {
   /// A member's share of a step.
   using Job = void (*)(void* argument, const Team& team);
 
+  /// The most pauses that a member spins for at a time, 0 too. @pre no run is open
+  void limit_spins(uint32_t spins) { leader_spins_ = worker_spins_ = spins, sleeps_ = true; }
+
   /// Begins a run with up to `limit` members; false when a run is in progress.
   bool try_open(int limit);
   /// Before the first step: spins until `limit` members are in, or for `spins` pauses. A worker
@@ -49,8 +53,9 @@ class ThreadTeam {
   int step(Job job, void* argument);
   /// Ends the run. Workers touch nothing of it any more.
   void close();
-  /// Waits of the leader in this run, or in the one that was closed last: 0 or 1. Any thread.
-  uint32_t waits() const { return waited_.load(std::memory_order_relaxed) ? 1 : 0; }
+  /// Waits of the leader in this run, or in the one that was closed last: 0 or 1, but with
+  /// limit_spins(). Any thread.
+  uint32_t waits() const { return waits_.load(std::memory_order_relaxed); }
 
   /// Takes part as worker `id` (1..kMaxHelpers) until the run ends; returns at once when none is
   /// open or the team is full. Ids of a team are dense and change from step to step.
@@ -63,6 +68,10 @@ class ThreadTeam {
   void lead_wait(std::atomic<uint32_t>* word, uint32_t target, bool until_equal);
   void wake_leader();
   bool wait_for_step(TeamWord bit, TeamWord sense);
+  template <class Waiting>
+  void sleep_while(const Waiting& waiting);
+  void wake_members();
+  void dismiss();
 
   // What a step begins with lies in one cache line, and what it ends with in another: two transfers
   // between cores a step.
@@ -75,7 +84,14 @@ class ThreadTeam {
   alignas(64) std::atomic<uint32_t> joined_{0};  // of the barrier inside a step
   std::atomic<uint32_t> phase_{0};
   alignas(64) std::atomic<uint32_t> busy_{0};
-  std::atomic<bool> waited_{false};  // written by the leader
+  std::atomic<uint32_t> waits_{0};  // written by the leader
+  // Bounds of spinning, in pauses of 5 to 50 ns. A worker that loses its processor is back within a
+  // scheduler's slice, which the leader sits out; a worker gives way earlier, since nobody waits
+  // for one that has left.
+  uint32_t leader_spins_ = 1u << 18, worker_spins_ = 1u << 14;
+  bool sleeps_ = false;                           // beyond them a member sleeps until it is woken
+  alignas(64) std::atomic<uint32_t> changes_{0};  // of word_ and phase_, where members sleep
+  std::atomic<uint32_t> sleepers_{0};
 };
 
 }  // namespace ingot

@@ -61,6 +61,7 @@ Result<void> checked(Call&& call) {
 }
 
 inline ingot_session_options session_options() { return INGOT_INIT(ingot_session_options); }
+inline ingot_pool_options pool_options() { return INGOT_INIT(ingot_pool_options); }
 inline ingot_open_options open_options(const ingot_kernel_table* kernels) {
   ingot_open_options options = INGOT_INIT(ingot_open_options);
   options.kernels = kernels;
@@ -74,6 +75,12 @@ class Pool : public Owner<ingot_pool, ingot_pool_destroy> {
     Error error;
     ingot_pool* pool = nullptr;
     if (ingot_pool_create(threads, &pool, &error)) return error;
+    return Pool(pool);
+  }
+  static Result<Pool> create(const ingot_pool_options& options) {
+    Error error;
+    ingot_pool* pool = nullptr;
+    if (ingot_pool_create_with(&options, &pool, &error)) return error;
     return Pool(pool);
   }
 };
