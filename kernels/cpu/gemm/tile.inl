@@ -9,6 +9,8 @@
 // pixel_stride, of the second at a + half + (i - h) * pixel_stride with h = (MR + 1) / 2. Panel p
 // of the tile is at b + p * panel_stride. Only the first `cols` outputs of a row are stored.
 #pragma once
+#include <type_traits>
+
 #include "kernels/cpu/gemm/epilogue.inl"
 #include "runtime/op/conv_blocks.h"
 
@@ -57,6 +59,26 @@ INGOT_INLINE T* tile_row(T* p, int h, int64_t half, int64_t stride, int i) {
   return i < h ? p + i * stride : p + half + (i - h) * stride;
 }
 
+/// Whether a V multiplies by one lane of a vector (NEON).
+template <class V, class = void>
+struct HasLaneProducts : std::false_type {};
+template <class V>
+struct HasLaneProducts<
+    V, std::void_t<decltype(V::template fma_lane<0>(V::zero(), V::zero(), V::zero()))>>
+    : std::true_type {};
+
+/// One step: lane `lane` of each row times its column of the panels at w.
+template <class V, int lane, int MR, int kAll>
+INGOT_INLINE void add_lane(const float* w, int64_t panel, const typename V::F (&rows)[MR],
+                           typename V::F (&acc)[MR][kAll]) {
+  constexpr int kVecs = kPanel / V::kLanes;
+  INGOT_UNROLL for (int j = 0; j < kAll; j++) {
+    const typename V::F column = V::load(w + (j / kVecs) * panel + (j % kVecs) * V::kLanes);
+    INGOT_UNROLL for (int i = 0; i < MR; i++) acc[i][j] =
+        V::template fma_lane<lane>(column, rows[i], acc[i][j]);
+  }
+}
+
 /// The sums of a tile, bias included.
 template <class V, int MR, int NP>
 INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t half, const float* b,
@@ -75,7 +97,24 @@ INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t ha
     const float* p0 = a + s->a;
     const float *p1 = p0 + kQuarter * stride, *p2 = p0 + half, *p3 = p2 + kQuarter * stride;
     const float* w = b + s->b;
-    for (const float* const end = p0 + length; p0 != end; p0++, p1++, p2++, p3++, w += kPanel) {
+    const float* const end = p0 + length;
+    if constexpr (HasLaneProducts<V>::value && MR > 1) {
+      static_assert(V::kLanes == 4 && MR <= 14, "four steps of one load of each row");
+      for (; end - p0 >= 4; p0 += 4, p1 += 4, p2 += 4, p3 += 4, w += 4 * kPanel) {
+        F rows[MR];
+        INGOT_UNROLL for (int i = 0; i < MR; i++) {
+          const int r = i < kHalf ? i : i - kHalf;
+          const float* p = i < kHalf ? (r < kQuarter ? p0 : p1) : (r < kQuarter ? p2 : p3);
+          rows[i] = V::load(p + (r < kQuarter ? r : r - kQuarter) * stride);
+        }
+        INGOT_UNROLL for (int k = 0; k < 4; k++) V::prefetch(w + ahead + k * kPanel);
+        add_lane<V, 0>(w, panel, rows, acc);
+        add_lane<V, 1>(w + kPanel, panel, rows, acc);
+        add_lane<V, 2>(w + 2 * kPanel, panel, rows, acc);
+        add_lane<V, 3>(w + 3 * kPanel, panel, rows, acc);
+      }
+    }
+    for (; p0 != end; p0++, p1++, p2++, p3++, w += kPanel) {
       if constexpr (MR == 1) {  // a column is used once: no register for it
         V::prefetch(w + ahead);
         INGOT_UNROLL for (int j = 1; j < NP; j++) V::prefetch(w + second + (j - 1) * panel);

@@ -66,6 +66,11 @@ struct V {
   static INGOT_INLINE F mul(F a, F b) { return vmulq_f32(a, b); }
   static INGOT_INLINE F div(F a, F b) { return vdivq_f32(a, b); }
   static INGOT_INLINE F fma(F a, F b, F c) { return vfmaq_f32(c, a, b); }
+  /// c + a * b[lane]: an instruction takes one lane of b for all, so that four steps load b once.
+  template <int lane>
+  static INGOT_INLINE F fma_lane(F a, F b, F c) {
+    return vfmaq_laneq_f32(c, a, b, lane);
+  }
   static INGOT_INLINE F max(F a, F b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
   static INGOT_INLINE F min(F a, F b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
   static INGOT_INLINE F abs(F a) { return vabsq_f32(a); }
