@@ -31,6 +31,51 @@ def doubling(limit_name):
     )
 
 
+def placeholders(form, node):
+    """A loop as Paddle's exporter writes it: a scalar stands for what the first iteration makes, and
+    a flag is a scalar before it and [1] after it."""
+    port = helper.make_tensor_value_info
+    flag = helper.make_tensor("flag", TensorProto.FLOAT, [1], [1.0])
+    body = helper.make_graph(
+        [
+            node("Add", "a,a", "b"),
+            helper.make_node("Constant", [], ["one"], value=flag),
+            node("Add", "f,one", "g"),
+            node("ReduceSum", "g", "s", keepdims=0),
+            node("Less", "s,limit", "goes_on"),
+            node("Neg", "b", "last"),
+        ],
+        "body",
+        [
+            port("i", TensorProto.INT64, []),
+            port("go", TensorProto.BOOL, []),
+            port("a", TensorProto.FLOAT, [3]),
+            port("f", TensorProto.FLOAT, []),
+            port("unset", TensorProto.FLOAT, []),
+        ],
+        [port(n, TensorProto.FLOAT, None) for n in ("b", "g", "last")],
+    )
+    body.output.insert(0, port("goes_on", TensorProto.BOOL, []))
+    x = np.array([1, 3, 2], np.float32)
+    form(
+        "a loop whose variables have other shapes before its first iteration",
+        [
+            helper.make_node("Loop", ["most", "yes", "x", "f", "unset"], ["y", "g", "z"], body=body),
+            node("Mul", "g,w", "v"),
+        ],
+        {"x": x, "limit": np.float32(3)},
+        {"y": x * 8, "z": x * -8, "v": np.float32([[3, 6]])},
+        constants={
+            "most": np.int64(9),
+            "yes": np.array(True),
+            "f": np.float32(0),
+            "unset": np.float32(5),
+            "w": np.float32([[1, 2]]),
+        },
+        options=BOUND,
+    )
+
+
 def chosen_into_rows(form, node):
     """As many elements as a mask chooses, in rows whose number another mask tells."""
     nodes = [
@@ -104,6 +149,7 @@ def bounded(rng, form, node):
         options=BOUND,
     )
     chosen_into_rows(form, node)
+    placeholders(form, node)
     classes = rng.integers(0, 5, (2, 3))
     form(
         "classes whose number is an input",

@@ -209,15 +209,47 @@ void LoopBuilder::count_iterations() {
   carried_.push_back(counter);
 }
 
+/// Whether a node inside reads the value, or it is given on.
+bool LoopBuilder::is_read(const Graph& graph, ValueId id) const {
+  const auto is_it = [&](ValueId other) { return other != kAbsent && run_.resolve(other) == id; };
+  if (std::any_of(graph.outputs.begin(), graph.outputs.end(), is_it)) return true;
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    if (std::any_of(node.inputs.begin(), node.inputs.end(), is_it)) return true;
+    for (const auto& inner : node.subgraphs())
+      if (is_read(*inner, id)) return true;
+    return false;
+  });
+}
+
+/// What the first iteration replaces unread may begin with any shape, as Paddle's exporter writes
+/// variables that are set inside alone: it begins with zeros.
+bool LoopBuilder::begin_with_zeros(Carried& each, const Value& after) {
+  const bool runs = (!has_condition_ || is_true(condition_)) && proven_at_least(trips_, 1);
+  if (!runs || is_read(*body_, each.inner)) return false;
+  NodeContext context(run_, node_);
+  const Dims dims = after.dims;
+  each.initial = context.expand(context.scalar(after.dtype, 0), dims);
+  run_.model.values[size_t(each.inner)].dims = dims;
+  return true;
+}
+
 void LoopBuilder::check_carried() {
-  for (const Carried& each : carried_) {
+  for (Carried& each : carried_) {
     if (each.next == kAbsent) continue;
     const Value &before = run_.value(each.inner), &after = run_.value(run_.resolve(each.next));
     if (before.dtype != after.dtype)
       fail_conversion(2, describe(node_) + ": what it carries as '" + before.name + "' is " +
                              dtype_text(before.dtype) + " before an iteration and " +
                              dtype_text(after.dtype) + " after it");
-    if (before.dims != after.dims)
+    if (before.dims.size() + after.dims.size() == 1 &&
+        product(before.dims) == product(after.dims)) {
+      run_.model.notes.push_back(describe(node_) + ": what it carries as '" + before.name +
+                                 "' is a scalar or [1], taken as " + text(before.dims));
+      each.next =
+          inside("Reshape", {each.next}, {{"shape", before.dims}, {"allowzero", int64_t(1)}});
+      continue;
+    }
+    if (before.dims != after.dims && !begin_with_zeros(each, after))
       refuse("what it carries as '" + before.name + "' has shape " + text(before.dims) +
                  " before an iteration and " + text(after.dims) + " after it",
              "export it so that shapes stay the same");

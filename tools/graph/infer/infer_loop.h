@@ -82,6 +82,8 @@ class LoopBuilder {
   Growths find_growth(const Growths& known) const;
   void end_growing();
   void place_grown();
+  bool is_read(const Graph& graph, ValueId id) const;
+  bool begin_with_zeros(Carried& each, const Value& after);
   void check_carried();
   void finish(const std::vector<Written>& rows);
   /// Iterations that ran, where a condition may end the loop before its rows are complete.
