@@ -49,6 +49,20 @@ inline bool is_in_f16(GpuPrecision precision, const GpuTraits& traits) {
   return precision == GpuPrecision::kFp16 || (traits.sm != 0 && traits.sm < 80);
 }
 
+/// Whether activations may lie in memory as f16 (runtime/device/gpu/f16_activations.h).
+inline bool has_f16_activations(GpuPrecision precision, const GpuTraits& traits) {
+  return precision == GpuPrecision::kFp16 && traits.has_tensor_cores();
+}
+
+/// For GpuKernelEntry::f16_operands: kernels that look at each operand's type.
+inline uint64_t each_may_be_f16(const OpArguments&, const GpuTraits&) { return ~uint64_t{0}; }
+/// Kernels that move elements of one width.
+inline uint64_t all_or_none_f16(const OpArguments& a, const GpuTraits&) {
+  for (int i = 0; i < a.input_count; i++)
+    if (a.inputs[i].present() && a.inputs[i].dtype != DType::kF16) return 0;
+  return a.outputs[0].dtype == DType::kF16 ? ~uint64_t{0} : 0;
+}
+
 template <class Params>
 Status launch(const GpuWork& work, KernelId kernel, uint32_t grid_x, const Params& params,
               uint32_t shared_bytes = 0, uint32_t grid_y = 1, uint32_t grid_z = 1) {

@@ -41,8 +41,7 @@ bool takes_f16_weights(OpCode op, const void* attributes, uint32_t operand, Pack
       const ChainAttributes& t = *static_cast<const ChainAttributes*>(attributes);
       const uint32_t stage = operand / 2;  // x, then (w, bias) of each
       return operand % 2 == 1 && stage < t.stage_count &&
-             t.stages[stage].method == ConvMethod::kDirect &&
-             (stage == 0 || t.stages[stage - 1].method != ConvMethod::kDepthwise);
+             t.stages[stage].method == ConvMethod::kDirect;
     }
     default: return false;
   }

@@ -6,6 +6,8 @@
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cuda/cuda_kernels.h"
+#include "runtime/base/checked_math.h"
+#include "runtime/op/f16_weights.h"
 
 namespace ingot::conformance {
 
@@ -19,6 +21,31 @@ std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) {
   std::vector<TensorView> views;
   for (const Tensor& t : tensors) views.push_back(t.view());
   return views;
+}
+
+void pack_f16_weights(Work* w) {
+  for (uint32_t k = 1; k < w->inputs.size(); k++) {
+    const TensorView& panels = w->inputs[k].view();
+    const bool has_bias = k + 1 < w->inputs.size() && w->inputs[k + 1].present();
+    const Packing bias = has_bias ? w->inputs[k + 1].view().packing : Packing::kVector16;
+    if (!takes_f16_weights(w->op, w->attributes, k, panels.packing, bias)) continue;
+    int64_t depth = 1;
+    for (int i = 1; i < panels.rank; i++) depth *= panels.dims[i];
+    for (int64_t panel = 0; panel < ceil_div(panels.dims[0], kPanel); panel++)
+      make_f16_weights(panels.as<const uint8_t>() + panel * depth * 64, size_t(depth),
+                       w->inputs[k].view().as<uint8_t>() + panel * ceil_div(depth, 2) * 64);
+    w->inputs[k].view().dtype = DType::kF16;
+  }
+}
+
+Tensor with_type(const Tensor& t, DType dtype) {
+  if (!t.present()) return t;
+  const TensorView& v = t.view();
+  std::vector<int64_t> dims;
+  for (int i = 0; i < v.rank; i++) dims.push_back(v.dims[i]);
+  Tensor to(dtype, dims, v.row_stride - v.row_length());
+  for (int64_t i = 0; i < v.elements(); i++) to.set(i, t.at(i));
+  return to;
 }
 
 Tensor on_cpu(const Work& w, const char* table) {

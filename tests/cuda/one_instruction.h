@@ -15,7 +15,13 @@ struct Work {
   const void* attributes;
   std::vector<Tensor> inputs;
   Tensor output;
+  bool any_row = false;  // else on_gpu() wants one of tensor cores
 };
+
+/// Weights as a session gives them to products in f16, wherever takes_f16_weights() says so.
+void pack_f16_weights(Work* w);
+/// The tensor in another type of floats, rounded.
+Tensor with_type(const Tensor& t, DType dtype);
 
 /// What is asked of a GPU's row: `views` and `y` must outlive it.
 OpArguments arguments_of(const Work& w, const std::vector<TensorView>& views, const TensorView& y);

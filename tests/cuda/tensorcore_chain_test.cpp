@@ -1,5 +1,6 @@
 // Chains in fast and fp16: products are those of tensor cores, stage by stage; the bits of the same
-// stages as instructions of their own; a depthwise stage and the product behind it stay one launch.
+// stages as instructions of their own. In fast files a depthwise stage and the product behind it stay
+// one launch; in fp16 files what lies between stages is f16 where the next one reads it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -59,18 +60,11 @@ Chain make_chain(std::vector<Stage> stages, int64_t size, int64_t channels, bool
   return c;
 }
 
-/// Weights as a session gives them: packed where takes_f16_weights() says so.
-void pack_f16(Work* w) {
-  for (uint32_t k = 1; k + 1 < w->inputs.size(); k++) {
-    const TensorView& panels = w->inputs[k].view();
-    if (!takes_f16_weights(w->op, w->attributes, k, panels.packing, Packing::kVector16)) continue;
-    int64_t depth = 1;
-    for (int i = 1; i < panels.rank; i++) depth *= panels.dims[i];
-    for (int64_t panel = 0; panel < ceil_div(panels.dims[0], kPanel); panel++)
-      make_f16_weights(panels.as<const uint8_t>() + panel * depth * 64, size_t(depth),
-                       w->inputs[k].view().as<uint8_t>() + panel * ceil_div(depth, 2) * 64);
-    w->inputs[k].view().dtype = DType::kF16;
-  }
+/// What lies between this stage and the next one.
+DType between(const Chain& c, size_t i, GpuPrecision precision) {
+  const bool reads_f16 =
+      i + 1 < c.t.stage_count && (c.t.stages[i + 1].method == kDepthwise || c.channels[i] % 8 == 0);
+  return precision == GpuPrecision::kFp16 && reads_f16 ? DType::kF16 : DType::kF32;
 }
 
 /// One stage on x by itself: on tensor cores where it is a product.
@@ -80,15 +74,18 @@ Tensor run_stage(const Chain& c, size_t i, const Tensor& x, GpuPrecision precisi
   Work one{OpCode::kConv2d,
            &c.t.stages[i],
            {x, c.work.inputs[1 + 2 * i], c.work.inputs[2 + 2 * i]},
-           Tensor(DType::kF32, {1, c.extents[i], c.extents[i], c.channels[i]})};
+           Tensor(between(c, i, precision), {1, c.extents[i], c.extents[i], c.channels[i]})};
   if (is_last && c.work.inputs.size() % 2 == 0) one.inputs.push_back(c.work.inputs.back());
-  if (c.t.stages[i].method == kDepthwise) return on_cpu(one);
+  if (c.t.stages[i].method == kDepthwise) {
+    one.inputs[0] = with_type(x, DType::kF32), one.output = with_type(one.output, DType::kF32);
+    return with_type(on_cpu(one), between(c, i, precision));
+  }
   const Run run = on_gpu(one, precision, 0, traits);
   CHECK(run.status.ok());
   return run.y;
 }
 
-/// `apart`: no two stages are one launch, so that each can be compared by itself.
+/// `apart`: in fast files no two stages are one launch, so that each can be compared by itself.
 void check_chain(Chain* c, int multiprocessors, size_t launches_of_products, bool apart) {
   c->work.attributes = &c->t;
   const Tensor want = on_cpu(c->work);
@@ -98,7 +95,7 @@ void check_chain(Chain* c, int multiprocessors, size_t launches_of_products, boo
     traits.multiprocessors = multiprocessors;
     Chain packed = *c;
     packed.work.attributes = &packed.t;
-    if (precision == GpuPrecision::kFp16) pack_f16(&packed.work);
+    if (precision == GpuPrecision::kFp16) pack_f16_weights(&packed.work);
     const Run run = on_gpu(packed.work, precision, 0, traits);
     REQUIRE(run.status.ok());
     check_close(run.y, want,
@@ -106,15 +103,17 @@ void check_chain(Chain* c, int multiprocessors, size_t launches_of_products, boo
     const auto is_product = [](const std::string& k) {
       return k.find("product_") != std::string::npos;
     };
+    const bool joins = !apart && precision == GpuPrecision::kFast;
     CHECK(size_t(std::count_if(run.kernels.begin(), run.kernels.end(), is_product)) ==
-          launches_of_products);
-    CHECK(run.ran("depthwise_pointwise") == !apart);
+          launches_of_products + (!apart && !joins));
+    CHECK(run.ran("depthwise_pointwise") == joins);
+    CHECK(run.ran("_word_") == (precision == GpuPrecision::kFp16));
     int64_t at = -1;
     for (const uint32_t order : {1u, 33u}) {
       const bool same = on_gpu(packed.work, precision, order, traits).y.same_bits(run.y, &at);
       CHECK_MESSAGE(same, "element " << at << " depends on the order of threads");
     }
-    if (!apart) continue;
+    if (joins) continue;
     Tensor x = packed.work.inputs[0];
     for (size_t i = 0; i < packed.t.stage_count; i++)
       x = run_stage(packed, i, x, precision, traits);
@@ -134,7 +133,7 @@ TEST_CASE("tensor cores: chains of products, stage by stage") {
   check_chain(&inverted, 2, 2, true);  // more outputs than the kernel of both takes
 }
 
-TEST_CASE("tensor cores: in a chain a depthwise stage and few outputs behind it are one launch") {
+TEST_CASE("tensor cores: a depthwise stage and few outputs behind it are one launch in fast") {
   Chain inverted =
       make_chain({{kDirect, 1, 1, 32}, {kDepthwise, 3, 1, 0}, {kDirect, 1, 1, 16}}, 20, 8);
   check_chain(&inverted, 2, 1, false);
@@ -156,6 +155,6 @@ TEST_CASE("tensor cores: which chains are theirs, and which weights of a chain a
   CHECK(!takes(1, Packing::kPanels16, Packing::kDense));
   CHECK(!takes(2, Packing::kPanels16, Packing::kVector16));  // a bias
   CHECK(!takes(3, Packing::kPanels16, Packing::kVector16));  // depthwise
-  CHECK(!takes(5, Packing::kPanels16, Packing::kVector16));  // may be one launch with it
+  CHECK(takes(5, Packing::kPanels16, Packing::kVector16));
   CHECK(!takes(7, Packing::kPanels16, Packing::kVector16));  // the residual
 }

@@ -3,7 +3,7 @@
 networks by batch and precision, on two GPUs.
 
   gpu_cost.py --ingot BIN --work DIR [--gpus h200,orin-nano] [--batches 1,8,32]
-              [--before BIN] [--write docs/cuda-cost.md]
+              [--precisions exact,fast,fp16] [--before BIN] [--write docs/cuda-cost.md]
 
 Models are those of tests/models; one with room for one item becomes one of several by
 bench/onnx_as_torch.py, batched(). int8 is what the file is: a network in full integers. With
@@ -29,7 +29,7 @@ OPEN = {
     "minilm_l6": "--dim batch={0} --dim sequence=64",
     "ppocr_det": "--input-shape x={0}x3x192x320",
 }
-PRECISIONS = ("exact", "fast", "fp16")
+PRECISIONS = "exact,fast,fp16"
 # in integers already: made for one item
 INTEGERS = {
     "mobilenet_v1_0.25_128": "google-coral__test_data/mobilenet_v1_0.25_128_quant.tflite",
@@ -100,7 +100,7 @@ def rows_of(args):
         if source is None:
             print(f"[skip] {name}: its package or script is not to be had here")
             continue
-        for precision in PRECISIONS:
+        for precision in args.precisions:
             for batch in args.batches:
                 file = convert(args, name, source, batch, precision)
                 rows.append(row_of(args, name, precision, batch, file))
@@ -131,12 +131,12 @@ def table(rows, gpus):
     return "\n".join(lines) + "\n"
 
 
-def gains(rows, gpus):
+def gains(rows, args):
     """Geometric means of before / now, by precision and batch."""
     lines = []
-    for precision in PRECISIONS:
+    for precision in args.precisions:
         for batch in sorted({r["batch"] for r in rows}):
-            for gpu in gpus:
+            for gpu in args.gpus:
                 ratios = [
                     r["before"][gpu] / r["ms"][gpu]
                     for r in rows
@@ -165,6 +165,7 @@ def main():
     parser.add_argument(
         "--batches", default="1,8,32", type=lambda t: [int(n) for n in t.split(",")]
     )
+    parser.add_argument("--precisions", default=PRECISIONS, type=lambda text: text.split(","))
     parser.add_argument("--write", type=pathlib.Path)
     args = parser.parse_args()
     rows = rows_of(args)
@@ -175,7 +176,7 @@ def main():
     for row in rows:
         if "note" in row:
             print(f"{row['network']}, {row['precision']}, batch {row['batch']}: {row['note']}")
-    for line in gains(rows, args.gpus):
+    for line in gains(rows, args):
         print(line)
     if args.write:
         write(args.write, text)

@@ -1,6 +1,7 @@
 // kernels/cuda/conv2d/chain_plan.cpp - a chain of convolutions as its stages, one after the other
 // through two buffers; depthwise and pointwise in one launch where that pays. In fast and fp16
-// files a stage that is a product is the convolution's own row of tensor cores.
+// files a stage that is a product is the convolution's own row of tensor cores; in fp16 files what
+// lies between is f16, wherever the stage behind it can read that.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
 #include "runtime/op/chain.h"
 
@@ -14,12 +15,16 @@ constexpr uint64_t kTooLarge = uint64_t{1} << 62;
 struct Buffers {
   uint64_t bytes[2] = {0, 0};
   conv::Extents stages[kMaxChainStages];
-  explicit Buffers(const OpArguments& a) {
+  DType dtypes[kMaxChainStages];  // of what a stage leaves for the next
+  Buffers(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
     const ChainAttributes& t = a.as<ChainAttributes>();
     conv::chain_extents(a, stages);
     for (uint32_t i = 0; i + 1 < t.stage_count; i++) {
       const conv::Extents& e = stages[i];
-      uint64_t need = uint64_t(row(e)) * 4;
+      const bool in_f16 = has_f16_activations(precision, traits) &&
+                          reads_f16(t.stages[i + 1], e.o, a.inputs[3 + 2 * i]);
+      dtypes[i] = in_f16 ? DType::kF16 : DType::kF32;
+      uint64_t need = uint64_t(row(e)) * uint64_t(dtype_bytes(dtypes[i]));
       const bool fits = checked_mul<uint64_t>(need, uint64_t(e.n), &need) &&
                         checked_mul<uint64_t>(need, uint64_t(e.oh), &need) &&
                         checked_mul<uint64_t>(need, uint64_t(e.ow), &need) && need < kTooLarge;
@@ -27,7 +32,13 @@ struct Buffers {
       if (need > bytes[i % 2]) bytes[i % 2] = need;
     }
   }
-  static int64_t row(const conv::Extents& e) { return round_up(e.o, 4); }
+  /// 16 bytes begin each, in f16 as well.
+  static int64_t row(const conv::Extents& e) { return round_up(e.o, 8); }
+  /// Depthwise any, products eights of channels with packed weights.
+  static bool reads_f16(const Conv2dAttributes& t, int64_t channels, const TensorView& w) {
+    return t.method == ConvMethod::kDepthwise ||
+           (w.dtype == DType::kF16 && channels % 8 == 0 && t.kernel_h <= 16 && t.kernel_w <= 16);
+  }
 };
 
 /// One stage as an instruction of its own.
@@ -54,7 +65,7 @@ class StageArguments {
   static TensorView between(const Buffers& buffers, uint32_t i, uint8_t* scratch) {
     const conv::Extents& e = buffers.stages[i];
     TensorView view;
-    view.dtype = DType::kF32, view.rank = 4;
+    view.dtype = buffers.dtypes[i], view.rank = 4;
     view.dims[0] = e.n, view.dims[1] = e.oh, view.dims[2] = e.ow, view.dims[3] = e.o;
     view.row_stride = Buffers::row(e);
     if (scratch) view.data = scratch + (i % 2 ? buffers.bytes[0] : 0);
@@ -97,7 +108,7 @@ bool has_products(const OpArguments& a, const GpuTraits& traits, GpuPrecision pr
 
 /// Behind the buffers: what one stage at a time asks for.
 uint64_t chain_scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
-  const Buffers b(a);
+  const Buffers b(a, traits, precision);
   uint64_t most = 0;
   for (uint32_t i = 0; i < a.as<ChainAttributes>().stage_count; i++) {
     const StageArguments stage(a, b, i, nullptr);
@@ -111,7 +122,7 @@ uint64_t chain_scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecisi
 Status plan_chain(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   const ChainAttributes& t = a.as<ChainAttributes>();
-  const Buffers buffers(a);
+  const Buffers buffers(a, work.traits, work.precision);
   const TensorView* residual = a.optional(conv::chain_residual(t));
   if (a.outputs[0].elements() == 0) return {};
   const auto job_of = [&](uint32_t i) {
@@ -121,18 +132,21 @@ Status plan_chain(const GpuWork& work) {
     j.w = a.inputs[1 + 2 * i].as<float>(), j.bias = bias ? bias->as<float>() : nullptr;
     if (i + 1 == t.stage_count) {
       j.y = a.outputs[0].as<float>(), j.y_stride = a.outputs[0].row_stride;
+      j.y_f16 = a.outputs[0].dtype == DType::kF16;
       if (residual) j.residual = residual->as<float>(), j.residual_stride = residual->row_stride;
+      j.residual_f16 = residual && residual->dtype == DType::kF16;
     } else {
       j.y = reinterpret_cast<float*>(work.scratch + (i % 2 ? buffers.bytes[0] : 0)),
-      j.y_stride = Buffers::row(j.e);
+      j.y_stride = Buffers::row(j.e), j.y_f16 = buffers.dtypes[i] == DType::kF16;
     }
     return j;
   };
   const float* x = a.inputs[0].as<float>();
   int64_t x_stride = a.inputs[0].row_stride;
+  bool x_f16 = a.inputs[0].dtype == DType::kF16;
   for (uint32_t i = 0; i < t.stage_count; i++) {
     ConvJob j = job_of(i);
-    j.x = x, j.x_stride = x_stride;
+    j.x = x, j.x_stride = x_stride, j.x_f16 = x_f16;
     Status status;
     const StageArguments stage(a, buffers, i, work.scratch);
     const GpuKernelEntry* row = product_row(stage.get(), work.traits, work.precision);
@@ -152,14 +166,46 @@ Status plan_chain(const GpuWork& work) {
       status = launch_conv(work, j, nullptr);
     }
     if (!status.ok()) return status;
-    x = j.y, x_stride = j.y_stride;
+    x = j.y, x_stride = j.y_stride, x_f16 = j.y_f16;
   }
   return {};
 }
 
-constexpr GpuKernelEntry kChainTable[] = {
-    {OpCode::kChain, "chain_tensorcore", has_products, chain_scratch, plan_chain},
-    {OpCode::kChain, "chain", supports_chain, chain_scratch, plan_chain}};
+/// What the first stage reads, what the last one reads beside it and writes.
+uint64_t f16_operands_of_chain(const OpArguments& a, const GpuTraits& traits) {
+  const ChainAttributes& t = a.as<ChainAttributes>();
+  if (a.outputs[0].elements() == 0) return 0;
+  const Buffers buffers(a, traits, GpuPrecision::kFp16);
+  const auto of_stage = [&](uint32_t i) {
+    constexpr uint64_t kAll = ~uint64_t{0};
+    const StageArguments stage(a, buffers, i, nullptr);
+    if (t.stages[i].method == ConvMethod::kDepthwise) return kAll;
+    const GpuKernelEntry* row = product_row(stage.get(), traits, GpuPrecision::kFp16);
+    return row && row->f16_operands ? row->f16_operands(stage.get(), traits) : uint64_t{0};
+  };
+  constexpr int kStageImage = 0, kStageResidual = 3, kStageOutput = 4;
+  const uint64_t first = of_stage(0), last = of_stage(t.stage_count - 1);
+  uint64_t operands = first >> kStageImage & 1;
+  operands |= (last >> kStageOutput & 1) << a.input_count;
+  const int residual = conv::chain_residual(t);
+  if (residual < a.input_count) operands |= (last >> kStageResidual & 1) << residual;
+  return operands;
+}
+
+constexpr GpuKernelEntry kChainTable[] = {{OpCode::kChain,
+                                           "chain_tensorcore",
+                                           has_products,
+                                           chain_scratch,
+                                           plan_chain,
+                                           {},
+                                           f16_operands_of_chain},
+                                          {OpCode::kChain,
+                                           "chain",
+                                           supports_chain,
+                                           chain_scratch,
+                                           plan_chain,
+                                           {},
+                                           f16_operands_of_chain}};
 
 }  // namespace
 

@@ -15,6 +15,7 @@ struct ConvJob {
   float* y = nullptr;
   // between pixels; of the rows of planes for kNchw
   int64_t x_stride = 0, y_stride = 0, residual_stride = 0;
+  bool x_f16 = false, y_f16 = false, residual_f16 = false;  // depthwise alone reads and writes f16
 };
 
 /// A kernel of matrix products and what it costs.
@@ -31,7 +32,9 @@ constexpr TileKernel make_tile_kernel(KernelId vector, KernelId any, const char*
 /// Up to this many outputs one thread each may suit better than tiles.
 constexpr int64_t kMaxOneEach = 1 << 16;
 
-inline bool is_aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
+inline bool is_aligned(const void* p, uint32_t bytes = 16) {
+  return reinterpret_cast<uintptr_t>(p) % bytes == 0;
+}
 
 /// Ids of variants beside tiles, whose ids are their places in the table of tiles.
 enum : uint16_t { kFewRowsVariant = 16, kOneEachVariant, kRowOf4Variant, kOnePixelVariant };

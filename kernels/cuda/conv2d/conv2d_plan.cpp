@@ -81,7 +81,16 @@ ConvJob job_of(const OpArguments& a) {
   j.residual = residual ? residual->as<float>() : nullptr;
   j.x_stride = a.inputs[0].row_stride, j.y_stride = a.outputs[0].row_stride;
   j.residual_stride = residual ? int64_t{residual->row_stride} : 0;
+  j.x_f16 = a.inputs[0].dtype == DType::kF16, j.y_f16 = a.outputs[0].dtype == DType::kF16;
+  j.residual_f16 = residual && residual->dtype == DType::kF16;
   return j;
+}
+/// Those of depthwise convolutions; the others are exact arithmetic.
+uint64_t f16_operands_of_conv2d(const OpArguments& a, const GpuTraits&) {
+  constexpr uint64_t kImage = 1, kResidual = 1 << 3;
+  return a.as<Conv2dAttributes>().method == ConvMethod::kDepthwise
+             ? kImage | kResidual | uint64_t{1} << a.input_count
+             : 0;
 }
 
 uint64_t scratch_conv2d(const OpArguments& a, const GpuTraits&, GpuPrecision) {
@@ -147,7 +156,8 @@ constexpr GpuKernelEntry kConv2dTable[] = {
      supports_conv2d,
      scratch_conv2d,
      plan_conv2d,
-     {list_conv2d, nullptr}},
+     {list_conv2d, nullptr},
+     f16_operands_of_conv2d},
     {OpCode::kLinear, "linear", supports_linear, nullptr, plan_linear, {list_linear, nullptr}}};
 
 }  // namespace

@@ -16,7 +16,8 @@ struct DepthwiseParams {
   int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
   int64_t x_stride, y_stride, residual_stride, tap_stride;
   EpilogueParams epilogue;
-  bool vector_x, vector_y;  // may be accessed 16 bytes at a time
+  bool vector_x, vector_y;  // may be accessed four elements at a time
+  bool x_f16, y_f16, residual_f16;
 };
 
 /// A depthwise convolution 3x3 and the pointwise one behind it; what lies between is never in

@@ -9,17 +9,24 @@ struct Line {
   KernelId kernel;
   int64_t pixels;  // of a thread
 };
-constexpr Line kAny = {KernelId::depthwise_any, 1};
+Line pixel_of(const ConvJob& j) {
+  return {j.x_f16 ? KernelId::depthwise_f16_any : KernelId::depthwise_any, 1};
+}
 
-/// kAny where the window has no kernel of its own.
+/// pixel_of() where the window has no kernel of its own.
 Line line_of(const ConvJob& j) {
   const Conv2dAttributes& t = *j.t;
   const bool aligned = is_aligned(j.w) && is_aligned(j.bias);
-  if (!aligned || t.kernel_h != t.kernel_w || t.dilation_w != 1 || t.stride_w > 2) return kAny;
+  if (!aligned || t.kernel_h != t.kernel_w || t.dilation_w != 1 || t.stride_w > 2)
+    return pixel_of(j);
   const bool two = t.stride_w == 2;
+  if (j.x_f16 && t.kernel_h == 3)
+    return {two ? KernelId::depthwise_f16_3x3_stride2 : KernelId::depthwise_f16_3x3, 4};
+  if (j.x_f16 && t.kernel_h == 5)
+    return {two ? KernelId::depthwise_f16_5x5_stride2 : KernelId::depthwise_f16_5x5, 4};
   if (t.kernel_h == 3) return {two ? KernelId::depthwise_3x3_stride2 : KernelId::depthwise_3x3, 4};
   if (t.kernel_h == 5) return {two ? KernelId::depthwise_5x5_stride2 : KernelId::depthwise_5x5, 4};
-  return kAny;
+  return pixel_of(j);
 }
 
 }  // namespace
@@ -42,9 +49,11 @@ DepthwiseParams depthwise_params(const ConvJob& j) {
   p.x_stride = j.x_stride, p.y_stride = j.y_stride, p.residual_stride = j.residual_stride;
   p.tap_stride = round_up(e.c, kPanel);
   p.epilogue = epilogue_params(t.activation, t.residual_first);
-  p.vector_x = j.x_stride % 4 == 0 && is_aligned(j.x);
-  p.vector_y = j.y_stride % 4 == 0 && is_aligned(j.y) &&
-               (!j.residual || (j.residual_stride % 4 == 0 && is_aligned(j.residual)));
+  p.x_f16 = j.x_f16, p.y_f16 = j.y_f16, p.residual_f16 = j.residual_f16;
+  p.vector_x = j.x_stride % 4 == 0 && is_aligned(j.x, j.x_f16 ? 8 : 16);
+  p.vector_y = j.y_stride % 4 == 0 && is_aligned(j.y, j.y_f16 ? 8 : 16) &&
+               (!j.residual ||
+                (j.residual_stride % 4 == 0 && is_aligned(j.residual, j.residual_f16 ? 8 : 16)));
   return p;
 }
 
@@ -54,7 +63,7 @@ Status launch_depthwise(const GpuWork& work, const ConvJob& j) {
   DepthwiseParams p = depthwise_params(j);
   VariantList variants;
   list_depthwise(j, &variants);
-  const Line line = variants.pick(work.variant).id == kOnePixelVariant ? kAny : line_of(j);
+  const Line line = variants.pick(work.variant).id == kOnePixelVariant ? pixel_of(j) : line_of(j);
   p.count = e.n * e.oh * ceil_div(e.ow, line.pixels) * ceil_div(e.c, 4);
   return launch(work, line.kernel, blocks_for(p.count, 128, work.traits), p);
 }
@@ -62,6 +71,7 @@ Status launch_depthwise(const GpuWork& work, const ConvJob& j) {
 bool joins_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& next) {
   using T = NarrowTile;
   const Conv2dAttributes& t = *next.t;
+  if (first.x_f16 || next.y_f16 || next.residual_f16) return false;
   if (first.t->method != ConvMethod::kDepthwise || t.method != ConvMethod::kDirect || t.groups != 1)
     return false;
   if (t.kernel_h != 1 || t.kernel_w != 1 || t.stride_h != 1 || t.stride_w != 1 ||

@@ -6,6 +6,7 @@
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_rows.cuh"
 #include "kernels/cuda/conv_transpose2d/conv_transpose2d_params.h"
+#include "kernels/cuda/device/f16.cuh"
 
 namespace ingot::cuda {
 
@@ -22,7 +23,8 @@ GPU_FN Quad load_weights(const ConvTransposeParams& p, const float* w, int64_t l
   return q;
 }
 
-INGOT_GPU_KERNEL_BLOCKS(conv_transpose, ConvTransposeParams, 128, 4) {
+template <bool kF16>
+GPU_FN void transposed_window(const ConvTransposeParams& p) {
   constexpr int R = kTransposePixels;
   const int64_t quads = (p.outputs + 3) / 4, phases = p.stride_w < p.ow ? p.stride_w : p.ow;
   const int64_t across = (p.ow + p.stride_w - 1) / p.stride_w, runs = (across + R - 1) / R;
@@ -37,7 +39,7 @@ INGOT_GPU_KERNEL_BLOCKS(conv_transpose, ConvTransposeParams, 128, 4) {
                   first = take(runs) * R, oy = take(p.oh), n = rest;
     const int64_t channel = group * p.outputs + o, lanes = p.outputs - o;
     const float* w = p.w + group * p.w_group + o / 16 * p.panel_stride + o % 16 * p.lane_stride;
-    const float* image = p.x + n * p.h * p.width * p.x_stride + group * p.c;
+    const int64_t image = n * p.h * p.width * p.x_stride + group * p.c;
     const Quad start = p.bias ? load_quad(p.bias + channel, lanes, false) : Quad{};
     Quad sums[R];
     INGOT_UNROLL for (int r = 0; r < R; r++) sums[r] = start;
@@ -48,7 +50,7 @@ INGOT_GPU_KERNEL_BLOCKS(conv_transpose, ConvTransposeParams, 128, 4) {
         const int64_t x = phase + p.pad_left - kx * p.dilation_w,
                       column = floor_quotient(x, p.stride_w);
         if (column * p.stride_w != x) continue;
-        const float* from = image + (iy * p.width + column + first) * p.x_stride;
+        const int64_t from = image + (iy * p.width + column + first) * p.x_stride;
         const float* weights = w + (ky * p.kernel_w + kx) * p.c * p.step;
         bool inside[R];
         INGOT_UNROLL for (int r = 0; r < R; r++) inside[r] =
@@ -57,7 +59,7 @@ INGOT_GPU_KERNEL_BLOCKS(conv_transpose, ConvTransposeParams, 128, 4) {
         for (int64_t c = 0; c < p.c; c++) {
           const Quad tap = load_weights(p, weights + c * p.step, lanes);
           INGOT_UNROLL for (int r = 0; r < R; r++) {
-            const float v = inside[r] ? from[r * p.x_stride + c] : 0.0f;
+            const float v = inside[r] ? load_float(p.x, from + r * p.x_stride + c, kF16) : 0.0f;
             INGOT_UNROLL for (int k = 0; k < 4; k++) sums[r].v[k] =
                 V::fma(v, tap.v[k], sums[r].v[k]);
           }
@@ -70,10 +72,16 @@ INGOT_GPU_KERNEL_BLOCKS(conv_transpose, ConvTransposeParams, 128, 4) {
       if (ox >= p.ow) break;
       Quad sum = sums[0];
       INGOT_UNROLL for (int k = 1; k < R; k++) if (r == k) sum = sums[k];
-      finish_quad(p.epilogue, sum, nullptr,
-                  p.y + ((n * p.oh + oy) * p.ow + ox) * p.y_stride + channel, lanes, p.vector_y);
+      store_four(p.y, ((n * p.oh + oy) * p.ow + ox) * p.y_stride + channel, p.y_f16, lanes,
+                 p.vector_y, activate_quad(p.epilogue, sum));
     }
   }
+}
+INGOT_GPU_KERNEL_BLOCKS(conv_transpose, ConvTransposeParams, 128, 4) {
+  transposed_window<false>(p);
+}
+INGOT_GPU_KERNEL_BLOCKS(conv_transpose_f16, ConvTransposeParams, 128, 4) {
+  transposed_window<true>(p);
 }
 
 }  // namespace ingot::cuda

@@ -19,6 +19,7 @@ struct ConvTransposeParams {
   int64_t x_stride, y_stride, panel_stride, lane_stride, step, w_group;
   EpilogueParams epilogue;
   bool vector_w, vector_y;  // four channels of a weight, or of y, may be accessed at once
+  bool y_f16;               // x is by the kernel
 };
 
 }  // namespace ingot::cuda

@@ -33,17 +33,25 @@ Status plan_conv_transpose(const GpuWork& work) {
   p.panel_stride = kPanel * k, p.lane_stride = panels ? 1 : k, p.step = panels ? kPanel : 1,
   p.w_group = p.outputs * k;
   p.vector_w = panels && is_aligned(p.w);
-  p.vector_y = (p.y_stride | (p.groups > 1 ? p.outputs : 0)) % 4 == 0 && is_aligned(p.y);
+  p.vector_y = (p.y_stride | (p.groups > 1 ? p.outputs : 0)) % 4 == 0 &&
+               is_aligned(p.y, y.dtype == DType::kF16 ? 8 : 16);
+  p.y_f16 = y.dtype == DType::kF16;
   p.epilogue = epilogue_params(t.activation, false);
   const int64_t across = ceil_div(p.ow, p.stride_w), phases = p.stride_w < p.ow ? p.stride_w : p.ow;
   p.count = y.dims[0] * p.oh * ceil_div(across, kTransposePixels) * phases * p.groups *
             ceil_div(p.outputs, 4);
-  return launch(work, KernelId::conv_transpose, blocks_for(p.count, 128, work.traits), p);
+  const KernelId kernel =
+      x.dtype == DType::kF16 ? KernelId::conv_transpose_f16 : KernelId::conv_transpose;
+  return launch(work, kernel, blocks_for(p.count, 128, work.traits), p);
 }
 
-constexpr GpuKernelEntry kConvTransposeTable[] = {{OpCode::kConvTranspose2d, "conv_transpose2d",
-                                                   supports_conv_transpose, nullptr,
-                                                   plan_conv_transpose}};
+constexpr GpuKernelEntry kConvTransposeTable[] = {{OpCode::kConvTranspose2d,
+                                                   "conv_transpose2d",
+                                                   supports_conv_transpose,
+                                                   nullptr,
+                                                   plan_conv_transpose,
+                                                   {},
+                                                   each_may_be_f16}};
 
 }  // namespace
 

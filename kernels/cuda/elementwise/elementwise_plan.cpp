@@ -55,6 +55,11 @@ bool supports_elementwise(const OpArguments& a, const GpuTraits&, GpuPrecision) 
   return true;
 }
 
+uint64_t f16_operands_of_chain(const OpArguments& a, const GpuTraits&) {
+  const ElementwiseAttributes& t = a.as<ElementwiseAttributes>();
+  return t.step_count == 0 || t.compute == ComputeType::kF32 ? ~uint64_t{0} : 0;
+}
+
 /// The type that a conversion goes through: exact for every value of the source.
 ComputeType conversion_type(DType from) {
   switch (from) {
@@ -164,8 +169,13 @@ Status plan_elementwise(const GpuWork& work) {
   return launch(work, kernel_of(compute), blocks_for(p.count, 256, work.traits), p);
 }
 
-constexpr GpuKernelEntry kElementwiseTable[] = {
-    {OpCode::kElementwise, "elementwise", supports_elementwise, nullptr, plan_elementwise}};
+constexpr GpuKernelEntry kElementwiseTable[] = {{OpCode::kElementwise,
+                                                 "elementwise",
+                                                 supports_elementwise,
+                                                 nullptr,
+                                                 plan_elementwise,
+                                                 {},
+                                                 f16_operands_of_chain}};
 
 }  // namespace
 

@@ -13,4 +13,5 @@
   X(matmul_small_any, MatMulParams, SmallTile::kThreads)   \
   X(matmul_each, MatMulParams, 128)                        \
   X(conv_transpose, ConvTransposeParams, 128)              \
+  X(conv_transpose_f16, ConvTransposeParams, 128)          \
   X(skinny, SkinnyParams, SkinnyShape::kThreads)

@@ -232,12 +232,12 @@ Status plan_pad(const GpuWork& work) {
 }
 
 constexpr GpuKernelEntry kMovementTable[] = {
-    {OpCode::kTranspose, "transpose", nullptr, nullptr, plan_transpose},
-    {OpCode::kSlice, "slice", nullptr, nullptr, plan_slice},
-    {OpCode::kTile, "tile", nullptr, nullptr, plan_tile},
-    {OpCode::kCopy, "copy", nullptr, copy_scratch, plan_copy},
-    {OpCode::kConcat, "concat", nullptr, nullptr, plan_concat},
-    {OpCode::kPad, "pad", nullptr, nullptr, plan_pad}};
+    {OpCode::kTranspose, "transpose", nullptr, nullptr, plan_transpose, {}, all_or_none_f16},
+    {OpCode::kSlice, "slice", nullptr, nullptr, plan_slice, {}, all_or_none_f16},
+    {OpCode::kTile, "tile", nullptr, nullptr, plan_tile, {}, all_or_none_f16},
+    {OpCode::kCopy, "copy", nullptr, copy_scratch, plan_copy, {}, all_or_none_f16},
+    {OpCode::kConcat, "concat", nullptr, nullptr, plan_concat, {}, all_or_none_f16},
+    {OpCode::kPad, "pad", nullptr, nullptr, plan_pad, {}, all_or_none_f16}};
 
 }  // namespace
 

@@ -20,13 +20,13 @@ GPU_FN void store_normalized(const NormRowsParams& p, int64_t y, int64_t i, floa
                              float inverse) {
   const float scale = p.scale ? load_real(p.dtype, p.scale, i) : 0.0f,
               bias = p.bias ? load_real(p.dtype, p.bias, i) : 0.0f;
-  store_real(p.dtype, p.y, y + i, normalized(x, mean, inverse, p.scale, scale, p.bias, bias));
+  store_real(p.y_dtype, p.y, y + i, normalized(x, mean, inverse, p.scale, scale, p.bias, bias));
 }
 
 GPU_FN void norm_held(const NormRowsParams& p, float* held, int64_t row) {
   const int64_t x = row * p.x_stride, y = row * p.y_stride, n = row < p.rows ? p.n : 0;
   float sum = 0, squares = 0;
-  each_held(n, [&](int i) { sum += held[i] = load_real(p.dtype, p.x, x + i); });
+  each_held(n, [&](int i) { sum += held[i] = load_real(p.x_dtype, p.x, x + i); });
   const float mean = p.has_mean ? sum_lanes(sum) / float(p.n) : 0.0f;
   each_held(n, [&](int i) {
     const float d = held[i] - mean;
@@ -46,7 +46,7 @@ INGOT_GPU_KERNEL(norm_long, NormRowsParams, 256) {
   GPU_SHARED(RowChunks, chunks);
   GPU_ROLLED for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
     const int64_t x = row * p.x_stride, y = row * p.y_stride;
-    const auto load = [&](int64_t i) { return load_real(p.dtype, p.x, x + i); };
+    const auto load = [&](int64_t i) { return load_real(p.x_dtype, p.x, x + i); };
     const float mean = p.has_mean ? sum_block(&chunks, p.n, load) / float(p.n) : 0.0f;
     const float squares = fold_block(
         &chunks, p.n, 0.0f, [&](int64_t i) { return load(i) - mean; },

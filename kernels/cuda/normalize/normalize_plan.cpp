@@ -21,7 +21,8 @@ Status plan_softmax(const GpuWork& work) {
   p.lines = x.elements() / p.n;
   p.x_line = x.row_stride;
   p.y_line = y.row_stride;
-  p.dtype = x.dtype;
+  p.x_dtype = x.dtype;
+  p.y_dtype = y.dtype;
   p.log = t.log;
   if (axis == x.rank - 1) {
     if (p.n > kHeldRow)
@@ -52,6 +53,17 @@ template <class T>
 const T* parameter(const OpArguments& a, int i) {
   const TensorView* p = a.optional(i);
   return p ? p->as<const T>() : nullptr;
+}
+
+/// Of scale and bias: that of the file, where x and y may be f16.
+DType parameter_type(const OpArguments& a) {
+  for (int i = 1; i < 3; i++)
+    if (const TensorView* p = a.optional(i)) return p->dtype;
+  return DType::kF32;
+}
+/// x and y of rows.
+uint64_t f16_operands_of_normalize(const OpArguments& a, const GpuTraits&) {
+  return by_channel(a) ? 0 : 1 | uint64_t{1} << a.input_count;
 }
 
 Status plan_channels(const GpuWork& work) {
@@ -104,7 +116,9 @@ Status plan_normalize(const GpuWork& work) {
   p.x_stride = strided ? int64_t{x.row_stride} : p.n;
   p.y_stride = strided ? int64_t{y.row_stride} : p.n;
   p.epsilon = t.epsilon;
-  p.dtype = x.dtype;
+  p.x_dtype = x.dtype;
+  p.y_dtype = y.dtype;
+  p.dtype = parameter_type(a);
   p.has_mean = t.kind == NormKind::kLayer;
   if (p.n > kHeldRow)
     return launch(work, KernelId::norm_long, blocks_for(p.rows, 1, work.traits), p);
@@ -112,8 +126,14 @@ Status plan_normalize(const GpuWork& work) {
 }
 
 constexpr GpuKernelEntry kNormalizeTable[] = {
-    {OpCode::kSoftmax, "softmax", nullptr, nullptr, plan_softmax},
-    {OpCode::kNormalize, "normalize", nullptr, normalize_scratch, plan_normalize}};
+    {OpCode::kSoftmax, "softmax", nullptr, nullptr, plan_softmax, {}, each_may_be_f16},
+    {OpCode::kNormalize,
+     "normalize",
+     nullptr,
+     normalize_scratch,
+     plan_normalize,
+     {},
+     f16_operands_of_normalize}};
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 // the window row by row. A thread makes four neighbouring channels of a pixel where they are
 // aligned, else one.
 #pragma once
-#include "kernels/cuda/device/lane.h"
+#include "kernels/cuda/device/f16.cuh"
 #include "kernels/cuda/device/loops.h"
 #include "kernels/cuda/pool2d/pool2d_params.h"
 
@@ -12,6 +12,17 @@ template <int width>
 struct alignas(width * 4) Channels {
   float v[width];
 };
+/// Neighbouring channels from element `at` on.
+template <int width>
+GPU_FN Channels<width> load_channels(const float* x, int64_t at, bool is_f16) {
+  if constexpr (width == 4) {
+    if (!is_f16) return *reinterpret_cast<const Channels<4>*>(x + at);
+    const FourFloats v = load_f16s(x, at, 4, true);
+    return {{v.x[0], v.x[1], v.x[2], v.x[3]}};
+  } else {
+    return {{load_float(x, at, is_f16)}};
+  }
+}
 
 /// Taps [begin, end) of `kernel` with first + k * dilation in [low, high).
 struct Taps {
@@ -48,15 +59,15 @@ GPU_FN PoolWindow window_at(const PoolParams& p, int64_t oy, int64_t ox) {
 }
 
 template <int width, class Step>
-GPU_FN Channels<width> fold_window(const PoolParams& p, const PoolWindow& w, const float* image,
+GPU_FN Channels<width> fold_window(const PoolParams& p, const PoolWindow& w, int64_t image,
                                    float start, Step step) {
   Channels<width> acc;
   INGOT_UNROLL for (int c = 0; c < width; c++) acc.v[c] = start;
   GPU_ROLLED for (int64_t ky = w.y.begin; ky < w.y.end; ky++) {
-    const float* row = image + (w.top + ky * p.t.dilation_h) * p.in_w * p.x_pixel;
+    const int64_t row = image + (w.top + ky * p.t.dilation_h) * p.in_w * p.x_pixel;
     GPU_ROLLED for (int64_t kx = w.x.begin; kx < w.x.end; kx++) {
-      const Channels<width> x = *reinterpret_cast<const Channels<width>*>(
-          row + (w.left + kx * p.t.dilation_w) * p.x_pixel);
+      const Channels<width> x =
+          load_channels<width>(p.x, row + (w.left + kx * p.t.dilation_w) * p.x_pixel, p.x_f16);
       INGOT_UNROLL for (int c = 0; c < width; c++) acc.v[c] = step(acc.v[c], x.v[c]);
     }
   }
@@ -72,7 +83,7 @@ GPU_FN void pool2d(const PoolParams& p) {
     const int64_t ox = int64_t(take_remainder(&rest, p.width)),
                   oy = int64_t(take_remainder(&rest, p.height));
     const PoolWindow w = window_at(p, oy, ox);
-    const float* image = p.x + int64_t(rest) * p.in_h * p.in_w * p.x_pixel + channel;
+    const int64_t image = int64_t(rest) * p.in_h * p.in_w * p.x_pixel + channel;
     Channels<width> y;
     switch (p.t.kind) {
       case PoolKind::kMax:
@@ -91,7 +102,10 @@ GPU_FN void pool2d(const PoolParams& p) {
         INGOT_UNROLL for (int c = 0; c < width; c++) y.v[c] = y.v[c] / w.divisor;
         break;
     }
-    *reinterpret_cast<Channels<width>*>(p.y + pixel * p.y_pixel + channel) = y;
+    if constexpr (width == 4)
+      store_four(p.y, pixel * p.y_pixel + channel, p.y_f16, 4, true, y);
+    else
+      store_float(p.y, pixel * p.y_pixel + channel, p.y_f16, y.v[0]);
   }
 }
 INGOT_GPU_KERNEL_BLOCKS(pool2d_1, PoolParams, 128, 4) { pool2d<1>(p); }

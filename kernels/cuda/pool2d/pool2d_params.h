@@ -14,6 +14,7 @@ struct PoolParams {
   int64_t in_h, in_w;
   int64_t x_pixel, y_pixel;  // elements from one pixel to the next
   Pool2dAttributes t;
+  bool x_f16, y_f16;
 };
 
 }  // namespace ingot::cuda

@@ -17,8 +17,10 @@ Status plan_pool(const GpuWork& work) {
   p.in_w = x.dims[2];
   p.x_pixel = x.row_stride;
   p.y_pixel = y.row_stride;
+  p.x_f16 = x.dtype == DType::kF16, p.y_f16 = y.dtype == DType::kF16;
+  // in f16 eight bytes are enough: as if addresses were those of f32
   uint64_t bits = uint64_t(y.dims[3] | p.x_pixel | p.y_pixel) * 4;
-  bits |= reinterpret_cast<uintptr_t>(p.x) | reinterpret_cast<uintptr_t>(p.y);
+  bits |= reinterpret_cast<uintptr_t>(p.x) << p.x_f16 | reinterpret_cast<uintptr_t>(p.y) << p.y_f16;
   const int width = widest_unit(bits) == 16 ? 4 : 1;
   p.channels = fast_divisor(y.dims[3] / width);
   p.width = fast_divisor(y.dims[2]);
@@ -31,7 +33,7 @@ Status plan_pool(const GpuWork& work) {
 }
 
 constexpr GpuKernelEntry kPool2dTable[] = {
-    {OpCode::kPool2d, "pool2d", nullptr, nullptr, plan_pool}};
+    {OpCode::kPool2d, "pool2d", nullptr, nullptr, plan_pool, {}, each_may_be_f16}};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include "kernels/cpu/reduce/folds.inl"
 #include "kernels/cpu/reduce/wide_fold.inl"
 #include "kernels/cuda/device/convert.cuh"
+#include "kernels/cuda/device/f16.cuh"
 #include "kernels/cuda/device/rows.cuh"
 #include "kernels/cuda/reduce/reduce_params.h"
 
@@ -111,17 +112,25 @@ GPU_FN float reduce_f32(const ReduceParams& p, FoldAll fold_all) {
   return p.kind == ReduceKind::kMean ? result / count : result;
 }
 
-INGOT_GPU_KERNEL_BLOCKS(reduce_columns_f32, ReduceParams, 128, 8) {
-  const float* x = reinterpret_cast<const float*>(p.x);
+template <class Load>
+GPU_FN void reduce_columns(const ReduceParams& p, Load load) {
   GPU_ROLLED for (int64_t o = grid_thread(); o < p.outputs; o += grid_threads()) {
     const int64_t base = output_offset(p, o);
-    reinterpret_cast<float*>(p.y)[o] = reduce_f32<true>(p, [&](auto fold, float shift) {
+    const float result = reduce_f32<true>(p, [&](auto fold, float shift) {
       using Fold = decltype(fold);
       return fold_positions<kLoadsAhead<Fold>>(
-          p, base, Fold::kStart, [&](int64_t at) { return x[at]; },
-          [&](float a, float b) { return Fold::step(a, b, shift); });
+          p, base, Fold::kStart, load, [&](float a, float b) { return Fold::step(a, b, shift); });
     });
+    store_float(reinterpret_cast<float*>(p.y), o, p.y_dtype == DType::kF16, result);
   }
+}
+INGOT_GPU_KERNEL_BLOCKS(reduce_columns_f32, ReduceParams, 128, 8) {
+  const float* x = reinterpret_cast<const float*>(p.x);
+  reduce_columns(p, [&](int64_t at) { return x[at]; });
+}
+INGOT_GPU_KERNEL_BLOCKS(reduce_columns_f16, ReduceParams, 128, 8) {
+  const uint16_t* x = reinterpret_cast<const uint16_t*>(p.x);
+  reduce_columns(p, [&](int64_t at) { return widen_f16(x[at]); });
 }
 
 INGOT_GPU_KERNEL_BLOCKS(reduce_rows_f32, ReduceParams, 128, 8) {

@@ -5,6 +5,7 @@
 // clang-format off
 #define INGOT_CUDA_REDUCE(X)                                                                     \
   X(reduce_columns_f32, ReduceParams, 128) X(reduce_rows_f32, ReduceParams, 128)                 \
+  X(reduce_columns_f16, ReduceParams, 128)                                                       \
   X(reduce_short_f32, ReduceParams, 128) X(reduce_long_f32, ReduceParams, 256)                   \
   X(reduce_any, ReduceParams, 128) X(arg_reduce, ArgReduceParams, 128)                           \
   X(softmax_rows, SoftmaxParams, 64) X(softmax_long, SoftmaxParams, 256)                         \

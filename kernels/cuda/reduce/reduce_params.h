@@ -26,8 +26,8 @@ struct ReduceParams {
   int64_t length;    // of the last dimension, where that is reduced
   Walk kept, outer;  // outer: the reduced positions, one in `inner` of them
   ReduceKind kind;
-  DType dtype;
-  bool in_rows;  // the last dimension is reduced
+  DType dtype, y_dtype;  // y_dtype: another one only where x is f16, of columns
+  bool in_rows;          // the last dimension is reduced
 };
 
 struct ArgReduceParams {
@@ -50,7 +50,7 @@ struct SoftmaxParams {
   int64_t x_line, y_line;       // rows: from one line to the next
   FastDivisor columns, middle;  // columns: line = (outer * middle + row) * columns + column
   int64_t x_outer, y_outer, x_middle, y_middle;
-  DType dtype;
+  DType x_dtype, y_dtype;
   bool log;
 };
 
@@ -59,7 +59,7 @@ struct NormRowsParams {
   char* y;
   int64_t rows, n, x_stride, y_stride;
   float epsilon;
-  DType dtype;
+  DType x_dtype, y_dtype, dtype;  // dtype: of scale and bias
   bool has_mean;
 };
 

@@ -22,8 +22,18 @@ void push(Move* m, const TensorType& x, int i) {
   m->push(x.dims[i], stride_of(x, i), stride_of(x, i));
 }
 
-KernelId reduce_kernel(const ReduceParams& p, bool last_reduced) {
+/// f32, or f16 that is summed up in f32: columns of files that are not exact.
+bool is_float(const ReduceParams& p, bool last_reduced, const GpuTraits& traits,
+              GpuPrecision precision) {
+  return p.dtype == DType::kF32 ||
+         (p.dtype == DType::kF16 && !last_reduced && has_f16_activations(precision, traits));
+}
+
+KernelId reduce_kernel(const ReduceParams& p, bool last_reduced, const GpuTraits& traits,
+                       GpuPrecision precision) {
   constexpr int64_t kShort = 8, kLong = 2048;
+  if (p.dtype == DType::kF16 && is_float(p, last_reduced, traits, precision))
+    return KernelId::reduce_columns_f16;
   if (p.dtype != DType::kF32) return KernelId::reduce_any;
   if (!last_reduced) return KernelId::reduce_columns_f32;
   const bool is_usual = p.kind == ReduceKind::kSum || p.kind == ReduceKind::kMean ||
@@ -65,7 +75,7 @@ ReduceJob job_of(const OpArguments& a) {
   p.length = j.last_reduced ? x.row_length() : 1;
   p.columns = fast_divisor(j.last_reduced ? 1 : x.row_length());
   p.kind = t.kind;
-  p.dtype = x.dtype;
+  p.dtype = x.dtype, p.y_dtype = y.dtype;
   p.in_rows = j.last_reduced;
   return j;
 }
@@ -83,7 +93,7 @@ Status launch_reduce(const GpuWork& work, ReduceJob& j) {
     p.inner_stride = j.reduced.from[last];
     p.outer = walk_of(j.reduced, last);
   }
-  const KernelId kernel = reduce_kernel(p, j.last_reduced);
+  const KernelId kernel = reduce_kernel(p, j.last_reduced, work.traits, work.precision);
   const bool by_block = kernel == KernelId::reduce_long_f32,
              by_half_warp = j.last_reduced && kernel != KernelId::reduce_short_f32;
   const uint32_t blocks = by_block ? blocks_for(p.outputs, 1, work.traits)
@@ -99,8 +109,9 @@ int64_t parts_of(ReduceJob j, const GpuTraits& traits, GpuPrecision precision) {
   const ReduceParams& p = j.p;
   const bool keeps_kind = p.kind == ReduceKind::kSum || p.kind == ReduceKind::kMean ||
                           p.kind == ReduceKind::kMax || p.kind == ReduceKind::kMin;
-  if (precision == GpuPrecision::kExact || j.last_reduced || p.dtype != DType::kF32 ||
-      !keeps_kind || p.positions < 8 * kLeastPositions)
+  if (precision == GpuPrecision::kExact || j.last_reduced ||
+      !is_float(p, j.last_reduced, traits, precision) || !keeps_kind ||
+      p.positions < 8 * kLeastPositions)
     return 1;
   merge(&j.reduced);
   if (j.reduced.rank != 1) return 1;
@@ -132,7 +143,7 @@ Status plan_reduce(const GpuWork& work) {
   first.reduced = {};
   first.reduced.push(length, stride, stride);
   first.p.positions = length, first.p.outputs = outputs * parts;
-  first.p.y = reinterpret_cast<char*>(work.scratch);
+  first.p.y = reinterpret_cast<char*>(work.scratch), first.p.y_dtype = DType::kF32;
   INGOT_TRY(launch_reduce(work, first));
   // [kept][part][column]
   const int64_t columns = j.p.columns.divisor;
@@ -140,7 +151,7 @@ Status plan_reduce(const GpuWork& work) {
   j.kept.push(outputs / columns, parts * columns, parts * columns);
   j.reduced.push(parts, columns, columns);
   j.p.positions = parts;
-  j.p.x = reinterpret_cast<const char*>(work.scratch);
+  j.p.x = reinterpret_cast<const char*>(work.scratch), j.p.dtype = DType::kF32;
   return launch_reduce(work, j);
 }
 
@@ -168,8 +179,18 @@ Status plan_arg_reduce(const GpuWork& work) {
                 p);
 }
 
+uint64_t f16_operands_of_reduce(const OpArguments& a, const GpuTraits&) {
+  return a.outputs[0].elements() == 0 || job_of(a).last_reduced ? 0 : ~uint64_t{0};
+}
+
 constexpr GpuKernelEntry kReduceTable[] = {
-    {OpCode::kReduce, "reduce", supports_reduce, scratch_reduce, plan_reduce},
+    {OpCode::kReduce,
+     "reduce",
+     supports_reduce,
+     scratch_reduce,
+     plan_reduce,
+     {},
+     f16_operands_of_reduce},
     {OpCode::kArgReduce, "arg_reduce", nullptr, nullptr, plan_arg_reduce}};
 
 }  // namespace

@@ -85,6 +85,11 @@ Status plan_resize(const GpuWork& work) {
                 blocks_for(p.count, 128, work.traits), p);
 }
 
+/// Copies take any element, mixtures f32.
+uint64_t f16_operands_of_resize(const OpArguments& a, const GpuTraits& traits) {
+  return is_nearest(a) ? all_or_none_f16(a, traits) : 0;
+}
+
 Status plan_grid_sample(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   const TensorView &x = a.inputs[0], &grid = a.inputs[1], &y = a.outputs[0];
@@ -147,7 +152,7 @@ Status plan_roi_align(const GpuWork& work) {
 }
 
 constexpr GpuKernelEntry kResizeTable[] = {
-    {OpCode::kResize, "resize", nullptr, resize_scratch, plan_resize},
+    {OpCode::kResize, "resize", nullptr, resize_scratch, plan_resize, {}, f16_operands_of_resize},
     {OpCode::kGridSample, "grid_sample", nullptr, nullptr, plan_grid_sample},
     {OpCode::kRoiAlign, "roi_align", nullptr, nullptr, plan_roi_align}};
 

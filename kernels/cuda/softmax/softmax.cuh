@@ -47,8 +47,9 @@ INGOT_GPU_KERNEL(softmax_rows, SoftmaxParams, 64) {
   GPU_ROLLED for (int64_t row = grid_row(); row - row % 2 < p.lines; row += grid_rows()) {
     const int64_t x = row * p.x_line, y = row * p.y_line;
     softmax_held(
-        held, row < p.lines ? p.n : 0, p.log, [&](int i) { return load_real(p.dtype, p.x, x + i); },
-        [&](int i, float v) { store_real(p.dtype, p.y, y + i, v); });
+        held, row < p.lines ? p.n : 0, p.log,
+        [&](int i) { return load_real(p.x_dtype, p.x, x + i); },
+        [&](int i, float v) { store_real(p.y_dtype, p.y, y + i, v); });
   }
 }
 
@@ -57,14 +58,14 @@ INGOT_GPU_KERNEL(softmax_long, SoftmaxParams, 256) {
   GPU_SHARED(RowChunks, chunks);
   GPU_ROLLED for (int64_t row = blockIdx.x; row < p.lines; row += gridDim.x) {
     const int64_t x = row * p.x_line, y = row * p.y_line;
-    const auto load = [&](int64_t i) { return load_real(p.dtype, p.x, x + i); };
+    const auto load = [&](int64_t i) { return load_real(p.x_dtype, p.x, x + i); };
     const float top = fold_block(&chunks, p.n, -__builtin_inff(), load, larger, larger);
     const float sum =
         sum_block(&chunks, p.n, [&](int64_t i) { return Fn::exp_flush(load(i) - top); });
     const float last = p.log ? Fn::log(sum) : 1.0f / sum;
     for (int64_t i = threadIdx.x; i < p.n; i += kLongThreads) {
       const float v = load(i) - top;
-      store_real(p.dtype, p.y, y + i, p.log ? v - last : Fn::exp_flush(v) * last);
+      store_real(p.y_dtype, p.y, y + i, p.log ? v - last : Fn::exp_flush(v) * last);
     }
   }
 }
@@ -78,7 +79,7 @@ INGOT_GPU_KERNEL(softmax_columns, SoftmaxParams, 128) {
                   middle = int64_t(take_remainder(&rest, p.middle));
     const int64_t x = int64_t(rest) * p.x_outer + middle * p.x_middle + column;
     const int64_t y = int64_t(rest) * p.y_outer + middle * p.y_middle + column;
-    const auto load = [&](int64_t i) { return load_real(p.dtype, p.x, x + i * p.x_axis); };
+    const auto load = [&](int64_t i) { return load_real(p.x_dtype, p.x, x + i * p.x_axis); };
     float top = -__builtin_inff();
     GPU_ROLLED for (int64_t i = 0; i < p.n; i++) top = larger(top, load(i));
     for (int k = 0; k < kRowLanes; k++) lanes[k][threadIdx.x] = 0;
@@ -90,7 +91,7 @@ INGOT_GPU_KERNEL(softmax_columns, SoftmaxParams, 128) {
     const float last = p.log ? Fn::log(sum) : 1.0f / sum;
     GPU_ROLLED for (int64_t i = 0; i < p.n; i++) {
       const float v = load(i) - top;
-      store_real(p.dtype, p.y, y + i * p.y_axis, p.log ? v - last : Fn::exp_flush(v) * last);
+      store_real(p.y_dtype, p.y, y + i * p.y_axis, p.log ? v - last : Fn::exp_flush(v) * last);
     }
   }
 }

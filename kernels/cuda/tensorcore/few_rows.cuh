@@ -61,7 +61,7 @@ GPU_FN void few_rows(const ProductParams& p) {
     Four v;
     for (int n = 0; n < 4; n++)
       v.x[n] = (all[0][r][i + n] + all[1][r][i + n]) + (all[2][r][i + n] + all[3][r][i + n]);
-    if (r < p.m && first < p.o) store_four(p, batch, int(blockIdx.y), r, first, v);
+    if (r < p.m && first < p.o) store_split(p, batch, int(blockIdx.y), r, first, v);
   }
 }
 

@@ -1,7 +1,7 @@
 // kernels/cuda/tensorcore/finish.cuh - from sums to y: alpha or scale, bias, residual, activation,
 // by the CPU's own functions.
 #pragma once
-#include "kernels/cuda/device/lane.h"
+#include "kernels/cuda/device/f16.cuh"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
 
 namespace ingot::cuda {
@@ -63,35 +63,21 @@ GPU_FN void finish_four(const ProductParams& p, int64_t batch, int64_t m, int o,
   if (p.scale)
     for (int i = 0; i < 4; i++) v.x[i] *= o + i < p.o ? p.scale[o + i] : 0.0f;
   for (float& x : v.x) x *= p.alpha;
-  float* y = p.y + batch * p.y_batch + m * p.y_stride + o;
-  const float* from =
-      p.residual ? p.residual + batch * p.bias_batch + m * p.residual_stride + o : nullptr;
   const float* bias = p.bias ? p.bias + batch * p.bias_batch + o : nullptr;
   Four residual = {};
-  if (p.is_vector && o + 4 <= p.o) {
-    if (p.bias) {
-      const Four all = *reinterpret_cast<const Four*>(bias);
-      for (int i = 0; i < 4; i++) v.x[i] += all.x[i];
-    }
-    if (from) residual = *reinterpret_cast<const Four*>(from);
-  } else {
-    for (int i = 0; i < 4; i++) {
-      if (o + i >= p.o) break;
-      if (p.bias) v.x[i] += bias[i];
-      if (from) residual.x[i] = from[i];
-    }
+  if (p.bias) {
+    const Four all = load_four<Four>(bias, 0, false, p.o - o, p.is_vector);
+    for (int i = 0; i < 4; i++) v.x[i] += all.x[i];
   }
-  if (from && p.residual_first)
+  if (p.residual)
+    residual = load_four<Four>(p.residual, batch * p.bias_batch + m * p.residual_stride + o,
+                               p.residual_f16, p.o - o, p.is_vector);
+  if (p.residual && p.residual_first)
     for (int i = 0; i < 4; i++) v.x[i] += residual.x[i];
   v = activate_four(p.activation, v);
-  if (from && !p.residual_first)
+  if (p.residual && !p.residual_first)
     for (int i = 0; i < 4; i++) v.x[i] += residual.x[i];
-  if (p.is_vector && o + 4 <= p.o) {
-    *reinterpret_cast<Four*>(y) = v;
-    return;
-  }
-  for (int i = 0; i < 4; i++)
-    if (o + i < p.o) y[i] = v.x[i];
+  store_four(p.y, batch * p.y_batch + m * p.y_stride + o, p.y_f16, p.o - o, p.is_vector, v);
 }
 
 GPU_FN Four* partial_of(const ProductParams& p, int64_t batch, int split, int64_t m, int o) {
@@ -100,7 +86,8 @@ GPU_FN Four* partial_of(const ProductParams& p, int64_t batch, int split, int64_
 }
 
 /// The sums of a block that has the whole of k, or a part of it: y, or the partial sums.
-GPU_FN void store_four(const ProductParams& p, int64_t batch, int split, int64_t m, int o, Four v) {
+GPU_FN void store_split(const ProductParams& p, int64_t batch, int split, int64_t m, int o,
+                        Four v) {
   if (p.partial)
     *partial_of(p, batch, split, m, o) = v;
   else
@@ -109,7 +96,7 @@ GPU_FN void store_four(const ProductParams& p, int64_t batch, int split, int64_t
 /// Four sums of product(); nothing is counted of pixels.
 GPU_FN void store_sums(const ProductParams& p, int64_t batch, int split, int64_t m, int o,
                        const float* sums, const int32_t*) {
-  store_four(p, batch, split, m, o, *reinterpret_cast<const Four*>(sums));
+  store_split(p, batch, split, m, o, *reinterpret_cast<const Four*>(sums));
 }
 
 }  // namespace ingot::cuda

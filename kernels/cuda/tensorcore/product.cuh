@@ -4,7 +4,8 @@
 //   block   128 threads: a tile of pixels x outputs, and of one part of k (a split)
 //   warp    kWarpM pixels x 32 outputs; outputs are the rows of a fragment (A), pixels its columns
 //           (B)
-//   k       steps of 16 words; four are in flight
+//   k       steps of 16 words; four are in flight. Words of f16 hold two numbers of k: no
+//           conversion, and half the steps
 //   end     sums pass through shared memory, so that rows of y are written whole and the epilogue
 //           is one loop: store_sums() of the parameters' type (finish.cuh, quantized/tiles.cuh)
 #pragma once
@@ -43,10 +44,23 @@ struct WordFragments {  // a product has 8 of the words
     for (int r = 0; r < 2; r++) b[r] = operand_word(Type{}, x[2 * part + r]);
   }
 };
+/// Words that are two f16 already: a product of 16 numbers of k has 8 of them.
+struct F16Words : F16 {};
+GPU_FN uint32_t operand_word(F16Words, uint32_t w) { return w; }
+template <>
+struct Fragments<F16Words> : WordFragments<F16Words> {};
 template <>
 struct Fragments<Tf32> : WordFragments<Tf32> {};
 template <>
 struct Fragments<S8U8> : WordFragments<S8U8> {};
+
+/// Whether the words of weights are fragments as they lie, see PanelTile::read_fragments().
+template <class Type>
+constexpr bool kPlainWords = false;
+template <>
+constexpr bool kPlainWords<F16Words> = true;
+template <>
+constexpr bool kPlainWords<S8U8> = true;
 
 /// What a product counts of the pixels beside its sums: nothing, or of whole numbers the sum of
 /// those of each pixel, where p.counts_numbers; @return those of the tile, in shared memory.
@@ -86,6 +100,7 @@ GPU_FN void product(const Params& p) {
   using Part = Fragments<Type>;
   constexpr int kStages = 4, kStage = kM * 64 + kO * Weights<kO>::kRow, kJ = kWarpM / 8,
                 kPitch = kO + 4;
+  constexpr bool kPlain = kPlainWords<Type> || Weights<kO>::kRow == 32;  // packed f16 weights
   static_assert(kM / kWarpM * (kO / 32) * 32 == kProductThreads, "four warps");
   char* shared = gpu_shared<char>();
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;
@@ -103,6 +118,7 @@ GPU_FN void product(const Params& p) {
   };
   Sum sums[2][kJ][4] = {};
   PixelSums<Type, kJ> numbers;
+  GPU_ROLLED
   for (int s = 0; s < kStages - 1; s++) {
     if (s < steps) load(s);
     commit_copies();
@@ -114,20 +130,18 @@ GPU_FN void product(const Params& p) {
     commit_copies();
     char* stage = shared + s % kStages * kStage;
     uint32_t a[Part::kCount][2][4];
-    if constexpr (Weights<kO>::kRow == 32) {
-      uint32_t words[2][4];
-      weights.read(stage + kM * 64, warp_o, words);
-      INGOT_UNROLL for (int i = 0; i < 2; i++) INGOT_UNROLL for (int r = 0; r < 4; r++) a[0][i][r] =
-          words[r / 2][2 * i + r % 2];
+    if constexpr (kPlain) {
+      weights.read_fragments(stage + kM * 64, warp_o, a);
     } else {
       uint32_t words[4][4];
       weights.read(stage + kM * 64, warp_o, words);
       INGOT_UNROLL for (int part = 0; part < Part::kCount; part++)
           INGOT_UNROLL for (int i = 0; i < 2; i++) Part::of_weights(words, i, part, a[part][i]);
     }
+    const char* const of_lane = pixel_piece(stage, warp_m + g, t);  // eight rows on: 512 bytes
     INGOT_UNROLL for (int j = 0; j < kJ; j++) {
       uint32_t words[4];
-      load_shared(words, pixel_piece(stage, warp_m + j * 8 + g, t));
+      load_shared(words, of_lane + j * 512);
       numbers.add(p, j, words);
       INGOT_UNROLL for (int part = 0; part < Part::kCount; part++) {
         uint32_t b[2];
@@ -150,8 +164,9 @@ GPU_FN void product(const Params& p) {
   for (int i = int(threadIdx.x); i < kM * kO / 4; i += kProductThreads) {
     const int r = i / (kO / 4), o = i % (kO / 4) * 4;
     if (first_m + r >= p.m || first_o + o >= p.o) continue;
-    store_sums(p, batch, int(blockIdx.y), int64_t(first_m) + r, first_o + o, rows + r * kPitch + o,
-               of_pixels + r);
+    FourOf<Sum> four = *reinterpret_cast<const FourOf<Sum>*>(rows + r * kPitch + o);
+    if (kPlain && (o & 4)) four = {{four.x[2], four.x[3], four.x[0], four.x[1]}};  // odd g
+    store_sums(p, batch, int(blockIdx.y), int64_t(first_m) + r, first_o + o, four.x, of_pixels + r);
   }
 }
 

@@ -33,6 +33,13 @@ INGOT_PRODUCTS(tf32, Tf32, PanelWeights)
 INGOT_PRODUCT(f16, F16, pairs, RowPixels, PairWeights, 128, 64, 64)
 INGOT_PRODUCT(f16, F16, pairs, RowPixels, PairWeights, 64, 64, 32)
 INGOT_PRODUCT(f16, F16, pairs, RowPixels, PairWeights, 32, 128, 32)
+// Rows of packed f16 weights are words as panels are.
+INGOT_PRODUCT(f16, F16Words, word_rows, RowPixels, PanelWeights, 128, 64, 64)
+INGOT_PRODUCT(f16, F16Words, word_rows, RowPixels, PanelWeights, 64, 64, 32)
+INGOT_PRODUCT(f16, F16Words, word_rows, RowPixels, PanelWeights, 32, 128, 32)
+INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 128, 64, 64)
+INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 64, 64, 32)
+INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 32, 128, 32)
 
 INGOT_GPU_KERNEL(product_one_row, ProductParams, 128) {
   INGOT_BODY_OF(F16, few_rows<WholeWords, 1>(p));

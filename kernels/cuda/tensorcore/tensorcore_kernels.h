@@ -4,6 +4,8 @@
 //   any w
 //   w of windows and first is panels: f32 with tf32, pairs with f16; of rows f32, [k][n] or panels;
 //   pairs: rows of x, packed f16 weights
+//   word_rows, word_windows: the same where x is f16, a word of which is two channels; w packed f16
+//   weights
 //   grouped: windows, and w [n][k] of each group, a group a matrix of the batch
 //   attention_<type>_<widest head>
 #pragma once
@@ -24,17 +26,23 @@
   X(product_##type##_transposed_64x64, ProductParams, 128)  \
   X(product_##type##_any_64x64, ProductParams, 128)
 
-#define INGOT_CUDA_TENSORCORE(X)                   \
-  INGOT_CUDA_PRODUCTS_OF(X, f16)                   \
-  INGOT_CUDA_PRODUCTS_OF(X, tf32)                  \
-  X(product_one_row, ProductParams, 128)           \
-  X(product_few_rows, ProductParams, 128)          \
-  X(product_one_row_of_pairs, ProductParams, 128)  \
-  X(product_few_rows_of_pairs, ProductParams, 128) \
-  X(product_f16_pairs_128x64, ProductParams, 128)  \
-  X(product_f16_pairs_64x64, ProductParams, 128)   \
-  X(product_f16_pairs_32x128, ProductParams, 128)  \
-  X(add_splits, ProductParams, 256)                \
-  X(attention_f16_64, AttentionParams, 128)        \
-  X(attention_f16_128, AttentionParams, 128)       \
+#define INGOT_CUDA_TENSORCORE(X)                         \
+  INGOT_CUDA_PRODUCTS_OF(X, f16)                         \
+  INGOT_CUDA_PRODUCTS_OF(X, tf32)                        \
+  X(product_one_row, ProductParams, 128)                 \
+  X(product_few_rows, ProductParams, 128)                \
+  X(product_one_row_of_pairs, ProductParams, 128)        \
+  X(product_few_rows_of_pairs, ProductParams, 128)       \
+  X(product_f16_pairs_128x64, ProductParams, 128)        \
+  X(product_f16_pairs_64x64, ProductParams, 128)         \
+  X(product_f16_pairs_32x128, ProductParams, 128)        \
+  X(product_f16_word_rows_128x64, ProductParams, 128)    \
+  X(product_f16_word_rows_64x64, ProductParams, 128)     \
+  X(product_f16_word_rows_32x128, ProductParams, 128)    \
+  X(product_f16_word_windows_128x64, ProductParams, 128) \
+  X(product_f16_word_windows_64x64, ProductParams, 128)  \
+  X(product_f16_word_windows_32x128, ProductParams, 128) \
+  X(add_splits, ProductParams, 256)                      \
+  X(attention_f16_64, AttentionParams, 128)              \
+  X(attention_f16_128, AttentionParams, 128)             \
   X(attention_tf32_128, AttentionParams, 128)

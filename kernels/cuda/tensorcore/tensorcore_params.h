@@ -1,6 +1,7 @@
 // kernels/cuda/tensorcore/tensorcore_params.h - what the kernels of products take. Lengths and
 // strides count words of 4 bytes: an f32, or four neighbouring s8 of k. In packed f16 weights a
-// word is two f16 of k; k counts numbers there too, but for few_rows.
+// word is two f16 of k; k counts numbers there too, but for few_rows and for x that is f16, whose
+// words are two channels as well. Strides of y and residual count elements.
 #pragma once
 #include "kernels/cuda/device/fast_divide.h"
 #include "runtime/op/activation.h"
@@ -33,6 +34,7 @@ struct ProductParams {
   ActivationSpec activation;
   bool residual_first;
   bool is_vector;  // y, residual and bias can be read and written 4 at a time
+  bool y_f16, residual_f16;
 };
 
 /// Extents of the blocks' tiles: pixels x outputs; a step of k is 16 words, four of them are in

@@ -11,7 +11,7 @@
 namespace ingot::cuda {
 namespace {
 
-enum class Load { kRows, kWindows, kFirst, kTransposed, kGrouped, kAny };
+enum class Load { kRows, kWindows, kFirst, kTransposed, kGrouped, kAny, kWordRows, kWordWindows };
 
 struct Product {
   ProductParams p = {};
@@ -32,8 +32,10 @@ void set_epilogue(Product* q, const TensorView& y, const TensorView* bias,
   p.residual = residual ? residual->as<const float>() : nullptr,
   p.residual_stride = residual ? int64_t{residual->row_stride} : 0;
   p.activation = activation, p.residual_first = residual_first, p.alpha = 1;
-  p.is_vector = is_aligned(p.y) && is_aligned(p.bias) && is_aligned(p.residual) &&
-                p.y_stride % 4 == 0 && p.residual_stride % 4 == 0;
+  p.y_f16 = y.dtype == DType::kF16, p.residual_f16 = residual && residual->dtype == DType::kF16;
+  p.is_vector = is_aligned(p.y, p.y_f16 ? 8 : 16) && is_aligned(p.bias) &&
+                is_aligned(p.residual, p.residual_f16 ? 8 : 16) && p.y_stride % 4 == 0 &&
+                p.residual_stride % 4 == 0;
 }
 void set_panels(Product* q, const TensorView& w, int64_t o, int64_t k) {
   ProductParams& p = q->p;
@@ -52,6 +54,16 @@ void set_groups(Product* q, const TensorView& w, int64_t groups, int64_t o, int6
   q->batches = groups, p.batch_rank = 1, p.batch_dims[0] = fast_divisor(groups);
   p.x_batch[0] = c, p.w_batch[0] = o / groups * k, p.y_batch = p.bias_batch = o / groups;
   p.is_vector = p.is_vector && o / groups % 4 == 0;
+}
+/// x in f16: a word is two channels, which eights of them make pieces of 16 bytes. @pre x is set
+/// as f32 would be
+void count_words(Product* q, bool in_eights) {
+  ProductParams& p = q->p;
+  const bool windows = q->load == Load::kWindows;
+  q->fits = q->fits && q->pairs && in_eights && (windows || q->load == Load::kRows);
+  q->load = windows ? Load::kWordWindows : Load::kWordRows;
+  p.pixel_stride /= 2, p.row_stride /= 2, p.image_stride /= 2;
+  p.k /= 2, p.c /= 2;
 }
 Product conv2d_product(const OpArguments& a) {
   const Conv2dAttributes& t = a.as<Conv2dAttributes>();
@@ -90,6 +102,7 @@ Product conv2d_product(const OpArguments& a) {
            : !in_fours || (!is_row && !is_small) ? Load::kFirst
            : is_row                              ? Load::kRows
                                                  : Load::kWindows;
+  if (x.dtype == DType::kF16) count_words(&q, c % 8 == 0 && x.row_stride % 8 == 0);
   return q;
 }
 
@@ -104,6 +117,7 @@ Product linear_product(const OpArguments& a) {
   const bool in_fours = x.row_length() % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(q.p.x);
   q.fits = q.fits && (!q.pairs || is_aligned(q.p.w));
   q.load = !is_aligned(q.p.w) ? Load::kAny : in_fours ? Load::kRows : Load::kFirst;
+  if (x.dtype == DType::kF16) count_words(&q, x.row_length() % 8 == 0 && x.row_stride % 8 == 0);
   return q;
 }
 
@@ -155,12 +169,16 @@ Product product_of(OpCode op, const OpArguments& a, const GpuTraits& traits,
   return q;
 }
 
+bool is_word_load(Load load) { return load == Load::kWordRows || load == Load::kWordWindows; }
+
 /// Tiles that have a kernel for how the operands are read.
 bool has_kernel(Load load, TileKind kind, int64_t m) {
   switch (kind) {
     case TileKind::kWide: return load != Load::kAny && load != Load::kGrouped;
     case TileKind::kSquare: return true;
-    case TileKind::kFlat: return load == Load::kRows || load == Load::kWindows;
+    case TileKind::kFlat:
+      return load == Load::kRows || load == Load::kWindows || load == Load::kWordRows ||
+             load == Load::kWordWindows;
     case TileKind::kSmall: return load == Load::kRows && m <= kFewRows;
   }
   return false;
@@ -280,6 +298,16 @@ Kernels kernels_of(Load load, bool pairs, TileKind kind) {
       if (wide) return INGOT_KERNELS_OF(transposed_128x64);
       return INGOT_KERNELS_OF(transposed_64x64);
     case Load::kGrouped: return INGOT_KERNELS_OF(grouped_64x64);
+    case Load::kWordRows:
+      return {wide   ? KernelId::product_f16_word_rows_128x64
+              : flat ? KernelId::product_f16_word_rows_32x128
+                     : KernelId::product_f16_word_rows_64x64,
+              KernelId::kCount};
+    case Load::kWordWindows:
+      return {wide   ? KernelId::product_f16_word_windows_128x64
+              : flat ? KernelId::product_f16_word_windows_32x128
+                     : KernelId::product_f16_word_windows_64x64,
+              KernelId::kCount};
     case Load::kAny: break;
   }
   return INGOT_KERNELS_OF(any_64x64);
@@ -304,7 +332,9 @@ Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
   for (int64_t first = 0; first < q.batches; first += kMaxBatches) {
     const int64_t count = q.batches - first < kMaxBatches ? q.batches - first : kMaxBatches;
     p.batch_first = int(first);
-    INGOT_TRY(launch(work, kernel, blocks, p, few ? 0 : uint32_t(tile.shared_bytes(q.pairs)),
+    // where x is f16, weights take as many words as it
+    const bool halves_weights = q.pairs && !is_word_load(q.load);
+    INGOT_TRY(launch(work, kernel, blocks, p, few ? 0 : uint32_t(tile.shared_bytes(halves_weights)),
                      uint32_t(p.splits), uint32_t(count)));
   }
   return {};
@@ -345,6 +375,19 @@ bool supports_tensorcore(const OpArguments& a, const GpuTraits& traits, GpuPreci
                            bias ? bias->packing : Packing::kVector16);
 }
 
+/// x where its kernels read words, what the epilogue reads and writes.
+template <OpCode op>
+uint64_t f16_operands_of(const OpArguments& a, const GpuTraits& traits) {
+  const uint64_t y = uint64_t{1} << a.input_count, residual = 1 << 3;
+  if (a.outputs[0].elements() == 0) return 0;
+  const bool is_f16 = op != OpCode::kMatMul && a.inputs[0].dtype == DType::kF16;
+  Product q = product_of(op, a, traits, GpuPrecision::kFp16);
+  (void)pick(&q, traits, nullptr);
+  // Of a few rows the kernel that reads w once takes f32. What x has to be is asked again as f32.
+  if (is_f16) return uint64_t{q.fits && q.p.m > kFewRows} | residual | y;
+  return q.fits ? (op == OpCode::kMatMul ? y : 1 | residual | y) : 0;
+}
+
 template <OpCode op>
 constexpr GpuKernelEntry row(const char* name) {
   return {op,
@@ -352,7 +395,8 @@ constexpr GpuKernelEntry row(const char* name) {
           supports_tensorcore<op>,
           scratch_tensorcore<op>,
           plan_tensorcore<op>,
-          {list_tensorcore<op>, scratch_of_variant<op>}};
+          {list_tensorcore<op>, scratch_of_variant<op>},
+          f16_operands_of<op>};
 }
 constexpr GpuKernelEntry kTensorcoreTable[] = {row<OpCode::kConv2d>("conv2d_tensorcore"),
                                                row<OpCode::kLinear>("linear_tensorcore"),

@@ -11,10 +11,17 @@
 namespace ingot::cuda {
 
 /// Panels of 16 outputs as the CPU has them, [k][16], 64 bytes a row of k. Eight lanes read rows r,
-/// r + 4, r + 8, r + 12 of two pieces: rows of odd r >> 2 change places with their neighbours, and
-/// rows from 8 on have their pieces two further.
+/// r + 4, r + 8, r + 12 of two pieces, or sixteen lanes half a piece each of four: rows of odd r >> 2
+/// change places with their neighbours, and rows from 8 on have their pieces in reverse.
 GPU_FN int panel_offset(int row, int piece) {
-  return ((row ^ (row >> 2 & 1)) << 6) + ((piece ^ (row >> 2 & 2)) << 4);
+  return ((row ^ (row >> 2 & 1)) << 6) + ((piece ^ (row >> 3) * 3) << 4);
+}
+
+/// Two of the four registers of a fragment, in one load.
+GPU_FN void load_fragment_half(uint32_t (&to)[4], int half, const char* from) {
+  uint32_t two[2];
+  load_shared(two, from);
+  to[2 * half] = two[0], to[2 * half + 1] = two[1];
 }
 
 template <int kOutputs>
@@ -26,6 +33,18 @@ struct PanelTile {
     const char* panel = tile + (outputs / 16 + g / 4) * 1024;
     INGOT_UNROLL for (int q = 0; q < 4; q++)
         load_shared(to[q], panel + panel_offset(4 * t + q, g % 4));
+  }
+  /// Fragments of words as they lie, two words a load, so that four neighbouring registers are one:
+  /// outputs 2 i and 2 i + 1 of four, of lanes with an odd g the other two.
+  GPU_FN void read_fragments(const char* tile, int outputs, uint32_t (&to)[2][2][4]) {
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    // rows 4 t + q lie in pairs of 128 bytes, the even one first where t is even
+    const char* const from =
+        tile + (outputs / 16 + g / 4) * 1024 + panel_offset(4 * t, g % 4) + (g & 1) * 8;
+    const int next = 64 - (t & 1) * 128, other = 8 - (g & 1) * 16;
+    INGOT_UNROLL for (int part = 0; part < 2; part++) INGOT_UNROLL for (int i = 0; i < 2; i++)
+        INGOT_UNROLL for (int row = 0; row < 2; row++)
+            load_fragment_half(to[part][i], row, from + part * 128 + row * next + i * other);
   }
 };
 
@@ -60,15 +79,17 @@ struct PanelWeights : PanelTile<kOutputs> {
 };
 
 /// Panels that hold words of two neighbouring f16 of k, [k/2][16], as GpuKernelSet::halves says:
-/// half the bytes, and fragments as they lie. Eight lanes read rows r, r + 2, r + 4, r + 6 of two
-/// pieces: two rows are 128 bytes, in which pieces move by twice the pair's number.
+/// half the bytes, and fragments as they lie. Sixteen lanes read half a piece each of rows r, r + 2,
+/// r + 4, r + 6: two rows are 128 bytes, whose halves change places from row 4 on, and in every other
+/// pair of rows pieces are in reverse.
 template <int kOutputs>
 struct PairWeights {
   static constexpr int kRow = 32, kPieces = kOutputs / 64;
   const float* from;
   int first, row, left;  // left: rows of pairs from this thread's on
   GPU_FN int offset(int row, int piece) {
-    return (row >> 1 << 7) + ((((row & 1) << 2 | piece) ^ (row & 6)) << 4);
+    const int turned = (row & 4) | (row >> 1 & 1) * 3;
+    return (row >> 1 << 7) + ((((row & 1) << 2 | piece) ^ turned) << 4);
   }
   GPU_FN PairWeights make(const ProductParams& p, const float* w, int first, int k) {
     PairWeights s;
@@ -87,11 +108,14 @@ struct PairWeights {
     }
     from += left > 8 ? 128 : 0, left -= 8;
   }
-  /// to[q][i]: words of k 4 t + 2 q and the next, of output 4 g + i.
-  GPU_MEMBER void read(const char* tile, int outputs, uint32_t (&to)[2][4]) {
+  /// As PanelTile's; rows 2 t and 2 t + 1 are words of k 4 t .. 4 t + 3.
+  GPU_FN void read_fragments(const char* tile, int outputs, uint32_t (&to)[1][2][4]) {
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-    const char* panel = tile + (outputs / 16 + g / 4) * 512;
-    INGOT_UNROLL for (int q = 0; q < 2; q++) load_shared(to[q], panel + offset(2 * t + q, g % 4));
+    const char* const from =
+        tile + (outputs / 16 + g / 4) * 512 + offset(2 * t, g % 4) + (g & 1) * 8;
+    const int next = 64 - (t >> 1) * 128, other = 8 - (g & 1) * 16;
+    INGOT_UNROLL for (int i = 0; i < 2; i++) INGOT_UNROLL for (int row = 0; row < 2; row++)
+        load_fragment_half(to[0][i], row, from + row * next + i * other);
   }
 };
 

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "runtime/base/os/memory.h"
-#include "runtime/device/cuda/session_state.h"
+#include "runtime/device/cuda/graph_walk.h"
 #include "runtime/op/control.h"
 
 namespace ingot::cuda {
@@ -38,7 +38,8 @@ uint32_t count_subprograms(const StepProgram& program) {
 }
 
 uint64_t heap_bytes(const StepProgram& program) {
-  return sizeof(Part) + uint64_t(count_segments(program)) * sizeof(SegmentPieces);
+  const uint64_t by_value = may_have_f16(program) ? program.values.size * sizeof(uint64_t) : 0;
+  return sizeof(Part) + uint64_t(count_segments(program)) * sizeof(SegmentPieces) + by_value;
 }
 
 Status take_counts(Device& device, Part* part, ErrorDetail* detail) {
@@ -69,6 +70,8 @@ Status add_part(Device& device, const StepProgram& program, Part** out, ErrorDet
   SegmentScan scan(program, moves_ports(program));
   for (GraphSegment segment; scan.next(&segment);)
     (new (&part->segments[part->count++]) SegmentPieces)->segment = segment;
+  if (may_have_f16(program))
+    part->f16_storage = reinterpret_cast<uint64_t*>(part->segments + part->count);
   part->next = s.parts;
   *out = s.parts = part;
   return part->subprograms ? take_counts(device, part, detail) : Status();

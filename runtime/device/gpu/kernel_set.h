@@ -100,6 +100,9 @@ struct GpuKernelEntry {
                       GpuPrecision precision);
   Status (*plan)(const GpuWork& work);
   GpuVariants variants = {};  // list null: there is one kernel variant
+  /// Operands, inputs before outputs, that are or may be f16 where the file says f32, a bit each;
+  /// null: none. Asked with the types that the operands have now, for given extents, in fp16.
+  uint64_t (*f16_operands)(const OpArguments& arguments, const GpuTraits& traits) = nullptr;
 };
 
 /// A kernel of device code.

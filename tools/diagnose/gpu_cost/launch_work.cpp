@@ -13,7 +13,9 @@ namespace {
 
 using namespace ingot::cuda;
 
-constexpr double kWord = 4;             // bytes of an f32
+constexpr double kWord = 4;  // bytes of an f32
+constexpr double kHalf = 2;  // of an f16
+double float_bytes(bool is_f16) { return is_f16 ? kHalf : kWord; }
 constexpr double kChipBytes = 128;      // that a multiprocessor's shared memory gives in a cycle
 constexpr double kVectorBytes = 16;     // that a thread has under way where nothing else is said
 constexpr double kStages = 3;           // k-tiles of tensor-core products on their way, of four
@@ -92,20 +94,21 @@ void describe_window(const DepthwiseParams& p, double pixels, double outputs, do
                      LaunchWork* w) {
   const double taps = double(p.kernel_h * p.kernel_w);
   const double columns = double(p.kernel_w + (std::max(pixels, 1.0) - 1) * double(p.stride_w));
+  const double x_bytes = float_bytes(p.x_f16);
   w->known = true;
   w->unit = Unit::kF32;
   w->multiply_adds += outputs * taps;
   w->issued += outputs * taps;
-  w->on_chip += outputs / pixels * (taps + double(p.kernel_h) * columns) * kWord;
+  w->on_chip += outputs / pixels * (taps * kWord + double(p.kernel_h) * columns * x_bytes);
   w->weight_bytes += double(p.c) * taps * kWord;
-  w->bytes += images * double(p.h * p.width * p.c) * kWord;
+  w->bytes += images * double(p.h * p.width * p.c) * x_bytes;
 }
 void describe(const DepthwiseParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
   const double pixels = contains(kernel, "any") ? 1 : 4;
   const double rows = double(p.count) / tiles(double(p.ow), pixels) / tiles(double(p.c), 4);
   const double outputs = rows * double(p.ow * p.c);
   describe_window(p, pixels, outputs, rows / double(p.oh), w);
-  w->bytes += outputs * (p.residual ? 2 : 1) * kWord;
+  w->bytes += outputs * (float_bytes(p.y_f16) + (p.residual ? float_bytes(p.residual_f16) : 0));
 }
 void describe(const DepthwisePointwiseParams& p, const char* kernel, const GpuLaunch& l,
               LaunchWork* w) {
@@ -167,11 +170,15 @@ void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExtents& e,
   w->in_flight = (tile.m * kWord + tile.o * weight) * 16 * kStages;
 }
 
+/// What an epilogue reads and writes for one output.
+double finish_bytes(const ProductParams& p) {
+  return float_bytes(p.y_f16) + (p.residual ? float_bytes(p.residual_f16) : 0);
+}
 /// Partial sums of a split, added in order.
 void describe_sum(const ProductParams& p, LaunchWork* w) {
   const double sums = double(p.batch_first) * double(p.m) * double(p.columns);
   w->known = true;
-  w->bytes = sums * (p.splits + (p.residual ? 2 : 1)) * kWord;
+  w->bytes = sums * (p.splits * kWord + finish_bytes(p));
 }
 void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, LaunchWork* w) {
   if (contains(kernel, "add_splits")) return describe_sum(p, w);
@@ -180,14 +187,17 @@ void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, La
   const bool packed = contains(kernel, "pairs") ||
                       (f16 && (contains(kernel, "windows") || contains(kernel, "first")));
   const bool is_few = contains(kernel, "one_row") || contains(kernel, "few_rows");
+  const bool words = contains(kernel, "word_");  // of two f16, in x and in w
   const double m = p.m, o = p.o, batches = l.grid_z;
-  const double k = double(p.k) * (is_few && packed ? 2 : 1), weight = packed ? 2 : kWord;
+  const double k = double(p.k) * (is_few && packed ? 2 : 1),
+               weight = packed && !words ? kHalf : kWord;
   const double images = m / (double(p.oh) * double(p.ow));
   w->known = true;
-  w->multiply_adds = batches * m * o * k;
+  w->multiply_adds = batches * m * o * k * (words ? 2 : 1);
   w->weight_bytes = batches * o * k * weight;
   const double x = std::min(images * double(p.h) * p.width * p.c, m * k);
-  w->bytes = batches * (x + m * o * (p.splits > 1 ? p.splits : p.residual ? 2 : 1)) * kWord;
+  const double sum = p.splits > 1 ? p.splits * kWord : finish_bytes(p);
+  w->bytes = batches * (x * kWord + m * o * sum);
   if (is_few) {
     w->unit = Unit::kF32;
     w->issued = w->multiply_adds;
@@ -195,7 +205,9 @@ void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, La
     return;
   }
   w->unit = f16 ? Unit::kF16 : Unit::kTf32;
-  set_tensor_tiles(w, kernel, {l.grid_z * 1.0, m, o, k}, kWord, weight, p.splits);
+  const double stored = p.splits > 1 ? kWord : float_bytes(p.y_f16);
+  set_tensor_tiles(w, kernel, {l.grid_z * 1.0, m, o, k}, stored, weight, p.splits);
+  if (words) w->issued *= 2;
 }
 
 void describe(const AttentionParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
@@ -231,7 +243,7 @@ void describe(const GatherElementsParams& p, const char*, const GpuLaunch&, Laun
 void describe(const ReduceParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
   const double read = double(p.outputs) * double(p.positions) * double(p.length);
   w->known = true;
-  w->bytes = (read + double(p.outputs)) * dtype_bytes(p.dtype);
+  w->bytes = read * dtype_bytes(p.dtype) + double(p.outputs) * dtype_bytes(p.y_dtype);
 }
 
 /// Where each output line reads: small beside what is resized with it.
@@ -240,7 +252,7 @@ void describe(const ResizeTableParams& p, const char*, const GpuLaunch&, LaunchW
   w->bytes = double(p.entries) * 2 * kWord;
 }
 
-void describe(const ConvTransposeParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+void describe(const ConvTransposeParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
   // Of a window only the taps that meet a pixel: one in stride_h * stride_w.
   const double taps = double(p.kernel_h * p.kernel_w) / double(p.stride_h * p.stride_w);
   const double columns = tiles(double(p.outputs), 4) * double(p.groups) *
@@ -251,7 +263,9 @@ void describe(const ConvTransposeParams& p, const char*, const GpuLaunch&, Launc
   w->unit = Unit::kF32;
   set_each(w, outputs * taps * double(p.c), 4);
   w->weight_bytes = double(p.groups * p.outputs * p.c) * double(p.kernel_h * p.kernel_w) * kWord;
-  w->bytes = (images * double(p.h * p.width * p.c * p.groups) + outputs) * kWord;
+  w->bytes =
+      images * double(p.h * p.width * p.c * p.groups) * float_bytes(contains(kernel, "f16")) +
+      outputs * float_bytes(p.y_f16);
 }
 
 /// One product of the inputs a chunk; a step reads all weights of the state.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/cuda/cuda_kernels.h"
+#include "runtime/device/gpu/f16_activations.h"
 #include "runtime/session/pairs.h"
 #include "tools/files/failure.h"
 
@@ -48,8 +49,26 @@ class Operands {
   Operands(const cli::ProgramView& view, const GpuModel& gpu) : view_(view) {
     const ProgramDef& program = view.program();
     packed_.resize(program.values.size);
-    if (ingot_cuda_kernel_set.pairs(traits_of(gpu), GpuPrecision(program.precision)))
+    const GpuTraits traits = traits_of(gpu);
+    if (ingot_cuda_kernel_set.pairs(traits, GpuPrecision(program.precision)))
       find_f16_weights(program, {packed_.data(), packed_.size()});
+    const bool may_be_f16 =
+        cuda::has_f16_activations(GpuPrecision(program.precision), traits) &&
+        std::none_of(program.steps.data, program.steps.data + program.steps.size,
+                     [](const StepDef& step) { return step.kind != StepKind::kRun; });
+    if (!may_be_f16) return;
+    f16_storage_.resize(program.values.size);
+    choose_f16_activations({&ingot_cuda_kernel_set, traits, program.instructions, program.values,
+                            [](void* self, uint32_t i) {
+                              Operands& o = *static_cast<Operands*>(self);
+                              return o.of(o.view_.program().instructions[i]);
+                            },
+                            this},
+                           f16_storage_.data());
+  }
+  /// By value; null: none.
+  const uint64_t* f16_storage() const {
+    return f16_storage_.empty() ? nullptr : f16_storage_.data();
   }
   OpArguments of(const InstructionDef& instruction) {
     views_.clear();
@@ -76,6 +95,7 @@ class Operands {
   }
   const cli::ProgramView& view_;
   std::vector<F16WeightPlace> packed_;
+  std::vector<uint64_t> f16_storage_;
   std::vector<TensorView> views_;
 };
 
@@ -88,6 +108,7 @@ Status record(void* user, const GpuLaunch& launch) {
 
 /// Operands of an instruction that its launches say nothing of, in equal parts.
 void share_operands(const cli::ProgramView& view, const InstructionDef& instruction,
+                    const OpArguments& a,
                     std::vector<std::pair<const char*, LaunchWork>>* launches) {
   size_t unknown = 0;
   for (const auto& [name, work] : *launches) unknown += !work.known;
@@ -98,7 +119,15 @@ void share_operands(const cli::ProgramView& view, const InstructionDef& instruct
     if (v >= 0 && view.program().values[size_t(v)].kind == ValueKind::kConstant)
       weights += double(view.program().values[size_t(v)].constant_bytes);
   }
-  const double all = std::max(double(view.bytes_moved(instruction)), weights);
+  double halved = 0;  // of what the file says
+  const auto halve = [&](const TensorView& t, int32_t value) {
+    if (value >= 0 && t.dtype == DType::kF16 && view.type(value).dtype == DType::kF32)
+      halved += double(t.elements()) * 2;
+  };
+  for (uint32_t i = 0; i < instruction.input_count; i++) halve(a.inputs[i], instruction.inputs[i]);
+  for (uint32_t i = 0; i < instruction.output_count; i++)
+    halve(a.outputs[i], instruction.outputs[i]);
+  const double all = std::max(double(view.bytes_moved(instruction)) - halved, weights);
   for (auto& [name, work] : *launches) {
     if (work.known) continue;
     work.weight_bytes = weights / double(unknown);
@@ -113,7 +142,9 @@ InstructionCost cost_instruction(const cli::ProgramView& view, const GpuModel& g
   const InstructionDef& instruction = view.program().instructions[index];
   const GpuPrecision precision = GpuPrecision(view.program().precision);
   const GpuTraits traits = traits_of(gpu);
-  const OpArguments a = operands->of(instruction);
+  const F16Arguments arguments(operands->of(instruction), instruction, view.program().values,
+                               operands->f16_storage());
+  const OpArguments& a = arguments.get();
   InstructionCost cost;
   cost.instruction = index;
   const GpuKernelEntry* row =
@@ -134,7 +165,7 @@ InstructionCost cost_instruction(const cli::ProgramView& view, const GpuModel& g
     host::fail(host::Exit::kUnsupported, "instruction " + std::to_string(index) + ", " +
                                              op_name(instruction.op) + ": no plan for " + gpu.name +
                                              ": " + code_name(status.code()));
-  share_operands(view, instruction, &launches);
+  share_operands(view, instruction, a, &launches);
   double longest = -1;
   for (const auto& [name, launch] : launches) {
     const LaunchCost c = cost_of(gpu, launch, weights_stay);
@@ -220,7 +251,9 @@ InstructionCost predict_variant(const cli::ProgramView& view, const GpuModel& gp
   const GpuPrecision precision = GpuPrecision(view.program().precision);
   const GpuTraits traits = traits_of(gpu);
   Operands operands(view, gpu);
-  const OpArguments a = operands.of(def);
+  const F16Arguments arguments(operands.of(def), def, view.program().values,
+                               operands.f16_storage());
+  const OpArguments& a = arguments.get();
   GpuVariant variants[kMaxGpuVariants];
   const GpuKernelEntry* row = find_gpu_row(ingot_cuda_kernel_set, def.op, a, traits, precision);
   const uint32_t count = row ? list_gpu_variants(*row, a, traits, precision, variants) : 0;
