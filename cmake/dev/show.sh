@@ -47,6 +47,16 @@ dev_show() {
       build/serve_client/bin/python tests/serve/triton_client.py --ingot build/gcc/bin/ingot --grpc &&
         build/serve_client/bin/python tests/serve/load.py --ingot build/gcc/bin/ingot \
           --client build/gcc/tests/serve/ingot_serve_load "${peer[@]}" "${@:2}" ;;
+    triton-backend)
+      need_packages "a server with gRPC" "${build_packages[@]}" "${test_packages[@]}" libgrpc++-dev \
+        libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+      need_python "the environments of Triton's client and server" || return 1
+      configure_and_build gcc ingot_cli ingot_serve triton_ingot -- "${gcc_options[@]}" \
+        -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
+      serve_environment client tritonclient.grpc 'tritonclient[http,grpc]==2.73.0' || return 1
+      serve_environment peer pytriton nvidia-pytriton==0.7.0 onnxruntime || return 1
+      build/serve_client/bin/python tests/serve/triton_backend.py --ingot build/gcc/bin/ingot \
+        --backend build/gcc/triton/libtriton_ingot.so --triton build/serve_peer/bin/python ;;
     minimum-ram) show_needs numpy; dev_build_gcc >/dev/null
       "$python" tests/figures/minimum_ram.py --ingot build/gcc/bin/ingot --work build/minimum_ram \
         "${@:2}" ;;
@@ -172,6 +182,7 @@ state     streaming models with state in the arena: goldens over all steps, equa
 shared-arena  three networks in one arena in turns: bytes of each, of the sum, what is saved
 serve     Triton's client against ingot serve, over HTTP and gRPC: every call, every answer beside that of ingot run; 100,000
           requests from 64 connections, 10,000 that wait a tritonserver beside it (--requests N)
+triton-backend  libtriton_ingot.so in a real tritonserver: its answers beside those of ingot serve
 minimum-ram  networks converted with --min-ram beside the whole: RAM, work, flash, bits; one of them as firmware
 streaming  networks run for each new frame (--stream) beside the whole: work, frames with its bits
 torch     32 networks of torchvision and timm in three formats, every checkpoint and the matrix, against torch

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Requests from 64 connections at once against `ingot serve`: none lost, none wrong (every answer
 beside that of `ingot run`), memory flat, latency and requests a second; 10,000 connections that
-wait beside them. With --triton a tritonserver (triton_server.py) gets the same requests in turns with
-ours: requests a second, latency, and processor time of each, medians of the rounds.
+wait beside them. With --triton a tritonserver (triton_server.py) gets the same requests in turns
+with ours: requests a second, latency, and processor time of each, medians of the rounds.
 
   load.py --ingot BINARY --client LOAD_CLIENT [--requests N] [--triton PYTHON]"""
 

@@ -1,5 +1,5 @@
-// `ingot serve` as clients meet it, well-meaning and not: every refusal has its number and its line,
-// and the server goes on.
+// `ingot serve` as clients meet it, well-meaning and not: every refusal has its number and its
+// line, and the server goes on.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -33,6 +33,13 @@ std::string request_of(int rows, const std::string& more = "") {
   for (int i = 0; i < rows * 4; i++) data += (i ? "," : "") + std::to_string(i % 7);
   return "{" + more + "\"inputs\":[{\"name\":\"x\",\"shape\":[" + std::to_string(rows) +
          ",4],\"datatype\":\"FP32\",\"data\":[" + data + "]}]}";
+}
+/// Many zeros, compressed by gzip.
+std::string bomb() {
+  const cli_test::Folder folder;
+  const std::string file = folder / "zeros.gz";
+  REQUIRE(std::system(("head -c 3000000 /dev/zero | gzip -9 >" + file).c_str()) == 0);
+  return cli_test::slurp(file);
 }
 bool goes_on(uint16_t port) { return status(ask(port, post(kInfer, request_of(1)))) == 200; }
 
@@ -92,7 +99,7 @@ TEST_CASE("serve: what is wrong with a request has a number and a line") {
       {post(kInfer, request_of(9)), 400, "served are 1 to 8; see: ingot serve --max-batch"},
       {post(kInfer, request_of(1, "\"outputs\":[{\"name\":\"q\"}],")), 400,
        "output 'q' is unknown"},
-      {post(kInfer, request_of(1, "\"parameters\":{\"sequence_id\":3},")), 501, "sequences"},
+      {post(kInfer, request_of(1, "\"parameters\":{\"sequence_id\":3},")), 501, "keeps none"},
       {post("/v2/models/none/infer", good), 404, "model 'none' is unknown"},
       {post("/v2/models/%2e%2e/infer", good), 404, "unknown"},
       {post("/v2/models/batch/versions/9/infer", good), 404, "version 9 is not served"},
@@ -111,7 +118,10 @@ TEST_CASE("serve: what is wrong with a request has a number and a line") {
        400, "not HTTP/1"},
       {"POST " + kInfer + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
        411, "Content-Length"},
-      {post(kInfer, good, "Content-Encoding: gzip\r\n"), 415, "encoding"},
+      {post(kInfer, good, "Content-Encoding: br\r\n"), 415, "encoding"},
+      {post(kInfer, good, "Content-Encoding: gzip\r\n"), 400, "neither gzip nor deflate"},
+      {post(kInfer, "\x1f\x8b\x08", "Content-Encoding: gzip\r\n"), 400, "cut off"},
+      {post(kInfer, bomb(), "Content-Encoding: gzip\r\n"), 413, "more than 4000 bytes"},
       {get("/v2", "A: " + std::string(20000, 'a') + "\r\n"), 431, "16,384"},
       {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15), 400, "not HTTP/1"},
       {"GARBAGE\r\n\r\n", 400, "not HTTP/1"},

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The digit network in a real tritonserver, that of nvidia-pytriton, with its Python backend and
-onnxruntime, for load.py to compare with. Serves until its standard input ends.
+"""A real tritonserver, that of nvidia-pytriton, until standard input ends: the digit network in
+its Python backend and onnxruntime, for load.py to compare with; or a repository of ours in ours.
 
-  triton_server.py PORT          needs nvidia-pytriton and onnxruntime"""
+  triton_server.py PORT                                        needs nvidia-pytriton, onnxruntime
+  triton_server.py PORT --repository DIR --backend LIBRARY"""
 
+import argparse
 import os
 import pathlib
 import shutil
@@ -47,31 +49,52 @@ output [ { name: "digit" data_type: TYPE_FP32 dims: [ 10 ] } ]
 """
 
 
-def main():
-    port = int(sys.argv[1])
-    packages = pathlib.Path(sysconfig.get_paths()["purelib"])
+def write_digits(folder, packages):
+    """Below the folder: the model, and the backend with the program that runs its Python."""
     server = packages / "pytriton" / "tritonserver"
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-triton-"))
     version = folder / "digits" / "1"
     version.mkdir(parents=True)
     source = repr(str(ROOT / "examples/digits/digits.onnx"))
     model = MODEL.replace("MODEL_FILE", source).replace("PACKAGES", repr(str(packages)))
     (version / "model.py").write_text(model)
     (folder / "digits" / "config.pbtxt").write_text(CONFIGURATION)
-    libraries = [str(packages / "nvidia_pytriton.libs")]
-    libraries.append(sysconfig.get_config_var("LIBDIR"))
     stub = f"{sys.version_info.major}.{sys.version_info.minor}"
     backends = folder / "backends"
     shutil.copytree(server / "backends", backends)
     shutil.copy(
         server / "python_backend_stubs" / stub / "triton_python_backend_stub", backends / "python"
     )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("port", type=int, help="of HTTP; the next one is gRPC's")
+    parser.add_argument("--repository", type=pathlib.Path)
+    parser.add_argument("--backend", type=pathlib.Path, help="libtriton_ingot.so")
+    options = parser.parse_args()
+    port = options.port
+    packages = pathlib.Path(sysconfig.get_paths()["purelib"])
+    server = packages / "pytriton" / "tritonserver"
+    libraries = [str(packages / "nvidia_pytriton.libs"), sysconfig.get_config_var("LIBDIR")]
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-triton-"))
+    backends, repository = folder / "backends", options.repository or folder
+    if options.backend:
+        (backends / "ingot").mkdir(parents=True)
+        shutil.copy(options.backend, backends / "ingot")
+        names = sorted(path.name for path in repository.iterdir() if path.is_dir())
+    else:
+        write_digits(folder, packages)
+        names = ["digits"]
     process = subprocess.Popen(
         [
             server / "bin" / "tritonserver",
-            f"--model-repository={folder}",
+            f"--model-repository={repository}",
             "--model-control-mode=explicit",
-            "--load-model=digits",
+            *(f"--load-model={name}" for name in names),
+            "--exit-on-error=false",
+            "--exit-timeout-secs=3",
             f"--backend-directory={backends}",
             f"--http-port={port}",
             f"--grpc-port={port + 1}",

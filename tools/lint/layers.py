@@ -63,6 +63,7 @@ TOOLS = [
     "serve/protocol",
     "serve/http",
     "serve/grpc",
+    "serve/triton",
     "serve/options",
     "serve",
     "diagnose/golden",

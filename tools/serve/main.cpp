@@ -44,6 +44,8 @@ ModelSettings model_settings(const ServeOptions& o) {
   settings.max_queued = o.max_queue;
   settings.delay_ns = uint64_t{o.batch_delay_us} * 1000;
   settings.joins = !o.no_joining;
+  settings.max_sequences = o.max_sequences;
+  settings.sequence_idle_ns = uint64_t{o.sequence_idle_seconds} * 1000000000u;
   return settings;
 }
 

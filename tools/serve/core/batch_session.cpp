@@ -136,6 +136,24 @@ void BatchSession::write_inputs(Job* const* jobs, size_t count) {
   }
 }
 
+bool BatchSession::enter_sequence(Job* job) {
+  const auto entered =
+      job->starts_sequence || job->sequence->state.empty()
+          ? session_.reset_state()
+          : session_.restore_state(job->sequence->state.data(), job->sequence->state.size());
+  if (!entered) job->fail(Refusal::kInternal, entered.error().text());
+  return bool(entered);
+}
+
+void BatchSession::leave_sequence(Job* job) {
+  if (job->failed) return;  // the sequence goes on from where it was
+  auto saved = session_.save_state();
+  if (saved)
+    job->sequence->state = std::move(*saved);
+  else
+    job->fail(Refusal::kInternal, saved.error().text());
+}
+
 bool BatchSession::run_session(Job* const* jobs, size_t count) {
   uint64_t deadline = 0;
   for (size_t j = 0; j < count; j++) {
@@ -215,12 +233,14 @@ void BatchSession::run(Job* const* jobs, size_t count) {
   const uint64_t now = ingot_clock_ns();
   for (size_t j = 0; j < count; j++) jobs[j]->run_ns = jobs[j]->ran_ns = now;
   if (count == 1 && jobs[0]->failed) return;
+  if (ports_.has_state() && !enter_sequence(jobs[0])) return;
   if (!run_session(jobs, count)) {
     for (size_t j = 0; j < count; j++)
       if (!jobs[j]->failed) run(jobs + j, 1);
     return;
   }
   read_outputs(jobs, count);
+  if (ports_.has_state()) leave_sequence(jobs[0]);
 }
 
 }  // namespace ingot::serve

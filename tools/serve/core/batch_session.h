@@ -23,7 +23,8 @@ class BatchSession {
   BatchSession(const Model& model, const ModelPorts& ports, const SessionSettings& settings);
 
   /// Computes jobs that agree, and leaves results or failures in them. Where a run of several
-  /// fails, each is run alone, so that only the one at fault fails. @pre the rows fit max_rows()
+  /// fails, each is run alone, so that only the one at fault fails. @pre the rows fit max_rows();
+  /// of a model with state there is one job, which has its sequence
   void run(Job* const* jobs, size_t count);
   uint64_t arena_bytes() const { return session_.requirements().arena_bytes; }
 
@@ -31,6 +32,10 @@ class BatchSession {
   /// The failure of all, or "".
   std::string bind(const Job& first, int64_t rows);
   void write_inputs(Job* const* jobs, size_t count);
+  /// Of a model with state, around the run of a request: the sequence's state into the session and
+  /// out of it.
+  bool enter_sequence(Job* job);
+  void leave_sequence(Job* job);
   bool run_session(Job* const* jobs, size_t count);
   void read_outputs(Job* const* jobs, size_t count);
 

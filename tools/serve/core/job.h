@@ -9,6 +9,7 @@
 
 #include "runtime/include/ingot/ingot.h"
 #include "tools/serve/core/reused_list.h"
+#include "tools/serve/core/sequences.h"
 #include "tools/serve/core/serve_error.h"
 #include "tools/serve/core/shared_regions.h"
 
@@ -52,10 +53,13 @@ struct Job {
   ReusedList<OutputTensor> outputs;  // empty: all
   bool outputs_are_binary = false;   // of those that are not named
   uint64_t timeout_ns = 0;           // 0: none
-  std::vector<uint8_t> body;         // of the request, which `data` of inputs may point into
+  std::string sequence_id;           // of a model with state; "": none
+  bool starts_sequence = false, ends_sequence = false;
+  std::vector<uint8_t> body;  // of the request, which `data` of inputs may point into
 
   // Of ServedModel.
   std::shared_ptr<ServedModel> served;
+  std::shared_ptr<Sequence> sequence;
   std::vector<int64_t> symbols;  // extents that the inputs give; 0 of those that none gives
   int64_t rows = 1;              // of the batch's symbol
   uint64_t deadline_ns = 0;      // of ingot_clock_ns(); 0: none
@@ -82,13 +86,13 @@ struct Job {
     return bytes;
   }
   void clear() {
-    model.clear(), version.clear(), id.clear(), error.clear();
+    model.clear(), version.clear(), id.clear(), error.clear(), sequence_id.clear();
     for (InputTensor& input : inputs) input.region.reset();
     for (OutputTensor& output : outputs) output.region.reset();
     inputs.clear(), outputs.clear();
-    outputs_are_binary = failed = false;
+    outputs_are_binary = failed = starts_sequence = ends_sequence = false;
     timeout_ns = deadline_ns = 0;
-    served.reset();
+    served.reset(), sequence.reset();
     next = nullptr;
   }
 };

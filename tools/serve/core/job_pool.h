@@ -18,13 +18,7 @@ class JobPool {
 
   /// With a body of that size. @throws ServeError kBusy
   std::unique_ptr<Job> take(uint64_t body_bytes) {
-    uint64_t held = held_.load(std::memory_order_relaxed);
-    do {
-      if (body_bytes > body_bytes_ - held)
-        refuse(Refusal::kBusy, "requests hold " + std::to_string(held) + " of " +
-                                   std::to_string(body_bytes_) + " bytes, and this one has " +
-                                   std::to_string(body_bytes) + "; try again later");
-    } while (!held_.compare_exchange_weak(held, held + body_bytes, std::memory_order_relaxed));
+    hold(body_bytes);
     std::unique_ptr<Job> job;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -37,15 +31,27 @@ class JobPool {
       if (!job) job = std::make_unique<Job>();
       job->body.resize(body_bytes);
     } catch (const std::bad_alloc&) {
-      held_.fetch_sub(body_bytes, std::memory_order_relaxed);
-      refuse(Refusal::kBusy, "out of memory for a request of " + std::to_string(body_bytes) +
-                                 " bytes; try again later");
+      drop(body_bytes);
+      refuse_memory(body_bytes);
     }
     return job;
   }
+  /// A longer body; what is in it stays. @throws ServeError kBusy, and it is as it was
+  void grow_body(Job* job, uint64_t body_bytes) {
+    const uint64_t more = body_bytes - job->body.size();
+    hold(more);
+    try {
+      job->body.resize(body_bytes);
+    } catch (const std::bad_alloc&) {
+      drop(more);
+      refuse_memory(body_bytes);
+    }
+  }
+  /// Of a body that was cut short or taken from its job.
+  void drop(uint64_t body_bytes) { held_.fetch_sub(body_bytes, std::memory_order_relaxed); }
 
   void give_back(std::unique_ptr<Job> job) {
-    held_.fetch_sub(job->body.size(), std::memory_order_relaxed);
+    drop(job->body.size());
     const bool is_small = job->kept_bytes() <= kMaxKeptBytes;
     job->clear();
     if (!is_small) return;
@@ -56,6 +62,20 @@ class JobPool {
   uint64_t held_bytes() const { return held_.load(std::memory_order_relaxed); }
 
  private:
+  void hold(uint64_t bytes) {
+    uint64_t held = held_.load(std::memory_order_relaxed);
+    do {
+      if (bytes > body_bytes_ - held)
+        refuse(Refusal::kBusy, "requests hold " + std::to_string(held) + " of " +
+                                   std::to_string(body_bytes_) + " bytes, and this one has " +
+                                   std::to_string(bytes) + "; try again later");
+    } while (!held_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
+  }
+  [[noreturn]] static void refuse_memory(uint64_t bytes) {
+    refuse(Refusal::kBusy,
+           "out of memory for a request of " + std::to_string(bytes) + " bytes; try again later");
+  }
+
   static constexpr size_t kMaxKept = 256;
   static constexpr uint64_t kMaxKeptBytes = uint64_t{4} << 20;  // of one of them
   const uint64_t body_bytes_;

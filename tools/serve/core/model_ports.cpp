@@ -52,20 +52,17 @@ bool tensor_bytes(ingot_dtype dtype, const Extents& shape, uint64_t* bytes) {
 
 ModelPorts::ModelPorts(const Model& model, int64_t max_rows) {
   const ingot_model_summary summary = model.summary();
-  if (summary.state_count)
-    refuse(Refusal::kUnsupported,
-           "it keeps state from run to run, and requests are computed "
-           "apart from each other; convert it without --state or --stream");
+  has_state_ = summary.state_count != 0;
   for (uint32_t i = 0; i < summary.input_count; i++) inputs_.push_back(*model.input(i));
   for (uint32_t i = 0; i < summary.output_count; i++) outputs_.push_back(*model.output(i));
-  find_batch();
+  if (!has_state_) find_batch();
   for (uint32_t i = 0; i < summary.symbol_count; i++) {
     const ingot_symbol symbol = *model.symbol(i);
     OpenDimension dimension{symbol.name, std::max<int64_t>(symbol.low, 0), symbol.high};
     if (int32_t(i) == batch_) {
       dimension.high =
           std::max(dimension.low, symbol.high ? std::min(symbol.high, max_rows) : max_rows);
-    } else if (!symbol.high) {
+    } else if (!symbol.high || has_state_) {  // state has the extents that it began with
       dimension.low = dimension.high = typical_extent(model, symbol);
     }
     dimensions_.push_back(dimension);
@@ -117,6 +114,12 @@ void ModelPorts::resolve_shape(const InputTensor& input, Job* job) const {
 }
 
 void ModelPorts::resolve(Job* job) const {
+  if (has_state_ && job->sequence_id.empty())
+    refuse(
+        Refusal::kInvalid,
+        "the model keeps state: expected 'sequence_id', and 'sequence_start' in the first request");
+  if (!has_state_ && !job->sequence_id.empty())
+    refuse(Refusal::kUnsupported, "sequences need a model with state, and this one keeps none");
   job->symbols.assign(dimensions_.size(), 0);
   if (job->inputs.size() != inputs_.size())
     refuse(Refusal::kInvalid, std::to_string(job->inputs.size()) + " inputs, expected " +

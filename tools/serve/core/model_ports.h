@@ -19,12 +19,14 @@ struct OpenDimension {
 class ModelPorts {
  public:
   /// @param max_rows of the batch dimension: the first of every input and output, where that is one
-  /// open dimension. @throws ServeError kUnsupported for a model with state
+  /// open dimension; none of a model with state
   ModelPorts(const Model& model, int64_t max_rows);
 
   const std::vector<ingot_value_type>& inputs() const { return inputs_; }
   const std::vector<ingot_value_type>& outputs() const { return outputs_; }
   const std::vector<OpenDimension>& dimensions() const { return dimensions_; }
+  /// Whether it keeps state from run to run: its requests belong to sequences.
+  bool has_state() const { return has_state_; }
   /// Index of the batch dimension, or -1.
   int32_t batch() const { return batch_; }
   int64_t max_rows() const { return batch_ < 0 ? 0 : dimensions_[size_t(batch_)].high; }
@@ -41,6 +43,7 @@ class ModelPorts {
   std::vector<ingot_value_type> inputs_, outputs_;
   std::vector<OpenDimension> dimensions_;
   int32_t batch_ = -1;
+  bool has_state_ = false;
 };
 
 /// "[-1,3,224,224]".

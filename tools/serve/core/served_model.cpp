@@ -6,6 +6,7 @@
 
 #include "runtime/include/ingot/cpu.h"
 #include "tools/files/input_file.h"
+#include "tools/serve/core/row_independence.h"
 
 namespace ingot::serve {
 namespace {
@@ -26,50 +27,6 @@ uint64_t milliseconds_since_1970() {
   return uint64_t(duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
 }
 
-/// Inputs whose elements differ, small enough to be an index or a length: of floats fractions, of
-/// integers 0 and 1.
-void make_request(const ModelPorts& ports, int64_t rows, uint32_t seed, Job* job) {
-  for (const ingot_value_type& type : ports.inputs()) {
-    InputTensor& input = job->inputs.add();
-    input.name = type.name;
-    input.dtype = type.dtype;
-    input.shape.rank = type.rank;
-    for (int32_t d = 0; d < type.rank; d++) {
-      const int32_t symbol = type.dim_symbol[d];
-      int64_t extent = type.dims[d];
-      if (symbol >= 0 && size_t(symbol) < ports.dimensions().size())
-        extent = symbol == ports.batch()
-                     ? rows
-                     : std::max<int64_t>(ports.dimensions()[size_t(symbol)].low, 1);
-      else if (symbol == INGOT_DIM_EXPRESSION)
-        refuse(Refusal::kUnsupported, "an input's extent is computed");
-      input.shape.dims[d] = extent;
-    }
-    tensor_bytes(type.dtype, input.shape, &input.bytes);
-    input.converted.resize(input.bytes);
-    const size_t count = input.bytes / std::max<size_t>(ingot_dtype_bytes(type.dtype), 1);
-    uint32_t state = seed * 2654435761u + 12345u;
-    for (size_t i = 0; i < count; i++) {
-      state = state * 1664525u + 1013904223u;
-      uint8_t* at = input.converted.data() + i * ingot_dtype_bytes(type.dtype);
-      const float fraction = float(state >> 8) / float(1 << 24) - 0.5f;
-      const double wide = double(fraction);
-      const uint8_t bit = uint8_t(state >> 31);
-      switch (type.dtype) {
-        case INGOT_F32: memcpy(at, &fraction, 4); break;
-        case INGOT_F64: memcpy(at, &wide, 8); break;
-        case INGOT_F16:
-          at[0] = uint8_t(state >> 16), at[1] = uint8_t(0x38 | (state >> 31 << 7));
-          break;
-        case INGOT_BF16: memcpy(at, reinterpret_cast<const uint8_t*>(&fraction) + 2, 2); break;
-        default: at[0] = bit; break;
-      }
-    }
-    input.data = input.converted.data();
-  }
-  ports.resolve(job);
-}
-
 }  // namespace
 
 ServedModel::ServedModel(std::string name, std::string version, const std::string& path,
@@ -78,12 +35,14 @@ ServedModel::ServedModel(std::string name, std::string version, const std::strin
       version_(std::move(version)),
       model_(open(path, settings)),
       ports_(model_, settings.max_rows),
-      settings_(settings) {
+      settings_(settings),
+      sequences_(settings.max_sequences, settings.sequence_idle_ns) {
   for (uint32_t i = 0; i < settings.instances; i++) {
     sessions_.push_back(std::make_unique<BatchSession>(model_, ports_, settings.session));
     arena_bytes_ += sessions_.back()->arena_bytes();
   }
-  joins_ = settings.joins && ports_.max_rows() > 1 && rows_are_independent(*sessions_[0]);
+  joins_ =
+      settings.joins && ports_.max_rows() > 1 && rows_are_independent(ports_, sessions_[0].get());
   for (auto& session : sessions_) threads_.emplace_back([this, &session] { work(*session); });
 }
 
@@ -94,26 +53,6 @@ ServedModel::~ServedModel() {
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
-}
-
-bool ServedModel::rows_are_independent(BatchSession& session) const {
-  if (ports_.dimensions()[size_t(ports_.batch())].low > 1) return false;
-  try {
-    Job one, other, first, second;
-    make_request(ports_, 1, 1, &one), make_request(ports_, 1, 1, &first);
-    make_request(ports_, 1, 2, &other), make_request(ports_, 1, 2, &second);
-    Job *alone[] = {&one, &other}, *together[] = {&first, &second};
-    session.run(alone, 1), session.run(alone + 1, 1), session.run(together, 2);
-    for (const Job* job : {&one, &other, &first, &second})
-      if (job->failed) return false;
-    for (size_t i = 0; i < one.outputs.size(); i++)
-      if (one.outputs[i].elements != first.outputs[i].elements ||
-          other.outputs[i].elements != second.outputs[i].elements)
-        return false;
-    return true;
-  } catch (const ServeError&) {
-    return false;
-  }
 }
 
 void ServedModel::submit(Job* job) {
@@ -127,6 +66,8 @@ void ServedModel::submit(Job* job) {
     if (queued_ >= settings_.max_queued)
       refuse(Refusal::kBusy, "model '" + name_ + "': " + std::to_string(queued_) +
                                  " requests wait already; try again later");
+    if (ports_.has_state())
+      job->sequence = sequences_.enter(job->sequence_id, job->starts_sequence, job->ends_sequence);
     (last_ ? last_->next : first_) = job;
     last_ = job;
     queued_++;
@@ -147,9 +88,10 @@ void ServedModel::take_compatible(std::vector<Job*>* jobs, int64_t* rows, Job** 
   for (Job* job = first_; job;) {
     Job* const next = job->next;
     const bool is_late = job->deadline_ns && job->deadline_ns < now;
-    const bool is_taken =
-        !is_late && (jobs->empty() || (joins_ && *rows + job->rows <= ports_.max_rows() &&
-                                       ports_.agree(*jobs->front(), *job)));
+    const bool waits = job->sequence && job->sequence->runs;  // for the one before it
+    const bool is_taken = !is_late && !waits &&
+                          (jobs->empty() || (joins_ && *rows + job->rows <= ports_.max_rows() &&
+                                             ports_.agree(*jobs->front(), *job)));
     if (is_late || is_taken) {
       (before ? before->next : first_) = next;
       if (last_ == job) last_ = before;
@@ -159,6 +101,7 @@ void ServedModel::take_compatible(std::vector<Job*>* jobs, int64_t* rows, Job** 
         job->next = *late, *late = job;
       } else {
         jobs->push_back(job);
+        if (job->sequence) job->sequence->runs = true;
         *rows += job->rows;
         job->started_ns = now;
       }
@@ -181,6 +124,10 @@ void ServedModel::work(BatchSession& session) {
     int64_t rows = 0;
     Job* late = nullptr;
     take_compatible(&jobs, &rows, &late);
+    if (jobs.empty() && !late) {  // all that is queued waits for others of its sequence
+      wake_.wait(lock);
+      continue;
+    }
     if (!jobs.empty() && joins_ && settings_.delay_ns && !stops_) {
       const uint64_t until = jobs.front()->queued_ns + settings_.delay_ns;
       while (rows < ports_.max_rows() && !stops_) {
@@ -196,7 +143,7 @@ void ServedModel::work(BatchSession& session) {
       late = job->next;
       job->run_ns = job->ran_ns = job->started_ns = ingot_clock_ns();
       job->fail(Refusal::kDeadline, "the time of the request was over while it waited");
-      end(job);
+      end(job, false);
     }
     if (!jobs.empty()) {
       try {
@@ -205,7 +152,7 @@ void ServedModel::work(BatchSession& session) {
         for (Job* job : jobs) job->fail(Refusal::kBusy, "out of memory");
       }
       record(jobs, rows);
-      for (Job* job : jobs) end(job);
+      for (Job* job : jobs) end(job, true);
     }
     lock.lock();
     if (first_) wake_.notify_one();
@@ -223,7 +170,12 @@ void ServedModel::record(const std::vector<Job*>& jobs, int64_t rows) {
   statistics_.executions++;
 }
 
-void ServedModel::end(Job* job) {
+void ServedModel::end(Job* job, bool ran) {
+  if (job->sequence) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    sequences_.leave(job->sequence_id, job->sequence, ran);
+    wake_.notify_all();  // the next one of the sequence may be what all threads wait for
+  }
   job->ended_ns = ingot_clock_ns();
   {
     const std::lock_guard<std::mutex> lock(statistics_mutex_);

@@ -24,6 +24,8 @@ struct ModelSettings {
   size_t max_queued = 256;
   uint64_t delay_ns = 0;  // a request waits for others to be joined with
   bool joins = true;
+  size_t max_sequences = 256;  // of a model with state
+  uint64_t sequence_idle_ns = 60000000000u;
 };
 
 class ServedModel {
@@ -55,10 +57,8 @@ class ServedModel {
  private:
   void work(BatchSession& session);
   void take_compatible(std::vector<Job*>* jobs, int64_t* rows, Job** late);
-  void end(Job* job);
+  void end(Job* job, bool ran);
   void record(const std::vector<Job*>& jobs, int64_t rows);
-  /// Two made items alone and together.
-  bool rows_are_independent(BatchSession& session) const;
 
   std::string name_, version_;
   Model model_;
@@ -73,6 +73,7 @@ class ServedModel {
   std::condition_variable wake_;
   Job *first_ = nullptr, *last_ = nullptr;
   size_t queued_ = 0;
+  Sequences sequences_;
   bool stops_ = false;
 
   mutable std::mutex statistics_mutex_;

@@ -29,6 +29,22 @@ uint64_t number_of(const Parameters& parameters, const char* name) {
   return uint64_t(parameter.int64_param());
 }
 
+/// A sequence's name is a number or a text; 0 and "" are none.
+void read_sequence(const Parameters& parameters, Job* job) {
+  const auto named = parameters.find("sequence_id");
+  const bool is_text = named != parameters.end() && named->second.parameter_choice_case() ==
+                                                        inference::InferParameter::kStringParam;
+  const uint64_t number = is_text ? 0 : number_of(parameters, "sequence_id");
+  if (is_text) job->sequence_id = named->second.string_param();
+  if (number) job->sequence_id = std::to_string(number);
+  const auto is_set = [&](const char* name) {
+    const auto found = parameters.find(name);
+    return found != parameters.end() && found->second.bool_param();
+  };
+  job->starts_sequence = is_set("sequence_start");
+  job->ends_sequence = is_set("sequence_end");
+}
+
 /// Null where none is named.
 std::shared_ptr<Region> region_of(const Parameters& parameters, const SharedRegions* regions) {
   const auto found = parameters.find("shared_memory_region");
@@ -98,8 +114,7 @@ void read_input(const inference::ModelInferRequest::InferInputTensor& from, Inpu
 void read_infer_message(const inference::ModelInferRequest& message, const SharedRegions* regions,
                         Job* job) {
   job->id = message.id();
-  if (number_of(message.parameters(), "sequence_id"))
-    refuse(Refusal::kUnsupported, "sequences are not supported: requests are computed apart");
+  read_sequence(message.parameters(), job);
   job->timeout_ns = std::min(number_of(message.parameters(), "timeout"), uint64_t{1} << 40) * 1000;
   int raw = 0;
   for (const auto& from : message.inputs()) {

@@ -5,6 +5,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
 
+#include "tools/serve/http/content_encoding.h"
 #include "tools/serve/protocol/infer_reply.h"
 #include "tools/serve/protocol/infer_request.h"
 #include "tools/serve/protocol/json_text.h"
@@ -131,8 +132,10 @@ void Connection<Stream>::read_body() {
   if (parser_->chunked())
     return reply({411, error_json("a body in chunks: expected Content-Length")}, true);
   const std::string_view encoding = view(request[http::field::content_encoding]);
-  if (!encoding.empty() && encoding != "identity")
-    return reply({415, error_json("a body in another encoding than identity")}, true);
+  if (!is_known_encoding(encoding))
+    return reply({415, error_json("a body in an encoding that is not supported: gzip, deflate and "
+                                  "identity may be")},
+                 true);
   const uint64_t bytes = parser_->content_length().value_or(0);
   if (bytes > service_.max_body)
     refuse(Refusal::kTooLarge, "a body of " + std::to_string(bytes) + " bytes, at most " +
@@ -166,6 +169,8 @@ template <class Stream>
 void Connection<Stream>::on_body() {
   socket().expires_never();
   try {
+    decode_body(view(parser_->get()[http::field::content_encoding]), service_.max_body,
+                &service_.jobs, job_.get());
     const std::string_view method = view(parser_->get().method_string());
     const auto inference = method == "POST" ? infer_path(path_) : std::nullopt;
     if (inference) return infer(*inference);

@@ -43,6 +43,10 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
   command->add_flag("--no-batching", o.no_joining, "compute each request by itself");
   number("--max-queue", o.max_queue, 1, 1000000,
          "requests that wait for a model; more are refused");
+  number("--max-sequences", o.max_sequences, 1, 1000000,
+         "sequences of a model with state that have not ended; more are refused");
+  number("--sequence-idle-seconds", o.sequence_idle_seconds, 1, 86400,
+         "until a sequence without requests is forgotten", "S");
   text("--address", o.address, "to listen on", "ADDRESS")->capture_default_str();
   number("--http-port", o.http_port, 0, 65535, "0: one that is free, which is printed", "PORT");
   number("--grpc-port", o.grpc_port, 0, 65535, "the same", "PORT");

@@ -83,6 +83,7 @@ Json model_configuration(const ServedModel& model) {
                         {"max_batch_size", model.ports().max_rows()},
                         {"input", configured_tensors(model.ports().inputs(), has_batch)},
                         {"output", configured_tensors(model.ports().outputs(), has_batch)}};
+  if (model.ports().has_state()) configuration["sequence_batching"] = Json::object();
   if (model.joins()) configuration["dynamic_batching"] = Json::object();
   return configuration;
 }

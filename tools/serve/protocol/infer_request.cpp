@@ -56,7 +56,8 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
     switch (place()) {
       case Place::kTopParameters:
         if (key_ == "binary_data_output" && !reads_elements_) job_->outputs_are_binary = value;
-        if (key_ == "sequence_start" || key_ == "sequence_end") no_sequences(value);
+        if (key_ == "sequence_start") job_->starts_sequence = value;
+        if (key_ == "sequence_end") job_->ends_sequence = value;
         break;
       case Place::kOutputParameters:
         if (key_ == "binary_data")
@@ -101,10 +102,6 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
   bool enter(bool is_object);
   Place inside(bool is_object);
   bool number(bool is_negative, uint64_t bits);
-  void no_sequences(bool asked) {
-    if (asked)
-      refuse(Refusal::kUnsupported, "sequences are not supported: requests are computed apart");
-  }
   InputTensor& input() { return job_->inputs[input_]; }
   void add_bytes(const void* from, size_t bytes);
   void add_integer(int64_t value, bool is_bool);
@@ -191,7 +188,7 @@ bool RequestReader::string(string_t& value) {
       if (key_ == "id") job_->id = value;
       break;
     case Place::kTopParameters:
-      if (key_ == "sequence_id") no_sequences(!value.empty());
+      if (key_ == "sequence_id") job_->sequence_id = value;
       break;
     case Place::kInput:
       if (reads_elements_) break;
@@ -227,7 +224,7 @@ bool RequestReader::number(bool is_negative, uint64_t bits) {
         set(&job_->timeout_ns);
         job_->timeout_ns = std::min(bits, uint64_t{1} << 40) * 1000;  // in microseconds
       }
-      if (key_ == "sequence_id") no_sequences(bits != 0);
+      if (key_ == "sequence_id") job_->sequence_id = bits ? std::to_string(bits) : "";
       break;
     case Place::kInputParameters:
       if (reads_elements_) break;
