@@ -26,7 +26,8 @@
 
 #define GPU_FN static __device__ __forceinline__
 #define GPU_MEMBER __device__ __forceinline__
-#define GPU_CALLED static __device__ __noinline__
+// Not static: of a static function nvcc's name for it has a hash of the folder in it.
+#define GPU_CALLED inline __device__ __noinline__
 #define GPU_PRAGMA(text) _Pragma(#text)
 #define GPU_UNROLL_BY(n) GPU_PRAGMA(unroll n)
 #define GPU_SHARED(type, name) __shared__ type name
