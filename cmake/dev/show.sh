@@ -47,6 +47,16 @@ dev_show() {
       build/serve_client/bin/python tests/serve/triton_client.py --ingot build/gcc/bin/ingot --grpc &&
         build/serve_client/bin/python tests/serve/load.py --ingot build/gcc/bin/ingot \
           --client build/gcc/tests/serve/ingot_serve_load "${peer[@]}" "${@:2}" ;;
+    ray) # [--images N]
+      python_needed || return 1
+      [ -x build/ray/bin/python ] || python3 -m venv build/ray
+      timeout 900 build/ray/bin/pip install -q ray numpy >build/logs/pip-ray.log 2>&1 || {
+        echo "dev: ray cannot be installed; no network?" >&2
+        return 1
+      }
+      build/ray/bin/pip install -q --no-deps --force-reinstall $python_build/wheels/*.whl || return 1
+      build/gcc/bin/ingot convert examples/digits/digits.onnx -o build/ray/digits.ingot -q &&
+        build/ray/bin/python tests/ray/read_folder_test.py --model build/ray/digits.ingot "${@:2}" ;;
     triton-backend)
       need_packages "a server with gRPC" "${build_packages[@]}" "${test_packages[@]}" libgrpc++-dev \
         libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
@@ -182,6 +192,7 @@ state     streaming models with state in the arena: goldens over all steps, equa
 shared-arena  three networks in one arena in turns: bytes of each, of the sum, what is saved
 serve     Triton's client against ingot serve, over HTTP and gRPC: every call, every answer beside that of ingot run; 100,000
           requests from 64 connections, 10,000 that wait a tritonserver beside it (--requests N)
+ray [--images N]  examples/ray: images on 1, 2 and 4 workers, and with 2 of 4 killed on the way
 triton-backend  libtriton_ingot.so in a real tritonserver: its answers beside those of ingot serve
 minimum-ram  networks converted with --min-ram beside the whole: RAM, work, flash, bits; one of them as firmware
 streaming  networks run for each new frame (--stream) beside the whole: work, frames with its bits
