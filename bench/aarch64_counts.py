@@ -6,8 +6,8 @@ aarch64_counts.py --ingot build/gcc/bin/ingot --runner build/aarch64/tests/suppo
   --work build/arm64 [--networks NAME ..] [--peers NAME ..] [--processor cortex-a76] [--json FILE]
 
 Each program runs a network once and three times; half of the difference is an inference. Peers are
-called through Python as bench/peer.py calls them, whose own instructions (some 10,000 a call) are in
-their figures, as writing its inputs is in ours. An emulated count is no time: it knows no cache, no
+called through Python as bench/peer.py calls them, whose own instructions (some 10,000 a call) are
+in their figures, as writing its inputs is in ours. An emulated count is no time: it knows no cache, no
 latency and no width of a processor. Outputs are compared with the golden first.
 
 Needs root/ in the work folder (debootstrap --foreign for arm64, with python3), site/ (the wheels),
@@ -166,7 +166,8 @@ def main():
     bench = args.work / "bench"
     bench.mkdir(exist_ok=True)
     print("million instructions of an inference; `over best`: ours over the best peer's")
-    print(f"{'network':20} {'ingot':>9} " + " ".join(f"{p:>12}" for p in args.peers) + "  over best")
+    peers = " ".join(f"{p:>12}" for p in args.peers)
+    print(f"{'network':20} {'ingot':>9} {peers}  over best")
     rows, missed = [], 0
     for name in args.networks:
         row = prepare_row(args, name, bench)

@@ -137,7 +137,8 @@ def main():
     for folder, whole, below in FOLDERS:
         wrong, count = differences(a.ingot, work / folder, work / whole, below)
         failed += bool(wrong or not count)
-        print(f"{'FAIL' if wrong or not count else 'ok'}  {folder}, beside {whole}: {count} tensors")
+        word = "FAIL" if wrong or not count else "ok"
+        print(f"{word}  {folder}, beside {whole}: {count} tensors")
         for each in wrong[:5]:
             print(f"      differs: {each}")
     print(f"distributed_against_torch: {len(FOLDERS) - failed} passed, {failed} failed")

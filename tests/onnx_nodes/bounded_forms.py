@@ -31,9 +31,35 @@ def doubling(limit_name):
     )
 
 
+def scalar_or_one(form, node):
+    """An If that gives [1] in one branch and a scalar in the other, as Paddle's exporter writes."""
+
+    def branch(*nodes):
+        value = helper.make_tensor_value_info("v", TensorProto.FLOAT, None)
+        return helper.make_graph(list(nodes), "branch", [], [value])
+
+    one = helper.make_tensor("one", TensorProto.FLOAT, [1], [7.0])
+    for choice in (True, False):
+        form(
+            f"a scalar in one branch and [1] in the other, {choice}",
+            [
+                helper.make_node(
+                    "If",
+                    ["go"],
+                    ["v"],
+                    then_branch=branch(helper.make_node("Constant", [], ["v"], value=one)),
+                    else_branch=branch(node("Neg", "x", "v")),
+                ),
+                node("Add", "v,w", "y"),
+            ],
+            {"go": np.array(choice), "x": np.float32(2.5), "w": np.float32([[1, 2]])},
+            {"y": np.float32([[1, 2]]) + np.float32(7 if choice else -2.5)},
+        )
+
+
 def placeholders(form, node):
-    """A loop as Paddle's exporter writes it: a scalar stands for what the first iteration makes, and
-    a flag is a scalar before it and [1] after it."""
+    """A loop as Paddle's exporter writes it: a scalar stands for what the first iteration makes,
+    and a flag is a scalar before it and [1] after it."""
     port = helper.make_tensor_value_info
     flag = helper.make_tensor("flag", TensorProto.FLOAT, [1], [1.0])
     body = helper.make_graph(
@@ -60,7 +86,7 @@ def placeholders(form, node):
     form(
         "a loop whose variables have other shapes before its first iteration",
         [
-            helper.make_node("Loop", ["most", "yes", "x", "f", "unset"], ["y", "g", "z"], body=body),
+            node("Loop", "most,yes,x,f,unset", "y,g,z", body=body),
             node("Mul", "g,w", "v"),
         ],
         {"x": x, "limit": np.float32(3)},
@@ -149,6 +175,7 @@ def bounded(rng, form, node):
         options=BOUND,
     )
     chosen_into_rows(form, node)
+    scalar_or_one(form, node)
     placeholders(form, node)
     classes = rng.integers(0, 5, (2, 3))
     form(

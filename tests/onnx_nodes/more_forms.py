@@ -1,7 +1,6 @@
 """Forms for run_forms.py: arrays to integers and back, parts whose length the data has."""
 
 import numpy as np
-from onnx import TensorProto, helper
 
 
 def quantized(rng, form, node):
@@ -32,32 +31,6 @@ def quantized(rng, form, node):
         constants={"s": np.float32(1)},
         opset=21,
     )
-
-
-def scalar_or_one(form, node):
-    """An If that gives [1] in one branch and a scalar in the other, as Paddle's exporter writes."""
-
-    def branch(*nodes):
-        value = helper.make_tensor_value_info("v", TensorProto.FLOAT, None)
-        return helper.make_graph(list(nodes), "branch", [], [value])
-
-    one = helper.make_tensor("one", TensorProto.FLOAT, [1], [7.0])
-    for choice in (True, False):
-        form(
-            f"a scalar in one branch and [1] in the other, {choice}",
-            [
-                helper.make_node(
-                    "If",
-                    ["go"],
-                    ["v"],
-                    then_branch=branch(helper.make_node("Constant", [], ["v"], value=one)),
-                    else_branch=branch(node("Neg", "x", "v")),
-                ),
-                node("Add", "v,w", "y"),
-            ],
-            {"go": np.array(choice), "x": np.float32(2.5), "w": np.float32([[1, 2]])},
-            {"y": np.float32([[1, 2]]) + np.float32(7 if choice else -2.5)},
-        )
 
 
 def joined(form, node):

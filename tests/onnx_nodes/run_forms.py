@@ -19,7 +19,7 @@ from onnx import helper, numpy_helper
 
 from bounded_forms import bounded
 from fuzzed_forms import fuzzed
-from more_forms import joined, quantized, scalar_or_one
+from more_forms import joined, quantized
 from references import align_one
 
 FORMS = []
@@ -484,7 +484,6 @@ def main():
     bounded(rng, form, node)
     fuzzed(rng, form, node)
     joined(form, node)
-    scalar_or_one(form, node)
     passed = failed = 0
     with tempfile.TemporaryDirectory() as work:
         for entry in FORMS:

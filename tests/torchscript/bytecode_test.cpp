@@ -14,7 +14,8 @@ using Kind = Value::Kind;
 
 namespace {
 
-/// One method f(self, x) of a class M. Constants: 0 True, 1 a great number, 2 zero, 3 one, 4 "text".
+/// One method f(self, x) of a class M. Constants: 0 True, 1 a great number, 2 zero, 3 one, 4
+/// "text".
 struct Method {
   Method(std::vector<Instruction> instructions) {
     BytecodeMethod f;

@@ -23,8 +23,9 @@ enum class FileKind {
   kOther
 };
 
-/// Looks at the first 64 KiB, and at the names in a folder. Recognises what is often met by mistake and fails with a line of its
-/// own for each: missing file, directory, no permission, empty file, git-LFS pointer, HTML page.
+/// Looks at the first 64 KiB, and at the names in a folder. Recognises what is often met by mistake
+/// and fails with a line of its own for each: missing file, directory, no permission, empty file,
+/// git-LFS pointer, HTML page.
 /// @throws Failure kUnavailable (missing, directory, permission), kCorrupt (empty, LFS pointer,
 /// HTML page).
 FileKind file_kind(const std::string& path);

@@ -11,8 +11,8 @@
 namespace ingot::cuda {
 
 /// Panels of 16 outputs as the CPU has them, [k][16], 64 bytes a row of k. Eight lanes read rows r,
-/// r + 4, r + 8, r + 12 of two pieces, or sixteen lanes half a piece each of four: rows of odd r >> 2
-/// change places with their neighbours, and rows from 8 on have their pieces in reverse.
+/// r + 4, r + 8, r + 12 of two pieces, or sixteen lanes half a piece each of four: rows of odd r >>
+/// 2 change places with their neighbours, and rows from 8 on have their pieces in reverse.
 GPU_FN int panel_offset(int row, int piece) {
   return ((row ^ (row >> 2 & 1)) << 6) + ((piece ^ (row >> 3) * 3) << 4);
 }
@@ -79,9 +79,9 @@ struct PanelWeights : PanelTile<kOutputs> {
 };
 
 /// Panels that hold words of two neighbouring f16 of k, [k/2][16], as GpuKernelSet::halves says:
-/// half the bytes, and fragments as they lie. Sixteen lanes read half a piece each of rows r, r + 2,
-/// r + 4, r + 6: two rows are 128 bytes, whose halves change places from row 4 on, and in every other
-/// pair of rows pieces are in reverse.
+/// half the bytes, and fragments as they lie. Sixteen lanes read half a piece each of rows r, r +
+/// 2, r + 4, r + 6: two rows are 128 bytes, whose halves change places from row 4 on, and in every
+/// other pair of rows pieces are in reverse.
 template <int kOutputs>
 struct PairWeights {
   static constexpr int kRow = 32, kPieces = kOutputs / 64;

@@ -37,8 +37,8 @@ bool ThreadTeam::try_open(int limit) {
   return true;
 }
 
-/// Behind a change of word_ or phase_. Whoever is about to sleep has counted itself before it looked
-/// at changes_, and looked at those two behind it.
+/// Behind a change of word_ or phase_. Whoever is about to sleep has counted itself before it
+/// looked at changes_, and looked at those two behind it.
 void ThreadTeam::wake_members() {
   if (!sleeps_) return;
   changes_.fetch_add(1, std::memory_order_seq_cst);

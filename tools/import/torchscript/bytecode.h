@@ -1,7 +1,7 @@
 // tools/import/torchscript/bytecode.h - a program of PyTorch Mobile: for each method the
-// instructions of a stack machine with registers. They came from blocks, branches and loops, and are
-// turned into these again (bytecode_blocks.cpp), so that the interpreter follows them as it follows
-// code.
+// instructions of a stack machine with registers. They came from blocks, branches and loops, and
+// are turned into these again (bytecode_blocks.cpp), so that the interpreter follows them as it
+// follows code.
 // Errors   graph::ConversionError: 2 what no writer makes (jumps out of their block, an empty stack
 //          read), 4 instructions that are not supported. All name the method and the instruction.
 #pragma once

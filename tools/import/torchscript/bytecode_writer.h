@@ -1,6 +1,6 @@
-// tools/import/torchscript/bytecode_writer.h - one method's instructions as statements. What lies on
-// the stack is known at each instruction, so that each of its values has a name or is a constant.
-// Inside tools/import/torchscript only.
+// tools/import/torchscript/bytecode_writer.h - one method's instructions as statements. What lies
+// on the stack is known at each instruction, so that each of its values has a name or is a
+// constant. Inside tools/import/torchscript only.
 #pragma once
 #include <optional>
 #include <string>
