@@ -9,8 +9,6 @@
 // pixel_stride, of the second at a + half + (i - h) * pixel_stride with h = (MR + 1) / 2. Panel p
 // of the tile is at b + p * panel_stride. Only the first `cols` outputs of a row are stored.
 #pragma once
-#include <type_traits>
-
 #include "kernels/cpu/gemm/epilogue.inl"
 #include "runtime/op/conv_blocks.h"
 
@@ -59,13 +57,16 @@ INGOT_INLINE T* tile_row(T* p, int h, int64_t half, int64_t stride, int i) {
   return i < h ? p + i * stride : p + half + (i - h) * stride;
 }
 
-/// Whether a V multiplies by one lane of a vector (NEON).
-template <class V, class = void>
-struct HasLaneProducts : std::false_type {};
+/// Whether a V multiplies by one lane of a vector (NEON). A core without a C++ library asks, too.
 template <class V>
-struct HasLaneProducts<
-    V, std::void_t<decltype(V::template fma_lane<0>(V::zero(), V::zero(), V::zero()))>>
-    : std::true_type {};
+constexpr auto has_lane_products(int)
+    -> decltype(V::template fma_lane<0>(V::zero(), V::zero(), V::zero()), true) {
+  return true;
+}
+template <class V>
+constexpr bool has_lane_products(...) {
+  return false;
+}
 
 /// One step: lane `lane` of each row times its column of the panels at w.
 template <class V, int lane, int MR, int kAll>
@@ -98,7 +99,7 @@ INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t ha
     const float *p1 = p0 + kQuarter * stride, *p2 = p0 + half, *p3 = p2 + kQuarter * stride;
     const float* w = b + s->b;
     const float* const end = p0 + length;
-    if constexpr (HasLaneProducts<V>::value && MR > 1) {
+    if constexpr (has_lane_products<V>(0) && MR > 1) {
       static_assert(V::kLanes == 4 && MR <= 14, "four steps of one load of each row");
       for (; end - p0 >= 4; p0 += 4, p1 += 4, p2 += 4, p3 += 4, w += 4 * kPanel) {
         F rows[MR];
