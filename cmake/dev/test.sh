@@ -139,12 +139,14 @@ stage_asan() {
   configure_and_build asan all -- "${asan_options[@]}"
   local names
   names=$(IFS='|'; echo "${reader_tests[*]}")
-  sanitized_ctest asan -LE 'no_asan|slow' -E "^($names)\$"
+  # kernels against the oracle take minutes here; stage asan_slow has them
+  sanitized_ctest asan -LE 'no_asan|slow' -E "^($names|conformance_.*)\$"
 }
 # What takes minutes without a sanitizer.
 stage_asan_slow() {
   configure_and_build asan all -- "${asan_options[@]}"
   sanitized_ctest asan -L slow -LE no_asan
+  sanitized_ctest asan -R '^conformance_' -LE 'no_asan|slow'
 }
 
 # Whole sessions on many threads under ThreadSanitizer; one instruction set, since threads meet in
@@ -362,7 +364,7 @@ stage_board() {
 
 stage_fuzz() {
   fuzz_seconds=${INGOT_FUZZ_SECONDS:-4} bash tests/fuzz/run.sh
-  mutants=9000 bash tests/fuzz/run_mutants.sh
+  mutants=4000 bash tests/fuzz/run_mutants.sh
 }
 stage_mutants() { mutants=1000000 bash tests/fuzz/run_mutants.sh; }
 stage_fuzz_long() { fuzz_seconds=600 bash tests/fuzz/run.sh; }
