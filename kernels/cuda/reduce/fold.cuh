@@ -28,13 +28,13 @@ GPU_FN int64_t output_offset(const ReduceParams& p, int64_t o) {
 
 /// Loads that a fold is ahead by: the usual ones are worth the code.
 template <class Fold>
-constexpr int kLoadsAhead = 1;
+inline constexpr int kLoadsAhead = 1;
 template <>
-constexpr int kLoadsAhead<cpu::tensors::FoldSum<V>> = 4;
+inline constexpr int kLoadsAhead<cpu::tensors::FoldSum<V>> = 4;
 template <>
-constexpr int kLoadsAhead<cpu::tensors::FoldSquare<V>> = 4;
+inline constexpr int kLoadsAhead<cpu::tensors::FoldSquare<V>> = 4;
 template <>
-constexpr int kLoadsAhead<cpu::tensors::FoldMax<V>> = 4;
+inline constexpr int kLoadsAhead<cpu::tensors::FoldMax<V>> = 4;
 
 /// acc = step(acc, get(offset)) over the reduced positions in row-major order, `kAhead` loads
 /// ahead.

@@ -56,11 +56,11 @@ struct Fragments<S8U8> : WordFragments<S8U8> {};
 
 /// Whether the words of weights are fragments as they lie, see PanelTile::read_fragments().
 template <class Type>
-constexpr bool kPlainWords = false;
+inline constexpr bool kPlainWords = false;
 template <>
-constexpr bool kPlainWords<F16Words> = true;
+inline constexpr bool kPlainWords<F16Words> = true;
 template <>
-constexpr bool kPlainWords<S8U8> = true;
+inline constexpr bool kPlainWords<S8U8> = true;
 
 /// What a product counts of the pixels beside its sums: nothing, or of whole numbers the sum of
 /// those of each pixel, where p.counts_numbers; @return those of the tile, in shared memory.
