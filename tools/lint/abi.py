@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADERS = ["ingot/ingot.h", "ingot/report.h", "ingot/pipeline.h", "ingot/cpu.h"]
+HEADERS = ["ingot/ingot.h", "ingot/pool.h", "ingot/report.h", "ingot/pipeline.h", "ingot/cpu.h"]
 LISTING = ROOT / "packaging/abi/ingot.txt"
 INCLUDES = ["runtime/include", "kernels/cpu/include"]
 
