@@ -16,7 +16,7 @@ namespace {
 struct OrtGiven {
   const char* op = "Relu";
   const char* output = "y";
-  int kind = 0, attribute = 0, same_attributes = 0, nested = 0;
+  int kind = 0, attribute = 0, same_attributes = 0, nested = 0, same_inputs = 1, rank = 2;
   bool has_weights = true, has_graph = true;
 };
 
@@ -46,7 +46,9 @@ std::string ort_bytes(const OrtGiven& given) {
         b, fb::CreateOrtDimensionValueDirect(b, symbol ? 2 : 1, number, symbol));
   };
   const auto value = [&](const char* name) {
-    const auto dims = b.CreateVector(std::vector{dimension(0, "n"), dimension(3, nullptr)});
+    std::vector all{dimension(0, "n"), dimension(3, nullptr)};
+    all.resize(size_t(given.rank), all.back());
+    const auto dims = b.CreateVector(all);
     const auto type = fb::CreateOrtTensorType(b, onnx::kFloat, fb::CreateOrtShape(b, dims));
     return fb::CreateOrtValueInfoDirect(
         b, name, nullptr, fb::CreateOrtTypeInfo(b, 0, fb::OrtType::OrtTensorType, type.Union()));
@@ -97,7 +99,8 @@ std::string ort_bytes(const OrtGiven& given) {
       std::vector{node("Add", {"x", "w"}, "sum", false), node(given.op, {"sum"}, "y", true)});
   const auto values = b.CreateVector(std::vector{value("x"), value("sum"), value("y")});
   const auto initializers = b.CreateVector(std::vector{weights});
-  const auto inputs = texts({"x"}), outputs = texts({given.output});
+  const auto inputs = texts(std::vector<std::string>(size_t(given.same_inputs), "x")),
+             outputs = texts({given.output});
   const auto graph = fb::CreateOrtGraph(b, initializers, values, nodes, 2, inputs, outputs);
   const auto opsets = b.CreateVector(std::vector{fb::CreateOrtOpsetDirect(b, "", 17)});
   const auto producer = b.CreateString("test");
@@ -157,6 +160,10 @@ TEST_CASE("ort: what is missing or another's is refused by name") {
 TEST_CASE("ort: shared parts and deep graphs are bounded") {
   OrtGiven given;
   given.same_attributes = 1000;  // 32 MB of numbers from 40 KB
+  CHECK(says(import_error(ort_bytes(given)), "the same parts again and again"));
+  given = {};
+  given.same_inputs = 1000;  // 24 MB of dims
+  given.rank = 1000;
   CHECK(says(import_error(ort_bytes(given)), "the same parts again and again"));
   given = {};
   given.nested = 60;

@@ -183,6 +183,7 @@ class OrtReader {
         if (found == places.end())
           corrupt("its input or output '" + std::string(name) + "' is no value of the graph");
         all.push_back(out.value_infos[found->second]);
+        count(all.back().dims.size() * sizeof(uint32_t));
       }
       return all;
     };

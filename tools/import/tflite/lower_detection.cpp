@@ -4,8 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tools/import/tflite/call.h"
-#include "tools/import/tflite/flex_map.h"
+#include "tools/import/tflite/custom_options.h"
 
 namespace ingot::tflite {
 namespace {
@@ -21,27 +20,16 @@ struct Detection {
 };
 
 Detection read_detection(Call& call) {
-  const auto* bytes = call.op.custom_options();
-  auto given = bytes ? FlexMap::read(bytes->data(), bytes->size()) : std::nullopt;
-  if (!given) call.corrupt("its options are no map of FlexBuffers");
-  const auto number = [&](const char* name, double least, double most) {
-    const auto found = given->number(name);
-    if (!found || !(*found >= least && *found <= most))
-      call.corrupt(std::string("its option ") + name +
-                   (found ? " is " + std::to_string(*found) + ", expected " +
-                                std::to_string(least) + " to " + std::to_string(most)
-                          : " is missing or no number"));
-    return *found;
-  };
+  CustomOptions options(call);
   const auto whole = [&](const char* name, int64_t otherwise) {
-    constexpr double kMax = 1 << 20;
-    return given->has(name) || otherwise < 0 ? int64_t(number(name, 1, kMax)) : otherwise;
+    constexpr int64_t kMax = 1 << 20;
+    return options.has(name) || otherwise < 0 ? options.whole(name, 1, kMax) : otherwise;
   };
   Detection d;
   d.most = whole("max_detections", -1);
   d.classes = whole("num_classes", -1);
   d.most_of_class = std::min(whole("detections_per_class", d.most_of_class), d.most);
-  d.of_each_class = given->has("use_regular_nms") && number("use_regular_nms", 0, 1) != 0;
+  d.of_each_class = options.has("use_regular_nms") && options.number("use_regular_nms", 0, 1) != 0;
   const int64_t of_box = whole("max_classes_per_detection", -1);
   if (!d.of_each_class && of_box != 1)
     call.refuse("max_classes_per_detection",
@@ -49,12 +37,12 @@ Detection read_detection(Call& call) {
   constexpr double kTiny = std::numeric_limits<float>::min(),
                    kHuge = std::numeric_limits<float>::max();
   const char* const scales[] = {"y_scale", "x_scale", "h_scale", "w_scale"};
-  for (int i = 0; i < 4; i++) d.scales[i] = double(float(number(scales[i], kTiny, kHuge)));
-  d.least_score = float(number("nms_score_threshold", -kHuge, kHuge));
-  d.overlap = float(number("nms_iou_threshold", 0, 1));
-  for (const std::string& name : given->unread())
-    if (name != "_output_quantized" && name != "_support_output_type_float_in_quantized_op")
-      call.refuse(name, "is an option that is not known");
+  for (int i = 0; i < 4; i++) d.scales[i] = double(float(options.number(scales[i], kTiny, kHuge)));
+  d.least_score = float(options.number("nms_score_threshold", -kHuge, kHuge));
+  d.overlap = float(options.number("nms_iou_threshold", 0, 1));
+  options.ignore("_output_quantized");
+  options.ignore("_support_output_type_float_in_quantized_op");
+  options.expect_all_read();
   return d;
 }
 

@@ -5,8 +5,7 @@
 #include <limits>
 
 #include "tools/graph/tensor_math.h"
-#include "tools/import/tflite/call.h"
-#include "tools/import/tflite/flex_map.h"
+#include "tools/import/tflite/custom_options.h"
 
 namespace ingot::tflite {
 namespace {
@@ -23,43 +22,6 @@ void expect_version(Call& call) {
     call.refuse("", "is version " + std::to_string(version) + " of it; supported is " +
                         std::to_string(kVersion));
 }
-
-class LandmarkOptions {
- public:
-  explicit LandmarkOptions(Call& call) : call_(call) {
-    const auto* bytes = call.op.custom_options();
-    auto found = bytes ? FlexMap::read(bytes->data(), bytes->size()) : std::nullopt;
-    if (!found) call.corrupt("its options are no map of FlexBuffers");
-    map_ = std::move(*found);
-  }
-  double number(const char* name, double least, double most) {
-    const auto found = map_.number(name);
-    if (!found || !(*found >= least && *found <= most))
-      call_.corrupt(std::string("its option ") + name +
-                    (found ? " is " + std::to_string(*found) + ", expected " +
-                                 std::to_string(least) + " to " + std::to_string(most)
-                           : " is missing or no number"));
-    return *found;
-  }
-  int64_t whole(const char* name, int64_t least, int64_t most) {
-    return int64_t(number(name, double(least), double(most)));
-  }
-  std::vector<int64_t> integers(const char* name) {
-    auto found = map_.integers(name);
-    if (!found || found->empty())
-      call_.corrupt(std::string("its option ") + name +
-                    " is missing, empty or no list of integers");
-    return *found;
-  }
-  void expect_all_read() {
-    for (const std::string& name : map_.unread())
-      call_.refuse(name, "is an option that is not known");
-  }
-
- private:
-  Call& call_;
-  FlexMap map_;
-};
 
 /// Arithmetic of f32 scalars and tensors that broadcast.
 struct Floats {
@@ -98,7 +60,7 @@ void landmarks_to_matrix(Call& call) {
   const auto count = dims.size() == 3 ? dims[1].value() : std::nullopt;
   if (!count || dims[0] != Dim(1) || dims[2] != Dim(3))
     call.corrupt("its landmarks have shape " + graph::text(dims) + ", expected [1, N, 3]");
-  LandmarkOptions options(call);
+  CustomOptions options(call);
   const int64_t left = options.whole("left_rotation_idx", 0, *count - 1),
                 right = options.whole("right_rotation_idx", 0, *count - 1);
   const double height = double(options.whole("output_height", 1, kMaxExtent)),
@@ -176,7 +138,7 @@ void transform_image(Call& call) {
              columns = dims.size() == 4 ? dims[2].value() : std::nullopt;
   if (!rows || !columns || dims[0] != Dim(1))
     call.corrupt("its image has shape " + graph::text(dims) + ", expected [1, H, W, C]");
-  LandmarkOptions options(call);
+  CustomOptions options(call);
   const int64_t height = options.whole("output_height", 1, kMaxExtent),
                 width = options.whole("output_width", 1, kMaxExtent);
   options.expect_all_read();

@@ -46,9 +46,9 @@ ValueId taken(Wide& w, ValueId table, ValueId at) {
 
 void signal_window(Call& call) {
   call.expect_inputs(2, 2);
-  SignalOptions options(call);
+  CustomOptions options = signal_options(call);
   const int shift = int(options.whole("shift", 0, 31));
-  options.finish();
+  options.expect_all_read();
   Wide w(call.b);
   const ValueId x = call.input(0);
   const ValueId window = w.numbers(known(call, 1, "window", size_t(last_extent(call, x))));
@@ -58,7 +58,7 @@ void signal_window(Call& call) {
 /// As large as 16 bits hold; and by which power of two that is more, of silence by 1.
 void signal_auto_scale(Call& call) {
   call.expect_inputs(1, 1);
-  SignalOptions(call).finish();
+  signal_options(call).expect_all_read();
   Wide w(call.b);
   const ValueId x = w.of(call.input(0));
   std::vector<int64_t> axes;
@@ -72,9 +72,9 @@ void signal_auto_scale(Call& call) {
 
 void signal_transform(Call& call) {
   call.expect_inputs(1, 1);
-  SignalOptions options(call);
+  CustomOptions options = signal_options(call);
   const int64_t length = options.whole("fft_length", 2, 1 << 14);
-  options.finish();
+  options.expect_all_read();
   if (call.tensor(0).type() != fb::TensorType::int16 || (length & (length - 1)) != 0)
     call.refuse("fft_length", "of " + std::to_string(length) + " on " +
                                   ModelFile::type_name(call.tensor(0).type()) +
@@ -98,10 +98,10 @@ void signal_transform(Call& call) {
 /// Outside of start .. end it is 0; TFLite Micro leaves there what was there.
 void signal_energy(Call& call) {
   call.expect_inputs(1, 1);
-  SignalOptions options(call);
+  CustomOptions options = signal_options(call);
   const int64_t start = options.whole("start_index", 0, 1 << 16),
                 end = options.whole("end_index", 0, 1 << 16);
-  options.finish();
+  options.expect_all_read();
   Wide w(call.b);
   const ValueId x = w.of(call.input(0));
   const int64_t numbers = last_extent(call, x), bins = numbers / 2;
@@ -122,9 +122,9 @@ void signal_energy(Call& call) {
 /// A band is what rises into it and what falls out of the one before it.
 void signal_filter_bank(Call& call) {
   call.expect_inputs(6, 6);
-  SignalOptions options(call);
+  CustomOptions options = signal_options(call);
   const int64_t channels = options.whole("num_channels", 1, 1 << 12);
-  options.finish();
+  options.expect_all_read();
   Wide w(call.b);
   const ValueId x = w.of(call.input(0));
   const int64_t bins = last_extent(call, x);
@@ -154,7 +154,7 @@ void signal_filter_bank(Call& call) {
 /// To the nearest, then shifted. @pre x < 2^52
 void signal_square_root(Call& call) {
   call.expect_inputs(2, 2);
-  SignalOptions(call).finish();
+  signal_options(call).expect_all_read();
   Wide w(call.b);
   aten::Builder& b = call.b;
   const ValueId x = w.of(call.input(0)), bits = w.of(call.input(1));
@@ -177,7 +177,7 @@ void signal_square_root(Call& call) {
 /// The noise is kept from run to run, smoothed; it is 0 at first.
 void signal_spectral_subtraction(Call& call) {
   call.expect_inputs(1, 1);
-  SignalOptions options(call);
+  CustomOptions options = signal_options(call);
   constexpr int64_t kMaxFactor = 1 << 16;
   const int64_t channels = options.whole("num_channels", 1, 1 << 12),
                 smoothing = options.whole("smoothing", 0, kMaxFactor),
@@ -188,7 +188,7 @@ void signal_spectral_subtraction(Call& call) {
   const int bits = int(options.whole("smoothing_bits", 0, 16)),
             fraction = int(options.whole("spectral_subtraction_bits", 0, 16));
   const bool clamps = options.whole("clamping", 0, 1) != 0;
-  options.finish();
+  options.expect_all_read();
   Wide w(call.b);
   aten::Builder& b = call.b;
   const ValueId x = w.of(call.input(0));
@@ -215,9 +215,9 @@ void signal_spectral_subtraction(Call& call) {
 /// Gain by a table of parabolas, one for each number of bits.
 void signal_gain(Call& call) {
   call.expect_inputs(3, 3);
-  SignalOptions options(call);
+  CustomOptions options = signal_options(call);
   const int shift = int(options.whole("snr_shift", 0, 31));
-  options.finish();
+  options.expect_all_read();
   Wide w(call.b);
   aten::Builder& b = call.b;
   const ValueId x = w.of(call.input(0)), noise = w.of(call.input(1));
@@ -247,10 +247,10 @@ void signal_gain(Call& call) {
 /// ln(x * 2^correction) * scale by 128 lines of log2 between powers of two.
 void signal_log(Call& call) {
   call.expect_inputs(1, 1);
-  SignalOptions options(call);
+  CustomOptions options = signal_options(call);
   const int64_t scale = options.whole("output_scale", 1, 1 << 16);
   const int correction = int(options.whole("input_correction_bits", 0, 16));
-  options.finish();
+  options.expect_all_read();
   Wide w(call.b);
   aten::Builder& b = call.b;
   constexpr int kBits = 16, kSegmentBits = 7;

@@ -1,43 +1,20 @@
 // tools/import/tflite/lower_signal.h - the audio front end of TFLite Micro: whole numbers of i64,
 // whatever type the file says. What lower_signal.cpp and its transform share.
 #pragma once
-#include <cmath>
 #include <string>
 #include <vector>
 
-#include "tools/import/tflite/flex_map.h"
+#include "tools/import/tflite/custom_options.h"
 #include "tools/import/tflite/wide_integers.h"
 
 namespace ingot::tflite {
 
-/// Options of an operator; finish() refuses those that nothing asked for.
-class SignalOptions {
- public:
-  explicit SignalOptions(Call& c) : call(c) {
-    const auto* bytes = call.op.custom_options();
-    auto read = bytes ? FlexMap::read(bytes->data(), bytes->size()) : std::nullopt;
-    if (!read) call.corrupt("its options are no map of FlexBuffers");
-    map = *read;
-    (void)map.number("T");  // the type of its tensors
-  }
-  int64_t whole(const char* name, int64_t least, int64_t most) {
-    const auto found = map.number(name);
-    if (!found || *found != std::floor(*found) || *found < double(least) || *found > double(most))
-      call.corrupt(std::string("its option ") + name +
-                   (found ? " is " + std::to_string(*found) + ", expected " +
-                                std::to_string(least) + " to " + std::to_string(most)
-                          : " is missing or no number"));
-    return int64_t(*found);
-  }
-  void finish() const {
-    for (const std::string& name : map.unread())
-      call.refuse(name, "is an option that is not known");
-  }
-
- private:
-  Call& call;
-  FlexMap map;
-};
+/// Options of one of them; T is the type of its tensors, which they have.
+inline CustomOptions signal_options(Call& call) {
+  CustomOptions options(call);
+  options.ignore("T");
+  return options;
+}
 
 /// The last dimension of `x`, which the conversion has to know.
 inline int64_t last_extent(Call& call, ValueId x) {

@@ -85,11 +85,11 @@ void expect_type(Call& call, bool or_floats = false) {
 void signal_framer(Call& call) {
   call.expect_inputs(1, 1);
   expect_type(call);
-  SignalOptions options(call);
+  CustomOptions options = signal_options(call);
   const int64_t size = options.whole("frame_size", 1, kMaxSamples),
                 step = options.whole("frame_step", 1, kMaxSamples);
   const bool filled = options.whole("prefill", 0, 1) != 0;
-  options.finish();
+  options.expect_all_read();
   aten::Builder& b = call.b;
   const SampleRows x = rows_of(call);
   if (x.length % step != 0)
@@ -125,9 +125,9 @@ void signal_framer(Call& call) {
 void signal_delay(Call& call) {
   call.expect_inputs(1, 1);
   expect_type(call);
-  SignalOptions options(call);
+  CustomOptions options = signal_options(call);
   const int64_t delay = options.whole("delay_length", 0, kMaxSamples);
-  options.finish();
+  options.expect_all_read();
   aten::Builder& b = call.b;
   const SampleRows x = rows_of(call);
   const Kept history(call, "samples", DType::kI16, {x.count, delay});
@@ -141,13 +141,13 @@ void signal_delay(Call& call) {
 void signal_stacker(Call& call) {
   call.expect_inputs(1, 1);
   expect_type(call);
-  SignalOptions options(call);
+  CustomOptions options = signal_options(call);
   constexpr int64_t kMaxFrames = 1 << 12;
   const int64_t channels = options.whole("num_channels", 1, kMaxSamples),
                 left = options.whole("stacker_left_context", 0, kMaxFrames),
                 right = options.whole("stacker_right_context", 0, kMaxFrames),
                 frames = left + right + 1, step = options.whole("stacker_step", 1, frames);
-  options.finish();
+  options.expect_all_read();
   aten::Builder& b = call.b;
   const SampleRows x = rows_of(call);
   if (x.extents.size() != 1 || x.length < channels)
@@ -181,9 +181,9 @@ void signal_stacker(Call& call) {
 void signal_overlap_add(Call& call) {
   call.expect_inputs(1, 1);
   expect_type(call, true);
-  SignalOptions options(call);
+  CustomOptions options = signal_options(call);
   const int64_t step = options.whole("frame_step", 1, kMaxSamples);
-  options.finish();
+  options.expect_all_read();
   aten::Builder& b = call.b;
   const std::vector<int64_t> extents = known_extents(call, call.input(0));  // [.., frames, size]
   constexpr int64_t kMaxFrames = 1024;                                      // that are spelled out
