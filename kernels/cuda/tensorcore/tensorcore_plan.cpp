@@ -177,8 +177,7 @@ bool has_kernel(Load load, TileKind kind, int64_t m) {
     case TileKind::kWide: return load != Load::kAny && load != Load::kGrouped;
     case TileKind::kSquare: return true;
     case TileKind::kFlat:
-      return load == Load::kRows || load == Load::kWindows || load == Load::kWordRows ||
-             load == Load::kWordWindows;
+      return load == Load::kRows || load == Load::kWindows || is_word_load(load);
     case TileKind::kSmall: return load == Load::kRows && m <= kFewRows;
   }
   return false;

@@ -33,14 +33,27 @@ class Chooser {
     for (uint32_t i = 0; i < p_.instructions.size; i++) find_addresses(i);
     for (size_t v = 0; v < p_.values.size; v++)
       if (storage_[v] == kUnknown) storage_[v] = 0;  // nothing touches it
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (uint32_t i = 0; i < p_.instructions.size; i++) changed = keep_f32(i) || changed;
-    }
+    if (!settle())
+      for (size_t v = 0; v < p_.values.size; v++) storage_[v] = 0;
     for (size_t v = 0; v < p_.values.size; v++) storage_[v] = root_storage(int32_t(v));
   }
 
  private:
+  /// Until no operand has to become f32: forwards, which takes what that asks of later instructions
+  /// along, then backwards. False where a program asks for more passes than networks do: a file
+  /// could ask for as many as it has instructions.
+  bool settle() {
+    constexpr int kMaxPasses = 64;
+    const uint32_t count = uint32_t(p_.instructions.size);
+    for (int pass = 0; pass < kMaxPasses; pass++) {
+      bool changed = false;
+      for (uint32_t i = 0; i < count; i++)
+        changed = keep_f32(pass % 2 ? count - 1 - i : i) || changed;
+      if (!changed) return true;
+    }
+    return false;
+  }
+
   uint64_t& root_storage(int32_t value) { return storage_[p_.values[size_t(value)].root]; }
 
   /// The lowest address that any of a storage's values has.
