@@ -145,8 +145,8 @@ TEST_CASE("linear with quantized weights: rows, tails, blocks, epilogues") {
         const std::vector<float> padded = pack_vector16(bias);
         Extents y = c.x;
         y.back() = c.o;
-        const std::string name =
-            std::string(c.name) + ", " + std::to_string(bits) + " bits" + (zeros ? ", zeros" : "");
+        const std::string name = std::string(c.name) + ", " + std::to_string(bits) + " bits" +
+                                 (zeros ? ", zeros" : "");
         Case test{name, OpCode::kLinear, &t, {}, {}, {5e-6, 1e-5}, {}};
         test.inputs = {
             Tensor(DType::kF32, c.x, c.x_padding).random(seed + 3), w.packed,

@@ -5,6 +5,7 @@
  */
 #include <ingot/cpu.h>
 #include <ingot/ingot.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

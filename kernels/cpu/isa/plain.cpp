@@ -1,9 +1,9 @@
 // kernels/cpu/isa/plain.cpp - kernels that use no vectors, once for all instruction sets.
-#include "kernels/cpu/plain.inl"
+#include "kernels/cpu/simd/scalar.h"
 
 #include "kernels/cpu/isa/tables.h"
+#include "kernels/cpu/plain.inl"
 #include "kernels/cpu/rows.inl"
-#include "kernels/cpu/simd/scalar.h"
 
 namespace ingot::cpu {
 namespace {

@@ -71,7 +71,8 @@ __attribute__((noinline)) void sum_short_windows(const QuantizedConv2dAttributes
       at.half = (p.count() + 1) / 2 * x.pixel_stride;
       at.b = reinterpret_cast<const int8_t*>(ones), at.raw = products;
       ByteTiles<V>::kSingle.rows[p.count()](shape, at);
-      for (int64_t k = 0; k < p.count(); k++) sums[y * cols + p.begin + k] = products[k * kPanel];
+      for (int64_t k = 0; k < p.count(); k++)
+        sums[y * cols + p.begin + k] = products[k * kPanel];
     }
 }
 

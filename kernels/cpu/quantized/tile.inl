@@ -18,7 +18,7 @@ struct ByteTileShape {
   int64_t pixel_stride = 0, panel_stride = 0, out_stride = 0;
   int64_t plane = 0;  // of 16-bit pixels: lower bytes lie so far behind the upper ones; else 0
   const Requantization* requantization = nullptr;
-  int64_t steps_stride = 0;                // between pixels; 0: one for all
+  int64_t steps_stride = 0;  // between pixels; 0: one for all
   const int32_t* signed_starts = nullptr;  // of Dot::kSigned, of the tile's first panel
   const int32_t* starts(int64_t output) const {
     if constexpr (Dot::kSigned) return signed_starts;
@@ -123,7 +123,8 @@ INGOT_INLINE void add_group(const int8_t* w, int64_t panel, const typename D::X 
   typename D::W column[NP];
   load_column<V, MR, NP>(w + g * 4 * kPanel, panel, column);
   INGOT_UNROLL for (int i = 0; i < MR; i++) {
-    INGOT_UNROLL for (int p = 0; p < NP; p++) D::template dot<g>(acc[i][p], pixels[i], column[p]);
+    INGOT_UNROLL for (int p = 0; p < NP; p++)
+        D::template dot<g>(acc[i][p], pixels[i], column[p]);
   }
 }
 
@@ -341,7 +342,7 @@ struct SignedStarts {
     if constexpr (D::kSigned) {
       for (int p = 0; p < panels; p++)
         D::signed_starts(w + p * shape->panel_stride, shape->panel_stride,
-                         shape->requantization->starts(output) + p * kPanel, sums + p * kPanel);
+                           shape->requantization->starts(output) + p * kPanel, sums + p * kPanel);
       shape->signed_starts = sums;
     }
   }

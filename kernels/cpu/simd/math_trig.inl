@@ -14,7 +14,7 @@ namespace {
 /// out.
 INGOT_INLINE float reduce_large_angle(float x, int32_t* quadrant) {
   const uint32_t kTwoOverPi[8] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
-                                  0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
+                                      0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
   const uint32_t exponent = bits >> 23 & 0xff;

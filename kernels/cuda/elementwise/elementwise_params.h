@@ -9,7 +9,7 @@ struct GridOperand {
   char* data;
   int64_t strides[kMaxRank];  // elements, along the merged dims; 0: broadcast
   DType dtype;
-  bool is_linear;  // element i of the output is element i of the operand
+  bool is_linear;             // element i of the output is element i of the operand
 };
 
 /// The output's dims with neighbours merged where every operand allows. The output is the last

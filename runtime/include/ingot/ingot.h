@@ -41,16 +41,12 @@
 #ifdef __cplusplus
 extern "C++" {
 template <class T>
-inline T ingot_init() {
-  T made = T();
-  return made.size = sizeof made, made;
-}
+inline T ingot_init() { T made = T(); return made.size = sizeof made, made; }
 }
 #define INGOT_INIT(type) ingot_init<type>()
 extern "C" {
 #else
-#define INGOT_INIT(type) \
-  { .size = sizeof(type) }
+#define INGOT_INIT(type) {.size = sizeof(type)}
 #endif
 
 /* ------------------------------------------------------------------------------ version, errors */
@@ -71,28 +67,16 @@ enum {
   INGOT_OK = 0,
   INGOT_INVALID_ARGUMENT = 1,
   INGOT_NOT_FOUND = 2,
-  INGOT_SHAPE_MISMATCH = 3,
-  INGOT_DTYPE_MISMATCH = 4,
-  INGOT_UNBOUND_DIMENSION = 5,
-  INGOT_DIMENSION_OUT_OF_BOUNDS = 6,
-  INGOT_MISALIGNED = 7,
-  INGOT_WRONG_STATE = 8,
-  INGOT_CANCELLED = 9,
-  INGOT_DEADLINE_EXCEEDED = 10,
-  INGOT_BAD_INDEX_VALUE = 11,
-  INGOT_BAD_STATE_VALUE = 12,
-  INGOT_STATE_MISMATCH = 13,
+  INGOT_SHAPE_MISMATCH = 3, INGOT_DTYPE_MISMATCH = 4,
+  INGOT_UNBOUND_DIMENSION = 5, INGOT_DIMENSION_OUT_OF_BOUNDS = 6,
+  INGOT_MISALIGNED = 7, INGOT_WRONG_STATE = 8,
+  INGOT_CANCELLED = 9, INGOT_DEADLINE_EXCEEDED = 10, INGOT_BAD_INDEX_VALUE = 11,
+  INGOT_BAD_STATE_VALUE = 12, INGOT_STATE_MISMATCH = 13,
   INGOT_CONTROL_REFUSED = 14,
   INGOT_CUSTOM_FAILED = 15, /* an operator of the application's returned an error, see custom.h */
-  INGOT_NOT_INGOT = 20,
-  INGOT_TRUNCATED = 21,
-  INGOT_HEADER_INVALID = 22,
-  INGOT_HASH_MISMATCH = 23,
-  INGOT_UNSUPPORTED_VERSION = 24,
-  INGOT_UNSUPPORTED_FEATURE = 25,
-  INGOT_STRUCTURE_INVALID = 26,
-  INGOT_MEANING_INVALID = 27,
-  INGOT_PLAN_INVALID = 28,
+  INGOT_NOT_INGOT = 20, INGOT_TRUNCATED = 21, INGOT_HEADER_INVALID = 22, INGOT_HASH_MISMATCH = 23,
+  INGOT_UNSUPPORTED_VERSION = 24, INGOT_UNSUPPORTED_FEATURE = 25,
+  INGOT_STRUCTURE_INVALID = 26, INGOT_MEANING_INVALID = 27, INGOT_PLAN_INVALID = 28,
   INGOT_UNSUPPORTED_OPERATOR = 29,
   INGOT_NO_KERNEL = 30,
   INGOT_LIMIT_EXCEEDED = 31,
@@ -103,9 +87,7 @@ enum {
   INGOT_MAP_FAILED = 44,
   INGOT_THREAD_FAILED = 45,
   INGOT_LOCK_FAILED = 46,
-  INGOT_NO_SUCH_DEVICE = 60,
-  INGOT_DEVICE_LOST = 61,
-  INGOT_DEVICE_FAULT = 62,
+  INGOT_NO_SUCH_DEVICE = 60, INGOT_DEVICE_LOST = 61, INGOT_DEVICE_FAULT = 62,
   INGOT_INTERNAL = 90
 };
 
@@ -136,20 +118,9 @@ INGOT_API size_t ingot_error_text(const ingot_error* error, char* out, size_t si
 
 typedef int32_t ingot_dtype;
 enum {
-  INGOT_INVALID_DTYPE = 0,
-  INGOT_F32 = 1,
-  INGOT_F16 = 2,
-  INGOT_BF16 = 3,
-  INGOT_F64 = 4,
-  INGOT_I8 = 5,
-  INGOT_U8 = 6,
-  INGOT_I16 = 7,
-  INGOT_U16 = 8,
-  INGOT_I32 = 9,
-  INGOT_U32 = 10,
-  INGOT_I64 = 11,
-  INGOT_U64 = 12,
-  INGOT_BOOL = 13
+  INGOT_INVALID_DTYPE = 0, INGOT_F32 = 1, INGOT_F16 = 2, INGOT_BF16 = 3, INGOT_F64 = 4,
+  INGOT_I8 = 5, INGOT_U8 = 6, INGOT_I16 = 7, INGOT_U16 = 8, INGOT_I32 = 9, INGOT_U32 = 10,
+  INGOT_I64 = 11, INGOT_U64 = 12, INGOT_BOOL = 13
 };
 
 /** "f32", "i64", ... Static; "invalid" for anything else. */
@@ -161,7 +132,7 @@ INGOT_API size_t ingot_dtype_bytes(ingot_dtype dtype);
     row_stride elements apart. */
 typedef struct ingot_tensor {
   void* data;
-  uint64_t bytes; /* from the first to one past the last element */
+  uint64_t bytes;     /* from the first to one past the last element */
   ingot_dtype dtype;
   int32_t rank;
   int64_t dims[INGOT_MAX_RANK];
@@ -209,8 +180,8 @@ typedef struct ingot_model ingot_model;
 
 typedef int32_t ingot_trust;
 enum {
-  INGOT_TRUST_NONE = 0,  /* everything is validated but the weights' bytes, which cannot harm */
-  INGOT_TRUST_HASHES = 1 /* the hashes of the weights too: reads the whole file */
+  INGOT_TRUST_NONE = 0,   /* everything is validated but the weights' bytes, which cannot harm */
+  INGOT_TRUST_HASHES = 1  /* the hashes of the weights too: reads the whole file */
 };
 typedef int32_t ingot_map;
 enum {
@@ -222,13 +193,13 @@ enum {
 
 typedef struct ingot_open_options {
   size_t size;
-  const ingot_kernel_table* kernels; /* required */
+  const ingot_kernel_table* kernels;  /* required */
   ingot_trust trust;
   ingot_map map;
-  const ingot_allocator* allocator; /* for the model's one block; null: the C library's (hosts) */
+  const ingot_allocator* allocator;   /* for the model's one block; null: the C library's (hosts) */
   /* or the caller's block for the model, 16-byte aligned; may be null */
   void* memory;
-  size_t memory_bytes; /* too few: INGOT_OUT_OF_MEMORY with need and have */
+  size_t memory_bytes;                /* too few: INGOT_OUT_OF_MEMORY with need and have */
   /* operators of the application's that the file has; they must outlive the model. Null: none */
   const struct ingot_custom_operator* const* operators;
   size_t operator_count;
@@ -259,11 +230,11 @@ typedef struct ingot_model_summary {
   size_t size;
   uint64_t file_bytes;
   uint64_t program_bytes;
-  uint64_t metadata_bytes; /* of the part, 0: none */
-  uint64_t weights_bytes;  /* sum of the weight parts */
-  uint64_t golden_bytes;   /* 0: the file has no embedded golden */
-  uint64_t model_bytes;    /* held by this ingot_model: its one block */
-  uint64_t plan_bytes;     /* activations as planned in the file; 0: planned when bound */
+  uint64_t metadata_bytes;    /* of the part, 0: none */
+  uint64_t weights_bytes;     /* sum of the weight parts */
+  uint64_t golden_bytes;      /* 0: the file has no embedded golden */
+  uint64_t model_bytes;       /* held by this ingot_model: its one block */
+  uint64_t plan_bytes;        /* activations as planned in the file; 0: planned when bound */
   uint64_t plan_lower_bound;
   uint32_t input_count, output_count, state_count, symbol_count;
   uint32_t value_count, instruction_count, step_count, weight_part_count;
@@ -287,15 +258,15 @@ enum { INGOT_DIM_NUMBER = -1, INGOT_DIM_EXPRESSION = -2 };
 
 /** An input, an output, or (through ingot_model_value) any value of the program. */
 typedef struct ingot_value_type {
-  const char* name;   /* "" where the source had none */
-  const char* layout; /* as the user sees it: "NCHW", "NHWC", "nv12 1920x1080" (frames), or "" */
+  const char* name;      /* "" where the source had none */
+  const char* layout;    /* as the user sees it: "NCHW", "NHWC", "nv12 1920x1080" (frames), or "" */
   ingot_dtype dtype;
   int32_t rank;
-  int64_t dims[INGOT_MAX_RANK]; /* numbers; -1 where symbolic */
+  int64_t dims[INGOT_MAX_RANK];        /* numbers; -1 where symbolic */
   /* index of the symbol, INGOT_DIM_NUMBER, or INGOT_DIM_EXPRESSION */
   int32_t dim_symbol[INGOT_MAX_RANK];
-  int32_t value; /* index for ingot_session_value() */
-  int32_t kind;  /* 0 intermediate, 1 constant, 2 input, 3 output, 4 state */
+  int32_t value;         /* index for ingot_session_value() */
+  int32_t kind;          /* 0 intermediate, 1 constant, 2 input, 3 output, 4 state */
 } ingot_value_type;
 INGOT_API ingot_code ingot_model_input(const ingot_model* model, uint32_t index,
                                        ingot_value_type* out_type);
@@ -312,14 +283,14 @@ INGOT_API size_t ingot_model_dim_text(const ingot_model* model, uint32_t value, 
                                       char* out, size_t size);
 
 typedef struct ingot_instruction {
-  const char* op;     /* "conv2d" */
-  const char* name;   /* of its first output in the source, or "" */
-  const char* kernel; /* that runs it; "" before a session bound it, and for control flow */
+  const char* op;      /* "conv2d" */
+  const char* name;    /* of its first output in the source, or "" */
+  const char* kernel;  /* that runs it; "" before a session bound it, and for control flow */
   const char* subprogram;
   const uint32_t* source_nodes; /* indices into the metadata's source nodes */
   uint32_t source_count;
   uint32_t input_count, output_count;
-  const int32_t* inputs; /* value indices; -1: absent */
+  const int32_t* inputs;  /* value indices; -1: absent */
   const int32_t* outputs;
 } ingot_instruction;
 INGOT_API ingot_code ingot_model_instruction(const ingot_model* model, uint32_t index,
@@ -375,9 +346,9 @@ INGOT_API ingot_code ingot_golden_output(const ingot_golden* golden, uint32_t ca
 /** A device by its name, whether this library has it or not. */
 typedef struct ingot_device {
   size_t size;
-  const char* name; /* "cpu", "cuda", "fake:0"; static */
+  const char* name;  /* "cpu", "cuda", "fake:0"; static */
   int32_t exists;
-  const char* why; /* static: "this library was built without CUDA" */
+  const char* why;   /* static: "this library was built without CUDA" */
 } ingot_device;
 /** INGOT_NOT_FOUND beyond the last. */
 INGOT_API ingot_code ingot_device_at(uint32_t index, ingot_device* out_device);
@@ -385,13 +356,13 @@ INGOT_API ingot_code ingot_device_at(uint32_t index, ingot_device* out_device);
 /** A weight as ingot_place_function sees it. */
 typedef struct ingot_weight {
   size_t size;
-  const char* name; /* the source's, where the file records it, else the constant's */
+  const char* name;          /* the source's, where the file records it, else the constant's */
   /* "cuda:1": where it was saved. Provenance: nothing follows it unasked. "" when not recorded */
   const char* trained_on;
-  ingot_dtype dtype; /* as kernels see it */
+  ingot_dtype dtype;         /* as kernels see it */
   int32_t rank;
   int64_t dims[INGOT_MAX_RANK];
-  uint64_t bytes; /* of the constant that holds it, where it lies */
+  uint64_t bytes;            /* of the constant that holds it, where it lies */
   /* that constant; several weights may be one (a product for queries, keys and values) */
   uint32_t value;
 } ingot_weight;
@@ -409,7 +380,7 @@ typedef const char* (*ingot_place_function)(void* user, const ingot_weight* weig
 typedef struct ingot_assignment ingot_assignment;
 typedef struct ingot_assignment_options {
   size_t size;
-  const char* device; /* of what is not asked for: null or "auto", "cpu", "cuda:N", ... */
+  const char* device;          /* of what is not asked for: null or "auto", "cpu", "cuda:N", ... */
   /* called once for each weight, before ingot_assignment_create() returns; may be null */
   ingot_place_function place;
   void* user;
@@ -424,11 +395,11 @@ INGOT_API void ingot_assignment_destroy(ingot_assignment* assignment);
 
 typedef struct ingot_weight_place {
   size_t size;
-  const char* asked; /* the device asked for, by the callback or by options.device */
+  const char* asked;    /* the device asked for, by the callback or by options.device */
   int32_t by_callback;
   /* where it lies: bit i is device i. More than one: each of them reads it. 0: nothing reads it */
   uint32_t devices;
-  const char* reason; /* static */
+  const char* reason;   /* static */
 } ingot_weight_place;
 /** A weight and its place, in the order in which they were asked for; either may be null.
     INGOT_NOT_FOUND beyond the last. */
@@ -456,10 +427,10 @@ typedef struct ingot_binding {
 
 typedef int32_t ingot_arena_kind;
 enum {
-  INGOT_ARENA_OWN = 0, /* one reservation of address space; hosts with virtual memory */
+  INGOT_ARENA_OWN = 0,       /* one reservation of address space; hosts with virtual memory */
   /* options.arena, options.arena_bytes: a static array, a mapping of the caller's */
   INGOT_ARENA_CALLER = 1,
-  INGOT_ARENA_ALLOCATOR = 2 /* one block from options.allocator */
+  INGOT_ARENA_ALLOCATOR = 2  /* one block from options.allocator */
 };
 
 /** Flags of a session. */
@@ -468,12 +439,12 @@ enum {
   INGOT_CALLER_BINDS_PORTS = 1,
   /* own arena: 2 MiB alignment, and a request to the system, which may decline */
   INGOT_HUGE_PAGES = 2,
-  INGOT_LOCK_MEMORY = 4, /* own arena: weights and all; INGOT_LOCK_FAILED when refused */
+  INGOT_LOCK_MEMORY = 4,        /* own arena: weights and all; INGOT_LOCK_FAILED when refused */
   /* bytes of its own for every value: any can be read after run(). Larger arena */
   INGOT_KEEP_VALUES = 8,
   /* fills the arena with a pattern at creation, for ingot_session_touched() */
   INGOT_POISON = 16,
-  INGOT_PREFAULT = 32, /* own arena: touches every page at creation, the weights' too */
+  INGOT_PREFAULT = 32,          /* own arena: touches every page at creation, the weights' too */
   /* an arena for every binding within the bounds, for ingot_session_rebind() */
   INGOT_REBINDABLE = 64,
   /* INGOT_NO_KERNEL, with the instruction, where the device asked for cannot run all; else the
@@ -493,19 +464,19 @@ enum {
 
 typedef struct ingot_session_options {
   size_t size;
-  const char* device;            /* null or "auto", "cpu", "cuda", "cuda:N", "null", "fake:N" */
-  const ingot_binding* bindings; /* one for each symbol without a number; may be null */
+  const char* device;             /* null or "auto", "cpu", "cuda", "cuda:N", "null", "fake:N" */
+  const ingot_binding* bindings;  /* one for each symbol without a number; may be null */
   size_t binding_count;
   /* of the team, the caller's included. 0: the pool's, else one for each processor, but 1 where
      a run is too short to share */
   int32_t threads;
   uint32_t flags;
-  ingot_pool* pool; /* null: threads of the session's own (none when threads is 1) */
+  ingot_pool* pool;               /* null: threads of the session's own (none when threads is 1) */
   /* or the caller's threads; may be null. `threads` is then n of parallel() */
   const ingot_executor* executor;
   ingot_arena_kind arena_kind;
-  void* arena;                      /* INGOT_ARENA_CALLER. Null is allowed in requirements() */
-  uint64_t arena_bytes;             /* INGOT_ARENA_CALLER: its size. Otherwise a limit, 0: none */
+  void* arena;                    /* INGOT_ARENA_CALLER. Null is allowed in requirements() */
+  uint64_t arena_bytes;           /* INGOT_ARENA_CALLER: its size. Otherwise a limit, 0: none */
   const ingot_allocator* allocator; /* INGOT_ARENA_ALLOCATOR */
   /* INGOT_REBINDABLE: of symbols, in place of the file's; may be null. Where neither has one,
      `bindings` must, and the symbol then keeps that value */
@@ -524,22 +495,22 @@ typedef struct ingot_session_options {
 /** Bytes, exact. The parts of the arena add up to arena_bytes. */
 typedef struct ingot_requirements {
   size_t size;
-  uint64_t arena_bytes;     /* one byte less is refused */
-  uint64_t arena_alignment; /* of the caller's arena */
-  uint64_t weights_mapped;  /* pages of the file, shared, in the arena's range */
-  uint64_t weights_copied;  /* into the arena, by choice of map or arena */
+  uint64_t arena_bytes;       /* one byte less is refused */
+  uint64_t arena_alignment;   /* of the caller's arena */
+  uint64_t weights_mapped;    /* pages of the file, shared, in the arena's range */
+  uint64_t weights_copied;    /* into the arena, by choice of map or arena */
   /* as planned, inputs and outputs included unless the caller binds them */
   uint64_t activations;
-  uint64_t state;            /* that lives from run to run */
-  uint64_t scratch;          /* of kernels, all threads */
-  uint64_t tables;           /* the resolved program, the session itself */
-  uint64_t rounding;         /* alignment between the above, whole pages */
-  uint64_t weights_in_place; /* outside the arena: used where the caller's file memory lies */
+  uint64_t state;             /* that lives from run to run */
+  uint64_t scratch;           /* of kernels, all threads */
+  uint64_t tables;            /* the resolved program, the session itself */
+  uint64_t rounding;          /* alignment between the above, whole pages */
+  uint64_t weights_in_place;  /* outside the arena: used where the caller's file memory lies */
   /* outside the arena: thread stacks, host copies of a device's ports */
   uint64_t outside_bytes;
   uint64_t activations_lower_bound; /* largest sum of live bytes at one step */
-  uint32_t peak_instruction;        /* where that is */
-  int32_t threads;                  /* as resolved */
+  uint32_t peak_instruction;  /* where that is */
+  int32_t threads;            /* as resolved */
   /* of an assignment to several devices: outside the arena, on those that are not the CPU */
   uint64_t device_bytes;
   /* weights that the file stores as f16 or bf16, converted to f32 at load; of the arena, or of

@@ -112,7 +112,8 @@ void reshape_by_data(NodeContext& context, const std::vector<std::optional<Dim>>
                               wanted[i] ? "" : context.element_name(1, int64_t(i))));
   }
   const ValueId flat = context.reshape(context.in(0), {total});
-  const ValueId count = is_checked ? elements : context.extent(numbers.dim(elements, valid, total));
+  const ValueId count =
+      is_checked ? elements : context.extent(numbers.dim(elements, valid, total));
   const ValueId last = numbers.make("Sub", count, one);
   const ValueId moved = numbers.gather(flat, numbers.places(product(out), last), 0);
   context.finish_shaped("Reshape", moved, out);

@@ -9,23 +9,10 @@
 namespace ingot::passes {
 namespace {
 
-const std::set<std::string_view> kAnyPerm = {"Elementwise",
-                                             "Concat",
-                                             "Slice",
-                                             "Pad",
-                                             "Reduce",
-                                             "ArgReduce",
-                                             "Softmax",
-                                             "Resize",
-                                             "Tile",
-                                             "CumSum",
-                                             "TopK",
-                                             "Gather",
-                                             "GatherElements",
-                                             "Quantize",
-                                             "Dequantize",
-                                             "Lookup",
-                                             "QuantizedElementwise"};
+const std::set<std::string_view> kAnyPerm = {
+    "Elementwise", "Concat", "Slice",  "Pad",  "Reduce", "ArgReduce",     "Softmax",
+    "Resize",      "Tile",   "CumSum", "TopK", "Gather", "GatherElements",
+    "Quantize",    "Dequantize", "Lookup", "QuantizedElementwise"};
 
 // The last `count` dimensions keep their places.
 bool keeps_tail(const Integers& perm, size_t count) {
