@@ -34,12 +34,7 @@ dev_show() {
           --dim N=1 --shared-arena
       else echo "[skip] MLPerf Tiny's networks are not in $tiny"; fi ;;
     serve) # [--requests N ..]
-      need_packages "a server with gRPC" "${build_packages[@]}" "${test_packages[@]}" libgrpc++-dev \
-        libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
-      need_python "the environments of Triton's client and server" || return 1
-      configure_and_build gcc ingot_cli ingot_serve ingot_serve_load -- "${gcc_options[@]}" \
-        -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
-      serve_environment client tritonclient.grpc 'tritonclient[http,grpc]==2.73.0' || return 1
+      build_serve ingot_serve_load || return 1
       local peer=()
       if serve_environment peer pytriton nvidia-pytriton==0.7.0 onnxruntime; then
         peer=(--triton build/serve_peer/bin/python)
@@ -58,12 +53,7 @@ dev_show() {
       build/gcc/bin/ingot convert examples/digits/digits.onnx -o build/ray/digits.ingot -q &&
         build/ray/bin/python tests/ray/read_folder_test.py --model build/ray/digits.ingot "${@:2}" ;;
     triton-backend)
-      need_packages "a server with gRPC" "${build_packages[@]}" "${test_packages[@]}" libgrpc++-dev \
-        libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
-      need_python "the environments of Triton's client and server" || return 1
-      configure_and_build gcc ingot_cli ingot_serve triton_ingot -- "${gcc_options[@]}" \
-        -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
-      serve_environment client tritonclient.grpc 'tritonclient[http,grpc]==2.73.0' || return 1
+      build_serve triton_ingot || return 1
       serve_environment peer pytriton nvidia-pytriton==0.7.0 onnxruntime || return 1
       build/serve_client/bin/python tests/serve/triton_backend.py --ingot build/gcc/bin/ingot \
         --backend build/gcc/triton/libtriton_ingot.so --triton build/serve_peer/bin/python ;;
@@ -301,7 +291,11 @@ aarch64_python() {  # FOLDER
   [ -d "$1/site" ] && return 0
   "$python" -m pip download -q --no-deps --only-binary=:all: --python-version 3.11 "${tags[@]/#/--platform=manylinux}" \
     -d "$1/wheels" numpy onnxruntime ai-edge-litert ncnn MNN >>build/logs/arm64.log 2>&1 || return 1
-  for package in "$1"/wheels/*.whl; do python3 -m zipfile -e "$package" "$1/site"; done
+  rm -rf "$1/unpacked"  # of a call that was broken off
+  for package in "$1"/wheels/*.whl; do
+    python3 -m zipfile -e "$package" "$1/unpacked" || return 1
+  done
+  mv "$1/unpacked" "$1/site"
 }
 
 # N graphs from SEED on, or --seed S.
@@ -347,6 +341,16 @@ show_needs() {
 dev_build_tests() {
   need_packages "the tests" "${build_packages[@]}" "${test_packages[@]}"
   configure_and_build gcc all -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_TESTS=ON -DINGOT_CUDA=AUTO -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+}
+
+# The command line, the server and TARGET, and Triton's client.
+build_serve() {  # TARGET
+  need_packages "a server with gRPC" "${build_packages[@]}" "${test_packages[@]}" libgrpc++-dev \
+    libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+  need_python "the environments of Triton's client and server" || return 1
+  configure_and_build gcc ingot_cli ingot_serve "$1" -- "${gcc_options[@]}" \
+    -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
+  serve_environment client tritonclient.grpc 'tritonclient[http,grpc]==2.73.0'
 }
 
 # Environments of their own: they pin packages that others need newer.

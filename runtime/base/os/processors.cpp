@@ -22,9 +22,6 @@ int ProcessorSet::count() const {
 namespace ingot::os {
 namespace {
 
-/// A step of work 1, divided among `count` members of which the slowest has `speed`, per time.
-uint64_t speed_of_team(uint64_t count, uint64_t speed) { return count * speed; }
-
 /// False where one of them says nothing.
 bool read_speeds(const ProcessorSet& usable, const char* root, const char* file,
                  uint32_t speeds[ProcessorSet::kMax]) {
@@ -40,20 +37,25 @@ bool read_speeds(const ProcessorSet& usable, const char* root, const char* file,
   return true;
 }
 
-/// The fastest below `limit`, 0 where there is none; *count of them are within a tenth of it.
-uint32_t next_class(const ProcessorSet& usable, const uint32_t* speeds, uint32_t limit,
-                    uint64_t* count, uint32_t* slowest) {
+/// The fastest processors that remain below a speed, to within a tenth of each other.
+struct SpeedClass {
+  uint64_t count = 0;
+  uint32_t slowest = 0;
+};
+
+/// Empty where none is below `limit`.
+SpeedClass next_class(const ProcessorSet& usable, const uint32_t* speeds, uint32_t limit) {
   uint32_t most = 0;
   for (int i = 0; i < ProcessorSet::kMax; i++)
     if (usable.has(i) && speeds[i] < limit && speeds[i] > most) most = speeds[i];
-  *count = 0, *slowest = most;
+  SpeedClass found{0, most};
   for (int i = 0; i < ProcessorSet::kMax; i++) {
     if (!usable.has(i) || speeds[i] > most || uint64_t{speeds[i]} * 10 < uint64_t{most} * 9)
       continue;
-    ++*count;
-    if (speeds[i] < *slowest) *slowest = speeds[i];
+    found.count++;
+    if (speeds[i] < found.slowest) found.slowest = speeds[i];
   }
-  return most;
+  return found;
 }
 
 }  // namespace
@@ -73,20 +75,18 @@ ProcessorSet choose_fast(const ProcessorSet& usable, const char* root) {
   if (!read_speeds(usable, root, "cpu_capacity", speeds) &&
       !read_speeds(usable, root, "cpufreq/cpuinfo_max_freq", speeds))
     return usable;
-  uint64_t best = 0, members = 0, count;
-  uint32_t slowest;
-  for (uint32_t limit = UINT32_MAX; next_class(usable, speeds, limit, &count, &slowest);
-       limit = slowest) {
-    members += count;
-    if (speed_of_team(members, slowest) > best) best = speed_of_team(members, slowest);
+  // the work that a team of the classes down to one does in a time: it waits for its slowest
+  uint64_t members[ProcessorSet::kMax], best = 0;
+  uint32_t slowest[ProcessorSet::kMax];
+  int classes = 0;
+  SpeedClass c = next_class(usable, speeds, UINT32_MAX);
+  for (uint64_t count = 0; c.count; c = next_class(usable, speeds, c.slowest), classes++) {
+    members[classes] = count += c.count, slowest[classes] = c.slowest;
+    if (count * c.slowest > best) best = count * c.slowest;
   }
-  uint32_t least = 0;
-  members = 0;
-  for (uint32_t limit = UINT32_MAX; next_class(usable, speeds, limit, &count, &slowest);
-       limit = slowest) {
-    members += count, least = slowest;
-    if (speed_of_team(members, slowest) * 10 >= best * 9) break;
-  }
+  int last = 0;
+  while (last + 1 < classes && members[last] * slowest[last] * 10 < best * 9) last++;
+  const uint32_t least = classes ? slowest[last] : 0;
   ProcessorSet fast;
   for (int i = 0; i < ProcessorSet::kMax; i++)
     if (usable.has(i) && speeds[i] >= least) fast.add(i);
