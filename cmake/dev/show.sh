@@ -20,6 +20,8 @@ dev_show() {
     torch | torch-list | keras | tflite | integers) dev_test "$1" ;;
     keras-layers) show_needs numpy torch keras h5py; dev_build_gcc >/dev/null
       "$python" tests/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers --applications --write docs/keras-layers.md ;;
+    keras-masks) show_needs numpy torch keras h5py; dev_build_gcc >/dev/null
+      "$python" tests/keras/masked_networks.py --ingot build/gcc/bin/ingot --work build/keras_masks ;;
     quantized-torch)
       show_needs numpy torch torchao; dev_build_gcc >/dev/null
       "$python" tests/torch/quantized_operators.py --ingot build/gcc/bin/ingot --seeds 8 --figures
@@ -196,6 +198,7 @@ quantized-torch   layers of PyTorch quantized programs, drawn at random, against
 quantization  loss of own quantization beside onnxruntime, NNCF and LiteRT's quantizer (minutes)
 weights   a transformer block with weights of 8 and 4 bits beside onnxruntime's MatMulNBits
 model-files    every other model file of ../shared and of its packages, ONNX above all: equal, refused, why; writes docs/models.md
+keras-masks  networks of keras with masks of steps, initial states and operations, against keras
 keras-layers  every layer of keras.layers and 20 of keras.applications, against keras; writes docs/keras-layers.md
 keras     8 networks of keras.applications as keras saves them, against keras' own outputs
 sweeps    byte flips and truncations of three small files

@@ -353,6 +353,7 @@ stage_keras() {
     [ -f "build/keras/$name.npz" ] || "$python" tests/keras/make_networks.py build/keras "$name" || echo "[skip] $name: this keras does not make it"
   done
   "$python" tests/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers --applications --write docs/keras-layers.md
+  "$python" tests/keras/masked_networks.py --ingot build/gcc/bin/ingot --work build/keras_masks
   INGOT_KERAS_NETWORKS=build/keras "$python" tests/keras/keras_test.py build/gcc/bin/ingot .
 }
 

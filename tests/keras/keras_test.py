@@ -167,7 +167,12 @@ refused("sequential.keras", set_field(1, "filters", 6), 5, "belong to different 
 refused("sequential.keras", set_field(1, "padding", "sideways"), 4, "sideways")
 refused("sequential.keras", set_field(1, "surprise", 3), 4, "surprise")
 refused("sequential.keras", set_field(1, "kernel_size", [0, 3]), 2, "window")
-refused("lstm.keras", lambda layers: layers[1]["config"].update(mask_zero=True), 4, "mask_zero")
+refused(
+    "masked_sequential.keras",
+    lambda layers: layers[2].update(class_name="Softmax", config={"name": "s", "axis": -1}),
+    4,
+    "mask",
+)
 refused(
     "lstm.keras", lambda layers: layers[1]["inbound_nodes"].clear(), 2, "reads what nothing makes"
 )

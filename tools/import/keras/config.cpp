@@ -37,7 +37,10 @@ void collect_references(const Json& at, std::vector<Reference>* out) {
 
 /// Keras 3: arguments as they were passed.
 void collect_arguments(const Json& at, const std::string& name, Call* call) {
-  if (at.is_number()) return call->numbers.push_back(at.get<double>());
+  if (at.is_number()) {
+    call->number_first |= call->numbers.empty() && call->inputs.empty();
+    return call->numbers.push_back(at.get<double>());
+  }
   if (at.is_string() || at == true) {
     call->arguments.emplace_back(name, at.dump());
     return;
@@ -53,10 +56,10 @@ void collect_arguments(const Json& at, const std::string& name, Call* call) {
   if (at.is_structured())
     for (const Json& item : at) collect_arguments(item, name, call);
 }
-bool holds_tensor(const Json& at) {
+std::vector<Reference> tensors_of(const Json& at) {
   Call call;
   collect_arguments(at, "", &call);
-  return !call.inputs.empty();
+  return call.inputs;
 }
 
 Call read_call(const Json& node) {
@@ -67,8 +70,8 @@ Call read_call(const Json& node) {
       for (const auto& [key, value] : node["kwargs"].items()) {
         if (key == "inputs" || key == "x1" || key == "x2" || key == "x")
           collect_arguments(value, key, &call);
-        else if (holds_tensor(value))
-          call.tensor_arguments.push_back(key);
+        else if (std::vector<Reference> tensors = tensors_of(value); !tensors.empty())
+          call.tensor_arguments.emplace_back(key, std::move(tensors));
         else if (!value.is_null() && value != false)
           call.arguments.emplace_back(key, value.dump());
       }
@@ -79,10 +82,13 @@ Call read_call(const Json& node) {
   for (const Json& input : node) {
     if (!input.is_array() || input.size() < 4 || !input[3].is_object()) continue;
     for (const auto& [key, value] : input[3].items())
-      if (value.is_array())
-        call.tensor_arguments.push_back(key);
-      else if (!value.is_null() && value != false)
+      if (value.is_array()) {
+        std::vector<Reference> tensors;
+        collect_references(value, &tensors);
+        call.tensor_arguments.emplace_back(key, std::move(tensors));
+      } else if (!value.is_null() && value != false) {
         call.arguments.emplace_back(key, value.dump());
+      }
   }
   return call;
 }

@@ -18,8 +18,9 @@ struct Reference {
 struct Call {
   std::vector<Reference> inputs;
   std::vector<double> numbers;  // plain arguments, in their order
-  // names of arguments that are tensors of their own (mask, initial_state)
-  std::vector<std::string> tensor_arguments;
+  bool number_first = false;    // the first stands before the first tensor
+  // arguments that are tensors of their own (mask, initial_state), where each comes from
+  std::vector<std::pair<std::string, std::vector<Reference>>> tensor_arguments;
   std::vector<std::pair<std::string, std::string>>
       arguments;  // any other that says something, with its value: training
 };

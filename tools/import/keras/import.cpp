@@ -26,7 +26,7 @@ constexpr int kMaxDepth = 16;  // of models inside of models
 constexpr const char* kNoHint = "";
 
 /// Outputs of one call; empty where it was refused or reads what was.
-using Outputs = std::vector<ValueId>;
+using Outputs = std::vector<Masked>;
 
 class Importer {
  public:
@@ -49,7 +49,8 @@ class Importer {
       const bool taken =
           std::any_of(outputs.begin(), outputs.end(),
                       [&, &wanted = layer](const auto& o) { return o.first == wanted; });
-      outputs.emplace_back(taken ? layer + "_" + std::to_string(outputs.size()) : layer, values[0]);
+      outputs.emplace_back(taken ? layer + "_" + std::to_string(outputs.size()) : layer,
+                           values[0].value);
     }
     graph::Model whole = net_.finish(std::move(outputs));
     return {std::move(whole), net_.states()};
@@ -76,7 +77,7 @@ class Importer {
     bool begun = depth > 0;
     for (const Layer& layer : config.layers) {
       if (layer.kind == "InputLayer") {
-        if (!begun) at = {make_input(layer)};
+        if (!begun) at = {{make_input(layer)}};
         begun = true;
         continue;
       }
@@ -88,7 +89,7 @@ class Importer {
                   "' comes first and no shape of its input is known; save a model that was built");
         Layer input = layer;
         input.name = layer.name + "_input";
-        at = {make_input(input)};
+        at = {{make_input(input)}};
         begun = true;
       }
       at = call(layer, Call(), at, places.at(layer.name), depth);
@@ -119,7 +120,7 @@ class Importer {
         if (found == layers.end())
           fail_conversion(2, name_ + ": input '" + input.layer + "' is no layer");
         if (!done.count({input.layer, input.call}))
-          done[{input.layer, input.call}] = {make_input(*found->second)};
+          done[{input.layer, input.call}] = {{make_input(*found->second)}};
       }
     }
     run_calls(config, places, depth, &done);
@@ -163,8 +164,9 @@ class Importer {
     // how often the list was gone through before, and the place in it
     std::set<std::pair<size_t, size_t>> ready;
     for (size_t i = 0; i < pending.size(); i++) {
-      host::charge_work(1 + pending[i].call->inputs.size());
-      for (const Reference& input : pending[i].call->inputs) {
+      const std::vector<Reference> references = references_of(*pending[i].call);
+      host::charge_work(1 + references.size());
+      for (const Reference& input : references) {
         const Key key{input.layer, input.call};
         if (done->count(key)) continue;
         readers[key].push_back(i);
@@ -196,7 +198,7 @@ class Importer {
                    const std::map<Key, Outputs>& done) {
     Outputs inputs;
     bool whole = true;
-    for (const Reference& input : each.call->inputs) {
+    for (const Reference& input : references_of(*each.call)) {
       const Outputs& from = done.at({input.layer, input.call});
       if (from.empty())
         whole = false;
@@ -211,12 +213,20 @@ class Importer {
                 depth);
   }
 
+  /// The inputs, and behind them the arguments that are tensors.
+  static std::vector<Reference> references_of(const Call& call) {
+    std::vector<Reference> all = call.inputs;
+    for (const auto& [name, tensors] : call.tensor_arguments)
+      all.insert(all.end(), tensors.begin(), tensors.end());
+    return all;
+  }
+
   /// By layer, the numbers of its calls that are referred to.
   static std::map<std::string, std::set<int64_t>> used_calls(const Config& config) {
     std::map<std::string, std::set<int64_t>> used;
     for (const Layer& layer : config.layers)
       for (const Call& call : layer.calls)
-        for (const Reference& input : call.inputs) used[input.layer].insert(input.call);
+        for (const Reference& input : references_of(call)) used[input.layer].insert(input.call);
     for (const Reference& output : config.outputs) used[output.layer].insert(output.call);
     return used;
   }
@@ -285,6 +295,7 @@ class Importer {
     net_.b.unsupported.push_back({layer.kind, attribute, layer.name, "", why, hint});
   }
 
+  /// `inputs`: as references_of() has them.
   Outputs call(const Layer& layer, const Call& how, const Outputs& inputs, const std::string& place,
                int depth) {
     if (++calls_ > kMaxCalls)
@@ -299,7 +310,7 @@ class Importer {
     }
     if (layer.is_model()) {
       if (!how.numbers.empty() || !how.tensor_arguments.empty()) {
-        refused(layer, how.numbers.empty() ? how.tensor_arguments[0] : "",
+        refused(layer, how.numbers.empty() ? how.tensor_arguments[0].first : "",
                 "the call of a model has further arguments", kNoHint);
         return {};
       }
@@ -320,8 +331,11 @@ class Importer {
               "replace it by standard layers and save again");
       return {};
     }
-    const bool operation =
-        layer.module.rfind("keras.src.ops", 0) == 0 || layer.module.rfind("keras.ops", 0) == 0;
+    // .h5 files do not say where a class is from.
+    const bool operation = layer.module.rfind("keras.src.ops", 0) == 0 ||
+                           layer.module.rfind("keras.ops", 0) == 0 ||
+                           (layer.module.empty() && !translate_table().count(layer.kind) &&
+                            operation_table().count(layer.kind));
     const TranslateTable& table = operation ? operation_table() : translate_table();
     const auto found = table.find(layer.kind);
     if (found == table.end()) {
@@ -331,18 +345,43 @@ class Importer {
       return {};
     }
     if (inputs.empty()) return {};
-    for (const std::string& argument : how.tensor_arguments) {
-      refused(layer, argument, "a tensor as argument is not supported", kNoHint);
-      return {};
+    std::vector<ValueId> values, masks;
+    for (const Masked& input : inputs) {
+      values.push_back(input.value);
+      masks.push_back(input.mask);
     }
+    size_t at = how.tensor_arguments.empty() ? 0 : how.inputs.size();
+    bool is_mask_given = false, are_states_given = false;
+    for (const auto& [argument, tensors] : how.tensor_arguments) {
+      const bool is_mask = argument == "mask" && tensors.size() == 1 && at > 0;
+      if (is_mask) {
+        is_mask_given = true;
+        masks[0] = values[at];
+        values.erase(values.begin() + int64_t(at));
+        masks.erase(masks.begin() + int64_t(at));
+      } else if (argument == "initial_state") {
+        are_states_given = true;
+        at += tensors.size();  // read as further inputs, as Keras 2 writes them
+      } else {
+        refused(layer, argument, "a tensor as argument is not supported", kNoHint);
+        return {};
+      }
+    }
+    // Keras 3 finds no mask for a layer that is called with states, but hands it on.
+    ValueId unused_mask = kAbsent;
+    if (are_states_given && !is_mask_given && version_ >= 3) std::swap(unused_mask, masks[0]);
     net_.b.begin_node({layer.name, layer.kind, layer.name});
-    LayerCall call(net_, layer, weights_, place, "", version_, inputs, how.numbers);
+    LayerCall call(net_, layer, weights_, place, "", version_, values, how.numbers, masks);
+    call.number_first = how.number_first;
     try {
       found->second(call);
-      if (!operation) call.refuse_unknown_fields();
+      call.refuse_unknown_fields();
       call.refuse_unread_arguments();
       if (call.outputs.size() == 1) net_.b.name(call.outputs[0], layer.name);
-      return call.outputs;
+      Outputs out = masked_outputs(call, operation);
+      if (gives_sequences(layer.config) && !out.empty() && unused_mask != kAbsent)
+        out[0].mask = unused_mask;
+      return out;
     } catch (const layers::Refused& why) {
       refused(layer, why.argument, why.why, why.hint);
     } catch (const aten::Reported&) {
@@ -352,6 +391,25 @@ class Importer {
       throw;
     }
     return {};
+  }
+
+  static bool gives_sequences(const Json& config) {
+    if (const auto inner = config.find("layer"); inner != config.end() && inner->is_object())
+      return inner->contains("config") && gives_sequences((*inner)["config"]);
+    const auto found = config.find("return_sequences");
+    return found != config.end() && *found == true;
+  }
+  /// The outputs, with the masks that Keras gives them.
+  Outputs masked_outputs(LayerCall& call, bool operation) {
+    const MaskUse use = operation ? MaskUse::kIgnores : mask_use(call.layer.kind);
+    if (call.is_masked() && use == MaskUse::kComputes && !call.read_masks())
+      call.refuse("mask", "is not built of this layer");
+    Outputs out;
+    for (const ValueId value : call.outputs) out.push_back({value});
+    for (size_t i = 0; i < call.output_masks.size() && i < out.size(); i++)
+      out[i].mask = call.output_masks[i];
+    if (use == MaskUse::kHandsOn && !out.empty()) out[0].mask = call.mask();
+    return out;
   }
 
   // of models inside of models: one may be called many times

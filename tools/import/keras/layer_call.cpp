@@ -8,7 +8,7 @@
 namespace ingot::keras {
 LayerCall::LayerCall(Network& network, const Layer& l, const Weights& weights, std::string p,
                      std::string of_wrapper, int v, std::vector<ValueId> in,
-                     std::vector<double> plain)
+                     std::vector<double> plain, std::vector<ValueId> masks)
     : net(network),
       b(network.b),
       layer(l),
@@ -17,10 +17,14 @@ LayerCall::LayerCall(Network& network, const Layer& l, const Weights& weights, s
       part(std::move(of_wrapper)),
       version(v),
       inputs_(std::move(in)),
-      numbers_(std::move(plain)) {}
+      numbers_(std::move(plain)),
+      masks_(std::move(masks)) {}
 
 void LayerCall::corrupt(const std::string& why) const {
   graph::fail_conversion(2, layer.kind + " '" + layer.name + "': " + why);
+}
+bool LayerCall::is_masked() const {
+  return std::any_of(masks_.begin(), masks_.end(), [](ValueId mask) { return mask != kAbsent; });
 }
 void LayerCall::expect_rank(int64_t wanted) const {
   if (rank() != wanted)

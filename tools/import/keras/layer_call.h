@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tools/import/keras/config.h"
+#include "tools/import/keras/masks.h"
 #include "tools/import/keras/weights.h"
 #include "tools/import/layers/network.h"
 
@@ -22,7 +23,7 @@ class LayerCall {
   /// Keras that wrote the file.
   LayerCall(Network& net, const Layer& layer, const Weights& weights, std::string place,
             std::string part, int version, std::vector<ValueId> inputs,
-            std::vector<double> numbers = {});
+            std::vector<double> numbers = {}, std::vector<ValueId> masks = {});
 
   Network& net;
   aten::Builder& b;
@@ -30,7 +31,9 @@ class LayerCall {
   const Weights& source;
   const std::string place, part;
   const int version;
+  bool number_first = false;  // of numbers(): the first stands before the first tensor
   std::vector<ValueId> outputs;
+  std::vector<ValueId> output_masks;  // of the first outputs; see mask()
 
   // What the layer is called with. Asking makes it known; what nobody asked for is refused at the
   // end.
@@ -46,6 +49,13 @@ class LayerCall {
     numbers_read_ = true;
     return numbers_;
   }
+  /// The mask of an input, or kAbsent. Who asks says in output_masks what becomes of it.
+  ValueId mask(size_t input = 0) {
+    masks_read_ = true;
+    return input < masks_.size() ? masks_[input] : kAbsent;
+  }
+  bool is_masked() const;
+  bool read_masks() const { return masks_read_; }
   void refuse_unread_arguments() const;
   int64_t rank() const { return b.rank(inputs_[0]); }
   void expect_rank(int64_t wanted) const;
@@ -90,7 +100,8 @@ class LayerCall {
  private:
   std::vector<ValueId> inputs_;
   std::vector<double> numbers_;
-  bool first_read_ = false, all_read_ = false, numbers_read_ = false;
+  std::vector<ValueId> masks_;
+  bool first_read_ = false, all_read_ = false, numbers_read_ = false, masks_read_ = false;
   std::set<std::string> known_;
 };
 

@@ -30,6 +30,15 @@ Term heads_of(LayerCall& call, const Term& x, const char* part, int64_t heads, i
   const Dims dims = x.dims();
   return swapped(made.reshape({dims[0], dims[1], Dim(heads), Dim(width)}), 1, 2);
 }
+/// bool [batch, 1, 1, keys]: which keys and values are there; kAbsent: all of them.
+ValueId held_keys(LayerCall& call) {
+  ValueId held = call.mask(1);
+  if (call.inputs().size() == 3 && call.inputs()[2] != call.inputs()[1] && call.mask(2) != kAbsent)
+    held = held == kAbsent ? call.mask(2) : call.b.emit("And", {held, call.mask(2)});
+  if (held == kAbsent) return held;
+  const Dims dims = call.b.dims(held);
+  return call.b.reshape(held, {dims[0], Dim(1), Dim(1), dims[1]});
+}
 /// Queries, values and, where they differ from the values, keys.
 void attention_of_heads(LayerCall& call, int64_t heads, int64_t kv_heads, int64_t width,
                         int64_t value_width, const std::string& mark) {
@@ -49,7 +58,10 @@ void attention_of_heads(LayerCall& call, int64_t heads, int64_t kv_heads, int64_
   const Term q = heads_of(call, query, name("query_dense").c_str(), heads, width, bias),
              k = heads_of(call, key, name("key_dense").c_str(), kv_heads, width, bias),
              v = heads_of(call, value, name("value_dense").c_str(), kv_heads, value_width, bias);
-  const Term mixed = {&call.b, call.b.emit("Attention", {q.id, k.id, v.id},
+  std::vector<ValueId> operands = {q.id, k.id, v.id};
+  if (const ValueId held = held_keys(call); held != kAbsent) operands.push_back(held);
+  call.output_masks = {call.mask(0)};
+  const Term mixed = {&call.b, call.b.emit("Attention", operands,
                                            {{"is_causal", int64_t(0)},
                                             {"q_num_heads", int64_t(0)},
                                             {"kv_num_heads", int64_t(0)},
@@ -104,8 +116,18 @@ void attention(LayerCall& call) {
     scores = bent.reduce("ReduceSum", {3});
     if (!additive) scores = scores * weight(scaled ? 1 : 0);
   }
+  if (const ValueId held = call.mask(1); held != kAbsent) {
+    const Dims dims = call.b.dims(held);
+    scores = where(q.of(held).reshape({dims[0], Dim(1), dims[1]}), scores, scores - 1e9);
+  }
   const Term part = aten::call("Softmax", scores, {{"axis", int64_t(2)}});
-  call.give(product(part, v).id);
+  Term out = product(part, v);
+  if (const ValueId held = call.mask(0); held != kAbsent) {
+    const Dims dims = call.b.dims(held);
+    out = where(q.of(held).reshape({dims[0], dims[1], Dim(1)}), out, 0);
+  }
+  call.give(out.id);
+  call.output_masks = {call.mask(0)};
 }
 
 /// "ab,bcd->acd" over the input and a kernel; a bias along some of the output's.

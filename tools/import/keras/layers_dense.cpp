@@ -1,4 +1,5 @@
 // tools/import/keras/layers_dense.cpp - products with a matrix, and rows of a table.
+#include "tools/import/aten/arithmetic.h"
 #include "tools/import/keras/layer_call.h"
 
 namespace ingot::keras {
@@ -22,13 +23,28 @@ void dense(LayerCall& call) {
 
 void embedding(LayerCall& call) {
   const int64_t rows = call.integer("input_dim", 0), width = call.integer("output_dim", 0);
-  if (call.truth("mask_zero", false))
-    call.refuse("mask_zero", "masks of steps are not built",
-                "train it with mask_zero=False, or feed sequences of equal length");
+  const bool masks_zero = call.truth("mask_zero", false);
   const std::vector<Weight> w = call.weights(1);
   call.expect_dims(w[0], {rows, width}, "table");
   const ValueId indices = call.b.cast(call.input(), DType::kI32);
   call.give(call.b.emit("Gather", {call.net.constant(w[0]), indices}, {{"axis", int64_t(0)}}));
+  if (!masks_zero) return;
+  if (call.b.rank(indices) != 2)
+    call.refuse("mask_zero", "of other than [batch, steps] is not built");
+  const aten::Term number = {&call.b, indices};
+  call.output_masks = {(!equal(number, 0)).id};
+}
+
+/// Steps that are one number everywhere are left out, and are zeros.
+void masking(LayerCall& call) {
+  call.expect_rank(3);
+  const aten::Term x = {&call.b, call.input()};
+  const aten::Term differs = !equal(x, double(float(call.number("mask_value", 0))));
+  const aten::Term held = differs.cast(DType::kI32).reduce("ReduceMax", {2}) > 0.0;
+  const graph::Dims dims = x.dims();
+  call.give(where(held.reshape({dims[0], dims[1], graph::Dim(1)}), x, 0).id);
+  (void)call.mask();  // another one ends here
+  call.output_masks = {held.id};
 }
 
 }  // namespace
@@ -36,6 +52,7 @@ void embedding(LayerCall& call) {
 void add_dense(TranslateTable& table) {
   table["Dense"] = dense;
   table["Embedding"] = embedding;
+  table["Masking"] = masking;
 }
 
 }  // namespace ingot::keras

@@ -73,21 +73,71 @@ bool with_number(LayerCall& call, const char* op) {
   call.give(call.b.emit(op, {call.input(), call.net.scalar(double(float(call.numbers()[0])))}));
   return true;
 }
+/// A mask [batch, steps] for [batch, steps, width].
+ValueId over_rows(LayerCall& call, ValueId mask) {
+  graph::Dims dims = call.b.dims(mask);
+  dims.push_back(graph::Dim(1));
+  return call.b.reshape(mask, dims);
+}
+/// A step of the result is there where one of Keras 3's inputs has it, and all of Keras 2's.
+ValueId mask_of_all(LayerCall& call) {
+  ValueId all = kAbsent;
+  for (size_t i = 0; i < call.inputs().size(); i++) {
+    const ValueId one = call.mask(i);
+    if (one == kAbsent && call.version >= 3) return kAbsent;
+    if (one == kAbsent || one == all) continue;
+    all = all == kAbsent ? one : call.b.emit(call.version >= 3 ? "Or" : "And", {all, one});
+  }
+  return all;
+}
 void merge(LayerCall& call, const char* op) {
   if (call.inputs().size() < 2)
     call.corrupt("has " + std::to_string(call.inputs().size()) + " inputs, expected two or more");
   ValueId x = call.inputs()[0];
   for (size_t i = 1; i < call.inputs().size(); i++) x = call.b.emit(op, {x, call.inputs()[i]});
   call.give(x);
+  call.output_masks = {mask_of_all(call)};
+}
+/// The larger or smaller of the numbers that are there, as Keras 3 has it.
+void select(LayerCall& call, const char* op) {
+  merge(call, op);
+  if (!call.is_masked() || call.version < 3) return;
+  const std::vector<ValueId>& given = call.inputs();
+  const auto held = [&](size_t i) {
+    return call.mask(i) == kAbsent ? kAbsent : over_rows(call, call.mask(i));
+  };
+  ValueId made = given[0], mask = held(0);
+  for (size_t i = 1; i < given.size(); i++) {
+    ValueId x = given[i];
+    const ValueId own = held(i);
+    if (own != kAbsent) x = call.b.emit("Where", {own, x, made});
+    if (mask != kAbsent) made = call.b.emit("Where", {mask, made, x});
+    mask = own == kAbsent || mask == kAbsent ? kAbsent : call.b.emit("Or", {mask, own});
+    made = call.b.emit(op, {made, x});
+  }
+  call.give(made);
 }
 void add(LayerCall& call) {
   if (!with_number(call, "Add")) merge(call, "Add");
 }
+/// What a mask leaves out is 1 in the product, as Keras 3 has it, and 0 where all leave it out.
 void multiply(LayerCall& call) {
-  if (!with_number(call, "Mul")) merge(call, "Mul");
+  if (with_number(call, "Mul")) return;
+  merge(call, "Mul");
+  if (!call.is_masked() || call.version < 3) return;
+  ValueId made = kAbsent;
+  for (size_t i = 0; i < call.inputs().size(); i++) {
+    ValueId x = call.inputs()[i];
+    if (call.mask(i) != kAbsent)
+      x = call.b.emit("Where", {over_rows(call, call.mask(i)), x, call.net.scalar(1)});
+    made = made == kAbsent ? x : call.b.emit("Mul", {made, x});
+  }
+  if (const ValueId all = call.output_masks[0]; all != kAbsent)
+    made = call.b.emit("Where", {over_rows(call, all), made, call.net.scalar(0)});
+  call.give(made);
 }
-void maximum(LayerCall& call) { merge(call, "Max"); }
-void minimum(LayerCall& call) { merge(call, "Min"); }
+void maximum(LayerCall& call) { select(call, "Max"); }
+void minimum(LayerCall& call) { select(call, "Min"); }
 void subtract(LayerCall& call) {
   if (call.inputs().size() != 2)
     call.corrupt("has " + std::to_string(call.inputs().size()) + " inputs, expected two");
@@ -101,7 +151,22 @@ void concatenate(LayerCall& call) {
   const int64_t axis = call.integer("axis", -1), rank = call.rank();
   if (axis < -rank || axis >= rank) call.corrupt("its axis is " + std::to_string(axis));
   if (call.inputs().size() == 1) return call.give(call.input());
-  call.give(call.b.emit("Concat", call.inputs(), {{"axis", axis < 0 ? axis + rank : axis}}));
+  const int64_t at = axis < 0 ? axis + rank : axis;
+  call.give(call.b.emit("Concat", call.inputs(), {{"axis", at}}));
+  if (!call.is_masked()) return;
+  if (at == rank - 1) {
+    call.output_masks = {mask_of_all(call)};
+    return;
+  }
+  if (rank != 3 || at != 1) call.refuse("axis", "of masked sequences is " + std::to_string(axis));
+  std::vector<ValueId> parts;
+  for (size_t i = 0; i < call.inputs().size(); i++) {
+    const graph::Dims dims = call.b.dims(call.inputs()[i]);
+    parts.push_back(call.mask(i) != kAbsent
+                        ? call.mask(i)
+                        : call.b.expand(call.b.scalar(DType::kBool, 1), {dims[0], dims[1]}));
+  }
+  call.output_masks = {call.b.emit("Concat", parts, {{"axis", int64_t(1)}})};
 }
 
 /// One number, or one for each channel.
@@ -145,43 +210,6 @@ void add_elementwise(TranslateTable& table) {
   table["Average"] = average;
   table["Concatenate"] = concatenate;
   table["Rescaling"] = rescaling;
-}
-
-namespace {
-
-/// Two operands, of which one may be a plain number: tensors come first in `inputs`, so which side
-/// it was on is not kept by Keras' order alone.
-template <const char* const* op>
-void arithmetic(LayerCall& call) {
-  if (call.inputs().size() == 2 && call.numbers().empty())
-    return call.give(call.b.emit(*op, call.inputs()));
-  if (call.inputs().size() == 1 && call.numbers().size() == 1)
-    return call.give(
-        call.b.emit(*op, {call.input(), call.net.scalar(double(float(call.numbers()[0])))}));
-  call.refuse("", "with " + std::to_string(call.inputs().size()) + " tensors and " +
-                      std::to_string(call.numbers().size()) + " numbers is not built");
-}
-constexpr const char* kAdd = "Add";
-constexpr const char* kMultiply = "Mul";
-
-template <const char* const* op>
-void unary(LayerCall& call) {
-  if (call.inputs().size() != 1 || !call.numbers().empty())
-    call.refuse("", "with further arguments is not built");
-  call.give(call.b.emit(*op, call.inputs()));
-}
-constexpr const char* kRelu = "Relu";
-constexpr const char* kSigmoid = "Sigmoid";
-constexpr const char* kTanh = "Tanh";
-
-}  // namespace
-
-void add_operations(TranslateTable& table) {  // the commuting ones: a number's side does not matter
-  table["Add"] = arithmetic<&kAdd>;
-  table["Multiply"] = arithmetic<&kMultiply>;
-  table["Relu"] = unary<&kRelu>;
-  table["Sigmoid"] = unary<&kSigmoid>;
-  table["Tanh"] = unary<&kTanh>;
 }
 
 }  // namespace ingot::keras

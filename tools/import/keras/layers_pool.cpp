@@ -1,4 +1,5 @@
 // tools/import/keras/layers_pool.cpp - pools over windows and over everything.
+#include "tools/import/aten/arithmetic.h"
 #include "tools/import/keras/layer_call.h"
 
 namespace ingot::keras {
@@ -44,8 +45,24 @@ template <size_t spatial>
 void global_max(LayerCall& call) {
   global(call, "ReduceMax", spatial);
 }
+/// The mean of the steps that the mask holds.
+void global_average_of_held(LayerCall& call) {
+  call.expect_rank(3);
+  const int64_t steps = call.channels_last() ? 1 : 2;
+  const aten::Term x = {&call.b, call.input()};
+  const graph::Dims dims = call.b.dims(call.mask());
+  const graph::Dim one(1);
+  const aten::Term held = x.of(call.mask())
+                              .reshape(steps == 1 ? graph::Dims{dims[0], dims[1], one}
+                                                  : graph::Dims{dims[0], one, dims[1]});
+  const bool keep = call.truth("keepdims", false);
+  const aten::Term sum = where(held, x, 0).reduce("ReduceSum", {steps}, keep),
+                   count = held.cast(DType::kF32).reduce("ReduceSum", {steps}, keep);
+  call.give((sum / count).id);
+}
 template <size_t spatial>
 void global_average(LayerCall& call) {
+  if (call.is_masked()) return global_average_of_held(call);
   global(call, "ReduceMean", spatial);
 }
 

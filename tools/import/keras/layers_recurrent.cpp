@@ -1,4 +1,7 @@
 // tools/import/keras/layers_recurrent.cpp - LSTM, GRU, SimpleRNN, and Bidirectional around them.
+#include <algorithm>
+#include <optional>
+
 #include "tools/import/keras/layer_call.h"
 
 namespace ingot::keras {
@@ -88,25 +91,82 @@ ValueId sequence_of(LayerCall& call, ValueId y, int64_t direction) {
   return call.b.transpose(one, {1, 0, 2});
 }
 
+/// Steps from the last to the first.
+ValueId reversed(LayerCall& call, ValueId x) {
+  return call.b.slice(x, 1, Dim(-1), Dim(-(int64_t{1} << 40)), -1);
+}
+/// States that the layer is called with, behind its input: those of each direction in turn.
+std::vector<ValueId> initial_states(LayerCall& call, const Recurrent& cell, size_t directions) {
+  const std::vector<ValueId>& given = call.inputs();
+  const size_t states = cell.op == "LSTM" ? 2 : 1;
+  if (given.size() == 1) return {};
+  if (given.size() != 1 + states * directions)
+    call.corrupt("is called with " + std::to_string(given.size() - 1) + " states, expected " +
+                 std::to_string(states * directions));
+  std::vector<ValueId> out;
+  for (size_t s = 0; s < states; s++) {
+    std::vector<ValueId> parts;
+    for (size_t d = 0; d < directions; d++) {
+      const ValueId one = given[1 + d * states + s];
+      const graph::Dims dims = call.b.dims(one);
+      if (dims.size() != 2 || dims[1] != Dim(cell.hidden))
+        call.corrupt("a state that it is called with has shape " + graph::text(dims) +
+                     ", expected [batch, " + std::to_string(cell.hidden) + "]");
+      parts.push_back(call.b.reshape(one, {Dim(1), dims[0], dims[1]}));
+    }
+    out.push_back(parts.size() == 1 ? parts[0]
+                                    : call.b.emit("Concat", parts, {{"axis", int64_t(0)}}));
+  }
+  return out;
+}
+
+/// Steps that a mask leaves out: the layer goes over the others, and its outputs move back.
+void masked_recurrent(LayerCall& call, const Options& options, Recurrent* cell,
+                      std::vector<ValueId>* made) {
+  const bool zeros = call.truth("zero_output_for_mask", false);
+  const ValueId mask = options.backwards ? reversed(call, call.mask()) : call.mask(),
+                x = options.backwards ? reversed(call, call.input()) : call.input();
+  const HeldSteps held(call.b, mask);
+  cell->lengths = held.lengths();
+  *made = call.net.recurrent(*cell, call.b.transpose(held.packed(x), {1, 0, 2}));
+  ValueId out;
+  if (options.sequences) {
+    out = held.spread(sequence_of(call, (*made)[0], 0), zeros);
+    call.output_masks = {call.mask()};
+  } else {
+    out = state_of(call, (*made)[1], 0);
+    const ValueId last = call.b.slice(mask, 1, Dim(-1), Dim(int64_t{1} << 40));
+    if (zeros) out = call.b.emit("Where", {last, out, call.net.scalar(0)});
+  }
+  call.give(out);
+}
+
 void recurrent(LayerCall& call, const std::string& op) {
   call.expect_rank(3);
-  if (call.inputs().size() > 1)
-    call.refuse("initial_state", "is not built", "let it begin with zeros");
   Recurrent cell;
   const Options options = read_cell(call, op, call.extent(2), &cell);
-  cell.direction = options.backwards ? "reverse" : "forward";
-  const ValueId x = steps_first(call);
+  cell.direction = options.backwards && !call.is_masked() ? "reverse" : "forward";
+  cell.initial = initial_states(call, cell, 1);
+  if (options.keeps_state && !cell.initial.empty())
+    call.refuse("initial_state", "of a stateful layer is not built");
   if (options.keeps_state)
     for (const char* part : {"h", "c"})
       if (cell.initial.empty() || op == "LSTM")
-        cell.initial.push_back(call.net.state(call.layer.name + "/" + part,
-                                              {Dim(1), call.b.dims(x)[1], Dim(cell.hidden)}));
-  const std::vector<ValueId> made = call.net.recurrent(cell, x);
-  for (size_t i = 0; i < cell.initial.size(); i++) call.net.keep(cell.initial[i], made[i + 1]);
-  ValueId out = options.sequences ? sequence_of(call, made[0], 0) : state_of(call, made[1], 0);
-  if (options.sequences && options.backwards)  // in the order in which it went
-    out = call.b.slice(out, 1, graph::Dim(-1), graph::Dim(-(int64_t{1} << 40)), -1);
-  call.give(out);
+        cell.initial.push_back(
+            call.net.state(call.layer.name + "/" + part,
+                           {Dim(1), call.b.dims(call.input())[0], Dim(cell.hidden)}));
+  std::vector<ValueId> made;
+  if (call.is_masked()) {
+    masked_recurrent(call, options, &cell, &made);
+  } else {
+    made = call.net.recurrent(cell, steps_first(call));
+    const ValueId out =
+        options.sequences ? sequence_of(call, made[0], 0) : state_of(call, made[1], 0);
+    // a sequence is in the order in which it went
+    call.give(options.sequences && options.backwards ? reversed(call, out) : out);
+  }
+  if (options.keeps_state)
+    for (size_t i = 0; i < cell.initial.size(); i++) call.net.keep(cell.initial[i], made[i + 1]);
   if (options.state)
     for (size_t i = 1; i < made.size(); i++) call.outputs.push_back(state_of(call, made[i], 0));
 }
@@ -123,8 +183,6 @@ std::string op_of(LayerCall& call, const std::string& kind) {
 
 void bidirectional(LayerCall& call) {
   call.expect_rank(3);
-  if (call.inputs().size() > 1)
-    call.refuse("initial_state", "is not built", "let it begin with zeros");
   const Json* inner = call.field("layer");
   if (!inner) call.corrupt("lacks its layer");
   const std::string merge = call.field("merge_mode") ? call.text("merge_mode", "concat") : "none";
@@ -145,7 +203,7 @@ void bidirectional(LayerCall& call) {
                                         ? side + own.substr(own.find('_') + 1)
                                         : side + own;
     const std::string part = call.source.legacy() ? legacy_part : side + "layer";
-    LayerCall one(call.net, *both[d], call.source, call.place, part, call.version, call.inputs());
+    LayerCall one(call.net, *both[d], call.source, call.place, part, call.version, {call.input()});
     const size_t named = cell.activations.size();
     const int64_t hidden = cell.hidden;
     options[d] = read_cell(one, op, width, &cell);
@@ -165,9 +223,19 @@ void bidirectional(LayerCall& call) {
     call.refuse("backward_layer",
                 "that goes forward, or gives another state than the other, is not built");
   cell.direction = "bidirectional";
-  const std::vector<ValueId> made = call.net.recurrent(cell, steps_first(call));
+  cell.initial = initial_states(call, cell, 2);
+  std::optional<HeldSteps> held;
+  if (call.is_masked()) {
+    held.emplace(call.b, call.mask());
+    cell.lengths = held->lengths();
+    if (options[0].sequences) call.output_masks = {call.mask(), call.mask()};
+  }
+  const ValueId x = held ? held->packed(call.input()) : call.input();
+  const std::vector<ValueId> made = call.net.recurrent(cell, call.b.transpose(x, {1, 0, 2}));
   const auto side = [&](int64_t d) {
-    return options[0].sequences ? sequence_of(call, made[0], d) : state_of(call, made[1], d);
+    if (!options[0].sequences) return state_of(call, made[1], d);
+    const ValueId out = sequence_of(call, made[0], d);
+    return held ? held->spread(out, true) : out;  // Keras sets zero_output_for_mask
   };
   const ValueId a = side(0), b = side(1);
   if (merge == "concat")
@@ -182,6 +250,7 @@ void bidirectional(LayerCall& call) {
     call.outputs = {a, b};
   else
     call.refuse("merge_mode", "'" + merge + "' is not known");
+  if (merge != "none") call.output_masks.resize(std::min<size_t>(call.output_masks.size(), 1));
   if (options[0].state)
     for (int64_t d = 0; d < 2; d++)
       for (size_t i = 1; i < made.size(); i++) call.outputs.push_back(state_of(call, made[i], d));
@@ -197,6 +266,9 @@ void time_distributed(LayerCall& call) {
   if (found == translate_table().end() || layer.kind == "TimeDistributed" ||
       layer.kind == "Bidirectional")
     call.refuse("layer", "a " + layer.kind + " inside is not built");
+  if (call.is_masked() && mask_use(layer.kind) == MaskUse::kComputes)
+    call.refuse("mask", "of the steps of a " + layer.kind + " is not built");
+  call.output_masks = {call.mask()};
   const graph::Dims dims = call.b.dims(call.input());
   if (dims.size() < 3)
     call.corrupt("its input has shape " + graph::text(dims) + ", expected steps");
@@ -234,6 +306,12 @@ void cells(LayerCall& call) {
   }
   std::map<std::string, int64_t> taken;
   ValueId x = call.input();
+  std::optional<HeldSteps> held;
+  if (call.is_masked()) {
+    held.emplace(call.b, call.mask());
+    x = held->packed(x);
+    if (sequences) call.output_masks = {call.mask()};
+  }
   for (size_t i = 0; i < stack.size(); i++) {
     static const std::map<std::string, std::pair<const char*, const char*>> kCells = {
         {"LSTMCell", {"LSTM", "lstm_cell"}},
@@ -254,11 +332,12 @@ void cells(LayerCall& call) {
       call.refuse("stateful", "is not built around cells");
     one.refuse_unknown_fields();
     (void)one.input();
+    if (held) cell.lengths = held->lengths();
     const std::vector<ValueId> made = call.net.recurrent(cell, call.b.transpose(x, {1, 0, 2}));
     const bool last = i + 1 == stack.size();
     x = last && !sequences ? state_of(call, made[1], 0) : sequence_of(call, made[0], 0);
   }
-  call.give(x);
+  call.give(held && sequences ? held->spread(x, false) : x);
 }
 /// A wrapper that changes its layer's weights in training alone.
 void spectral_normalization(LayerCall& call) {

@@ -111,8 +111,9 @@ std::vector<ValueId> Network::recurrent(const Recurrent& cell, ValueId x) {
   if (cell.op == "GRU") attributes["linear_before_reset"] = int64_t(cell.linear_before_reset);
   std::vector<ValueId> inputs = {x, constant(cell.input), constant(cell.state)};
   if (!cell.bias.dims.empty()) inputs.push_back(constant(cell.bias));
-  if (!cell.initial.empty()) {
-    inputs.resize(5, graph::kAbsent);  // no bias, no lengths
+  if (cell.lengths != kAbsent || !cell.initial.empty()) {
+    inputs.resize(5, kAbsent);  // perhaps no bias, no lengths
+    inputs[4] = cell.lengths;
     inputs.insert(inputs.end(), cell.initial.begin(), cell.initial.end());
   }
   return b.emit_many(cell.op, inputs, std::move(attributes), cell.op == "LSTM" ? 3 : 2);

@@ -38,6 +38,7 @@ struct Recurrent {
   bool linear_before_reset = false;
   // h, and c of an LSTM, [directions, batch, hidden]; none: zeros
   std::vector<ValueId> initial = {};
+  ValueId lengths = kAbsent;  // i32 [batch], steps of each sequence; none: all
 };
 
 /// [in, gates * hidden] to [gates * hidden, in] with the gates in another order; appended to `out`.

@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""Networks with masks of steps (Embedding with mask_zero, Masking), initial states and keras.ops
+between the layers: saved as .keras, converted, run on sequences with gaps everywhere, and compared
+with keras' own output to 1e-5 of the largest number. Steps that a mask leaves out of an output are
+compared too, but for those of attention, where versions of Keras differ.
+
+  masked_networks.py --ingot PATH --work DIR [--samples DIR]
+
+--samples: writes the networks of SAMPLES there, with their outputs, for tests/keras/keras_test.py.
+"""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+
+os.environ.setdefault("KERAS_BACKEND", "torch")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+import keras
+import numpy as np
+
+import make_networks
+
+L = keras.layers
+LIMIT = 1e-5
+STEPS = 7
+SAMPLES = ("masked_lstm", "masked_sequential", "translator", "operations")
+
+
+def tokens(steps=None):
+    x = keras.Input((steps,), dtype="int32", name="x")
+    return x, L.Embedding(11, 4, mask_zero=True)(x)
+
+
+def numbers():
+    x = keras.Input((STEPS, 3), name="x")
+    return x, L.Masking(0.5)(x)
+
+
+def over(begin, *layers):
+    x, y = begin()
+    for layer in layers:
+        y = layer(y)
+    return keras.Model(x, y)
+
+
+def merged(make):
+    x, y = tokens(STEPS)
+    other = keras.Input((STEPS,), dtype="int32", name="other")
+    z = L.Embedding(11, 4, mask_zero=True)(other)
+    return keras.Model([x, other], L.GRU(3, return_sequences=True)(make([y, z])))
+
+
+def attended(layer, average=True):
+    x, y = tokens(STEPS)
+    other = keras.Input((STEPS,), dtype="int32", name="other")
+    z = L.Embedding(11, 4, mask_zero=True)(other)
+    made = layer(y, z) if not isinstance(layer, L.Attention) else layer([y, z])
+    return keras.Model(
+        [x, other], L.GlobalAveragePooling1D()(made) if average else made
+    )
+
+
+def translator():
+    """An encoder's states begin a decoder."""
+    x, y = tokens()
+    _, h, c = L.LSTM(5, return_state=True)(y)
+    other = keras.Input((STEPS,), dtype="int32", name="other")
+    z = L.Embedding(11, 4, mask_zero=True)(other)
+    z = L.LSTM(5, return_sequences=True)(z, initial_state=[h, c])
+    return keras.Model([x, other], L.Dense(6, activation="softmax")(z))
+
+
+def both_ways_from_states():
+    x, y = tokens()
+    first = L.Bidirectional(L.LSTM(3, return_state=True))(y)
+    other = keras.Input((STEPS, 4), name="other_numbers")
+    made = L.Bidirectional(L.LSTM(3, return_sequences=True))(
+        other, initial_state=list(first[1:])
+    )
+    return keras.Model([x, other], made)
+
+
+def operations():
+    x = keras.Input((STEPS, 3), name="x")
+    ops = keras.ops
+    y = 1.0 - x * 2.0
+    y = ops.maximum(y, 0.1) / (ops.abs(x) + 2.0) - x
+    z = ops.mean(ops.exp(y), axis=1, keepdims=True) + ops.sqrt(
+        ops.sum(x * x, axis=(1, 2), keepdims=True)
+    )
+    w = ops.expand_dims(ops.max(y, axis=-1), 2)
+    return keras.Model(x, ops.concatenate([y + z, w, ops.zeros_like(w)], axis=-1))
+
+
+NETWORKS = {
+    "masked_lstm": lambda: over(
+        tokens, L.LSTM(5, return_sequences=True), L.Dense(3), L.LSTM(4)
+    ),
+    "masked_sequential": lambda: keras.Sequential(
+        [keras.Input((STEPS, 3), name="x"), L.Masking(0.5), L.Dropout(0.1), L.GRU(4)]
+    ),
+    "lstm_last": lambda: over(tokens, L.LSTM(5)),
+    "gru": lambda: over(tokens, L.GRU(5, return_sequences=True)),
+    "gru_before": lambda: over(
+        tokens, L.GRU(5, return_sequences=True, reset_after=False)
+    ),
+    "simple": lambda: over(tokens, L.SimpleRNN(5, return_sequences=True)),
+    "zeros": lambda: over(
+        tokens, L.LSTM(5, return_sequences=True, zero_output_for_mask=True)
+    ),
+    "zeros_last": lambda: over(tokens, L.LSTM(5, zero_output_for_mask=True)),
+    "backwards": lambda: over(
+        tokens, L.LSTM(5, return_sequences=True, go_backwards=True)
+    ),
+    "backwards_last": lambda: over(tokens, L.GRU(5, go_backwards=True)),
+    "masking": lambda: over(numbers, L.LSTM(5, return_sequences=True)),
+    "masking_itself": lambda: over(numbers),
+    "both_ways": lambda: over(
+        tokens,
+        L.Bidirectional(L.LSTM(5, return_sequences=True)),
+        L.Bidirectional(L.GRU(4)),
+    ),
+    "both_ways_sum": lambda: over(
+        tokens,
+        L.Bidirectional(L.GRU(5, return_sequences=True), merge_mode="sum"),
+        L.GRU(3),
+    ),
+    "cells": lambda: over(
+        tokens, L.RNN([L.LSTMCell(5), L.GRUCell(4)], return_sequences=True)
+    ),
+    "cells_last": lambda: over(tokens, L.RNN(L.SimpleRNNCell(5))),
+    "average": lambda: over(tokens, L.Dense(4), L.GlobalAveragePooling1D()),
+    "average_kept": lambda: over(tokens, L.GlobalAveragePooling1D(keepdims=True)),
+    "largest": lambda: over(tokens, L.GlobalMaxPooling1D()),  # sees no mask
+    "handed_on": lambda: over(
+        tokens,
+        L.Dense(6),
+        L.LayerNormalization(),
+        L.BatchNormalization(),
+        L.Activation("gelu"),
+        L.SpatialDropout1D(0.2),
+        L.TimeDistributed(L.Dense(4)),
+        L.LSTM(3),
+    ),
+    "lost": lambda: over(tokens, L.Conv1D(4, 3, padding="same"), L.LSTM(3)),
+    "add": lambda: merged(L.Add()),
+    "multiply": lambda: merged(L.Multiply()),
+    "maximum": lambda: merged(L.Maximum()),
+    "minimum": lambda: merged(L.Minimum()),
+    "average_of_two": lambda: merged(L.Average()),
+    "beside": lambda: merged(L.Concatenate()),
+    "behind": lambda: merged(L.Concatenate(axis=1)),
+    "attention": lambda: attended(L.Attention(), False),
+    "additive_attention": lambda: attended(L.AdditiveAttention(), False),
+    "heads": lambda: attended(L.MultiHeadAttention(2, 3)),
+    "groups_of_heads": lambda: attended(L.GroupQueryAttention(3, 4, 2)),
+    "translator": translator,
+    "states_both_ways": both_ways_from_states,
+    "operations": operations,
+}
+
+
+# What Keras lets a mask change and Ingot does not build.
+REFUSED = {
+    "softmax": lambda: over(tokens, L.Softmax()),
+    "steps of steps": lambda: over(tokens, L.TimeDistributed(L.Softmax())),
+}
+
+
+def inputs_of(model, seed):
+    drawn = np.random.default_rng(seed)
+    arrays = {}
+    for one in model.inputs:
+        if "int" in one.dtype:
+            values = drawn.integers(1, 11, (4, STEPS))
+            values[drawn.random((4, STEPS)) < 0.4] = 0
+            values[0, :3] = 0  # padded in front
+            values[1, 4:] = 0  # and behind
+            values[2] = np.maximum(values[2], 1)  # nothing left out
+            values[3, 2] = 5
+            arrays[one.name] = values.astype("i4")
+        else:
+            values = drawn.uniform(-1, 1, (4,) + tuple(one.shape[1:])).astype("f4")
+            values[drawn.random((4, STEPS)) < 0.4] = 0.5
+            arrays[one.name] = values
+    return arrays
+
+
+def made(name):
+    model = NETWORKS[name]()
+    make_networks.randomise(model)
+    arrays = inputs_of(model, 1)
+    values = [arrays[one.name] for one in model.inputs]
+    return (
+        model,
+        arrays,
+        keras.ops.convert_to_numpy(model(values if len(values) > 1 else values[0])),
+    )
+
+
+def write_sample(folder, name):
+    model, arrays, want = made(name)
+    stem = str(folder / name)
+    model.save(stem + ".keras")
+    if name != "operations":
+        model.save(stem + ".h5")
+    output = getattr(model, "output_names", [model.layers[-1].name])[0]
+    named = {"in:" + key: value for key, value in arrays.items()}
+    np.savez_compressed(stem + ".npz", **named, **{"out:" + output: want})
+
+
+def compare(ingot, work, name):
+    model, arrays, want = made(name)
+    stem = work / name
+    model.save(f"{stem}.keras")
+    np.savez(f"{stem}.npz", **arrays)
+    for command in (
+        [ingot, "convert", f"{stem}.keras", "-o", f"{stem}.ingot"],
+        [
+            ingot,
+            "run",
+            f"{stem}.ingot",
+            "--inputs",
+            f"{stem}.npz",
+            "--outputs",
+            f"{stem}.out.npz",
+        ],
+    ):
+        said = subprocess.run(command, capture_output=True, text=True)
+        if said.returncode:
+            return f"exit {said.returncode}: " + " ".join(said.stderr.split())[:300]
+    got = np.load(f"{stem}.out.npz")
+    got = got[got.files[0]]
+    if got.shape != want.shape:
+        return f"shape {got.shape}, keras has {want.shape}"
+    error = float(np.abs(got.astype("f8") - want.astype("f8")).max()) / float(
+        np.abs(want).max()
+    )
+    return None if error <= LIMIT else f"{error:.2g} of the largest number"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--samples", type=pathlib.Path)
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for name in SAMPLES if args.samples else ():
+        write_sample(args.samples, name)
+    for name in REFUSED:
+        model = REFUSED[name]()
+        model.save(str(args.work / "refused.keras"))
+        said = subprocess.run(
+            [args.ingot, "convert", str(args.work / "refused.keras"), "-o", os.devnull],
+            capture_output=True,
+            text=True,
+        )
+        if said.returncode != 4 or "mask" not in said.stderr:
+            print(f"[fail] {name}: exit {said.returncode}: {said.stderr[:300]}")
+            failed += 1
+    for name in NETWORKS:
+        why = compare(args.ingot, args.work, name)
+        if why:
+            print(f"[fail] {name}: {why}")
+            failed += 1
+    print(
+        f"{len(NETWORKS) + len(REFUSED) - failed} checks passed, {failed} failed, 0 skipped"
+    )
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
