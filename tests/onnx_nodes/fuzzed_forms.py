@@ -9,6 +9,7 @@ def fuzzed(rng, form, node):
     whole(form, node)
     empty(form, node)
     doubles(rng, form, node)
+    computed_in_single(rng, form, node)
     open_extents(rng, form, node)
     forced(rng, form, node)
     transposed(rng, form, node)
@@ -119,6 +120,46 @@ def doubles(rng, form, node):
         [node("MaxPool", "x", "y", kernel_shape=[1, 7])],
         {"x": x.reshape(1, 1, 3, 7)},
         {"y": x.max(-1).astype(np.float32).astype(np.float64).reshape(1, 1, 3, 1)},
+    )
+
+
+def computed_in_single(rng, form, node):
+    """Types without kernels of their own: in f32, in the source's type again."""
+    x = rng.standard_normal((1, 8, 1)).astype(np.float16)
+    made = np.fft.fft(x[..., 0].astype(np.float32), axis=1)
+    form(
+        "DFT of f16",
+        [node("DFT", "x", "y", axis=1)],
+        {"x": x},
+        {"y": np.stack([made.real, made.imag], -1).astype(np.float16)},
+        opset=17,
+    )
+    image = rng.standard_normal((1, 2, 3, 3)).astype(np.float16)
+    places = np.stack(np.meshgrid([-1, 0, 1], [-1, 0, 1]), -1)[None].astype(np.float16)
+    form(
+        "GridSample of f16 at places in f16",
+        [node("GridSample", "x,grid", "y", align_corners=1)],
+        {"x": image, "grid": places},
+        {"y": image},
+    )
+    form(
+        "RoiAlign of f16",
+        [node("RoiAlign", "x,boxes,of", "y", output_height=1, output_width=1,
+              coordinate_transformation_mode="output_half_pixel", sampling_ratio=1)],
+        {"x": np.full((1, 2, 4, 4), 0.75, np.float16),
+         "boxes": np.array([[0, 0, 3, 3]], np.float16)},
+        {"y": np.full((1, 2, 1, 1), 0.75, np.float16)},
+        constants={"of": np.array([0])},
+    )  # fmt: skip
+    q = rng.standard_normal((1, 1, 2, 4))
+    scores = q @ q.transpose(0, 1, 3, 2) / 2
+    part = np.exp(scores - scores.max(-1, keepdims=True))
+    form(
+        "Attention of f64, computed in f32",
+        [node("Attention", "q,q,q", "y")],
+        {"q": q},
+        {"y": (part / part.sum(-1, keepdims=True) @ q).astype(np.float32).astype(np.float64)},
+        opset=23,
     )
 
 

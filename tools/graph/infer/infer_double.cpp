@@ -1,6 +1,7 @@
-// tools/graph/infer/infer_double.cpp - operators in f64 that no kernel computes in f64:
-// normalizations are spelled out in f64, convolutions, pools, recurrent networks and resampling are
-// computed in f32, which is noted.
+// tools/graph/infer/infer_double.cpp - operators in types that no kernel computes them in:
+// normalizations of f64 are spelled out in f64; convolutions, pools, recurrent networks, attention
+// and resampling of f64, transforms and sampling of f16 and bf16 are computed in f32, which is
+// noted.
 #include <set>
 #include <string_view>
 
@@ -79,24 +80,27 @@ void channel_steps(NodeContext& context) {
 void infer_in_single(NodeContext& context) {
   std::vector<ValueId> inputs = context.node.inputs;
   for (ValueId& id : inputs)
-    if (id != kAbsent && context.run().value(id).dtype == DType::kF64)
+    if (id != kAbsent && is_floating(context.run().value(id).dtype))
       id = context.cast(id, DType::kF32);
+  const DType wanted = context.dtype(0);
   const std::vector<ValueId> outputs = context.node.outputs;
   const std::vector<ValueId> made =
       context.make_many(context.node.op, inputs, context.node.attributes, outputs.size());
-  context.note("is computed in f32; the source has f64");
+  context.note(std::string("is computed in f32; the source has ") + dtype_text(wanted));
   for (size_t i = 0; i < outputs.size(); i++) {
     if (outputs[i] == kAbsent) continue;
     const bool is_single = context.run().value(made[i]).dtype == DType::kF32;
-    context.same(i, is_single ? context.cast(made[i], DType::kF64) : made[i]);
+    context.same(i, is_single ? context.cast(made[i], wanted) : made[i]);
   }
 }
 
-bool lacks_double(const std::string& op) {
-  static const std::set<std::string_view> kOps = {
-      "AveragePool", "Conv",    "ConvTranspose", "DeformConv", "GRU", "GridSample", "LSTM",
-      "LpPool",      "MaxPool", "RNN",           "RoiAlign",   "DFT", "STFT"};
-  return kOps.count(op) != 0;
+bool lacks_type(const std::string& op, DType dtype) {
+  static const std::set<std::string_view> kDouble = {
+      "Attention",  "AveragePool", "Conv",   "ConvTranspose", "DFT", "DeformConv", "GRU",
+      "GridSample", "LSTM",        "LpPool", "MaxPool",       "RNN", "RoiAlign",   "STFT"};
+  static const std::set<std::string_view> kHalf = {"DFT", "DeformConv", "RoiAlign", "STFT"};
+  if (dtype == DType::kF64) return kDouble.count(op) != 0;
+  return (dtype == DType::kF16 || dtype == DType::kBF16) && kHalf.count(op) != 0;
 }
 
 bool spell_double(NodeContext& context) {

@@ -20,6 +20,8 @@ void grid_sample(NodeContext& context) {
                     " of another batch");
   if (spatial > 3) context.refuse("", "more than three spatial dimensions are not supported");
   const std::string mode = context.node.text("mode", "linear");
+  const bool is_half = context.dtype(1) == DType::kF16 || context.dtype(1) == DType::kBF16;
+  if (is_half && is_floating(context.dtype(0))) return infer_in_single(context);
   if (context.dtype(1) != DType::kF32 || (mode != "nearest" && context.dtype(0) != DType::kF32))
     context.refuse("", "its grid, and but for nearest its input, must be f32",
                    "convert the model to float32");

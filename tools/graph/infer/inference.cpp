@@ -205,14 +205,14 @@ void Inference::visit(Node node) {
     const auto rule = infer_table().find(node.op);
     if (rule == infer_table().end()) throw Refusal{"", "the operator is not supported", ""};
     NodeContext context(*this, node);
-    const bool is_double = !node.inputs.empty() && known(node.inputs[0]) && node.inputs[0] >= 0 &&
-                           value(node.inputs[0]).dtype == DType::kF64;
-    if (is_double && lacks_double(node.op))
+    const bool has_first = !node.inputs.empty() && known(node.inputs[0]) && node.inputs[0] >= 0;
+    const DType first = has_first ? value(node.inputs[0]).dtype : DType::kF32;
+    if (lacks_type(node.op, first))
       infer_in_single(context);
     else
       rule->second(context);
     if (context.finished()) return;
-    if (is_double && spell_double(context) && context.finished()) return;
+    if (first == DType::kF64 && spell_double(context) && context.finished()) return;
     commit(node);
   } catch (const Refusal& refusal) {
     refuse(node, refusal);

@@ -243,9 +243,10 @@ const char* dtype_text(DType dtype);
 /// and zero points of W and of R. False where it is not spelled out: many steps, or of a number
 /// that the run knows; lengths, peepholes, clips, other functions.
 bool spell_dynamic_lstm(NodeContext& context);
-/// Whether an operator on f64 has no kernel in f64, nor a form in others that have.
-bool lacks_double(const std::string& op);
-/// Such a node with its operands in f32 and its results in f64 again, which is noted.
+/// Whether an operator on f64, f16 or bf16 has no kernel in that type, nor a form in others that
+/// have.
+bool lacks_type(const std::string& op, DType dtype);
+/// Such a node with its operands in f32 and its results in that type again, which is noted.
 void infer_in_single(NodeContext& context);
 /// A normalization in f64 as its steps, behind its own rule. False for any other operator.
 bool spell_double(NodeContext& context);
