@@ -68,16 +68,32 @@ constexpr bool has_lane_products(...) {
   return false;
 }
 
-/// One step: lane `lane` of each row times its column of the panels at w.
-template <class V, int lane, int MR, int kAll>
-INGOT_INLINE void add_lane(const float* w, int64_t panel, const typename V::F (&rows)[MR],
-                           typename V::F (&acc)[MR][kAll]) {
-  constexpr int kVecs = kPanel / V::kLanes;
-  INGOT_UNROLL for (int j = 0; j < kAll; j++) {
-    const typename V::F column = V::load(w + (j / kVecs) * panel + (j % kVecs) * V::kLanes);
-    INGOT_UNROLL for (int i = 0; i < MR; i++) acc[i][j] =
-        V::template fma_lane<lane>(column, rows[i], acc[i][j]);
-  }
+/// Outputs j and j + 1 of step `lane` of four: that lane of each row times two columns.
+template <class V, int lane, int j, int MR, int kVecs>
+INGOT_INLINE void add_lane(const float* w, const typename V::F (&rows)[MR],
+                           typename V::F (&acc)[MR][kVecs]) {
+  typename V::F low, high;
+  V::template load_pair<lane * kPanel + j * V::kLanes>(w, low, high);
+  INGOT_UNROLL for (int i = 0; i < MR; i++) acc[i][j] =
+      V::template fma_lane<lane>(low, rows[i], acc[i][j]);
+  INGOT_UNROLL for (int i = 0; i < MR; i++) acc[i][j + 1] =
+      V::template fma_lane<lane>(high, rows[i], acc[i][j + 1]);
+}
+
+/// Four steps of one load of each row: the first half of the rows begins at p0, the second at p2.
+/// Nothing is fetched ahead: panels are read in order, which the processors' own prefetchers follow.
+template <class V, int MR, int kVecs>
+INGOT_INLINE void add_four_steps(const float* p0, const float* p2, int64_t stride, const float* w,
+                                 typename V::F (&acc)[MR][kVecs]) {
+  static_assert(V::kLanes == 4, "columns are loaded by pairs of a panel");
+  constexpr int kHalf = (MR + 1) / 2;
+  typename V::F rows[MR];
+  INGOT_UNROLL for (int i = 0; i < MR; i++) rows[i] =
+      V::load(i < kHalf ? p0 + i * stride : p2 + (i - kHalf) * stride);
+  add_lane<V, 0, 0>(w, rows, acc), add_lane<V, 0, 2>(w, rows, acc);
+  add_lane<V, 1, 0>(w, rows, acc), add_lane<V, 1, 2>(w, rows, acc);
+  add_lane<V, 2, 0>(w, rows, acc), add_lane<V, 2, 2>(w, rows, acc);
+  add_lane<V, 3, 0>(w, rows, acc), add_lane<V, 3, 2>(w, rows, acc);
 }
 
 /// The sums of a tile, bias included.
@@ -100,20 +116,16 @@ INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t ha
     const float* w = b + s->b;
     const float* const end = p0 + length;
     if constexpr (has_lane_products<V>(0) && MR > 1) {
-      static_assert(V::kLanes == 4 && MR <= 14, "four steps of one load of each row");
-      for (; end - p0 >= 4; p0 += 4, p1 += 4, p2 += 4, p3 += 4, w += 4 * kPanel) {
-        F rows[MR];
-        INGOT_UNROLL for (int i = 0; i < MR; i++) {
-          const int r = i < kHalf ? i : i - kHalf;
-          const float* p = i < kHalf ? (r < kQuarter ? p0 : p1) : (r < kQuarter ? p2 : p3);
-          rows[i] = V::load(p + (r < kQuarter ? r : r - kQuarter) * stride);
-        }
-        INGOT_UNROLL for (int k = 0; k < 4; k++) V::prefetch(w + ahead + k * kPanel);
-        add_lane<V, 0>(w, panel, rows, acc);
-        add_lane<V, 1>(w + kPanel, panel, rows, acc);
-        add_lane<V, 2>(w + 2 * kPanel, panel, rows, acc);
-        add_lane<V, 3>(w + 3 * kPanel, panel, rows, acc);
+      static_assert(NP == 1, "columns of one panel");
+      const float* const fours = p0 + length / 4 * 4;
+      const float* const eights = V::kLongLoops ? p0 + length / 8 * 8 : p0;
+      for (; p0 != eights; p0 += 8, p2 += 8, w += 8 * kPanel) {
+        add_four_steps<V>(p0, p2, stride, w, acc);
+        add_four_steps<V>(p0 + 4, p2 + 4, stride, w + 4 * kPanel, acc);
       }
+      for (; p0 != fours; p0 += 4, p2 += 4, w += 4 * kPanel)
+        add_four_steps<V>(p0, p2, stride, w, acc);
+      p1 = p0 + kQuarter * stride, p3 = p2 + kQuarter * stride;
     }
     for (; p0 != end; p0++, p1++, p2++, p3++, w += kPanel) {
       if constexpr (MR == 1) {  // a column is used once: no register for it

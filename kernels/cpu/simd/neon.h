@@ -67,10 +67,36 @@ struct V {
   static INGOT_INLINE F div(F a, F b) { return vdivq_f32(a, b); }
   static INGOT_INLINE F fma(F a, F b, F c) { return vfmaq_f32(c, a, b); }
   /// c + a * b[lane]: an instruction takes one lane of b for all, so that four steps load b once.
+  /// load_pair: eight of the 64 numbers at p, from `at` on. GCC gets both as instructions: of the
+  /// intrinsics it repeats lanes in vectors of their own, loads columns one by one and keeps sums on
+  /// the stack. Clang does so in a loop of eight steps.
+#if defined(__clang__)
+  static constexpr bool kLongLoops = false;
   template <int lane>
   static INGOT_INLINE F fma_lane(F a, F b, F c) {
     return vfmaq_laneq_f32(c, a, b, lane);
   }
+  template <int at>
+  static INGOT_INLINE void load_pair(const float* p, F& low, F& high) {
+    low = vld1q_f32(p + at), high = vld1q_f32(p + at + 4);
+  }
+#else
+  static constexpr bool kLongLoops = true;
+  template <int lane>
+  static INGOT_INLINE F fma_lane(F a, F b, F c) {
+    asm("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(c) : "w"(a), "w"(b), "i"(lane));
+    return c;
+  }
+  template <int at>
+  static INGOT_INLINE void load_pair(const float* p, F& low, F& high) {
+    struct Read {
+      float numbers[64];
+    };
+    asm("ldp %q0, %q1, [%2, %3]"
+        : "=w"(low), "=w"(high)
+        : "r"(p), "i"(at * 4), "m"(*reinterpret_cast<const Read*>(p)));
+  }
+#endif
   static INGOT_INLINE F max(F a, F b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
   static INGOT_INLINE F min(F a, F b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
   static INGOT_INLINE F abs(F a) { return vabsq_f32(a); }
