@@ -32,6 +32,7 @@ output [ { name: "digit" data_type: TYPE_FP32 dims: [ 10 ] } ]
 """
 OTHER_TYPE = WHOLE.replace("TYPE_FP32", "TYPE_INT8", 1)
 DECOUPLED = WHOLE + "model_transaction_policy { decoupled: true }\n"
+NO_NUMBER = BARE + 'parameters { key: "threads" value: { string_value: "two" } }\n'
 
 
 def free_port():
@@ -59,6 +60,7 @@ def write_repository(ingot, folder):
         "kept": (kept, BARE),
         "other_type": (digits, OTHER_TYPE),
         "decoupled": (digits, DECOUPLED),
+        "no_number": (digits, NO_NUMBER),
         "spoilt": (spoilt, BARE),
     }
     for name, (file, config) in models.items():
@@ -202,6 +204,7 @@ def not_ready(check, theirs):
     for name, text in (
         ("other_type", "data_type TYPE_INT8, expected TYPE_FP32"),
         ("decoupled", "expected one answer to each request"),
+        ("no_number", "threads 'two', expected 0 to 57"),
         ("spoilt", "model.ingot"),
     ):
         reason = index[name].get("reason", "")

@@ -1,4 +1,5 @@
 // The functions by which a Triton server calls this backend.
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@ using Json = nlohmann::json;
 
 constexpr int64_t kDefaultBatch = 8;
 constexpr size_t kMaxSequences = 4096;
+constexpr int kMaxThreads = 57;  // as ingot serve --threads
 
 Json config_of(TRITONBACKEND_Model* model) {
   TRITONSERVER_Message* message = nullptr;
@@ -61,6 +63,18 @@ Model open(const std::string& path) {
   return std::move(*model);
 }
 
+/// 0: chosen for the model.
+int threads_of(const Json& config) {
+  const std::string text = parameter_of(config, "threads", "1");
+  int threads = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  if (error != std::errc() || end != text.data() + text.size() || threads < 0 ||
+      threads > kMaxThreads)
+    refuse(Refusal::kInvalid, "config.pbtxt: parameter threads '" + text + "', expected 0 to " +
+                                  std::to_string(kMaxThreads));
+  return threads;
+}
+
 /// A model of the server's: the file, mapped once for all instances, and its sequences.
 struct BackendModel {
   explicit BackendModel(TRITONBACKEND_Model* model)
@@ -76,7 +90,7 @@ struct BackendModel {
     }
     ports.emplace(file, std::max<int64_t>(batch_of(config), 1));
     check_config(*ports, config);
-    settings.threads = atoi(parameter_of(config, "threads", "1").c_str());
+    settings.threads = threads_of(config);
   }
 
   Model file;
