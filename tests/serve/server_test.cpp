@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "tests/cli/command_line.h"
@@ -159,6 +160,58 @@ TEST_CASE("serve: the elements may come before what they are, nested or flat") {
   CHECK(status(last) == 200);
   CHECK(has(last, "Connection: close"));
   CHECK(two.is_closed_within(5000));
+}
+
+TEST_CASE("serve: an answer is compressed where its client asks for it") {
+  const Models models;
+  const ServerProcess server({models.root});
+  const auto answer = [&](const std::string& request) { return ask(server.port(), request); };
+  const auto body = [](const std::string& text) { return text.substr(text.find("\r\n\r\n") + 4); };
+  const std::string plain = answer(post(kInfer, request_of(8)));
+  REQUIRE(status(plain) == 200);
+  struct Case {
+    const char* accepted;
+    const char* encoding;  // of the answer
+  };
+  const Case cases[] = {
+      {"gzip", "gzip"},
+      {"deflate", "deflate"},
+      {"br, gzip", "gzip"},
+      {"deflate;q=0.9 , gzip; q=1.0", "gzip"},
+      {"gzip;q=0.25,deflate", "deflate"},
+      {"", nullptr},
+      {",;,;q=,", nullptr},
+      {"identity", nullptr},
+      {"br", nullptr},
+      {"gzip;q=0", nullptr},
+      {"gzip;q=2", nullptr},
+      {"gzip;q=nan", nullptr},
+      {"gzip;q=1;x=2", nullptr},
+  };
+  const cli_test::Folder folder;
+  for (const Case& each : cases) {
+    CAPTURE(each.accepted);
+    const std::string line = "Accept-Encoding: " + std::string(each.accepted) + "\r\n";
+    const std::string text = answer(post(kInfer, request_of(8), line));
+    CHECK(status(text) == 200);
+    CHECK(has(text, "Content-Encoding: ") == (each.encoding != nullptr));
+    if (!each.encoding) {
+      CHECK(body(text) == body(plain));
+      continue;
+    }
+    CHECK(has(text, "Content-Encoding: " + std::string(each.encoding) + "\r\n"));
+    CHECK(body(text).size() < body(plain).size());
+    if (each.encoding != std::string("gzip")) continue;  // deflate: tests/serve/triton_client.py
+    const std::string packed = folder / "answer.gz", file = folder / "answer";
+    std::ofstream(packed, std::ios::binary) << body(text);
+    REQUIRE(std::system(("gzip -dc " + packed + " >" + file).c_str()) == 0);
+    CHECK(cli_test::slurp(file) == body(plain));
+  }
+  // A refusal is an answer too; what would not get smaller is left as it is.
+  const std::string asks = "Accept-Encoding: gzip\r\n";
+  CHECK(status(answer(post(kInfer, "{}", asks))) == 400);
+  CHECK(!has(answer(get("/v2/health/live", asks)), "Content-Encoding"));
+  CHECK(has(answer(get("/metrics", asks)), "Content-Encoding: gzip"));
 }
 
 TEST_CASE("serve: clients that are killed, slow, or never come to an end") {

@@ -257,6 +257,17 @@ def http_calls(check, url, image, expected):
             "digits", tensors(triton, {"image": image}), request_compression_algorithm=algorithm
         )
         check(f"{algorithm}: the bits of run", np.array_equal(packed.as_numpy("digit"), expected))
+        for outputs in ([plain], None):
+            packed = client.infer(
+                "digits",
+                tensors(triton, {"image": image}),
+                outputs=outputs,
+                response_compression_algorithm=algorithm,
+            )
+            check(
+                f"an answer by {algorithm}, {'JSON' if outputs else 'bytes'}: the bits of run",
+                np.array_equal(packed.as_numpy("digit"), expected),
+            )
 
 
 def main():

@@ -236,38 +236,50 @@ void Connection<Stream>::write_inference() {
   } catch (const ServeError& refused) {
     return reply_error(refused.why(), refused.text());
   }
-  uint64_t binary_bytes = 0;
-  bool has_binary = false;
-  for (const OutputTensor& output : job_->outputs) {
-    if (!follows_json(output)) continue;
-    has_binary = true;
-    binary_bytes += output.elements.size();
-  }
-  begin_head(200, has_binary ? "application/octet-stream" : "application/json",
-             text_.size() + binary_bytes);
+  pieces_.assign({{}, asio::buffer(text_)});
+  for (const OutputTensor& output : job_->outputs)
+    if (follows_json(output)) pieces_.push_back(asio::buffer(output.elements));
+  const bool has_binary = pieces_.size() > 2;
+  begin_head(200, has_binary ? "application/octet-stream" : "application/json");
   if (has_binary) {
     head_ += "Inference-Header-Content-Length: ";
     append_number(text_.size(), &head_);
     head_ += "\r\n";
   }
-  head_ += "\r\n";
-  pieces_.clear();
-  pieces_.push_back(asio::buffer(head_));
-  pieces_.push_back(asio::buffer(text_));
-  for (const OutputTensor& output : job_->outputs)
-    if (follows_json(output)) pieces_.push_back(asio::buffer(output.elements));
   write();
 }
 
 template <class Stream>
-void Connection<Stream>::begin_head(int status, const char* type, uint64_t bytes) {
+void Connection<Stream>::compress() {
+  if (!parser_->is_header_done()) return;
+  const char* const encoding =
+      accepted_encoding(view(parser_->get()[http::field::accept_encoding]));
+  if (!encoding) return;
+  std::vector<std::string_view> plain;
+  for (size_t i = 1; i < pieces_.size(); i++)
+    plain.push_back({static_cast<const char*>(pieces_[i].data()), pieces_[i].size()});
+  try {
+    packed_ = encode_body(encoding, plain);
+  } catch (const std::bad_alloc&) {
+    return;  // as it is
+  }
+  if (packed_.empty()) return;
+  pieces_.resize(1);
+  pieces_.push_back(asio::buffer(packed_));
+  head_.append("Content-Encoding: ").append(encoding).append("\r\n");
+}
+
+template <class Stream>
+void Connection<Stream>::begin_head(int status, const char* type) {
   if (service_.repository.stops()) keeps_alive_ = false;
   head_.clear();
   head_ += "HTTP/1.1 ";
   append_number(status, &head_);
   head_.append(" ").append(status_text(status)).append("\r\nContent-Type: ").append(type);
-  head_ += "\r\nContent-Length: ";
-  append_number(bytes, &head_);
+  head_ += "\r\n";
+  compress();
+  head_ += "Content-Length: ";
+  append_number(asio::buffer_size(pieces_), &head_);
   head_ += keeps_alive_ ? "\r\n" : "\r\nConnection: close\r\n";
   if (status == 429 || status == 503) head_ += "Retry-After: 1\r\n";
   if (status == 401) head_ += "WWW-Authenticate: Bearer\r\n";
@@ -277,12 +289,9 @@ template <class Stream>
 void Connection<Stream>::reply(const Reply& reply, bool reads_no_further) {
   if (reads_no_further) keeps_alive_ = false;
   text_ = reply.body;
-  begin_head(reply.status, reply.type, text_.size());
-  head_ += "\r\n";
-  pieces_.clear();
-  pieces_.push_back(asio::buffer(head_));
-  const bool has_body = !parser_->is_header_done() || parser_->get().method() != http::verb::head;
-  if (has_body) pieces_.push_back(asio::buffer(text_));
+  pieces_.assign({{}, asio::buffer(text_)});
+  begin_head(reply.status, reply.type);
+  if (parser_->is_header_done() && parser_->get().method() == http::verb::head) pieces_.resize(1);
   write();
 }
 
@@ -293,6 +302,8 @@ void Connection<Stream>::reply_error(Refusal why, const std::string& text, bool 
 
 template <class Stream>
 void Connection<Stream>::write() {
+  head_ += "\r\n";
+  pieces_[0] = asio::buffer(head_);
   socket().expires_after(settings_.request);
   const Pieces pieces{pieces_.data(), pieces_.data() + pieces_.size()};
   asio::async_write(stream_, pieces, [self = this->shared_from_this()](Code error, size_t) {
@@ -304,7 +315,8 @@ template <class Stream>
 void Connection<Stream>::on_written() {
   set_answering(false);
   if (job_) service_.jobs.give_back(std::move(job_));
-  if (text_.capacity() > kReadBytes) std::string().swap(text_);
+  for (std::string* text : {&text_, &packed_})
+    if (text->capacity() > kReadBytes) std::string().swap(*text);
   if (keeps_alive_ && !service_.repository.stops()) return wait_for_request();
   Code ignored;
   socket().socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);

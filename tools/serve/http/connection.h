@@ -51,7 +51,10 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   void write_inference();
   void reply(const Reply& reply, bool reads_no_further = false);
   void reply_error(Refusal why, const std::string& text, bool reads_no_further = false);
-  void begin_head(int status, const char* type, uint64_t bytes);
+  /// Of the answer in pieces_, whose first is kept for the head; the body is compressed here where
+  /// the client asks for it.
+  void begin_head(int status, const char* type);
+  void compress();
   void write();
   void on_written();
   /// Reads what the client still sends, for a while, so that it gets to read the answer.
@@ -67,7 +70,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   std::unique_ptr<Job> job_;
   std::shared_ptr<Connection> self_;  // while a model has the job
   bool keeps_alive_ = false, is_answering_ = false;
-  std::string head_, text_;
+  std::string head_, text_, packed_;
   std::vector<boost::asio::const_buffer> pieces_;
   uint64_t lingered_bytes_ = 0;
 };

@@ -4,7 +4,7 @@
 #include <zlib.h>
 #endif
 #include <algorithm>
-#include <vector>
+#include <charconv>
 
 namespace ingot::serve {
 namespace {
@@ -47,6 +47,64 @@ class Inflater {
   z_stream stream_{};
   bool has_ended_ = false;
 };
+
+class Deflater {
+ public:
+  explicit Deflater(bool is_gzip) {
+    // the lowest level: of random numbers, as tensors are, the others gain next to nothing
+    if (deflateInit2(&stream_, 1, Z_DEFLATED, is_gzip ? 15 + 16 : 15, 8, Z_DEFAULT_STRATEGY) !=
+        Z_OK)
+      throw std::bad_alloc();
+  }
+  ~Deflater() { deflateEnd(&stream_); }
+  Deflater(const Deflater&) = delete;
+  Deflater& operator=(const Deflater&) = delete;
+
+  /// Appends as long as `out` has room. False: it has none left.
+  bool write(std::string_view piece, bool is_last, std::string* out) {
+    constexpr size_t kLargest = size_t{1} << 30;  // zlib counts in 32 bits
+    do {
+      const size_t here = std::min(piece.size(), kLargest);
+      stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
+      stream_.avail_in = uInt(here);
+      piece.remove_prefix(here);
+      const bool ends = is_last && piece.empty();
+      do {
+        const size_t room = std::min(out->size() - used_, kLargest);
+        if (!room) return false;
+        stream_.next_out = reinterpret_cast<Bytef*>(out->data()) + used_;
+        stream_.avail_out = uInt(room);
+        const int result = deflate(&stream_, ends ? Z_FINISH : Z_NO_FLUSH);
+        used_ += room - stream_.avail_out;
+        if (result == Z_STREAM_END) break;
+      } while (stream_.avail_in || !stream_.avail_out || ends);
+    } while (!piece.empty());
+    return true;
+  }
+  size_t used() const { return used_; }
+
+ private:
+  z_stream stream_{};
+  size_t used_ = 0;
+};
+
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// Thousandths: 1000 without one, 0 where it is no number: what is not understood is not used.
+int quality_of(std::string_view parameters) {
+  parameters = trimmed(parameters);
+  if (parameters.empty()) return 1000;
+  if (parameters.substr(0, 2) != "q=") return 0;
+  double quality = 0;
+  const char* const last = parameters.data() + parameters.size();
+  const auto [end, error] = std::from_chars(parameters.data() + 2, last, quality);
+  if (error != std::errc() || end != last || !(quality >= 0 && quality <= 1)) return 0;
+  return int(quality * 1000);
+}
 #endif
 
 }  // namespace
@@ -62,6 +120,10 @@ void decode_body([[maybe_unused]] std::string_view encoding, [[maybe_unused]] ui
                  [[maybe_unused]] JobPool* pool, [[maybe_unused]] Job* job) {
 #ifdef INGOT_HAVE_ZLIB
   if (is_identity(encoding)) return;
+  // zlib counts in 32 bits
+  if (job->body.size() > UINT32_MAX)
+    refuse(Refusal::kTooLarge, "a compressed body of " + std::to_string(job->body.size()) +
+                                   " bytes, at most 4294967295 are taken");
   std::vector<uint8_t> packed;
   packed.swap(job->body);
   // as long as both are there, both count
@@ -71,10 +133,10 @@ void decode_body([[maybe_unused]] std::string_view encoding, [[maybe_unused]] ui
     ~Held() { pool->drop(bytes); }
   } const held{pool, packed.size()};
   Inflater inflater(&packed);
-  constexpr uint64_t kPiece = 65536;
+  constexpr uint64_t kPiece = 65536, kLargestPiece = uint64_t{1} << 30;
   uint64_t have = 0;
   while (!inflater.has_ended()) {
-    const uint64_t room = std::min(std::max(kPiece, have), max_body + 1 - have);
+    const uint64_t room = std::min({std::max(kPiece, have), kLargestPiece, max_body - have}) + 1;
     pool->grow_body(job, have + room);
     have += inflater.read(job->body.data() + have, room);
     if (have > max_body)
@@ -84,6 +146,39 @@ void decode_body([[maybe_unused]] std::string_view encoding, [[maybe_unused]] ui
   pool->drop(job->body.size() - have);
   job->body.resize(have);
 #endif
+}
+
+const char* accepted_encoding([[maybe_unused]] std::string_view accept) {
+  const char* best = nullptr;
+#ifdef INGOT_HAVE_ZLIB
+  for (int highest = 0; !accept.empty();) {
+    const size_t end = std::min(accept.find(','), accept.size());
+    const std::string_view each = accept.substr(0, end);
+    accept.remove_prefix(std::min(end + 1, accept.size()));
+    const size_t name_end = std::min(each.find(';'), each.size());
+    const std::string_view name = trimmed(each.substr(0, name_end));
+    const int quality = quality_of(each.substr(std::min(name_end + 1, each.size())));
+    for (const char* known : {"gzip", "deflate"})
+      if (name == known && quality > highest) best = known, highest = quality;
+  }
+#endif
+  return best;
+}
+
+std::string encode_body([[maybe_unused]] const char* encoding,
+                        [[maybe_unused]] const std::vector<std::string_view>& pieces) {
+  std::string out;
+#ifdef INGOT_HAVE_ZLIB
+  size_t bytes = 0;
+  for (const std::string_view piece : pieces) bytes += piece.size();
+  if (bytes < 2) return out;
+  out.resize(bytes - 1);
+  Deflater deflater(encoding[0] == 'g');
+  for (size_t i = 0; i < pieces.size(); i++)
+    if (!deflater.write(pieces[i], i + 1 == pieces.size(), &out)) return {};
+  out.resize(deflater.used());
+#endif
+  return out;
 }
 
 }  // namespace ingot::serve

@@ -1,7 +1,10 @@
-// tools/serve/http/content_encoding.h - bodies that a client compressed.
+// tools/serve/http/content_encoding.h - bodies that a client compressed, and answers that it asks
+// to be.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/serve/core/job_pool.h"
 
@@ -13,5 +16,10 @@ bool is_known_encoding(std::string_view encoding);
 /// @throws ServeError: damaged, cut off, larger than `max_body`, no memory
 /// @pre is_known_encoding()
 void decode_body(std::string_view encoding, uint64_t max_body, JobPool* pool, Job* job);
+/// "gzip" or "deflate", which `accept` (Accept-Encoding) prefers; null: neither, or no zlib.
+const char* accepted_encoding(std::string_view accept);
+/// The pieces one behind another, compressed. Empty: they would not get smaller.
+/// @pre accepted_encoding() gave `encoding`
+std::string encode_body(const char* encoding, const std::vector<std::string_view>& pieces);
 
 }  // namespace ingot::serve
