@@ -139,8 +139,9 @@ def completed(options: dict[str, Any]) -> dict[str, Any]:
 class Model:
     """An open .ingot file: mapped, validated, immutable. Any thread may use it.
 
-    source   a path, or the bytes of a file (bytes, memoryview, mmap). Bytes at a multiple of 64
-             are used where they lie, others are copied once (copied_bytes)
+    source   a path, registry:NAME@TAG (INGOT_REGISTRY says where), or the bytes of a file (bytes,
+             memoryview, mmap). Bytes at a multiple of 64 are used where they lie, others are
+             copied once (copied_bytes)
     trust    "none": everything is validated but the weights' bytes, which cannot harm;
              "hashes": those too, which reads the whole file
     map      "share": weights are mapped and shared with other processes; "copy": read into the
@@ -163,8 +164,13 @@ class Model:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._source: Any
         if isinstance(source, (str, os.PathLike)):
-            self._source = os.path.abspath(os.fspath(source))
-            self._model = _ingot.Model.open_file(self._source, _TRUST[trust], _MAP[map], isa)
+            path = os.fspath(source)
+            if path.startswith("registry:"):
+                path = _path_of_version(path)
+            else:
+                path = os.path.abspath(path)
+            self._model = _ingot.Model.open_file(path, _TRUST[trust], _MAP[map], isa)
+            self._source = path
         else:
             self._source = source
             self._model = _ingot.Model.open_bytes(source, _TRUST[trust], isa)
@@ -267,6 +273,18 @@ class Model:
         from ._session import Pipeline
 
         return Pipeline(self, depth, device, threads, two_threads=two_threads, **options)
+
+
+def _path_of_version(reference: str) -> str:
+    """The file that "registry:NAME@TAG" means now: a tag may move while the model is open. What
+    means none stays as it is, and is refused by name when it is opened."""
+    root = os.environ.get("INGOT_REGISTRY")
+    name, _, version = reference.removeprefix("registry:").partition("@")
+    if not root or not name or "/" in name + version or "." in (name[0], version[:1]):
+        return reference
+    folder = version if version[:1].isdigit() else os.path.join("tags", version)
+    path = os.path.join(root, name, folder, "model.ingot")
+    return os.path.realpath(path) if os.path.isfile(path) else reference
 
 
 def _ports(ports: Sequence[Port]) -> str:

@@ -2,16 +2,21 @@
 
 import mmap
 import multiprocessing
+import os
 import pathlib
 import pickle
+import subprocess
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 import numpy as np
 import small_models
 
 import ingot
+import ingot.compat
+from ingot._command import PROGRAM
 
 
 def run_pickled(model, array, answers):
@@ -37,6 +42,33 @@ class ModelTest(unittest.TestCase):
             with ingot.Model(source).session() as session:
                 np.testing.assert_allclose(session.run(given)["y"], expected, atol=1e-5)
         self.assertEqual(ingot.Model(mapped).copied_bytes, 0)  # at a page
+
+    def test_a_tag_of_the_registry_is_a_path(self):
+        given, expected = small_models.linear_case()
+        with tempfile.TemporaryDirectory() as folder:
+
+            def registry(*words):
+                command = [PROGRAM, "registry", *words, "--root", folder]
+                subprocess.run(command, check=True, capture_output=True)
+
+            registry("add", str(small_models.path_of("linear")), "net", "--tag", "prod")
+            with unittest.mock.patch.dict(os.environ, INGOT_REGISTRY=folder):
+                model = ingot.Model("registry:net@prod")
+                with model.session() as session, ingot.Model("registry:net@1").session() as same:
+                    np.testing.assert_allclose(session.run(given)["y"], expected, atol=1e-5)
+                    answer = session.run(given)["y"].tobytes()
+                    self.assertEqual(same.run(given)["y"].tobytes(), answer)
+                session = ingot.compat.InferenceSession("registry:net@prod")
+                self.assertEqual(session.run(None, {"x": given})[0].tobytes(), answer)
+                path = os.path.join(os.path.realpath(folder), "net", "1", "model.ingot")
+                self.assertEqual(model.path, path)
+                registry("add", str(small_models.path_of("batch")), "net", "--tag", "prod")
+                self.assertEqual(pickle.loads(pickle.dumps(model)).path, path)  # the tag has moved
+                self.assertEqual(ingot.Model("registry:net@prod").path, path.replace("/1/", "/2/"))
+                for wrong in ("registry:net@none", "registry:net@3", "registry:../net@prod", "registry:"):
+                    with self.assertRaises(ingot.ResourceError) as raised:
+                        ingot.Model(wrong)
+                    self.assertIn(wrong, str(raised.exception))
 
     def test_bytes_stay_while_a_session_reads_them(self):
         given, expected = small_models.linear_case()

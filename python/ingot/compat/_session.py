@@ -37,7 +37,7 @@ def get_device() -> str:
 class InferenceSession:
     """onnxruntime.InferenceSession for inference.
 
-    path_or_bytes   an .ingot file, or an ONNX model, which is converted first
+    path_or_bytes   an .ingot file, a tag of a registry, or an ONNX model, which is converted first
     providers       names, or pairs of a name and options; the first that is here is taken, and
                     what the device cannot run is the CPU's. Options are refused
     """
@@ -51,7 +51,7 @@ class InferenceSession:
     ) -> None:
         self._options = sess_options or SessionOptions()
         self._provider = _chosen_provider(providers, provider_options)
-        is_ingot = _first_bytes(path_or_bytes) == _MAGIC
+        is_ingot = _is_ingot(path_or_bytes)
         self._model = Model(path_or_bytes) if is_ingot else convert(path_or_bytes)
         self._inputs = {p.name: p for p in self._model.inputs}
         self._outputs = {p.name: p for p in self._model.outputs}
@@ -180,11 +180,13 @@ def _node_arg(port: Port) -> NodeArg:
     return NodeArg(port.name, list(port.shape), tensor_type(port.dtype))
 
 
-def _first_bytes(source: Any) -> bytes:
+def _is_ingot(source: Any) -> bool:
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return bytes(source[: len(_MAGIC)])
+        return bytes(source[: len(_MAGIC)]) == _MAGIC
+    if os.fspath(source).startswith("registry:"):
+        return True  # it has no others
     with open(source, "rb") as file:
-        return file.read(len(_MAGIC))
+        return file.read(len(_MAGIC)) == _MAGIC
 
 
 def _chosen_provider(
