@@ -32,6 +32,13 @@ TEST_CASE("why: a prediction has the launches of a session, and the sum of its i
     CHECK(i["ns"].get<double>() >= i["start_ns"].get<double>());
   }
   CHECK(report["ns"].get<double>() == doctest::Approx(ns));
+  CHECK(report["hidden_ns"].get<double>() == doctest::Approx(0));
+  // the second one is there before the first has ended, on an architecture that has that
+  const double first = report["instructions"][0]["start_ns"],
+               second = report["instructions"][1]["start_ns"];
+  CHECK(first - second == doctest::Approx((765 - 270) / 1.83));
+  const Json plain = predicted(net, "a100")["instructions"];
+  CHECK(plain[0]["start_ns"] == plain[1]["start_ns"]);
   CHECK(report["bytes"].get<double>() == doctest::Approx(bytes));
   CHECK(report["flops"].get<double>() == doctest::Approx(flops));
   // 36 pixels of 3x3x8 to 16, x, w and y once

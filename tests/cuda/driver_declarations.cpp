@@ -76,6 +76,13 @@ SAME(kNodeConditional, CU_GRAPH_NODE_TYPE_CONDITIONAL);
 SAME(kConditionalIf, CU_GRAPH_COND_TYPE_IF);
 SAME(kConditionalWhile, CU_GRAPH_COND_TYPE_WHILE);
 SAME(kConditionAssignDefault, CU_GRAPH_COND_ASSIGN_DEFAULT);
+static_assert(sizeof(EdgeData) == sizeof(CUgraphEdgeData), "");
+static_assert(offsetof(EdgeData, from_port) == offsetof(CUgraphEdgeData, from_port) &&
+                  offsetof(EdgeData, to_port) == offsetof(CUgraphEdgeData, to_port) &&
+                  offsetof(EdgeData, type) == offsetof(CUgraphEdgeData, type),
+              "");
+SAME(kPortProgrammatic, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+SAME(kEdgeProgrammatic, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
 #endif
 SAME(kAttributeMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 SAME(kAttributeIntegrated, CU_DEVICE_ATTRIBUTE_INTEGRATED);

@@ -32,12 +32,25 @@
 #define GPU_UNROLL_BY(n) GPU_PRAGMA(unroll n)
 #define GPU_SHARED(type, name) __shared__ type name
 #define GPU_SHARED_ARRAY(type, name, extents) __shared__ type name extents
-#define INGOT_GPU_KERNEL(name, Params, threads)         \
-  extern "C" __global__ void __launch_bounds__(threads) \
-      ingot_##name(const __grid_constant__ Params p)
-#define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks)  \
-  extern "C" __global__ void __launch_bounds__(threads, blocks) \
-      ingot_##name(const __grid_constant__ Params p)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+// Started before the launch in front of it has ended (runtime/device/cuda/graph.cpp): waits for its
+// end and for what it wrote, then lets the next one start. Without such an edge both are nothing.
+#define INGOT_GPU_KERNEL_AFTER(bounds, name, Params)                                 \
+  GPU_FN void ingot_body_##name(const Params& p);                                    \
+  extern "C" __global__ void bounds ingot_##name(const __grid_constant__ Params p) { \
+    asm volatile("griddepcontrol.wait;" ::: "memory");                               \
+    asm volatile("griddepcontrol.launch_dependents;");                               \
+    ingot_body_##name(p);                                                            \
+  }                                                                                  \
+  GPU_FN void ingot_body_##name(const Params& p)
+#else
+#define INGOT_GPU_KERNEL_AFTER(bounds, name, Params) \
+  extern "C" __global__ void bounds ingot_##name(const __grid_constant__ Params p)
+#endif
+#define INGOT_GPU_KERNEL(name, Params, threads) \
+  INGOT_GPU_KERNEL_AFTER(__launch_bounds__(threads), name, Params)
+#define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks) \
+  INGOT_GPU_KERNEL_AFTER(__launch_bounds__(threads, blocks), name, Params)
 
 namespace ingot::cuda {
 template <class T>

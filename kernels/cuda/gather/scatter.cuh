@@ -61,7 +61,7 @@ GPU_FN void combine_updates(const ScatterParams& p, int64_t first, uint64_t slot
 }
 
 /// An element of a slot a thread: the one at the slot's first update does the work of all.
-INGOT_GPU_KERNEL(scatter_combine, ScatterParams, 256) {
+INGOT_GPU_KERNEL_BLOCKS(scatter_combine, ScatterParams, 256, 4) {
   const int64_t elements = p.count * p.row.divisor;
   GPU_ROLLED for (int64_t i = grid_thread(); i < elements; i += grid_threads()) {
     const int64_t first = int64_t(divide(uint64_t(i), p.row));

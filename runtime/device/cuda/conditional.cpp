@@ -66,11 +66,12 @@ Status add_node(Walk& walk, int kind, uint64_t handle, unsigned count, Graph* bo
   params.handle = handle;
   params.size = count;
   params.context = walk.state->gpu.context;
-  GraphNode added;
-  const Result result = driver().cuGraphAddNode_v2(
-      &added, walk.graph, walk.last ? &walk.last : nullptr, nullptr, walk.last ? 1 : 0, &params);
+  GraphNode added, before[LaunchOrder::kMaxLaunches];
+  const uint32_t waits = wait_for_all(walk, before);
+  const Result result = driver().cuGraphAddNode_v2(&added, walk.graph, waits ? before : nullptr,
+                                                   nullptr, waits, &params);
   if (result) return fail_with(*walk.device, walk.detail, result, Code::kDeviceLost);
-  walk.last = added;
+  add_other_node(walk, added);
   for (unsigned i = 0; i < count; i++) bodies[i] = params.bodies[i];
   return {};
 }
@@ -78,13 +79,16 @@ Status add_node(Walk& walk, int kind, uint64_t handle, unsigned count, Graph* bo
 /// Where nodes go while it lives.
 class Inside {
  public:
-  Inside(Walk* walk, Graph body) : walk_(*walk), graph_(walk->graph), last_(walk->last) {
+  Inside(Walk* walk, Graph body)
+      : walk_(*walk), graph_(walk->graph), order_(walk->order), was_inside_(walk->inside_node) {
     walk_.graph = body;
-    walk_.last = nullptr;
+    walk_.order = &own_;
+    walk_.inside_node = true;
   }
   ~Inside() {
     walk_.graph = graph_;
-    walk_.last = last_;
+    walk_.order = order_;
+    walk_.inside_node = was_inside_;
   }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
@@ -92,7 +96,9 @@ class Inside {
  private:
   Walk& walk_;
   Graph graph_;
-  GraphNode last_;
+  LaunchOrder* order_;
+  const bool was_inside_;
+  LaunchOrder own_;
 };
 
 /// What is walked while it lives is in a loop.

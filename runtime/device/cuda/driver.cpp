@@ -134,6 +134,8 @@ void load() {
   void* library = named ? open_named(named) : open_installed();
   if (!library) return;
   table.problem = table.hint = nullptr;
+  const char* const serial = secure_getenv("INGOT_CUDA_SERIAL");
+  table.serial = serial && *serial;
 // NOLINTBEGIN(bugprone-macro-parentheses): types and lists of parameters
 #define X(name, parameters)                                                   \
   table.name = reinterpret_cast<Result(*) parameters>(dlsym(library, #name)); \

@@ -56,6 +56,13 @@ enum : int {
 };                                                // CUgraphNodeType, CUgraphConditionalNodeType
 enum : unsigned { kConditionAssignDefault = 1 };  // CU_GRAPH_COND_*
 
+/// CUgraphEdgeData
+struct EdgeData {
+  unsigned char from_port, to_port, type, reserved[5];
+};
+/// CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
+enum : unsigned char { kPortProgrammatic = 1, kEdgeProgrammatic = 1 };
+
 enum : int {  // CUdevice_attribute
   kAttributeMultiprocessors = 16,
   kAttributeIntegrated = 18,
@@ -150,12 +157,14 @@ enum : Result {
   X(cuGraphExecDestroy, (GraphExec exec))                                                        \
   X(cuGraphDestroy, (Graph graph))
 
-/// Null where the driver is older; see can_decide().
+/// Null where the driver is older; see host_decides(), has_early_launches().
 #define INGOT_CUDA_DRIVER_OPTIONAL(X)                                                              \
   X(cuGraphConditionalHandleCreate,                                                                \
     (uint64_t * handle, Graph graph, Context context, unsigned value, unsigned flags))             \
   X(cuGraphAddNode_v2, (GraphNode * node, Graph graph, const GraphNode* before, const void* edges, \
-                        size_t count, ConditionalNodeParams* params))
+                        size_t count, ConditionalNodeParams* params))                              \
+  X(cuGraphAddDependencies_v2, (Graph graph, const GraphNode* from, const GraphNode* to,           \
+                                const EdgeData* edges, size_t count))
 
 struct Driver {
 // NOLINTBEGIN(bugprone-macro-parentheses)
@@ -166,6 +175,8 @@ struct Driver {
   // NOLINTEND(bugprone-macro-parentheses)
   int version;  // 12040: CUDA 12.4
   int device_count;
+  // INGOT_CUDA_SERIAL: graphs are one chain, each node behind all of the one before
+  bool serial;
   const char* problem;  // null: ready; else one static sentence
   const char* hint;
 };
@@ -186,5 +197,7 @@ constexpr const char* kForkedHint =
 constexpr int kOldestDriver = 11040;
 /// From these on graphs have conditional nodes, and those of an If a second body.
 constexpr int kConditionalDriver = 12040, kElseDriver = 12080;
+/// From this one on an edge of a graph may let a kernel start before the one in front of it ends.
+constexpr int kEarlyLaunchDriver = 12030;
 
 }  // namespace ingot::cuda

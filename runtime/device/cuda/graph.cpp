@@ -1,5 +1,6 @@
 // runtime/device/cuda/graph.cpp - a segment of the program as one graph: copies of inputs, kernels
-// in the order of the steps, copies of outputs, one behind the other. Replaying it is one launch.
+// in the order of the steps, copies of outputs; each behind those that touch the same memory
+// (runtime/device/gpu/launch_order.h). Replaying it is one launch.
 #include <string.h>
 
 #include "runtime/device/cuda/graph_walk.h"
@@ -24,6 +25,11 @@ uint64_t mix(uint64_t hash, const void* bytes, size_t count) {
 
 Status hash_launch(void* user, const GpuLaunch& l) {
   Walk& walk = *static_cast<Walk*>(user);
+  for (uint32_t i = 0; i < walk.touched.count(); i++) {
+    const LaunchAccess::Range& range = walk.touched[i];
+    const uint64_t words[] = {range.begin, range.end, range.writes};
+    walk.hash = mix(walk.hash, words, sizeof words);
+  }
   const uint32_t head[] = {l.kernel, l.grid_x, l.grid_y, l.grid_z, l.shared_bytes, l.params_bytes};
   walk.hash = mix(mix(walk.hash, head, sizeof head), l.params, l.params_bytes);
   return {};
@@ -44,6 +50,34 @@ Status find_launchable(Walk& walk, const GpuLaunch& l, Function* function) {
   return result ? fail_with(*walk.device, walk.detail, result, Code::kInternal) : Status();
 }
 
+/// A kernel may start while the last blocks of the one before it run, where it waits for no other:
+/// device code waits for the end of that before it does anything (INGOT_GPU_KERNEL). Not inside of
+/// conditional nodes.
+bool has_early_launches(const Walk& walk) {
+  const Driver& d = driver();
+  return (walk.traits.sm == 0 || walk.traits.sm >= 90) && !walk.inside_node && !d.serial &&
+         d.version >= kEarlyLaunchDriver && d.cuGraphAddDependencies_v2;
+}
+
+Status add_in_order(Walk& walk, const KernelNodeParams& params, const LaunchAccess& touched) {
+  LaunchOrder::Waits waits;
+  walk.order->wait(driver().serial ? LaunchAccess() : touched, &waits);
+  const bool is_early = waits.count == 1 && waits.launches[0].is_kernel && has_early_launches(walk);
+  GraphNode added, before[LaunchOrder::kMaxLaunches];
+  for (uint32_t i = 0; i < waits.count; i++)
+    before[i] = static_cast<GraphNode>(waits.launches[i].node);
+  const uint32_t count = is_early ? 0 : waits.count;
+  Result result =
+      driver().cuGraphAddKernelNode(&added, walk.graph, count ? before : nullptr, count, &params);
+  if (!result && is_early) {
+    const EdgeData edge = {kPortProgrammatic, 0, kEdgeProgrammatic, {}};
+    result = driver().cuGraphAddDependencies_v2(walk.graph, before, &added, &edge, 1);
+  }
+  if (result) return fail_with(*walk.device, walk.detail, result, Code::kDeviceLost);
+  walk.order->add({added, true});
+  return {};
+}
+
 Status add_launch(void* user, const GpuLaunch& l) {
   Walk& walk = *static_cast<Walk*>(user);
   KernelNodeParams node = {};
@@ -53,28 +87,24 @@ Status add_launch(void* user, const GpuLaunch& l) {
   node.block_x = ingot_cuda_kernel_set.kernels[l.kernel].threads, node.block_y = node.block_z = 1;
   node.shared_bytes = l.shared_bytes;
   node.params = params;
-  GraphNode added;
-  const Result result = driver().cuGraphAddKernelNode(
-      &added, walk.graph, walk.last ? &walk.last : nullptr, walk.last ? 1 : 0, &node);
-  if (result) return fail_with(*walk.device, walk.detail, result, Code::kDeviceLost);
-  walk.last = added;
-  return {};
+  return add_in_order(walk, node, access_of(walk.touched, l, walk.scratch, walk.scratch_bytes));
 }
 
 /// Behind all that was added so far.
 Status add_event(Walk& walk) {
   if (!walk.next_event) return {};
-  GraphNode added;
+  GraphNode added, before[LaunchOrder::kMaxLaunches];
+  const uint32_t waits = wait_for_all(walk, before);
   const Result result = driver().cuGraphAddEventRecordNode(
-      &added, walk.graph, walk.last ? &walk.last : nullptr, walk.last ? 1 : 0, *walk.next_event++);
+      &added, walk.graph, waits ? before : nullptr, waits, *walk.next_event++);
   if (result) return fail_with(*walk.device, walk.detail, result, Code::kDeviceLost);
-  walk.last = added;
+  add_other_node(walk, added);
   return {};
 }
 
 /// The inputs, or the outputs; or the sizes that an instruction found, whose storage may be another
 /// value's afterwards.
-Status move_ports(const Walk& walk, const StepProgram& program, bool inputs,
+Status move_ports(Walk& walk, const StepProgram& program, bool inputs,
                   uint32_t after = kNoInstruction) {
   for (size_t i = 0; i < program.ports.size; i++) {
     const PortRoute& port = program.ports[i];
@@ -88,7 +118,13 @@ Status move_ports(const Walk& walk, const StepProgram& program, bool inputs,
     launch.grid_x = uint32_t(pieces < most ? pieces : most);
     launch.params = &params;
     launch.params_bytes = sizeof params;
-    INGOT_TRY(walk.sink.launch(walk.sink.user, launch));
+    // The caller's memory, whichever it will be: an output may be an input's.
+    walk.touched = LaunchAccess::nothing();
+    walk.touched.add(program.descriptors, 1, !inputs);
+    walk.touched.add(port.home, (port.rows - 1) * port.home_stride + port.row_bytes, inputs);
+    const Status status = walk.sink.launch(walk.sink.user, launch);
+    walk.touched = LaunchAccess();
+    INGOT_TRY(status);
   }
   return {};
 }
@@ -115,7 +151,10 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index) 
             work.scratch_bytes},
            &chosen);
     work.variant = chosen.variant;
+    walk.touched = access_of(instruction, program.values, *work.arguments, work.fault);
+    walk.scratch = work.scratch, walk.scratch_bytes = work.scratch_bytes;
     status = row->plan(work);
+    walk.touched = LaunchAccess();
   } else {
     status =
         fail_on(*walk.device, walk.detail, Code::kNoKernel, "device: no kernel for these types");
@@ -188,12 +227,18 @@ Status instantiate(Walk& walk, GraphExec* exec, Add add) {
   Device& device = *walk.device;
   if (const Result result = driver().cuGraphCreate(&walk.graph, 0))
     return fail_with(device, walk.detail, result, Code::kDeviceLost);
+  LaunchOrder order;
+  walk.order = &order;
   Status status = add();
+  walk.order = nullptr;
   if (status.ok()) {
     const Result result = driver().cuGraphInstantiateWithFlags(exec, walk.graph, 0);
     if (result) {
       *exec = nullptr;
       status = fail_with(device, walk.detail, result, Code::kDeviceLost);
+      if (walk.detail && !driver().serial)
+        walk.detail->hint =
+            "with INGOT_CUDA_SERIAL=1 in the environment graphs are one plain chain";
     }
   }
   driver().cuGraphDestroy(walk.graph);
@@ -211,6 +256,15 @@ Status instantiate(Walk& walk, const StepProgram& program, const GraphSegment& s
 }
 
 }  // namespace
+
+uint32_t wait_for_all(Walk& walk, GraphNode* before) {
+  LaunchOrder::Waits waits;
+  walk.order->wait(LaunchAccess(), &waits);
+  for (uint32_t i = 0; i < waits.count; i++)
+    before[i] = static_cast<GraphNode>(waits.launches[i].node);
+  return waits.count;
+}
+void add_other_node(Walk& walk, GraphNode node) { walk.order->add({node, false}); }
 
 const uint64_t* f16_storage(const Device& device, const StepProgram& program) {
   const Part* part = find_part(state_of(device), program);

@@ -6,6 +6,7 @@
 // Errors   those of build_part().
 #pragma once
 #include "runtime/device/cuda/session_state.h"
+#include "runtime/device/gpu/launch_order.h"
 
 namespace ingot::cuda {
 
@@ -15,8 +16,12 @@ struct Walk {
   SessionState* state;
   ErrorDetail* detail;
   uint64_t hash = 14695981039346656037ull;
-  Graph graph = nullptr;  // null: nothing is made
-  GraphNode last = nullptr;
+  Graph graph = nullptr;         // null: nothing is made
+  LaunchOrder* order = nullptr;  // of the nodes in `graph`
+  LaunchAccess touched = {};     // by the instruction whose launches come
+  const uint8_t* scratch = nullptr;
+  uint64_t scratch_bytes = 0;
+  bool inside_node = false;           // `graph` is the body of a conditional node
   const Event* next_event = nullptr;  // of a graph that records when instructions end
   bool inside_loop = false;           // that the GPU decides
   GpuTraits traits = {};
@@ -33,6 +38,11 @@ inline uint32_t* fault_word(const Walk& walk, const StepProgram& program) {
   if (walk.inside_loop) return &loop_words(program)->fault;
   return program.fault ? program.fault : &walk.state->mailbox->fault;
 }
+
+/// What a node that is no launch waits for: all before it. At most LaunchOrder::kMaxLaunches.
+uint32_t wait_for_all(Walk& walk, GraphNode* before);
+/// It is in the graph; what comes waits for it.
+void add_other_node(Walk& walk, GraphNode node);
 
 /// Instructions, and what the GPU decides. @pre no event is recorded inside what it decides
 Status walk_steps(Walk& walk, const StepProgram& program, uint32_t first_step, uint32_t end_step);

@@ -27,8 +27,8 @@ std::shared_ptr<Conditional> find_condition(const GraphT& graph, uint64_t handle
 }
 
 void run_body(const GraphT& body) {
-  for (const Node& node : body.nodes)
-    if (!world().control.sticky) run_node(node);
+  for (const size_t n : body.order)
+    if (!world().control.sticky) run_node(body.nodes[n]);
 }
 
 }  // namespace
@@ -122,8 +122,9 @@ Result cuGraphAddNode_v2(GraphNode* node, Graph graph, const GraphNode* before, 
   ENTER_WITH_CONTEXT(cuGraphAddNode_v2);
   if (version() < kConditionalDriver) return kNotSupported;
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
-  if (!is_next(*graph, before, count))
-    return misuse("a node that does not wait for the one before");
+  Node added;
+  if (!set_before(*graph, before, count, &added))
+    return misuse("a node that waits for one of another graph, or twice for one");
   const ConditionalNodeParams zero = {};
   if (edges || p->type != kNodeConditional ||
       std::memcmp(p->reserved, zero.reserved, sizeof zero.reserved) != 0 ||
@@ -139,7 +140,6 @@ Result cuGraphAddNode_v2(GraphNode* node, Graph graph, const GraphNode* before, 
   if (condition->context != p->context)
     return misuse("a node in another context than its condition");
   condition->is_placed = true;
-  Node added;
   added.conditional = std::make_shared<ConditionalNode>();
   added.conditional->kind = p->kind;
   added.conditional->condition = condition;

@@ -39,6 +39,10 @@ struct FakeCuda {
   uint64_t sleeps;
   // run in graphs; its clock: a kernel is 1 ms
   uint64_t kernels;
+  // edges of graphs that let a kernel start early
+  uint64_t early;
+  // nodes of executable graphs that do not wait for the one that was added before them
+  uint64_t branches;
   // conditional nodes that were reached
   uint64_t decided;
   // nodes of kernels that decide inside a loop and read words of the host's there

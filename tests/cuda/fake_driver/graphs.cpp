@@ -15,6 +15,20 @@ bool reads_over_the_bus(const ingot::DecideParams& p) {
          is_pinned(p.taken[1]) || is_pinned(p.condition) || is_pinned(p.count);
 }
 
+constexpr const char* kWrongWait = "a node that waits for one of another graph, or twice for one";
+
+/// Bodies are the driver's: nobody adds to them any more.
+void set_orders(GraphT* graph) {
+  graph->order = running_order(*graph);
+  for (size_t n = 1; n < graph->nodes.size(); n++) {
+    const std::vector<size_t>& before = graph->nodes[n].before;
+    world().control.branches += std::find(before.begin(), before.end(), n - 1) == before.end();
+  }
+  for (Node& node : graph->nodes)
+    if (node.conditional)
+      for (const auto& body : node.conditional->bodies) set_orders(body.get());
+}
+
 }  // namespace
 
 extern "C" {
@@ -30,10 +44,9 @@ Result cuGraphAddEventRecordNode(GraphNode* node, Graph graph, const GraphNode* 
   ENTER(cuGraphAddEventRecordNode);
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
   if (!world().events.count(event)) return misuse("an event that is not alive");
-  if (!is_next(*graph, before, count))
-    return misuse("a node that does not wait for the one before");
-  if (graph->is_body) return misuse("an event inside a conditional node");
   Node added;
+  if (!set_before(*graph, before, count, &added)) return misuse(kWrongWait);
+  if (graph->is_body) return misuse("an event inside a conditional node");
   added.event = event;
   *node = add_node(graph, std::move(added));
   return kOk;
@@ -42,8 +55,8 @@ Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* befor
                             const KernelNodeParams* p) {
   ENTER(cuGraphAddKernelNode);
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
-  if (!is_next(*graph, before, count))
-    return misuse("a node that does not wait for the one before");
+  Node added;
+  if (!set_before(*graph, before, count, &added)) return misuse(kWrongWait);
   if (current.empty() || p->function->context != current.back())
     return misuse("a function of another context than the current one");
   const TestKernel* test = p->function->test;
@@ -55,7 +68,6 @@ Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* befor
       p->grid_z > 65535 || p->shared_bytes > p->function->most_shared || p->extra)
     return kInvalidValue;
   if (p->block_x != threads || p->block_y != 1 || p->block_z != 1) return kInvalidValue;
-  Node added;
   added.function = p->function;
   added.kernel = p->function->kernel;
   added.test = test;
@@ -73,12 +85,37 @@ Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* befor
   *node = add_node(graph, std::move(added));
   return kOk;
 }
+Result cuGraphAddDependencies_v2(Graph graph, const GraphNode* from, const GraphNode* to,
+                                 const EdgeData* edges, size_t count) {
+  ENTER(cuGraphAddDependencies_v2);
+  if (number("FAKE_CUDA_VERSION", 13000) < 12030) return kInvalidValue;
+  if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
+  for (size_t i = 0; i < count; i++) {
+    if (to[i]->graph != graph || from[i]->graph != graph) return misuse(kWrongWait);
+    Node& node = graph->nodes[to[i]->index];
+    const EdgeData& edge = edges[i];
+    for (const unsigned char byte : edge.reserved)
+      if (byte) return kInvalidValue;
+    if (edge.from_port != 1 || edge.to_port != 0 || edge.type != 1) return kInvalidValue;
+    if (!node.function || !graph->nodes[from[i]->index].function || graph->is_body)
+      return misuse("an early start that is not between two kernels of a plain graph");
+    const int sm = int(number("FAKE_CUDA_SM", 0));
+    if (sm && sm < 90) return misuse("an early start on an architecture that has none");
+    if (!node.before.empty() || from[i]->index >= to[i]->index)
+      return misuse("an early start of a kernel that waits for others, too");
+    node.before.push_back(from[i]->index);
+    node.is_early = true;
+    world().control.early++;
+  }
+  return kOk;
+}
 Result cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long long) {
   ENTER_WITH_CONTEXT(cuGraphInstantiateWithFlags);
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
   if (const Result result = check_conditions(graph)) return result;
   *exec = create<GraphExecT>(world().execs, &world().control.execs);
   (*exec)->graph = *graph;
+  set_orders(&(*exec)->graph);
   collect_conditions((*exec)->graph, &(*exec)->conditions);
   return kOk;
 }
@@ -100,7 +137,7 @@ Result cuGraphLaunch(GraphExec exec, Stream stream) {
     world().running = exec;
     for (const auto& condition : exec->conditions)
       if (condition->is_assigned) condition->value = condition->initial;
-    for (const Node& node : exec->graph.nodes) run_node(node);
+    for (const size_t n : exec->graph.order) run_node(exec->graph.nodes[n]);
     world().running = nullptr;
     const long noise = number("FAKE_CUDA_NOISE", 0);
     if (noise > 0 && ++world().graphs_run % uint64_t(noise) == 0)

@@ -62,6 +62,8 @@ struct ConditionalNode {
   std::vector<GraphT*> handed_out;  // the same, for who adds the node
 };
 struct Node {
+  std::vector<size_t> before;           // nodes that it waits for
+  bool is_early = false;                // may start while the one that it waits for runs
   const FunctionT* function = nullptr;  // null: an event, or a condition
   std::shared_ptr<ConditionalNode> conditional;
   int kernel = -1;
@@ -72,10 +74,12 @@ struct Node {
 };
 struct GraphT {
   std::vector<Node> nodes;
+  std::vector<size_t> order;                             // of an executable one: as nodes are run
   std::vector<std::shared_ptr<Conditional>> conditions;  // made for it
   bool is_body = false, is_in_loop = false, is_instantiated = false;
 };
 struct GraphNodeT {
+  const GraphT* graph = nullptr;
   size_t index = 0;
 };
 struct GraphExecT {

@@ -259,17 +259,44 @@ inline void run_node(const Node& node) {
   (void)emulate::run_launch(launch);
 }
 
-/// The emulator runs nodes in the order in which they were added; a dependency that says less would
-/// be a race on hardware.
-inline bool is_next(const GraphT& graph, const GraphNode* before, size_t count) {
-  return count == (graph.nodes.empty() ? 0u : 1u) &&
-         (!count || before[0]->index + 1 == graph.nodes.size());
+/// False where a node waits for one that is not there, or for one twice.
+inline bool set_before(const GraphT& graph, const GraphNode* before, size_t count, Node* node) {
+  for (size_t i = 0; i < count; i++) {
+    if (before[i]->graph != &graph || before[i]->index >= graph.nodes.size()) return false;
+    for (const size_t other : node->before)
+      if (other == before[i]->index) return false;
+    node->before.push_back(before[i]->index);
+  }
+  return true;
 }
 inline GraphNode add_node(Graph graph, Node node) {
   graph->nodes.push_back(std::move(node));
   world().nodes.push_back(std::make_unique<GraphNodeT>());
-  world().nodes.back()->index = graph->nodes.size() - 1;
+  world().nodes.back()->graph = graph, world().nodes.back()->index = graph->nodes.size() - 1;
   return world().nodes.back().get();
+}
+/// In which order an executable graph runs its nodes: of those that wait for nothing more the one
+/// that was added last, which is far from the order of the program. A dependency that says less
+/// than it has to changes a result, as a race on hardware would.
+inline std::vector<size_t> running_order(const GraphT& graph) {
+  const size_t count = graph.nodes.size();
+  std::vector<size_t> waits(count), order;
+  std::vector<std::vector<size_t>> behind(count);
+  for (size_t n = 0; n < count; n++) {
+    waits[n] = graph.nodes[n].before.size();
+    for (const size_t before : graph.nodes[n].before) behind[before].push_back(n);
+  }
+  std::set<size_t> ready;
+  for (size_t n = 0; n < count; n++)
+    if (!waits[n]) ready.insert(n);
+  while (!ready.empty()) {
+    const size_t n = *ready.rbegin();
+    ready.erase(n);
+    order.push_back(n);
+    for (const size_t next : behind[n])
+      if (!--waits[next]) ready.insert(next);
+  }
+  return order;
 }
 
 }  // namespace ingot::cuda

@@ -108,6 +108,7 @@ Json gpu_cost_json(const gpu_cost::ProgramCost& cost, const ProgramView& view) {
                  {"weights_stay_in_l2", cost.weights_stay},
                  {"ns", cost.ns},
                  {"start_ns", cost.start_ns},
+                 {"hidden_ns", cost.hidden_ns},
                  {"bytes", cost.bytes},
                  {"flops", cost.flops},
                  {"launches", cost.launches},
@@ -143,6 +144,9 @@ void print_gpu_cost(const Json& report, bool all) {
          report["launches"].dump().c_str(), microseconds(report["start_ns"]).c_str(),
          number(report["flops"].get<double>() / 1e9, 3).c_str(),
          short_bytes(uint64_t(report["bytes"].get<double>())).c_str());
+  if (report["hidden_ns"].get<double>() > 0.5)
+    printf("  %s more as one chain: launches that wait for none of each other hide their starts\n",
+           microseconds(report["hidden_ns"]).c_str());
   if (report["left_to_cpu"].get<size_t>())
     printf("  %s instructions have no kernel there and are in no sum\n",
            report["left_to_cpu"].dump().c_str());

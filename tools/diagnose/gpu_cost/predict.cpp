@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "runtime/device/gpu/f16_activations.h"
+#include "runtime/device/gpu/launch_order.h"
 #include "runtime/session/pairs.h"
 #include "tools/files/failure.h"
 
@@ -16,10 +17,13 @@ namespace {
 // takes 470 to 570 on A100 and H100 (arXiv:2208.11174, arXiv:2402.13499); filling a pipeline of
 // k-tiles 600, as kernels/cuda/gemm/tile_model.h has it.
 constexpr double kGap = 765, kMemoryLatency = 550, kFill = 600;
+// What is left of the gap where a kernel is there already and waits for the end of the one before:
+// assumed, a word that travels through the second-level cache.
+constexpr double kEarlyGap = 270;
 constexpr double kChipCycle = 128, kL2Cycle = 48;  // bytes a cycle of a multiprocessor
 constexpr uint32_t kRegisters = 64 << 10, kThreadRegisters = 64;  // kernels are compiled for 64 to
                                                                   // 128 a thread
-constexpr uint64_t kFirstAddress = uint64_t{1} << 40;
+constexpr uint64_t kFirstAddress = uint64_t{1} << 40, kArena = kFirstAddress / 4;
 
 /// Multiply-adds of a multiprocessor in a cycle.
 double rate_of(const GpuModel& gpu, Unit unit) {
@@ -87,11 +91,17 @@ class Operands {
     if (value >= 0) {
       static_cast<TensorType&>(operand) = view_.type(value);
       if (packed_[size_t(value)].pairs) operand.dtype = DType::kF16;
-      // a value and what lives inside it begin at one address
-      operand.data = reinterpret_cast<void*>(
-          kFirstAddress * (1 + uint64_t(view_.program().values[size_t(value)].root)));
+      operand.data = reinterpret_cast<void*>(address_of(value));
     }
     views_.push_back(operand);
+  }
+  /// Where the plan has it; constants each for itself.
+  uint64_t address_of(int32_t value) const {
+    const uint64_t root = uint64_t(view_.program().values[size_t(value)].root);
+    const uint64_t inside = view_.bound_program().root_offset[value];
+    const bool is_planned = root < view_.offsets().size() && view_.offsets()[root] < kArena;
+    return is_planned ? kArena + view_.offsets()[root] + inside
+                      : kFirstAddress * (1 + root) + inside;
   }
   const cli::ProgramView& view_;
   std::vector<F16WeightPlace> packed_;
@@ -99,19 +109,68 @@ class Operands {
   std::vector<TensorView> views_;
 };
 
+struct RecordedLaunch {
+  const char* name;
+  LaunchWork work;
+  LaunchAccess touched;
+};
+struct Recorder {
+  std::vector<RecordedLaunch> launches;
+  LaunchAccess operands;  // of the instruction
+  const uint8_t* scratch;
+  uint64_t scratch_bytes;
+};
+
 Status record(void* user, const GpuLaunch& launch) {
-  std::vector<std::pair<const char*, LaunchWork>>& all =
-      *static_cast<std::vector<std::pair<const char*, LaunchWork>>*>(user);
-  all.push_back({ingot_cuda_kernel_set.kernels[launch.kernel].name, work_of(launch)});
+  Recorder& r = *static_cast<Recorder*>(user);
+  r.launches.push_back({ingot_cuda_kernel_set.kernels[launch.kernel].name, work_of(launch),
+                        access_of(r.operands, launch, r.scratch, r.scratch_bytes)});
   return {};
 }
 
+/// When launches begin and end.
+class Schedule {
+ public:
+  explicit Schedule(const GpuModel& gpu) : has_early_(gpu.sm >= 90) {}
+  /// Before add(): whether the launch starts before the only one that it waits for has ended.
+  bool wait(const LaunchAccess& touched) {
+    order_.wait(touched, &waits_);
+    return has_early_ && waits_.count == 1 && waits_.launches[0].is_kernel;
+  }
+  void add(const LaunchCost& cost) {
+    double begin = 0;
+    for (uint32_t i = 0; i < waits_.count; i++)
+      begin = std::max(begin, ends_[index_of(waits_.launches[i])]);
+    free_ = std::max(begin + cost.start_ns, free_) + (cost.ns - cost.start_ns);
+    add_end(free_, true);
+  }
+  /// What is no launch: all ends before it, and it before all.
+  void join() {
+    order_.wait(LaunchAccess(), &waits_);
+    add_end(free_, false);
+  }
+  double end() const { return free_; }
+
+ private:
+  static size_t index_of(const LaunchOrder::Launch& l) {
+    return size_t(reinterpret_cast<uintptr_t>(l.node));
+  }
+  void add_end(double ns, bool is_kernel) {
+    order_.add({reinterpret_cast<void*>(uintptr_t(ends_.size())), is_kernel});
+    ends_.push_back(ns);
+  }
+  const bool has_early_;
+  LaunchOrder order_;
+  LaunchOrder::Waits waits_;
+  std::vector<double> ends_;
+  double free_ = 0;  // when the last launch so far has done its work
+};
+
 /// Operands of an instruction that its launches say nothing of, in equal parts.
 void share_operands(const cli::ProgramView& view, const InstructionDef& instruction,
-                    const OpArguments& a,
-                    std::vector<std::pair<const char*, LaunchWork>>* launches) {
+                    const OpArguments& a, std::vector<RecordedLaunch>* launches) {
   size_t unknown = 0;
-  for (const auto& [name, work] : *launches) unknown += !work.known;
+  for (const RecordedLaunch& launch : *launches) unknown += !launch.work.known;
   if (!unknown) return;
   double weights = 0;
   for (uint32_t i = 0; i < instruction.input_count; i++) {
@@ -128,7 +187,8 @@ void share_operands(const cli::ProgramView& view, const InstructionDef& instruct
   for (uint32_t i = 0; i < instruction.output_count; i++)
     halve(a.outputs[i], instruction.outputs[i]);
   const double all = std::max(double(view.bytes_moved(instruction)) - halved, weights);
-  for (auto& [name, work] : *launches) {
+  for (RecordedLaunch& launch : *launches) {
+    LaunchWork& work = launch.work;
     if (work.known) continue;
     work.weight_bytes = weights / double(unknown);
     work.bytes = (all - weights) / double(unknown);
@@ -138,7 +198,7 @@ void share_operands(const cli::ProgramView& view, const InstructionDef& instruct
 
 InstructionCost cost_instruction(const cli::ProgramView& view, const GpuModel& gpu,
                                  Operands* operands, bool weights_stay, uint32_t index,
-                                 const GpuVariant* variant) {
+                                 const GpuVariant* variant, Schedule* schedule) {
   const InstructionDef& instruction = view.program().instructions[index];
   const GpuPrecision precision = GpuPrecision(view.program().precision);
   const GpuTraits traits = traits_of(gpu);
@@ -149,29 +209,35 @@ InstructionCost cost_instruction(const cli::ProgramView& view, const GpuModel& g
   cost.instruction = index;
   const GpuKernelEntry* row =
       find_gpu_row(ingot_cuda_kernel_set, instruction.op, a, traits, precision);
-  if (!row) return cost;
+  if (!row) {
+    schedule->join();
+    return cost;
+  }
   cost.row = row->name;
-  std::vector<std::pair<const char*, LaunchWork>> launches;
-  uint32_t fault = 0;
+  Recorder recorder;
   GpuWork work;
   work.arguments = &a;
   work.scratch = reinterpret_cast<uint8_t*>(kFirstAddress / 2);
   work.scratch_bytes = gpu_scratch(*row, a, traits, precision, variant);
-  work.fault = &fault, work.fault_value = 1;
+  uint32_t* const fault = reinterpret_cast<uint32_t*>(kFirstAddress / 8);
+  work.fault = fault, work.fault_value = 1;
   work.traits = traits, work.precision = precision, work.variant = variant;
-  work.sink = {&launches, record};
+  work.sink = {&recorder, record};
+  recorder.operands = access_of(instruction, view.program().values, a, fault);
+  recorder.scratch = work.scratch, recorder.scratch_bytes = work.scratch_bytes;
   const Status status = row->plan(work);
   if (!status.ok())
     host::fail(host::Exit::kUnsupported, "instruction " + std::to_string(index) + ", " +
                                              op_name(instruction.op) + ": no plan for " + gpu.name +
                                              ": " + code_name(status.code()));
-  share_operands(view, instruction, a, &launches);
+  share_operands(view, instruction, a, &recorder.launches);
   double longest = -1;
-  for (const auto& [name, launch] : launches) {
-    const LaunchCost c = cost_of(gpu, launch, weights_stay);
-    cost.kernels.push_back(name);
-    cost.flops += 2 * launch.multiply_adds;
-    cost.bytes += launch.weight_bytes + launch.bytes;
+  for (const RecordedLaunch& launch : recorder.launches) {
+    const LaunchCost c = cost_of(gpu, launch.work, weights_stay, schedule->wait(launch.touched));
+    schedule->add(c);
+    cost.kernels.push_back(launch.name);
+    cost.flops += 2 * launch.work.multiply_adds;
+    cost.bytes += launch.work.weight_bytes + launch.work.bytes;
     cost.waves += c.waves, cost.ns += c.ns, cost.start_ns += c.start_ns;
     if (c.ns > longest) longest = c.ns, cost.bound = c.bound;
   }
@@ -200,7 +266,7 @@ const char* bound_name(Bound bound) {
   return "";
 }
 
-LaunchCost cost_of(const GpuModel& gpu, const LaunchWork& w, bool weights_stay) {
+LaunchCost cost_of(const GpuModel& gpu, const LaunchWork& w, bool weights_stay, bool is_early) {
   const double processors = gpu.multiprocessors, resident = resident_blocks(gpu, w);
   const double blocks = std::max(w.blocks, 1.0);
   // of the multiprocessor that has the most blocks
@@ -219,7 +285,7 @@ LaunchCost cost_of(const GpuModel& gpu, const LaunchWork& w, bool weights_stay) 
   };
   LaunchCost cost;
   cost.waves = std::ceil(blocks / (resident * processors));
-  const double start = kGap + kFill + kMemoryLatency;
+  const double start = (is_early ? kEarlyGap : kGap) + kFill + kMemoryLatency;
   size_t bound = 0;
   for (size_t i = 1; i < std::size(cycles); i++)
     if (cycles[i] > cycles[bound]) bound = i;
@@ -234,14 +300,21 @@ ProgramCost predict(const cli::ProgramView& view, const GpuModel& gpu) {
   all.gpu = &gpu;
   all.weights_stay = do_weights_stay(view, gpu);
   Operands operands(view, gpu);
+  Schedule schedule(gpu);
+  double chained = 0;
   for (uint32_t i = 0; i < view.program().instructions.size; i++) {
-    if (is_control(view.program().instructions[i].op)) continue;
-    InstructionCost cost = cost_instruction(view, gpu, &operands, all.weights_stay, i, nullptr);
+    if (is_control(view.program().instructions[i].op)) {
+      schedule.join();
+      continue;
+    }
+    InstructionCost cost =
+        cost_instruction(view, gpu, &operands, all.weights_stay, i, nullptr, &schedule);
     all.launches += cost.kernels.size(), all.left_to_cpu += !cost.row;
     all.flops += cost.flops, all.bytes += cost.bytes;
-    all.ns += cost.ns, all.start_ns += cost.start_ns;
+    chained += cost.ns, all.start_ns += cost.start_ns;
     all.instructions.push_back(std::move(cost));
   }
+  all.ns = schedule.end(), all.hidden_ns = chained - all.ns;
   return all;
 }
 
@@ -260,7 +333,11 @@ InstructionCost predict_variant(const cli::ProgramView& view, const GpuModel& gp
   const GpuVariant* asked = nullptr;
   for (uint32_t i = 0; i < count; i++)
     if (variants[i].name == name && variants[i].parts == parts) asked = &variants[i];
-  return cost_instruction(view, gpu, &operands, do_weights_stay(view, gpu), instruction, asked);
+  // as it is measured: behind itself
+  Schedule schedule(gpu);
+  cost_instruction(view, gpu, &operands, do_weights_stay(view, gpu), instruction, asked, &schedule);
+  return cost_instruction(view, gpu, &operands, do_weights_stay(view, gpu), instruction, asked,
+                          &schedule);
 }
 
 }  // namespace ingot::gpu_cost

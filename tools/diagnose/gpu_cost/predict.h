@@ -9,6 +9,8 @@
 //     memory       bytes of operands and results that lie in no cache, at the memory's rate
 //     latency      what the resident threads have under way, once each round trip to memory
 //   the first three on the multiprocessor that has the most blocks
+// A launch begins when those that it waits for have ended (runtime/device/gpu/launch_order.h);
+// others hide each other's start, and what they do is counted one after the other.
 //
 // Owns     what it returns.
 // Threads  any.
@@ -32,7 +34,9 @@ struct LaunchCost {
   Bound bound = Bound::kLaunch;
 };
 /// @param weights_stay whether the weights of the program stay in the second-level cache
-LaunchCost cost_of(const GpuModel& gpu, const LaunchWork& work, bool weights_stay);
+/// @param is_early whether it starts before the one launch that it waits for has ended
+LaunchCost cost_of(const GpuModel& gpu, const LaunchWork& work, bool weights_stay,
+                   bool is_early = false);
 
 struct InstructionCost {
   uint32_t instruction = 0;
@@ -49,7 +53,8 @@ struct ProgramCost {
   bool weights_stay = false;
   std::vector<InstructionCost> instructions;
   size_t launches = 0, left_to_cpu = 0;
-  double flops = 0, bytes = 0, ns = 0, start_ns = 0;
+  // of the whole; hidden_ns: what it would take longer as one chain of launches
+  double flops = 0, bytes = 0, ns = 0, start_ns = 0, hidden_ns = 0;
 };
 
 /// Each instruction once: both branches of an If, one iteration of a Loop. Copies of ports are not
