@@ -44,8 +44,14 @@ if(TARGET ingot_cli)
       ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT tools)
   endif()
   if(TARGET ingot_manual)
+    set(of_server)
+    if(TARGET ingot_serve)
+      set(of_server PATTERN ingot-serve.1 EXCLUDE)
+      install(FILES ${PROJECT_BINARY_DIR}/man/ingot-serve.1 DESTINATION
+        ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT server)
+    endif()
     install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
-      COMPONENT tools)
+      COMPONENT tools ${of_server})
   endif()
 endif()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/packaging/IngotConfig.cmake.in

@@ -9,7 +9,11 @@ set(CPACK_PACKAGE_NAME ingot)
 set(CPACK_PACKAGE_VENDOR Ingot)
 set(CPACK_PACKAGE_CONTACT "Ingot maintainers <maintainers@ingot.example>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_COMPONENTS_ALL runtime development tools)
+set(components runtime development tools)
+if(TARGET ingot_serve)
+  list(APPEND components server)
+endif()
+set(CPACK_COMPONENTS_ALL ${components})
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
@@ -36,9 +40,19 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_TOOLS_DEBUGINFO_PACKAGE ON)
 set(CPACK_DEBIAN_TOOLS_DESCRIPTION "${about}\nThe command line: converts ONNX, TFLite,
 TorchScript, torch.export and Keras; runs, checks, compares and times.")
+set(CPACK_DEBIAN_SERVER_PACKAGE_NAME ingot-serve)
+set(CPACK_DEBIAN_SERVER_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_SERVER_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_SERVER_PACKAGE_RECOMMENDS ingot-tools)
+set(CPACK_DEBIAN_SERVER_DEBUGINFO_PACKAGE ON)
+set(server ${debian}/server)
+set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA ${server}/conffiles ${server}/postinst
+  ${server}/prerm ${server}/postrm)
+set(CPACK_DEBIAN_SERVER_DESCRIPTION "${about}\nThe server: models of a folder over HTTP and gRPC by
+the KServe v2 protocol, as a service of systemd that is begun by hand.")
 
 # What Debian's policy asks for in each package: its copyright and its changes.
-foreach(component runtime development tools)
+foreach(component ${components})
   string(TOUPPER ${component} upper)
   set(folder share/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
   install(FILES ${debian}/copyright DESTINATION ${folder} COMPONENT ${component}
@@ -55,4 +69,18 @@ install(CODE "file(GLOB archives
 # Of what is linked into the command line.
 install(DIRECTORY ${PROJECT_BINARY_DIR}/licenses DESTINATION share/doc/ingot-tools COMPONENT tools
   EXCLUDE_FROM_ALL OPTIONAL)
+# The service, of this package alone: a prefix elsewhere has no /etc of its own.
+if(TARGET ingot_serve)
+  install(FILES ${server}/ingot-serve.service DESTINATION lib/systemd/system COMPONENT server
+    EXCLUDE_FROM_ALL)
+  install(FILES ${server}/default DESTINATION /etc/default RENAME ingot-serve COMPONENT server
+    EXCLUDE_FROM_ALL)
+  install(FILES ${server}/bash-completion DESTINATION share/bash-completion/completions
+    RENAME ingot-serve COMPONENT server EXCLUDE_FROM_ALL)
+  install(FILES ${server}/zsh-completion DESTINATION share/zsh/vendor-completions
+    RENAME _ingot-serve COMPONENT server EXCLUDE_FROM_ALL)
+  install(DIRECTORY DESTINATION /var/lib/ingot/models COMPONENT server EXCLUDE_FROM_ALL)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/licenses DESTINATION share/doc/ingot-serve COMPONENT server
+    EXCLUDE_FROM_ALL OPTIONAL)
+endif()
 include(CPack)

@@ -28,6 +28,12 @@ HEADERS_OF_TOOLS = {
     "CLI11": ("libcli11-dev", "BSD-3-Clause"),
     "nlohmann-json": ("nlohmann-json3-dev", "MIT"),
 }
+HEADERS_OF_SERVER = {
+    "CLI11": HEADERS_OF_TOOLS["CLI11"],
+    "nlohmann-json": HEADERS_OF_TOOLS["nlohmann-json"],
+    "boost": ("libboost-dev", "BSL-1.0"),
+}
+LIBRARIES_OF_SERVER = ("zlib", "libzip")
 # Libraries of the command line: the source package that is linked in, the binary package whose
 # shared library a wheel carries, and the license.
 LIBRARIES = {
@@ -74,12 +80,16 @@ def version_of_zig(zig):
 def parts_of(name, options):
     """(part, version, license, relationship) of each other project in a package of that name."""
     has_tools = not name.startswith(("libingot0", "libingot-dev"))
-    headers = dict(HEADERS, **HEADERS_OF_TOOLS) if has_tools else HEADERS
+    is_server = name.startswith("ingot-serve")
+    headers = dict(HEADERS_OF_SERVER if is_server else HEADERS_OF_TOOLS if has_tools else {})
+    headers.update(HEADERS)
     for part, (package, license_) in headers.items():
         yield part, version_of_package(package), license_, "CONTAINS"
     if not has_tools:
         return
     for part, (source, package, license_) in LIBRARIES.items():
+        if is_server and part not in LIBRARIES_OF_SERVER:
+            continue
         if name.endswith(".whl"):
             version = version_of_package(package)
         elif part == "mimalloc" and name.endswith(".tar.gz"):

@@ -3,6 +3,7 @@
 # and its checksum, below build/release.
 release=build/release
 release_packages=(dpkg-dev file help2man binutils xz-utils git)
+server_packages=(libboost-dev libssl-dev libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc)
 
 # Times in what is handed out are those of the commit, so that a commit has one form.
 source_date() { git log -1 --format=%ct 2>/dev/null || echo 315532800; }
@@ -21,9 +22,9 @@ release_libraries() {  # TOOLS CMAKE_OPTION...
 }
 
 # The packages need the C and the C++ library of the distribution and nothing else, so that they
-# install on later ones and on those beside it.
+# install on later ones and on those beside it; the server's needs gRPC and OpenSSL too.
 package_deb() {
-  need_packages "Debian packages" "${build_packages[@]}" make "${release_packages[@]}"
+  need_packages "Debian packages" "${build_packages[@]}" make "${release_packages[@]}" "${server_packages[@]}"
   local tree=build/release-deb flags tools=$PWD/$release/native tool symbols
   flags="-g1 $(release_flags)"
   mkdir -p "$tools"

@@ -36,6 +36,33 @@ try() { # NAME COMMAND
 # Everything below the folders that packages write to, but what apt, dpkg and ldconfig keep.
 files_of_root() { (cd "$root" && find usr etc opt -not -path 'etc/ld.so.cache' -not -name '*.pyc' | sort); }
 
+# The server, of the suite that the packages were made on: gRPC's libraries have other names in others.
+# No systemd runs in a root; its unit is read by this machine's.
+server() {
+  compgen -G "$root/work/ingot-serve_*.deb" >/dev/null || { echo "[skip] no package of the server was made"; return; }
+  [ "$suite" = "$VERSION_CODENAME" ] || { echo "[skip] $suite: ingot-serve is for $VERSION_CODENAME"; return; }
+  try "install the server" "cd /work && apt-get -qq install -y --no-install-recommends ./ingot-serve_*.deb ./ingot-serve-dbgsym_*.deb" || return
+  try "the server has a registry" "ingot registry add /work/digits.ingot digits --root /var/lib/ingot/models" || return
+  try "the server serves, as a user who may write nowhere, and ends" '
+    set -a; . /etc/default/ingot-serve; set +a
+    setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs ingot-serve $INGOT_SERVE_OPTIONS --http-port 0 --grpc-port 0 >/work/said 2>/work/notes &
+    server=$!
+    for i in {1..100}; do ! grep -q ^ready /work/said || break; sleep 0.1; done
+    grep -q ^grpc:// /work/said
+    port=$(sed -nE "s|^http://127.0.0.1:([0-9]+)$|\1|p" /work/said)
+    exec 3<>"/dev/tcp/127.0.0.1/$port"
+    printf "GET /v2/models/digits/ready HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" >&3
+    timeout 10 head -n 1 <&3 | grep -q "200 OK"
+    kill -TERM $server
+    wait $server' || true
+  try "manual and completions of the server" "test -s /etc/default/ingot-serve && test -s /usr/share/bash-completion/completions/ingot-serve && test -s /usr/share/zsh/vendor-completions/_ingot-serve && { test -s /usr/share/man/man1/ingot-serve.1 || test -e /etc/dpkg/dpkg.cfg.d/excludes; }" || true
+  if ! command -v systemd-analyze >/dev/null; then echo "[skip] no systemd-analyze: the unit of the server"
+  elif sed "s|=/usr/bin/|=$root/usr/bin/|" "$root/usr/lib/systemd/system/ingot-serve.service" >"$work/ingot-serve.service" &&
+    systemd-analyze verify --man=no "$work/ingot-serve.service" >"$work/log" 2>&1 && [ ! -s "$work/log" ]; then pass "$suite: the unit of the server is sound"
+  else fail "$suite: the unit of the server: $(head -3 "$work/log" | tr '\n' ' ')"; fi
+  try "remove the server" "rm -r /var/lib/ingot/models/* /var/lib/ingot/models/.[!.]* && apt-get -qq purge -y --autoremove ingot-serve" || true
+}
+
 mirror_of() { # SUITE
   local site
   site=$(apt-get indextargets --format "\$(SITE)" "Created-By: Packages" 2>/dev/null | grep -v security | head -1)
@@ -84,7 +111,8 @@ for suite in "${suites[@]}"; do
   try "the digits of a program compiled here, shared" "cd /work && cc -o shared consumer.c \$(pkg-config --cflags --libs ingot) && ./shared digits.ingot | grep -q ^ingot" || true
   try "the digits of a program compiled here, static" "cd /work && cc -static -o static consumer.c \$(pkg-config --static --cflags --libs ingot) && ./static digits.ingot | grep -q ^ingot" || true
   try "manual and completions are files" "test -s /usr/share/man/man1/ingot-run.1.gz -o -s /usr/share/man/man1/ingot-run.1 -o -e /etc/dpkg/dpkg.cfg.d/excludes && test -s /usr/share/bash-completion/completions/ingot" || true
-  try "install debug symbols" "cd /work && ls libingot0-dbgsym_*.deb && apt-get -qq install -y --no-install-recommends ./*-dbgsym_*.deb" || true
+  try "install debug symbols" "cd /work && apt-get -qq install -y --no-install-recommends ./libingot0-dbgsym_*.deb ./ingot-tools-dbgsym_*.deb" || true
+  server
   try "remove" "apt-get -qq purge -y '*ingot*'" || continue
   # libraries that came with the command line stay until autoremove, and no such is there
   files_of_root >"$work/after"

@@ -38,7 +38,7 @@ int start(const CLI::App& command) {
   if (error || access(program.c_str(), X_OK) != 0)
     host::fail(host::Exit::kUnsupported,
                "serve: " + program +
-                   " is not there: this build has no server; it is built where "
+                   " is not there: install the package ingot-serve, or build where "
                    "Boost and OpenSSL are (libboost-dev libssl-dev)");
   std::vector<std::string> words = given_words(command);
   words.insert(words.begin(), program);
