@@ -47,13 +47,14 @@ dev_show() {
     ray) # [--images N]
       python_needed || return 1
       [ -x build/ray/bin/python ] || python3 -m venv build/ray
-      timeout 900 build/ray/bin/pip install -q ray numpy >build/logs/pip-ray.log 2>&1 || {
+      timeout 900 build/ray/bin/pip install -q 'ray[data,serve]' numpy >build/logs/pip-ray.log 2>&1 || {
         echo "dev: ray cannot be installed; no network?" >&2
         return 1
       }
       build/ray/bin/pip install -q --no-deps --force-reinstall $python_build/wheels/*.whl || return 1
       build/gcc/bin/ingot convert examples/digits/digits.onnx -o build/ray/digits.ingot -q &&
-        build/ray/bin/python tests/ray/read_folder_test.py --model build/ray/digits.ingot "${@:2}" ;;
+        build/ray/bin/python tests/ray/read_folder_test.py --model build/ray/digits.ingot "${@:2}" &&
+        build/ray/bin/python tests/ray/serve_test.py --model build/ray/digits.ingot && ray_recordings ;;
     triton-backend)
       build_serve triton_ingot || return 1
       serve_environment peer pytriton nvidia-pytriton==0.7.0 onnxruntime || return 1
@@ -184,7 +185,8 @@ state     streaming models with state in the arena: goldens over all steps, equa
 shared-arena  three networks in one arena in turns: bytes of each, of the sum, what is saved
 serve     Triton's client against ingot serve, over HTTP and gRPC: every call, every answer beside that of ingot run; 100,000
           requests from 64 connections, 10,000 that wait a tritonserver beside it (--requests N)
-ray [--images N]  examples/ray: images on 1, 2 and 4 workers, and with 2 of 4 killed on the way
+ray [--images N]  examples/ray: images on 1, 2 and 4 workers, and with 2 of 4 killed on the way; images by Ray Serve; recordings
+          by Ray Data beside examples/speech
 triton-backend  libtriton_ingot.so in a real tritonserver: its answers beside those of ingot serve
 minimum-ram  networks converted with --min-ram beside the whole: RAM, work, flash, bits; one of them as firmware
 streaming  networks run for each new frame (--stream) beside the whole: work, frames with its bits
@@ -347,6 +349,21 @@ dev_build_tests() {
 }
 
 # The command line, the server and TARGET, and Triton's client.
+# examples/ray/find_speech.py beside examples/speech, with silero-vad of its package.
+ray_recordings() {
+  demo_work=build/ray
+  need_packages "recordings" espeak-ng
+  if ! demo_models silero-vad==6.2.3; then
+    echo "[skip] recordings: silero-vad cannot be fetched; no network?"
+    return 0
+  fi
+  configure_and_build gcc find_speech -- "${gcc_options[@]}" \
+    -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
+  build/gcc/bin/ingot convert build/ray/models/silero-vad/silero_vad_16k_sequence.onnx -o build/ray/vad.ingot -q &&
+    build/ray/bin/python tests/ray/recordings_test.py --model build/ray/vad.ingot \
+      --find-speech build/gcc/bin/find_speech
+}
+
 build_serve() {  # TARGET
   need_packages "a server with gRPC" "${build_packages[@]}" "${test_packages[@]}" libgrpc++-dev \
     libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
