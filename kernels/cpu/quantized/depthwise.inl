@@ -4,6 +4,10 @@
 #include "kernels/cpu/quantized/conv.inl"
 #if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
 #include "kernels/cpu/quantized/depthwise_taps_avx512.inl"
+#define INGOT_DEPTHWISE3 1
+#elif defined(INGOT_SIMD_DOTPROD) || defined(INGOT_SIMD_I8MM)
+#include "kernels/cpu/quantized/depthwise3_neon.inl"
+#define INGOT_DEPTHWISE3 1
 #endif
 
 namespace ingot::cpu {
@@ -82,9 +86,12 @@ template <class V>
 struct DepthwiseSlice {
   int64_t channels = 0, paired = 0;
   int16_t* pairs = nullptr;
-#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
-  bool is_three = false, is_by_taps = false;
+#if defined(INGOT_DEPTHWISE3)
+  bool is_three = false;
   DepthwiseTable table;
+#endif
+#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
+  bool is_by_taps = false;
   DepthwiseTaps by_fours;
 #endif
 
@@ -95,9 +102,12 @@ struct DepthwiseSlice {
                char* taps) {
     channels = n;
     const int64_t count = int64_t(t.kernel_h) * t.kernel_w;
-#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
-    is_three = is_depthwise3(t, cols), is_by_taps = !is_three && is_depthwise_by_taps(t, plane);
+#if defined(INGOT_DEPTHWISE3)
+    is_three = is_depthwise3(t, cols, plane);
     if (is_three) return fill_depthwise_table(weights, weight_row, r, n, &table);
+#endif
+#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
+    is_by_taps = is_depthwise_by_taps(t, plane);
     if (is_by_taps) {
       by_fours.taps = count, by_fours.groups = reinterpret_cast<TapGroup*>(taps);
       return fill_depthwise_taps(weights, weight_row, r, n, &by_fours);
@@ -111,7 +121,7 @@ struct DepthwiseSlice {
 
   /// One band; j is of these channels.
   void run(const ByteConvJob& j, const ByteBand& band, Range y, Range x) {
-#if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
+#if defined(INGOT_DEPTHWISE3)
     if (is_three) return depthwise3_band(j, band, y, x, table);
 #endif
     Segment* const segments = reinterpret_cast<Segment*>(j.memory);

@@ -302,7 +302,7 @@ void depthwise_channels(DepthwiseBlock b, const DepthwiseTable& table) {
   depthwise_part<kStride, DepthwisePart::kMasked>(b, table);
 }
 
-inline bool is_depthwise3(const QuantizedConv2dAttributes& t, int64_t cols) {
+inline bool is_depthwise3(const QuantizedConv2dAttributes& t, int64_t cols, int64_t) {
   return t.kernel_h == 3 && t.kernel_w == 3 && t.dilation_h == 1 && t.dilation_w == 1 &&
          t.stride_w <= 2 && t.w_zero > -128 && t.w_zero < 128 &&
          t.requant == RequantMode::kFloatEven && cols >= 2;

@@ -15,6 +15,8 @@
 //   kSigned      pixels are multiplied less 128: sums begin with signed_starts()
 //   kWidens      pixels are first widened: widen() makes 16 bits of n bytes, a multiple of four, in
 //                the order 0 2 1 3 of each four, and dot_wide() takes four of them
+//   kFinishesBytes  finish_bytes() makes the bytes of 16 sums at once, by what finish_of() has read
+//                of their channels; store_bytes() stores them or the first n
 //   kPacksFour   pack_four() is there: four vectors of 16 steps, none above 255 - zero, to 64 bytes
 //                max(low, step + zero), and store_part<bytes> stores `bytes` of them or the first
 //                n
@@ -92,7 +94,7 @@ struct Dot {
     sums[0] = _mm512_add_epi32(
         sums[0], _mm512_madd_epi16(_mm512_cvtepu8_epi16(pairs), _mm512_loadu_si512(pair)));
   }
-  static constexpr bool kPacksFour = true;
+  static constexpr bool kPacksFour = true, kFinishesBytes = false;
   static INGOT_INLINE __m512i pack_four(const __m512i (&v)[4], int32_t zero, int32_t low) {
     const __m512i zeros = _mm512_set1_epi16(int16_t(zero));
     const __m512i a = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), zeros),
@@ -212,7 +214,7 @@ struct Dot {
     a.high = _mm256_add_epi32(a.high, _mm256_madd_epi16(odd, w.odd[1]));
   }
 #endif
-  static constexpr bool kPacksFour = false;
+  static constexpr bool kPacksFour = false, kFinishesBytes = false;
   static INGOT_INLINE void dot_pair(__m256i (&sums)[2], const uint8_t* a, const uint8_t* b,
                                     const int16_t* pair) {
     const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(a)),
@@ -250,12 +252,21 @@ struct Dot {
 #if defined(INGOT_SIMD_I8MM)
   static constexpr bool kSigned = false;
   using X = uint8x16_t;
-  static INGOT_INLINE X pixel(uint8x16_t bytes) { return bytes; }
+  using Flip = int;
+  static INGOT_INLINE Flip flip() { return 0; }
+  static INGOT_INLINE X pixel(uint8x16_t bytes, Flip = 0) { return bytes; }
 #else
   static constexpr bool kSigned = true;
   using X = int8x16_t;
-  static INGOT_INLINE X pixel(uint8x16_t bytes) {
-    return vreinterpretq_s8_u8(veorq_u8(bytes, vdupq_n_u8(0x80)));
+  using Flip = uint8x16_t;
+  /// Made again in each round of a loop, whose tile leaves no register for it.
+  static INGOT_INLINE Flip flip() {
+    Flip bits;
+    asm volatile("movi %0.16b, #0x80" : "=w"(bits));
+    return bits;
+  }
+  static INGOT_INLINE X pixel(uint8x16_t bytes, Flip bits = vdupq_n_u8(0x80)) {
+    return vreinterpretq_s8_u8(veorq_u8(bytes, bits));
   }
   /// sums[i] + the bytes 4 i .. 4 i + 3.
   static INGOT_INLINE int32x4_t added_fours(int32x4_t sums, int8x16_t bytes) {
@@ -276,14 +287,19 @@ struct Dot {
         vst1q_s32(starts + 4 * i, vaddq_s32(vld1q_s32(bias + 4 * i), vshlq_n_s32(sums[i], 7)));
   }
 #endif
-  static INGOT_INLINE X bytes(const uint8_t* p) { return pixel(vld1q_u8(p)); }
-  static INGOT_INLINE X four_bytes(const uint8_t* p) {
+  static INGOT_INLINE X bytes(const uint8_t* p, Flip bits) { return pixel(vld1q_u8(p), bits); }
+  static INGOT_INLINE X four_bytes(const uint8_t* p, Flip bits) {
     uint32_t four;
     std::memcpy(&four, p, 4);
-    return pixel(vreinterpretq_u8_u32(vdupq_n_u32(four)));
+    return pixel(vreinterpretq_u8_u32(vdupq_n_u32(four)), bits);
   }
 #if defined(INGOT_SIMD_I8MM) || defined(INGOT_SIMD_DOTPROD)
-  static constexpr int kRows = 5, kPanels = 1, kTall = 5, kWide = 4;
+#if defined(__clang__)
+  static constexpr int kRows = 5, kPanels = 1, kTall = 5, kWide = 4;  // six are kept on the stack
+#else
+  static constexpr int kRows = 6, kPanels = 1, kTall = 6, kWide = 4;
+#endif
+  static constexpr bool kByColumns = true;
   struct A {
     int32x4_t four[4];
   };
@@ -295,15 +311,66 @@ struct Dot {
   }
   template <int kGroup>
   static INGOT_INLINE void dot(A& a, X x, const W& w) {
-    INGOT_UNROLL for (int i = 0; i < 4; i++)
+    INGOT_UNROLL for (int i = 0; i < 4; i++) dot_lane<kGroup>(a.four[i], w.four[i], x);
+  }
+  /// Group kGroup of all pixels of a tile times its weights, at w + 64 kGroup, by two columns at a
+  /// time: four, and six pixels, would want more registers than there are. GCC gets the
+  /// instructions themselves: with intrinsics it keeps sums on the stack.
+  template <int kGroup, int MR>
+  static INGOT_INLINE void dot_rows(A (&acc)[MR], const X (&x)[MR], const int8_t* w) {
+    INGOT_UNROLL for (int c = 0; c < 4; c += 2) {
+      int8x16_t columns[2];
+      if (c == 0)
+        load_columns<kGroup * 64>(w, columns);
+      else
+        load_columns<kGroup * 64 + 32>(w, columns);
+      INGOT_UNROLL for (int k = 0; k < 2; k++) INGOT_UNROLL for (int i = 0; i < MR; i++)
+          dot_lane<kGroup>(acc[i].four[c + k], columns[k], x[i]);
+    }
+  }
+#if defined(__clang__)
+  template <int at>
+  static INGOT_INLINE void load_columns(const int8_t* w, int8x16_t (&columns)[2]) {
+    columns[0] = vld1q_s8(w + at), columns[1] = vld1q_s8(w + at + 16);
+  }
+  template <int kGroup>
+  static INGOT_INLINE void dot_lane(int32x4_t& sum, int8x16_t column, X x) {
 #if defined(INGOT_SIMD_I8MM)
-        a.four[i] = vsudotq_laneq_s32(a.four[i], w.four[i], x, kGroup);
+    sum = vsudotq_laneq_s32(sum, column, x, kGroup);
 #else
-        a.four[i] = vdotq_laneq_s32(a.four[i], w.four[i], x, kGroup);
+    sum = vdotq_laneq_s32(sum, column, x, kGroup);
+#endif
+  }
+#else
+  template <int at>
+  static INGOT_INLINE void load_columns(const int8_t* w, int8x16_t (&columns)[2]) {
+    struct Read {
+      int8_t bytes[at + 32];
+    };
+    asm("ldp %q0, %q1, [%2, %3]"
+        : "=w"(columns[0]), "=w"(columns[1])
+        : "r"(w), "i"(at), "m"(*reinterpret_cast<const Read*>(w)));
+  }
+  template <int kGroup>
+  static INGOT_INLINE void dot_lane(int32x4_t& sum, int8x16_t column, X x) {
+#if defined(INGOT_SIMD_I8MM)
+    asm("sudot %0.4s, %1.16b, %2.4b[%3]" : "+w"(sum) : "w"(column), "w"(x), "i"(kGroup));
+#else
+    asm("sdot %0.4s, %1.16b, %2.4b[%3]" : "+w"(sum) : "w"(column), "w"(x), "i"(kGroup));
+#endif
+  }
+#endif
+  /// Of each four lanes; `bytes` less 128 where kSigned.
+  static INGOT_INLINE int32x4_t dot_fours(int32x4_t sums, uint8x16_t bytes, int8x16_t w) {
+#if defined(INGOT_SIMD_I8MM)
+    return vusdotq_s32(sums, bytes, w);
+#else
+    return vdotq_s32(sums, vreinterpretq_s8_u8(bytes), w);
 #endif
   }
 #else
   static constexpr int kRows = 2, kPanels = 1, kTall = 2, kWide = 2;
+  static constexpr bool kByColumns = false;
   // two sums of each output, of two outputs each
   struct A {
     int32x4_t two[8];
@@ -345,14 +412,43 @@ struct Dot {
     low = vmlal_s16(low, vget_low_s16(x), vget_low_s16(w));
     high = vmlal_s16(high, vget_high_s16(x), vget_high_s16(w));
   }
-  static INGOT_INLINE void store(uint8_t* p, const int32x4_t (&v)[4], int64_t n) {
-    const uint16x8_t low = vcombine_u16(vqmovun_s32(v[0]), vqmovun_s32(v[1])),
-                     high = vcombine_u16(vqmovun_s32(v[2]), vqmovun_s32(v[3]));
-    const uint8x16_t bytes = vcombine_u8(vqmovn_u16(low), vqmovn_u16(high));
+  static constexpr bool kFinishesBytes = true;
+  struct Finish {
+    float32x4_t multipliers[4], high;
+    int16x8_t zero;
+    uint8x16_t low;
+  };
+  static INGOT_INLINE Finish finish_of(const float* multipliers, int32_t zero, int32_t low,
+                                       int32_t high) {
+    Finish f;
+    INGOT_UNROLL for (int i = 0; i < 4; i++) f.multipliers[i] = vld1q_f32(multipliers + 4 * i);
+    f.high = vdupq_n_f32(float(high - zero));
+    f.zero = vdupq_n_s16(int16_t(zero)), f.low = vdupq_n_u8(uint8_t(low));
+    return f;
+  }
+  /// The minimum of a number and NaN is the number; conversions and what packs saturates, so that
+  /// the lower limit may come last.
+  static INGOT_INLINE uint8x16_t finish_bytes(const int32x4_t (&sums)[4], const Finish& f) {
+    int32x4_t v[4];
+    INGOT_UNROLL for (int i = 0; i < 4; i++) {
+      const float32x4_t step = vmulq_f32(vcvtq_f32_s32(sums[i]), f.multipliers[i]);
+      v[i] = vcvtnq_s32_f32(vminnmq_f32(step, f.high));
+    }
+    const int16x8_t first = vqmovn_high_s32(vqmovn_s32(v[0]), v[1]),
+                    second = vqmovn_high_s32(vqmovn_s32(v[2]), v[3]);
+    const uint8x8_t bytes = vqmovun_s16(vqaddq_s16(first, f.zero));
+    return vmaxq_u8(vqmovun_high_s16(bytes, vqaddq_s16(second, f.zero)), f.low);
+  }
+  static INGOT_INLINE void store_bytes(uint8_t* p, uint8x16_t bytes, int64_t n) {
     if (n >= 16) return vst1q_u8(p, bytes);
     uint8_t all[16];
     vst1q_u8(all, bytes);
     std::memcpy(p, all, size_t(n));
+  }
+  static INGOT_INLINE void store(uint8_t* p, const int32x4_t (&v)[4], int64_t n) {
+    const uint16x8_t low = vcombine_u16(vqmovun_s32(v[0]), vqmovun_s32(v[1])),
+                     high = vcombine_u16(vqmovun_s32(v[2]), vqmovun_s32(v[3]));
+    store_bytes(p, vcombine_u8(vqmovn_u16(low), vqmovn_u16(high)), n);
   }
 };
 
@@ -363,7 +459,7 @@ struct Dot {
   static constexpr int kGroups = 1;
   static constexpr bool kWidens = false, kSigned = false;
   static constexpr int64_t kShortWindow = 0;
-  static constexpr bool kPacksFour = false;
+  static constexpr bool kPacksFour = false, kFinishesBytes = false;
   struct A {
     int32_t sums[16];
   };

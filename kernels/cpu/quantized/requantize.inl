@@ -167,10 +167,18 @@ __attribute__((noinline)) void requantize_words(const Requantization& r, const i
   std::memcpy(out, words, size_t(n < kPanel ? n : kPanel) * sizeof(int16_t));
 }
 
+/// What Dot::finish_bytes() wants of sixteen channels from o on.
+template <class D>
+INGOT_INLINE typename D::Finish finish_of(const Requantization& r, int64_t o) {
+  return D::finish_of(r.floats(1) + o, r.zero, r.low, r.high);
+}
+
 /// Sixteen sums of channels o .. o + 15 -> `n` bytes, multipliers in floating point.
-template <class V>
+template <class V, class D = Dot>
 INGOT_INLINE void requantize_float(const Requantization& r, typename V::I (&sums)[Dot::kChunks],
                                    int64_t o, uint8_t* out, int64_t n) {
+  if constexpr (D::kFinishesBytes)
+    return D::store_bytes(out, D::finish_bytes(sums, finish_of<D>(r, o)), n);
   using F = typename V::F;
   const float* multipliers = r.floats(1) + o;
   const F low = V::splat(float(r.low - r.zero)), high = V::splat(float(r.high - r.zero));

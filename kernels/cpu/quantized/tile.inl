@@ -120,6 +120,8 @@ INGOT_INLINE void accumulate_narrow(const ByteTileShape& x, const ByteTileAt& t,
 template <class V, class D, int g, int MR, int NP>
 INGOT_INLINE void add_group(const int8_t* w, int64_t panel, const typename D::X (&pixels)[MR],
                             typename D::A (&acc)[MR][NP]) {
+  if constexpr (D::kByColumns && MR > 1 && NP == 1)
+    return D::template dot_rows<g>(reinterpret_cast<typename D::A(&)[MR]>(acc), pixels, w);
   typename D::W column[NP];
   load_column<V, MR, NP>(w + g * 4 * kPanel, panel, column);
   INGOT_UNROLL for (int i = 0; i < MR; i++) {
@@ -140,12 +142,14 @@ INGOT_INLINE void accumulate_groups(const ByteTileShape& x, const ByteTileAt& t,
     const uint8_t *const end = at.p0 + x.segment_length, *const fours = end - x.segment_length % 16;
     typename D::X pixels[MR];
     for (; at.p0 != fours; at.step(16), w += 16 * kPanel) {
-      INGOT_UNROLL for (int i = 0; i < MR; i++) pixels[i] = D::bytes(at.of(i, stride));
+      const typename D::Flip flip = D::flip();
+      INGOT_UNROLL for (int i = 0; i < MR; i++) pixels[i] = D::bytes(at.of(i, stride), flip);
       add_group<V, D, 0>(w, panel, pixels, acc), add_group<V, D, 1>(w, panel, pixels, acc);
       add_group<V, D, 2>(w, panel, pixels, acc), add_group<V, D, 3>(w, panel, pixels, acc);
     }
     for (; at.p0 != end; at.step(4), w += 4 * kPanel) {
-      INGOT_UNROLL for (int i = 0; i < MR; i++) pixels[i] = D::four_bytes(at.of(i, stride));
+      const typename D::Flip flip = D::flip();
+      INGOT_UNROLL for (int i = 0; i < MR; i++) pixels[i] = D::four_bytes(at.of(i, stride), flip);
       add_group<V, D, 0>(w, panel, pixels, acc);
     }
   }
@@ -220,6 +224,26 @@ INGOT_INLINE void store_by_fours(const ByteTileShape& x, const ByteTileAt& t,
   }
 }
 
+/// A vector of bytes for a pixel and a panel, where the instruction set has that many. What stores
+/// could change, as far as the compiler knows, is read before the first of them.
+template <class V, class D, int MR, int NP>
+INGOT_INLINE void store_by_sixteens(const ByteTileShape& x, const ByteTileAt& t,
+                                    const typename D::A (&acc)[MR][NP]) {
+  const Requantization& r = *x.requantization;
+  const ByteTileAt at = t;
+  const int64_t stride = x.out_stride;
+  const int32_t w_zero = r.w_zero;
+  INGOT_UNROLL for (int p = 0; p < NP; p++) {
+    const typename D::Finish finish = finish_of<D>(r, at.output + p * kPanel);
+    INGOT_UNROLL for (int i = 0; i < MR; i++) {
+      typename V::I sums[Dot::kChunks];
+      finish_sums<V, MR, NP>(x, w_zero, at, acc, i, p, sums);
+      D::store_bytes(tile_row(at.out, (MR + 1) / 2, at.out_half, stride, i) + p * kPanel,
+                     D::finish_bytes(sums, finish), at.cols - p * kPanel);
+    }
+  }
+}
+
 /// Sums of `rows` pixels, `stride` apart, in fixed point. Not a part of every tile.
 template <class V>
 __attribute__((noinline)) void store_fixed_tile(const ByteTileShape& x, const ByteTileAt& t,
@@ -269,6 +293,8 @@ void byte_tile(const ByteTileShape& x, const ByteTileAt& t) {
   }
   if constexpr (Dot::kPacksFour) {
     store_by_fours<V, Dot, MR, NP>(x, t, acc);
+  } else if constexpr (Dot::kFinishesBytes) {
+    store_by_sixteens<V, Dot, MR, NP>(x, t, acc);
   } else {
     INGOT_UNROLL for (int i = 0; i < MR; i++) {
       uint8_t* const out = tile_row(t.out, kHalf, t.out_half, x.out_stride, i);
