@@ -90,15 +90,17 @@ def parts_of(name, options):
     for part, (source, package, license_) in LIBRARIES.items():
         if is_server and part not in LIBRARIES_OF_SERVER:
             continue
-        if name.endswith(".whl"):
+        if name.endswith(".whl") and not name.endswith("aarch64.whl"):
             version = version_of_package(package)
         elif part == "mimalloc" and name.endswith(".tar.gz"):
             continue  # libraries.sh says why
         else:
             version = version_of_source(options.sources, source)
         yield part, version, license_, "CONTAINS"
-    if name.endswith(".tar.gz"):
+    if name.endswith((".tar.gz", "aarch64.whl")):
         for part, (_, license_) in TOOLCHAIN.items():
+            if part == "musl" and name.endswith(".whl"):
+                continue
             yield part, version_of_zig(options.zig), license_, "CONTAINS"
 
 

