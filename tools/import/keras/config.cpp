@@ -62,10 +62,16 @@ std::vector<Reference> tensors_of(const Json& at) {
   return call.inputs;
 }
 
-Call read_call(const Json& node) {
+Call read_call(const Json& node, bool is_indexing) {
   Call call;
   if (node.is_object()) {
-    if (node.contains("args")) collect_arguments(node["args"], "", &call);
+    const Json* arguments = node.contains("args") ? &node["args"] : nullptr;
+    if (is_indexing && arguments && arguments->is_array() && arguments->size() == 2 &&
+        tensors_of((*arguments)[1]).empty()) {
+      call.index = (*arguments)[1];
+      arguments = &(*arguments)[0];
+    }
+    if (arguments) collect_arguments(*arguments, "", &call);
     if (node.contains("kwargs") && node["kwargs"].is_object())
       for (const auto& [key, value] : node["kwargs"].items()) {
         if (key == "inputs" || key == "x1" || key == "x2" || key == "x")
@@ -107,7 +113,8 @@ Layer read_layer(const Json& at, const std::string& where) {
            layer.config["name"].is_string())
     layer.name = layer.config["name"].get<std::string>();
   if (at.contains("inbound_nodes") && at["inbound_nodes"].is_array())
-    for (const Json& node : at["inbound_nodes"]) layer.calls.push_back(read_call(node));
+    for (const Json& node : at["inbound_nodes"])
+      layer.calls.push_back(read_call(node, layer.kind == "GetItem" || layer.kind == "Take"));
   return layer;
 }
 

@@ -19,6 +19,7 @@ struct Call {
   std::vector<Reference> inputs;
   std::vector<double> numbers;  // plain arguments, in their order
   bool number_first = false;    // the first stands before the first tensor
+  Json index;                   // of x[index] and take(x, index)
   // arguments that are tensors of their own (mask, initial_state), where each comes from
   std::vector<std::pair<std::string, std::vector<Reference>>> tensor_arguments;
   std::vector<std::pair<std::string, std::string>>

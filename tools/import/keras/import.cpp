@@ -373,6 +373,7 @@ class Importer {
     net_.b.begin_node({layer.name, layer.kind, layer.name});
     LayerCall call(net_, layer, weights_, place, "", version_, values, how.numbers, masks);
     call.number_first = how.number_first;
+    call.index = &how.index;
     try {
       found->second(call);
       call.refuse_unknown_fields();

@@ -1,6 +1,7 @@
 #include "tools/import/keras/layer_call.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "tools/import/keras/no_effect.h"
@@ -94,6 +95,20 @@ std::vector<int64_t> LayerCall::integers(const std::string& key, size_t count, i
     if (n > (int64_t{1} << 31) || n < -(int64_t{1} << 31))
       corrupt("'" + key + "' holds " + std::to_string(n));
   return out;
+}
+int64_t LayerCall::axis(const std::string& key, int64_t otherwise, int64_t rank) {
+  const int64_t axis = integer(key, otherwise);
+  if (axis < -rank || axis >= rank) corrupt("its axis is " + std::to_string(axis));
+  return axis < 0 ? axis + rank : axis;
+}
+std::vector<int64_t> LayerCall::axes(const std::string& key, int64_t rank) {
+  std::set<int64_t> found;
+  for (const double number : numbers_of(key)) {
+    if (number != std::floor(number) || number < double(-rank) || number >= double(rank))
+      corrupt("its axis is " + std::to_string(number));
+    found.insert(number < 0 ? int64_t(number) + rank : int64_t(number));
+  }
+  return {found.begin(), found.end()};
 }
 std::vector<double> LayerCall::numbers_of(const std::string& key) {
   const Json* found = field(key);
@@ -242,6 +257,7 @@ const TranslateTable& operation_table() {
   static const TranslateTable kTable = [] {
     TranslateTable table;
     add_operations(table);
+    add_moving_operations(table);
     return table;
   }();
   return kTable;

@@ -31,7 +31,8 @@ class LayerCall {
   const Weights& source;
   const std::string place, part;
   const int version;
-  bool number_first = false;  // of numbers(): the first stands before the first tensor
+  bool number_first = false;    // of numbers(): the first stands before the first tensor
+  const Json* index = nullptr;  // of x[index] and take(x, index)
   std::vector<ValueId> outputs;
   std::vector<ValueId> output_masks;  // of the first outputs; see mask()
 
@@ -73,6 +74,10 @@ class LayerCall {
   /// A number for all, or one for each of `count`.
   std::vector<int64_t> integers(const std::string& key, size_t count, int64_t otherwise);
   std::vector<double> numbers_of(const std::string& key);
+  /// An axis of `rank`, counted from the front. @throws where there is no such axis.
+  int64_t axis(const std::string& key, int64_t otherwise, int64_t rank);
+  /// One or several, in ascending order; none where the field is null.
+  std::vector<int64_t> axes(const std::string& key, int64_t rank);
   /// Plain name of an activation, marked with what the writer's version means by it; "linear" when
   /// there is none.
   std::string activation(const std::string& key, const std::string& otherwise = "linear");
@@ -122,6 +127,7 @@ void add_attention(TranslateTable& table);
 void add_images(TranslateTable& table);
 void add_convolutional_recurrences(TranslateTable& table);
 void add_operations(TranslateTable& table);
+void add_moving_operations(TranslateTable& table);
 
 /// Resizing, cropping and augmentation.
 bool prepares_images(const std::string& kind);

@@ -1,6 +1,7 @@
 // tools/import/keras/operations.cpp - keras.ops among the layers of a Functional model: arithmetic
 // that a program wrote between its layers, and how Keras 3 spells out masks.
-#include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "tools/import/keras/layer_call.h"
 
@@ -58,19 +59,11 @@ void unary(LayerCall& call) {
   call.give(call.b.emit(*op, call.inputs()));
 }
 
-int64_t axis_of(LayerCall& call, int64_t axis, int64_t rank) {
-  if (axis < -rank || axis >= rank) call.corrupt("its axis is " + std::to_string(axis));
-  return axis < 0 ? axis + rank : axis;
-}
 /// One, several, or none: all of them.
 std::vector<int64_t> axes_of(LayerCall& call) {
-  std::vector<int64_t> axes;
-  for (const double axis : call.numbers_of("axis"))
-    axes.push_back(axis_of(call, int64_t(axis), call.rank()));
+  std::vector<int64_t> axes = call.axes("axis", call.rank());
   if (axes.empty())
     for (int64_t d = 0; d < call.rank(); d++) axes.push_back(d);
-  std::sort(axes.begin(), axes.end());
-  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
   return axes;
 }
 template <const char* const* op>
@@ -86,17 +79,6 @@ void of_truths(LayerCall& call) {
   call.give(call.b.cast(made, DType::kBool));
 }
 
-void expand_dims(LayerCall& call) {
-  Dims dims = call.b.dims(call.input());
-  const int64_t axis = axis_of(call, call.integer("axis", -1), call.rank() + 1);
-  dims.insert(dims.begin() + axis, Dim(1));
-  call.give(call.b.reshape(call.input(), dims));
-}
-void concat_tensors(LayerCall& call) {
-  const int64_t axis = axis_of(call, call.integer("axis", -1), call.rank());
-  if (call.inputs().size() == 1) return call.give(call.input());
-  call.give(call.b.emit("Concat", call.inputs(), {{"axis", axis}}));
-}
 template <int number>
 void filled(LayerCall& call) {
   DType dtype = call.b.dtype(call.input());
@@ -110,6 +92,103 @@ void filled(LayerCall& call) {
   else if (!wanted.empty())
     call.refuse("dtype", "'" + wanted + "' is not built");
   call.give(call.b.expand(call.b.scalar(dtype, number), call.b.dims(call.input())));
+}
+/// A function that layers have by this name, too.
+template <const char* const* name>
+void function(LayerCall& call) {
+  if (call.inputs().size() != 1 || !call.numbers().empty()) refuse_operands(call);
+  call.give(call.net.activation(call.input(), *name, call.rank() - 1));
+}
+void unit_elu(LayerCall& call) {
+  if (call.number("alpha", 1) != 1) call.refuse("alpha", "other than 1 is not built");
+  call.give(call.net.activation(call.input(), "elu", call.rank() - 1));
+}
+void gelu(LayerCall& call) {
+  call.give(call.net.activation(call.input(), call.truth("approximate", true) ? "gelutanh" : "gelu",
+                                call.rank() - 1));
+}
+void leaky(LayerCall& call) {
+  call.give(call.b.emit("LeakyRelu", {call.input()},
+                        {{"alpha", double(float(call.number("negative_slope", 0.2)))}}));
+}
+template <const char* const* op>
+void along_axis(LayerCall& call) {
+  call.give(call.b.emit(*op, {call.input()}, {{"axis", call.axis("axis", -1, call.rank())}}));
+}
+void round_whole(LayerCall& call) {
+  if (call.integer("decimals", 0) != 0) call.refuse("decimals", "other than 0 is not built");
+  call.give(call.b.emit("Round", {call.input()}));
+}
+void square(LayerCall& call) { call.give(call.b.emit("Mul", {call.input(), call.input()})); }
+void inverse_root(LayerCall& call) {
+  call.give(call.b.emit("Reciprocal", {call.b.emit("Sqrt", {call.input()})}));
+}
+void limited(LayerCall& call) {
+  if (call.b.dtype(call.input()) != DType::kF32) call.refuse("", "of integers is not built");
+  aten::Attributes limits;
+  if (call.field("x_min")) limits["min"] = double(float(call.number("x_min", 0)));
+  if (call.field("x_max")) limits["max"] = double(float(call.number("x_max", 0)));
+  call.give(call.b.emit("Clip", {call.input()}, std::move(limits)));
+}
+/// The mean of squares around the mean.
+ValueId variance_of(LayerCall& call) {
+  if (call.b.dtype(call.input()) != DType::kF32) call.refuse("", "of integers is not built");
+  const std::vector<int64_t> axes = axes_of(call);
+  const ValueId away =
+      call.b.emit("Sub", {call.input(), call.b.reduce("ReduceMean", call.input(), axes, true)});
+  return call.b.reduce("ReduceMean", call.b.emit("Mul", {away, away}), axes,
+                       call.truth("keepdims", false));
+}
+void variance(LayerCall& call) { call.give(variance_of(call)); }
+void deviation(LayerCall& call) { call.give(call.b.emit("Sqrt", {variance_of(call)})); }
+/// Of vectors, whose square sum is counted.
+void norm(LayerCall& call) {
+  if (const Json* order = call.field("ord"); order && *order != 2)
+    call.refuse("ord", "is " + order->dump() + ", built is 2");
+  if (!call.field("axis") || call.numbers_of("axis").size() != 1)
+    call.refuse("axis", "other than one is not built");
+  call.give(call.b.reduce("ReduceL2", call.input(), axes_of(call), call.truth("keepdims", false)));
+}
+void place_of_largest(LayerCall& call) {
+  if (!call.field("axis")) call.refuse("axis", "of all elements is not built");
+  const ValueId found = call.b.emit("ArgMax", {call.input()},
+                                    {{"axis", call.axis("axis", -1, call.rank())},
+                                     {"keepdims", int64_t(call.truth("keepdims", false))},
+                                     {"select_last_index", int64_t(0)}});
+  call.give(call.b.cast(found, DType::kI32));
+}
+void running_sum(LayerCall& call) {
+  if (!call.field("axis")) call.refuse("axis", "of all elements is not built");
+  if (call.field("dtype")) call.refuse("dtype", "is not built");
+  call.give(call.b.emit("CumSum", {call.input()},
+                        {{"axis", call.axis("axis", -1, call.rank())},
+                         {"exclusive", int64_t(0)},
+                         {"reverse", int64_t(0)}}));
+}
+void matrix_product(LayerCall& call) {
+  if (call.inputs().size() != 2) refuse_operands(call);
+  call.give(call.b.emit("MatMul", call.inputs()));
+}
+void sum_of_products(LayerCall& call) {
+  call.give(call.b.emit("Einsum", call.inputs(), {{"equation", call.text("subscripts", "")}}));
+}
+void select_by(LayerCall& call) {
+  const std::vector<ValueId>& given = call.inputs();
+  if (given.size() != 3 || !call.numbers().empty()) refuse_operands(call);
+  if (call.b.dtype(given[1]) != call.b.dtype(given[2]))
+    call.refuse("", "of tensors of different types is not built");
+  call.give(call.b.emit("Where", {call.b.cast(given[0], DType::kBool), given[1], given[2]}));
+}
+void cast(LayerCall& call) {
+  static const std::map<std::string, DType> kTypes = {{"bool", DType::kBool},
+                                                      {"float32", DType::kF32},
+                                                      {"int32", DType::kI32},
+                                                      {"int64", DType::kI64},
+                                                      {"uint8", DType::kU8}};
+  const std::string wanted = call.text("dtype", "");
+  const auto found = kTypes.find(wanted);
+  if (found == kTypes.end()) call.refuse("dtype", "'" + wanted + "' is not built");
+  call.give(call.b.cast(call.input(), found->second));
 }
 void same(LayerCall& call) { call.give(call.input()); }
 
@@ -134,6 +213,22 @@ constexpr const char* kNegative = "Neg";
 constexpr const char* kExp = "Exp";
 constexpr const char* kLog = "Log";
 constexpr const char* kSqrt = "Sqrt";
+constexpr const char* kFloor = "Floor";
+constexpr const char* kCeil = "Ceil";
+constexpr const char* kSign = "Sign";
+constexpr const char* kSin = "Sin";
+constexpr const char* kCos = "Cos";
+constexpr const char* kErf = "Erf";
+constexpr const char* kPower = "Pow";
+constexpr const char* kSoftmax = "Softmax";
+constexpr const char* kLogSoftmax = "LogSoftmax";
+constexpr const char* kSilu = "silu";
+constexpr const char* kSoftplus = "softplus";
+constexpr const char* kRelu6 = "relu6";
+constexpr const char* kHardSigmoid = "hardsigmoid";
+constexpr const char* kSelu = "selu";
+constexpr const char* kProd = "ReduceProd";
+constexpr const char* kLogSumExp = "ReduceLogSumExp";
 constexpr const char* kSum = "ReduceSum";
 constexpr const char* kMean = "ReduceMean";
 constexpr const char* kLargest = "ReduceMax";
@@ -171,11 +266,41 @@ void add_operations(TranslateTable& table) {
   table["Min"] = reduction<&kSmallest>;
   table["Any"] = of_truths<&kLargest>;
   table["All"] = of_truths<&kSmallest>;
-  table["ExpandDims"] = expand_dims;
-  table["Concatenate"] = concat_tensors;
   table["ZerosLike"] = filled<0>;
   table["OnesLike"] = filled<1>;
   table["ConvertToTensor"] = same;
+  table["Floor"] = unary<&kFloor>;
+  table["Ceil"] = unary<&kCeil>;
+  table["Round"] = round_whole;
+  table["Sign"] = unary<&kSign>;
+  table["Sin"] = unary<&kSin>;
+  table["Cos"] = unary<&kCos>;
+  table["Erf"] = unary<&kErf>;
+  table["Square"] = square;
+  table["Rsqrt"] = inverse_root;
+  table["Power"] = binary<&kPower>;
+  table["Clip"] = limited;
+  table["Silu"] = function<&kSilu>;
+  table["Softplus"] = function<&kSoftplus>;
+  table["Relu6"] = function<&kRelu6>;
+  table["HardSigmoid"] = function<&kHardSigmoid>;
+  table["Elu"] = unit_elu;
+  table["Selu"] = function<&kSelu>;
+  table["Gelu"] = gelu;
+  table["LeakyRelu"] = leaky;
+  table["Softmax"] = along_axis<&kSoftmax>;
+  table["LogSoftmax"] = along_axis<&kLogSoftmax>;
+  table["Prod"] = reduction<&kProd>;
+  table["Logsumexp"] = reduction<&kLogSumExp>;
+  table["Var"] = variance;
+  table["Std"] = deviation;
+  table["Norm"] = norm;
+  table["Argmax"] = place_of_largest;
+  table["Cumsum"] = running_sum;
+  table["Matmul"] = matrix_product;
+  table["Einsum"] = sum_of_products;
+  table["Where"] = select_by;
+  table["Cast"] = cast;
 }
 
 }  // namespace ingot::keras
