@@ -80,7 +80,8 @@ if(TARGET ingot_serve)
   install(FILES ${server}/zsh-completion DESTINATION share/zsh/vendor-completions
     RENAME _ingot-serve COMPONENT server EXCLUDE_FROM_ALL)
   install(DIRECTORY DESTINATION /var/lib/ingot/models COMPONENT server EXCLUDE_FROM_ALL)
-  install(DIRECTORY ${PROJECT_BINARY_DIR}/licenses DESTINATION share/doc/ingot-serve COMPONENT server
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/licenses DESTINATION share/doc/ingot-serve
+    COMPONENT server
     EXCLUDE_FROM_ALL OPTIONAL)
 endif()
 include(CPack)

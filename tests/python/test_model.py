@@ -65,7 +65,8 @@ class ModelTest(unittest.TestCase):
                 registry("add", str(small_models.path_of("batch")), "net", "--tag", "prod")
                 self.assertEqual(pickle.loads(pickle.dumps(model)).path, path)  # the tag has moved
                 self.assertEqual(ingot.Model("registry:net@prod").path, path.replace("/1/", "/2/"))
-                for wrong in ("registry:net@none", "registry:net@3", "registry:../net@prod", "registry:"):
+                wrong_names = ("net@none", "net@3", "../net@prod", "")
+                for wrong in ("registry:" + name for name in wrong_names):
                     with self.assertRaises(ingot.ResourceError) as raised:
                         ingot.Model(wrong)
                     self.assertIn(wrong, str(raised.exception))

@@ -81,7 +81,8 @@ INGOT_INLINE void add_lane(const float* w, const typename V::F (&rows)[MR],
 }
 
 /// Four steps of one load of each row: the first half of the rows begins at p0, the second at p2.
-/// Nothing is fetched ahead: panels are read in order, which the processors' own prefetchers follow.
+/// Nothing is fetched ahead: panels are read in order, which the processors' own prefetchers
+/// follow.
 template <class V, int MR, int kVecs>
 INGOT_INLINE void add_four_steps(const float* p0, const float* p2, int64_t stride, const float* w,
                                  typename V::F (&acc)[MR][kVecs]) {

@@ -68,8 +68,8 @@ struct V {
   static INGOT_INLINE F fma(F a, F b, F c) { return vfmaq_f32(c, a, b); }
   /// c + a * b[lane]: an instruction takes one lane of b for all, so that four steps load b once.
   /// load_pair: eight of the 64 numbers at p, from `at` on. GCC gets both as instructions: of the
-  /// intrinsics it repeats lanes in vectors of their own, loads columns one by one and keeps sums on
-  /// the stack. Clang does so in a loop of eight steps.
+  /// intrinsics it repeats lanes in vectors of their own, loads columns one by one and keeps sums
+  /// on the stack. Clang does so in a loop of eight steps.
 #if defined(__clang__)
   static constexpr bool kLongLoops = false;
   template <int lane>

@@ -24,8 +24,8 @@ struct F16Program {
 };
 
 /// By value: where the storage begins whose elements are f16; 0: as the file says. Ports, states
-/// and constants are as the file says, and so is what shares bytes with them; all is as the file says
-/// where 64 passes over the instructions do not settle it.
+/// and constants are as the file says, and so is what shares bytes with them; all is as the file
+/// says where 64 passes over the instructions do not settle it.
 void choose_f16_activations(const F16Program& program, uint64_t* storage);
 
 /// The operands of an instruction as kernels see them. `storage` null: as they are.

@@ -24,8 +24,8 @@ enum class MaskUse {
 };
 MaskUse mask_use(const std::string& kind);
 
-/// The steps of sequences [batch, steps, ...], those that the mask holds first, as a recurrent layer
-/// with lengths takes them.
+/// The steps of sequences [batch, steps, ...], those that the mask holds first, as a recurrent
+/// layer with lengths takes them.
 class HeldSteps {
  public:
   /// `mask`: bool [batch, steps]
