@@ -99,7 +99,8 @@ Result cuGraphAddDependencies_v2(Graph graph, const GraphNode* from, const Graph
     if (edge.from_port != 1 || edge.to_port != 0 || edge.type != 1) return kInvalidValue;
     if (!node.function || !graph->nodes[from[i]->index].function || graph->is_body)
       return misuse("an early start that is not between two kernels of a plain graph");
-    const int sm = int(number("FAKE_CUDA_SM", 0));
+    if (current.empty()) return misuse("no context is current");
+    const int sm = int(number_of("FAKE_CUDA_SM", current.back()->device, 0));
     if (sm && sm < 90) return misuse("an early start on an architecture that has none");
     if (!node.before.empty() || from[i]->index >= to[i]->index)
       return misuse("an early start of a kernel that waits for others, too");
