@@ -178,6 +178,37 @@ refused(
 )
 
 
+def first(layers, kind):
+    return next(layer for layer in layers if layer["class_name"] == kind)
+
+
+def set_index(kind, index):
+    return lambda layers: first(layers, kind)["inbound_nodes"][0]["args"].__setitem__(1, index)
+
+
+whole = {"class_name": "__slice__", "config": {"start": None, "stop": None, "step": None}}
+for kind, index, exit_code, words in (
+    ("GetItem", [whole, 99], 2, "has index 99"),
+    ("GetItem", [0] * 9, 2, "an index of 9 dimensions"),
+    ("GetItem", [{"class_name": "__slice__"}], 2, "without its bounds"),
+    ("GetItem", [[0, 1]], 4, "other than numbers and slices"),
+    ("Take", [0, 99], 2, "takes element 99"),
+):
+    refused("every_operation.keras", set_index(kind, index), exit_code, words)
+for kind, key, value, words in (
+    ("Reshape", "newshape", [1 << 40, 1 << 40, -1], "overflows 64 bits"),
+    ("Split", "indices_or_sections", [1e300], "holds 1"),
+    ("Transpose", "axes", [0, 0, 1], "no order"),
+    ("Softmax", "axis", 1 << 39, "its axis"),
+):
+    refused(
+        "every_operation.keras",
+        lambda layers: first(layers, kind)["config"].update({key: value}),
+        2,
+        words,
+    )
+
+
 def stateful(batch):
     def change(layers):
         layers[0]["config"]["batch_shape"][0] = batch

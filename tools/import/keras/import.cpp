@@ -13,6 +13,7 @@
 #include "tools/checkpoint/tensors/readers.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/work_budget.h"
+#include "tools/graph/dim_limit.h"
 #include "tools/import/keras/layer_call.h"
 #include "tools/import/keras/no_effect.h"
 
@@ -386,6 +387,8 @@ class Importer {
     } catch (const layers::Refused& why) {
       refused(layer, why.argument, why.why, why.hint);
     } catch (const aten::Reported&) {
+    } catch (const graph::DimError& error) {
+      fail_conversion(graph::exit_code(error), layer.kind + " '" + layer.name + "': " + error.what());
     } catch (graph::ConversionError& error) {
       if (error.message.find(layer.name) == std::string::npos)
         error.message = layer.kind + " '" + layer.name + "': " + error.message;

@@ -101,12 +101,21 @@ int64_t LayerCall::axis(const std::string& key, int64_t otherwise, int64_t rank)
   if (axis < -rank || axis >= rank) corrupt("its axis is " + std::to_string(axis));
   return axis < 0 ? axis + rank : axis;
 }
+std::vector<int64_t> LayerCall::whole_numbers_of(const std::string& key) {
+  constexpr double kMost = double(int64_t{1} << 40);
+  std::vector<int64_t> out;
+  for (const double number : numbers_of(key)) {
+    if (!(std::abs(number) <= kMost) || number != std::floor(number))
+      corrupt("'" + key + "' holds " + std::to_string(number));
+    out.push_back(int64_t(number));
+  }
+  return out;
+}
 std::vector<int64_t> LayerCall::axes(const std::string& key, int64_t rank) {
   std::set<int64_t> found;
-  for (const double number : numbers_of(key)) {
-    if (number != std::floor(number) || number < double(-rank) || number >= double(rank))
-      corrupt("its axis is " + std::to_string(number));
-    found.insert(number < 0 ? int64_t(number) + rank : int64_t(number));
+  for (const int64_t axis : whole_numbers_of(key)) {
+    if (axis < -rank || axis >= rank) corrupt("its axis is " + std::to_string(axis));
+    found.insert(axis < 0 ? axis + rank : axis);
   }
   return {found.begin(), found.end()};
 }

@@ -74,6 +74,8 @@ class LayerCall {
   /// A number for all, or one for each of `count`.
   std::vector<int64_t> integers(const std::string& key, size_t count, int64_t otherwise);
   std::vector<double> numbers_of(const std::string& key);
+  /// The same of whole numbers. @throws for others, and beyond 2^40.
+  std::vector<int64_t> whole_numbers_of(const std::string& key);
   /// An axis of `rank`, counted from the front. @throws where there is no such axis.
   int64_t axis(const std::string& key, int64_t otherwise, int64_t rank);
   /// One or several, in ascending order; none where the field is null.

@@ -77,16 +77,15 @@ void new_shape(LayerCall& call) {
   Dims dims;
   Dim known(1);
   int open = -1;
-  for (const double number : call.numbers_of("newshape")) {
-    if (number != double(int64_t(number)) || number < -1 || number > double(kEnd))
-      call.corrupt("has a new shape with " + std::to_string(number));
+  for (const int64_t number : call.whole_numbers_of("newshape")) {
+    if (number < -1) call.corrupt("has a new shape with " + std::to_string(number));
     if (number == -1) {
       if (open >= 0) call.corrupt("has a new shape with two open extents");
       open = int(dims.size());
     } else {
-      known = known * Dim(int64_t(number));
+      known = known * Dim(number);
     }
-    dims.push_back(Dim(number == -1 ? 1 : int64_t(number)));
+    dims.push_back(Dim(number == -1 ? 1 : number));
   }
   if (open >= 0) {
     if (known == Dim(0)) call.corrupt("has a new shape without elements");
@@ -95,8 +94,7 @@ void new_shape(LayerCall& call) {
   call.give(call.b.reshape(call.input(), dims));
 }
 void turn(LayerCall& call) {
-  std::vector<int64_t> perm;
-  for (const double axis : call.numbers_of("axes")) perm.push_back(int64_t(axis));
+  std::vector<int64_t> perm = call.whole_numbers_of("axes");
   if (perm.empty())
     for (int64_t d = call.rank(); d-- > 0;) perm.push_back(d);
   std::vector<bool> taken(size_t(call.rank()), false);
@@ -161,7 +159,7 @@ void split(LayerCall& call) {
       call.corrupt("splits " + std::to_string(extent) + " into " + std::to_string(count));
     for (int64_t i = 1; i <= count; i++) ends.push_back(extent / count * i);
   } else {
-    for (const double at : call.numbers_of("indices_or_sections")) ends.push_back(int64_t(at));
+    ends = call.whole_numbers_of("indices_or_sections");
     ends.push_back(extent);
   }
   int64_t begin = 0;
@@ -190,25 +188,22 @@ void repeat(LayerCall& call) {
   call.give(call.b.reshape(call.b.expand(call.b.reshape(call.input(), dims), wide), made));
 }
 void tile(LayerCall& call) {
-  const std::vector<double> counts = call.numbers_of("repeats");
+  const std::vector<int64_t> counts = call.whole_numbers_of("repeats");
   if (int64_t(counts.size()) != call.rank()) call.refuse("repeats", "of another rank is not built");
-  std::vector<int64_t> repeats;
-  for (const double n : counts) {
+  for (const int64_t n : counts)
     if (n < 1 || n > (1 << 20)) call.corrupt("repeats " + std::to_string(n) + " times");
-    repeats.push_back(int64_t(n));
-  }
-  call.give(call.b.emit("Tile", {call.input(), call.b.integers(repeats)}));
+  call.give(call.b.emit("Tile", {call.input(), call.b.integers(counts)}));
 }
 void pad(LayerCall& call) {
   const std::string mode = call.text("mode", "constant");
   if (mode != "constant" && mode != "reflect") call.refuse("mode", "'" + mode + "' is not built");
-  const std::vector<double> widths = call.numbers_of("pad_width");
+  const std::vector<int64_t> widths = call.whole_numbers_of("pad_width");
   if (int64_t(widths.size()) != 2 * call.rank())
     call.refuse("pad_width", "of another rank is not built");
   std::vector<int64_t> pads(widths.size());
   for (size_t i = 0; i < widths.size(); i++) {
     if (widths[i] < 0 || widths[i] > (1 << 20)) call.corrupt("pads " + std::to_string(widths[i]));
-    pads[i / 2 + (i % 2) * size_t(call.rank())] = int64_t(widths[i]);
+    pads[i / 2 + (i % 2) * size_t(call.rank())] = widths[i];
   }
   call.give(call.b.emit("Pad", {call.input(), call.b.integers(pads)}, {{"mode", mode}}));
 }
@@ -224,6 +219,10 @@ void take(LayerCall& call) {
   for (const Json& item : items) {
     if (!item.is_number_integer()) call.refuse("indices", "of several dimensions are not built");
     places.push_back(item.get<int64_t>());
+    const auto extent = call.b.dims(call.input())[size_t(axis)].value();
+    if (extent && (places.back() >= *extent || places.back() < -*extent))
+      call.corrupt("takes element " + std::to_string(places.back()) + " of " +
+                   std::to_string(*extent));
   }
   const ValueId some =
       call.b.emit("Gather", {call.input(), call.b.integers(places)}, {{"axis", axis}});
