@@ -245,7 +245,7 @@ TEST_CASE("serve: full queues, late requests, too many connections") {
   const Models models;
   // One row waits for others a while; eight do not fit beside it and wait behind it.
   ServerProcess server(
-      {models.root, "--batch-delay-us", "700000", "--max-queue", "1", "--max-connections", "4"});
+      {models.root, "--batch-delay-us", "2000000", "--max-queue", "1", "--max-connections", "4"});
   Connection first(server.port()), second(server.port());
   first.send(post(kInfer, request_of(1)));
   usleep(150000);
