@@ -182,6 +182,7 @@ TEST_CASE("serve: an answer is compressed where its client asks for it") {
       {"", nullptr},
       {",;,;q=,", nullptr},
       {"identity", nullptr},
+      {"identity;q=1, gzip;q=0.5", nullptr},
       {"br", nullptr},
       {"gzip;q=0", nullptr},
       {"gzip;q=2", nullptr},

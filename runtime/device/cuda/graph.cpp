@@ -236,7 +236,7 @@ Status instantiate(Walk& walk, GraphExec* exec, Add add) {
     if (result) {
       *exec = nullptr;
       status = fail_with(device, walk.detail, result, Code::kDeviceLost);
-      if (walk.detail && !driver().serial)
+      if (walk.detail && result == kInvalidValue && !driver().serial)
         walk.detail->hint =
             "with INGOT_CUDA_SERIAL=1 in the environment graphs are one plain chain";
     }
@@ -342,6 +342,7 @@ void drop_piece(Piece* piece) {
 Status build_repeats(Device& device, const GpuWork& work, const GpuKernelEntry& row,
                      uint32_t repeats, GraphExec* out, ErrorDetail* detail) {
   Walk walk = {&device, &state_of(device), detail};
+  walk.traits = work.traits;
   GpuWork recorded = work;
   recorded.sink = {&walk, add_launch};
   return instantiate(walk, out, [&] {

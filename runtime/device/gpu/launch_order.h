@@ -37,7 +37,7 @@ class LaunchAccess {
 };
 
 /// The bytes of an instruction's operands, as kernels see them: those of constants are read alone.
-/// `fault`: of several bad indices the first instruction's is told, so instructions that may find
+/// `fault`: of several bad indices the last instruction's is told, so instructions that may find
 /// one keep their order. @pre arguments as of F16Arguments
 LaunchAccess access_of(const InstructionDef& instruction, Span<const ValueDef> values,
                        const OpArguments& arguments, const uint32_t* fault);

@@ -39,6 +39,7 @@ void collect_references(const Json& at, std::vector<Reference>* out) {
 void collect_arguments(const Json& at, const std::string& name, Call* call) {
   if (at.is_number()) {
     call->number_first |= call->numbers.empty() && call->inputs.empty();
+    call->has_fraction |= at.is_number_float();
     return call->numbers.push_back(at.get<double>());
   }
   if (at.is_string() || at == true) {
@@ -77,7 +78,8 @@ Call read_call(const Json& node, bool is_indexing) {
         if (key == "inputs" || key == "x1" || key == "x2" || key == "x")
           collect_arguments(value, key, &call);
         else if (std::vector<Reference> tensors = tensors_of(value); !tensors.empty())
-          call.tensor_arguments.emplace_back(key, std::move(tensors));
+          call.tensor_arguments.emplace_back(value.is_array() && key == "mask" ? "masks" : key,
+                                             std::move(tensors));
         else if (!value.is_null() && value != false)
           call.arguments.emplace_back(key, value.dump());
       }
@@ -91,7 +93,9 @@ Call read_call(const Json& node, bool is_indexing) {
       if (value.is_array()) {
         std::vector<Reference> tensors;
         collect_references(value, &tensors);
-        call.tensor_arguments.emplace_back(key, std::move(tensors));
+        Reference one;
+        call.tensor_arguments.emplace_back(
+            key == "mask" && !read_reference(value, &one) ? "masks" : key, std::move(tensors));
       } else if (!value.is_null() && value != false) {
         call.arguments.emplace_back(key, value.dump());
       }

@@ -18,9 +18,11 @@ struct Reference {
 struct Call {
   std::vector<Reference> inputs;
   std::vector<double> numbers;  // plain arguments, in their order
-  bool number_first = false;    // the first stands before the first tensor
+  bool number_first = false;    // one stands before the first tensor: 1 - x
+  bool has_fraction = false;    // one is written as a float, 1.0, which integers become by it
   Json index;                   // of x[index] and take(x, index)
-  // arguments that are tensors of their own (mask, initial_state), where each comes from
+  // arguments that are tensors of their own (mask, initial_state), where each comes from; "masks"
+  // for a list of them
   std::vector<std::pair<std::string, std::vector<Reference>>> tensor_arguments;
   std::vector<std::pair<std::string, std::string>>
       arguments;  // any other that says something, with its value: training

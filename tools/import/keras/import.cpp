@@ -332,11 +332,11 @@ class Importer {
               "replace it by standard layers and save again");
       return {};
     }
-    // .h5 files do not say where a class is from.
-    const bool operation = layer.module.rfind("keras.src.ops", 0) == 0 ||
-                           layer.module.rfind("keras.ops", 0) == 0 ||
-                           (layer.module.empty() && !translate_table().count(layer.kind) &&
-                            operation_table().count(layer.kind));
+    // .h5 files do not say where a class is from; layers say whether they are trainable.
+    const bool operation =
+        layer.module.rfind("keras.src.ops", 0) == 0 || layer.module.rfind("keras.ops", 0) == 0 ||
+        (layer.module.empty() && version_ >= 3 && operation_table().count(layer.kind) &&
+         !layer.config.contains("trainable"));
     const TranslateTable& table = operation ? operation_table() : translate_table();
     const auto found = table.find(layer.kind);
     if (found == table.end()) {
@@ -360,7 +360,7 @@ class Importer {
         masks[0] = values[at];
         values.erase(values.begin() + int64_t(at));
         masks.erase(masks.begin() + int64_t(at));
-      } else if (argument == "initial_state") {
+      } else if (argument == "initial_state" && !operation && takes_states(layer.kind)) {
         are_states_given = true;
         at += tensors.size();  // read as further inputs, as Keras 2 writes them
       } else {
@@ -374,6 +374,7 @@ class Importer {
     net_.b.begin_node({layer.name, layer.kind, layer.name});
     LayerCall call(net_, layer, weights_, place, "", version_, values, how.numbers, masks);
     call.number_first = how.number_first;
+    call.has_fraction = how.has_fraction;
     call.index = &how.index;
     try {
       found->second(call);
@@ -388,7 +389,8 @@ class Importer {
       refused(layer, why.argument, why.why, why.hint);
     } catch (const aten::Reported&) {
     } catch (const graph::DimError& error) {
-      fail_conversion(graph::exit_code(error), layer.kind + " '" + layer.name + "': " + error.what());
+      fail_conversion(graph::exit_code(error),
+                      layer.kind + " '" + layer.name + "': " + error.what());
     } catch (graph::ConversionError& error) {
       if (error.message.find(layer.name) == std::string::npos)
         error.message = layer.kind + " '" + layer.name + "': " + error.message;
@@ -397,6 +399,10 @@ class Importer {
     return {};
   }
 
+  static bool takes_states(const std::string& kind) {
+    return kind == "LSTM" || kind == "GRU" || kind == "SimpleRNN" || kind == "RNN" ||
+           kind == "Bidirectional";
+  }
   static bool gives_sequences(const Json& config) {
     if (const auto inner = config.find("layer"); inner != config.end() && inner->is_object())
       return inner->contains("config") && gives_sequences((*inner)["config"]);

@@ -102,10 +102,13 @@ int64_t LayerCall::axis(const std::string& key, int64_t otherwise, int64_t rank)
   return axis < 0 ? axis + rank : axis;
 }
 std::vector<int64_t> LayerCall::whole_numbers_of(const std::string& key) {
-  constexpr double kMost = double(int64_t{1} << 40);
+  constexpr double kMax = double(int64_t{1} << 40);
   std::vector<int64_t> out;
+  if (const Json* said = field(key))
+    for (const Json& item : said->flatten())
+      if (!item.is_number() && !item.empty()) corrupt("'" + key + "' holds what is no number");
   for (const double number : numbers_of(key)) {
-    if (!(std::abs(number) <= kMost) || number != std::floor(number))
+    if (!(std::abs(number) <= kMax) || number != std::floor(number))
       corrupt("'" + key + "' holds " + std::to_string(number));
     out.push_back(int64_t(number));
   }

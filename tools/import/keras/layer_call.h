@@ -31,8 +31,8 @@ class LayerCall {
   const Weights& source;
   const std::string place, part;
   const int version;
-  bool number_first = false;    // of numbers(): the first stands before the first tensor
-  const Json* index = nullptr;  // of x[index] and take(x, index)
+  bool number_first = false, has_fraction = false;  // as Call has them
+  const Json* index = nullptr;                      // of x[index] and take(x, index)
   std::vector<ValueId> outputs;
   std::vector<ValueId> output_masks;  // of the first outputs; see mask()
 

@@ -33,8 +33,8 @@ class HeldSteps {
   ValueId lengths() const { return lengths_.cast(DType::kI32).id; }  // [batch]
   /// [batch, steps, width], each sequence's held steps moved to its beginning.
   ValueId packed(ValueId x) const;
-  /// The inverse of results: a step that is left out has the result of the last held one before it,
-  /// zeros before the first and, with `zeros`, everywhere.
+  /// Undoes packed() in a result: a step that is left out has the result of the last held one
+  /// before it, zeros before the first and, with `zeros`, everywhere.
   ValueId spread(ValueId packed, bool zeros) const;
 
  private:

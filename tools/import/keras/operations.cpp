@@ -27,10 +27,11 @@ std::vector<ValueId> two_operands(LayerCall& call) {
   }
   if (given.size() != 1 || numbers.size() != 1) refuse_operands(call);
   const DType dtype = call.b.dtype(given[0]);
-  const bool is_whole = numbers[0] == std::floor(numbers[0]) && std::abs(numbers[0]) < 1e9;
-  if (dtype != DType::kF32 && !is_whole)
-    call.refuse("", "of integers with the number " + std::to_string(numbers[0]) + " is not built");
-  const ValueId number = call.b.scalar(dtype, double(float(numbers[0])));
+  if (dtype != DType::kF32 && (dtype == DType::kBool || call.has_fraction))
+    call.refuse("", "of tensors of other than floats with such a number is not built",
+                "cast the tensor first");
+  const ValueId number =
+      call.b.scalar(dtype, dtype == DType::kF32 ? double(float(numbers[0])) : numbers[0]);
   if (call.number_first) return {number, given[0]};
   return {given[0], number};
 }
@@ -62,6 +63,7 @@ void unary(LayerCall& call) {
 /// One, several, or none: all of them.
 std::vector<int64_t> axes_of(LayerCall& call) {
   std::vector<int64_t> axes = call.axes("axis", call.rank());
+  if (axes.empty() && call.field("axis")) call.refuse("axis", "of none is not built");
   if (axes.empty())
     for (int64_t d = 0; d < call.rank(); d++) axes.push_back(d);
   return axes;
@@ -69,6 +71,8 @@ std::vector<int64_t> axes_of(LayerCall& call) {
 template <const char* const* op>
 void reduction(LayerCall& call) {
   if (call.inputs().size() != 1 || !call.numbers().empty()) refuse_operands(call);
+  if (const std::string dtype = call.text("dtype", "float32"); dtype != "float32")
+    call.refuse("dtype", "'" + dtype + "' is not built");
   if (call.b.dtype(call.input()) != DType::kF32) call.refuse("", "of integers is not built");
   call.give(call.b.reduce(*op, call.input(), axes_of(call), call.truth("keepdims", false)));
 }
@@ -119,7 +123,10 @@ void round_whole(LayerCall& call) {
   if (call.integer("decimals", 0) != 0) call.refuse("decimals", "other than 0 is not built");
   call.give(call.b.emit("Round", {call.input()}));
 }
-void square(LayerCall& call) { call.give(call.b.emit("Mul", {call.input(), call.input()})); }
+void square(LayerCall& call) {
+  if (call.b.dtype(call.input()) == DType::kBool) call.refuse("", "of truths is not built");
+  call.give(call.b.emit("Mul", {call.input(), call.input()}));
+}
 void inverse_root(LayerCall& call) {
   call.give(call.b.emit("Reciprocal", {call.b.emit("Sqrt", {call.input()})}));
 }
@@ -190,7 +197,14 @@ void cast(LayerCall& call) {
   if (found == kTypes.end()) call.refuse("dtype", "'" + wanted + "' is not built");
   call.give(call.b.cast(call.input(), found->second));
 }
-void same(LayerCall& call) { call.give(call.input()); }
+void to_tensor(LayerCall& call) {
+  if (call.field("dtype")) return cast(call);
+  call.give(call.input());
+}
+void logical_not(LayerCall& call) {
+  if (call.inputs().size() != 1 || !call.numbers().empty()) refuse_operands(call);
+  call.give(call.b.emit("Not", {call.b.cast(call.input(), DType::kBool)}));
+}
 
 constexpr const char* kAdd = "Add";
 constexpr const char* kSubtract = "Sub";
@@ -204,7 +218,6 @@ constexpr const char* kLess = "Less";
 constexpr const char* kLessEqual = "LessOrEqual";
 constexpr const char* kAnd = "And";
 constexpr const char* kOr = "Or";
-constexpr const char* kNot = "Not";
 constexpr const char* kRelu = "Relu";
 constexpr const char* kSigmoid = "Sigmoid";
 constexpr const char* kTanh = "Tanh";
@@ -251,7 +264,7 @@ void add_operations(TranslateTable& table) {
   table["LessEqual"] = binary<&kLessEqual>;
   table["LogicalAnd"] = logical<&kAnd>;
   table["LogicalOr"] = logical<&kOr>;
-  table["LogicalNot"] = unary<&kNot>;
+  table["LogicalNot"] = logical_not;
   table["Relu"] = unary<&kRelu>;
   table["Sigmoid"] = unary<&kSigmoid>;
   table["Tanh"] = unary<&kTanh>;
@@ -268,7 +281,7 @@ void add_operations(TranslateTable& table) {
   table["All"] = of_truths<&kSmallest>;
   table["ZerosLike"] = filled<0>;
   table["OnesLike"] = filled<1>;
-  table["ConvertToTensor"] = same;
+  table["ConvertToTensor"] = to_tensor;
   table["Floor"] = unary<&kFloor>;
   table["Ceil"] = unary<&kCeil>;
   table["Round"] = round_whole;

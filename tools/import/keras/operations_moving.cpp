@@ -132,12 +132,19 @@ void drop_axes(LayerCall& call) {
   }
   call.give(call.b.reshape(call.input(), dims));
 }
+void expect_one_type(LayerCall& call) {
+  for (const ValueId x : call.inputs())
+    if (call.b.dtype(x) != call.b.dtype(call.inputs()[0]))
+      call.refuse("", "of tensors of different types is not built", "cast them first");
+}
 void concat_tensors(LayerCall& call) {
+  expect_one_type(call);
   const int64_t axis = call.axis("axis", 0, call.rank());
   if (call.inputs().size() == 1) return call.give(call.input());
   call.give(call.b.emit("Concat", call.inputs(), {{"axis", axis}}));
 }
 void stack(LayerCall& call) {
+  expect_one_type(call);
   const int64_t axis = call.axis("axis", 0, call.rank() + 1);
   std::vector<ValueId> parts;
   for (const ValueId x : call.inputs()) {

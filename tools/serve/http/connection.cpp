@@ -249,6 +249,9 @@ void Connection<Stream>::write_inference() {
   write();
 }
 
+/// Others wait while a body is compressed, some 20 ms, and its bytes are held twice.
+constexpr size_t kMaxCompressed = size_t{1} << 20;
+
 template <class Stream>
 void Connection<Stream>::compress() {
   if (!parser_->is_header_done()) return;
@@ -256,8 +259,13 @@ void Connection<Stream>::compress() {
       accepted_encoding(view(parser_->get()[http::field::accept_encoding]));
   if (!encoding) return;
   std::vector<std::string_view> plain;
-  for (size_t i = 1; i < pieces_.size(); i++)
+  size_t bytes = 0;
+  for (size_t i = 1; i < pieces_.size(); i++) {
     plain.push_back({static_cast<const char*>(pieces_[i].data()), pieces_[i].size()});
+    bytes += plain.back().size();
+  }
+  head_ += "Vary: Accept-Encoding\r\n";
+  if (bytes > kMaxCompressed) return;
   try {
     packed_ = encode_body(encoding, plain);
   } catch (const std::bad_alloc&) {

@@ -158,6 +158,7 @@ const char* accepted_encoding([[maybe_unused]] std::string_view accept) {
     const size_t name_end = std::min(each.find(';'), each.size());
     const std::string_view name = trimmed(each.substr(0, name_end));
     const int quality = quality_of(each.substr(std::min(name_end + 1, each.size())));
+    if (name == "identity" && quality > highest) best = nullptr, highest = quality;
     for (const char* known : {"gzip", "deflate"})
       if (name == known && quality > highest) best = known, highest = quality;
   }
