@@ -39,17 +39,17 @@ files_of_root() { (cd "$root" && find usr etc opt -not -path 'etc/ld.so.cache' -
 # The server, of the suite that the packages were made on: gRPC's libraries have other names in others.
 # No systemd runs in a root; its unit is read by this machine's.
 server() {
-  compgen -G "$root/work/ingot-serve_*.deb" >/dev/null || { echo "[skip] no package of the server was made"; return; }
+  compgen -G "$root/srv/ingot-serve_*.deb" >/dev/null || { echo "[skip] no package of the server was made"; return; }
   [ "$suite" = "$VERSION_CODENAME" ] || { echo "[skip] $suite: ingot-serve is for $VERSION_CODENAME"; return; }
-  try "install the server" "cd /work && apt-get -qq install -y --no-install-recommends ./ingot-serve_*.deb ./ingot-serve-dbgsym_*.deb" || return
-  try "the server has a registry" "ingot registry add /work/digits.ingot digits --root /var/lib/ingot/models" || return
+  try "install the server" "cd /srv && apt-get -qq install -y --no-install-recommends ./ingot-serve_*.deb ./ingot-serve-dbgsym_*.deb" || return
+  try "the server has a registry" "ingot registry add /srv/digits.ingot digits --root /var/lib/ingot/models" || return
   try "the server serves, as a user who may write nowhere, and ends" '
     set -a; . /etc/default/ingot-serve; set +a
-    setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs ingot-serve $INGOT_SERVE_OPTIONS --http-port 0 --grpc-port 0 >/work/said 2>/work/notes &
+    setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs ingot-serve $INGOT_SERVE_OPTIONS --http-port 0 --grpc-port 0 >/srv/said 2>/srv/notes &
     server=$!
-    for i in {1..100}; do ! grep -q ^ready /work/said || break; sleep 0.1; done
-    grep -q ^grpc:// /work/said
-    port=$(sed -nE "s|^http://127.0.0.1:([0-9]+)$|\1|p" /work/said)
+    for i in {1..100}; do ! grep -q ^ready /srv/said || break; sleep 0.1; done
+    grep -q ^grpc:// /srv/said
+    port=$(sed -nE "s|^http://127.0.0.1:([0-9]+)$|\1|p" /srv/said)
     exec 3<>"/dev/tcp/127.0.0.1/$port"
     printf "GET /v2/models/digits/ready HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" >&3
     timeout 10 head -n 1 <&3 | grep -q "200 OK"
@@ -91,8 +91,8 @@ clean_root() { # SUITE: a fresh copy of its minimal system
   mount --bind /dev "$root/dev"
   cp /etc/resolv.conf "$root/etc/resolv.conf"
   cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
-  mkdir -p "$root/work"
-  cp "$packages"/*.deb "$here/consumer/consumer.c" "$top/examples/digits/digits.onnx" "$root/work/"
+  mkdir -p "$root/srv"
+  cp "$packages"/*.deb "$here/consumer/consumer.c" "$top/examples/digits/digits.onnx" "$root/srv/"
 }
 
 [ "${suites[*]}" != - ] || suites=()
@@ -104,14 +104,14 @@ for suite in "${suites[@]}"; do
   try "apt reads its sources" "apt-get -qq update && apt-get -qq install -y --no-install-recommends gcc libc6-dev pkg-config" || continue
   inside "find /usr /etc /var/lib/dpkg/info -name '*ingot*'" && [ ! -s "$work/log" ] || fail "$suite: Ingot is there before it is installed"
   files_of_root >"$work/before"
-  try "install" "cd /work && apt-get -qq install -y --no-install-recommends ./libingot0_*.deb ./libingot-dev_*.deb ./ingot-tools_*.deb" || continue
+  try "install" "cd /srv && apt-get -qq install -y --no-install-recommends ./libingot0_*.deb ./libingot-dev_*.deb ./ingot-tools_*.deb" || continue
   try "ingot --version names the commit" "ingot --version | grep -q '^commit: [0-9a-f]'" || true
-  try "convert" "cd /work && ingot convert digits.onnx -o digits.ingot" || continue
-  try "bench" "cd /work && ingot bench digits.ingot --dim n=1 --seconds 0.1" || true
-  try "the digits of a program compiled here, shared" "cd /work && cc -o shared consumer.c \$(pkg-config --cflags --libs ingot) && ./shared digits.ingot | grep -q ^ingot" || true
-  try "the digits of a program compiled here, static" "cd /work && cc -static -o static consumer.c \$(pkg-config --static --cflags --libs ingot) && ./static digits.ingot | grep -q ^ingot" || true
+  try "convert" "cd /srv && ingot convert digits.onnx -o digits.ingot" || continue
+  try "bench" "cd /srv && ingot bench digits.ingot --dim n=1 --seconds 0.1" || true
+  try "the digits of a program compiled here, shared" "cd /srv && cc -o shared consumer.c \$(pkg-config --cflags --libs ingot) && ./shared digits.ingot | grep -q ^ingot" || true
+  try "the digits of a program compiled here, static" "cd /srv && cc -static -o static consumer.c \$(pkg-config --static --cflags --libs ingot) && ./static digits.ingot | grep -q ^ingot" || true
   try "manual and completions are files" "test -s /usr/share/man/man1/ingot-run.1.gz -o -s /usr/share/man/man1/ingot-run.1 -o -e /etc/dpkg/dpkg.cfg.d/excludes && test -s /usr/share/bash-completion/completions/ingot" || true
-  try "install debug symbols" "cd /work && apt-get -qq install -y --no-install-recommends ./libingot0-dbgsym_*.deb ./ingot-tools-dbgsym_*.deb" || true
+  try "install debug symbols" "cd /srv && apt-get -qq install -y --no-install-recommends ./libingot0-dbgsym_*.deb ./ingot-tools-dbgsym_*.deb" || true
   server
   try "remove" "apt-get -qq purge -y '*ingot*'" || continue
   # libraries that came with the command line stay until autoremove, and no such is there

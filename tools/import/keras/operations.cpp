@@ -83,18 +83,20 @@ void of_truths(LayerCall& call) {
   call.give(call.b.cast(made, DType::kBool));
 }
 
+DType said_type(LayerCall& call) {
+  static const std::map<std::string, DType> kTypes = {{"bool", DType::kBool},
+                                                      {"float32", DType::kF32},
+                                                      {"int32", DType::kI32},
+                                                      {"int64", DType::kI64},
+                                                      {"uint8", DType::kU8}};
+  const std::string wanted = call.text("dtype", "");
+  const auto found = kTypes.find(wanted);
+  if (found == kTypes.end()) call.refuse("dtype", "'" + wanted + "' is not built");
+  return found->second;
+}
 template <int number>
 void filled(LayerCall& call) {
-  DType dtype = call.b.dtype(call.input());
-  const std::string wanted = call.text("dtype", "");
-  if (wanted == "bool")
-    dtype = DType::kBool;
-  else if (wanted == "float32")
-    dtype = DType::kF32;
-  else if (wanted == "int32")
-    dtype = DType::kI32;
-  else if (!wanted.empty())
-    call.refuse("dtype", "'" + wanted + "' is not built");
+  const DType dtype = call.field("dtype") ? said_type(call) : call.b.dtype(call.input());
   call.give(call.b.expand(call.b.scalar(dtype, number), call.b.dims(call.input())));
 }
 /// A function that layers have by this name, too.
@@ -186,17 +188,7 @@ void select_by(LayerCall& call) {
     call.refuse("", "of tensors of different types is not built");
   call.give(call.b.emit("Where", {call.b.cast(given[0], DType::kBool), given[1], given[2]}));
 }
-void cast(LayerCall& call) {
-  static const std::map<std::string, DType> kTypes = {{"bool", DType::kBool},
-                                                      {"float32", DType::kF32},
-                                                      {"int32", DType::kI32},
-                                                      {"int64", DType::kI64},
-                                                      {"uint8", DType::kU8}};
-  const std::string wanted = call.text("dtype", "");
-  const auto found = kTypes.find(wanted);
-  if (found == kTypes.end()) call.refuse("dtype", "'" + wanted + "' is not built");
-  call.give(call.b.cast(call.input(), found->second));
-}
+void cast(LayerCall& call) { call.give(call.b.cast(call.input(), said_type(call))); }
 void to_tensor(LayerCall& call) {
   if (call.field("dtype")) return cast(call);
   call.give(call.input());
