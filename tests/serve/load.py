@@ -134,6 +134,10 @@ def compare(client, requests, servers, rounds=5):
         )
 
 
+def port_of(server):
+    return int(server.urls["http"].rsplit(":", 1)[1])
+
+
 def idle_connections(port, count):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -158,7 +162,7 @@ def main():
     write_calls(calls, "digits", "image", "digit", images, expected)
     failed = False
     with Server(arguments.ingot, models, "--idle-seconds", "600", *arguments.serve) as server:
-        port = int(server.urls["http"].rsplit(":", 1)[1])
+        port = port_of(server)
         warm, said = load(arguments.client, port, 64, max(arguments.requests // 10, 100), calls)
         print(said, end="", file=sys.stderr)
         before = resident_kib(server.process.pid)
@@ -184,12 +188,19 @@ def main():
         write_calls(any_answer, "digits", "image", "digit", images, [e[:0] for e in expected])
         triton = start_triton(arguments.triton, 18470)
         try:
-            # as the other: two instances of one thread
-            with Server(arguments.ingot, models, "--threads", "1", "--instances", "2") as server:
-                port = int(server.urls["http"].rsplit(":", 1)[1])
-                ours = (port, server.process.pid, calls)
-                servers = {"ingot serve": ours, "tritonserver": (18470, triton.pid, any_answer)}
-                compare(arguments.client, 20_000, servers)
+            # as it comes, and as the other: two instances of one thread
+            with Server(arguments.ingot, models) as default:
+                with Server(arguments.ingot, models, "--threads", "1", "--instances", "2") as same:
+                    servers = {
+                        "ingot serve": (port_of(default), default.process.pid, calls),
+                        "ingot serve, two instances": (
+                            port_of(same),
+                            same.process.pid,
+                            calls,
+                        ),
+                        "tritonserver, two instances": (18470, triton.pid, any_answer),
+                    }
+                    compare(arguments.client, 40_000, servers)
         finally:
             triton.stdin.close()
             triton.wait()
