@@ -35,6 +35,7 @@ dev_show() {
         build/gcc/bin/ingot plan $tiny/{kws_ref_model,vww_96_int8,pretrainedResnet_quant}.tflite \
           --dim N=1 --shared-arena
       else echo "[skip] MLPerf Tiny's networks are not in $tiny"; fi ;;
+    registry-blocks) show_registry_blocks ;;
     serve) # [--requests N ..]
       build_serve ingot_serve_load || return 1
       local peer=()
@@ -254,6 +255,7 @@ fuzz-onnx [N [SEED]]  N (50000) random valid graphs of ONNX against onnxruntime,
 opset-sweep [NAME ..]  small networks at every opset from each exporter, raw, simplified by onnxslim and optimized by onnxruntime,
           against the framework's own answer; writes docs/opset-sweep.md (minutes)
 onnx-optimized [NAME ..]  networks of ../shared/models as onnxruntime's offline optimizer writes them, at each level
+registry-blocks  two versions of a network with the same weights: what the second takes on XFS, Btrfs and ext4 (needs root)
 packages [SUITE ..]  Debian packages and static command lines, made, then installed, used and removed in clean roots of Debian and
           Ubuntu, or run in an empty one (needs root; half an hour the first time)
 reproducible [KIND ..]  the same packages made twice, out of copies of the sources elsewhere and later: one checksum
@@ -348,7 +350,15 @@ dev_build_tests() {
   configure_and_build gcc all -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_TESTS=ON -DINGOT_CUDA=AUTO -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
 }
 
-# The command line, the server and TARGET, and Triton's client.
+show_registry_blocks() {
+  demo_work=build/registry_blocks
+  need_packages "file systems" xfsprogs btrfs-progs
+  dev_build_gcc >/dev/null
+  demo_models rapidocr-onnxruntime==1.4.4 || { echo "[skip] the OCR detector cannot be fetched; no network?"; return 0; }
+  bash tests/registry/shared_blocks.sh build/gcc/bin/ingot \
+    $demo_work/models/rapidocr-onnxruntime/ch_PP-OCRv4_det_infer.onnx $demo_work
+}
+
 # examples/ray/find_speech.py beside examples/speech, with silero-vad of its package.
 ray_recordings() {
   demo_work=build/ray
@@ -364,6 +374,7 @@ ray_recordings() {
       --find-speech build/gcc/bin/find_speech
 }
 
+# The command line, the server and TARGET, and Triton's client.
 build_serve() {  # TARGET
   need_packages "a server with gRPC" "${build_packages[@]}" "${test_packages[@]}" libgrpc++-dev \
     libprotobuf-dev protobuf-compiler protobuf-compiler-grpc

@@ -71,14 +71,21 @@ End end_at(int stop, const std::function<void()>& change) {
   }
 }
 
-registry::Record record() { return {}; }
+/// What the files of these tests begin with.
+const std::string kWeights(8192, 'w');
+
+registry::Record record() {
+  registry::Record all;
+  all.parts.push_back({"of the weights", 0, kWeights.size()});
+  return all;
+}
 
 /// Two models; three versions of one, under two tags.
 void make(const std::string& root, const Folder& folder) {
   Registry all(root);
-  bool shared = false;
+  uint64_t shared = 0;
   for (const char* text : {"one", "two", "three"}) {
-    spill(folder / "model", text);
+    spill(folder / "model", kWeights + text);
     all.add("net", folder / "model", record(), {}, &shared);
   }
   all.set_tag("net", "prod", 1);
@@ -97,12 +104,15 @@ struct Sweep {
 
 TEST_CASE("registry: killed at each system call it is as before or as after") {
   const Folder folder;
-  const std::string before = folder / "before", file = folder / "model";
+  const std::string before = folder / "before", file = folder / "model", other = folder / "other";
   make(before, folder);
-  spill(file, "two");  // bytes that are there already
-  bool shared = false;
+  spill(other, kWeights + "four");
+  spill(file, kWeights + "two");  // bytes that are there already
+  uint64_t shared = 0;
   const std::vector<Sweep> sweeps = {
       {"add", [&](Registry& all) { all.add("net", file, record(), {}, &shared); }, false},
+      {"add with the weights of another",
+       [&](Registry& all) { all.add("net", other, record(), {}, &shared); }, false},
       {"add a model", [&](Registry& all) { all.add("new", file, record(), {}, &shared); }, false},
       {"add with a tag", [&](Registry& all) { all.add("net", file, record(), {"prod"}, &shared); },
        true},
@@ -191,7 +201,7 @@ TEST_CASE("registry: writers take turns") {
       Registry all(root);
       for (int i = 0; i < kEach; i++) {
         const std::string file = folder / ("model" + std::to_string(w));
-        bool shared = false;
+        uint64_t shared = 0;
         spill(file, std::to_string(w * kEach + i));
         const uint64_t version = all.add("net", file, record(), {"latest"}, &shared);
         all.set_tag("net", "writer" + std::to_string(w), version);
@@ -225,7 +235,7 @@ TEST_CASE("registry: a disk that is full leaves what was there") {
     signal(SIGXFSZ, SIG_IGN);
     const rlimit limit = {65536, 65536};
     setrlimit(RLIMIT_FSIZE, &limit);
-    bool shared = false;
+    uint64_t shared = 0;
     try {
       Registry(root).add("net", folder / "large", record(), {"prod"}, &shared);
     } catch (const host::Failure& failure) {

@@ -177,6 +177,8 @@ TEST_CASE("serve: an answer is compressed where its client asks for it") {
       {"gzip", "gzip"},
       {"deflate", "deflate"},
       {"br, gzip", "gzip"},
+      {"br, GZip", "gzip"},
+      {"br\r\nAccept-Encoding: gzip", "gzip"},
       {"deflate;q=0.9 , gzip; q=1.0", "gzip"},
       {"gzip;q=0.25,deflate", "deflate"},
       {"", nullptr},

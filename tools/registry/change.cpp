@@ -5,8 +5,10 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -17,7 +19,6 @@
 #include <linux/fs.h>
 #endif
 
-#include "runtime/base/sha256.h"
 #include "tools/files/failure.h"
 
 namespace ingot::registry {
@@ -30,6 +31,7 @@ namespace {
 
 constexpr uint64_t kMaxSmallFile = 16u << 20;
 constexpr size_t kBlock = 1u << 20;
+constexpr uint64_t kMaxSharedAtOnce = 16u << 20;  // Btrfs takes no more
 
 [[noreturn]] void fail_with(const std::string& path, const char* what, int error) {
   fail(Exit::kUnavailable, path + ": cannot be " + what + ": " + std::strerror(error));
@@ -66,6 +68,12 @@ uint64_t each_block(const std::string& path, int descriptor, Use use) {
   }
 }
 
+/// What a file system allocates and shares at least.
+uint64_t block_bytes(int descriptor) {
+  struct statvfs system = {};
+  return fstatvfs(descriptor, &system) == 0 && system.f_bsize != 0 ? system.f_bsize : 4096;
+}
+
 void write_all(const std::string& path, int descriptor, const void* bytes, size_t count) {
   for (size_t done = 0; done < count;) {
     const ssize_t n = ::write(descriptor, static_cast<const char*>(bytes) + done, count - done);
@@ -75,14 +83,14 @@ void write_all(const std::string& path, int descriptor, const void* bytes, size_
   }
 }
 
+}  // namespace
+
 std::string hexadecimal(const uint8_t (&digest)[kSha256Bytes]) {
   std::string text;
   for (const uint8_t byte : digest)
     for (const int half : {byte >> 4, byte & 15}) text += "0123456789abcdef"[half];
   return text;
 }
-
-}  // namespace
 
 std::string read_small_file(const std::string& path) {
   const Descriptor file(path, O_RDONLY, "read");
@@ -181,24 +189,45 @@ void Registry::Change::write(const std::string& path, const std::string& text) {
   sync_folder(fs::path(path).parent_path().string());
 }
 
-void Registry::Change::copy(const std::string& from, const std::string& to, std::string* sha256,
-                            uint64_t* bytes) {
+void Registry::Change::copy(const std::string& from, const std::string& to, Record* record) {
   const Descriptor in(from, O_RDONLY, "read");
   const Descriptor out(to, O_RDWR | O_CREAT | O_EXCL, "written");
   bool cloned = false;
 #if defined(FICLONE)
   cloned = ioctl(out.number(), FICLONE, in.number()) == 0;
 #endif
+  // Btrfs frees what was allocated at once only as a whole: blocks that are to be shared must not be
+  // allocated with others.
+  std::vector<uint64_t> edges;
+  for (const Part& part : record->parts) {
+    const uint64_t end = part.offset + part.bytes;
+    edges.insert(edges.end(), {part.offset, end - end % block_bytes(out.number())});
+  }
+  std::sort(edges.begin(), edges.end());
   Sha256 hash;
+  uint64_t done = 0;
+  const auto write = [&](const uint8_t* bytes, size_t count) {
+    write_all(to, out.number(), bytes, count);
+    done += count;
+  };
   // of what was copied and not of what another program makes of the source meanwhile
-  *bytes = each_block(cloned ? to : from, cloned ? out.number() : in.number(),
-                      [&](const uint8_t* part, size_t count) {
-                        hash.update(part, count);
-                        if (!cloned) write_all(to, out.number(), part, count);
-                      });
+  record->bytes = each_block(cloned ? to : from, cloned ? out.number() : in.number(),
+                             [&](const uint8_t* bytes, size_t count) {
+                               hash.update(bytes, count);
+                               if (cloned) return;
+                               for (const uint64_t edge : edges)
+                                 if (edge > done && edge - done <= count) {
+                                   const size_t before = size_t(edge - done);
+                                   write(bytes, before);
+                                   if (fdatasync(out.number()) != 0)
+                                     fail_with(to, "written", errno);
+                                   bytes += before, count -= before;
+                                 }
+                               write(bytes, count);
+                             });
   uint8_t digest[kSha256Bytes];
   hash.finish(digest);
-  *sha256 = hexadecimal(digest);
+  record->sha256 = hexadecimal(digest);
   if (fchmod(out.number(), 0444) != 0 || fsync(out.number()) != 0) fail_with(to, "written", errno);
 }
 
@@ -208,6 +237,33 @@ bool Registry::Change::share(const std::string& with, const std::string& sha256,
   if (sha256_of_file(with, &bytes) != sha256) return false;
   const std::string linked = fresh("link");
   return link(with.c_str(), linked.c_str()) == 0 && rename(linked.c_str(), copy.c_str()) == 0;
+}
+
+uint64_t Registry::Change::share_blocks(const std::string& with, uint64_t from,
+                                        const std::string& copy, uint64_t to, uint64_t bytes) {
+  uint64_t shared = 0;
+#if defined(FIDEDUPERANGE)
+  const Descriptor source(with, O_RDONLY, "read"), ours(copy, O_RDONLY, "read");
+  const uint64_t block = block_bytes(ours.number());
+  if (from % block != 0 || to % block != 0) return 0;
+  bytes -= bytes % block;
+  while (shared < bytes) {
+    alignas(file_dedupe_range)
+        uint8_t storage[sizeof(file_dedupe_range) + sizeof(file_dedupe_range_info)] = {};
+    file_dedupe_range& request = *reinterpret_cast<file_dedupe_range*>(storage);
+    file_dedupe_range_info& place = request.info[0];
+    request.src_offset = from + shared;
+    request.src_length = std::min(bytes - shared, kMaxSharedAtOnce);
+    request.dest_count = 1;
+    place.dest_fd = ours.number();
+    place.dest_offset = to + shared;
+    if (ioctl(source.number(), FIDEDUPERANGE, &request) != 0 ||
+        place.status != FILE_DEDUPE_RANGE_SAME || place.bytes_deduped == 0)
+      break;
+    shared += place.bytes_deduped;
+  }
+#endif
+  return shared;
 }
 
 void Registry::Change::note(const nlohmann::json& line) {

@@ -32,11 +32,16 @@ class Registry::Change {
 
   /// A new file with these bytes, durable.
   void write(const std::string& path, const std::string& text);
-  /// A copy that is read only, with its hash and size; blocks are shared where the file system can.
-  void copy(const std::string& from, const std::string& to, std::string* sha256, uint64_t* bytes);
+  /// A copy that is read only; its hash and size come into `record`, whose parts are allocated by
+  /// themselves. Blocks are shared with the source where the file system can.
+  void copy(const std::string& from, const std::string& to, Record* record);
   /// Puts a link to a file of these bytes in the place of a copy; false where that cannot be, or
   /// where the file no longer has them.
   bool share(const std::string& with, const std::string& sha256, const std::string& copy);
+  /// Lets `copy` have the blocks of another file where the bytes of both are the same; the system
+  /// compares them. @return how many bytes that are; 0 where the file system has no such thing
+  uint64_t share_blocks(const std::string& with, uint64_t from, const std::string& copy,
+                        uint64_t to, uint64_t bytes);
 
   /// Appends a line to the history; seen at once.
   void note(const nlohmann::json& line);

@@ -85,6 +85,19 @@ Record read_record(const std::string& path) {
     fail(Exit::kCorrupt, path + ": expected the record of a version, with sha256 and bytes");
   record.sha256 = text("sha256"), record.added = text("added"), record.file = text("file");
   record.note = text("note");
+  if (json.contains("parts") && json["parts"].is_array())
+    for (const nlohmann::json& entry : json["parts"]) {
+      Part part;
+      const std::pair<const char*, uint64_t*> numbers[] = {{"offset", &part.offset},
+                                                           {"bytes", &part.bytes}};
+      for (const auto& [key, number] : numbers)
+        if (entry.is_object() && entry.contains(key) && entry[key].is_number_unsigned())
+          *number = entry[key].get<uint64_t>();
+      if (entry.is_object() && entry.contains("sha256") && entry["sha256"].is_string())
+        part.sha256 = entry["sha256"].get<std::string>();
+      if (part.offset <= record.bytes && part.bytes <= record.bytes - part.offset)
+        record.parts.push_back(std::move(part));
+    }
   for (const char* list : {"source", "metrics"}) {
     if (!json.contains(list) || !json[list].is_object()) continue;
     for (const auto& [key, value] : json[list].items()) {
@@ -104,6 +117,9 @@ std::string record_text(const Record& record) {
                          {"note", record.note},      {"source", nlohmann::json::object()},
                          {"metrics", record.metrics}};
   for (const auto& [key, value] : record.source) json["source"][key] = value;
+  for (const Part& part : record.parts)
+    json["parts"].push_back(
+        {{"sha256", part.sha256}, {"offset", part.offset}, {"bytes", part.bytes}});
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -221,19 +237,46 @@ Version Registry::find(const Reference& what) const {
                             "' points to nothing; its tags: " + (list.empty() ? "none" : list));
 }
 
-/// A file that a record says has these bytes; empty where there is none. Models whose records
-/// cannot be read are passed over: verify() names them, and another model is added all the same.
-std::string Registry::file_of(const std::string& sha256) const {
+/// Calls use(path, record) until it returns true. Models whose records cannot be read are passed
+/// over: verify() names them, and another model is added all the same.
+template <class Use>
+void Registry::each_version(Use use) const {
   for (const std::string& name : names()) try {
       for (const Version& version : versions(name))
-        if (version.record.sha256 == sha256) return path_of(name, version.number);
+        if (use(path_of(name, version.number), version.record)) return;
     } catch (const host::Failure&) {
     }
-  return "";
+}
+
+/// Lets `copy` have the blocks of versions that records say have the same bytes. The bytes
+/// themselves are compared before: a record is only where to look. @return how many are shared
+uint64_t Registry::share(Change& change, const Record& record, const std::string& copy) const {
+  uint64_t shared = 0;
+  each_version([&](const std::string& path, const Record& other) {
+    if (other.sha256 == record.sha256 && change.share(path, record.sha256, copy))
+      shared = record.bytes;
+    return shared != 0;
+  });
+  if (shared != 0) return shared;
+  std::map<std::string, const Part*> wanted;
+  for (const Part& part : record.parts) wanted[part.sha256] = &part;
+  each_version([&](const std::string& path, const Record& other) {
+    for (const Part& theirs : other.parts) {
+      const auto found = wanted.find(theirs.sha256);
+      if (found == wanted.end() || found->second->bytes != theirs.bytes) continue;
+      const Part& ours = *found->second;
+      const uint64_t bytes =
+          change.share_blocks(path, theirs.offset, copy, ours.offset, ours.bytes);
+      shared += bytes;
+      if (bytes != 0) wanted.erase(found);
+    }
+    return wanted.empty();
+  });
+  return shared;
 }
 
 uint64_t Registry::add(const std::string& name, const std::string& file, Record record,
-                       const std::vector<std::string>& tags, bool* shared) {
+                       const std::vector<std::string>& tags, uint64_t* shared) {
   require_name(name);
   for (const std::string& tag : tags) require_tag(tag);
   Change change(root_, name, true);
@@ -246,9 +289,8 @@ uint64_t Registry::add(const std::string& name, const std::string& file, Record 
   const std::string made = change.make_folder("version");
   record.added = change.time();
   record.file = file;
-  change.copy(file, made + "/model.ingot", &record.sha256, &record.bytes);
-  const std::string same = file_of(record.sha256);
-  *shared = !same.empty() && change.share(same, record.sha256, made + "/model.ingot");
+  change.copy(file, made + "/model.ingot", &record);
+  *shared = share(change, record, made + "/model.ingot");
   change.write(made + "/record.json", record_text(record));
   change.note({{"do", "add"}, {"version", next}});
   change.publish(made, std::to_string(next));

@@ -1,7 +1,8 @@
 // tools/registry/registry.h - a folder of models in Triton's layout, NAME/VERSION/model.ingot, with
 // tags that move and versions that do not.
 //
-//   ROOT/NAME/3/model.ingot      the file, read only; the same bytes in two versions are one inode
+//   ROOT/NAME/3/model.ingot      the file, read only; the same bytes in two versions are one inode,
+//                                weights of two files the same blocks where the file system can
 //   ROOT/NAME/3/record.json      its SHA-256, where it came from, notes, metrics
 //   ROOT/NAME/tags/prod          a symbolic link to ../3, so that a path opens what a tag means
 //   ROOT/NAME/pins/3             version 3 is not removed while this is there
@@ -20,12 +21,21 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/sha256.h"
+
 namespace ingot::registry {
+
+/// Bytes of a file that another version may have too: its weights.
+struct Part {
+  std::string sha256;
+  uint64_t offset = 0, bytes = 0;
+};
 
 /// What is kept beside a file.
 struct Record {
   std::string sha256;  // of the file, in hexadecimal
   uint64_t bytes = 0;
+  std::vector<Part> parts;
   std::string added;                                        // UTC, "2026-11-23T04:05:06Z"
   std::string file;                                         // the path that it was added from
   std::vector<std::pair<std::string, std::string>> source;  // of its metadata: format, producer ...
@@ -43,6 +53,9 @@ struct Version {
 /// The file that "registry:NAME@TAG" means in the folder that INGOT_REGISTRY names, as the runtime
 /// opens it too.
 std::string path_of_reference(const std::string& text);
+
+/// A digest as records have it.
+std::string hexadecimal(const uint8_t (&sha256)[kSha256Bytes]);
 
 /// "NAME@TAG" or "NAME@3", taken apart. @throws Failure kUsage
 struct Reference {
@@ -64,10 +77,10 @@ class Registry {
   Version find(const Reference& what) const;
   std::string path_of(const std::string& name, uint64_t version) const;
 
-  /// Adds the file as the next version and tags it. `shared` says whether another version's bytes
-  /// serve both. @return its number
+  /// Adds the file as the next version and tags it. `shared`: how many of its bytes are on the disk
+  /// once for it and for other versions. @return its number
   uint64_t add(const std::string& name, const std::string& file, Record record,
-               const std::vector<std::string>& tags, bool* shared);
+               const std::vector<std::string>& tags, uint64_t* shared);
   /// Points the tag to a version. @return the version that it pointed to, or 0
   uint64_t set_tag(const std::string& name, const std::string& tag, uint64_t version);
   void remove_tag(const std::string& name, const std::string& tag);
@@ -84,7 +97,9 @@ class Registry {
 
  private:
   class Change;
-  std::string file_of(const std::string& sha256) const;
+  template <class Use>
+  void each_version(Use use) const;
+  uint64_t share(Change& change, const Record& record, const std::string& copy) const;
   std::string root_;
 };
 

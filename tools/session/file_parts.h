@@ -27,6 +27,8 @@ class FileParts {
   explicit FileParts(const std::string& path);
 
   uint16_t minor() const { return minor_; }
+  /// As they lie in the old file.
+  const std::vector<FilePart>& parts() const { return parts_; }
   /// Of what is written; at least that of the old file.
   void raise_minor(uint16_t minor);
   bool has(PartKind kind) const;

@@ -39,8 +39,12 @@ std::string root_of(const RegistryArguments& a) {
 /// The file is whole and can be opened; what it says of its source.
 registry::Record examined(const std::string& path) {
   const Engine engine(path);
-  FileParts(path).check_hashes();
+  FileParts parts(path);
+  parts.check_hashes();
   registry::Record record;
+  for (const FilePart& part : parts.parts())
+    if (part.kind == PartKind::kWeights)
+      record.parts.push_back({registry::hexadecimal(part.sha256), part.from, part.bytes});
   const Metadata m = read_metadata(engine);
   const std::pair<const char*, const std::string*> facts[] = {
       {"name", &m.name},
@@ -97,12 +101,17 @@ int add(const RegistryArguments& a, Registry& all) {
       fail(Exit::kUsage, "--metric '" + metric + "': expected NAME=VALUE, as accuracy=93.7");
     record.metrics[metric.substr(0, at)] = metric.substr(at + 1);
   }
-  bool shared = false;
+  uint64_t shared = 0;
   const uint64_t number = all.add(name, file, record, a.tags, &shared);
+  const uint64_t bytes = all.find({name, "", number}).record.bytes;
   summary("%s@%llu: %s%s%s\n", name.c_str(), static_cast<unsigned long long>(number),
           all.path_of(name, number).c_str(),
           a.tags.empty() ? "" : (", tagged " + tag_list(a.tags)).c_str(),
-          shared ? "; its bytes were there already and are stored once" : "");
+          shared == 0       ? ""
+          : shared == bytes ? "; its bytes were there already and are stored once"
+                            : ("; " + grouped(shared) + " of " + grouped(bytes) +
+                               " bytes were there already and are stored once")
+                                  .c_str());
   return 0;
 }
 

@@ -255,8 +255,11 @@ constexpr size_t kMaxCompressed = size_t{1} << 20;
 template <class Stream>
 void Connection<Stream>::compress() {
   if (!parser_->is_header_done()) return;
-  const char* const encoding =
-      accepted_encoding(view(parser_->get()[http::field::accept_encoding]));
+  std::string accepted;  // lines of one name are one list
+  const auto lines = parser_->get().equal_range(http::field::accept_encoding);
+  for (auto line = lines.first; line != lines.second; ++line)
+    accepted.append(view(line->value())).append(",");
+  const char* const encoding = accepted_encoding(accepted);
   if (!encoding) return;
   std::vector<std::string_view> plain;
   size_t bytes = 0;

@@ -9,7 +9,15 @@
 namespace ingot::serve {
 namespace {
 
-bool is_identity(std::string_view encoding) { return encoding.empty() || encoding == "identity"; }
+/// Names of encodings are the same in capitals. `name` is in small letters.
+bool is_named(std::string_view text, std::string_view name) {
+  return std::equal(text.begin(), text.end(), name.begin(), name.end(),
+                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
+}
+
+bool is_identity(std::string_view encoding) {
+  return encoding.empty() || is_named(encoding, "identity");
+}
 
 #ifdef INGOT_HAVE_ZLIB
 /// A stream of gzip's or zlib's, told apart by its first bytes.
@@ -111,7 +119,7 @@ int quality_of(std::string_view parameters) {
 
 bool is_known_encoding(std::string_view encoding) {
 #ifdef INGOT_HAVE_ZLIB
-  if (encoding == "gzip" || encoding == "deflate") return true;
+  if (is_named(encoding, "gzip") || is_named(encoding, "deflate")) return true;
 #endif
   return is_identity(encoding);
 }
@@ -158,9 +166,9 @@ const char* accepted_encoding([[maybe_unused]] std::string_view accept) {
     const size_t name_end = std::min(each.find(';'), each.size());
     const std::string_view name = trimmed(each.substr(0, name_end));
     const int quality = quality_of(each.substr(std::min(name_end + 1, each.size())));
-    if (name == "identity" && quality > highest) best = nullptr, highest = quality;
+    if (is_named(name, "identity") && quality > highest) best = nullptr, highest = quality;
     for (const char* known : {"gzip", "deflate"})
-      if (name == known && quality > highest) best = known, highest = quality;
+      if (is_named(name, known) && quality > highest) best = known, highest = quality;
   }
 #endif
   return best;

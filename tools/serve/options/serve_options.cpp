@@ -1,5 +1,7 @@
 #include "tools/serve/options/serve_options.h"
 
+#include "runtime/include/ingot/ingot.h"
+
 namespace ingot::serve {
 
 const char* const kServeSummary = "Serve a repository of models over HTTP and gRPC (KServe v2)";
@@ -34,7 +36,8 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
        "share|copy")
       ->check(CLI::IsMember({"share", "copy"}))
       ->capture_default_str();
-  number("--threads", o.threads, 0, 57, "threads of one run; 0: chosen for each model");
+  number("--threads", o.threads, 0, INGOT_MAX_THREADS,
+         "threads of one run; 0: chosen for each model");
   number("--instances", o.instances, 1, 64, "runs of one model at once, each with an arena");
   number("--max-batch", o.max_batch, 1, 65536,
          "rows that one run computes at most, of models whose first dimension is open");

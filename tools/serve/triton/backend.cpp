@@ -19,7 +19,6 @@ using Json = nlohmann::json;
 
 constexpr int64_t kDefaultBatch = 8;
 constexpr size_t kMaxSequences = 4096;
-constexpr int kMaxThreads = 57;  // as ingot serve --threads
 
 Json config_of(TRITONBACKEND_Model* model) {
   TRITONSERVER_Message* message = nullptr;
@@ -69,9 +68,9 @@ int threads_of(const Json& config) {
   int threads = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
   if (error != std::errc() || end != text.data() + text.size() || threads < 0 ||
-      threads > kMaxThreads)
+      threads > INGOT_MAX_THREADS)
     refuse(Refusal::kInvalid, "config.pbtxt: parameter threads '" + text + "', expected 0 to " +
-                                  std::to_string(kMaxThreads));
+                                  std::to_string(INGOT_MAX_THREADS));
   return threads;
 }
 
