@@ -196,8 +196,8 @@ void Registry::Change::copy(const std::string& from, const std::string& to, Reco
 #if defined(FICLONE)
   cloned = ioctl(out.number(), FICLONE, in.number()) == 0;
 #endif
-  // Btrfs frees what was allocated at once only as a whole: blocks that are to be shared must not be
-  // allocated with others.
+  // Btrfs frees what was allocated at once only as a whole: blocks that are to be shared must not
+  // be allocated with others.
   std::vector<uint64_t> edges;
   for (const Part& part : record->parts) {
     const uint64_t end = part.offset + part.bytes;
