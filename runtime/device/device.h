@@ -8,7 +8,7 @@
 #include <atomic>
 
 #include "runtime/base/span.h"
-#include "runtime/format/program.h"
+#include "runtime/plan/lifetime.h"
 
 namespace ingot {
 
@@ -110,6 +110,18 @@ struct RunControl {
   void* watch_user = nullptr;
 };
 
+/// A program before it has memory, all of it for one device, without control flow.
+struct F16Program {
+  const ProgramDef* program = nullptr;
+  LifetimeRules rules;
+  /// Operands of an instruction, f32 where the file says so: every storage begins at `storage`, an
+  /// address that is aligned as the plan promises and no better; views lie at their offset from
+  /// there. What it gives stays until the next call.
+  OpArguments (*arguments)(void* user, uint32_t instruction) = nullptr;
+  void* user = nullptr;
+  uint64_t storage = 0;
+};
+
 struct DeviceInterface {
   const char* kind;  // "cpu"
   /// Its memory is addressable: ports are views into it, weights may be mapped or used where they
@@ -172,6 +184,9 @@ struct DeviceInterface {
   /// Whether kernels take weights as packed f16 weights (runtime/op/f16_weights.h) in programs of
   /// this precision. Null: never.
   bool (*takes_f16_weights)(const Device& device, uint32_t precision) = nullptr;
+  /// Which activations its kernels write and read as f16: by value F16Program::storage, or 0 where
+  /// it is as the file says. Asked for programs that allow it. Null: none ever is.
+  void (*choose_f16)(const Device& device, const F16Program& program, uint64_t* storage) = nullptr;
 };
 
 /// A back end that an application links beside the runtime; weak: null where it does not.

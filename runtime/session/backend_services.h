@@ -7,6 +7,7 @@
 #pragma once
 #include "runtime/session/assignment.h"
 #include "runtime/session/auto_device.h"
+#include "runtime/session/f16_plan.h"
 #include "runtime/session/pairs.h"
 #include "runtime/session/shared_weights.h"
 #include "runtime/session/tunings.h"
@@ -20,6 +21,7 @@ struct BackendServices {
   // of instructions that DeviceInterface::supports refuses
   decltype(&assign_devices) assign;
   decltype(&read_tunings) tunings;  // where DeviceInterface::variant
+  const F16Planner* f16;            // where DeviceInterface::choose_f16
 };
 
 /// Null: this program was linked without a back end, and no device of it asks for a service.

@@ -121,7 +121,7 @@ Status read_and_decode(const OpenRequest& request, OpenModel* model, BlockSource
                          {model->workspace.binding, size_t(model->workspace.binding_bytes)},
                          &model->bound, detail));
   PlannedProgram planned;
-  INGOT_TRY(plan_program(*model, {}, &planned, detail));
+  INGOT_TRY(plan_program(*model, {}, nullptr, &planned, detail));
   ScratchTotals scratch;
   return find_kernels(*model, planned.bound, 1, false, model->workspace.operands, nullptr, &scratch,
                       detail);

@@ -103,8 +103,11 @@ Status place(const OpenModel& model, const LifetimeRules& rules, PlannedProgram*
       live_peak(planned->lifetimes, program.alignment,
                 {reinterpret_cast<uint64_t*>(w.planner), size_t(steps) + 1}, &planned->peak_step);
   const bool as_converted = !rules.ports_outside && !rules.keep_values && model.is_static;
-  if (as_converted && !program.plan_offsets.empty()) {
-    planned->offsets = program.plan_offsets;
+  const Span<const uint64_t> file = as_converted ? program.plan_offsets : Span<const uint64_t>();
+  if (os::kHasOtherDevices && !planned->f16_storage.empty())
+    return backend_services()->f16->place(model, file, planned, detail);
+  if (!file.empty()) {
+    planned->offsets = file;
     return {};
   }
   if (!os::kHasPlanner)
@@ -209,8 +212,8 @@ Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings,
   return {};
 }
 
-Status plan_program(const OpenModel& model, const SessionRequest& request, PlannedProgram* out,
-                    ErrorDetail* detail) {
+Status plan_program(const OpenModel& model, const SessionRequest& request, const Device* device,
+                    PlannedProgram* out, ErrorDetail* detail) {
   const ProgramDef& program = model.program;
   const Workspace& w = model.workspace;
   PlannedProgram planned;
@@ -223,6 +226,8 @@ Status plan_program(const OpenModel& model, const SessionRequest& request, Plann
       w.capacities[i] = 0;  // empty at the upper bounds, hence without a place
   }
   planned.lifetimes = {w.lifetimes, program.values.size};
+  if (os::kHasOtherDevices && device && device->interface->choose_f16)
+    INGOT_TRY(backend_services()->f16->halve(model, request, *device, &planned, detail));
   INGOT_TRY(place(model, request.rules, &planned, detail));
   INGOT_TRY(measure_plan(program, &planned, detail));
   Status status = verify_plan(planned.lifetimes, planned.offsets, planned.bytes, program.alignment,
@@ -314,23 +319,32 @@ void mark_f16_weights(const OpenModel& model, const Device& device,
 }
 
 OpArguments operand_types_on(const OpenModel& model, const Device& device,
-                             const BoundProgram& bound, uint32_t index, TensorView* operands) {
+                             const BoundProgram& bound, Span<const uint64_t> f16_storage,
+                             uint32_t index, TensorView* operands) {
+  const InstructionDef& instruction = model.program.instructions[index];
   const OpArguments arguments = operand_types(model.program, bound, index, operands);
-  mark_f16_weights(model, device, model.program.instructions[index], operands);
+  mark_f16_weights(model, device, instruction, operands);
+  const auto mark = [&](int32_t value, TensorView* operand) {
+    if (value >= 0 && f16_storage[size_t(value)]) operand->dtype = DType::kF16;
+  };
+  if (f16_storage.empty()) return arguments;
+  for (uint32_t k = 0; k < instruction.input_count; k++) mark(instruction.inputs[k], &operands[k]);
+  for (uint32_t k = 0; k < instruction.output_count; k++)
+    mark(instruction.outputs[k], &operands[instruction.input_count + k]);
   return arguments;
 }
 
 Status find_device_scratch(const OpenModel& model, const BoundProgram& bound,
-                           const TuningView& tunings, const Device& device,
-                           const uint8_t* of_instruction, uint32_t index, TensorView* operands,
-                           uint64_t* bytes, ErrorDetail* detail) {
+                           Span<const uint64_t> f16_storage, const TuningView& tunings,
+                           const Device& device, const uint8_t* of_instruction, uint32_t index,
+                           TensorView* operands, uint64_t* bytes, ErrorDetail* detail) {
   *bytes = 0;
   for (uint32_t i = 0; i < model.program.instructions.size; i++) {
     const OpCode op = model.program.instructions[i].op;
     if (is_control(op) || (of_instruction && of_instruction[i] != index)) continue;
-    const uint64_t need =
-        device.interface->scratch(device, op, operand_types_on(model, device, bound, i, operands),
-                                  model.program.precision, tunings, i);
+    const uint64_t need = device.interface->scratch(
+        device, op, operand_types_on(model, device, bound, f16_storage, i, operands),
+        model.program.precision, tunings, i);
     if (need > uint64_t{1} << 46)
       return Status(
           fail(detail, Code::kLimitExceeded, "scratch bytes", uint64_t{1} << 46, need).code(), i);
@@ -395,7 +409,7 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
     return fail(detail, Code::kLimitExceeded, "inputs or outputs", kMaxPorts,
                 model.program.inputs.size);
   INGOT_TRY(choose_device(model, request, &p, detail));
-  INGOT_TRY(plan_program(model, request, &p.planned, detail));
+  INGOT_TRY(plan_program(model, request, p.split ? nullptr : &p.device, &p.planned, detail));
   INGOT_TRY(choose_threads(model, request, &p, detail));
   p.ignores_tunings = request.ignore_tunings;
   if (os::kHasOtherDevices && p.device.interface->variant)
@@ -408,8 +422,9 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   if (os::kHasOtherDevices) INGOT_TRY(place_f16_weights(model, p.device, detail));
   if (os::kHasOtherDevices && p.device.interface->scratch) {
     p.scratch = {};
-    INGOT_TRY(find_device_scratch(model, p.planned.bound, tunings_of(p), p.device, nullptr, 0,
-                                  model.workspace.operands, &p.scratch.per_thread, detail));
+    INGOT_TRY(find_device_scratch(model, p.planned.bound, p.planned.f16_storage, tunings_of(p),
+                                  p.device, nullptr, 0, model.workspace.operands,
+                                  &p.scratch.per_thread, detail));
     p.scratch.shared = find_loop_bytes(model, p.device, nullptr, 0);
   }
   p.has_branches = os::kHasOtherDevices && has_branches(model.program, p);

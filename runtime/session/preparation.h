@@ -62,6 +62,10 @@ struct PlannedProgram {
   uint32_t peak_step = 0;
   Span<const uint64_t> capacities;   // by value, when rebindable: no binding may need more
   Span<const int64_t> symbol_highs;  // the same; `bound` is the binding at these
+  // of a device that keeps activations as f16 (f16_plan.h): it is asked about this program
+  bool chooses_f16 = false;
+  // by value: not 0 where it is f16, with half the bytes in `lifetimes`; empty: as the file says
+  Span<const uint64_t> f16_storage;
 };
 
 struct ScratchTotals {
@@ -138,9 +142,9 @@ inline TuningView tunings_of(const Preparation& p) {
 
 /// Finds lifetimes, takes the file's plan or makes one, and validates it. A rebindable request is
 /// planned at the upper bound of each symbol, every value with the most bytes that it has at any
-/// corner of the bounds.
-Status plan_program(const OpenModel& model, const SessionRequest& request, PlannedProgram* out,
-                    ErrorDetail* detail);
+/// corner of the bounds. `device`: the one that all of it is for; null: none of its own kernels.
+Status plan_program(const OpenModel& model, const SessionRequest& request, const Device* device,
+                    PlannedProgram* out, ErrorDetail* detail);
 /// Writes the values that `bindings` name into `values`, which is by symbol; kInvalidArgument where
 /// two contradict each other.
 Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings, const char* field,
@@ -154,9 +158,9 @@ Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threa
 /// The same of a device with kernels of its own; `of_instruction`: only those that are on `index`
 /// of an assignment, null: all.
 Status find_device_scratch(const OpenModel& model, const BoundProgram& bound,
-                           const TuningView& tunings, const Device& device,
-                           const uint8_t* of_instruction, uint32_t index, TensorView* operands,
-                           uint64_t* bytes, ErrorDetail* detail);
+                           Span<const uint64_t> f16_storage, const TuningView& tunings,
+                           const Device& device, const uint8_t* of_instruction, uint32_t index,
+                           TensorView* operands, uint64_t* bytes, ErrorDetail* detail);
 /// Bytes behind that scratch where one of these instructions is a Loop and the device counts its
 /// iterations; else 0.
 uint64_t find_loop_bytes(const OpenModel& model, const Device& device,
@@ -211,10 +215,11 @@ StepProgram outline_of(const ProgramDef& program, const Device& device);
 /// Operand types of an instruction into `operands`; addresses stay null.
 OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound,
                           uint32_t instruction, TensorView* operands);
-/// The same as the device holds them: weights may be packed f16 weights there. @pre
-/// place_f16_weights()
+/// The same as the device holds them: weights may be packed f16 weights there, and activations f16
+/// (PlannedProgram::f16_storage). @pre place_f16_weights()
 OpArguments operand_types_on(const OpenModel& model, const Device& device,
-                             const BoundProgram& bound, uint32_t index, TensorView* operands);
+                             const BoundProgram& bound, Span<const uint64_t> f16_storage,
+                             uint32_t index, TensorView* operands);
 
 /// False where ports are copied from and to the memory that they are bound to: on a device with
 /// memory of its own, and where an assignment uses several devices.

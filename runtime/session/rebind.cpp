@@ -5,6 +5,7 @@
 
 #include "runtime/base/os/platform.h"
 #include "runtime/format/tunings.h"
+#include "runtime/session/backend_services.h"
 #include "runtime/session/session.h"
 #include "runtime/session/split.h"
 
@@ -35,7 +36,7 @@ Status check_device_scratch(const RunSession& s, const BoundProgram& bound, Erro
                          uint64_t have) -> Status {
     if (!device.interface->scratch) return {};
     uint64_t need = 0;
-    INGOT_TRY(find_device_scratch(*s.model, bound, {}, device, of_instruction, index,
+    INGOT_TRY(find_device_scratch(*s.model, bound, {}, {}, device, of_instruction, index,
                                   s.tables.rebinding.operands, &need, detail));
     return need <= have
                ? Status()
@@ -90,6 +91,7 @@ Preparation preparation_of(const RunSession& s, const BoundProgram& bound) {
   p.planned.lifetimes = {r.lifetimes, values};
   p.planned.offsets = {r.offsets, values};
   p.planned.capacities = {r.capacities, values};
+  if (r.f16_storage) p.planned.f16_storage = {r.f16_storage, values};
   return p;
 }
 
@@ -138,6 +140,8 @@ Status rebind_session(RunSession* s, Span<const DimBinding> bindings, ErrorDetai
   INGOT_TRY(check_capacities(*s, bound, detail));
   INGOT_TRY(check_ports(*s, bound, detail));
   const bool restart = states_changed(*s, bound);
+  if (os::kHasOtherDevices && r.f16_storage)
+    backend_services()->f16->choose(model, s->device, bound, s->rules, r.operands, r.f16_storage);
   uint8_t* base = s->device_memory ? s->device_memory : s->arena.base;
   fill_tables(model, preparation_of(*s, bound), s->rules, base, s->tables);
   std::memcpy(r.symbol_values, r.candidates, program.free_symbols * sizeof(int64_t));

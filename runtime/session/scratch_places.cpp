@@ -4,15 +4,15 @@
 #include "runtime/plan/place_scratch.h"
 
 namespace ingot {
-namespace {
 
-/// Every instruction in one step: none is repeated, none left out.
 bool is_straight(const ProgramDef& program) {
   if (program.steps.size != program.instructions.size) return false;
   for (const StepDef& step : program.steps)
     if (step.kind != StepKind::kRun) return false;
   return true;
 }
+
+namespace {
 
 uint64_t bytes_of(const ScratchPlace& need, int threads) {
   return (uint64_t{need.stride} * uint64_t(threads) + need.at) * kScratchBlock;

@@ -4,6 +4,9 @@
 
 namespace ingot {
 
+/// Every instruction in one step: none is repeated, none left out.
+bool is_straight(const ProgramDef& program);
+
 /// Gives each instruction's scratch a place among the activations that do not live while it runs,
 /// so that the largest scratch does not add to the largest activations. Only for a straight program
 /// of fixed extents on the CPU; else every instruction keeps the one region behind them.

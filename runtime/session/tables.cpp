@@ -8,7 +8,7 @@
 #include "runtime/op/control.h"
 #include "runtime/op/pad.h"
 #include "runtime/op/slice.h"
-#include "runtime/session/assignment.h"
+#include "runtime/session/backend_services.h"
 #include "runtime/session/session.h"
 
 namespace ingot {
@@ -57,6 +57,7 @@ Rebinding carve_rebinding(const OpenModel& model, const Preparation& p, BumpAllo
   r.offsets = bump->take<uint64_t>(values);
   r.part_offsets = bump->take<uint64_t>(model.file.weight_part_count);
   r.operands = bump->take<TensorView>(model.program.max_operands);
+  if (p.planned.chooses_f16) r.f16_storage = bump->take<uint64_t>(values);
   return r;
 }
 
@@ -361,6 +362,8 @@ void fill_tables(const OpenModel& model, const Preparation& p, const LifetimeRul
                  uint8_t* base, const Tables& t) {
   const Addresses addresses(model, p, rules, base);
   fill_calls(model, p, addresses, t);
+  if (os::kHasOtherDevices && !p.planned.f16_storage.empty())
+    backend_services()->f16->mark_calls(model, p, rules, base, t);
   if (t.resolved.sizes) fill_resolved(model.program, p.planned.bound, t.resolved);
   fill_ports(model, p, rules, addresses, t);
   if (t.routes) fill_routes(model, addresses, t);

@@ -52,6 +52,8 @@ struct Rebinding {
   uint64_t* offsets = nullptr;       // by value
   uint64_t* part_offsets = nullptr;  // by weight part
   TensorView* operands = nullptr;    // of one instruction
+  // by value, where PlannedProgram::chooses_f16: what is f16 now; null: nothing ever is
+  uint64_t* f16_storage = nullptr;
 };
 
 /// The numbers of a program's data-dependent symbols in this run.

@@ -22,8 +22,8 @@ Status model_variant(const OpenModel& model, const SessionRequest& asked, uint32
   out->device = device.name;
   const OpCode op = model.program.instructions[index].op;
   if (!device.interface->variant || is_control(op)) return {};
-  const OpArguments arguments =
-      operand_types_on(model, device, p.planned.bound, index, model.workspace.operands);
+  const OpArguments arguments = operand_types_on(
+      model, device, p.planned.bound, p.planned.f16_storage, index, model.workspace.operands);
   device.interface->variant(device, op, arguments, model.program.precision, p.tunings, index, out);
   return {};
 }

@@ -182,4 +182,5 @@ def main():
         write(args.write, text)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,7 @@
 #include "runtime/base/os/file.h"
 #include "runtime/device/cuda/session_state.h"
 #include "runtime/device/cuda/variant.h"
+#include "runtime/device/gpu/f16_activations.h"
 
 namespace ingot::cuda {
 namespace {
@@ -159,6 +160,14 @@ bool takes_f16_weights(const Device& device, uint32_t precision) {
   return ingot_cuda_kernel_set.pairs(traits_of(gpu_facts(device.ordinal)), GpuPrecision(precision));
 }
 
+void choose_f16(const Device& device, const F16Program& program, uint64_t* storage) {
+  const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
+  if (traits.has_tensor_cores())
+    choose_f16_activations(ingot_cuda_kernel_set, traits, program, storage);
+  else
+    for (size_t v = 0; v < program.program->values.size; v++) storage[v] = 0;
+}
+
 Status reserve_host(Device& device, uint64_t bytes, uint8_t** out, ErrorDetail* detail) {
   SessionState& s = state_of(device);
   const Current current(s.gpu.context);
@@ -243,6 +252,7 @@ constexpr DeviceInterface make_interface() {
   d.is_one_launch = is_one_segment;
   d.variant = tell_variant;
   d.takes_f16_weights = takes_f16_weights;
+  d.choose_f16 = choose_f16;
   return d;
 }
 

@@ -6,7 +6,6 @@
 #include "runtime/device/cuda/graph_walk.h"
 #include "runtime/device/cuda/variant.h"
 #include "runtime/device/cuda/variant_timer.h"
-#include "runtime/device/gpu/f16_activations.h"
 
 namespace ingot::cuda {
 namespace {
@@ -131,10 +130,8 @@ Status move_ports(Walk& walk, const StepProgram& program, bool inputs,
 
 Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index) {
   const InstructionDef& instruction = program.instructions[index];
-  const F16Arguments arguments(program.calls[index].arguments, instruction, program.values,
-                               walk.f16_storage);
   GpuWork work;
-  work.arguments = &arguments.get();
+  work.arguments = &program.calls[index].arguments;
   work.scratch = program.scratch;
   work.scratch_bytes = program.scratch_stride;
   work.fault = fault_word(walk, program);
@@ -181,19 +178,6 @@ Status tell(const Walk& walk, const StepProgram& program, const GraphSegment& se
   launch.params = &params;
   launch.params_bytes = sizeof params;
   return walk.sink.launch(walk.sink.user, launch);
-}
-
-OpArguments arguments_of(void* program, uint32_t instruction) {
-  return static_cast<const StepProgram*>(program)->calls[instruction].arguments;
-}
-/// For the addresses and extents that the program has now.
-void choose_f16(Walk& walk, const StepProgram& program) {
-  walk.traits = traits_of(gpu_facts(walk.device->ordinal));
-  walk.f16_storage = f16_storage(*walk.device, program);
-  if (!walk.f16_storage) return;
-  choose_f16_activations({&ingot_cuda_kernel_set, walk.traits, program.instructions, program.values,
-                          arguments_of, const_cast<StepProgram*>(&program)},
-                         find_part(*walk.state, program)->f16_storage);
 }
 
 Status walk_segment(Walk& walk, const StepProgram& program, const GraphSegment& segment,
@@ -266,21 +250,6 @@ uint32_t wait_for_all(Walk& walk, GraphNode* before) {
 }
 void add_other_node(Walk& walk, GraphNode node) { walk.order->add({node, false}); }
 
-const uint64_t* f16_storage(const Device& device, const StepProgram& program) {
-  const Part* part = find_part(state_of(device), program);
-  return part && traits_of(gpu_facts(device.ordinal)).has_tensor_cores() ? part->f16_storage
-                                                                         : nullptr;
-}
-
-bool may_have_f16(const StepProgram& program) {
-  if (GpuPrecision(program.precision) != GpuPrecision::kFp16 || program.first_step ||
-      program.steps.size != program.instructions.size)
-    return false;
-  for (const StepDef& step : program.steps)
-    if (step.kind != StepKind::kRun) return false;
-  return true;
-}
-
 Status walk_steps(Walk& walk, const StepProgram& program, uint32_t first_step, uint32_t end_step) {
   for (uint32_t s = first_step; s < end_step; s++) {
     const uint32_t index = program.steps[s].index;
@@ -300,7 +269,7 @@ Status build_piece(Device& device, const StepProgram& program, SegmentPieces* se
                    ErrorDetail* detail) {
   SessionState& s = state_of(device);
   Walk walk = {&device, &s, detail};
-  choose_f16(walk, program);
+  walk.traits = traits_of(gpu_facts(device.ordinal));
   INGOT_TRY(walk_segment(walk, program, segment->segment, hash_launch));
   Piece* piece = find_piece(segment, walk.hash);
   if (!piece->exec || piece->hash != walk.hash) {
@@ -321,7 +290,7 @@ Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorD
   SegmentScan scan(program, true);
   if (!scan.next(&whole) || !whole.takes_outputs)
     return fail_on(device, detail, Code::kInternal, "device: control flow in a queued graph");
-  choose_f16(walk, program);
+  walk.traits = traits_of(gpu_facts(device.ordinal));
   return instantiate(walk, program, whole, &out->exec);
 }
 
@@ -329,7 +298,7 @@ Status make_timed_graph(Device& device, const StepProgram& program, const GraphS
                         const Event* events, GraphExec* out, ErrorDetail* detail) {
   Walk walk = {&device, &state_of(device), detail};
   walk.next_event = events;
-  choose_f16(walk, program);
+  walk.traits = traits_of(gpu_facts(device.ordinal));
   return instantiate(walk, program, segment, out);
 }
 

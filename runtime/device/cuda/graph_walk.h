@@ -26,12 +26,7 @@ struct Walk {
   bool inside_loop = false;           // that the GPU decides
   GpuTraits traits = {};
   GpuSink sink = {};
-  const uint64_t* f16_storage = nullptr;  // Part::f16_storage
 };
-
-/// Whether activations of a program may be f16: all of it is one GPU's, in fp16, without Ifs and
-/// Loops.
-bool may_have_f16(const StepProgram& program);
 
 /// Where kernels write who found a bad index: of the host, and inside a loop of the GPU's own.
 inline uint32_t* fault_word(const Walk& walk, const StepProgram& program) {

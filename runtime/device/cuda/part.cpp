@@ -38,8 +38,7 @@ uint32_t count_subprograms(const StepProgram& program) {
 }
 
 uint64_t heap_bytes(const StepProgram& program) {
-  const uint64_t by_value = may_have_f16(program) ? program.values.size * sizeof(uint64_t) : 0;
-  return sizeof(Part) + uint64_t(count_segments(program)) * sizeof(SegmentPieces) + by_value;
+  return sizeof(Part) + uint64_t(count_segments(program)) * sizeof(SegmentPieces);
 }
 
 Status take_counts(Device& device, Part* part, ErrorDetail* detail) {
@@ -70,8 +69,6 @@ Status add_part(Device& device, const StepProgram& program, Part** out, ErrorDet
   SegmentScan scan(program, moves_ports(program));
   for (GraphSegment segment; scan.next(&segment);)
     (new (&part->segments[part->count++]) SegmentPieces)->segment = segment;
-  if (may_have_f16(program))
-    part->f16_storage = reinterpret_cast<uint64_t*>(part->segments + part->count);
   part->next = s.parts;
   *out = s.parts = part;
   return part->subprograms ? take_counts(device, part, detail) : Status();

@@ -36,9 +36,6 @@ struct Part {
   uint32_t subprograms = 0;  // in it
   uint32_t first_step = 0, count = 0;
   SegmentPieces* segments = nullptr;  // behind it, in the order of their steps
-  // behind them, by value: which activations are f16, of the binding that was planned last; null:
-  // none can be (runtime/device/gpu/f16_activations.h)
-  uint64_t* f16_storage = nullptr;
 };
 /// Of the heap, and pinned.
 uint64_t part_bytes(const StepProgram& program);
@@ -101,9 +98,6 @@ Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorD
 /// Of the part that build_part() made; null.
 Part* find_part(const SessionState& state, const StepProgram& program);
 void drop_piece(Piece* piece);
-/// By value: which activations are f16 in the graphs that were made last
-/// (runtime/device/gpu/f16_activations.h); null: none is.
-const uint64_t* f16_storage(const Device& device, const StepProgram& program);
 /// The graph with a record of events[0] before the first instruction, of events[i + 1] behind
 /// instruction i, of the last one at the end.
 Status make_timed_graph(Device& device, const StepProgram& program, const GraphSegment& segment,

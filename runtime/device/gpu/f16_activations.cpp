@@ -21,21 +21,28 @@ bool may_be_f16(const ValueDef& value) {
          value.packing == Packing::kDense && !value.is_data_dependent;
 }
 
+/// While it chooses, `storage` says of a value, not of its root alone: p.storage for f16, else the
+/// pass in which it became f32, counted from 1; 0: it was from the beginning.
 class Chooser {
  public:
-  Chooser(const F16Program& program, uint64_t* storage) : p_(program), storage_(storage) {}
+  Chooser(const GpuKernelSet& set, const GpuTraits& traits, const F16Program& program,
+          uint64_t* storage)
+      : set_(set),
+        traits_(traits),
+        p_(program),
+        instructions_(program.program->instructions),
+        values_(program.program->values),
+        storage_(storage) {}
 
   void choose() {
-    constexpr uint64_t kUnknown = ~uint64_t{0};
-    for (size_t v = 0; v < p_.values.size; v++) storage_[v] = kUnknown;
-    for (size_t v = 0; v < p_.values.size; v++)
-      if (!may_be_f16(p_.values[v])) root_storage(int32_t(v)) = 0;
-    for (uint32_t i = 0; i < p_.instructions.size; i++) find_addresses(i);
-    for (size_t v = 0; v < p_.values.size; v++)
-      if (storage_[v] == kUnknown) storage_[v] = 0;  // nothing touches it
-    if (!settle())
-      for (size_t v = 0; v < p_.values.size; v++) storage_[v] = 0;
-    for (size_t v = 0; v < p_.values.size; v++) storage_[v] = root_storage(int32_t(v));
+    for (size_t v = 0; v < values_.size; v++) storage_[v] = p_.storage;
+    for (size_t v = 0; v < values_.size; v++)
+      if (!may_be_f16(values_[v])) storage_[root(int32_t(v))] = 0;
+    const bool is_settled = settle();
+    for (size_t v = 0; v < values_.size; v++) {
+      const uint64_t begin = storage_[root(int32_t(v))];
+      storage_[v] = is_settled && begin == p_.storage ? begin : 0;
+    }
   }
 
  private:
@@ -43,76 +50,100 @@ class Chooser {
   /// along, then backwards. False where a program asks for more passes than networks do: a file
   /// could ask for as many as it has instructions.
   bool settle() {
-    constexpr int kMaxPasses = 64;
-    const uint32_t count = uint32_t(p_.instructions.size);
-    for (int pass = 0; pass < kMaxPasses; pass++) {
+    constexpr uint64_t kMaxPasses = 64;
+    static_assert(kMaxPasses < kLowestStorage, "a pass is no address");
+    const uint32_t count = uint32_t(instructions_.size);
+    for (uint64_t pass = 0; pass < kMaxPasses; pass++) {
       bool changed = false;
-      for (uint32_t i = 0; i < count; i++)
-        changed = keep_f32(pass % 2 ? count - 1 - i : i) || changed;
+      for (uint32_t n = 0; n < count; n++) {
+        const uint32_t i = pass % 2 ? count - 1 - n : n;
+        if (pass == 0 || has_changed(i, pass)) changed = keep_f32(i, pass) || changed;
+      }
       if (!changed) return true;
     }
     return false;
   }
 
-  uint64_t& root_storage(int32_t value) { return storage_[p_.values[size_t(value)].root]; }
+  size_t root(int32_t value) const { return size_t(storage_root(*p_.program, value, p_.rules)); }
 
-  /// The lowest address that any of a storage's values has.
-  void find_addresses(uint32_t i) {
-    const InstructionDef& def = p_.instructions[i];
-    const OpArguments a = p_.arguments(p_.user, i);
+  /// An operand became f32 in this pass or the one before: since it was asked last, perhaps.
+  bool has_changed(uint32_t i, uint64_t pass) const {
+    const InstructionDef& def = instructions_[i];
     for (uint32_t k = 0; k < operand_count(def); k++) {
       const int32_t value = operand_of(def, k);
       if (value < 0) continue;
-      uint64_t& begin = root_storage(value);
-      const uint64_t at = reinterpret_cast<uintptr_t>(view_of(a, k).data);
-      if (at < begin) begin = at;
+      const uint64_t now = storage_[root(value)];
+      if (now >= pass && now < kLowestStorage) return true;
     }
+    return false;
   }
 
   /// Whether an operand became f32 because the kernels of the instruction cannot take it as f16.
-  bool keep_f32(uint32_t i) {
-    const InstructionDef& def = p_.instructions[i];
+  bool keep_f32(uint32_t i, uint64_t pass) {
+    const InstructionDef& def = instructions_[i];
+    bool is_any = false;
+    for (uint32_t k = 0; k < operand_count(def); k++) {
+      const int32_t value = operand_of(def, k);
+      if (value < 0) continue;
+      const size_t from = root(value);
+      if (from != size_t(value)) storage_[value] = storage_[from];
+      is_any = is_any || storage_[from] == p_.storage;
+    }
+    if (!is_any) return false;
     const OpArguments plain = p_.arguments(p_.user, i);
-    const F16Arguments now(plain, def, p_.values, storage_);
+    const F16Arguments now(plain, def, storage_);
     uint64_t takes = 0;
     if (operand_count(def) <= F16Arguments::kMaxOperands) {
-      const GpuKernelEntry* row =
-          find_gpu_row(*p_.set, def.op, plain, p_.traits, GpuPrecision::kFp16);
-      if (row && row->f16_operands) takes = row->f16_operands(now.get(), p_.traits);
+      const GpuKernelEntry* row = find_gpu_row(set_, def.op, plain, traits_, GpuPrecision::kFp16);
+      if (row && row->f16_operands) takes = row->f16_operands(now.get(), traits_);
     }
     bool changed = false;
     for (uint32_t k = 0; k < operand_count(def); k++) {
       const int32_t value = operand_of(def, k);
-      if (value < 0 || !root_storage(value) || (k < 64 && (takes >> k & 1))) continue;
-      root_storage(value) = 0;
+      if (value < 0 || storage_[root(value)] != p_.storage || (k < 64 && (takes >> k & 1)))
+        continue;
+      storage_[root(value)] = pass + 1;
       changed = true;
     }
     return changed;
   }
 
+  const GpuKernelSet& set_;
+  const GpuTraits& traits_;
   const F16Program& p_;
+  const Span<const InstructionDef> instructions_;
+  const Span<const ValueDef> values_;
   uint64_t* storage_;
 };
 
 }  // namespace
 
-void choose_f16_activations(const F16Program& program, uint64_t* storage) {
-  Chooser(program, storage).choose();
+void choose_f16_activations(const GpuKernelSet& set, const GpuTraits& traits,
+                            const F16Program& program, uint64_t* storage) {
+  Chooser(set, traits, program, storage).choose();
+}
+
+void halve_f16_lifetimes(const uint64_t* storage, Span<Lifetime> lifetimes) {
+  for (size_t v = 0; v < lifetimes.size; v++)
+    if (storage[v]) lifetimes[v].bytes = lifetimes[v].bytes / 2 + lifetimes[v].bytes % 2;
+}
+
+void make_f16(TensorView* operand, uint64_t begin) {
+  operand->dtype = DType::kF16;
+  const uint64_t at = reinterpret_cast<uintptr_t>(operand->data);
+  operand->data = reinterpret_cast<void*>(uintptr_t(begin + (at - begin) / 2));
 }
 
 F16Arguments::F16Arguments(const OpArguments& arguments, const InstructionDef& instruction,
-                           Span<const ValueDef> values, const uint64_t* storage)
+                           const uint64_t* storage)
     : arguments_(arguments) {
   const uint32_t count = operand_count(instruction);
   if (!storage || count > kMaxOperands) return;
   for (uint32_t k = 0; k < count; k++) {
     operands_[k] = view_of(arguments, k);
     const int32_t value = operand_of(instruction, k);
-    const uint64_t begin = value < 0 ? 0 : storage[values[size_t(value)].root];
-    if (!begin) continue;
-    operands_[k].dtype = DType::kF16;
-    const uint64_t at = reinterpret_cast<uintptr_t>(operands_[k].data);
-    operands_[k].data = reinterpret_cast<void*>(uintptr_t(begin + (at - begin) / 2));
+    const uint64_t begin = value < 0 ? 0 : storage[value];
+    if (begin >= kLowestStorage) make_f16(&operands_[k], begin);
   }
   arguments_.inputs = operands_, arguments_.outputs = operands_ + instruction.input_count;
 }

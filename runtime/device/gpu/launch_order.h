@@ -38,7 +38,7 @@ class LaunchAccess {
 
 /// The bytes of an instruction's operands, as kernels see them: those of constants are read alone.
 /// `fault`: of several bad indices the last instruction's is told, so instructions that may find
-/// one keep their order. @pre arguments as of F16Arguments
+/// one keep their order. @pre arguments as the device has them
 LaunchAccess access_of(const InstructionDef& instruction, Span<const ValueDef> values,
                        const OpArguments& arguments, const uint32_t* fault);
 /// And the scratch that the instruction was given, where the launch has an address inside it: no

@@ -113,6 +113,8 @@ Json gpu_cost_json(const gpu_cost::ProgramCost& cost, const ProgramView& view) {
                  {"flops", cost.flops},
                  {"launches", cost.launches},
                  {"left_to_cpu", cost.left_to_cpu},
+                 {"activation_bytes", cost.activation_bytes},
+                 {"activation_bytes_f32", view.plan_bytes()},
                  {"instructions", Json::array()}};
   for (const gpu_cost::InstructionCost& c : cost.instructions) {
     const InstructionDef& instruction = view.program().instructions[c.instruction];
@@ -147,6 +149,9 @@ void print_gpu_cost(const Json& report, bool all) {
   if (report["hidden_ns"].get<double>() > 0.5)
     printf("  %s more as one chain: launches that wait for none of each other hide their starts\n",
            microseconds(report["hidden_ns"]).c_str());
+  const uint64_t activations = report["activation_bytes"], f32 = report["activation_bytes_f32"];
+  printf("  %s of activations in the arena%s\n", short_bytes(activations).c_str(),
+         activations == f32 ? "" : (", " + short_bytes(f32) + " if all were f32").c_str());
   if (report["left_to_cpu"].get<size_t>())
     printf("  %s instructions have no kernel there and are in no sum\n",
            report["left_to_cpu"].dump().c_str());

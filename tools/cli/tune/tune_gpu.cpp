@@ -1,13 +1,11 @@
 #include "tools/cli/tune/tune_gpu.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "runtime/api/translate.h"
 #include "runtime/device/cuda/cuda_device.h"
 #include "runtime/device/cuda/variant.h"
 #include "runtime/device/cuda/variant_timer.h"
-#include "runtime/device/gpu/f16_activations.h"
 #include "runtime/session/split.h"
 
 namespace ingot::cli {
@@ -42,18 +40,12 @@ struct Offered {
   GpuVariant variants[kMaxGpuVariants];
   uint32_t count = 0;
 };
-/// Operands as the session's graphs have them.
-F16Arguments arguments_of(const RunSession& s, const Device& device, uint32_t instruction) {
-  return F16Arguments(s.program.calls[instruction].arguments, s.program.instructions[instruction],
-                      s.program.values, cuda::f16_storage(device, s.program));
-}
 /// At the addresses of the session.
 Offered offered(RunSession& s, uint32_t instruction) {
   Offered out;
   const Device* device = device_of(s, instruction);
   if (!device || is_control(s.program.instructions[instruction].op)) return out;
-  const F16Arguments operands = arguments_of(s, *device, instruction);
-  const OpArguments& arguments = operands.get();
+  const OpArguments& arguments = s.program.calls[instruction].arguments;
   const GpuTraits traits = cuda::traits_of(cuda::gpu_facts(device->ordinal));
   const GpuPrecision precision = GpuPrecision(s.program.precision);
   out.row = find_gpu_row(ingot_cuda_kernel_set, s.program.instructions[instruction].op, arguments,
@@ -92,11 +84,10 @@ std::vector<TimedVariant> variants_of(ingot_session* session, uint32_t instructi
   std::vector<TimedVariant> variants;
   if (all.count <= 1) return variants;
   const Device& device = *device_of(s, instruction);
-  const F16Arguments operands = arguments_of(s, device, instruction);
   const GpuTraits traits = cuda::traits_of(cuda::gpu_facts(device.ordinal));
   for (uint32_t i = 0; i < all.count; i++)
     variants.push_back({all.variants[i].name, all.variants[i].parts,
-                        gpu_scratch(*all.row, operands.get(), traits,
+                        gpu_scratch(*all.row, s.program.calls[instruction].arguments, traits,
                                     GpuPrecision(s.program.precision), &all.variants[i])});
   return variants;
 }
@@ -105,7 +96,6 @@ struct VariantTimer::State {
   RunSession& session;
   cuda::VariantClock timer;
   Offered variants{};
-  std::optional<F16Arguments> operands{};  // of the instruction that is timed
   cuda::TimedWork work{};
   std::vector<VariantGraph> graphs{};
 
@@ -148,10 +138,8 @@ void VariantTimer::begin(uint32_t instruction) {
   State& t = *state_;
   t.drop_all();
   t.variants = offered(t.session, instruction);
-  t.operands.emplace(t.session.program.calls[instruction].arguments,
-                     t.session.program.instructions[instruction], t.session.program.values,
-                     cuda::f16_storage(*device_of(t.session, instruction), t.session.program));
-  t.work = {t.session.program.instructions[instruction].op, &t.operands->get(),
+  t.work = {t.session.program.instructions[instruction].op,
+            &t.session.program.calls[instruction].arguments,
             GpuPrecision(t.session.program.precision), nullptr};
   t.graphs.resize(t.variants.count);
   for (size_t variant = 0; variant < t.graphs.size(); variant++) {

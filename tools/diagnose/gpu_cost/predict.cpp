@@ -6,6 +6,7 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "runtime/device/gpu/f16_activations.h"
 #include "runtime/device/gpu/launch_order.h"
+#include "runtime/plan/greedy_planner.h"
 #include "runtime/session/pairs.h"
 #include "tools/files/failure.h"
 
@@ -60,16 +61,27 @@ class Operands {
         cuda::has_f16_activations(GpuPrecision(program.precision), traits) &&
         std::none_of(program.steps.data, program.steps.data + program.steps.size,
                      [](const StepDef& step) { return step.kind != StepKind::kRun; });
+    offsets_ = view.offsets(), plan_bytes_ = view.plan_bytes();
     if (!may_be_f16) return;
     f16_storage_.resize(program.values.size);
-    choose_f16_activations({&ingot_cuda_kernel_set, traits, program.instructions, program.values,
+    unplaced_ = kLowestStorage + program.alignment;
+    choose_f16_activations(ingot_cuda_kernel_set, traits,
+                           {&program,
+                            {},
                             [](void* self, uint32_t i) {
                               Operands& o = *static_cast<Operands*>(self);
                               return o.of(o.view_.program().instructions[i]);
                             },
-                            this},
+                            this,
+                            unplaced_},
                            f16_storage_.data());
+    unplaced_ = 0;
+    plan();
+    for (size_t v = 0; v < f16_storage_.size(); v++)
+      if (f16_storage_[v]) f16_storage_[v] = address_of(program.values[v].root);
   }
+  /// Of the activations, as a session there has them.
+  uint64_t plan_bytes() const { return plan_bytes_; }
   /// By value; null: none.
   const uint64_t* f16_storage() const {
     return f16_storage_.empty() ? nullptr : f16_storage_.data();
@@ -99,13 +111,31 @@ class Operands {
   uint64_t address_of(int32_t value) const {
     const uint64_t root = uint64_t(view_.program().values[size_t(value)].root);
     const uint64_t inside = view_.bound_program().root_offset[value];
-    const bool is_planned = root < view_.offsets().size() && view_.offsets()[root] < kArena;
-    return is_planned ? kArena + view_.offsets()[root] + inside
-                      : kFirstAddress * (1 + root) + inside;
+    if (unplaced_) return unplaced_ + inside;
+    const bool is_planned = root < offsets_.size() && offsets_[root] < kArena;
+    return is_planned ? kArena + offsets_[root] + inside : kFirstAddress * (1 + root) + inside;
+  }
+  /// As runtime/session/f16_plan.cpp does.
+  void plan() {
+    std::vector<Lifetime> lifetimes = view_.lifetimes();
+    halve_f16_lifetimes(f16_storage_.data(), {lifetimes.data(), lifetimes.size()});
+    const ProgramDef& program = view_.program();
+    const uint32_t steps = uint32_t(std::max<size_t>(program.steps.size, 1));
+    std::vector<uint64_t> offsets(lifetimes.size(), kNoOffset),
+        workspace(planner_workspace_bytes(uint32_t(lifetimes.size()), steps) / 8 + 1);
+    PlanSummary summary;
+    const Status status =
+        plan_greedy({lifetimes.data(), lifetimes.size()}, steps, program.alignment,
+                    {reinterpret_cast<uint8_t*>(workspace.data()), workspace.size() * 8},
+                    {offsets.data(), offsets.size()}, &summary, nullptr);
+    if (!status.ok()) return;  // f16 takes the first halves of the places in the file's plan
+    offsets_ = offsets, plan_bytes_ = summary.bytes;
   }
   const cli::ProgramView& view_;
   std::vector<F16WeightPlace> packed_;
-  std::vector<uint64_t> f16_storage_;
+  std::vector<uint64_t> f16_storage_, offsets_;
+  uint64_t plan_bytes_ = 0;
+  uint64_t unplaced_ = 0;  // where each storage begins while nothing has a place
   std::vector<TensorView> views_;
 };
 
@@ -202,8 +232,7 @@ InstructionCost cost_instruction(const cli::ProgramView& view, const GpuModel& g
   const InstructionDef& instruction = view.program().instructions[index];
   const GpuPrecision precision = GpuPrecision(view.program().precision);
   const GpuTraits traits = traits_of(gpu);
-  const F16Arguments arguments(operands->of(instruction), instruction, view.program().values,
-                               operands->f16_storage());
+  const F16Arguments arguments(operands->of(instruction), instruction, operands->f16_storage());
   const OpArguments& a = arguments.get();
   InstructionCost cost;
   cost.instruction = index;
@@ -300,6 +329,7 @@ ProgramCost predict(const cli::ProgramView& view, const GpuModel& gpu) {
   all.gpu = &gpu;
   all.weights_stay = do_weights_stay(view, gpu);
   Operands operands(view, gpu);
+  all.activation_bytes = operands.plan_bytes();
   Schedule schedule(gpu);
   double chained = 0;
   for (uint32_t i = 0; i < view.program().instructions.size; i++) {
@@ -324,8 +354,7 @@ InstructionCost predict_variant(const cli::ProgramView& view, const GpuModel& gp
   const GpuPrecision precision = GpuPrecision(view.program().precision);
   const GpuTraits traits = traits_of(gpu);
   Operands operands(view, gpu);
-  const F16Arguments arguments(operands.of(def), def, view.program().values,
-                               operands.f16_storage());
+  const F16Arguments arguments(operands.of(def), def, operands.f16_storage());
   const OpArguments& a = arguments.get();
   GpuVariant variants[kMaxGpuVariants];
   const GpuKernelEntry* row = find_gpu_row(ingot_cuda_kernel_set, def.op, a, traits, precision);

@@ -53,6 +53,7 @@ struct ProgramCost {
   bool weights_stay = false;
   std::vector<InstructionCost> instructions;
   size_t launches = 0, left_to_cpu = 0;
+  uint64_t activation_bytes = 0;  // of a session's arena there: those that are f16 take half
   // of the whole; hidden_ns: what it would take longer as one chain of launches
   double flops = 0, bytes = 0, ns = 0, start_ns = 0, hidden_ns = 0;
 };
