@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <thread>
 
 #include "tests/cli/command_line.h"
@@ -160,6 +161,39 @@ TEST_CASE("serve: the elements may come before what they are, nested or flat") {
   CHECK(status(last) == 200);
   CHECK(has(last, "Connection: close"));
   CHECK(two.is_closed_within(5000));
+}
+
+TEST_CASE("serve: models on a GPU, the one of tests: requests that are joined have the same bits") {
+#ifdef INGOT_FAKE_CUDA
+  const Models models;
+  const std::vector<std::string> on_gpu = {models.root, "--device", "cuda", "--batch-delay-us",
+                                           "200000"};
+  std::vector<std::string> expected;
+  {
+    const ServerProcess server({models.root});
+    for (int rows = 1; rows <= 3; rows++)
+      expected.push_back(ask(server.port(), post(kInfer, request_of(rows))));
+  }
+  {
+    REQUIRE(setenv("INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA, 1) == 0);
+    const ServerProcess server(on_gpu);
+    unsetenv("INGOT_CUDA_DRIVER");
+    std::vector<std::string> answers(expected.size());
+    std::vector<std::thread> clients;
+    for (size_t i = 0; i < answers.size(); i++)
+      clients.emplace_back([&server, &answers, i] {
+        answers[i] = ask(server.port(), post(kInfer, request_of(int(i) + 1)));
+      });
+    for (std::thread& client : clients) client.join();
+    CHECK(answers == expected);
+    const std::string told = ask(server.port(), get("/v2/models/batch/stats"));
+    CAPTURE(told);
+    CHECK(has(told, "\"inference_count\":6"));
+    CHECK(!has(told, "\"execution_count\":3"));  // fewer runs than requests
+  }
+#else
+  std::cout << "[skip] serve: the driver of tests is not built\n";
+#endif
 }
 
 TEST_CASE("serve: an answer is compressed where its client asks for it") {
