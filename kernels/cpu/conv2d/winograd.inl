@@ -9,6 +9,9 @@
 #pragma once
 #include "kernels/cpu/conv2d/direct.inl"
 #include "kernels/cpu/conv2d/winograd_transform.inl"
+#if defined(INGOT_SIMD_NEON)
+#include "kernels/cpu/conv2d/winograd_neon.inl"
+#endif
 
 namespace ingot::cpu {
 namespace {
@@ -55,6 +58,11 @@ void winograd_input_channels(const WinogradJob& j, const float* p, int64_t y, in
                              Range channels, float* v) {
   const int64_t end = min_of(channels.end, j.e.c);
   int64_t c = channels.begin;
+#if defined(INGOT_SIMD_NEON)
+  const NeonWindow window = neon_window(p, j.x->row_stride, y, x, j.e.h, j.e.w);
+  for (; c + V::kLanes <= end; c += V::kLanes)
+    neon_input_tile<edge>(window, c, v + c, j.g.v_plane * 4);
+#endif
   for (; c + V::kLanes <= end; c += V::kLanes)
     winograd_input_tile<V, edge, true>(j, p + c, y, x, V::kLanes, v + c);
   if (V::kLanes > 1 && c < end)
@@ -149,6 +157,17 @@ void winograd_output(const WinogradJob& j, int64_t first, int64_t count, int64_t
     const float* residual =
         j.residual ? j.residual->as<float>() + pixel * j.residual->row_stride + panel * kPanel
                    : nullptr;
+#if defined(INGOT_SIMD_NEON)
+    const NeonOutput to{out,
+                        residual,
+                        j.y->row_stride,
+                        j.e.ow * j.y->row_stride,
+                        j.e.ow * j.epilogue->residual_stride,
+                        rows,
+                        cols};
+    neon_output_panel(to, *j.epilogue, m + t * 2 * kPanel, j.g.m_plane * 4, bias, outputs);
+    continue;
+#endif
     for (int64_t o = 0; o < outputs; o += V::kLanes)
       winograd_output_tile<V>(j, m + t * 2 * kPanel + o, bias + o, out + o,
                               residual ? residual + o : nullptr, rows, cols, outputs - o);

@@ -54,6 +54,18 @@ void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int6
   using F = typename V::F;
   const F alpha = V::splat(e.activation.alpha), beta = V::splat(e.activation.beta);
   const bool after = residual && !e.residual_first;
+#if defined(INGOT_SIMD_NEON)
+  if constexpr (is_long(kind)) {  // the four vectors of a row together: one address, constants once
+    using Row = Lockstep<V, kPanel / V::kLanes>;
+    if (cols == kPanel && !residual) {
+      for (int64_t i = 0; i < rows; i++)
+        Row::store(out + i * out_stride, V::kLanes,
+                   activate<Row, kind>(Row::load(tile + i * tile_stride, V::kLanes), Row::zero(),
+                                       Row::zero()));
+      return;
+    }
+  }
+#endif
   for (int64_t j = 0; j < cols; j += V::kLanes) {
     const int64_t n = cols - j;
     const bool whole = n >= V::kLanes;

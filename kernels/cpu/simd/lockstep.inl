@@ -41,6 +41,9 @@ struct LockstepOf<V, Indices<I...>> {
   static INGOT_INLINE F fma(F a, F b, F c) { return {{V::fma(a.v[I], b.v[I], c.v[I])...}}; }
   static INGOT_INLINE F max(F a, F b) { return {{V::max(a.v[I], b.v[I])...}}; }
   static INGOT_INLINE F min(F a, F b) { return {{V::min(a.v[I], b.v[I])...}}; }
+  static INGOT_INLINE F limit(F low, F high, F a) {
+    return {{V::limit(low.v[I], high.v[I], a.v[I])...}};
+  }
   static INGOT_INLINE F abs(F a) { return {{V::abs(a.v[I])...}}; }
   static INGOT_INLINE F neg(F a) { return {{V::neg(a.v[I])...}}; }
   static INGOT_INLINE F bit_and(F a, F b) { return {{V::bit_and(a.v[I], b.v[I])...}}; }

@@ -30,9 +30,13 @@ struct Math {
     }
   }
 
-  /// a limited to [low, high]; NaN stays.
+  /// a limited to [low, high], neither of them zero; NaN stays.
   static INGOT_INLINE F clamp(F a, float low, float high) {
+#if defined(INGOT_SIMD_NEON)
+    return V::limit(c(low), c(high), a);
+#else
     return V::max(c(low), V::min(c(high), a));
+#endif
   }
   static INGOT_INLINE F copy_sign(F magnitude, F sign) {
     const F bit = c(-0.0f);
