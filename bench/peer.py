@@ -180,9 +180,12 @@ def mnn_runner(a, inputs, names):
     import MNN
 
     product = pathlib.Path(a.work) / "mnn" / f"{pathlib.Path(a.model).stem}.mnn"
-    converter = pathlib.Path(sys.executable).parent / "mnnconvert"
+    # not its script, whose first line names the Python that installed it
+    converter = "from MNN.tools.mnnconvert import main; main()"
     convert(
         [
+            sys.executable,
+            "-c",
             converter,
             "-f",
             "ONNX",
