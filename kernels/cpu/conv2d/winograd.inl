@@ -59,7 +59,7 @@ void winograd_input_channels(const WinogradJob& j, const float* p, int64_t y, in
   const int64_t end = min_of(channels.end, j.e.c);
   int64_t c = channels.begin;
 #if defined(INGOT_SIMD_NEON)
-  const NeonWindow window = neon_window(p, j.x->row_stride, y, x, j.e.h, j.e.w);
+  const WinogradWindow window = winograd_window(p, j.x->row_stride, y, x, j.e.h, j.e.w);
   for (; c + V::kLanes <= end; c += V::kLanes)
     neon_input_tile<edge>(window, c, v + c, j.g.v_plane * 4);
 #endif
@@ -158,13 +158,13 @@ void winograd_output(const WinogradJob& j, int64_t first, int64_t count, int64_t
         j.residual ? j.residual->as<float>() + pixel * j.residual->row_stride + panel * kPanel
                    : nullptr;
 #if defined(INGOT_SIMD_NEON)
-    const NeonOutput to{out,
-                        residual,
-                        j.y->row_stride,
-                        j.e.ow * j.y->row_stride,
-                        j.e.ow * j.epilogue->residual_stride,
-                        rows,
-                        cols};
+    const WinogradOutput to{out,
+                            residual,
+                            j.y->row_stride,
+                            j.e.ow * j.y->row_stride,
+                            j.e.ow * j.epilogue->residual_stride,
+                            rows,
+                            cols};
     neon_output_panel(to, *j.epilogue, m + t * 2 * kPanel, j.g.m_plane * 4, bias, outputs);
     continue;
 #endif

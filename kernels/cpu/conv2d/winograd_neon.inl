@@ -21,16 +21,16 @@ INGOT_INLINE void neon_store_step(float*& p, int64_t step, V::F v) {
 
 /// 6 x 6 pixels. A row begins at the first column inside of the image; one outside is zeros, whose
 /// step is 0.
-struct NeonWindow {
+struct WinogradWindow {
   const float* row[6];
   int64_t step[6];              // bytes from a pixel to the next
   int64_t first = 0, last = 6;  // columns inside
 };
 
 /// p: the first pixel, `y` rows and `x` columns from that of an image of h x w.
-inline NeonWindow neon_window(const float* p, int64_t pixel, int64_t y, int64_t x, int64_t h,
-                              int64_t w) {
-  NeonWindow r;
+inline WinogradWindow winograd_window(const float* p, int64_t pixel, int64_t y, int64_t x,
+                                      int64_t h, int64_t w) {
+  WinogradWindow r;
   r.first = min_of(6, max_of(0, -x)), r.last = max_of(r.first, min_of(6, w - x));
   for (int64_t i = 0; i < 6; i++) {
     const bool inside = y + i >= 0 && y + i < h;
@@ -42,7 +42,8 @@ inline NeonWindow neon_window(const float* p, int64_t pixel, int64_t y, int64_t 
 
 /// Four channels of a window to 36 planes, which are `plane` bytes apart.
 template <bool edge>
-INGOT_INLINE void neon_input_tile(const NeonWindow& w, int64_t channel, float* v, int64_t plane) {
+INGOT_INLINE void neon_input_tile(const WinogradWindow& w, int64_t channel, float* v,
+                                  int64_t plane) {
   alignas(16) float columns[6][6][4];
   const float* r[6];
   int64_t step[6];
@@ -100,17 +101,17 @@ INGOT_INLINE void neon_output_rows(const float* m, int64_t plane, const float* b
 }
 
 /// Where the outputs of a tile go: `rows` x `cols` pixels of it are inside. Strides in elements.
-struct NeonOutput {
+struct WinogradOutput {
   float* out;
   const float* residual;  // or null
   int64_t pixel, row, residual_row, rows, cols;
 };
 
-enum class NeonLimits { kNone, kLow, kBoth };
+enum class WinogradLimits { kNone, kLow, kBoth };
 
 /// Four outputs of a tile whose epilogue is limits.
-template <NeonLimits limits>
-INGOT_INLINE void neon_output_tile(const NeonOutput& o, const Epilogue& e, const float* m,
+template <WinogradLimits limits>
+INGOT_INLINE void neon_output_tile(const WinogradOutput& o, const Epilogue& e, const float* m,
                                    int64_t plane, const float* bias, int64_t output) {
   const V::F low = V::splat(e.low), high = V::splat(e.high);
   neon_output_rows(m + output, plane, bias + output, [&](int64_t i, V::F(&t)[4]) {
@@ -121,8 +122,8 @@ INGOT_INLINE void neon_output_tile(const NeonOutput& o, const Epilogue& e, const
       if (c >= o.cols) break;
       V::F v = t[c];
       if (res && e.residual_first) v = V::add(v, V::load(res));
-      if (limits != NeonLimits::kNone) v = V::max(low, v);
-      if (limits == NeonLimits::kBoth) v = V::min(high, v);
+      if (limits != WinogradLimits::kNone) v = V::max(low, v);
+      if (limits == WinogradLimits::kBoth) v = V::min(high, v);
       if (res && !e.residual_first) v = V::add(v, V::load(res));
       V::store(to, v);
       to += o.pixel;
@@ -132,18 +133,18 @@ INGOT_INLINE void neon_output_tile(const NeonOutput& o, const Epilogue& e, const
 }
 
 /// A panel's outputs of a tile.
-inline void neon_output_panel(const NeonOutput& o, const Epilogue& e, const float* m, int64_t plane,
-                              const float* bias, int64_t outputs) {
+inline void neon_output_panel(const WinogradOutput& o, const Epilogue& e, const float* m,
+                              int64_t plane, const float* bias, int64_t outputs) {
   if (e.in_registers && outputs % 4 == 0) {
     const auto all = [&](auto tile) {
       for (int64_t k = 0; k < outputs; k += 4) tile(k);
     };
     if (!e.clamps)
-      all([&](int64_t k) { neon_output_tile<NeonLimits::kNone>(o, e, m, plane, bias, k); });
+      all([&](int64_t k) { neon_output_tile<WinogradLimits::kNone>(o, e, m, plane, bias, k); });
     else if (e.high == __builtin_inff())
-      all([&](int64_t k) { neon_output_tile<NeonLimits::kLow>(o, e, m, plane, bias, k); });
+      all([&](int64_t k) { neon_output_tile<WinogradLimits::kLow>(o, e, m, plane, bias, k); });
     else
-      all([&](int64_t k) { neon_output_tile<NeonLimits::kBoth>(o, e, m, plane, bias, k); });
+      all([&](int64_t k) { neon_output_tile<WinogradLimits::kBoth>(o, e, m, plane, bias, k); });
     return;
   }
   alignas(64) float tile[4][4][kPanel];
