@@ -49,6 +49,8 @@ struct S8U8 {  // A of s8, B of u8
   static constexpr int kSince = 75;
 };
 
+constexpr float kTf32Nudge = 1.00035226f;  // 1 + 0.7213 / 2^11
+
 #if defined(__CUDACC__)
 
 GPU_FN uint32_t word_of(float x) { return __float_as_uint(x); }
@@ -141,6 +143,11 @@ GPU_FN uint32_t pack(Type, float, float) {
 GPU_FN uint32_t round_tf32(float x) { return word_of(x); }
 #endif
 
+/// Like round_tf32() for a product, which counts no low bits, in one instruction instead of two and
+/// with every NaN left one: adding 0.36 of a unit of tf32 (1.44 to 2 of them, by the mantissa: half
+/// a unit on average) before the low bits go. Off by at most 0.72 of a unit, tf32 numbers by none.
+GPU_FN uint32_t near_tf32(float x) { return word_of(__fmul_rn(x, kTf32Nudge)); }
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 750
 #define INGOT_LDMATRIX(trans, count, ...)                                           \
   asm volatile("ldmatrix.sync.aligned.m8n8." count trans ".shared.b16 " __VA_ARGS__ \
@@ -214,6 +221,7 @@ GPU_FN uint32_t round_tf32(float x) {
   const uint32_t w = cpu::float_bits(x);
   return ((w & 0x7f800000) == 0x7f800000 ? w : w + 0x1000) & ~0x1fffu;
 }
+GPU_FN uint32_t near_tf32(float x) { return word_of(x * kTf32Nudge); }
 using emulate::load_shared;
 template <bool kTransposed, int N>
 GPU_FN void load_matrices(uint32_t (&to)[N], const void* row) {

@@ -23,22 +23,22 @@ struct NumberBorder {
       *static_cast<FourOf<uint32_t>*>(to) = {{w, w, w, w}};
   }
 };
-template <int kRows>
-using NumberWindows = BorderedWindows<kRows, NumberBorder>;
+template <int kRows, int kHalves>
+using NumberWindows = BorderedWindows<kRows, kHalves, NumberBorder>;
 
 /// Any channels, at any address: a word of k is four bytes of a run, or what is left of it. A word
 /// at a time where channels are in fours, else a byte at a time.
-template <int kRows>
+template <int kRows, int kHalves>
 struct BytePixels {
-  static constexpr int kEach = SinglePixel<kRows>::kEach;
+  using Pixel = SinglePixel<kRows, kHalves>;
   const uint8_t* x;
   int64_t image;  // pixel (0, 0) of it, in pixels
-  SinglePixel<kRows> pixel;
+  Pixel pixel;
   int run, word;
   NumberBorder border;
   GPU_FN BytePixels make(const QuantizedTileParams& p, const float* x, int first, int k) {
     BytePixels s;
-    s.pixel = SinglePixel<kRows>::make(p, first);
+    s.pixel = Pixel::make(p, first);
     s.x = reinterpret_cast<const uint8_t*>(x), s.image = int64_t(s.pixel.image) * p.h * p.width;
     s.border = NumberBorder::make(p, s.pixel.image);
     k += s.pixel.first;
@@ -59,10 +59,8 @@ struct BytePixels {
     while (word >= p.run_words && run < p.runs) word -= p.run_words, run++;
   }
   GPU_MEMBER void load(const QuantizedTileParams& p, char* tile) {
-    GPU_ROLLED for (int i = 0; i < kEach; i++) {
-      const int k = pixel.first + i;
-      uint32_t* to =
-          reinterpret_cast<uint32_t*>(pixel_piece(tile, pixel.row, k >> 2) + (k & 3) * 4);
+    GPU_ROLLED for (int i = 0; i < Pixel::kEach; i++) {
+      uint32_t* to = reinterpret_cast<uint32_t*>(pixel.place(tile, pixel.first + i));
       if (p.in_words && run < p.runs) {
         const uint8_t* from = byte_of(p, word * 4);
         if (from)
@@ -79,7 +77,7 @@ struct BytePixels {
       }
       skip(p, 1);
     }
-    if (kEach < 16) skip(p, 16 - kEach);
+    if (Pixel::kEach < Pixel::kWords) skip(p, Pixel::kWords - Pixel::kEach);
   }
 };
 

@@ -5,108 +5,124 @@
 #pragma once
 #include "kernels/cpu/simd/inline.h"
 #include "kernels/cuda/device/async_copy.cuh"
+#include "kernels/cuda/device/loops.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
 
 namespace ingot::cuda {
 
 constexpr int kProductThreads = 128;
 
-GPU_FN char* pixel_piece(char* tile, int row, int piece) {
-  return tile + row * 64 + ((piece ^ (row >> 1 & 3)) << 4);
+GPU_FN int pixel_offset(int row, int piece) {
+  return row * 64 + ((piece ^ (row >> 1 & 3)) << 4);  // eight rows on: 512 bytes
 }
+GPU_FN char* pixel_piece(char* tile, int row, int piece) { return tile + pixel_offset(row, piece); }
 
 /// Rows of k neighbouring words: Linear, MatMul, 1x1 convolutions. k and the strides are multiples
-/// of 4, x is 16-byte aligned.
-template <int kRows>
+/// of 4, x is 16-byte aligned. Rows that the tile has beyond the last are another one: their sums
+/// are not stored.
+template <int kRows, int kHalves>
 struct RowPixels {
   static constexpr int kPieces = kRows * 4 / kProductThreads, kApart = kProductThreads / 4;
-  const float* from;
-  int64_t apart;
-  int piece, row, rows, left;  // left: words of k from this thread's piece on
+  const char* from[kPieces];
+  int64_t at;    // behind `from`, of the next step
+  int to, left;  // left: words of k from this thread's piece on
   GPU_FN RowPixels make(const ProductParams& p, const float* x, int first, int k) {
     RowPixels s;
-    s.piece = int(threadIdx.x) % 4, s.row = int(threadIdx.x) / 4, s.rows = p.m - first;
-    s.left = p.k - k - s.piece * 4;
-    s.from = x + (int64_t(first) + s.row) * p.pixel_stride + k + s.piece * 4;
-    s.apart = p.pixel_stride * kApart;
+    const int piece = int(threadIdx.x) % 4, row = int(threadIdx.x) / 4;
+    s.left = p.k - k - piece * 4, s.to = pixel_offset(row, piece), s.at = 0;
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
+      const int m = first + row + i * kApart;
+      s.from[i] = reinterpret_cast<const char*>(x + int64_t(m < p.m ? m : 0) * p.pixel_stride + k +
+                                                piece * 4);
+    }
     return s;
   }
   GPU_MEMBER void load(const ProductParams&, char* tile) {
-    const float* at = from;
-    INGOT_UNROLL for (int i = 0; i < kPieces; i++, at += apart) {
-      const int r = row + i * kApart;
-      const bool valid = left > 0 && r < rows;
-      copy_async16(pixel_piece(tile, r, piece), valid ? at : from, valid);
-    }
-    from += 16, left -= 16;
+    INGOT_UNROLL for (int half = 0; half < kHalves; half++)
+        INGOT_UNROLL for (int i = 0; i < kPieces; i++)
+            copy_async16(tile + to + (half * kRows + i * kApart) * 64, from[i] + at + half * 64,
+                         left > half * 16);
+    at += kHalves * 64, left -= kHalves * 16;
   }
 };
 
 /// What lies outside of an image: zeros.
 struct ZeroBorder {
   GPU_FN ZeroBorder make(const ProductParams&, int) { return {}; }
-  /// 16 bytes of a tap, or zeros where the window has no such tap.
+  /// 16 bytes of a tap. `exists`: the window has it; else it is not inside.
   GPU_MEMBER void copy(void* to, const void* from, bool, bool is_inside) const {
     copy_async16(to, from, is_inside);
   }
 };
 
 /// Windows of images with neighbouring channels, four at a time: c and the strides are multiples
-/// of 4, x is 16-byte aligned, kernels are at most 16 x 16. Which taps of a pixel lie inside the
-/// image are bits that are found once.
-template <int kRows, class Border>
+/// of 4, x is 16-byte aligned, kernels are at most kMostTaps x 16. Which taps of a pixel lie
+/// outside of the image are bits that are found once; where a tap lies is one offset for all.
+template <int kRows, int kHalves, class Border>
 struct BorderedWindows {
-  static constexpr int kPieces = kRows * 4 / kProductThreads, kApart = kProductThreads / 4;
-  const float* x;
-  int pixel[kPieces];        // of tap (0, 0), in pixels of x; may lie outside
-  uint32_t inside[kPieces];  // bit ky, and bit 16 + kx
+  static constexpr int kPieces = kRows * 4 * kHalves / kProductThreads,
+                       kApart = kProductThreads / 4 / kHalves;
+  const char* from[kPieces];  // this thread's piece of tap (0, 0); may lie outside
+  uint32_t outside[kPieces];  // bit ky, and bit 16 + kx
   Border border[kPieces];
-  int piece, row, channel, ky, kx;
+  // In bytes: of the tap and its channels; what comes to it from the last channel of a tap to the
+  // next tap, and at the end of a row of taps besides.
+  int64_t offset, next_tap, next_row;
+  uint32_t tap_x, tap_y, end_x, end_y;  // the tap's bits; those behind a row and behind the last
+  int to, channel;
   template <class Params>
   GPU_FN BorderedWindows make(const Params& p, const float* x, int first, int k) {
     BorderedWindows s;
-    s.x = x, s.piece = int(threadIdx.x) % 4, s.row = int(threadIdx.x) / 4;
+    const int piece = int(threadIdx.x) % 4, row = int(threadIdx.x) / 4 % kApart,
+              half = int(threadIdx.x) / 4 / kApart;
+    s.to = half * kRows * 64 + pixel_offset(row, piece);
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
-      const int wanted = first + s.row + i * kApart, m = wanted < p.m ? wanted : 0;
+      const int wanted = first + row + i * kApart, m = wanted < p.m ? wanted : 0;
       const int line = m / p.ow, ox = m - line * p.ow, n = line / p.oh, oy = line - n * p.oh;
       const int y0 = oy * p.stride_h - p.pad_top, x0 = ox * p.stride_w - p.pad_left;
-      s.pixel[i] = (n * p.h + y0) * p.width + x0;
+      s.from[i] = reinterpret_cast<const char*>(x) +
+                  int64_t((n * p.h + y0) * p.width + x0) * p.pixel_stride * 4;
       s.border[i] = Border::make(p, n);
-      uint32_t bits = 0;
-      for (int t = 0; t < p.kernel_h; t++)
-        bits |= uint32_t(unsigned(y0 + t * p.dilation_h) < unsigned(p.h)) << t;
-      for (int t = 0; t < p.kernel_w; t++)
-        bits |= uint32_t(unsigned(x0 + t * p.dilation_w) < unsigned(p.width)) << (16 + t);
-      s.inside[i] = wanted < p.m ? bits : 0;
+      uint32_t bits = 1u << p.kernel_h;
+      GPU_ROLLED for (int t = 0; t < p.kernel_h; t++) bits |=
+          uint32_t(unsigned(y0 + t * p.dilation_h) >= unsigned(p.h)) << t;
+      GPU_ROLLED for (int t = 0; t < p.kernel_w; t++) bits |=
+          uint32_t(unsigned(x0 + t * p.dilation_w) >= unsigned(p.width)) << (16 + t);
+      s.outside[i] = wanted < p.m ? bits : ~0u;
     }
-    k += s.piece * 4;
-    const int tap = k / p.c;
-    s.channel = k - tap * p.c, s.ky = tap / p.kernel_w, s.kx = tap - s.ky * p.kernel_w;
+    k += half * 16 + piece * 4;
+    const int tap = k / p.c, ky = tap / p.kernel_w, kx = tap - ky * p.kernel_w;
+    s.channel = k - tap * p.c;
+    s.tap_x = 0x10000u << kx, s.end_x = 0x8000u << p.kernel_w << 1;
+    s.tap_y = 1u << (ky < p.kernel_h ? ky : p.kernel_h), s.end_y = 1u << p.kernel_h;
+    const int64_t step_x = p.dilation_w * p.pixel_stride * 4,
+                  step_y = int64_t(p.dilation_h) * p.width * p.pixel_stride * 4;
+    s.offset = ky * step_y + kx * step_x + int64_t(s.channel) * 4;
+    s.next_tap = step_x - int64_t(p.c) * 4, s.next_row = step_y - p.kernel_w * step_x;
     return s;
   }
   GPU_MEMBER void load(const ProductParams& p, char* tile) {
-    const int tap = ky * p.dilation_h * p.width + kx * p.dilation_w;
-    const bool exists = ky < p.kernel_h;
-    INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
-      const bool valid = exists && (inside[i] >> ky & inside[i] >> (16 + kx) & 1) != 0;
-      border[i].copy(pixel_piece(tile, row + i * kApart, piece),
-                     valid ? x + (pixel[i] + tap) * p.pixel_stride + channel : x, exists, valid);
-    }
-    channel += 16;
-    while (channel >= p.c && ky < p.kernel_h) {
-      channel -= p.c;
-      if (++kx == p.kernel_w) kx = 0, ky++;
+    const bool exists = tap_y != end_y;
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++) border[i].copy(
+        tile + to + i * kApart * 64, from[i] + offset, exists, (outside[i] & (tap_x | tap_y)) == 0);
+    channel += kHalves * 16, offset += kHalves * 64;
+    GPU_ROLLED while (channel >= p.c) {
+      channel -= p.c, offset += next_tap, tap_x <<= 1;
+      if (tap_x != end_x) continue;
+      tap_x = 0x10000u, offset += next_row;
+      tap_y = tap_y << 1 < end_y ? tap_y << 1 : end_y;
     }
   }
 };
-template <int kRows>
-using WindowPixels = BorderedWindows<kRows, ZeroBorder>;
+template <int kRows, int kHalves>
+using WindowPixels = BorderedWindows<kRows, kHalves, ZeroBorder>;
 
 /// The pixel whose words a thread copies one at a time. Neighbouring threads take neighbouring
 /// pixels.
-template <int kRows>
+template <int kRows, int kHalves>
 struct SinglePixel {
-  static constexpr int kEach = kRows * 16 / kProductThreads;  // words of a thread, neighbours in k
+  // words of a thread, neighbours in k
+  static constexpr int kWords = 16 * kHalves, kEach = kRows * kWords / kProductThreads;
   int row, first;     // of the tile: its pixel and its first word of k
   int image, y0, x0;  // tap (0, 0); may lie outside
   template <class Params>
@@ -120,21 +136,25 @@ struct SinglePixel {
     if (wanted >= p.m) s.y0 = -(1 << 30) - (1 << 29);  // no tap of it is inside
     return s;
   }
+  /// Where word k of the step goes.
+  GPU_MEMBER char* place(char* tile, int k) const {
+    return pixel_piece(tile + (k >> 4) * kRows * 64, row, k >> 2 & 3) + (k & 3) * 4;
+  }
 };
 
 /// Anything, a word at a time: few channels (the first layer of a network), planes, a transposed
 /// matrix, unaligned rows. Neighbouring threads take neighbouring pixels, so which tap it is does
 /// not differ within a warp.
-template <int kRows>
+template <int kRows, int kHalves>
 struct SinglePixels {
-  static constexpr int kEach = SinglePixel<kRows>::kEach;
+  using Pixel = SinglePixel<kRows, kHalves>;
   const float* x;
   int64_t at;  // word of tap (0, 0); may lie outside
-  SinglePixel<kRows> pixel;
+  Pixel pixel;
   int channel, ky, kx;
   GPU_FN SinglePixels make(const ProductParams& p, const float* x, int first, int k) {
     SinglePixels s;
-    const SinglePixel<kRows> pixel = SinglePixel<kRows>::make(p, first);
+    const Pixel pixel = Pixel::make(p, first);
     s.x = x, s.pixel = pixel;
     s.at = pixel.image * p.image_stride + pixel.y0 * p.row_stride + pixel.x0 * p.pixel_stride;
     k += pixel.first;
@@ -151,18 +171,18 @@ struct SinglePixels {
   }
   GPU_MEMBER void load(const ProductParams& p, char* tile) {
     GPU_UNROLL_BY(4)
-    for (int i = 0; i < kEach; i++) {
-      const int k = pixel.first + i, dy = ky * p.dilation_h, dx = kx * p.dilation_w;
+    for (int i = 0; i < Pixel::kEach; i++) {
+      const int dy = ky * p.dilation_h, dx = kx * p.dilation_w;
       const bool valid = ky < p.kernel_h && unsigned(pixel.y0 + dy) < unsigned(p.h) &&
                          unsigned(pixel.x0 + dx) < unsigned(p.width);
       copy_async4(
-          pixel_piece(tile, pixel.row, k >> 2) + (k & 3) * 4,
+          pixel.place(tile, pixel.first + i),
           x + (valid ? at + dy * p.row_stride + dx * p.pixel_stride + channel * p.channel_stride
                      : 0),
           valid);
       skip(p, 1);
     }
-    if (kEach < 16) skip(p, 16 - kEach);
+    if (Pixel::kEach < Pixel::kWords) skip(p, Pixel::kWords - Pixel::kEach);
   }
 };
 

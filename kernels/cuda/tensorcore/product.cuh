@@ -4,8 +4,8 @@
 //   block   128 threads: a tile of pixels x outputs, and of one part of k (a split)
 //   warp    kWarpM pixels x 32 outputs; outputs are the rows of a fragment (A), pixels its columns
 //           (B)
-//   k       steps of 16 words; four are in flight. Words of f16 hold two numbers of k: no
-//           conversion, and half the steps
+//   k       steps of 16 words, one or two a stage (ProductTile); all stages but one are in flight.
+//           Words of f16 hold two numbers of k: no conversion, and half the steps
 //   end     sums pass through shared memory, so that rows of y are written whole and the epilogue
 //           is one loop: store_sums() of the parameters' type (finish.cuh, quantized/tiles.cuh)
 #pragma once
@@ -32,7 +32,7 @@ struct Fragments {  // f16, bf16: one product has all 16 words
     for (int r = 0; r < 2; r++) b[r] = pack(Type{}, float_of(x[2 * r]), float_of(x[2 * r + 1]));
   }
 };
-GPU_FN uint32_t operand_word(Tf32, uint32_t w) { return round_tf32(float_of(w)); }
+GPU_FN uint32_t operand_word(Tf32, uint32_t w) { return near_tf32(float_of(w)); }
 GPU_FN uint32_t operand_word(S8U8, uint32_t w) { return w; }
 template <class Type>
 struct WordFragments {  // a product has 8 of the words
@@ -93,14 +93,17 @@ struct PixelSums<S8U8, kJ> {
   }
 };
 
-template <class Type, template <int> class Pixels, template <int> class Weights, int kM, int kO,
-          int kWarpM, class Params>
+template <class Type, template <int, int> class Pixels, template <int> class Weights, int kM,
+          int kO, int kWarpM, class Params>
 GPU_FN void product(const Params& p) {
   using Sum = typename Type::Sum;
   using Part = Fragments<Type>;
-  constexpr int kStages = 4, kStage = kM * 64 + kO * Weights<kO>::kRow, kJ = kWarpM / 8,
-                kPitch = kO + 4;
-  constexpr bool kPlain = kPlainWords<Type> || Weights<kO>::kRow == 32;  // packed f16 weights
+  constexpr ProductTile kTile = {kM, kO};
+  constexpr bool kPairs = Weights<kO>::kStep == kO * 32;  // packed f16 weights
+  constexpr int kHalves = kTile.halves(kPairs), kStages = kTile.stages(kPairs);
+  constexpr int kPixels = kM * 64, kWeights = Weights<kO>::kStep;  // bytes of a step
+  constexpr int kStage = kHalves * (kPixels + kWeights), kJ = kWarpM / 8, kPitch = kO + 4;
+  constexpr bool kPlain = kPlainWords<Type> || kPairs;
   static_assert(kM / kWarpM * (kO / 32) * 32 == kProductThreads, "four warps");
   char* shared = gpu_shared<char>();
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;
@@ -110,45 +113,56 @@ GPU_FN void product(const Params& p) {
   const int begin = int(blockIdx.y) * p.split_steps,
             steps = p.steps - begin < p.split_steps ? p.steps - begin : p.split_steps;
   const Operands from = operands_of(p, uint32_t(batch));
-  Pixels<kM> pixels = Pixels<kM>::make(p, from.x, first_m, begin * 16);
+  using PixelTile = Pixels<kM, kHalves>;
+  PixelTile pixels = PixelTile::make(p, from.x, first_m, begin * 16);
   Weights<kO> weights = Weights<kO>::make(p, from.w, first_o, begin * 16);
   const auto load = [&](int stage) {
     pixels.load(p, shared + stage * kStage);
-    weights.load(p, shared + stage * kStage + kM * 64);
+    weights.template load<kHalves>(p, shared + stage * kStage + kHalves * kPixels);
   };
+  const RowLane rows_of_lane = Weights<kO>::rows_of(warp_o);
+  const HalfLane halves_of_lane = halves_of(rows_of_lane);
+  const char *const weights_of_lane = shared + kHalves * kPixels, *const pixels_of_lane =
+                                                                      shared +
+                                                                      pixel_offset(warp_m + g, t);
   Sum sums[2][kJ][4] = {};
   PixelSums<Type, kJ> numbers;
   GPU_ROLLED
   for (int s = 0; s < kStages - 1; s++) {
-    if (s < steps) load(s);
+    if (s * kHalves < steps) load(s);
     commit_copies();
   }
-  for (int s = 0; s < steps; s++) {
+  int stage = 0, free = kStages - 1;
+  GPU_ROLLED
+  for (int s = 0; s < steps; s += kHalves) {
     wait_for_copies<kStages - 2>();
     __syncthreads();
-    if (s + kStages - 1 < steps) load((s + kStages - 1) % kStages);
+    if (s + (kStages - 1) * kHalves < steps) load(free);
     commit_copies();
-    char* stage = shared + s % kStages * kStage;
-    uint32_t a[Part::kCount][2][4];
-    if constexpr (kPlain) {
-      weights.read_fragments(stage + kM * 64, warp_o, a);
-    } else {
-      uint32_t words[4][4];
-      weights.read(stage + kM * 64, warp_o, words);
-      INGOT_UNROLL for (int part = 0; part < Part::kCount; part++)
-          INGOT_UNROLL for (int i = 0; i < 2; i++) Part::of_weights(words, i, part, a[part][i]);
-    }
-    const char* const of_lane = pixel_piece(stage, warp_m + g, t);  // eight rows on: 512 bytes
-    INGOT_UNROLL for (int j = 0; j < kJ; j++) {
-      uint32_t words[4];
-      load_shared(words, of_lane + j * 512);
-      numbers.add(p, j, words);
-      INGOT_UNROLL for (int part = 0; part < Part::kCount; part++) {
-        uint32_t b[2];
-        Part::of_pixels(words, part, b);
-        INGOT_UNROLL for (int i = 0; i < 2; i++) multiply_add(Type{}, sums[i][j], a[part][i], b);
+    INGOT_UNROLL for (int half = 0; half < kHalves; half++) {
+      const char *const own_weights = weights_of_lane + stage * kStage + half * kWeights,
+                        *const own_pixels = pixels_of_lane + stage * kStage + half * kPixels;
+      uint32_t a[Part::kCount][2][4];
+      if constexpr (kPlain) {
+        Weights<kO>::read_fragments(own_weights, halves_of_lane, a);
+      } else {
+        uint32_t words[4][4];
+        Weights<kO>::read(own_weights, rows_of_lane, words);
+        INGOT_UNROLL for (int part = 0; part < Part::kCount; part++)
+            INGOT_UNROLL for (int i = 0; i < 2; i++) Part::of_weights(words, i, part, a[part][i]);
+      }
+      INGOT_UNROLL for (int j = 0; j < kJ; j++) {
+        uint32_t words[4];
+        load_shared(words, own_pixels + j * 512);
+        numbers.add(p, j, words);
+        INGOT_UNROLL for (int part = 0; part < Part::kCount; part++) {
+          uint32_t b[2];
+          Part::of_pixels(words, part, b);
+          INGOT_UNROLL for (int i = 0; i < 2; i++) multiply_add(Type{}, sums[i][j], a[part][i], b);
+        }
       }
     }
+    free = stage, stage = stage + 1 < kStages ? stage + 1 : 0;
   }
   wait_for_copies<0>();
   __syncthreads();

@@ -8,24 +8,25 @@
 
 namespace ingot::cuda {
 
-#define INGOT_PRODUCT(type, Type, name, Pixels, Weights, m, o, warp_m)             \
-  INGOT_GPU_KERNEL_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams, 128, \
-                          m == 128 ? 3 : 4) {                                      \
-    INGOT_BODY_OF(Type, product<Type, Pixels, Weights, m, o, warp_m>(p));          \
+#define INGOT_PRODUCT_BLOCKS(type, Type, name, Pixels, Weights, m, o, warp_m, blocks)        \
+  INGOT_GPU_KERNEL_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams, 128, blocks) { \
+    INGOT_BODY_OF(Type, product<Type, Pixels, Weights, m, o, warp_m>(p));                    \
   }
+#define INGOT_PRODUCT(type, Type, name, Pixels, Weights, m, o, warp_m) \
+  INGOT_PRODUCT_BLOCKS(type, Type, name, Pixels, Weights, m, o, warp_m, m == 128 ? 3 : 4)
 // Of convolutions' and Linear's weights: f32 panels, or packed f16 weights where products are f16.
-#define INGOT_PRODUCTS(type, Type, Panels)                                  \
-  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 128, 64, 64)     \
-  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 64, 64, 32)      \
-  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 32, 128, 32)     \
-  INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 128, 64, 64)     \
-  INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 64, 64, 32)      \
-  INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 32, 128, 32)     \
-  INGOT_PRODUCT(type, Type, grouped, WindowPixels, RowWeights, 64, 64, 32)  \
-  INGOT_PRODUCT(type, Type, first, SinglePixels, Panels, 128, 64, 64)       \
-  INGOT_PRODUCT(type, Type, first, SinglePixels, Panels, 64, 64, 32)        \
-  INGOT_PRODUCT(type, Type, transposed, RowPixels, RowWeights, 128, 64, 64) \
-  INGOT_PRODUCT(type, Type, transposed, RowPixels, RowWeights, 64, 64, 32)  \
+#define INGOT_PRODUCTS(type, Type, Panels)                                           \
+  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 128, 64, 64)              \
+  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 64, 64, 32)               \
+  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 32, 128, 32)              \
+  INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 128, 64, 64)              \
+  INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 64, 64, 32)               \
+  INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 32, 128, 32)              \
+  INGOT_PRODUCT_BLOCKS(type, Type, grouped, WindowPixels, RowWeights, 64, 64, 32, 3) \
+  INGOT_PRODUCT(type, Type, first, SinglePixels, Panels, 128, 64, 64)                \
+  INGOT_PRODUCT(type, Type, first, SinglePixels, Panels, 64, 64, 32)                 \
+  INGOT_PRODUCT(type, Type, transposed, RowPixels, RowWeights, 128, 64, 64)          \
+  INGOT_PRODUCT(type, Type, transposed, RowPixels, RowWeights, 64, 64, 32)           \
   INGOT_PRODUCT(type, Type, any, SinglePixels, SingleWeights, 64, 64, 32)
 
 INGOT_PRODUCTS(f16, F16, PairWeights)

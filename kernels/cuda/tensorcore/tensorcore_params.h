@@ -37,16 +37,22 @@ struct ProductParams {
   bool y_f16, residual_f16;
 };
 
-/// Extents of the blocks' tiles: pixels x outputs; a step of k is 16 words, four of them are in
-/// flight.
+/// Extents of the blocks' tiles: pixels x outputs. A stage of shared memory has one step of 16 words
+/// of k or two (halves): three stages of two where that is at most 48 KB, else four of one. `pairs`:
+/// weights take half of their words.
 struct ProductTile {
   int m, o;
+  constexpr int halves(bool pairs) const { return 6 * step_bytes(pairs) <= 48 << 10 ? 2 : 1; }
+  constexpr int stages(bool pairs) const { return halves(pairs) == 2 ? 3 : 4; }
+  constexpr int step_bytes(bool pairs) const { return m * 64 + o * (pairs ? 32 : 64); }
   constexpr int shared_bytes(bool pairs) const {
-    const int stages = 4 * (m * 64 + o * (pairs ? 32 : 64)), sums = m * (o + 4 + 1) * 4;
-    return stages > sums ? stages : sums;
+    const int copies = stages(pairs) * halves(pairs) * step_bytes(pairs),
+              sums = m * (o + 4 + 1) * 4;
+    return copies > sums ? copies : sums;
   }
 };
 constexpr ProductTile kWideTile = {128, 64}, kSquareTile = {64, 64}, kFlatTile = {32, 128};
-constexpr int kFewRows = 4;  // rows of x at most for the kernel without tensor cores
+constexpr int kMostTaps = 15;  // rows of a kernel's window, where x is read in pieces; 16 columns
+constexpr int kFewRows = 4;    // rows of x at most for the kernel without tensor cores
 
 }  // namespace ingot::cuda

@@ -91,7 +91,7 @@ Product conv2d_product(const OpArguments& a) {
     set_windows(&p, t, n, h, width, c, y, &q.fits);
   const bool in_fours =
       !planes && c % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(p.x) && is_aligned(p.w);
-  const bool is_small = t.kernel_h <= 16 && t.kernel_w <= 16;
+  const bool is_small = t.kernel_h <= kMostTaps && t.kernel_w <= 16;
   if (t.method == ConvMethod::kGrouped) {
     q.fits = q.fits && in_fours && is_small && c >= kLeastGroup;
     q.load = Load::kGrouped;
@@ -222,7 +222,8 @@ TileChoice pick(Product* q, const GpuTraits& traits, const GpuVariant* asked) {
 void split(Product* q, int splits) {
   ProductParams& p = q->p;
   p.columns = int(round_up(p.o, 4)), p.steps = int(ceil_div(p.k, 16));
-  p.split_steps = p.steps ? int(ceil_div(p.steps, splits)) : 1;
+  // stages of two steps are whole
+  p.split_steps = p.steps ? int(round_up(ceil_div(p.steps, splits), 2)) : 2;
   p.splits = p.steps ? int(ceil_div(p.steps, p.split_steps)) : 1;
 }
 uint64_t partial_bytes(const Product& q) {

@@ -17,6 +17,9 @@ GPU_FN int panel_offset(int row, int piece) {
   return ((row ^ (row >> 2 & 1)) << 6) + ((piece ^ (row >> 3) * 3) << 4);
 }
 
+/// An output that w has: sums of the others are not stored, and their weights are another's.
+GPU_FN int64_t readable_output(const ProductParams& p, int o) { return o < p.readable ? o : o & 3; }
+
 /// Two of the four registers of a fragment, in one load.
 GPU_FN void load_fragment_half(uint32_t (&to)[4], int half, const char* from) {
   uint32_t two[2];
@@ -24,27 +27,39 @@ GPU_FN void load_fragment_half(uint32_t (&to)[4], int half, const char* from) {
   to[2 * half] = two[0], to[2 * half + 1] = two[1];
 }
 
+/// Where in a tile a lane finds its words: of two neighbouring rows; two rows on: 128 bytes.
+struct RowLane {
+  int even, odd;
+};
+/// The same of half pieces: its own, and the one beside it.
+struct HalfLane {
+  int half[2][2];  // [own, other][row]
+};
+GPU_FN HalfLane halves_of(const RowLane& rows) {
+  const int own = int(threadIdx.x) / 4 % 2 * 8, other = 8 - own;
+  return {{{rows.even + own, rows.odd + own}, {rows.even + other, rows.odd + other}}};
+}
+
 template <int kOutputs>
 struct PanelTile {
-  static constexpr int kRow = 64;  // bytes of a step of 16 words, of one output
-  /// to[q][i]: word 4 t + q of output 4 g + i. `outputs`: the first of 32, within the tile.
-  GPU_FN void read(const char* tile, int outputs, uint32_t (&to)[4][4]) {
+  static constexpr int kStep = kOutputs * 64;  // bytes of a step of 16 words
+  /// Rows 4 t + q. `outputs`: the first of 32, within the tile.
+  GPU_FN RowLane rows_of(int outputs) {
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-    const char* panel = tile + (outputs / 16 + g / 4) * 1024;
+    const int panel = (outputs / 16 + g / 4) * 1024;
+    return {panel + panel_offset(4 * t, g % 4), panel + panel_offset(4 * t + 1, g % 4)};
+  }
+  /// to[q][i]: word 4 t + q of output 4 g + i.
+  GPU_FN void read(const char* tile, const RowLane& at, uint32_t (&to)[4][4]) {
     INGOT_UNROLL for (int q = 0; q < 4; q++)
-        load_shared(to[q], panel + panel_offset(4 * t + q, g % 4));
+        load_shared(to[q], tile + (q % 2 ? at.odd : at.even) + q / 2 * 128);
   }
   /// Fragments of words as they lie, two words a load, so that four neighbouring registers are one:
   /// outputs 2 i and 2 i + 1 of four, of lanes with an odd g the other two.
-  GPU_FN void read_fragments(const char* tile, int outputs, uint32_t (&to)[2][2][4]) {
-    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-    // rows 4 t + q lie in pairs of 128 bytes, the even one first where t is even
-    const char* const from =
-        tile + (outputs / 16 + g / 4) * 1024 + panel_offset(4 * t, g % 4) + (g & 1) * 8;
-    const int next = 64 - (t & 1) * 128, other = 8 - (g & 1) * 16;
+  GPU_FN void read_fragments(const char* tile, const HalfLane& at, uint32_t (&to)[2][2][4]) {
     INGOT_UNROLL for (int part = 0; part < 2; part++) INGOT_UNROLL for (int i = 0; i < 2; i++)
         INGOT_UNROLL for (int row = 0; row < 2; row++)
-            load_fragment_half(to[part][i], row, from + part * 128 + row * next + i * other);
+            load_fragment_half(to[part][i], row, tile + at.half[i][row] + part * 128);
   }
 };
 
@@ -52,29 +67,30 @@ struct PanelTile {
 /// are multiples of 4, w is 16-byte aligned.
 template <int kOutputs>
 struct PanelWeights : PanelTile<kOutputs> {
-  static constexpr int kPieces = kOutputs * 4 / 128;
-  const float* from;
-  int64_t next;
-  int first, row, left;  // left: words of k from this thread's row on
+  using PanelTile<kOutputs>::kStep;
+  static constexpr int kPieces = kOutputs * 4 / 128;  // 128 threads: two panels at a time
+  const char* from[kPieces];
+  int64_t next, at;  // to the next step; behind `from`, of the next step
+  int to, left;      // left: words of k from this thread's row on
   GPU_FN PanelWeights make(const ProductParams& p, const float* w, int first, int k) {
     PanelWeights s;
-    s.row = int(threadIdx.x) / 4 % 16, s.left = p.k - k - s.row;
-    s.first = first + int(threadIdx.x) / 64 * 16 + int(threadIdx.x) % 4 * 4;
-    s.from =
-        w + (s.first >> 4) * p.panel_stride + (s.first & 15) + (int64_t(k) + s.row) * p.k_stride;
-    s.next = 16 * p.k_stride;
+    const int row = int(threadIdx.x) / 4 % 16, panel = int(threadIdx.x) / 64,
+              piece = int(threadIdx.x) % 4;
+    s.left = p.k - k - row, s.to = panel * 1024 + panel_offset(row, piece), s.at = 0;
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
+      const int o = readable_output(p, first + (panel + 2 * i) * 16 + piece * 4);
+      s.from[i] = reinterpret_cast<const char*>(w + (o >> 4) * p.panel_stride + (o & 15) +
+                                                (int64_t(k) + row) * p.k_stride);
+    }
+    s.next = 64 * p.k_stride;
     return s;
   }
-  GPU_MEMBER void load(const ProductParams& p, char* tile) {
-    const float* at = from;
-    // 128 threads: two panels at a time
-    INGOT_UNROLL for (int i = 0; i < kPieces; i++, at += 2 * p.panel_stride) {
-      const bool valid = left > 0 && first + i * 32 < p.readable;
-      copy_async16(
-          tile + (int(threadIdx.x) / 64 + i * 2) * 1024 + panel_offset(row, int(threadIdx.x) % 4),
-          valid ? at : from, valid);
-    }
-    from += left > 16 ? next : 0, left -= 16;
+  template <int kHalves>
+  GPU_MEMBER void load(const ProductParams&, char* tile) {
+    INGOT_UNROLL for (int half = 0; half < kHalves; half++)
+        INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
+            tile + to + half * kStep + i * 2048, from[i] + (at + half * next), left > half * 16);
+    at += kHalves * next, left -= kHalves * 16;
   }
 };
 
@@ -84,38 +100,43 @@ struct PanelWeights : PanelTile<kOutputs> {
 /// other pair of rows pieces are in reverse.
 template <int kOutputs>
 struct PairWeights {
-  static constexpr int kRow = 32, kPieces = kOutputs / 64;
-  const float* from;
-  int first, row, left;  // left: rows of pairs from this thread's on
+  static constexpr int kStep = kOutputs * 32,
+                       kPieces = kOutputs / 64;  // 128 threads: four panels at a time
+  const char* from[kPieces];
+  int64_t at;    // behind `from`, of the next step
+  int to, left;  // left: rows of pairs from this thread's on
   GPU_FN int offset(int row, int piece) {
     const int turned = (row & 4) | (row >> 1 & 1) * 3;
     return (row >> 1 << 7) + ((((row & 1) << 2 | piece) ^ turned) << 4);
   }
   GPU_FN PairWeights make(const ProductParams& p, const float* w, int first, int k) {
     PairWeights s;
-    s.row = int(threadIdx.x) / 4 % 8, s.left = (p.k + 1 - k) / 2 - s.row;
-    s.first = first + int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 4 * 4;
-    s.from = w + (s.first >> 4) * p.panel_stride + (s.first & 15) + (int64_t(k / 2) + s.row) * 16;
+    const int row = int(threadIdx.x) / 4 % 8, panel = int(threadIdx.x) / 32,
+              piece = int(threadIdx.x) % 4;
+    s.left = (p.k + 1 - k) / 2 - row, s.to = panel * 512 + offset(row, piece), s.at = 0;
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
+      const int o = readable_output(p, first + (panel + 4 * i) * 16 + piece * 4);
+      s.from[i] = reinterpret_cast<const char*>(w + (o >> 4) * p.panel_stride + (o & 15) +
+                                                (int64_t(k / 2) + row) * 16);
+    }
     return s;
   }
-  GPU_MEMBER void load(const ProductParams& p, char* tile) {
-    const float* at = from;
-    // 128 threads: four panels at a time
-    INGOT_UNROLL for (int i = 0; i < kPieces; i++, at += 4 * p.panel_stride) {
-      const bool valid = left > 0 && first + i * 64 < p.readable;
-      copy_async16(tile + (int(threadIdx.x) / 32 + i * 4) * 512 + offset(row, int(threadIdx.x) % 4),
-                   valid ? at : from, valid);
-    }
-    from += left > 8 ? 128 : 0, left -= 8;
+  template <int kHalves>
+  GPU_MEMBER void load(const ProductParams&, char* tile) {
+    INGOT_UNROLL for (int half = 0; half < kHalves; half++)
+        INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
+            tile + to + half * kStep + i * 2048, from[i] + at + half * 512, left > half * 8);
+    at += kHalves * 512, left -= kHalves * 8;
+  }
+  GPU_FN RowLane rows_of(int outputs) {
+    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    const int panel = (outputs / 16 + g / 4) * 512;
+    return {panel + offset(2 * t, g % 4), panel + offset(2 * t + 1, g % 4)};
   }
   /// As PanelTile's; rows 2 t and 2 t + 1 are words of k 4 t .. 4 t + 3.
-  GPU_FN void read_fragments(const char* tile, int outputs, uint32_t (&to)[1][2][4]) {
-    const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
-    const char* const from =
-        tile + (outputs / 16 + g / 4) * 512 + offset(2 * t, g % 4) + (g & 1) * 8;
-    const int next = 64 - (t >> 1) * 128, other = 8 - (g & 1) * 16;
+  GPU_FN void read_fragments(const char* tile, const HalfLane& at, uint32_t (&to)[1][2][4]) {
     INGOT_UNROLL for (int i = 0; i < 2; i++) INGOT_UNROLL for (int row = 0; row < 2; row++)
-        load_fragment_half(to[0][i], row, from + row * next + i * other);
+        load_fragment_half(to[0][i], row, tile + at.half[i][row]);
   }
 };
 
@@ -136,15 +157,19 @@ struct SingleWeights : PanelTile<kOutputs> {
         w + (o >> 4) * p.panel_stride + (o & 15) * p.n_stride + (int64_t(k) + s.row) * p.k_stride;
     return s;
   }
+  template <int kHalves>
   GPU_MEMBER void load(const ProductParams& p, char* tile) {
-    GPU_UNROLL_BY(4)
-    for (int i = 0; i < kEach; i++) {
-      const int r = row + i * kApart;
-      const bool valid = exists && i * kApart < left;
-      copy_async4(tile + output / 16 * 1024 + panel_offset(r, output % 16 / 4) + output % 4 * 4,
-                  valid ? from + i * kApart * p.k_stride : p.w, valid);
+    GPU_ROLLED
+    for (int half = 0; half < kHalves; half++, tile += PanelTile<kOutputs>::kStep) {
+      GPU_UNROLL_BY(4)
+      for (int i = 0; i < kEach; i++) {
+        const int r = row + i * kApart;
+        const bool valid = exists && i * kApart < left;
+        copy_async4(tile + output / 16 * 1024 + panel_offset(r, output % 16 / 4) + output % 4 * 4,
+                    valid ? from + i * kApart * p.k_stride : p.w, valid);
+      }
+      from += 16 * p.k_stride, left -= 16;
     }
-    from += 16 * p.k_stride, left -= 16;
   }
 };
 
@@ -152,34 +177,35 @@ struct SingleWeights : PanelTile<kOutputs> {
 /// 4: they change places by r >> 2.
 template <int kOutputs>
 struct RowWeights {
-  static constexpr int kRow = 64;
-  static constexpr int kPieces = kOutputs * 4 / 128;
-  const float* from;
-  int64_t apart;
-  int first, piece, row, left;
+  static constexpr int kStep = kOutputs * 64, kPieces = kOutputs * 4 / 128;
+  const char* from[kPieces];
+  int64_t at;  // behind `from`, of the next step
+  int to, left;
+  GPU_FN int offset(int row, int piece) { return ((row ^ (row >> 2 & 1)) << 6) + (piece << 4); }
   GPU_FN RowWeights make(const ProductParams& p, const float* w, int first, int k) {
     RowWeights s;
-    s.piece = int(threadIdx.x) % 4, s.row = int(threadIdx.x) / 4, s.first = first;
-    s.left = p.k - k - s.piece * 4;
-    s.from = w + (int64_t(first) + s.row) * p.n_stride + k + s.piece * 4;
-    s.apart = 32 * p.n_stride;
+    const int piece = int(threadIdx.x) % 4, row = int(threadIdx.x) / 4;
+    s.left = p.k - k - piece * 4, s.to = offset(row, piece), s.at = 0;
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++) s.from[i] = reinterpret_cast<const char*>(
+        w + readable_output(p, first + row + i * 32) * p.n_stride + k + piece * 4);
     return s;
   }
-  GPU_FN int offset(int row, int piece) { return ((row ^ (row >> 2 & 1)) << 6) + (piece << 4); }
-  GPU_MEMBER void load(const ProductParams& p, char* tile) {
-    const float* at = from;
-    INGOT_UNROLL for (int i = 0; i < kPieces; i++, at += apart) {
-      const int r = row + i * 32;
-      const bool valid = left > 0 && first + r < p.readable;
-      copy_async16(tile + offset(r, piece), valid ? at : from, valid);
-    }
-    from += 16, left -= 16;
+  template <int kHalves>
+  GPU_MEMBER void load(const ProductParams&, char* tile) {
+    INGOT_UNROLL for (int half = 0; half < kHalves; half++)
+        INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
+            tile + to + half * kStep + i * 2048, from[i] + at + half * 64, left > half * 16);
+    at += kHalves * 64, left -= kHalves * 16;
   }
-  GPU_FN void read(const char* tile, int outputs, uint32_t (&to)[4][4]) {
+  /// Outputs 4 g + i.
+  GPU_FN RowLane rows_of(int outputs) {
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
+    return {offset(outputs + 4 * g, t), offset(outputs + 4 * g + 1, t)};
+  }
+  GPU_FN void read(const char* tile, const RowLane& at, uint32_t (&to)[4][4]) {
     INGOT_UNROLL for (int i = 0; i < 4; i++) {
       uint32_t words[4];
-      load_shared(words, tile + offset(outputs + 4 * g + i, t));
+      load_shared(words, tile + (i % 2 ? at.odd : at.even) + i / 2 * 128);
       INGOT_UNROLL for (int q = 0; q < 4; q++) to[q][i] = words[q];
     }
   }
