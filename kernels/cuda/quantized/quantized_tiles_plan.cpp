@@ -67,7 +67,8 @@ QuantizedTiles quantized_tiles(const OpArguments& a, const QuantizedProductParam
   p.by_row = is_row || each.runs == t.kernel_h;
   p.in_words = depth % 4 == 0 && p.pixel_stride % 4 == 0 && is_aligned(each.x, 4);
   q.fits = q.fits && ceil_div(p.m, kFlatTile.m) * ceil_div(p.o, kSquareTile.o) < kMaxExtent;
-  if (depth % 16 || each.x_pixel % 16 || !is_aligned(each.x) || t.kernel_h > kMostTaps || t.kernel_w > 16)
+  if (depth % 16 || each.x_pixel % 16 || !is_aligned(each.x) || t.kernel_h > kMaxTapRows ||
+      t.kernel_w > 16)
     return q;
   p.c = int(depth / 4), p.pixel_stride = each.x_pixel / 4;
   q.load = is_row ? QuantizedLoad::kRows : QuantizedLoad::kWindows;

@@ -56,7 +56,7 @@ struct ZeroBorder {
 };
 
 /// Windows of images with neighbouring channels, four at a time: c and the strides are multiples
-/// of 4, x is 16-byte aligned, kernels are at most kMostTaps x 16. Which taps of a pixel lie
+/// of 4, x is 16-byte aligned, kernels are at most kMaxTapRows x 16. Which taps of a pixel lie
 /// outside of the image are bits that are found once; where a tap lies is one offset for all.
 template <int kRows, int kHalves, class Border>
 struct BorderedWindows {

@@ -52,7 +52,7 @@ struct ProductTile {
   }
 };
 constexpr ProductTile kWideTile = {128, 64}, kSquareTile = {64, 64}, kFlatTile = {32, 128};
-constexpr int kMostTaps = 15;  // rows of a kernel's window, where x is read in pieces; 16 columns
-constexpr int kFewRows = 4;    // rows of x at most for the kernel without tensor cores
+constexpr int kMaxTapRows = 15;  // rows of a kernel's window, where x is read in pieces; 16 columns
+constexpr int kFewRows = 4;      // rows of x at most for the kernel without tensor cores
 
 }  // namespace ingot::cuda

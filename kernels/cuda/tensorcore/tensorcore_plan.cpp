@@ -91,7 +91,7 @@ Product conv2d_product(const OpArguments& a) {
     set_windows(&p, t, n, h, width, c, y, &q.fits);
   const bool in_fours =
       !planes && c % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(p.x) && is_aligned(p.w);
-  const bool is_small = t.kernel_h <= kMostTaps && t.kernel_w <= 16;
+  const bool is_small = t.kernel_h <= kMaxTapRows && t.kernel_w <= 16;
   if (t.method == ConvMethod::kGrouped) {
     q.fits = q.fits && in_fours && is_small && c >= kLeastGroup;
     q.load = Load::kGrouped;
