@@ -85,7 +85,7 @@ TEST_CASE("conv2d: every activation of an epilogue") {
                    .cout = 37};
       c.act = {Activation(kind), 0.3f, 0.6f}, c.residual = residual;
       run(c, true, {5e-6, 1e-5});
-      c.method = kDw, c.groups = 12, c.cout = 12, c.kh = c.kw = 3;
+      c.method = kDw, c.groups = 20, c.cin = 20, c.cout = 20, c.kh = c.kw = 3;
       run(c, true, {5e-6, 1e-5});
       c.method = kWino, c.groups = 1, c.cout = 18;
       run(c, true, {5e-6, 5e-5});
@@ -95,12 +95,21 @@ TEST_CASE("conv2d: every activation of an epilogue") {
 TEST_CASE("conv2d: signed zeros and infinities") {
   // Nothing but -0: one summand of zero too many makes it +0. Then infinities next to the padding,
   // whose zeros must not meet them.
+  // Limits keep the sign of a zero that lies within them, and NaN.
   const std::vector<double> inputs[] = {{-0.0}, {1, -0.0, -INFINITY, 0, 1e-40, -3, INFINITY}};
-  for (const std::vector<double>& numbers : inputs)
+  const ActivationSpec activations[] = {{},
+                                        kReluSpec,
+                                        kRelu6Spec,
+                                        {Activation::kClip, -0.0f, 1},
+                                        {Activation::kClip, -1, -0.0f},
+                                        {Activation::kClip, -1, 0.0f},
+                                        {Activation::kClip, NAN, NAN}};
+  for (size_t i = 0; i < std::size(inputs) * std::size(activations); i++)
     for (const ConvMethod method : {ConvMethod::kDirect, kDw, kGrp})
       for (const uint32_t k : {1u, 3u}) {
         Conv2dAttributes t;
         t.kernel_h = t.kernel_w = k, t.method = method;
+        t.activation = activations[i / 2];
         t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = k / 2;
         const int64_t cin = 18, cout = method == ConvMethod::kDirect ? 21 : 18;
         t.groups = method == ConvMethod::kDirect ? 1 : method == kDw ? 18 : 2;
@@ -112,9 +121,9 @@ TEST_CASE("conv2d: signed zeros and infinities") {
         const std::vector<float> packed = pack_weights(packing_of(method), dims, values);
         std::copy(packed.begin(), packed.end(), w.view().as<float>());
         Tensor bias(DType::kF32, {cout}, 0, Packing::kVector16);
-        for (int64_t i = 0; i < 32; i++) bias.view().as<float>()[i] = -0.0f;
+        for (int64_t j = 0; j < 32; j++) bias.view().as<float>()[j] = -0.0f;
         Case test{"signed zeros", OpCode::kConv2d, &t, {}, {}, {1e-5, 1e-5}, {}};
-        test.inputs = {Tensor(DType::kF32, {1, 7, 6, cin}).values(numbers), w, bias};
+        test.inputs = {Tensor(DType::kF32, {1, 7, 6, cin}).values(inputs[i % 2]), w, bias};
         test.outputs = {Tensor(DType::kF32, {1, 7, 6, cout})};
         run_case(test);
       }

@@ -239,7 +239,7 @@ void attention_chunk(AttentionJob& j, Range rows) {
   using attention::kKeyBlock;
   using attention::kQueryGroup;
   constexpr int64_t kRows = TileSize<V::kLanes>::kRows;
-  static_assert(kRows <= attention::kTileRows && kQueryGroup % kRows == 0);
+  static_assert(kRows <= attention::kTileRows);
   int64_t most = 0;
   for (int64_t g = rows.begin; g < rows.end; g += kQueryGroup) {
     const Range group{g, min_of(g + kQueryGroup, rows.end)};
@@ -261,7 +261,7 @@ void attention_chunk(AttentionJob& j, Range rows) {
       if (keys <= 0) continue;
       const int64_t tiles = ceil_div(group.count(), kRows);
       for (int64_t i = 0; i < tiles; i++) {
-        const Range tile = part(group.count(), i, tiles);
+        const Range tile = tile_part<V>(group.count(), i, kRows);
         attention_tile<V>(j, g + tile.begin, tile.count(), g + tile.begin - rows.begin, first, keys,
                           first + kKeyBlock >= limit);
       }

@@ -5,6 +5,9 @@
 // acc).
 #pragma once
 #include "kernels/cpu/conv2d/direct.inl"
+#if defined(INGOT_SIMD_NEON)
+#include "kernels/cpu/conv2d/depthwise3_neon.inl"
+#endif
 
 namespace ingot::cpu {
 namespace {
@@ -221,12 +224,23 @@ void depthwise_rows(const ConvJob& j, Range rows, Range groups) {
   const int64_t first = groups.begin * kPanel,
                 last = min_of(groups.end * kPanel, min_of(j.in.c, j.out.c));
   const int64_t held = (j.in.ring ? j.in.ring : j.in.h) * j.in.row_stride;
+  int64_t wide = first;  // channels before it are taken sixteen at a time
+#if defined(INGOT_SIMD_NEON)
+  if (neon_window_takes(j)) wide = first + (last - first) / kPanel * kPanel;
+#endif
+  const auto row = [&](int64_t y, int64_t ch) {
+#if defined(INGOT_SIMD_NEON)
+    if (ch < wide) return depthwise3_row_neon(j, y, ch);
+#endif
+    depthwise_row<V>(j, y, ch);
+  };
+  const auto step = [&](int64_t ch) { return ch < wide ? kPanel : V::kLanes; };
   if (held <= (768 << 10) / 4) {
-    for (int64_t ch = first; ch < last; ch += V::kLanes)
-      for (int64_t y = rows.begin; y < rows.end; y++) depthwise_row<V>(j, y, ch);
+    for (int64_t ch = first; ch < last; ch += step(ch))
+      for (int64_t y = rows.begin; y < rows.end; y++) row(y, ch);
   } else {
     for (int64_t y = rows.begin; y < rows.end; y++)
-      for (int64_t ch = first; ch < last; ch += V::kLanes) depthwise_row<V>(j, y, ch);
+      for (int64_t ch = first; ch < last; ch += step(ch)) row(y, ch);
   }
 }
 

@@ -77,7 +77,7 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
         continue;
       }
       for (int64_t i = 0; i < tiles; i++) {
-        const Range x = part(cols.count(), i, tiles);
+        const Range x = tile_part<V>(cols.count(), i, most);
         const int64_t h = (x.count() + 1) / 2;
         Tiles<V>::tile(count, x.count())(shape, a + x.begin * shape.pixel_stride,
                                          h * shape.pixel_stride, w, bias_at(j.bias, p),

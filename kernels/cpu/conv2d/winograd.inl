@@ -184,11 +184,11 @@ void winograd_panels(const WinogradJob& j, int64_t first, int64_t count, Range p
   const TileShape shape{&whole, 1,     j.e.c, j.g.v_row, kWinogradPlanes * plane_weights,
                         m_row,  &plain};
   for_panels<V>(panels, j.e.o, [&](int64_t p, int np, int64_t outputs) {
-    const int64_t tiles = ceil_div(count, Tiles<V>::rows(np));
+    const int64_t most = Tiles<V>::rows(np), tiles = ceil_div(count, most);
     for (int plane = 0; plane < kWinogradPlanes; plane++) {
       const float* w = j.weights + (p * kWinogradPlanes + plane) * plane_weights;
       for (int64_t i = 0; i < tiles; i++) {
-        const Range r = part(count, i, tiles);
+        const Range r = tile_part<V>(count, i, most);
         const int64_t h = (r.count() + 1) / 2;
         Tiles<V>::tile(np, r.count())(
             shape, v + plane * j.g.v_plane + r.begin * j.g.v_row, h * j.g.v_row, w, kZeros,

@@ -59,10 +59,10 @@ void transpose_rows(const TransposeJob& j, Range rows, Range panels) {
       const int64_t n = ceil_div(j.out.w - phase, sw);
       shape.segment_count = transpose_segments(j, y, phase, first);
       for_panels<V>(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {
-        const int64_t tiles = ceil_div(n, Tiles<V>::rows(count));
+        const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(n, most);
         float* out = j.out.row(y) + phase * pixel + p * kPanel;
         for (int64_t i = 0; i < tiles; i++) {
-          const Range x = part(n, i, tiles);
+          const Range x = tile_part<V>(n, i, most);
           const int64_t h = (x.count() + 1) / 2;
           Tiles<V>::tile(count, x.count())(shape, j.copy + x.begin * c, h * c,
                                            j.weights + p * shape.panel_stride, bias_at(j.bias, p),

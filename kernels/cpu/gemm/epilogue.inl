@@ -31,6 +31,8 @@ inline Epilogue make_epilogue(const ActivationSpec& activation, bool residual_fi
     case Activation::kRelu6: e.clamps = true, e.high = 6.0f; break;
     case Activation::kClip:
       e.clamps = true, e.low = activation.alpha, e.high = activation.beta;
+      // An upper limit of zero has a sign, which an instruction for minima may see otherwise.
+      e.in_registers = e.high < 0.0f || e.high > 0.0f;
       break;
     default: e.in_registers = false;
   }

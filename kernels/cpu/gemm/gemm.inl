@@ -43,6 +43,29 @@ void gemv(const GemmJob& g, const TileShape& shape, int64_t row, Range panels) {
   gemv_panels<V, 1>(g, shape, row, p, panels.end);
 }
 
+#if defined(INGOT_SIMD_NEON)
+/// Tiles of four rows of a panel, where they do the epilogue themselves: calls would be a part of
+/// narrow products that counts. Returns how many.
+inline int64_t gemm_column_neon(const GemmJob& g, const TileShape& x, int64_t first, int64_t n,
+                                int64_t p, int64_t cols) {
+  const Epilogue& e = *g.epilogue;
+  if (!neon_finishes(e, g.residual != nullptr, cols)) return 0;
+  const NeonTile t =
+      neon_tile(x, g.weights + p * kPanel * g.k, bias_at(g.bias, p), e.clamps, 2 * x.pixel_stride);
+  const int64_t out_stride = g.out_stride * 4, residual_stride = e.residual_stride * 4;
+  const float* a = g.a + first * g.a_stride;
+  float* out = g.out + first * g.out_stride + p * kPanel;
+  const float* residual =
+      g.residual ? g.residual + first * e.residual_stride + p * kPanel : nullptr;
+  for (int64_t i = 0; i < n / 4; i++) {
+    neon_tile_4(t, a, out, out_stride, out_stride, residual, residual_stride, residual_stride);
+    a += 4 * g.a_stride, out += 4 * g.out_stride;
+    if (residual) residual += 4 * e.residual_stride;
+  }
+  return n / 4;
+}
+#endif
+
 /// Rows [rows) times panels [panels): blocks of rows stay in L2 while the panels stream over them.
 template <class V>
 void gemm(const GemmJob& g, Range rows, Range panels) {
@@ -63,9 +86,13 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
     const Range part_rows = part(rows.count(), i, blocks);
     const int64_t first = rows.begin + part_rows.begin, n = part_rows.count();
     for_panels<V>(panels, g.o, [&](int64_t p, int count, int64_t cols) {
-      const int64_t tiles = ceil_div(n, Tiles<V>::rows(count));
-      for (int64_t t = 0; t < tiles; t++) {
-        const Range r = part(n, t, tiles);
+      const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(n, most);
+      int64_t t = 0;
+#if defined(INGOT_SIMD_NEON)
+      t = gemm_column_neon(g, shape, first, n, p, cols);
+#endif
+      for (; t < tiles; t++) {
+        const Range r = tile_part<V>(n, t, most);
         const int64_t row = first + r.begin, h = (r.count() + 1) / 2;
         const int64_t left = tiles - 1 - t;
         Tiles<V>::tile(count, r.count())(

@@ -11,6 +11,9 @@
 #pragma once
 #include "kernels/cpu/gemm/epilogue.inl"
 #include "runtime/op/conv_blocks.h"
+#if defined(INGOT_SIMD_NEON)
+#include "kernels/cpu/gemm/tile_neon.inl"
+#endif
 
 namespace ingot::cpu {
 namespace {
@@ -18,18 +21,28 @@ namespace {
 using conv::Segment;
 
 /// Register tiles measured best by lanes: rows x panels; `tall` rows of a single panel; panels of a
-/// single row. AVX-512 14x32 and 28x16, AVX2 6x16, NEON 6x16 (24 of 32 registers), scalar 1x16.
+/// single row. AVX-512 14x32 and 28x16, AVX2 6x16, NEON 4x16 (tile_neon.inl), scalar 1x16.
+/// `kWhole`: a tile of all rows is so much better that the last one has what is left; else tiles
+/// are level.
 template <int kLanes>
 struct TileSize {
   static constexpr int kRows = 6, kPanels = 1, kTall = 6, kWide = 4;
+  static constexpr bool kWhole = false;
+};
+template <>
+struct TileSize<4> {
+  static constexpr int kRows = 4, kPanels = 1, kTall = 4, kWide = 4;
+  static constexpr bool kWhole = true;
 };
 template <>
 struct TileSize<16> {
   static constexpr int kRows = 14, kPanels = 2, kTall = 28, kWide = 4;
+  static constexpr bool kWhole = false;
 };
 template <>
 struct TileSize<1> {
   static constexpr int kRows = 1, kPanels = 1, kTall = 1, kWide = 1;
+  static constexpr bool kWhole = false;
 };
 
 constexpr int kWidest = 8;  // panels
@@ -152,6 +165,21 @@ INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t ha
   }
 }
 
+/// The epilogue of MR rows of sums in L1.
+template <class V, int MR>
+INGOT_INLINE void finish_sums(const TileShape& x, const float* tile, int64_t tile_stride,
+                              float* out, int64_t out_half, const float* residual,
+                              int64_t residual_half, int64_t cols) {
+  constexpr int kHalf = (MR + 1) / 2;
+  const Epilogue& e = *x.epilogue;
+  const bool even =
+      out_half == kHalf * x.out_stride && (!residual || residual_half == kHalf * e.residual_stride);
+  finish_tile<V>(e, tile, tile_stride, even ? MR : kHalf, cols, out, x.out_stride, residual);
+  if (MR > kHalf && !even)
+    finish_tile<V>(e, tile + kHalf * tile_stride, tile_stride, MR - kHalf, cols, out + out_half,
+                   x.out_stride, residual ? residual + residual_half : nullptr);
+}
+
 /// The epilogue, and the sums of a tile to the output.
 template <class V, int MR, int NP>
 INGOT_INLINE void store_tile(const TileShape& x,
@@ -166,13 +194,8 @@ INGOT_INLINE void store_tile(const TileShape& x,
     alignas(64) float tile[MR][NP * kPanel];
     INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++)
         V::store(&tile[i][j * V::kLanes], acc[i][j]);
-    const bool even = out_half == kHalf * x.out_stride &&
-                      (!residual || residual_half == kHalf * e.residual_stride);
-    finish_tile<V>(e, tile[0], NP * kPanel, even ? MR : kHalf, cols, out, x.out_stride, residual);
-    if (MR > kHalf && !even)
-      finish_tile<V>(e, tile[MR > kHalf ? kHalf : 0], NP * kPanel, MR - kHalf, cols, out + out_half,
-                     x.out_stride, residual ? residual + residual_half : nullptr);
-    return;
+    return finish_sums<V, MR>(x, tile[0], NP * kPanel, out, out_half, residual, residual_half,
+                              cols);
   }
   const auto add_residual = [&] {
     INGOT_UNROLL for (int i = 0; i < MR; i++) {
@@ -206,10 +229,57 @@ INGOT_INLINE void store_tile(const TileShape& x,
   }
 }
 
+#if defined(INGOT_SIMD_NEON)
+/// Whether a tile of NEON does the epilogue: limits, behind the residual if there is one, and whole
+/// panels.
+INGOT_INLINE bool neon_finishes(const Epilogue& e, bool has_residual, int64_t cols) {
+  return e.in_registers && cols == kPanel && !(has_residual && e.clamps && !e.residual_first);
+}
+
+INGOT_INLINE NeonTile neon_tile(const TileShape& x, const float* b, const float* bias, bool limits,
+                                int64_t half) {
+  return {x.segments,
+          x.segments + x.segment_count,
+          b,
+          bias,
+          x.segment_length / 8,
+          x.segment_length % 8,
+          x.pixel_stride * 4,
+          (half - x.pixel_stride) * 4,
+          limits ? &x.epilogue->low : nullptr};
+}
+
+template <class V, int MR>
+INGOT_INLINE void gemm_tile_neon(const TileShape& x, const float* a, int64_t half, const float* b,
+                                 const float* bias, float* out, int64_t out_half,
+                                 const float* residual, int64_t residual_half, int64_t cols) {
+  static_assert(MR == 1 || MR == 4, "the tiles that there are");
+  const Epilogue& e = *x.epilogue;
+  const bool finishes = neon_finishes(e, residual != nullptr, cols);
+  const NeonTile t = neon_tile(x, b, bias, finishes && e.clamps, half);
+  alignas(64) float tile[MR][kPanel];
+  float* to = finishes ? out : tile[0];
+  const float* add = finishes ? residual : nullptr;
+  if constexpr (MR == 1) {
+    neon_tile_1(t, a, to, add);
+  } else {
+    const int64_t stride = (finishes ? x.out_stride : kPanel) * 4;
+    neon_tile_4(t, a, to, stride, finishes ? out_half * 4 - stride : stride, add,
+                e.residual_stride * 4, (residual_half - e.residual_stride) * 4);
+  }
+  if (!finishes)
+    finish_sums<V, MR>(x, tile[0], kPanel, out, out_half, residual, residual_half, cols);
+}
+#endif
+
 template <class V, int MR, int NP>
 void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b, const float* bias,
                float* out, int64_t out_half, const float* residual, int64_t residual_half,
                int64_t cols) {
+#if defined(INGOT_SIMD_NEON)
+  if constexpr (NP == 1 && (MR == 1 || MR == 4))
+    return gemm_tile_neon<V, MR>(x, a, half, b, bias, out, out_half, residual, residual_half, cols);
+#endif
   typename V::F acc[MR][NP * (kPanel / V::kLanes)];
   accumulate_tile<V, MR, NP>(x, a, half, b, bias, acc);
   store_tile<V, MR, NP>(x, acc, out, out_half, residual, residual_half, cols);
@@ -250,6 +320,13 @@ inline Range part(int64_t n, int64_t i, int64_t parts) {
 }
 constexpr int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
 constexpr int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/// Rows of tile t of those that n rows are cut into, `most` rows at most.
+template <class V>
+INGOT_INLINE Range tile_part(int64_t n, int64_t t, int64_t most) {
+  if constexpr (TileSize<V::kLanes>::kWhole) return {t * most, min_of(n, (t + 1) * most)};
+  return part(n, t, ceil_div(n, most));
+}
 
 /// Calls f(first panel, panels, outputs) over panels [range) of o outputs, in groups of the tile's
 /// width.

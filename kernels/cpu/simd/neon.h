@@ -97,8 +97,14 @@ struct V {
         : "r"(p), "i"(at * 4), "m"(*reinterpret_cast<const Read*>(p)));
   }
 #endif
-  static INGOT_INLINE F max(F a, F b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
-  static INGOT_INLINE F min(F a, F b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+  /// A comparison that the compiler cannot see through: Clang makes fmax of one with zero, whose
+  /// result for -0 is another.
+  static INGOT_INLINE M opaque(M m) {
+    asm("" : "+w"(m));
+    return m;
+  }
+  static INGOT_INLINE F max(F a, F b) { return vbslq_f32(opaque(vcgtq_f32(a, b)), a, b); }
+  static INGOT_INLINE F min(F a, F b) { return vbslq_f32(opaque(vcltq_f32(a, b)), a, b); }
   /// max(low, min(high, a)) in an instruction each: the same bits where neither limit is zero, whose
   /// sign it would see, or NaN.
   static INGOT_INLINE F limit(F low, F high, F a) { return vmaxq_f32(low, vminq_f32(high, a)); }

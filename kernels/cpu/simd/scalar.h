@@ -78,8 +78,15 @@ struct V {
   static INGOT_INLINE F mul(F a, F b) { return a * b; }
   static INGOT_INLINE F div(F a, F b) { return a / b; }
   static INGOT_INLINE F fma(F a, F b, F c) { return __builtin_fmaf(a, b, c); }
-  static INGOT_INLINE F max(F a, F b) { return a > b ? a : b; }
-  static INGOT_INLINE F min(F a, F b) { return a < b ? a : b; }
+  /// Clang for Arm makes fmax of a comparison with zero, whose result for -0 is another.
+  static INGOT_INLINE M opaque(M m) {
+#if defined(__clang__) && (defined(__aarch64__) || defined(__arm__))
+    asm("" : "+r"(m));
+#endif
+    return m;
+  }
+  static INGOT_INLINE F max(F a, F b) { return opaque(a > b) ? a : b; }
+  static INGOT_INLINE F min(F a, F b) { return opaque(a < b) ? a : b; }
   static INGOT_INLINE F abs(F a) { return as_float(as_int(a) & 0x7fffffff); }
   static INGOT_INLINE F neg(F a) { return -a; }
   static INGOT_INLINE F sqrt(F a) { return __builtin_sqrtf(a); }

@@ -1,0 +1,172 @@
+// kernels/cpu/gemm/tile_neon.inl - the register tile of four pixels (or one) by one panel of 16
+// outputs on 64-bit Arm, from the biases to the store.
+//
+//   v0  .. v15   sums: pixel i has v4i .. v4i+3
+//   v16 .. v23   columns of the panel, of two steps in turn
+//   v24 .. v31   eight channels of each pixel
+//
+// Eight steps are 128 products, eight loads of a column (one instruction each) and four of pixels;
+// what moves pointers is part of the loads. The sum of an output is the chain of tile.inl: the same
+// bits. All of it is one asm statement, so that both compilers make the same of it and nothing is
+// saved between parts of a tile.
+#pragma once
+#include "kernels/cpu/gemm/epilogue.inl"
+#include "runtime/op/conv_blocks.h"
+
+namespace ingot::cpu {
+namespace {
+
+/// What a tile reads and writes. Strides in bytes: from pixel 0 to 1 and from 2 to 3, and `jump`
+/// from 1 to 2.
+struct NeonTile {
+  const conv::Segment *segments, *last;
+  const float* b;
+  const float* bias;
+  int64_t eights, rest;  // steps of a segment: 8 * eights + rest
+  int64_t stride, jump;
+  const float* limits;  // low and high, or null
+};
+
+// clang-format off
+// Four sums of a pixel: a column times lane `lane` of v`a`.
+#define INGOT_PIXEL(s0, s1, s2, s3, c0, c1, c2, c3, a, lane) \
+  "fmla v" #s0 ".4s, v" #c0 ".4s, v" #a ".s[" #lane "]\n\t"  \
+  "fmla v" #s1 ".4s, v" #c1 ".4s, v" #a ".s[" #lane "]\n\t"  \
+  "fmla v" #s2 ".4s, v" #c2 ".4s, v" #a ".s[" #lane "]\n\t"  \
+  "fmla v" #s3 ".4s, v" #c3 ".4s, v" #a ".s[" #lane "]\n\t"
+
+// A step of one pixel and of four, whose channels are in v`a0` .. v`a3`: those of even number have
+// their column in v16 .. v19.
+#define INGOT_EVEN_1(a0, a1, a2, a3, lane) INGOT_PIXEL(0, 1, 2, 3, 16, 17, 18, 19, a0, lane)
+#define INGOT_ODD_1(a0, a1, a2, a3, lane) INGOT_PIXEL(0, 1, 2, 3, 20, 21, 22, 23, a0, lane)
+#define INGOT_EVEN_4(a0, a1, a2, a3, lane)            \
+  INGOT_PIXEL(0, 1, 2, 3, 16, 17, 18, 19, a0, lane)   \
+  INGOT_PIXEL(4, 5, 6, 7, 16, 17, 18, 19, a1, lane)   \
+  INGOT_PIXEL(8, 9, 10, 11, 16, 17, 18, 19, a2, lane) \
+  INGOT_PIXEL(12, 13, 14, 15, 16, 17, 18, 19, a3, lane)
+#define INGOT_ODD_4(a0, a1, a2, a3, lane)             \
+  INGOT_PIXEL(0, 1, 2, 3, 20, 21, 22, 23, a0, lane)   \
+  INGOT_PIXEL(4, 5, 6, 7, 20, 21, 22, 23, a1, lane)   \
+  INGOT_PIXEL(8, 9, 10, 11, 20, 21, 22, 23, a2, lane) \
+  INGOT_PIXEL(12, 13, 14, 15, 20, 21, 22, 23, a3, lane)
+#define INGOT_EVEN_COLUMN "ld1 {v16.4s-v19.4s}, [x10], #64\n\t"
+#define INGOT_ODD_COLUMN "ld1 {v20.4s-v23.4s}, [x10], #64\n\t"
+
+// Eight channels, four and one of one pixel and of four.
+#define INGOT_EIGHT_1 "ldp q24, q25, [x11], #32\n\t"
+#define INGOT_EIGHT_4 INGOT_EIGHT_1 \
+  "ldp q26, q27, [x12], #32\n\tldp q28, q29, [x13], #32\n\tldp q30, q31, [x14], #32\n\t"
+#define INGOT_FOUR_1 "ldr q24, [x11], #16\n\t"
+#define INGOT_FOUR_4 INGOT_FOUR_1 \
+  "ldr q26, [x12], #16\n\tldr q28, [x13], #16\n\tldr q30, [x14], #16\n\t"
+#define INGOT_ONE_1 "ldr s24, [x11], #4\n\t"
+#define INGOT_ONE_4 INGOT_ONE_1 "ldr s26, [x12], #4\n\tldr s28, [x13], #4\n\tldr s30, [x14], #4\n\t"
+#define INGOT_LOW(n, parity, lane) INGOT_##parity##_##n(24, 26, 28, 30, lane)
+#define INGOT_HIGH(n, parity, lane) INGOT_##parity##_##n(25, 27, 29, 31, lane)
+
+// The sums of all segments, none too. x10: columns, x11 .. x14: pixels, x15: steps left.
+#define INGOT_SUMS(n, other_pixels)                           \
+  "b 6f\n\t"                                                  \
+  "1: ldp x9, x10, [%[segments]], #16\n\t"                    \
+  "add x11, %[a], x9, lsl #2\n\t" other_pixels                \
+  "add x10, %[b], x10, lsl #2\n\t"                            \
+  "cbz %[eights], 3f\n\t"                                     \
+  "mov x15, %[eights]\n\t"                                    \
+  "2: " INGOT_EVEN_COLUMN INGOT_EIGHT_##n INGOT_ODD_COLUMN    \
+  INGOT_LOW(n, EVEN, 0) INGOT_EVEN_COLUMN                     \
+  INGOT_LOW(n, ODD, 1) INGOT_ODD_COLUMN                       \
+  INGOT_LOW(n, EVEN, 2) INGOT_EVEN_COLUMN                     \
+  INGOT_LOW(n, ODD, 3) INGOT_ODD_COLUMN                       \
+  INGOT_HIGH(n, EVEN, 0) INGOT_EVEN_COLUMN                    \
+  INGOT_HIGH(n, ODD, 1) INGOT_ODD_COLUMN                      \
+  INGOT_HIGH(n, EVEN, 2) "subs x15, x15, #1\n\t"              \
+  INGOT_HIGH(n, ODD, 3) "b.ne 2b\n\t"                         \
+  "3: cbz %[rest], 6f\n\t"                                    \
+  "tbz %[rest], #2, 4f\n\t"                                   \
+  INGOT_FOUR_##n INGOT_EVEN_COLUMN INGOT_ODD_COLUMN           \
+  INGOT_LOW(n, EVEN, 0) INGOT_EVEN_COLUMN                     \
+  INGOT_LOW(n, ODD, 1) INGOT_ODD_COLUMN                       \
+  INGOT_LOW(n, EVEN, 2) INGOT_LOW(n, ODD, 3)                  \
+  "4: ands x15, %[rest], #3\n\t"                              \
+  "b.eq 6f\n\t"                                               \
+  "5: " INGOT_ONE_##n INGOT_EVEN_COLUMN "subs x15, x15, #1\n\t" \
+  INGOT_LOW(n, EVEN, 0) "b.ne 5b\n\t"                         \
+  "6: cmp %[segments], %[last]\n\t"                           \
+  "b.ne 1b\n\t"
+
+// The residual of a pixel, at x9, and the limits of its sums; v16, v17: low and high. The lower one
+// is taken where it is greater, as everywhere: -0 stays -0. fmin does the same as a comparison
+// where the upper one is a number other than zero, as make_epilogue() has it.
+#define INGOT_ADD(s, r) "fadd v" #s ".4s, v" #s ".4s, v" #r ".4s\n\t"
+#define INGOT_BELOW(s, mask) "fcmgt v" #mask ".4s, v16.4s, v" #s ".4s\n\t"
+#define INGOT_RAISE(s, mask) "bit v" #s ".16b, v16.16b, v" #mask ".16b\n\t"
+#define INGOT_LOWER(s) "fmin v" #s ".4s, v17.4s, v" #s ".4s\n\t"
+#define INGOT_RESIDUAL(s0, s1, s2, s3) \
+  "ld1 {v24.4s-v27.4s}, [x9]\n\t" INGOT_ADD(s0, 24) INGOT_ADD(s1, 25) INGOT_ADD(s2, 26) \
+  INGOT_ADD(s3, 27)
+#define INGOT_LIMIT(s0, s1, s2, s3)                                                     \
+  INGOT_BELOW(s0, 24) INGOT_BELOW(s1, 25) INGOT_BELOW(s2, 26) INGOT_BELOW(s3, 27)       \
+  INGOT_RAISE(s0, 24) INGOT_RAISE(s1, 25) INGOT_RAISE(s2, 26) INGOT_RAISE(s3, 27)       \
+  INGOT_LOWER(s0) INGOT_LOWER(s1) INGOT_LOWER(s2) INGOT_LOWER(s3)
+#define INGOT_LIMITS_1 "ld2r {v16.4s, v17.4s}, [%[limits]]\n\t" INGOT_LIMIT(0, 1, 2, 3)
+#define INGOT_LIMITS_4                                                                  \
+  INGOT_LIMITS_1 INGOT_LIMIT(4, 5, 6, 7) INGOT_LIMIT(8, 9, 10, 11) INGOT_LIMIT(12, 13, 14, 15)
+#define INGOT_BIAS_4                                                                    \
+  "ld1 {v0.4s-v3.4s}, [%[bias]]\n\tld1 {v4.4s-v7.4s}, [%[bias]]\n\t"                    \
+  "ld1 {v8.4s-v11.4s}, [%[bias]]\n\tld1 {v12.4s-v15.4s}, [%[bias]]\n\t"
+#define INGOT_CLOBBERS                                                                            \
+  "x9", "x10", "x11", "x12", "x13", "x14", "x15", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", \
+      "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20",    \
+      "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory"
+
+/// Four pixels from a on, in steps of t.stride, t.jump, t.stride. Residual (or null) and output
+/// likewise, with steps of their own: out_stride, out_jump, in bytes.
+INGOT_INLINE void neon_tile_4(const NeonTile& t, const float* a, float* out, int64_t out_stride,
+                              int64_t out_jump, const float* residual, int64_t residual_stride,
+                              int64_t residual_jump) {
+  const conv::Segment* segments = t.segments;
+  asm volatile(
+      INGOT_BIAS_4
+      INGOT_SUMS(4, "add x12, x11, %[stride]\n\t"
+                    "add x13, x12, %[jump]\n\t"
+                    "add x14, x13, %[stride]\n\t")
+      "cbz %[residual], 7f\n\t"
+      "mov x9, %[residual]\n\t" INGOT_RESIDUAL(0, 1, 2, 3)
+      "add x9, x9, %[residual_stride]\n\t" INGOT_RESIDUAL(4, 5, 6, 7)
+      "add x9, x9, %[residual_jump]\n\t" INGOT_RESIDUAL(8, 9, 10, 11)
+      "add x9, x9, %[residual_stride]\n\t" INGOT_RESIDUAL(12, 13, 14, 15)
+      "7: cbz %[limits], 8f\n\t" INGOT_LIMITS_4
+      "8: mov x9, %[out]\n\t"
+      "st1 {v0.4s-v3.4s}, [x9], %[out_stride]\n\t"
+      "st1 {v4.4s-v7.4s}, [x9], %[out_jump]\n\t"
+      "st1 {v8.4s-v11.4s}, [x9], %[out_stride]\n\t"
+      "st1 {v12.4s-v15.4s}, [x9]\n\t"
+      : [segments] "+r"(segments)
+      : [last] "r"(t.last), [a] "r"(a), [stride] "r"(t.stride), [jump] "r"(t.jump), [b] "r"(t.b),
+        [bias] "r"(t.bias), [eights] "r"(t.eights), [rest] "r"(t.rest), [limits] "r"(t.limits),
+        [out] "r"(out), [out_stride] "r"(out_stride), [out_jump] "r"(out_jump),
+        [residual] "r"(residual), [residual_stride] "r"(residual_stride),
+        [residual_jump] "r"(residual_jump)
+      : INGOT_CLOBBERS);
+}
+
+/// One pixel.
+INGOT_INLINE void neon_tile_1(const NeonTile& t, const float* a, float* out,
+                              const float* residual) {
+  const conv::Segment* segments = t.segments;
+  asm volatile(
+      "ld1 {v0.4s-v3.4s}, [%[bias]]\n\t"
+      INGOT_SUMS(1, "")
+      "cbz %[residual], 7f\n\t"
+      "mov x9, %[residual]\n\t" INGOT_RESIDUAL(0, 1, 2, 3)
+      "7: cbz %[limits], 8f\n\t" INGOT_LIMITS_1
+      "8: st1 {v0.4s-v3.4s}, [%[out]]\n\t"
+      : [segments] "+r"(segments)
+      : [last] "r"(t.last), [a] "r"(a), [b] "r"(t.b), [bias] "r"(t.bias), [eights] "r"(t.eights),
+        [rest] "r"(t.rest), [limits] "r"(t.limits), [out] "r"(out), [residual] "r"(residual)
+      : INGOT_CLOBBERS);
+}
+// clang-format on
+
+}  // namespace
+}  // namespace ingot::cpu
