@@ -226,7 +226,7 @@ void depthwise_rows(const ConvJob& j, Range rows, Range groups) {
   const int64_t held = (j.in.ring ? j.in.ring : j.in.h) * j.in.row_stride;
   int64_t wide = first;  // channels before it are taken sixteen at a time
 #if defined(INGOT_SIMD_NEON)
-  if (neon_window_takes(j)) wide = first + (last - first) / kPanel * kPanel;
+  if (depthwise_window_takes(j)) wide = first + (last - first) / kPanel * kPanel;
 #endif
   const auto row = [&](int64_t y, int64_t ch) {
 #if defined(INGOT_SIMD_NEON)

@@ -14,7 +14,7 @@ namespace ingot::cpu {
 namespace {
 
 /// Rows of a window and what its tiles share. Strides in bytes.
-struct NeonWindow {
+struct DepthwiseWindow {
   const float* const* lines;  // column 0 of each input row
   int64_t rows;               // >= 1
   const float* taps;          // of the first row
@@ -85,8 +85,8 @@ struct NeonWindow {
 /// Four pixels whose windows begin `first` bytes from column 0. left, right: their first or their
 /// last column is outside of the image.
 template <int stride>
-INGOT_INLINE void neon_window(const NeonWindow& n, int64_t first, int64_t left, int64_t right,
-                              float* out) {
+INGOT_INLINE void depthwise_window(const DepthwiseWindow& n, int64_t first, int64_t left,
+                                   int64_t right, float* out) {
   static_assert(stride == 1 || stride == 2, "strides that there are");
   const float* const* lines = n.lines;
   const float* taps = n.taps;
@@ -99,18 +99,19 @@ INGOT_INLINE void neon_window(const NeonWindow& n, int64_t first, int64_t left, 
 
 /// A row of sixteen channels: four pixels at a time, the last ones again where some are left.
 template <int stride>
-void neon_window_row(const NeonWindow& n, int64_t pad, int64_t w, float* out, int64_t out_w) {
+void depthwise_window_row(const DepthwiseWindow& n, int64_t pad, int64_t w, float* out,
+                          int64_t out_w) {
   for (int64_t x = 0; x < out_w; x += 4) {
     x = min_of(x, out_w - 4);
     const int64_t first = x * stride - pad;
-    neon_window<stride>(n, first * n.pixel_stride, first < 0, first + 3 * stride + 2 >= w,
-                        out + x * (n.out_stride / 4));
+    depthwise_window<stride>(n, first * n.pixel_stride, first < 0, first + 3 * stride + 2 >= w,
+                             out + x * (n.out_stride / 4));
   }
 }
 
 /// Whether rows of the job are made so: windows leave the image by one column at most, and each has
 /// a row inside.
-inline bool neon_window_takes(const ConvJob& j) {
+inline bool depthwise_window_takes(const ConvJob& j) {
   const Conv2dAttributes& t = *j.t;
   return t.kernel_h == 3 && t.kernel_w == 3 && t.stride_w <= 2 && t.dilation_h == 1 &&
          t.dilation_w == 1 && t.pad_left <= 1 && t.pad_right <= 1 && t.pad_top <= 2 &&
@@ -129,7 +130,7 @@ inline void depthwise3_row_neon(const ConvJob& j, int64_t y, int64_t channel) {
     begin = min_of(begin, k);
     lines[rows++] = j.in.row(at) + channel;
   }
-  NeonWindow n;
+  DepthwiseWindow n;
   n.lines = lines, n.rows = rows, n.tap_stride = round_up(j.out.c, kPanel) * 4;
   n.taps = j.weights + begin * 3 * n.tap_stride / 4 + channel;
   n.pixel_stride = j.in.pixel_stride * 4, n.out_stride = j.out.pixel_stride * 4;
@@ -137,9 +138,9 @@ inline void depthwise3_row_neon(const ConvJob& j, int64_t y, int64_t channel) {
   n.limits = j.epilogue->clamps ? &j.epilogue->low : nullptr;
   float* out = j.out.row(y) + channel;
   if (t.stride_w == 1)
-    neon_window_row<1>(n, t.pad_left, j.in.w, out, j.out.w);
+    depthwise_window_row<1>(n, t.pad_left, j.in.w, out, j.out.w);
   else
-    neon_window_row<2>(n, t.pad_left, j.in.w, out, j.out.w);
+    depthwise_window_row<2>(n, t.pad_left, j.in.w, out, j.out.w);
 }
 
 }  // namespace
