@@ -151,6 +151,10 @@ struct DeviceInterface {
   uint64_t (*scratch)(const Device& device, OpCode op, const OpArguments& arguments,
                       uint32_t precision, const TuningView& tunings,
                       uint32_t instruction) = nullptr;
+  /// What kernels make do with where a session that is bound again has less than scratch() asks for
+  /// its new extents; null: they do not.
+  uint64_t (*least_scratch)(const Device& device, OpCode op, const OpArguments& arguments,
+                            uint32_t precision) = nullptr;
   // Memory of the host that the device reads and writes while a program runs; then run() moves
   // StepProgram::ports.
   Status (*reserve_host)(Device& device, uint64_t bytes, uint8_t** out,

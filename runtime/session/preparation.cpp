@@ -334,17 +334,21 @@ OpArguments operand_types_on(const OpenModel& model, const Device& device,
   return arguments;
 }
 
-Status find_device_scratch(const OpenModel& model, const BoundProgram& bound,
-                           Span<const uint64_t> f16_storage, const TuningView& tunings,
-                           const Device& device, const uint8_t* of_instruction, uint32_t index,
-                           TensorView* operands, uint64_t* bytes, ErrorDetail* detail) {
+Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const Device& device,
+                           const DeviceScratch& asked, TensorView* operands, uint64_t* bytes,
+                           ErrorDetail* detail) {
   *bytes = 0;
+  const uint32_t precision = model.program.precision;
+  const bool is_least = asked.is_least && device.interface->least_scratch;
   for (uint32_t i = 0; i < model.program.instructions.size; i++) {
     const OpCode op = model.program.instructions[i].op;
-    if (is_control(op) || (of_instruction && of_instruction[i] != index)) continue;
-    const uint64_t need = device.interface->scratch(
-        device, op, operand_types_on(model, device, bound, f16_storage, i, operands),
-        model.program.precision, tunings, i);
+    if (is_control(op) || (asked.of_instruction && asked.of_instruction[i] != asked.index))
+      continue;
+    const OpArguments arguments =
+        operand_types_on(model, device, bound, asked.f16_storage, i, operands);
+    const uint64_t need =
+        is_least ? device.interface->least_scratch(device, op, arguments, precision)
+                 : device.interface->scratch(device, op, arguments, precision, asked.tunings, i);
     if (need > uint64_t{1} << 46)
       return Status(
           fail(detail, Code::kLimitExceeded, "scratch bytes", uint64_t{1} << 46, need).code(), i);
@@ -422,8 +426,8 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   if (os::kHasOtherDevices) INGOT_TRY(place_f16_weights(model, p.device, detail));
   if (os::kHasOtherDevices && p.device.interface->scratch) {
     p.scratch = {};
-    INGOT_TRY(find_device_scratch(model, p.planned.bound, p.planned.f16_storage, tunings_of(p),
-                                  p.device, nullptr, 0, model.workspace.operands,
+    INGOT_TRY(find_device_scratch(model, p.planned.bound, p.device,
+                                  {p.planned.f16_storage, tunings_of(p)}, model.workspace.operands,
                                   &p.scratch.per_thread, detail));
     p.scratch.shared = find_loop_bytes(model, p.device, nullptr, 0);
   }

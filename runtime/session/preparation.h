@@ -155,12 +155,18 @@ Status read_bindings(const ProgramDef& program, Span<const DimBinding> bindings,
 Status find_kernels(const OpenModel& model, const BoundProgram& bound, int threads, bool for_all,
                     TensorView* operands, ScratchPlace* needs, ScratchTotals* out,
                     ErrorDetail* detail);
-/// The same of a device with kernels of its own; `of_instruction`: only those that are on `index`
-/// of an assignment, null: all.
-Status find_device_scratch(const OpenModel& model, const BoundProgram& bound,
-                           Span<const uint64_t> f16_storage, const TuningView& tunings,
-                           const Device& device, const uint8_t* of_instruction, uint32_t index,
-                           TensorView* operands, uint64_t* bytes, ErrorDetail* detail);
+/// How scratch of a device with kernels of its own is asked for.
+struct DeviceScratch {
+  Span<const uint64_t> f16_storage;         // PlannedProgram's
+  TuningView tunings;                       // else as the cost model has it
+  const uint8_t* of_instruction = nullptr;  // those that are on `index` of an assignment; null: all
+  uint32_t index = 0;
+  bool is_least = false;  // what they make do with
+};
+/// The same of such a device.
+Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const Device& device,
+                           const DeviceScratch& asked, TensorView* operands, uint64_t* bytes,
+                           ErrorDetail* detail);
 /// Bytes behind that scratch where one of these instructions is a Loop and the device counts its
 /// iterations; else 0.
 uint64_t find_loop_bytes(const OpenModel& model, const Device& device,

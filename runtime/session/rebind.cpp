@@ -29,14 +29,14 @@ Status check_bounds(const ProgramDef& program, const Rebinding& r, ErrorDetail* 
   return {};
 }
 
-/// Of devices with kernels of their own, as their model has them: what was tuned is taken only
-/// where it has room.
+/// Of devices with kernels of their own: more parts of k than there is room for, tuned or chosen by
+/// the cost model, are not taken.
 Status check_device_scratch(const RunSession& s, const BoundProgram& bound, ErrorDetail* detail) {
   const auto check = [&](const Device& device, const uint8_t* of_instruction, uint32_t index,
                          uint64_t have) -> Status {
     if (!device.interface->scratch) return {};
     uint64_t need = 0;
-    INGOT_TRY(find_device_scratch(*s.model, bound, {}, {}, device, of_instruction, index,
+    INGOT_TRY(find_device_scratch(*s.model, bound, device, {{}, {}, of_instruction, index, true},
                                   s.tables.rebinding.operands, &need, detail));
     return need <= have
                ? Status()

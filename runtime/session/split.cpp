@@ -167,9 +167,9 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p,
     (void)cursor.take<uint8_t>(share.weights_bytes - share.shared_bytes, 64);
     share.scratch_bytes = p->scratch.per_thread + p->scratch.shared;
     if (plan.devices[d].interface->scratch)
-      INGOT_TRY(find_device_scratch(model, p->planned.bound, {}, tunings_of(*p), plan.devices[d],
-                                    a.of_instruction.data, d, model.workspace.operands,
-                                    &share.scratch_bytes, detail));
+      INGOT_TRY(find_device_scratch(model, p->planned.bound, plan.devices[d],
+                                    {{}, tunings_of(*p), a.of_instruction.data, d},
+                                    model.workspace.operands, &share.scratch_bytes, detail));
     const uint64_t loops = find_loop_bytes(model, plan.devices[d], a.of_instruction.data, d);
     (void)cursor.take<uint8_t>(share.scratch_bytes + loops, 256);
     share.scratch = cursor.used() - share.scratch_bytes - loops;

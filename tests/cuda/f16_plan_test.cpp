@@ -8,6 +8,7 @@
 
 #include "runtime/api/translate.h"
 #include "runtime/op/linear.h"
+#include "runtime/op/reduce.h"
 #include "runtime/op/softmax.h"
 #include "runtime/op/sort.h"
 #include "runtime/session/session.h"
@@ -283,4 +284,70 @@ TEST_CASE("f16 plan: 100 000 values that live in each other's way") {
   const ingot_requirements need = needs(model, on("cuda"));
   CHECK(need.activations < needs(model, on("cpu")).activations * 3 / 4);
   CHECK(need.activations >= need.activations_lower_bound);
+}
+
+namespace {
+
+convert::FileSpec product_network(uint8_t precision) {
+  constexpr int64_t kIn = 2048, kOut = 64;
+  std::vector<float> numbers(size_t(kIn * kOut));
+  for (size_t i = 0; i < numbers.size(); i++) numbers[i] = float(int(i * 7 % 33) - 16) / 512;
+  const std::vector<int64_t> dims = {kOut, kIn};
+  const std::vector<float> packed = pack_weights(Packing::kPanels16, dims, numbers);
+  const auto* held = reinterpret_cast<const uint8_t*>(packed.data());
+  convert::FileSpec file;
+  convert::ProgramSpec& p = file.program;
+  p.precision = precision;
+  const Dim rows = p.add_symbol("rows", 1, 1024);
+  const int32_t x = p.add_value(input("x", {rows, kIn})),
+                y = p.add_value(output("y", {rows, kOut}));
+  convert::ValueSpec weights = constant("w", {kOut, kIn});
+  weights.packing = Packing::kPanels16;
+  weights.bytes.held = std::make_shared<const std::vector<uint8_t>>(held, held + packed.size() * 4);
+  p.add_instruction(LinearAttributes(), {x, p.add_value(weights)}, {y});
+  add_ports(&file);
+  return file;
+}
+
+convert::FileSpec mean_network(uint8_t precision) {
+  convert::FileSpec file;
+  convert::ProgramSpec& p = file.program;
+  p.precision = precision;
+  const Dim rows = p.add_symbol("rows", 1, 1024);
+  const int32_t x = p.add_value(input("x", {rows, 400, 16})),
+                y = p.add_value(output("y", {rows, 1, 16}));
+  ReduceAttributes mean;
+  mean.kind = ReduceKind::kMean, mean.axes = 2;
+  p.add_instruction(mean, {x}, {y});
+  add_ports(&file);
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("f16 plan: a session is bound to fewer rows, whose sums would be cut into more parts") {
+  fake_cuda();
+  for (const auto network : {product_network, mean_network})
+    for (const uint8_t precision : {uint8_t{1}, kFp16Network}) {
+      CAPTURE(int(precision));
+      FileBytes bytes(network(precision));
+      Model model = open_bytes_or_fail(bytes, scalar());
+      Session session = make(model, on("cuda", INGOT_REBINDABLE));
+      int wanted = 0;
+      for (const int64_t n : {int64_t(64), int64_t(8), int64_t(1), int64_t(20)}) {
+        CAPTURE(n);
+        const ingot_binding binding = {"rows", n};
+        wanted += needs(model, bound_to(binding)).scratch > session.requirements().scratch;
+        REQUIRE(ingot_session_rebind(session.get(), &binding, 1, nullptr) == INGOT_OK);
+        Session fixed = make(model, bound_to(binding));
+        const std::vector<float> got = answer(session), want = answer(fixed);
+        float largest = 0, worst = 0;
+        for (size_t i = 0; i < want.size(); i++) {
+          largest = std::max(largest, std::fabs(want[i]));
+          worst = std::max(worst, std::fabs(got[i] - want[i]));
+        }
+        CHECK(worst <= 1e-5f * largest);  // sums in another order
+      }
+      CHECK(wanted > 1);
+    }
 }

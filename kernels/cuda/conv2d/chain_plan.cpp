@@ -106,14 +106,17 @@ bool has_products(const OpArguments& a, const GpuTraits& traits, GpuPrecision pr
   return any && supports_chain(a, traits, precision);
 }
 
-/// Behind the buffers: what one stage at a time asks for.
+/// Behind the buffers: what one stage at a time asks for, or makes do with.
+template <bool kLeast>
 uint64_t chain_scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
   const Buffers b(a, traits, precision);
   uint64_t most = 0;
   for (uint32_t i = 0; i < a.as<ChainAttributes>().stage_count; i++) {
     const StageArguments stage(a, b, i, nullptr);
     const GpuKernelEntry* row = product_row(stage.get(), traits, precision);
-    const uint64_t bytes = row ? gpu_scratch(*row, stage.get(), traits, precision, nullptr) : 0;
+    if (!row) continue;
+    const uint64_t bytes = kLeast ? least_gpu_scratch(*row, stage.get(), traits, precision)
+                                  : gpu_scratch(*row, stage.get(), traits, precision, nullptr);
     most = bytes > most ? bytes : most;
   }
   return b.bytes[0] + b.bytes[1] + most;
@@ -195,17 +198,19 @@ uint64_t f16_operands_of_chain(const OpArguments& a, const GpuTraits& traits) {
 constexpr GpuKernelEntry kChainTable[] = {{OpCode::kChain,
                                            "chain_tensorcore",
                                            has_products,
-                                           chain_scratch,
+                                           chain_scratch<false>,
                                            plan_chain,
                                            {},
-                                           f16_operands_of_chain},
+                                           f16_operands_of_chain,
+                                           chain_scratch<true>},
                                           {OpCode::kChain,
                                            "chain",
                                            supports_chain,
-                                           chain_scratch,
+                                           chain_scratch<false>,
                                            plan_chain,
                                            {},
-                                           f16_operands_of_chain}};
+                                           f16_operands_of_chain,
+                                           chain_scratch<true>}};
 
 }  // namespace
 

@@ -183,6 +183,9 @@ uint64_t f16_operands_of_reduce(const OpArguments& a, const GpuTraits&) {
   return a.outputs[0].elements() == 0 || job_of(a).last_reduced ? 0 : ~uint64_t{0};
 }
 
+/// One launch needs none.
+uint64_t no_scratch(const OpArguments&, const GpuTraits&, GpuPrecision) { return 0; }
+
 constexpr GpuKernelEntry kReduceTable[] = {
     {OpCode::kReduce,
      "reduce",
@@ -190,7 +193,8 @@ constexpr GpuKernelEntry kReduceTable[] = {
      scratch_reduce,
      plan_reduce,
      {},
-     f16_operands_of_reduce},
+     f16_operands_of_reduce,
+     no_scratch},
     {OpCode::kArgReduce, "arg_reduce", nullptr, nullptr, plan_arg_reduce}};
 
 }  // namespace

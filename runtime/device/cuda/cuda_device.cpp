@@ -129,6 +129,14 @@ uint64_t scratch(const Device& device, OpCode op, const OpArguments& arguments, 
   return gpu_scratch(*row, arguments, traits, GpuPrecision(precision), chosen.variant);
 }
 
+uint64_t least_scratch(const Device& device, OpCode op, const OpArguments& arguments,
+                       uint32_t precision) {
+  const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
+  const GpuKernelEntry* row =
+      find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
+  return row ? least_gpu_scratch(*row, arguments, traits, GpuPrecision(precision)) : 0;
+}
+
 void tell_variant(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
                   const TuningView& tunings, uint32_t instruction, DeviceVariant* out) {
   const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
@@ -240,6 +248,7 @@ constexpr DeviceInterface make_interface() {
   d.outside_bytes = outside_bytes;
   d.supports = supports;
   d.scratch = scratch;
+  d.least_scratch = least_scratch;
   d.reserve_host = reserve_host;
   d.release_host = release_host;
   d.check_memory = check_memory;

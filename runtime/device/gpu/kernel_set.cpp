@@ -28,4 +28,18 @@ uint64_t gpu_scratch(const GpuKernelEntry& row, const OpArguments& arguments,
   return row.scratch ? row.scratch(arguments, traits, precision) : 0;
 }
 
+uint64_t least_gpu_scratch(const GpuKernelEntry& row, const OpArguments& arguments,
+                           const GpuTraits& traits, GpuPrecision precision) {
+  if (row.least_scratch) return row.least_scratch(arguments, traits, precision);
+  uint64_t least = gpu_scratch(row, arguments, traits, precision, nullptr);
+  if (!least || !row.variants.scratch) return least;
+  GpuVariant variants[kMaxGpuVariants];
+  const uint32_t count = list_gpu_variants(row, arguments, traits, precision, variants);
+  for (uint32_t i = 0; i < count; i++) {
+    const uint64_t bytes = gpu_scratch(row, arguments, traits, precision, &variants[i]);
+    least = bytes < least ? bytes : least;
+  }
+  return least;
+}
+
 }  // namespace ingot

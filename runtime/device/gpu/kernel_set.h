@@ -84,7 +84,8 @@ struct GpuVariants {
   /// (then all are aligned); at most kMaxGpuVariants are written.
   uint32_t (*list)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision,
                    GpuVariant* out) = nullptr;
-  /// Bytes of scratch for one of them; null: what GpuKernelEntry::scratch says suffices for all.
+  /// Bytes of scratch for one of them, and with less plan() takes one that has enough; null: what
+  /// GpuKernelEntry::scratch says suffices for all.
   uint64_t (*scratch)(const OpArguments& arguments, const GpuTraits& traits, GpuPrecision precision,
                       const GpuVariant& variant) = nullptr;
 };
@@ -103,6 +104,10 @@ struct GpuKernelEntry {
   /// Operands, inputs before outputs, that are or may be f16 where the file says f32, a bit each;
   /// null: none. Asked with the types that the operands have now, for given extents, in fp16.
   uint64_t (*f16_operands)(const OpArguments& arguments, const GpuTraits& traits) = nullptr;
+  /// What plan() makes do with where it was given less than scratch() asks for; null: the least of
+  /// its variants, or it does not.
+  uint64_t (*least_scratch)(const OpArguments& arguments, const GpuTraits& traits,
+                            GpuPrecision precision) = nullptr;
 };
 
 /// A kernel of device code.
@@ -137,6 +142,9 @@ uint32_t list_gpu_variants(const GpuKernelEntry& row, const OpArguments& argumen
 /// Scratch of one of them; null: of what plan() takes unasked.
 uint64_t gpu_scratch(const GpuKernelEntry& row, const OpArguments& arguments,
                      const GpuTraits& traits, GpuPrecision precision, const GpuVariant* variant);
+/// What plan() needs at least: it may be given more for these extents than for larger ones.
+uint64_t least_gpu_scratch(const GpuKernelEntry& row, const OpArguments& arguments,
+                           const GpuTraits& traits, GpuPrecision precision);
 
 /// The first row of an operator that can run these arguments in this precision; null when there is
 /// none.
