@@ -151,7 +151,8 @@ def check_forms(name, number, forms, a, table):
         )
         if alone.returncode == 4:
             print(
-                f"[skip] {name} {form}: the export itself is not converted: {alone.stderr.splitlines()[0][:160]}",
+                f"[skip] {name} {form}: the export itself is not converted: "
+                f"{alone.stderr.splitlines()[0][:160]}",
                 flush=True,
             )
             continue
@@ -239,7 +240,8 @@ def main():
         if name in a.only:
             check_forms(name, number, a.forms, a, table)
     print(
-        f"{table.networks} of {len(a.only)} networks in every form, {time.monotonic() - began:.0f} s"
+        f"{table.networks} of {len(a.only)} networks in every form, "
+        f"{time.monotonic() - began:.0f} s"
     )
     print(f"overlays: {table.passed} passed, {table.failed} failed")
     return 1 if table.failed or not table.passed else 0

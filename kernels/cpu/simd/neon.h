@@ -105,8 +105,8 @@ struct V {
   }
   static INGOT_INLINE F max(F a, F b) { return vbslq_f32(opaque(vcgtq_f32(a, b)), a, b); }
   static INGOT_INLINE F min(F a, F b) { return vbslq_f32(opaque(vcltq_f32(a, b)), a, b); }
-  /// max(low, min(high, a)) in an instruction each: the same bits where neither limit is zero, whose
-  /// sign it would see, or NaN.
+  /// max(low, min(high, a)) in an instruction each: the same bits where neither limit is zero,
+  /// whose sign it would see, or NaN.
   static INGOT_INLINE F limit(F low, F high, F a) { return vmaxq_f32(low, vminq_f32(high, a)); }
   static INGOT_INLINE F abs(F a) { return vabsq_f32(a); }
   static INGOT_INLINE F neg(F a) { return vnegq_f32(a); }
