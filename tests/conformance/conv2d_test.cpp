@@ -74,6 +74,41 @@ TEST_CASE("conv2d: winograd against its definition and against the convolution i
   }
 }
 
+TEST_CASE("conv2d: rows and columns that fill no tile") {
+  for (int64_t size = 1; size < 8; size++)
+    for (Activation kind : {Activation::kRelu, Activation::kSilu})
+      for (Residual residual : {Residual::kNone, Residual::kAfter, Residual::kFirst}) {
+        Conv2dCase c{.name = "left_over",
+                     .guards_against = "a pixel of a tile that spans rows taken from elsewhere",
+                     .h = size,
+                     .w = 8 - size,
+                     .cin = 16,
+                     .cout = 32};
+        c.act = {kind, 0.0f, 0.0f}, c.residual = residual;
+        c.kh = c.kw = 3, c.top = c.bottom = c.left = c.right = 1;
+        run(c, true, {5e-6, 1e-5});
+        c.h = 2 * size, c.w = 16 - 2 * size, c.sh = c.sw = 2;
+        run(c, true, {5e-6, 1e-5});
+        c.method = kWino, c.sh = c.sw = 1;
+        run(c, true, {5e-6, 5e-5});
+      }
+}
+
+TEST_CASE("conv2d: more pixels than are finished together") {
+  Conv2dCase c{.name = "many_pixels",
+               .guards_against = "sums that are stored and not finished, or twice",
+               .h = 9,
+               .w = 23,
+               .cin = 16,
+               .cout = 32};
+  c.act = {Activation::kSilu, 0.0f, 0.0f};
+  run(c, true, {5e-6, 1e-5});
+  c.kh = c.kw = 3, c.top = c.bottom = c.left = c.right = 1;
+  run(c, true, {5e-6, 1e-5});
+  c.method = kWino;
+  run(c, true, {5e-6, 5e-5});
+}
+
 TEST_CASE("conv2d: every activation of an epilogue") {
   for (int kind = 0; kind < int(Activation::kPrelu); kind++)
     for (Residual residual : {Residual::kNone, Residual::kAfter, Residual::kFirst}) {

@@ -34,6 +34,69 @@ inline int64_t fill_segments(const Conv2dAttributes& t, int64_t channels, int64_
   return t.kernel_h * per_row;
 }
 
+#if defined(INGOT_SIMD_NEON)
+/// One output pixel of a tile: its first input, output and residual (or null).
+struct ConvPixel {
+  const float* a;
+  float* out;
+  const float* residual;
+};
+
+/// A panel's outputs of one band.
+struct BandPanel {
+  const TileShape* shape;
+  const float *weights, *bias;
+  int64_t outputs;
+
+  /// n pixels beside each other; the second half of them may be elsewhere.
+  INGOT_INLINE void across(int64_t n, const ConvPixel& first, const ConvPixel& half) const {
+    run(*shape, n, first, half);
+  }
+  /// n pixels as far apart as `first` and `next`.
+  void below(int64_t n, const ConvPixel& first, const ConvPixel& next,
+             const ConvPixel& half) const {
+    Epilogue epilogue = *shape->epilogue;
+    TileShape down = *shape;
+    epilogue.residual_stride = first.residual ? next.residual - first.residual : 0;
+    down.pixel_stride = next.a - first.a, down.out_stride = next.out - first.out;
+    down.epilogue = &epilogue;
+    run(down, n, first, half);
+  }
+  INGOT_INLINE void run(const TileShape& x, int64_t n, const ConvPixel& first,
+                        const ConvPixel& half) const {
+    Tiles<V>::tile(1, n)(x, first.a, half.a - first.a, weights, bias, first.out,
+                         half.out - first.out, first.residual,
+                         first.residual ? half.residual - first.residual : 0, outputs);
+  }
+};
+
+/// Up to four rows of a band in tiles of four pixels, wherever four are left: of columns beyond the
+/// last four, two beside each other of two rows, and of a last one all rows. at(y, x): the output
+/// pixel there.
+template <class At>
+INGOT_INLINE void conv_fours(const BandPanel& panel, Range rows, int64_t cols, At at) {
+  const int64_t fours = cols / 4 * 4, last = cols - 1, y = rows.begin, n = rows.count();
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t x = 0; x < fours; x += 4) panel.across(4, at(y + i, x), at(y + i, x + 2));
+  for (int64_t i = 0; (cols & 2) && i < n; i += 2)
+    if (i + 1 < n)
+      panel.across(4, at(y + i, fours), at(y + i + 1, fours));
+    else
+      panel.across(2, at(y + i, fours), at(y + i, fours + 1));
+  if (!(cols & 1)) return;
+  bool even = n > 1;  // where rows are a ring, its end may be among these
+  for (int64_t i = 1; i + 1 < n; i++) {
+    const ConvPixel p = at(y + i, last), q = at(y + i + 1, last);
+    const ConvPixel first = at(y, last), next = at(y + 1, last);
+    even = even && q.a - p.a == next.a - first.a && q.out - p.out == next.out - first.out;
+  }
+  if (even)
+    panel.below(n, at(y, last), at(y + 1, last), at(y + (n + 1) / 2, last));
+  else
+    for (int64_t i = 0; i < n; i++) panel.across(1, at(y + i, last), at(y + i, last));
+}
+#endif
+
 /// One band: output rows x columns, all panels of the range.
 template <class V>
 void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
@@ -61,6 +124,26 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
   const int64_t residual_stride = j.epilogue->residual_stride;
   for_panels<V>(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {
     const float* w = j.weights + p * shape.panel_stride;
+#if defined(INGOT_SIMD_NEON)
+    const bool later = finishes_later(*j.epilogue, j.residual != nullptr, outputs);
+    const Epilogue plain;
+    TileShape stored = shape;
+    if (later) stored.epilogue = &plain;
+    const BandPanel panel{&stored, w, bias_at(j.bias, p), outputs};
+    const auto pixel_at = [&](int64_t y, int64_t x) {
+      const int64_t at = y * j.out.w + cols.begin + x;
+      return ConvPixel{input_at(y) + x * shape.pixel_stride,
+                       j.out.row(y) + (cols.begin + x) * j.out.pixel_stride + p * kPanel,
+                       j.residual ? j.residual + at * residual_stride + p * kPanel : nullptr};
+    };
+    for (int64_t y = rows.begin; y < rows.end; y += 4) {
+      const int64_t end = min_of(y + 4, rows.end);
+      conv_fours(panel, {y, end}, cols.count(), pixel_at);
+      for (int64_t k = y; later && k < end; k++)
+        finish_stored(*j.epilogue, pixel_at(k, 0).out, j.out.pixel_stride, cols.count());
+    }
+    return;
+#endif
     const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(cols.count(), most);
     // narrow images: a tile spans two rows
     const int64_t step = cols.count() * 2 <= most ? 2 : 1;

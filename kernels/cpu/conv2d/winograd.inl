@@ -147,6 +147,11 @@ INGOT_INLINE void winograd_output_tile(const WinogradJob& j, const float* m, con
 template <class V>
 void winograd_output(const WinogradJob& j, int64_t first, int64_t count, int64_t panel,
                      int64_t outputs, const float* m) {
+#if defined(INGOT_SIMD_NEON)
+  const bool later = finishes_later(*j.epilogue, j.residual != nullptr, outputs);
+  const Epilogue plain;
+  int64_t stored = 0;  // pixels of a row of tiles that are not finished
+#endif
   for (int64_t t = 0; t < count; t++) {
     const int64_t n = (first + t) / j.g.tiles, tile = (first + t) % j.g.tiles;
     const int64_t y = tile / j.g.tiles_w * 4, x = tile % j.g.tiles_w * 4,
@@ -165,7 +170,14 @@ void winograd_output(const WinogradJob& j, int64_t first, int64_t count, int64_t
                             j.e.ow * j.epilogue->residual_stride,
                             rows,
                             cols};
-    neon_output_panel(to, *j.epilogue, m + t * 2 * kPanel, j.g.m_plane * 4, bias, outputs);
+    neon_output_panel(to, later ? plain : *j.epilogue, m + t * 2 * kPanel, j.g.m_plane * 4, bias,
+                      outputs);
+    stored += later ? cols : 0;
+    if (stored > 0 && (x + 4 >= j.e.ow || t + 1 == count)) {  // up to here in these rows
+      for (int64_t i = 0; i < rows; i++)
+        finish_stored(*j.epilogue, out + i * to.row + (cols - stored) * to.pixel, to.pixel, stored);
+      stored = 0;
+    }
     continue;
 #endif
     for (int64_t o = 0; o < outputs; o += V::kLanes)
@@ -187,7 +199,11 @@ void winograd_panels(const WinogradJob& j, int64_t first, int64_t count, Range p
     const int64_t most = Tiles<V>::rows(np), tiles = ceil_div(count, most);
     for (int plane = 0; plane < kWinogradPlanes; plane++) {
       const float* w = j.weights + (p * kWinogradPlanes + plane) * plane_weights;
-      for (int64_t i = 0; i < tiles; i++) {
+      int64_t i = 0;
+#if defined(INGOT_SIMD_NEON)
+      i = neon_products(shape, v + plane * j.g.v_plane, w, m + plane * j.g.m_plane, count);
+#endif
+      for (; i < tiles; i++) {
         const Range r = tile_part<V>(count, i, most);
         const int64_t h = (r.count() + 1) / 2;
         Tiles<V>::tile(np, r.count())(

@@ -74,6 +74,18 @@ INGOT_INLINE void neon_input_tile(const WinogradWindow& w, int64_t channel, floa
   }
 }
 
+/// A plane's products of a panel by fours of tiles. Returns how many fours.
+inline int64_t neon_products(const TileShape& shape, const float* v, const float* weights, float* m,
+                             int64_t count) {
+  const NeonTile t = neon_tile(shape, weights, kZeros, false, 2 * shape.pixel_stride);
+  const int64_t row = shape.out_stride * 4;
+  for (int64_t i = 0; i < count / 4; i++) {
+    neon_tile_4(t, v, m, row, row, nullptr, 0, 0);
+    v += 4 * shape.pixel_stride, m += 4 * shape.out_stride;
+  }
+  return count / 4;
+}
+
 /// Four outputs of a tile from 36 planes, `plane` bytes apart: f(row, its four pixels), biases in.
 template <class Rows>
 INGOT_INLINE void neon_output_rows(const float* m, int64_t plane, const float* bias, Rows f) {

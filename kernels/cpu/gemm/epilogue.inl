@@ -113,5 +113,17 @@ void finish_tile(const Epilogue& e, const float* tile, int64_t tile_stride, int6
   kRows[int(e.activation.kind)](e, tile, tile_stride, rows, cols, out, out_stride, residual);
 }
 
+#if defined(INGOT_SIMD_NEON)
+/// Whether a panel's sums are stored first and finished many pixels at a time, while they are in L1:
+/// what an activation sets up is then set up once.
+inline bool finishes_later(const Epilogue& e, bool has_residual, int64_t cols) {
+  return !e.in_registers && is_long(e.activation.kind) && !has_residual && cols == kPanel;
+}
+/// `rows` pixels of a panel, stored as sums.
+inline void finish_stored(const Epilogue& e, float* out, int64_t out_stride, int64_t rows) {
+  finish_tile<V>(e, out, out_stride, rows, kPanel, out, out_stride, nullptr);
+}
+#endif
+
 }  // namespace
 }  // namespace ingot::cpu

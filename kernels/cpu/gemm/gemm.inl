@@ -49,9 +49,11 @@ void gemv(const GemmJob& g, const TileShape& shape, int64_t row, Range panels) {
 inline int64_t gemm_column_neon(const GemmJob& g, const TileShape& x, int64_t first, int64_t n,
                                 int64_t p, int64_t cols) {
   const Epilogue& e = *g.epilogue;
-  if (!neon_finishes(e, g.residual != nullptr, cols)) return 0;
-  const NeonTile t =
-      neon_tile(x, g.weights + p * kPanel * g.k, bias_at(g.bias, p), e.clamps, 2 * x.pixel_stride);
+  const bool later = finishes_later(e, g.residual != nullptr, cols);
+  if (!later && !neon_finishes(e, g.residual != nullptr, cols)) return 0;
+  const NeonTile t = neon_tile(x, g.weights + p * kPanel * g.k, bias_at(g.bias, p),
+                               !later && e.clamps, 2 * x.pixel_stride);
+  constexpr int64_t kStored = 16;  // tiles whose 4 KiB are finished together
   const int64_t out_stride = g.out_stride * 4, residual_stride = e.residual_stride * 4;
   const float* a = g.a + first * g.a_stride;
   float* out = g.out + first * g.out_stride + p * kPanel;
@@ -61,6 +63,9 @@ inline int64_t gemm_column_neon(const GemmJob& g, const TileShape& x, int64_t fi
     neon_tile_4(t, a, out, out_stride, out_stride, residual, residual_stride, residual_stride);
     a += 4 * g.a_stride, out += 4 * g.out_stride;
     if (residual) residual += 4 * e.residual_stride;
+    const int64_t stored = i % kStored + 1;  // tiles
+    if (later && (stored == kStored || i + 1 == n / 4))
+      finish_stored(e, out - 4 * stored * g.out_stride, g.out_stride, 4 * stored);
   }
   return n / 4;
 }
