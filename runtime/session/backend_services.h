@@ -20,8 +20,9 @@ struct BackendServices {
   const AutoCode* automatic;                // where "auto" took a GPU that then failed
   // of instructions that DeviceInterface::supports refuses
   decltype(&assign_devices) assign;
-  decltype(&read_tunings) tunings;  // where DeviceInterface::variant
-  const F16Planner* f16;            // where DeviceInterface::choose_f16
+  decltype(&read_tunings) tunings;                // where DeviceInterface::variant
+  const F16Planner* f16;                          // where DeviceInterface::choose_f16
+  decltype(&find_device_scratch) device_scratch;  // where DeviceInterface::scratch
 };
 
 /// Null: this program was linked without a back end, and no device of it asks for a service.

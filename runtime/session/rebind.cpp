@@ -36,8 +36,9 @@ Status check_device_scratch(const RunSession& s, const BoundProgram& bound, Erro
                          uint64_t have) -> Status {
     if (!device.interface->scratch) return {};
     uint64_t need = 0;
-    INGOT_TRY(find_device_scratch(*s.model, bound, device, {{}, {}, of_instruction, index, true},
-                                  s.tables.rebinding.operands, &need, detail));
+    INGOT_TRY(backend_services()->device_scratch(*s.model, bound, device,
+                                                 {{}, {}, of_instruction, index, true},
+                                                 s.tables.rebinding.operands, &need, detail));
     return need <= have
                ? Status()
                : fail(detail, Code::kArenaTooSmall, "rebind: scratch of the device", need, have);

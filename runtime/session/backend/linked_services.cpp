@@ -4,5 +4,6 @@
 
 extern "C" const ingot::BackendServices ingot_backend_services;
 const ingot::BackendServices ingot_backend_services = {
-    &ingot::kF16WeightPacker, &ingot::kSharedWeightsCode, &ingot::kAutoCode,
-    ingot::assign_devices,    ingot::read_tunings,        &ingot::kF16Planner};
+    &ingot::kF16WeightPacker,  &ingot::kSharedWeightsCode, &ingot::kAutoCode,
+    ingot::assign_devices,     ingot::read_tunings,        &ingot::kF16Planner,
+    ingot::find_device_scratch};
