@@ -2,7 +2,10 @@
 // what ingot tune measures.
 #include <algorithm>
 
+#include "kernels/cuda/cuda_kernels.h"
 #include "tests/cli/tune_cases.h"
+#include "tools/diagnose/gpu_cost/loop_instructions.h"
+#include "tools/diagnose/gpu_cost/predict.h"
 
 using namespace cli_test;
 
@@ -108,4 +111,30 @@ TEST_CASE("tune: what was measured stands beside the prediction, with the error"
   CHECK(prediction["median_error"].get<double>() == doctest::Approx(errors[errors.size() / 2]));
   CHECK(prediction["within_25_percent"] ==
         std::count_if(errors.begin(), errors.end(), [](double e) { return e <= 0.25; }));
+}
+
+TEST_CASE("why: loops of tensor cores have a figure of what they issue, which can be the bound") {
+  using namespace ingot;
+  const auto is_one_of = [](const std::string& name, std::initializer_list<const char*> parts) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const char* part) { return name.find(part) != std::string::npos; });
+  };
+  int kernels = 0;
+  for (uint32_t i = 0; i < ingot_cuda_kernel_set.kernels.size; i++) {
+    const std::string name = ingot_cuda_kernel_set.kernels[i].name;
+    const bool multiplies =
+        is_one_of(name, {"product_f16", "product_tf32", "attention_f16", "attention_tf32",
+                         "quantized_rows", "quantized_windows", "quantized_bytes"});
+    CAPTURE(name);
+    CHECK((gpu_cost::loop_instructions(name.c_str()) > 1) == multiplies);
+    kernels += multiplies;
+  }
+  CHECK(kernels > 40);
+  gpu_cost::LaunchWork work;
+  work.unit = gpu_cost::Unit::kTf32, work.threads = 128, work.blocks = 8;
+  work.issued = 1e9, work.instructions = 1e7;
+  const gpu_cost::GpuModel& orin = *gpu_cost::find_gpu_model("orin-nano");
+  CHECK(gpu_cost::cost_of(orin, work, true).bound == gpu_cost::Bound::kIssue);
+  work.instructions = 7e6;  // 1e9 / 1024 products, eight cycles each
+  CHECK(gpu_cost::cost_of(orin, work, true).bound == gpu_cost::Bound::kArithmetic);
 }

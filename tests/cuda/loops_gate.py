@@ -11,7 +11,8 @@ kernel:
   in flight   loads of memory that the loop with the most of them issues before it waits for one:
               global loads up to the first use of a loaded register, or asynchronous copies
 tests/cuda/loops.tsv has a ceiling of the first and a floor of the second; --update writes today's
-figures there, --show prints them. TARGET is what is wanted of products; the closing lines count the
+figures there and what `ingot why --device cuda` counts with (MODEL), which may be 5 % off; --show
+prints them. TARGET is what is wanted of products; the closing lines count the
 kernels above it.
 """
 
@@ -25,6 +26,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).resolve().parent / "loops.tsv"
+MODEL = ROOT / "tools/diagnose/gpu_cost/loop_instructions.inl"
 COMPILER, ARCHITECTURE = "11.8", "87"
 UNITS = ("quantized", "tensorcore", "tensors")  # on tensor cores, and what memory bounds
 TARGET = 6.0  # instructions for each of a tensor core
@@ -121,6 +123,31 @@ def write_table(figures):
     TABLE.write_text("\n".join(lines) + "\n")
 
 
+def write_model(figures):
+    lines = [
+        "// tools/diagnose/gpu_cost/loop_instructions.inl - written by loops_gate.py --update: sm_87",
+        "// by CUDA 11.8",
+    ]
+    for name, (ratio, _) in sorted(figures.items()):
+        if ratio is not None:
+            lines.append(f'{{"{name}", {ratio:.1f}}},')
+    MODEL.write_text("\n".join(lines) + "\n")
+
+
+def model_faults(figures):
+    """Where the cost model counts with other figures."""
+    found = re.findall(r'^{"(\w+)", ([0-9.]+)},$', MODEL.read_text(), re.M)
+    model = {name: float(ratio) for name, ratio in found}
+    wanted = {name: ratio for name, (ratio, _) in figures.items() if ratio is not None}
+    faults = [f"{name} is not in {MODEL.name}" for name in sorted(wanted.keys() - model.keys())]
+    strange = sorted(model.keys() - wanted.keys())
+    faults += [f"{name} of {MODEL.name} is no kernel" for name in strange]
+    for name in sorted(wanted.keys() & model.keys()):
+        if abs(model[name] - wanted[name]) > max(0.05 * wanted[name], 0.1):
+            faults.append(f"{name}: {wanted[name]:.1f} instructions, {MODEL.name}: {model[name]}")
+    return faults
+
+
 def faults_of(figures, table):
     faults = []
     for name, (ratio, loads) in sorted(figures.items()):
@@ -157,6 +184,7 @@ def main():
             figures[name] = measure(code)
     if args.update:
         write_table(figures)
+        write_model(figures)
     if args.show:
         print(f"{'kernel':44} {'products':>9} {'in flight':>9}")
         for name, (ratio, loads) in sorted(figures.items()):
@@ -167,7 +195,7 @@ def main():
         f"instructions for each of a tensor core: {ratios[0]:.1f} to {ratios[-1]:.1f}, median "
         f"{ratios[len(ratios) // 2]:.1f}; {above} of {len(ratios)} kernels above {TARGET:.0f}"
     )
-    faults = faults_of(figures, read_table())
+    faults = faults_of(figures, read_table()) + model_faults(figures)
     for fault in faults:
         print(f"ERROR {fault}")
     print(f"loops: {len(figures) - len(faults)} passed, {len(faults)} failed")

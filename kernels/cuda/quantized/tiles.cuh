@@ -39,6 +39,7 @@ struct BytePixels {
   GPU_FN BytePixels make(const QuantizedTileParams& p, const float* x, int first, int k) {
     BytePixels s;
     s.pixel = Pixel::make(p, first);
+    if (!s.pixel.exists) s.pixel.y0 = -(1 << 30) - (1 << 29);  // no tap of it is inside
     s.x = reinterpret_cast<const uint8_t*>(x), s.image = int64_t(s.pixel.image) * p.h * p.width;
     s.border = NumberBorder::make(p, s.pixel.image);
     k += s.pixel.first;

@@ -5,6 +5,7 @@
 #pragma once
 #include "kernels/cpu/simd/inline.h"
 #include "kernels/cuda/device/async_copy.cuh"
+#include "kernels/cuda/device/computed_once.cuh"
 #include "kernels/cuda/device/loops.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
 
@@ -93,12 +94,13 @@ struct BorderedWindows {
     k += half * 16 + piece * 4;
     const int tap = k / p.c, ky = tap / p.kernel_w, kx = tap - ky * p.kernel_w;
     s.channel = k - tap * p.c;
-    s.tap_x = 0x10000u << kx, s.end_x = 0x8000u << p.kernel_w << 1;
-    s.tap_y = 1u << (ky < p.kernel_h ? ky : p.kernel_h), s.end_y = 1u << p.kernel_h;
+    s.tap_x = 0x10000u << kx, s.end_x = computed_once(0x8000u << p.kernel_w << 1);
+    s.tap_y = 1u << (ky < p.kernel_h ? ky : p.kernel_h), s.end_y = computed_once(1u << p.kernel_h);
     const int64_t step_x = p.dilation_w * p.pixel_stride * 4,
                   step_y = int64_t(p.dilation_h) * p.width * p.pixel_stride * 4;
     s.offset = ky * step_y + kx * step_x + int64_t(s.channel) * 4;
-    s.next_tap = step_x - int64_t(p.c) * 4, s.next_row = step_y - p.kernel_w * step_x;
+    s.next_tap = computed_once(step_x - int64_t(p.c) * 4);
+    s.next_row = computed_once(step_y - p.kernel_w * step_x);
     return s;
   }
   GPU_MEMBER void load(const ProductParams& p, char* tile) {
@@ -125,6 +127,7 @@ struct SinglePixel {
   static constexpr int kWords = 16 * kHalves, kEach = kRows * kWords / kProductThreads;
   int row, first;     // of the tile: its pixel and its first word of k
   int image, y0, x0;  // tap (0, 0); may lie outside
+  bool exists;
   template <class Params>
   GPU_FN SinglePixel make(const Params& p, int first) {
     SinglePixel s;
@@ -133,7 +136,7 @@ struct SinglePixel {
     const int line = m / p.ow, ox = m - line * p.ow;
     s.image = line / p.oh, s.x0 = ox * p.stride_w - p.pad_left;
     s.y0 = (line - s.image * p.oh) * p.stride_h - p.pad_top;
-    if (wanted >= p.m) s.y0 = -(1 << 30) - (1 << 29);  // no tap of it is inside
+    s.exists = wanted < p.m;
     return s;
   }
   /// Where word k of the step goes.
@@ -148,41 +151,53 @@ struct SinglePixel {
 template <int kRows, int kHalves>
 struct SinglePixels {
   using Pixel = SinglePixel<kRows, kHalves>;
-  const float* x;
-  int64_t at;  // word of tap (0, 0); may lie outside
   Pixel pixel;
-  int channel, ky, kx;
+  const char* from;  // the next word; may lie outside
+  // In bytes: to the next word; what comes to it from the last channel of a tap to the next tap,
+  // and at the end of a row of taps besides.
+  int64_t next_word, next_tap, next_row;
+  int y, x, end_x, wide;  // of the tap in the image; behind a row of taps; of a row
+  int channel, left;
   GPU_FN SinglePixels make(const ProductParams& p, const float* x, int first, int k) {
     SinglePixels s;
     const Pixel pixel = Pixel::make(p, first);
-    s.x = x, s.pixel = pixel;
-    s.at = pixel.image * p.image_stride + pixel.y0 * p.row_stride + pixel.x0 * p.pixel_stride;
+    s.pixel = pixel;
     k += pixel.first;
-    const int tap = k / p.c;
-    s.channel = k - tap * p.c, s.ky = tap / p.kernel_w, s.kx = tap - s.ky * p.kernel_w;
+    const int tap = k / p.c, ky = tap / p.kernel_w, kx = tap - ky * p.kernel_w;
+    s.channel = k - tap * p.c, s.left = p.k - k;
+    s.y = pixel.y0 + ky * p.dilation_h, s.x = pixel.x0 + kx * p.dilation_w;
+    s.wide = int(computed_once(uint32_t(p.kernel_w * p.dilation_w)));
+    s.end_x = int(computed_once(uint32_t(pixel.x0 + s.wide)));
+    if (!pixel.exists) s.y = -(1 << 30) - (1 << 29);  // no tap of it is inside
+    const int64_t step_x = p.dilation_w * p.pixel_stride * 4,
+                  step_y = p.dilation_h * p.row_stride * 4;
+    s.next_word = p.channel_stride * 4;
+    s.next_tap = computed_once(step_x - p.c * s.next_word);
+    s.next_row = computed_once(step_y - p.kernel_w * step_x);
+    s.from =
+        reinterpret_cast<const char*>(x) +
+        (pixel.image * p.image_stride + pixel.y0 * p.row_stride + pixel.x0 * p.pixel_stride) * 4 +
+        ky * step_y + kx * step_x + s.channel * s.next_word;
     return s;
   }
-  GPU_MEMBER void skip(const ProductParams& p, int words) {
-    channel += words;
-    while (channel >= p.c && ky < p.kernel_h) {
-      channel -= p.c;
-      if (++kx == p.kernel_w) kx = 0, ky++;
-    }
+  GPU_MEMBER void take_tap(const ProductParams& p) {
+    channel -= p.c, from += next_tap, x += p.dilation_w;
+    if (x == end_x) x -= wide, y += p.dilation_h, from += next_row;
   }
   GPU_MEMBER void load(const ProductParams& p, char* tile) {
     GPU_UNROLL_BY(4)
     for (int i = 0; i < Pixel::kEach; i++) {
-      const int dy = ky * p.dilation_h, dx = kx * p.dilation_w;
-      const bool valid = ky < p.kernel_h && unsigned(pixel.y0 + dy) < unsigned(p.h) &&
-                         unsigned(pixel.x0 + dx) < unsigned(p.width);
-      copy_async4(
-          pixel.place(tile, pixel.first + i),
-          x + (valid ? at + dy * p.row_stride + dx * p.pixel_stride + channel * p.channel_stride
-                     : 0),
-          valid);
-      skip(p, 1);
+      const bool valid = i < left && unsigned(y) < unsigned(p.h) && unsigned(x) < unsigned(p.width);
+      copy_async4(pixel.place(tile, pixel.first + i), from, valid);
+      from += next_word;
+      if (++channel == p.c) take_tap(p);
     }
-    if (Pixel::kEach < Pixel::kWords) skip(p, Pixel::kWords - Pixel::kEach);
+    left -= Pixel::kWords;
+    constexpr int kOthers = Pixel::kWords - Pixel::kEach;
+    channel += kOthers, from += kOthers * next_word;
+    if (kOthers > 0) {
+      GPU_ROLLED while (channel >= p.c) take_tap(p);
+    }
   }
 };
 

@@ -122,9 +122,9 @@ GPU_FN void product(const Params& p) {
   };
   const RowLane rows_of_lane = Weights<kO>::rows_of(warp_o);
   const HalfLane halves_of_lane = halves_of(rows_of_lane);
-  const char *const weights_of_lane = shared + kHalves * kPixels, *const pixels_of_lane =
-                                                                      shared +
-                                                                      pixel_offset(warp_m + g, t);
+  const uint32_t pixels_at = computed_once(uint32_t(pixel_offset(warp_m + g, t)));
+  const char* const weights_of_lane = shared + kHalves * kPixels;
+  const char* const pixels_of_lane = shared + pixels_at;
   Sum sums[2][kJ][4] = {};
   PixelSums<Type, kJ> numbers;
   GPU_ROLLED

@@ -7,6 +7,7 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/gemm/tile_model.h"
 #include "kernels/cuda/tensorcore/tile_choice.h"
+#include "tools/diagnose/gpu_cost/loop_instructions.h"
 
 namespace ingot::gpu_cost {
 namespace {
@@ -16,9 +17,12 @@ using namespace ingot::cuda;
 constexpr double kWord = 4;  // bytes of an f32
 constexpr double kHalf = 2;  // of an f16
 double float_bytes(bool is_f16) { return is_f16 ? kHalf : kWord; }
-constexpr double kChipBytes = 128;      // that a multiprocessor's shared memory gives in a cycle
-constexpr double kVectorBytes = 16;     // that a thread has under way where nothing else is said
-constexpr double kStages = 3;           // k-tiles of tensor-core products on their way, of four
+constexpr double kChipBytes = 128;   // that a multiprocessor's shared memory gives in a cycle
+constexpr double kVectorBytes = 16;  // that a thread has under way where nothing else is said
+// Warp instructions of a word of k that is copied by itself, and of one that is put together of
+// bytes; a thread has 16 a stage, of which the figure of the loop has four, or one.
+constexpr double kWordCopy = 20, kByteWord = 60, kWordsOfThread = 16;
+constexpr double kWarps = 4;            // of a block of products
 constexpr double kLoadsPerProduct = 2;  // of kernels of one output a thread: x and w
 
 double tiles(double extent, double tile) { return std::ceil(extent / tile); }
@@ -167,7 +171,22 @@ void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExtents& e,
   w->fetched = w->blocks *
                ((tile.m * kWord + tile.o * weight) * steps * 16 + tile.m * tile.o * sum * splits);
   w->blocks *= splits;
-  w->in_flight = (tile.m * kWord + tile.o * weight) * 16 * kStages;
+  const bool pairs = weight == kHalf;
+  const ProductTile shape = tile_of(kind);
+  w->in_flight = double(shape.step_bytes(pairs)) * shape.halves(pairs) * (shape.stages(pairs) - 1);
+  // what the figure of a loop counts once
+  const double stages = w->blocks * steps / shape.halves(pairs);
+  const double operands = contains(kernel, "_any_") ? 2 : contains(kernel, "_first_") ? 1 : 0;
+  const double words = contains(kernel, "bytes") ? (kWordsOfThread - 1) * kByteWord
+                                                 : operands * (kWordsOfThread - 4) * kWordCopy;
+  w->instructions = stages * kWarps * words;
+}
+/// Of the loop, once all that the unit multiplies is known.
+void add_loop(LaunchWork* w, const char* kernel) {
+  const double product = w->unit == Unit::kS8    ? 16 * 8 * 32
+                         : w->unit == Unit::kF16 ? 16 * 8 * 16
+                                                 : 16 * 8 * 8;
+  w->instructions += w->issued / product * loop_instructions(kernel);
 }
 
 /// What an epilogue reads and writes for one output.
@@ -208,6 +227,7 @@ void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, La
   const double stored = p.splits > 1 ? kWord : float_bytes(p.y_f16);
   set_tensor_tiles(w, kernel, {l.grid_z * 1.0, m, o, k}, stored, weight, p.splits);
   if (words) w->issued *= 2;
+  add_loop(w, kernel);
 }
 
 void describe(const AttentionParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
@@ -227,6 +247,7 @@ void describe(const AttentionParams& p, const char* kernel, const GpuLaunch&, La
   const TileCost& tile = kTileCosts[int(TileKind::kSquare)];
   const double fragment = tile.step_cycles * kChipBytes / (double(tile.m) * tile.o * 16);
   w->on_chip = w->issued * (tensor_cores ? fragment : kLoadsPerProduct);
+  if (tensor_cores) add_loop(w, kernel);
 }
 
 /// Of the tensor that is read only what is written.
@@ -323,6 +344,7 @@ void describe(const QuantizedTileParams& p, const char* kernel, const GpuLaunch&
   w->bytes = std::min(images * double(p.h) * p.width * pixel, m * k * kBytes) + m * o * sum;
   set_tensor_tiles(w, kernel, {1, m, o, k}, sum, kBytes, 1);
   w->issued *= kBytes;
+  add_loop(w, kernel);
 }
 void describe(const QuantizedMatMulParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
   const double n = double(std::max<int64_t>(p.n.divisor, 1)),

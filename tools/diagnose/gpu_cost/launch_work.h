@@ -18,6 +18,7 @@ struct LaunchWork {
   double weight_bytes = 0, bytes = 0;  // weights; other operands and results, each once
   double fetched = 0;                  // bytes that all blocks together read and write
   double on_chip = 0;                  // bytes through shared memory and first-level cache
+  double instructions = 0;             // that warps issue, of loops of tensor cores; 0: not known
   double blocks = 0;                   // tiles, where a block takes several
   double in_flight = 0;                // bytes that a block has under way at a time
   int threads = 0;

@@ -21,6 +21,7 @@ constexpr double kGap = 765, kMemoryLatency = 550, kFill = 600;
 // What is left of the gap where a kernel is there already and waits for the end of the one before:
 // assumed, a word that travels through the second-level cache.
 constexpr double kEarlyGap = 270;
+constexpr double kIssueCycle = 4;                  // instructions of warps, one of each sub-core
 constexpr double kChipCycle = 128, kL2Cycle = 48;  // bytes a cycle of a multiprocessor
 constexpr uint32_t kRegisters = 64 << 10, kThreadRegisters = 64;  // kernels are compiled for 64 to
                                                                   // 128 a thread
@@ -287,6 +288,7 @@ const char* bound_name(Bound bound) {
   switch (bound) {
     case Bound::kLaunch: return "launch";
     case Bound::kArithmetic: return "arithmetic";
+    case Bound::kIssue: return "issue";
     case Bound::kOnChip: return "on chip";
     case Bound::kL2: return "l2";
     case Bound::kMemory: return "memory";
@@ -307,6 +309,7 @@ LaunchCost cost_of(const GpuModel& gpu, const LaunchWork& w, bool weights_stay, 
   const double cycles[] = {
       0,
       w.issued * most / rate_of(gpu, w.unit),
+      w.instructions * most / kIssueCycle,
       w.on_chip * most / kChipCycle,
       w.fetched * most / kL2Cycle,
       missed / gpu.memory_gbytes * gpu.clock_ghz,

@@ -4,11 +4,12 @@
 //
 //   cycles of a launch = start + the largest of
 //     arithmetic   multiply-adds, padding of tiles included, at the rate of the unit that does them
+//     issue        instructions of loops of tensor cores, four warps a cycle
 //     on chip      bytes through shared memory and first-level cache, 128 a cycle
 //     l2           bytes that all blocks fetch, 48 a cycle
 //     memory       bytes of operands and results that lie in no cache, at the memory's rate
 //     latency      what the resident threads have under way, once each round trip to memory
-//   the first three on the multiprocessor that has the most blocks
+//   the first four on the multiprocessor that has the most blocks
 // A launch begins when those that it waits for have ended (runtime/device/gpu/launch_order.h);
 // others hide each other's start, and what they do is counted one after the other.
 //
@@ -24,7 +25,7 @@
 
 namespace ingot::gpu_cost {
 
-enum class Bound : uint8_t { kLaunch, kArithmetic, kOnChip, kL2, kMemory, kLatency };
+enum class Bound : uint8_t { kLaunch, kArithmetic, kIssue, kOnChip, kL2, kMemory, kLatency };
 const char* bound_name(Bound bound);
 
 struct LaunchCost {
