@@ -80,7 +80,7 @@ inline int64_t neon_products(const TileShape& shape, const float* v, const float
   const NeonTile t = neon_tile(shape, weights, kZeros, false, 2 * shape.pixel_stride);
   const int64_t row = shape.out_stride * 4;
   for (int64_t i = 0; i < count / 4; i++) {
-    neon_tile_4(t, v, m, row, row, nullptr, 0, 0);
+    neon_tile_4<false>(t, v, m, row, row, nullptr, 0, 0);
     v += 4 * shape.pixel_stride, m += 4 * shape.out_stride;
   }
   return count / 4;

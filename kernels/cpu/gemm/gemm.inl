@@ -44,10 +44,11 @@ void gemv(const GemmJob& g, const TileShape& shape, int64_t row, Range panels) {
 }
 
 #if defined(INGOT_SIMD_NEON)
-/// Tiles of four rows of a panel, where they do the epilogue themselves: calls would be a part of
-/// narrow products that counts. Returns how many.
-inline int64_t gemm_column_neon(const GemmJob& g, const TileShape& x, int64_t first, int64_t n,
-                                int64_t p, int64_t cols) {
+/// Tiles of four rows of a panel or half of one, which do the epilogue themselves: calls would be a
+/// part of narrow products that counts. Returns how many.
+template <bool half>
+int64_t gemm_column_neon(const GemmJob& g, const TileShape& x, int64_t first, int64_t n, int64_t p,
+                         int64_t cols) {
   const Epilogue& e = *g.epilogue;
   const bool later = finishes_later(e, g.residual != nullptr, cols);
   if (!later && !neon_finishes(e, g.residual != nullptr, cols)) return 0;
@@ -60,7 +61,8 @@ inline int64_t gemm_column_neon(const GemmJob& g, const TileShape& x, int64_t fi
   const float* residual =
       g.residual ? g.residual + first * e.residual_stride + p * kPanel : nullptr;
   for (int64_t i = 0; i < n / 4; i++) {
-    neon_tile_4(t, a, out, out_stride, out_stride, residual, residual_stride, residual_stride);
+    neon_tile_4<half>(t, a, out, out_stride, out_stride, residual, residual_stride,
+                      residual_stride);
     a += 4 * g.a_stride, out += 4 * g.out_stride;
     if (residual) residual += 4 * e.residual_stride;
     const int64_t stored = i % kStored + 1;  // tiles
@@ -94,7 +96,8 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
       const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(n, most);
       int64_t t = 0;
 #if defined(INGOT_SIMD_NEON)
-      t = gemm_column_neon(g, shape, first, n, p, cols);
+      t = cols == kPanel / 2 ? gemm_column_neon<true>(g, shape, first, n, p, cols)
+                             : gemm_column_neon<false>(g, shape, first, n, p, cols);
 #endif
       for (; t < tiles; t++) {
         const Range r = tile_part<V>(n, t, most);

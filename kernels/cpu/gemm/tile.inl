@@ -231,9 +231,10 @@ INGOT_INLINE void store_tile(const TileShape& x,
 
 #if defined(INGOT_SIMD_NEON)
 /// Whether a tile of NEON does the epilogue: limits, behind the residual if there is one, and whole
-/// panels.
+/// panels or halves.
 INGOT_INLINE bool neon_finishes(const Epilogue& e, bool has_residual, int64_t cols) {
-  return e.in_registers && cols == kPanel && !(has_residual && e.clamps && !e.residual_first);
+  return e.in_registers && (cols == kPanel || cols == kPanel / 2) &&
+         !(has_residual && e.clamps && !e.residual_first);
 }
 
 INGOT_INLINE NeonTile neon_tile(const TileShape& x, const float* b, const float* bias, bool limits,
@@ -255,7 +256,10 @@ INGOT_INLINE void gemm_tile_neon(const TileShape& x, const float* a, int64_t hal
                                  const float* residual, int64_t residual_half, int64_t cols) {
   static_assert(MR == 1 || MR == 4, "the tiles that there are");
   const Epilogue& e = *x.epilogue;
-  const bool finishes = neon_finishes(e, residual != nullptr, cols);
+  // one pixel is always of a whole panel
+  const bool half_panel = MR == 4 && cols <= kPanel / 2,
+             finishes =
+                 neon_finishes(e, residual != nullptr, cols) && (half_panel || cols == kPanel);
   const NeonTile t = neon_tile(x, b, bias, finishes && e.clamps, half);
   alignas(64) float tile[MR][kPanel];
   float* to = finishes ? out : tile[0];
@@ -264,8 +268,13 @@ INGOT_INLINE void gemm_tile_neon(const TileShape& x, const float* a, int64_t hal
     neon_tile_1(t, a, to, add);
   } else {
     const int64_t stride = (finishes ? x.out_stride : kPanel) * 4;
-    neon_tile_4(t, a, to, stride, finishes ? out_half * 4 - stride : stride, add,
-                e.residual_stride * 4, (residual_half - e.residual_stride) * 4);
+    const int64_t jump = finishes ? out_half * 4 - stride : stride,
+                  residual_stride = e.residual_stride * 4,
+                  residual_jump = residual_half * 4 - residual_stride;
+    if (half_panel)
+      neon_tile_4<true>(t, a, to, stride, jump, add, residual_stride, residual_jump);
+    else
+      neon_tile_4<false>(t, a, to, stride, jump, add, residual_stride, residual_jump);
   }
   if (!finishes)
     finish_sums<V, MR>(x, tile[0], kPanel, out, out_half, residual, residual_half, cols);

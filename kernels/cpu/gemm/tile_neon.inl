@@ -1,7 +1,7 @@
 // kernels/cpu/gemm/tile_neon.inl - the register tile of four pixels (or one) by one panel of 16
-// outputs on 64-bit Arm, from the biases to the store.
+// outputs (or the first half of it) on 64-bit Arm, from the biases to the store.
 //
-//   v0  .. v15   sums: pixel i has v4i .. v4i+3
+//   v0  .. v15   sums: pixel i has v4i .. v4i+3; of half a panel v2i and v2i+1
 //   v16 .. v23   columns of the panel, of two steps in turn
 //   v24 .. v31   eight channels of each pixel
 //
@@ -49,8 +49,22 @@ struct NeonTile {
   INGOT_PIXEL(4, 5, 6, 7, 20, 21, 22, 23, a1, lane)   \
   INGOT_PIXEL(8, 9, 10, 11, 20, 21, 22, 23, a2, lane) \
   INGOT_PIXEL(12, 13, 14, 15, 20, 21, 22, 23, a3, lane)
-#define INGOT_EVEN_COLUMN "ld1 {v16.4s-v19.4s}, [x10], #64\n\t"
-#define INGOT_ODD_COLUMN "ld1 {v20.4s-v23.4s}, [x10], #64\n\t"
+#define INGOT_EVEN_COLUMN_4 "ld1 {v16.4s-v19.4s}, [x10], #64\n\t"
+#define INGOT_ODD_COLUMN_4 "ld1 {v20.4s-v23.4s}, [x10], #64\n\t"
+#define INGOT_EVEN_COLUMN_1 INGOT_EVEN_COLUMN_4
+#define INGOT_ODD_COLUMN_1 INGOT_ODD_COLUMN_4
+// The same of four pixels by half a panel.
+#define INGOT_PIXEL_HALF(s0, s1, c0, c1, a, lane)           \
+  "fmla v" #s0 ".4s, v" #c0 ".4s, v" #a ".s[" #lane "]\n\t" \
+  "fmla v" #s1 ".4s, v" #c1 ".4s, v" #a ".s[" #lane "]\n\t"
+#define INGOT_EVEN_HALF(a0, a1, a2, a3, lane)                                       \
+  INGOT_PIXEL_HALF(0, 1, 16, 17, a0, lane) INGOT_PIXEL_HALF(2, 3, 16, 17, a1, lane) \
+  INGOT_PIXEL_HALF(4, 5, 16, 17, a2, lane) INGOT_PIXEL_HALF(6, 7, 16, 17, a3, lane)
+#define INGOT_ODD_HALF(a0, a1, a2, a3, lane)                                        \
+  INGOT_PIXEL_HALF(0, 1, 20, 21, a0, lane) INGOT_PIXEL_HALF(2, 3, 20, 21, a1, lane) \
+  INGOT_PIXEL_HALF(4, 5, 20, 21, a2, lane) INGOT_PIXEL_HALF(6, 7, 20, 21, a3, lane)
+#define INGOT_EVEN_COLUMN_HALF "ldp q16, q17, [x10], #64\n\t"
+#define INGOT_ODD_COLUMN_HALF "ldp q20, q21, [x10], #64\n\t"
 
 // Eight channels, four and one of one pixel and of four.
 #define INGOT_EIGHT_1 "ldp q24, q25, [x11], #32\n\t"
@@ -61,37 +75,40 @@ struct NeonTile {
   "ldr q26, [x12], #16\n\tldr q28, [x13], #16\n\tldr q30, [x14], #16\n\t"
 #define INGOT_ONE_1 "ldr s24, [x11], #4\n\t"
 #define INGOT_ONE_4 INGOT_ONE_1 "ldr s26, [x12], #4\n\tldr s28, [x13], #4\n\tldr s30, [x14], #4\n\t"
+#define INGOT_EIGHT_HALF INGOT_EIGHT_4
+#define INGOT_FOUR_HALF INGOT_FOUR_4
+#define INGOT_ONE_HALF INGOT_ONE_4
 #define INGOT_LOW(n, parity, lane) INGOT_##parity##_##n(24, 26, 28, 30, lane)
 #define INGOT_HIGH(n, parity, lane) INGOT_##parity##_##n(25, 27, 29, 31, lane)
 
 // The sums of all segments, none too. x10: columns, x11 .. x14: pixels, x15: steps left.
-#define INGOT_SUMS(n, other_pixels)                           \
-  "b 6f\n\t"                                                  \
-  "1: ldp x9, x10, [%[segments]], #16\n\t"                    \
-  "add x11, %[a], x9, lsl #2\n\t" other_pixels                \
-  "add x10, %[b], x10, lsl #2\n\t"                            \
-  "cbz %[eights], 3f\n\t"                                     \
-  "mov x15, %[eights]\n\t"                                    \
-  "2: " INGOT_EVEN_COLUMN INGOT_EIGHT_##n INGOT_ODD_COLUMN    \
-  INGOT_LOW(n, EVEN, 0) INGOT_EVEN_COLUMN                     \
-  INGOT_LOW(n, ODD, 1) INGOT_ODD_COLUMN                       \
-  INGOT_LOW(n, EVEN, 2) INGOT_EVEN_COLUMN                     \
-  INGOT_LOW(n, ODD, 3) INGOT_ODD_COLUMN                       \
-  INGOT_HIGH(n, EVEN, 0) INGOT_EVEN_COLUMN                    \
-  INGOT_HIGH(n, ODD, 1) INGOT_ODD_COLUMN                      \
-  INGOT_HIGH(n, EVEN, 2) "subs x15, x15, #1\n\t"              \
-  INGOT_HIGH(n, ODD, 3) "b.ne 2b\n\t"                         \
-  "3: cbz %[rest], 6f\n\t"                                    \
-  "tbz %[rest], #2, 4f\n\t"                                   \
-  INGOT_FOUR_##n INGOT_EVEN_COLUMN INGOT_ODD_COLUMN           \
-  INGOT_LOW(n, EVEN, 0) INGOT_EVEN_COLUMN                     \
-  INGOT_LOW(n, ODD, 1) INGOT_ODD_COLUMN                       \
-  INGOT_LOW(n, EVEN, 2) INGOT_LOW(n, ODD, 3)                  \
-  "4: ands x15, %[rest], #3\n\t"                              \
-  "b.eq 6f\n\t"                                               \
-  "5: " INGOT_ONE_##n INGOT_EVEN_COLUMN "subs x15, x15, #1\n\t" \
-  INGOT_LOW(n, EVEN, 0) "b.ne 5b\n\t"                         \
-  "6: cmp %[segments], %[last]\n\t"                           \
+#define INGOT_SUMS(n, other_pixels)                                        \
+  "b 6f\n\t"                                                               \
+  "1: ldp x9, x10, [%[segments]], #16\n\t"                                 \
+  "add x11, %[a], x9, lsl #2\n\t" other_pixels                             \
+  "add x10, %[b], x10, lsl #2\n\t"                                         \
+  "cbz %[eights], 3f\n\t"                                                  \
+  "mov x15, %[eights]\n\t"                                                 \
+  "2: " INGOT_EVEN_COLUMN_##n INGOT_EIGHT_##n INGOT_ODD_COLUMN_##n         \
+  INGOT_LOW(n, EVEN, 0) INGOT_EVEN_COLUMN_##n                              \
+  INGOT_LOW(n, ODD, 1) INGOT_ODD_COLUMN_##n                                \
+  INGOT_LOW(n, EVEN, 2) INGOT_EVEN_COLUMN_##n                              \
+  INGOT_LOW(n, ODD, 3) INGOT_ODD_COLUMN_##n                                \
+  INGOT_HIGH(n, EVEN, 0) INGOT_EVEN_COLUMN_##n                             \
+  INGOT_HIGH(n, ODD, 1) INGOT_ODD_COLUMN_##n                               \
+  INGOT_HIGH(n, EVEN, 2) "subs x15, x15, #1\n\t"                           \
+  INGOT_HIGH(n, ODD, 3) "b.ne 2b\n\t"                                      \
+  "3: cbz %[rest], 6f\n\t"                                                 \
+  "tbz %[rest], #2, 4f\n\t"                                                \
+  INGOT_FOUR_##n INGOT_EVEN_COLUMN_##n INGOT_ODD_COLUMN_##n                \
+  INGOT_LOW(n, EVEN, 0) INGOT_EVEN_COLUMN_##n                              \
+  INGOT_LOW(n, ODD, 1) INGOT_ODD_COLUMN_##n                                \
+  INGOT_LOW(n, EVEN, 2) INGOT_LOW(n, ODD, 3)                               \
+  "4: ands x15, %[rest], #3\n\t"                                           \
+  "b.eq 6f\n\t"                                                            \
+  "5: " INGOT_ONE_##n INGOT_EVEN_COLUMN_##n "subs x15, x15, #1\n\t"        \
+  INGOT_LOW(n, EVEN, 0) "b.ne 5b\n\t"                                      \
+  "6: cmp %[segments], %[last]\n\t"                                        \
   "b.ne 1b\n\t"
 
 // The residual of a pixel, at x9, and the limits of its sums; v16, v17: low and high. The lower one
@@ -109,45 +126,69 @@ struct NeonTile {
   INGOT_RAISE(s0, 24) INGOT_RAISE(s1, 25) INGOT_RAISE(s2, 26) INGOT_RAISE(s3, 27)       \
   INGOT_LOWER(s0) INGOT_LOWER(s1) INGOT_LOWER(s2) INGOT_LOWER(s3)
 #define INGOT_LIMITS_1 "ld2r {v16.4s, v17.4s}, [%[limits]]\n\t" INGOT_LIMIT(0, 1, 2, 3)
-#define INGOT_LIMITS_4                                                                  \
-  INGOT_LIMITS_1 INGOT_LIMIT(4, 5, 6, 7) INGOT_LIMIT(8, 9, 10, 11) INGOT_LIMIT(12, 13, 14, 15)
-#define INGOT_BIAS_4                                                                    \
-  "ld1 {v0.4s-v3.4s}, [%[bias]]\n\tld1 {v4.4s-v7.4s}, [%[bias]]\n\t"                    \
+#define INGOT_LIMITS_HALF INGOT_LIMITS_1 INGOT_LIMIT(4, 5, 6, 7)
+#define INGOT_LIMITS_4 INGOT_LIMITS_HALF INGOT_LIMIT(8, 9, 10, 11) INGOT_LIMIT(12, 13, 14, 15)
+
+// Four pixels: biases, residuals and stores.
+#define INGOT_BIAS_4                                                 \
+  "ld1 {v0.4s-v3.4s}, [%[bias]]\n\tld1 {v4.4s-v7.4s}, [%[bias]]\n\t" \
   "ld1 {v8.4s-v11.4s}, [%[bias]]\n\tld1 {v12.4s-v15.4s}, [%[bias]]\n\t"
+#define INGOT_BIAS_HALF                              \
+  "ldp q0, q1, [%[bias]]\n\tldp q2, q3, [%[bias]]\n\t" \
+  "ldp q4, q5, [%[bias]]\n\tldp q6, q7, [%[bias]]\n\t"
+#define INGOT_RESIDUAL_HALF(s0, s1) \
+  "ldp q24, q25, [x9]\n\t" INGOT_ADD(s0, 24) INGOT_ADD(s1, 25)
+#define INGOT_RESIDUALS(r0, r1, r2, r3)           \
+  "mov x9, %[residual]\n\t" r0                    \
+  "add x9, x9, %[residual_stride]\n\t" r1         \
+  "add x9, x9, %[residual_jump]\n\t" r2           \
+  "add x9, x9, %[residual_stride]\n\t" r3
+#define INGOT_RESIDUALS_4                                              \
+  INGOT_RESIDUALS(INGOT_RESIDUAL(0, 1, 2, 3), INGOT_RESIDUAL(4, 5, 6, 7), \
+                  INGOT_RESIDUAL(8, 9, 10, 11), INGOT_RESIDUAL(12, 13, 14, 15))
+#define INGOT_RESIDUALS_HALF                                       \
+  INGOT_RESIDUALS(INGOT_RESIDUAL_HALF(0, 1), INGOT_RESIDUAL_HALF(2, 3), \
+                  INGOT_RESIDUAL_HALF(4, 5), INGOT_RESIDUAL_HALF(6, 7))
+#define INGOT_STORE_4                          \
+  "st1 {v0.4s-v3.4s}, [x9], %[out_stride]\n\t" \
+  "st1 {v4.4s-v7.4s}, [x9], %[out_jump]\n\t"   \
+  "st1 {v8.4s-v11.4s}, [x9], %[out_stride]\n\t" \
+  "st1 {v12.4s-v15.4s}, [x9]\n\t"
+#define INGOT_STORE_HALF                                                                   \
+  "st1 {v0.4s-v1.4s}, [x9], %[out_stride]\n\tst1 {v2.4s-v3.4s}, [x9], %[out_jump]\n\t"     \
+  "st1 {v4.4s-v5.4s}, [x9], %[out_stride]\n\tst1 {v6.4s-v7.4s}, [x9]\n\t"
+#define INGOT_FOUR_PIXELS(n)                                                               \
+  asm volatile(                                                                            \
+      INGOT_BIAS_##n                                                                       \
+      INGOT_SUMS(n, "add x12, x11, %[stride]\n\tadd x13, x12, %[jump]\n\t"                 \
+                    "add x14, x13, %[stride]\n\t")                                         \
+      "cbz %[residual], 7f\n\t" INGOT_RESIDUALS_##n                                        \
+      "7: cbz %[limits], 8f\n\t" INGOT_LIMITS_##n                                          \
+      "8: mov x9, %[out]\n\t" INGOT_STORE_##n                                              \
+      : [segments] "+r"(segments)                                                          \
+      : [last] "r"(t.last), [a] "r"(a), [stride] "r"(t.stride), [jump] "r"(t.jump),        \
+        [b] "r"(t.b), [bias] "r"(t.bias), [eights] "r"(t.eights), [rest] "r"(t.rest),      \
+        [limits] "r"(t.limits), [out] "r"(out), [out_stride] "r"(out_stride),              \
+        [out_jump] "r"(out_jump), [residual] "r"(residual),                                \
+        [residual_stride] "r"(residual_stride), [residual_jump] "r"(residual_jump)         \
+      : INGOT_CLOBBERS)
+
 #define INGOT_CLOBBERS                                                                            \
   "x9", "x10", "x11", "x12", "x13", "x14", "x15", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", \
       "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20",    \
       "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory"
 
 /// Four pixels from a on, in steps of t.stride, t.jump, t.stride. Residual (or null) and output
-/// likewise, with steps of their own: out_stride, out_jump, in bytes.
+/// likewise, with steps of their own: out_stride, out_jump, in bytes. `half`: of eight outputs.
+template <bool half>
 INGOT_INLINE void neon_tile_4(const NeonTile& t, const float* a, float* out, int64_t out_stride,
                               int64_t out_jump, const float* residual, int64_t residual_stride,
                               int64_t residual_jump) {
   const conv::Segment* segments = t.segments;
-  asm volatile(
-      INGOT_BIAS_4
-      INGOT_SUMS(4, "add x12, x11, %[stride]\n\t"
-                    "add x13, x12, %[jump]\n\t"
-                    "add x14, x13, %[stride]\n\t")
-      "cbz %[residual], 7f\n\t"
-      "mov x9, %[residual]\n\t" INGOT_RESIDUAL(0, 1, 2, 3)
-      "add x9, x9, %[residual_stride]\n\t" INGOT_RESIDUAL(4, 5, 6, 7)
-      "add x9, x9, %[residual_jump]\n\t" INGOT_RESIDUAL(8, 9, 10, 11)
-      "add x9, x9, %[residual_stride]\n\t" INGOT_RESIDUAL(12, 13, 14, 15)
-      "7: cbz %[limits], 8f\n\t" INGOT_LIMITS_4
-      "8: mov x9, %[out]\n\t"
-      "st1 {v0.4s-v3.4s}, [x9], %[out_stride]\n\t"
-      "st1 {v4.4s-v7.4s}, [x9], %[out_jump]\n\t"
-      "st1 {v8.4s-v11.4s}, [x9], %[out_stride]\n\t"
-      "st1 {v12.4s-v15.4s}, [x9]\n\t"
-      : [segments] "+r"(segments)
-      : [last] "r"(t.last), [a] "r"(a), [stride] "r"(t.stride), [jump] "r"(t.jump), [b] "r"(t.b),
-        [bias] "r"(t.bias), [eights] "r"(t.eights), [rest] "r"(t.rest), [limits] "r"(t.limits),
-        [out] "r"(out), [out_stride] "r"(out_stride), [out_jump] "r"(out_jump),
-        [residual] "r"(residual), [residual_stride] "r"(residual_stride),
-        [residual_jump] "r"(residual_jump)
-      : INGOT_CLOBBERS);
+  if constexpr (half)
+    INGOT_FOUR_PIXELS(HALF);
+  else
+    INGOT_FOUR_PIXELS(4);
 }
 
 /// One pixel.
