@@ -43,7 +43,20 @@ package_deb() {
     return 1
   }
   cp $tree/packages/*.deb $release/packages/
-  for symbols in $tree/packages/*.ddeb; do cp "$symbols" "$release/packages/$(basename "$symbols" .ddeb).deb"; done
+  for symbols in $tree/packages/*.ddeb; do
+    pack_symbols "$symbols" "$release/packages/$(basename "$symbols" .ddeb).deb" || return 1
+  done
+}
+
+# CPack names files in the checksums of debug symbols by where they were made.
+pack_symbols() {  # FROM TO
+  local folder=$1.unpacked
+  rm -rf "$folder"
+  dpkg-deb -R "$1" "$folder" || return 1
+  (cd "$folder" && find usr -type f | LC_ALL=C sort | xargs md5sum >DEBIAN/md5sums) || return 1
+  (umask 022 && export SOURCE_DATE_EPOCH && SOURCE_DATE_EPOCH=$(source_date) &&
+    dpkg-deb --root-owner-group -b "$folder" "$2" >/dev/null) || return 1
+  rm -rf "$folder"
 }
 
 # The compiler that brings musl and a C++ library for each processor.
