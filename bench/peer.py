@@ -46,9 +46,8 @@ def convert(command, model, product, seconds=300):
             env={**os.environ, "PIP_NO_INDEX": "1"},
         )
         if not product.exists():
-            raise Absent(
-                f"its converter does not take the model: {' '.join((done.stderr + done.stdout).split())[-120:]}"
-            )
+            said = " ".join((done.stderr + done.stdout).split())
+            raise Absent(f"its converter does not take the model: {said[-120:]}")
     return product
 
 

@@ -114,8 +114,8 @@ void finish_tile(const Epilogue& e, const float* tile, int64_t tile_stride, int6
 }
 
 #if defined(INGOT_SIMD_NEON)
-/// Whether a panel's sums are stored first and finished many pixels at a time, while they are in L1:
-/// what an activation sets up is then set up once.
+/// Whether a panel's sums are stored first and finished many pixels at a time, while they are in
+/// L1: what an activation sets up is then set up once.
 inline bool finishes_later(const Epilogue& e, bool has_residual, int64_t cols) {
   return !e.in_registers && is_long(e.activation.kind) && !has_residual && cols == kPanel;
 }

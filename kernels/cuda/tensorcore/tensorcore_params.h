@@ -37,9 +37,9 @@ struct ProductParams {
   bool y_f16, residual_f16;
 };
 
-/// Extents of the blocks' tiles: pixels x outputs. A stage of shared memory has one step of 16 words
-/// of k or two (halves): three stages of two where that is at most 48 KB, else four of one. `pairs`:
-/// weights take half of their words.
+/// Extents of the blocks' tiles: pixels x outputs. A stage of shared memory has one step of 16
+/// words of k or two (halves): three stages of two where that is at most 48 KB, else four of one.
+/// `pairs`: weights take half of their words.
 struct ProductTile {
   int m, o;
   constexpr int halves(bool pairs) const { return 6 * step_bytes(pairs) <= 48 << 10 ? 2 : 1; }

@@ -1,5 +1,5 @@
-// tools/diagnose/gpu_cost/loop_instructions.h - what a warp issues for each product on tensor cores,
-// from the disassembly.
+// tools/diagnose/gpu_cost/loop_instructions.h - what a warp issues for each product on tensor
+// cores, from the disassembly.
 #pragma once
 
 namespace ingot::gpu_cost {
