@@ -47,7 +47,9 @@ void choose(const OpenModel& model, const Device& device, const BoundProgram& bo
 
 Status halve(const OpenModel& model, const SessionRequest& request, const Device& device,
              PlannedProgram* planned, ErrorDetail* detail) {
-  if (GpuPrecision(model.program.precision) != GpuPrecision::kFp16 || !is_straight(model.program))
+  // Values that are kept are f32, as whoever asks for them expects.
+  if (GpuPrecision(model.program.precision) != GpuPrecision::kFp16 || request.rules.keep_values ||
+      !is_straight(model.program))
     return {};
   INGOT_TRY(place_f16_weights(model, device, detail));
   planned->chooses_f16 = true;

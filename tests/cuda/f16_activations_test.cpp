@@ -126,6 +126,23 @@ Run check_conv(const F16Conv& c, int least = 7) {
 
 }  // namespace
 
+TEST_CASE("tensor cores, f16 activations: groups of channels read f32 and write either") {
+  const int64_t groups = 2, c = 64, o = 48;
+  Conv2dAttributes t;
+  t.kernel_h = t.kernel_w = 3, t.stride_h = t.stride_w = 1;
+  t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = 1;
+  t.method = ConvMethod::kGrouped, t.groups = groups;
+  Work w{OpCode::kConv2d, &t, {}, Tensor(DType::kF32, {1, 6, 7, o})};
+  w.inputs = {Tensor(DType::kF32, {1, 6, 7, c}).random(1),
+              random_weights(Packing::kDense, {o, 3, 3, c / groups}, 2, 9 * c / groups).packed,
+              Tensor(DType::kF32, {o}, 0, Packing::kVector16).random(3),
+              Tensor(DType::kF32, {1, 6, 7, o}).random(4)};
+  CHECK(check_mixtures(w, kResidual | kY4, 3).ran("grouped"));
+  GpuTraits traits;
+  traits.multiprocessors = 2;
+  CHECK((takes(in_f16(w, kX), traits) & kX) == 0);
+}
+
 TEST_CASE("tensor cores, f16 activations: convolutions read words of two channels") {
   using A = Activation;
   const F16Conv cases[] = {

@@ -133,6 +133,21 @@ TEST_CASE("tensor cores: chains of products, stage by stage") {
   check_chain(&inverted, 2, 2, true);  // more outputs than the kernel of both takes
 }
 
+TEST_CASE("tensor cores: a stage with more rows of taps than its kernel reads in pieces") {
+  Chain c = make_chain({{kDirect, 1, 1, 16}, {kDirect, 16, 1, 16}}, 6, 16);
+  c.work.attributes = &c.t;
+  const Tensor want = on_cpu(c.work);
+  for (const GpuPrecision precision : {GpuPrecision::kFast, GpuPrecision::kFp16}) {
+    Chain packed = c;
+    packed.work.attributes = &packed.t;
+    if (precision == GpuPrecision::kFp16) pack_f16_weights(&packed.work);
+    const Run run = on_gpu(packed.work, precision, 0, {});
+    REQUIRE(run.status.ok());
+    check_close(run.y, want,
+                precision == GpuPrecision::kFp16 ? check::kF16Product : check::kTf32Product);
+  }
+}
+
 TEST_CASE("tensor cores: a depthwise stage and few outputs behind it are one launch in fast") {
   Chain inverted =
       make_chain({{kDirect, 1, 1, 32}, {kDepthwise, 3, 1, 0}, {kDirect, 1, 1, 16}}, 20, 8);

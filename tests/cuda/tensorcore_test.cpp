@@ -140,6 +140,8 @@ TEST_CASE("tensor cores: convolutions of every shape class") {
       {"no pad, 5x5", "windows", 1, 9, 9, 4, 64, 5, 5, 1, 0},
       {"1x1 with stride", "windows", 2, 9, 9, 36, 24, 1, 1, 2, 0},
       {"a kernel of 16", "windows", 1, 16, 40, 4, 17, 1, 16, 1, 8},
+      {"15 rows of taps", "windows", 1, 20, 6, 4, 17, 15, 1, 1, 7},
+      {"more rows than a mask", "first_", 1, 20, 6, 4, 17, 16, 1, 1, 7},
       {"wider than a mask", "first_", 1, 3, 40, 4, 17, 1, 17, 1, 8},
       {"1x1", "rows", 1, 9, 9, 36, 24, 1, 1, 1, 0},
       {"1x1, batch, tails", "rows", 3, 5, 7, 40, 70, 1, 1, 1, 0},
@@ -178,6 +180,7 @@ TEST_CASE("tensor cores: groups of channels") {
   run_conv(grouped("outputs no multiple of four", "grouped", 6, 40, 42, 2, 3, 1, 1, A::kSilu, 4));
   run_conv(grouped("stride, 5x5", "grouped", 9, 64, 64, 4, 5, 2, 1, A::kRelu));
   run_conv(grouped("1x1", "grouped", 9, 64, 256, 4, 1, 1, 0, A::kGelu));
+  run_conv(grouped("one output a group", "grouped", 5, 64, 4, 4, 3, 1, 0, A::kNone));
   run_conv(grouped("more outputs than a tile", "grouped", 5, 32, 200, 2, 3, 1, 2, A::kNone));
   CHECK(run_conv(grouped("k in parts", "add_splits", 4, 128, 64, 2, 3, 1, 1, A::kRelu, 0, 64))
             .splits > 1);
@@ -278,6 +281,10 @@ TEST_CASE("tensor cores: products of two activations, batches broadcast") {
       {"transposed", {3}, {3}, {3}, 40, 64, 40, false, true},
       {"transposed", {2, 3}, {3}, {2, 3}, 70, 36, 50, false, true},
       {"transposed_128x64", {}, {}, {}, 130, 36, 150, false, true},
+      // outputs beyond the last are none of the next operand's
+      {"transposed", {}, {}, {}, 40, 64, 3, false, true},
+      {"transposed", {}, {}, {}, 40, 64, 2, false, true},
+      {"transposed", {}, {}, {}, 40, 64, 1, false, true},
       {"any", {2}, {2}, {2}, 20, 36, 21},
       {"any", {2}, {2}, {2}, 20, 37, 21, false, true},
       {"any", {2}, {}, {2}, 20, 36, 24, true, false},

@@ -166,8 +166,8 @@ TEST_CASE("serve: the elements may come before what they are, nested or flat") {
 TEST_CASE("serve: models on a GPU, the one of tests: requests that are joined have the same bits") {
 #ifdef INGOT_FAKE_CUDA
   const Models models;
-  const std::vector<std::string> on_gpu = {models.root, "--device", "cuda", "--batch-delay-us",
-                                           "200000"};
+  const std::vector<std::string> on_gpu = {
+      models.root, "--device", "cuda", "--max-batch", "6", "--batch-delay-us", "10000000"};
   std::vector<std::string> expected;
   {
     const ServerProcess server({models.root});

@@ -17,6 +17,8 @@
 #include <vector>
 #if defined(__linux__)
 #include <linux/fs.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #endif
 
 #include "tools/files/failure.h"
@@ -72,6 +74,15 @@ uint64_t each_block(const std::string& path, int descriptor, Use use) {
 uint64_t block_bytes(int descriptor) {
   struct statvfs system = {};
   return fstatvfs(descriptor, &system) == 0 && system.f_bsize != 0 ? system.f_bsize : 4096;
+}
+
+bool allocates_apart([[maybe_unused]] int descriptor) {
+#if defined(BTRFS_SUPER_MAGIC)
+  struct statfs system = {};
+  return fstatfs(descriptor, &system) == 0 && uint32_t(system.f_type) == BTRFS_SUPER_MAGIC;
+#else
+  return false;
+#endif
 }
 
 void write_all(const std::string& path, int descriptor, const void* bytes, size_t count) {
@@ -199,7 +210,7 @@ void Registry::Change::copy(const std::string& from, const std::string& to, Reco
   // Btrfs frees what was allocated at once only as a whole: blocks that are to be shared must not
   // be allocated with others.
   std::vector<uint64_t> edges;
-  for (const Part& part : record->parts) {
+  for (const Part& part : allocates_apart(out.number()) ? record->parts : std::vector<Part>()) {
     const uint64_t end = part.offset + part.bytes;
     edges.insert(edges.end(), {part.offset, end - end % block_bytes(out.number())});
   }

@@ -237,15 +237,21 @@ Version Registry::find(const Reference& what) const {
                             "' points to nothing; its tags: " + (list.empty() ? "none" : list));
 }
 
-/// Calls use(path, record) until it returns true. Models whose records cannot be read are passed
-/// over: verify() names them, and another model is added all the same.
+/// Calls use(path, record) until it returns true. Models whose records and files that cannot be
+/// read are passed over: verify() names them, and another model is added all the same.
 template <class Use>
 void Registry::each_version(Use use) const {
-  for (const std::string& name : names()) try {
-      for (const Version& version : versions(name))
-        if (use(path_of(name, version.number), version.record)) return;
+  for (const std::string& name : names()) {
+    std::vector<Version> all;
+    try {
+      all = versions(name);
     } catch (const host::Failure&) {
     }
+    for (const Version& version : all) try {
+        if (use(path_of(name, version.number), version.record)) return;
+      } catch (const host::Failure&) {
+      }
+  }
 }
 
 /// Lets `copy` have the blocks of versions that records say have the same bytes. The bytes

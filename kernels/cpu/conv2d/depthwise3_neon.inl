@@ -75,7 +75,7 @@ struct DepthwiseWindow {
       "st1 {v4.4s-v7.4s}, [%[out]], %[out_stride]\n\t"                                       \
       "st1 {v8.4s-v11.4s}, [%[out]], %[out_stride]\n\t"                                      \
       "st1 {v12.4s-v15.4s}, [%[out]]\n\t"                                                    \
-      : [lines] "+r"(lines), [rows] "+r"(rows), [taps] "+r"(taps), [out] "+r"(out)           \
+      : [lines] "+&r"(lines), [rows] "+&r"(rows), [taps] "+&r"(taps), [out] "+&r"(out)       \
       : [first] "r"(first), [left] "r"(left), [right] "r"(right), [bias] "r"(n.bias),        \
         [tap_stride] "r"(n.tap_stride), [pixel] "r"(n.pixel_stride), [limits] "r"(n.limits), \
         [out_stride] "r"(n.out_stride)                                                       \

@@ -10,6 +10,8 @@
 // bits. All of it is one asm statement, so that both compilers make the same of it and nothing is
 // saved between parts of a tile.
 #pragma once
+#include <cstddef>
+
 #include "kernels/cpu/gemm/epilogue.inl"
 #include "runtime/op/conv_blocks.h"
 
@@ -26,6 +28,9 @@ struct NeonTile {
   int64_t stride, jump;
   const float* limits;  // low and high, or null
 };
+// What the instructions below load in pairs.
+static_assert(sizeof(conv::Segment) == 16 && offsetof(conv::Segment, b) == 8, "ldp of a segment");
+static_assert(offsetof(Epilogue, high) == offsetof(Epilogue, low) + 4, "ld2r of the limits");
 
 // clang-format off
 // Four sums of a pixel: a column times lane `lane` of v`a`.
@@ -165,7 +170,7 @@ struct NeonTile {
       "cbz %[residual], 7f\n\t" INGOT_RESIDUALS_##n                                        \
       "7: cbz %[limits], 8f\n\t" INGOT_LIMITS_##n                                          \
       "8: mov x9, %[out]\n\t" INGOT_STORE_##n                                              \
-      : [segments] "+r"(segments)                                                          \
+      : [segments] "+&r"(segments)                                                         \
       : [last] "r"(t.last), [a] "r"(a), [stride] "r"(t.stride), [jump] "r"(t.jump),        \
         [b] "r"(t.b), [bias] "r"(t.bias), [eights] "r"(t.eights), [rest] "r"(t.rest),      \
         [limits] "r"(t.limits), [out] "r"(out), [out_stride] "r"(out_stride),              \
@@ -202,7 +207,7 @@ INGOT_INLINE void neon_tile_1(const NeonTile& t, const float* a, float* out,
       "mov x9, %[residual]\n\t" INGOT_RESIDUAL(0, 1, 2, 3)
       "7: cbz %[limits], 8f\n\t" INGOT_LIMITS_1
       "8: st1 {v0.4s-v3.4s}, [%[out]]\n\t"
-      : [segments] "+r"(segments)
+      : [segments] "+&r"(segments)
       : [last] "r"(t.last), [a] "r"(a), [b] "r"(t.b), [bias] "r"(t.bias), [eights] "r"(t.eights),
         [rest] "r"(t.rest), [limits] "r"(t.limits), [out] "r"(out), [residual] "r"(residual)
       : INGOT_CLOBBERS);

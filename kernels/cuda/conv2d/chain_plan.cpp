@@ -3,6 +3,7 @@
 // files a stage that is a product is the convolution's own row of tensor cores; in fp16 files what
 // lies between is f16, wherever the stage behind it can read that.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
+#include "kernels/cuda/tensorcore/tensorcore_params.h"
 #include "runtime/op/chain.h"
 
 namespace ingot::cuda {
@@ -36,8 +37,8 @@ struct Buffers {
   static int64_t row(const conv::Extents& e) { return round_up(e.o, 8); }
   /// Depthwise any, products eights of channels with packed weights.
   static bool reads_f16(const Conv2dAttributes& t, int64_t channels, const TensorView& w) {
-    return t.method == ConvMethod::kDepthwise ||
-           (w.dtype == DType::kF16 && channels % 8 == 0 && t.kernel_h <= 16 && t.kernel_w <= 16);
+    return t.method == ConvMethod::kDepthwise || (w.dtype == DType::kF16 && channels % 8 == 0 &&
+                                                  t.kernel_h <= kMaxTapRows && t.kernel_w <= 16);
   }
 };
 

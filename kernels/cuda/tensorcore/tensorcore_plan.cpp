@@ -93,7 +93,8 @@ Product conv2d_product(const OpArguments& a) {
       !planes && c % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(p.x) && is_aligned(p.w);
   const bool is_small = t.kernel_h <= kMaxTapRows && t.kernel_w <= 16;
   if (t.method == ConvMethod::kGrouped) {
-    q.fits = q.fits && in_fours && is_small && c >= kLeastGroup;
+    // its kernel reads x as f32
+    q.fits = q.fits && in_fours && is_small && c >= kLeastGroup && x.dtype != DType::kF16;
     q.load = Load::kGrouped;
     return q;
   }

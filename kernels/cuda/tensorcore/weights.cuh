@@ -17,8 +17,8 @@ GPU_FN int panel_offset(int row, int piece) {
   return ((row ^ (row >> 2 & 1)) << 6) + ((piece ^ (row >> 3) * 3) << 4);
 }
 
-/// An output that w has: sums of the others are not stored, and their weights are another's.
-GPU_FN int64_t readable_output(const ProductParams& p, int o) { return o < p.readable ? o : o & 3; }
+/// An output that w has: sums of the others are not stored, and their weights are the first one's.
+GPU_FN int64_t readable_output(const ProductParams& p, int o) { return o < p.readable ? o : 0; }
 
 /// Two of the four registers of a fragment, in one load.
 GPU_FN void load_fragment_half(uint32_t (&to)[4], int half, const char* from) {

@@ -170,12 +170,12 @@ void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExtents& e,
   w->on_chip = w->blocks * steps * tile.step_cycles * kChipBytes;
   w->fetched = w->blocks *
                ((tile.m * kWord + tile.o * weight) * steps * 16 + tile.m * tile.o * sum * splits);
-  w->blocks *= splits;
   const bool pairs = weight == kHalf;
   const ProductTile shape = tile_of(kind);
   w->in_flight = double(shape.step_bytes(pairs)) * shape.halves(pairs) * (shape.stages(pairs) - 1);
   // what the figure of a loop counts once
   const double stages = w->blocks * steps / shape.halves(pairs);
+  w->blocks *= splits;  // of these, each has its part of the steps
   const double operands = contains(kernel, "_any_") ? 2 : contains(kernel, "_first_") ? 1 : 0;
   const double words = contains(kernel, "bytes") ? (kWordsOfThread - 1) * kByteWord
                                                  : operands * (kWordsOfThread - 4) * kWordCopy;
