@@ -177,7 +177,7 @@ TEST_CASE("f16 activations: more operands than are looked at stay f32") {
 
 namespace {
 
-/// Chains of copies. In `forward` order value 0 -> copy -> value 1 -> ...; else the copies of a
+/// Chains of copies. Without a `block` value 0 -> copy -> value 1 -> ...; else the copies of a
 /// chain come in an order in which each pass settles a few of them alone. Only what the last copy
 /// writes has to be f32.
 struct Copies {

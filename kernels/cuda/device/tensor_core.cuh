@@ -144,8 +144,8 @@ GPU_FN uint32_t round_tf32(float x) { return word_of(x); }
 #endif
 
 /// Like round_tf32() for a product, which counts no low bits, in one instruction instead of two and
-/// with every NaN left one: adding 0.36 of a unit of tf32 (1.44 to 2 of them, by the mantissa: half
-/// a unit on average) before the low bits go. Off by at most 0.72 of a unit, tf32 numbers by none.
+/// with every NaN left one: adding 0.36 to 0.72 of a unit of tf32, by the mantissa, before the low
+/// bits go. Off by at most 0.72 of a unit, tf32 numbers by none; infinite from 3.4016e38 on.
 GPU_FN uint32_t near_tf32(float x) { return word_of(__fmul_rn(x, kTf32Nudge)); }
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 750

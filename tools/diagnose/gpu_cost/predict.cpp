@@ -81,7 +81,7 @@ class Operands {
     for (size_t v = 0; v < f16_storage_.size(); v++)
       if (f16_storage_[v]) f16_storage_[v] = address_of(program.values[v].root);
   }
-  /// Of the activations, as a session there has them.
+  /// Of the activations; a session takes the file's places instead where they end no later.
   uint64_t plan_bytes() const { return plan_bytes_; }
   /// By value; null: none.
   const uint64_t* f16_storage() const {
@@ -116,7 +116,7 @@ class Operands {
     const bool is_planned = root < offsets_.size() && offsets_[root] < kArena;
     return is_planned ? kArena + offsets_[root] + inside : kFirstAddress * (1 + root) + inside;
   }
-  /// As runtime/session/f16_plan.cpp does.
+  /// The plan of runtime/session/f16_plan.cpp, which may keep the file's where it is as small.
   void plan() {
     std::vector<Lifetime> lifetimes = view_.lifetimes();
     halve_f16_lifetimes(f16_storage_.data(), {lifetimes.data(), lifetimes.size()});
