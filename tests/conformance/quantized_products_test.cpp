@@ -29,9 +29,9 @@ void add_channels(Case* c, RequantMode mode, int64_t o, int64_t k, uint32_t seed
   if (mode == RequantMode::kDoubleAway)
     for (int64_t i = 0; i < o; i++) {
       const double m = std::ldexp(multipliers.at(i), -int(shifts.at(i)) - 31);
-      int32_t halves[2];
-      std::memcpy(halves, &m, sizeof m);
-      multipliers.set(i, halves[0]), shifts.set(i, halves[1]);
+      uint64_t bits;
+      std::memcpy(&bits, &m, sizeof m);
+      multipliers.set(i, int32_t(uint32_t(bits))), shifts.set(i, int32_t(bits >> 32));
     }
   std::vector<Tensor> rows = {bias, multipliers};
   if (fixed) rows.push_back(shifts);

@@ -35,11 +35,11 @@ double wide_step(int64_t sum, int64_t multiplier, int given) {
   return wrapped(n % unit < 0 ? n / unit - 1 : n / unit);
 }
 
-/// double_away; the multiplier's halves are the words of rows 1 and 2.
+/// double_away; rows 1 and 2 have the lower and the upper half of the multiplier's bits.
 double double_step(int64_t sum, int32_t low, int32_t high) {
-  const int32_t halves[2] = {low, high};
+  const uint64_t bits = uint64_t(uint32_t(high)) << 32 | uint32_t(low);
   double multiplier;
-  std::memcpy(&multiplier, halves, sizeof multiplier);
+  std::memcpy(&multiplier, &bits, sizeof multiplier);
   const double step = double(sum) * multiplier;
   return step == step ? limited_i32(std::round(step)) : 2147483647.0;
 }

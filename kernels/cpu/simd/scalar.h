@@ -8,8 +8,8 @@
 //                load as zero.
 //   load_u8      kLanes bytes as floats.
 //   load_i8      the same of signed bytes.
-//   load_words   4 * kLanes bytes as int32. nibble<i>: bits 4i .. 4i + 3 of each, in two's
-//                complement, as floats.
+//   load_words   4 * kLanes bytes as int32, the lowest first. nibble<i>: bits 4i .. 4i + 3 of each,
+//                in two's complement, as floats.
 //   gather       p[at] for each lane.
 //   fma          a * b + c, rounded once.
 //   max, min     a > b ? a : b and a < b ? a : b: the second when either is NaN or both are zeros
@@ -60,9 +60,7 @@ struct V {
   static INGOT_INLINE F load_u8(const uint8_t* p) { return float(*p); }
   static INGOT_INLINE F load_i8(const int8_t* p) { return float(*p); }
   static INGOT_INLINE I load_words(const uint8_t* p) {
-    I word;
-    std::memcpy(&word, p, sizeof word);
-    return word;
+    return I(uint32_t(p[0]) | uint32_t(p[1]) << 8 | uint32_t(p[2]) << 16 | uint32_t(p[3]) << 24);
   }
   template <int i>
   static INGOT_INLINE F nibble(I words) {
