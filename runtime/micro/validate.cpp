@@ -24,7 +24,7 @@ bool check_program(MicroModel* m, FlatReader* r, uint32_t root, MicroError* e) {
     const char* what;
   };
   static constexpr Other kOthers[] = {
-      {kRequiredFeatures, INGOT_MICRO_TEXT("program: features of a newer format")},
+      {kRequiredFeatures, INGOT_MICRO_TEXT("program: features that only the whole runtime has")},
       {kSymbols, INGOT_MICRO_TEXT("program: open dimensions; give each with --dim")},
       {kDimExprs, INGOT_MICRO_TEXT("program: open dimensions; give each with --dim")},
       {kStates, INGOT_MICRO_TEXT("program: state, which only the whole runtime keeps")},

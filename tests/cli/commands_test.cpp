@@ -132,7 +132,7 @@ TEST_CASE("run: an answer comes back as numpy would read it, on any threads and 
   const auto golden = ingot::host::read_npz(data("batch.npz"));
   std::string first;
   for (const char* isa : {"", "scalar"}) {
-    for (const char* threads : {"1", "2"}) {
+    for (const char* threads : {"1", "2", "auto"}) {
       const std::string out = folder / "out.npz";
       const Ran ran = run({"run", model, "--inputs", data("batch.npz"), "--outputs", out,
                            "--threads", threads, "--trust", "hashes", "--map", "copy"},

@@ -57,6 +57,32 @@ TEST_CASE("firmware: a board that is too small is refused with both numbers, and
           {"--board", "'arduino'", "microbit"});
 }
 
+TEST_CASE("firmware: a stack in which no model can be opened, or that wraps, is refused") {
+  const Folder folder;
+  const std::string model = converted(folder, "linear"), project = folder / "project";
+  for (const char* stack : {"0", "100", "2559", "4294967296", "4294973440"})
+    refuses({"firmware", model, "-o", project, "--stack", stack}, 1,
+            {"--stack", "expected 2560 to", "found '" + std::string(stack) + "'"});
+  CHECK_FALSE(fs::exists(project));
+  CHECK(run({"firmware", model, "-o", project, "--stack", "2560"}).exit == 0);
+}
+
+TEST_CASE("firmware: operators that the core has no kernel for are named, all at once") {
+  const Folder folder;
+  const std::string seeds = std::string(INGOT_MODELS) + "/../fuzz/seeds/fuzz_onnx/",
+                    chain = folder / "chain.ingot";
+  refuses({"plan", seeds + "recurrent.onnx", "--dim", "T=3"}, 4,
+          {"recurrent.onnx", "no kernel for", "recurrent; ", "docs/firmware.md"});
+  refuses({"plan", seeds + "resize.onnx", "--dim", "H=4", "--dim", "W=4"}, 4,
+          {"transpose, resize, conv_transpose2d; docs/firmware.md"});
+  // where chains alone are in the way, the source is taken
+  const std::string source = data("chain.onnx");
+  CHECK(run({"plan", source}).exit == 0);
+  REQUIRE(run({"convert", source, "-o", chain, "--target", "mcu"}).exit == 0);
+  refuses({"firmware", chain, "-o", folder / "a"}, 4,
+          {"no kernel for chain; ", "name the source instead"});
+}
+
 TEST_CASE("firmware: --min-ram is for sources that become a microcontroller's file") {
   const Folder folder;
   const std::string model = converted(folder, "linear"),

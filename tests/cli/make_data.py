@@ -280,6 +280,26 @@ save(
     [("s", np.array([1, 1, 2, 2], np.float32))],
 )
 
+# Three convolutions that become one chain.
+widening = np.random.default_rng(5)
+save(
+    "chain",
+    [
+        helper.make_node("Conv", ["x", "up"], ["a"]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Conv", ["b", "each"], ["c"], pads=[1, 1, 1, 1], group=16),
+        helper.make_node("Relu", ["c"], ["d"]),
+        helper.make_node("Conv", ["d", "down"], ["y"]),
+    ],
+    [value("x", F, [1, 1, 40, 40])],
+    [value("y", F, [1, 1, 40, 40])],
+    [
+        ("up", widening.integers(-3, 4, (16, 1, 1, 1)).astype("f4")),
+        ("each", widening.integers(-3, 4, (16, 1, 3, 3)).astype("f4")),
+        ("down", widening.integers(-3, 4, (1, 16, 1, 1)).astype("f4")),
+    ],
+)
+
 # Two directions of a cell; all steps but the last beside their tanh. With one step that is nothing,
 # in a view behind its storage.
 cell = np.random.default_rng(4)

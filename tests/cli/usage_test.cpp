@@ -83,7 +83,7 @@ TEST_CASE("usage errors: one line, exit 1, and a suggestion where one is near") 
       {{"run", "m.ingot", "--input", "a", "--outputs", "b"}, "did you mean '--inputs'?"},
       {{"run", "m.ingot", "--inputs", "a"}, "--outputs"},
       {{"run", "m.ingot", "--inputs", "a", "--outputs", "b", "--threads", "many"},
-       "--threads: expected a whole number from 0 to"},
+       "--threads: expected auto or a whole number from 0 to"},
       {{"run", "m.ingot", "--inputs", "a", "--outputs", "b", "--threads", "1000"}, "found '1000'"},
       {{"run", "m.ingot", "--inputs", "a", "--outputs", "b", "--trust", "hash"},
        "did you mean 'hashes'?"},

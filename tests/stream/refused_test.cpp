@@ -134,7 +134,8 @@ TEST_CASE("stream_frames: an option that does not fit the network says what woul
       {"", 2, 3, "take 4 frames together, expected a multiple of that; take --stream 2=4"},
       {"", 3, 4, "input 'x' has no axis 3, its shape is [1, 3, 12]"},
       {"", 2, 16, "has 12 frames, expected at most as many new ones a run"},
-      {"xx", 2, 4, "the network has no input 'xx'; did you mean 'x'?"},
+      {"xx", 2, 4, "--stream xx:2=4: the network has no input 'xx'; did you mean 'x'?"},
+      {"frames", 2, 4, "the network has no input 'frames'; there is: 'x'"},
   };
   for (const Case& c : cases) {
     GraphBuilder g;

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "runtime/include/ingot/ingot.h"
 #include "tools/files/failure.h"
 #include "tools/files/suggest.h"
 
@@ -27,6 +28,15 @@ int64_t parse_integer(const std::string& option, const std::string& text, int64_
                            std::to_string(high) + ", found '" + text + "'");
   }
   return value;
+}
+
+int32_t parse_threads(const std::string& text) {
+  if (text == "auto") return 0;
+  int64_t threads = 0;
+  if (!whole_integer(text, &threads) || threads < 0 || threads > INGOT_MAX_THREADS)
+    fail(Exit::kUsage, "--threads: expected auto or a whole number from 0 to " +
+                           std::to_string(INGOT_MAX_THREADS) + ", found '" + text + "'");
+  return int32_t(threads);
 }
 
 double parse_real(const std::string& option, const std::string& text, double low, double high) {

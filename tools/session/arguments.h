@@ -12,6 +12,8 @@ namespace ingot::cli {
 
 int64_t parse_integer(const std::string& option, const std::string& text, int64_t low,
                       int64_t high);
+/// Of --threads: auto is 0, which is as many as suit the processors.
+int32_t parse_threads(const std::string& text);
 double parse_real(const std::string& option, const std::string& text, double low, double high);
 /// A tolerance; nothing of an empty text.
 std::optional<double> parse_tolerance(const std::string& option, const std::string& text);

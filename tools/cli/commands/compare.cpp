@@ -54,7 +54,7 @@ int compare_files(const CompareArguments& a) {
   DivergenceQuestion q;
   q.source = a.source, q.file = a.file, q.golden = a.golden;
   q.options = options_of(a);
-  q.session.threads = int32_t(parse_integer("--threads", a.threads, 0, INGOT_MAX_THREADS));
+  q.session.threads = parse_threads(a.threads);
   q.rtol = parse_tolerance("--rtol", a.rtol);
   q.atol = parse_tolerance("--atol", a.atol);
   place_dims(a, &q);
@@ -116,7 +116,7 @@ void add_compare(CLI::App& app, Action* chosen) {
   command->add_option("--atol", a->atol, "allow A instead of the tolerance table (added to --rtol)")
       ->type_name("A");
   command->add_option("--threads", a->threads, "threads of the run whose outputs are checked")
-      ->type_name("N");
+      ->type_name("N|auto");
   const auto repeatable = [&](const char* name, std::vector<std::string>* to, const char* help,
                               const char* type) {
     command->add_option(name, *to, std::string(help) + " (repeatable)")

@@ -35,6 +35,27 @@ std::vector<uint8_t> read_all(const std::string& path) {
   return std::vector<uint8_t>(std::istreambuf_iterator<char>(in), {});
 }
 
+/// All operators at once that the core has no kernel for. A file of `ingot convert` may have
+/// chains, which the whole runtime takes on a microcontroller too.
+void check_operators(const std::string& path, const ProgramView& view, bool was_converted) {
+  std::set<OpCode> known;
+  const micro::MicroKernelTable& rows = firmware::scalar_rows();
+  for (uint32_t i = 0; i < rows.count; i++) known.insert(rows.rows[i].entry.op);
+  std::string missing;
+  bool only_chains = true;
+  for (const InstructionDef& instruction : view.program().instructions) {
+    if (is_control(instruction.op) || !known.insert(instruction.op).second) continue;
+    only_chains &= instruction.op == OpCode::kChain || instruction.op == OpCode::kQuantizedChain;
+    missing += (missing.empty() ? "" : ", ") + std::string(op_name(instruction.op));
+  }
+  if (missing.empty()) return;
+  host::fail(host::Exit::kUnsupported,
+             path + ": a microcontroller's core has no kernel for " + missing + "; " +
+                 (only_chains && !was_converted
+                      ? "chains are for the whole runtime: name the source instead of the file"
+                      : "docs/firmware.md says what it runs"));
+}
+
 /// What the device will say when it opens the image, asked here.
 uint32_t measure_arena(const std::string& path, const std::vector<uint8_t>& image) {
   constexpr size_t kAmple = size_t{1} << 28;
@@ -117,6 +138,7 @@ firmware::ProjectModel firmware_model(const std::string& source,
                                           " --target mcu" +
                                           missing);
   }
+  check_operators(source, view, file.was_converted());
   model.kernels =
       convert::needed_kernels(view.program(), view.bound_program(), *cpu_kernels("scalar"));
   model.image = firmware::flash_image(read_all(file.path()), source);

@@ -24,8 +24,12 @@ void SessionArguments::declare(CLI::App* command, bool memory) {
       ->type_name("PATTERN=DEVICE")
       ->expected(1)
       ->take_all();
-  command->add_option("--threads", threads, "threads of the team; 0: one for each processor")
-      ->type_name("N")
+  command
+      ->add_option(
+          "--threads", threads,
+          "threads of the team; auto or 0: one for each processor, where some are slower one "
+          "for each fast one")
+      ->type_name("N|auto")
       ->capture_default_str();
   command->add_option("--dim", dims, "value of a dimension that the file leaves open (repeatable)")
       ->type_name("NAME=VALUE")
@@ -73,7 +77,7 @@ SessionSettings SessionArguments::session_settings() const {
   if (strict) settings.flags |= INGOT_STRICT;
   if (host_branches) settings.flags |= INGOT_HOST_BRANCHES;
   if (blocking_wait) settings.flags |= INGOT_BLOCKING_WAIT;
-  settings.threads = int32_t(parse_integer("--threads", threads, 0, INGOT_MAX_THREADS));
+  settings.threads = parse_threads(threads);
   if (!arena_bytes.empty()) settings.arena_limit = parse_bytes("--arena-bytes", arena_bytes);
   // 0 would mean no limit
   if (!arena_bytes.empty() && settings.arena_limit == 0) settings.arena_limit = 1;

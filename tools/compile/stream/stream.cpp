@@ -35,8 +35,8 @@ class Streaming {
   Streaming(Model& model, const StreamOptions& options)
       : model_(model),
         options_(options),
-        where_("--stream " + std::to_string(options.axis) + "=" + std::to_string(options.frames) +
-               ": ") {}
+        where_("--stream " + (options.input.empty() ? "" : options.input + ":") +
+               std::to_string(options.axis) + "=" + std::to_string(options.frames) + ": ") {}
 
   StreamedNetwork run() {
     find_input();
@@ -68,7 +68,7 @@ class Streaming {
                  std::to_string(options_.frames) + "; there are " + all);
     if (input_ < 0)
       fail_conversion(5, where_ + "the network has no input '" + options_.input + "'" +
-                             host::did_you_mean(options_.input, names) + "; there are " + all);
+                             host::did_you_mean(options_.input, names));
     const graph::Dims& dims = model_.values[size_t(input_)].dims;
     if (options_.axis >= dims.size())
       fail_conversion(5, where_ + "input '" + name(input_) + "' has no axis " +

@@ -37,7 +37,10 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
       ->check(CLI::IsMember({"share", "copy"}))
       ->capture_default_str();
   number("--threads", o.threads, 0, INGOT_MAX_THREADS,
-         "threads of one run; 0: chosen for each model");
+         "threads of one run; auto or 0: chosen for each model", "N|auto");
+  command->get_option("--threads")->transform([](const std::string& threads) {
+    return threads == "auto" ? std::string("0") : threads;
+  });
   number("--instances", o.instances, 1, 64, "runs of one model at once, each with an arena");
   number("--max-batch", o.max_batch, 1, 65536,
          "rows that one run computes at most, of models whose first dimension is open");
