@@ -227,12 +227,17 @@ TEST_CASE("fragments: numbers to f16, bf16 and tf32") {
   CHECK(pack(F16{}, 1.0f, -2.0f) == 0xc0003c00);
   CHECK(pack(F16{}, 2049.0f, 2051.0f) == 0x68026800);  // ties to even
   CHECK(pack(Bf16{}, 1.0f, -2.0f) == 0xc0003f80);
-  CHECK(float_of(round_tf32(1.0f + 1.0f / 2048)) == 1.0f + 1.0f / 1024);  // ties away from zero
-  CHECK(float_of(round_tf32(1.0f + 1.0f / 4096)) == 1.0f);
-  CHECK(float_of(round_tf32(-__builtin_inff())) == -__builtin_inff());
-  // As ptxas compiles cvt.rna.tf32: the payload of a NaN is cut, which may leave an infinity.
-  CHECK(round_tf32(float_of(0xffc01234)) == 0xffc00000);
-  CHECK(round_tf32(float_of(0xff8016ca)) == 0xff800000);
+  // To the nearest number of 13 bits or the one next to it: 0.36 to 0.72 of a unit is added, and a
+  // product drops what lies below. A unit at 1 is 2^-10.
+  const auto in_tf32 = [](float x) { return float_of(near_tf32(x) & ~0x1fffu); };
+  CHECK(in_tf32(1.0f + 1.0f / 4096) == 1.0f);
+  CHECK(in_tf32(1.0f + 3.0f / 4096) == 1.0f + 1.0f / 1024);
+  CHECK(in_tf32(-1.0f - 3.0f / 4096) == -1.0f - 1.0f / 1024);
+  for (const float x : {0.0f, -0.0f, 1.0f, 1.0f + 1.0f / 1024, -0x1.ffcp+127f, 0x1p-126f})
+    CHECK(word_of(in_tf32(x)) == word_of(x));  // numbers of tf32 stay themselves
+  CHECK(in_tf32(-__builtin_inff()) == -__builtin_inff());
+  for (const uint32_t nan : {0x7fc00000u, 0xffc01234u})
+    CHECK(in_tf32(float_of(nan)) != in_tf32(float_of(nan)));
 }
 
 TEST_CASE("emulator: mistakes of pipelines give wrong numbers in every order of threads") {

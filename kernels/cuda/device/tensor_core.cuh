@@ -88,13 +88,6 @@ GPU_FN uint32_t pack(Bf16, float low, float high) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
   return r;
 }
-/// To nearest, ties away from zero. ptxas makes it an addition and a mask (CUDA 11.8 to 13.0), so a
-/// NaN whose payload is in the 13 bits that go becomes an infinity.
-GPU_FN uint32_t round_tf32(float x) {
-  uint32_t r;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
-  return r;
-}
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 750
 GPU_FN void multiply_add_half(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t b) {
   asm volatile(
@@ -130,7 +123,6 @@ GPU_FN void multiply_add(Tf32, float (&)[4], const uint32_t (&)[4], const uint32
   asm volatile("trap;");
 }
 GPU_FN uint32_t pack(Bf16, float, float) { return 0; }
-GPU_FN uint32_t round_tf32(float x) { return word_of(x); }
 #else
 template <class Type, class Sum, int A, int B>
 GPU_FN void multiply_add(Type, Sum (&)[4], const uint32_t (&)[A], const uint32_t (&)[B]) {
@@ -140,12 +132,12 @@ template <class Type>
 GPU_FN uint32_t pack(Type, float, float) {
   return 0;
 }
-GPU_FN uint32_t round_tf32(float x) { return word_of(x); }
 #endif
 
-/// Like round_tf32() for a product, which counts no low bits, in one instruction instead of two and
-/// with every NaN left one: adding 0.36 to 0.72 of a unit of tf32, by the mantissa, before the low
-/// bits go. Off by at most 0.72 of a unit, tf32 numbers by none; infinite from 3.4016e38 on.
+/// To tf32 for a product, which counts no low bits: 0.36 to 0.72 of a unit of tf32 is added, by the
+/// mantissa, before the low bits go. One instruction, and every NaN stays one (cvt.rna.tf32 is two,
+/// and cuts payloads). Off by at most 0.72 of a unit, tf32 numbers by none; infinite from 3.4016e38
+/// on.
 GPU_FN uint32_t near_tf32(float x) { return word_of(__fmul_rn(x, kTf32Nudge)); }
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 750
@@ -172,6 +164,11 @@ GPU_FN void load_matrices(uint32_t (&to)[2], const void* row) {
     INGOT_LDMATRIX("", "x2", "{%0,%1}, [%2];" : "=r"(to[0]), "=r"(to[1]));
 }
 #undef INGOT_LDMATRIX
+#else
+template <bool kTransposed, int N>
+GPU_FN void load_matrices(uint32_t (&)[N], const void*) {
+  asm volatile("trap;");
+}
 #endif
 
 /// N neighbouring words of shared memory, 4 N-byte aligned, in one load; all lanes of the warp.
@@ -217,10 +214,6 @@ GPU_FN uint32_t pack(Bf16, float low, float high) {
   return cpu::f32_to_bf16(low) | uint32_t(cpu::f32_to_bf16(high)) << 16;
 }
 GPU_FN float unpack(F16, uint32_t word, int i) { return cpu::f16_to_f32(uint16_t(word >> 16 * i)); }
-GPU_FN uint32_t round_tf32(float x) {
-  const uint32_t w = cpu::float_bits(x);
-  return ((w & 0x7f800000) == 0x7f800000 ? w : w + 0x1000) & ~0x1fffu;
-}
 GPU_FN uint32_t near_tf32(float x) { return word_of(x * kTf32Nudge); }
 using emulate::load_shared;
 template <bool kTransposed, int N>

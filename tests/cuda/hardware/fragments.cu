@@ -86,7 +86,7 @@ INGOT_GPU_KERNEL(fragment_converts, FragmentConvertParams, 64) {
   const float low = p.from[at * 2], high = p.from[at * 2 + 1];
   p.to[at * 3] = p.mistake ? pack(F16{}, high, low) : pack(F16{}, low, high);
   p.to[at * 3 + 1] = pack(Bf16{}, low, high);
-  p.to[at * 3 + 2] = round_tf32(low);
+  p.to[at * 3 + 2] = near_tf32(low);
 }
 
 }  // namespace ingot::cuda
