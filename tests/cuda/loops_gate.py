@@ -65,13 +65,23 @@ def loops(code):
             yield code[bisect.bisect_left(places, int(target[1], 16)) : at + 1]
 
 
-def products(code):
-    """Instructions for each of a tensor core; None: there are none."""
-    best = None
+def product_loops(code):
+    """[(tensor-core instructions, body)] of loops that have some and hold no other such loop."""
+    found = []
     for body in loops(code):
         count = sum(i.name.startswith(("HMMA", "IMMA")) for i in body)
-        if count and (best is None or (count, -len(body)) > best):
-            best = (count, -len(body))
+        if count:
+            found.append((count, body))
+
+    def holds(outer, inner):
+        return outer is not inner and outer[0].at <= inner[0].at and inner[-1].at <= outer[-1].at
+
+    return [one for one in found if not any(holds(one[1], other) for _, other in found)]
+
+
+def products(code):
+    """Instructions for each of a tensor core; None: there are none."""
+    best = max(((count, -len(body)) for count, body in product_loops(code)), default=None)
     return None if best is None else -best[1] / best[0]
 
 

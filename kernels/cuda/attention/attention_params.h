@@ -31,6 +31,10 @@ struct AttentionParams {
   bool mask_is_bool, counts_are_i64, one_count;
   uint32_t fault_value;
   uint32_t* fault;
+  // on tensor cores: keys are cut into parts of split_keys, whose sums are
+  // [row][split][value_dim + 4]; null: one part
+  float* partial;
+  int splits, split_keys;
 };
 
 /// From the instruction, for blocks of `rows` queries. y is not empty.

@@ -18,9 +18,16 @@ GPU_FN float quick_reciprocal(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// The larger one; of a NaN and a number the number.
+GPU_FN float larger(float a, float b) {
+  float y;
+  asm("max.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
 #else
 GPU_FN float quick_exp2(float x) { return x < -126.0f ? 0.0f : __builtin_exp2f(x); }
 GPU_FN float quick_reciprocal(float x) { return 1.0f / x; }
+GPU_FN float larger(float a, float b) { return a > b || b != b ? a : b; }
 #endif
 
 constexpr float kLog2E = 1.44269504f;

@@ -59,7 +59,7 @@ struct BytePixels {
     word += words;
     while (word >= p.run_words && run < p.runs) word -= p.run_words, run++;
   }
-  GPU_MEMBER void load(const QuantizedTileParams& p, char* tile) {
+  GPU_MEMBER void load(const QuantizedTileParams& p, int, char* tile) {
     GPU_ROLLED for (int i = 0; i < Pixel::kEach; i++) {
       uint32_t* to = reinterpret_cast<uint32_t*>(pixel.place(tile, pixel.first + i));
       if (p.in_words && run < p.runs) {

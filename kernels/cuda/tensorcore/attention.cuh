@@ -1,55 +1,30 @@
 // kernels/cuda/tensorcore/attention.cuh - attention on tensor cores; contract:
 // runtime/op/attention.h, but for the order of sums and the precision of products. Scores never
 // leave registers.
-//   block   64 queries of one head of keys, 16 a warp; keys go by 64 (heads up to 64 wide) or 32
-//           (up to 128)
-//   scores  queries are the rows of a fragment (A, in registers throughout), keys its columns (B)
+//   block   64 queries of one head of keys, 16 a warp, and one part of the keys (a split); keys go
+//           by 64 (heads up to 64 wide) or 32 (up to 128), see attention_tokens.cuh
+//   scores  queries are the rows of a fragment (A, in registers throughout), keys its columns (B);
+//           in units of ln 2, so that a weight is one subtraction and one 2^x
 //   values  what a lane has of the scores of 16 keys is just what it multiplies as A: weights need
-//           no exchange
-//   copies  values come while scores are made, the next keys while values are added up; two
-//           barriers a tile of keys
+//           no exchange. A column of ones makes their sum
+//   split   sums of a part, not yet divided, go to `partial`; combine_parts() adds them in order
 // Maxima and sums are f32, keys go in their order: the same bits in every run.
 #pragma once
 #include "kernels/cuda/attention/tile.cuh"
 #include "kernels/cuda/device/approximate.cuh"
+#include "kernels/cuda/tensorcore/attention_tokens.cuh"
 #include "kernels/cuda/tensorcore/finish.cuh"
-#include "kernels/cuda/tensorcore/product.cuh"
 
 namespace ingot::cuda {
 
-/// Keys or values: rows of kDim words. Piece c (16 bytes) of row r lies at c ^ f(r): a lane (g, t)
-/// reads piece 4 i + t of row g as a key and piece g of rows 2 t and 2 t + 1 as a value, and eight
-/// lanes of either find eight different places.
-template <int kDim>
-GPU_FN char* token_piece(char* tile, int row, int piece) {
-  return tile + row * kDim * 4 + ((piece ^ (row & 6) ^ (row & 1) << 2) << 4);
-}
+constexpr float kMaxFloat = 3.40282347e38f, kLn2 = 0.693147181f;
 
-/// Loads a tile of 4096 words after the other.
-template <int kDim>
-struct Tokens {
-  static constexpr int kPieces = kDim / 4, kApart = 128 / kPieces, kTokens = 4096 / kDim;
-  const float* from;
-  int64_t apart;
-  int left;  // tokens from this thread's on
-  GPU_FN Tokens make(const AttentionOperand& o, const AttentionTile& tile, int width) {
-    const int piece = int(threadIdx.x) % kPieces, row = int(threadIdx.x) / kPieces;
-    return {o.data + place_of(o, tile.b, tile.kv_head, row) + piece * 4, o.token * kApart,
-            piece * 4 < width ? int(tile.limit) - row : 0};
-  }
-  GPU_MEMBER void load(char* tile) {
-    const float* at = from;
-    GPU_UNROLL_BY(2)
-    for (int i = 0; i < kTokens / kApart; i++, at += apart) {
-      const bool valid = i * kApart < left;
-      copy_async16(token_piece<kDim>(tile, int(threadIdx.x) / kPieces + i * kApart,
-                                     int(threadIdx.x) % kPieces),
-                   valid ? at : from, valid);
-    }
-    if (left > kTokens) from = at;
-    left -= kTokens;
-  }
-};
+/// In units of ln 2; what was finite stays so.
+GPU_FN float in_ln2(float x) {
+  const float y = x * kLog2E;
+  const bool is_finite = x >= -kMaxFloat && x <= kMaxFloat;
+  return is_finite ? (y < -kMaxFloat ? -kMaxFloat : y > kMaxFloat ? kMaxFloat : y) : y;
+}
 
 /// Where the mask of a lane's two rows begins, and how many keys from there on they see.
 struct SeenKeys {
@@ -65,176 +40,198 @@ GPU_CALLED Four finish_scores(const void* mask, bool is_bool, float hidden, floa
     const int key = e % 2;
     const int64_t at = seen.mask[e / 2] + key;
     float x = s.x[e];
-    if (softcap > 0) x = softcap * quick_tanh(x * quick_reciprocal(softcap));
+    if (softcap > 0) x = in_ln2(softcap * quick_tanh(x * kLn2 * quick_reciprocal(softcap)));
     if (key >= seen.count[e / 2]) {
       x = kNotSeen;
     } else if (mask) {
       const float m = !is_bool                                ? static_cast<const float*>(mask)[at]
                       : static_cast<const uint8_t*>(mask)[at] ? 0.0f
                                                               : hidden;
-      x = m == hidden ? m : x + m;
+      x = m == hidden ? m : x + in_ln2(m);
     }
     s.x[e] = x;
   }
   return s;
 }
 
-/// What a lane carries from keys to keys, of its rows g and g + 8: outputs 32 b + 4 c + j are
-/// column c of o[b][j].
-template <int kDim>
-struct AttentionSums {
-  float o[kDim / 32][4][4] = {}, top[2] = {-3.40282347e38f, -3.40282347e38f}, total[2] = {};
+/// Keys that all rows of a tile see; 0 where a mask or a cap has a word in it.
+GPU_FN int seen_by_all(const AttentionParams& p, const AttentionTile& tile) {
+  if (p.mask || p.softcap > 0) return 0;
+  if (p.causal == CausalMask::kNone) return int(tile.limit);
+  const bool wraps = uint32_t(tile.row) % uint32_t(p.queries) + uint32_t(tile.rows) > p.queries;
+  return wraps ? 0 : int(make_row<uint32_t>(p, tile, 0).visible);
+}
 
+/// Where the sums of a row of a part lie: the outputs, and behind them its maximum and its sum of
+/// weights.
+GPU_FN float* partial_row(const AttentionParams& p, int64_t row, int split) {
+  return p.partial + (row * p.splits + split) * (p.value_dim + 4);
+}
+/// Rows of a part are counted over all units.
+GPU_FN int64_t row_of_all(const AttentionParams& p, const AttentionTile& tile, int row) {
+  return (tile.b * p.kv_heads + tile.kv_head) * p.group * p.queries + tile.row + row;
+}
+
+/// What a lane carries from keys to keys, of its rows g and g + 8, and where these are.
+template <class Tokens, int kDim>
+struct AttentionBlock {
+  using Type = typename Tokens::Type;
+  static constexpr int kN = Tokens::kN, kKeys = Tokens::kTokens, kSteps = kKeys / 16;
+  typename Tokens::Queries q;
+  int64_t y_at[2], mask_at[2];  // y_at: negative where the row does not exist
+  int visible[2];
+  float o[kDim / 8][4], top[2], total[4];  // total: as a product has it
+
+  GPU_MEMBER void begin(const AttentionParams& p, const AttentionTile& tile) {
+    const float* from[2] = {};
+    INGOT_UNROLL for (int h = 0; h < 2; h++) {
+      const int r = int(threadIdx.x) / 32 * 16 + 8 * h + int(threadIdx.x) % 32 / 4;
+      const bool exists = r < tile.rows;
+      const AttentionRow row = make_row<uint32_t>(p, tile, exists ? r : 0);
+      if (exists) from[h] = p.q.data + row.q;
+      y_at[h] = !exists ? -1 : p.partial ? row_of_all(p, tile, r) : row.y;
+      mask_at[h] = row.mask, visible[h] = exists ? int(row.visible) : 0;
+      top[h] = -kMaxFloat;
+    }
+    q.load(from, p.dim, p.scale * kLog2E);
+    INGOT_UNROLL for (int e = 0; e < 4; e++) {
+      INGOT_UNROLL for (int n = 0; n < kDim / 8; n++) o[n][e] = 0;
+      total[e] = 0;
+    }
+  }
+  GPU_MEMBER void hide(const AttentionParams& p, int first, float (&s)[kN][4]) const {
+    const int t = int(threadIdx.x) % 4;
+    if (p.mask && !p.mask_is_bool && !(p.softcap > 0)) {
+      INGOT_UNROLL for (int e = 0; e < 4; e++) {
+        const int key = first + 2 * t + e % 2;
+        const float* const mask = static_cast<const float*>(p.mask) + mask_at[e / 2] + key;
+        INGOT_UNROLL for (int n = 0; n < kN; n++) {
+          const float m = key + n * 8 < visible[e / 2] ? mask[n * 8] : -__builtin_inff();
+          const float sum = V::fma(m, kLog2E, s[n][e]), least = -kMaxFloat;
+          s[n][e] = m < least ? m : sum < least ? least : sum;
+        }
+      }
+    } else if (p.mask || p.softcap > 0) {
+      INGOT_UNROLL for (int n = 0; n < kN; n++) {
+        const int key = first + n * 8 + 2 * t;
+        const Four x = finish_scores(
+            p.mask, p.mask_is_bool, p.hidden, p.softcap,
+            {{mask_at[0] + key, mask_at[1] + key}, {visible[0] - key, visible[1] - key}},
+            {{s[n][0], s[n][1], s[n][2], s[n][3]}});
+        INGOT_UNROLL for (int e = 0; e < 4; e++) s[n][e] = x.x[e];
+      }
+    } else {
+      INGOT_UNROLL for (int n = 0; n < kN; n++)
+          INGOT_UNROLL for (int e = 0; e < 4; e++) if (first + n * 8 + 2 * t + e % 2 >=
+                                                       visible[e / 2]) s[n][e] = -__builtin_inff();
+    }
+  }
   /// Scores become weights.
-  template <int kN>
-  GPU_MEMBER void add(float (&s)[kN][4]) {
+  GPU_MEMBER void weigh(float (&s)[kN][4]) {
     INGOT_UNROLL for (int h = 0; h < 2; h++) {
       float now = top[h];
       INGOT_UNROLL for (int n = 0; n < kN; n++) INGOT_UNROLL for (int e = 2 * h; e < 2 * h + 2; e++)
-          now = s[n][e] > now ? s[n][e] : now;
-      INGOT_UNROLL for (int apart = 1; apart < 4; apart *= 2) {
-        const float other = __shfl_xor_sync(~0u, now, apart);
-        now = other > now ? other : now;
-      }
-      const float correction = quick_exp2((top[h] - now) * kLog2E);
-      top[h] = now, total[h] *= correction;
+          now = larger(s[n][e], now);
+      INGOT_UNROLL for (int apart = 1; apart < 4; apart *= 2) now =
+          larger(__shfl_xor_sync(~0u, now, apart), now);
+      const float correction = quick_exp2(top[h] - now);
+      top[h] = now, total[2 * h] *= correction;
       INGOT_UNROLL for (int n = 0; n < kN; n++) INGOT_UNROLL for (int e = 2 * h; e < 2 * h + 2; e++)
-          total[h] += s[n][e] = quick_exp2((s[n][e] - now) * kLog2E);
-      INGOT_UNROLL for (int b = 0; b < kDim / 32; b++) INGOT_UNROLL for (int j = 0; j < 4; j++)
-          INGOT_UNROLL for (int e = 2 * h; e < 2 * h + 2; e++) o[b][j][e] *= correction;
+          s[n][e] = quick_exp2(s[n][e] - now);
+      INGOT_UNROLL for (int n = 0; n < kDim / 8; n++)
+          INGOT_UNROLL for (int e = 2 * h; e < 2 * h + 2; e++) o[n][e] *= correction;
+    }
+  }
+  /// kMasked: some row does not see all of these keys, or not as they are.
+  template <bool kMasked>
+  GPU_MEMBER void take_keys(const AttentionParams& p, Tokens& tokens, int first) {
+    tokens.before_scores();
+    float s[kN][4] = {};
+    tokens.add_scores(q, p.dim, s);
+    if (kMasked) hide(p, first, s);
+    weigh(s);
+    uint32_t a[kSteps][Tokens::kParts][4];
+    constexpr uint32_t kOnes[2] = {Tokens::kOne, Tokens::kOne};
+    INGOT_UNROLL for (int i = 0; i < kSteps; i++) {
+      Tokens::pack_weights(s, i, a[i]);
+      INGOT_UNROLL for (int part = 0; part < Tokens::kParts; part++)
+          multiply_add(Type{}, total, a[i][part], kOnes);
+    }
+    tokens.before_values();
+    tokens.add_values(a, p.value_dim, o);
+  }
+  GPU_MEMBER void store(const AttentionParams& p) const {
+    struct alignas(4 * Tokens::kRun) Run {
+      float x[Tokens::kRun];
+    };
+    INGOT_UNROLL for (int h = 0; h < 2; h++) {
+      if (y_at[h] < 0) continue;
+      const bool nothing = !p.partial && total[2 * h] == 0;
+      const float factor = p.partial ? 1.0f : quick_reciprocal(total[2 * h]);
+      float* const to = p.partial ? partial_row(p, y_at[h], int(blockIdx.y)) : p.y.data + y_at[h];
+      INGOT_UNROLL for (int i = 0; i < kDim / 4 / Tokens::kRun; i++) {
+        Run y;
+        Tokens::run(o, i, h, y.x);
+        INGOT_UNROLL for (int j = 0; j < Tokens::kRun; j++) y.x[j] =
+            nothing ? p.empty : y.x[j] * factor;
+        const int column = Tokens::column(i);
+        if (column < p.value_dim) *reinterpret_cast<Run*>(to + column) = y;
+      }
+      if (p.partial && threadIdx.x % 4 == 0)
+        to[p.value_dim] = top[h], to[p.value_dim + 1] = total[2 * h];
     }
   }
 };
 
-// Called: much code for what happens once in a tile.
-GPU_CALLED bool make_attention_tile(const AttentionParams& p, uint32_t at, AttentionTile* tile) {
-  return make_tile<uint32_t, kTensorQueries, kTensorQueries>(p, at, tile);
-}
-GPU_CALLED AttentionRow make_attention_row(const AttentionParams& p, const AttentionTile& tile,
-                                           int row) {
-  return make_row<uint32_t>(p, tile, row);
-}
-
-template <class Type, int kDim>
+template <class Tokens, int kDim>
 GPU_FN void attention_on_tensor_cores(const AttentionParams& p) {
-  using Part = Fragments<Type>;
-  constexpr int kKeys = 4096 / kDim, kN = kKeys / 8, kSteps = kDim / 16, kRow = kDim * 4;
-  char *keys = gpu_shared<char>(), *values = keys + kKeys * kDim * 4;
-  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;
   for (uint32_t at = blockIdx.x; at < uint32_t(p.tiles); at += gridDim.x) {
     AttentionTile tile;
-    if (!make_attention_tile(p, at, &tile)) {
+    if (!make_tile<uint32_t, kTensorQueries, kTensorQueries>(p, at, &tile)) {
       if (threadIdx.x == 0) *p.fault = p.fault_value;
       continue;
     }
-    int64_t y_at[2], mask_at[2];
-    int visible[2];
-    uint32_t q[kSteps][Part::kCount][4];
-    {
-      const float* from[2] = {};
-      INGOT_UNROLL for (int h = 0; h < 2; h++) {
-        const int r = warp * 16 + 8 * h + g;
-        const bool exists = r < tile.rows;
-        const AttentionRow row = make_attention_row(p, tile, exists ? r : 0);
-        if (exists) from[h] = p.q.data + row.q + t * 4;
-        y_at[h] = exists ? row.y : -1, mask_at[h] = row.mask,
-        visible[h] = exists ? int(row.visible) : 0;
-      }
-      INGOT_UNROLL for (int i = 0; i < kSteps; i++) {
-        uint32_t words[4][4];
-        INGOT_UNROLL for (int h = 0; h < 2; h++) {
-          Four x = {};
-          if (from[h] && i * 16 + t * 4 < p.dim)
-            x = *reinterpret_cast<const Four*>(from[h] + i * 16);
-          INGOT_UNROLL for (int w = 0; w < 4; w++) words[w][h] = word_of(x.x[w] * p.scale);
-        }
-        INGOT_UNROLL for (int part = 0; part < Part::kCount; part++)
-            Part::of_weights(words, 0, part, q[i][part]);
-      }
+    const int begin = int(blockIdx.y) * p.split_keys, limit = int(tile.limit),
+              end = limit - begin < p.split_keys ? limit : begin + p.split_keys;
+    int whole = seen_by_all(p, tile);
+    whole = whole < end ? whole : end;
+    AttentionBlock<Tokens, kDim> block;
+    block.begin(p, tile);
+    Tokens tokens = Tokens::make(p, tile, begin, end);
+    tokens.begin();
+    int first = begin;
+    GPU_ROLLED for (; first + Tokens::kTokens <= whole; first += Tokens::kTokens)
+        block.template take_keys<false>(p, tokens, first);
+    GPU_ROLLED for (; first < end; first += Tokens::kTokens)
+        block.template take_keys<true>(p, tokens, first);
+    wait_for_copies<0>();
+    block.store(p);
+  }
+}
+
+/// Parts of a row in their order: four outputs a thread.
+GPU_FN void combine_parts(const AttentionParams& p) {
+  const uint32_t fours = uint32_t(p.value_dim) / 4, queries = uint32_t(p.queries);
+  const int64_t count = p.tiles / p.tiles_of_unit * p.group * p.queries * fours;
+  for (int64_t i = grid_thread(); i < count; i += grid_threads()) {
+    const int64_t row = i / fours;
+    const int column = int(i - row * fours) * 4;
+    float top = -kMaxFloat, total = 0;
+    for (int s = 0; s < p.splits; s++) top = larger(partial_row(p, row, s)[p.value_dim], top);
+    Four y = {};
+    for (int s = 0; s < p.splits; s++) {
+      const float* const part = partial_row(p, row, s);
+      const float weight = quick_exp2(part[p.value_dim] - top);
+      const Four four = *reinterpret_cast<const Four*>(part + column);
+      total += part[p.value_dim + 1] * weight;
+      for (int e = 0; e < 4; e++) y.x[e] += four.x[e] * weight;
     }
-    Tokens<kDim> next_keys = Tokens<kDim>::make(p.k, tile, p.dim),
-                 next_values = Tokens<kDim>::make(p.v, tile, p.value_dim);
-    // What a lane reads is a few places and constants beyond them.
-    char* const my_keys[2] = {token_piece<kDim>(keys, g, t), token_piece<kDim>(keys, g, 4 + t)};
-    char* const my_values[2] = {token_piece<kDim>(values, 2 * t, g),
-                                token_piece<kDim>(values, 2 * t + 1, g)};
-    AttentionSums<kDim> sums;
-    const int limit = int(tile.limit);
-    if (limit > 0) next_keys.load(keys);
-    commit_copies();
-    for (int first = 0; first < limit; first += kKeys) {
-      wait_for_copies<0>();
-      __syncthreads();
-      next_values.load(values);
-      commit_copies();
-      float s[kN][4] = {};
-      INGOT_UNROLL for (int i = 0; i < kSteps; i++) {
-        if (i * 16 >= p.dim) break;
-        INGOT_UNROLL for (int n = 0; n < kN; n++) {
-          uint32_t words[4], b[2];
-          load_shared(words, my_keys[i % 2] + n * 8 * kRow + i / 2 * 128);
-          INGOT_UNROLL for (int part = 0; part < Part::kCount; part++) {
-            Part::of_pixels(words, part, b);
-            multiply_add(Type{}, s[n], q[i][part], b);
-          }
-        }
-      }
-      if (p.mask || p.softcap > 0) {
-        INGOT_UNROLL for (int n = 0; n < kN; n++) {
-          const int key = first + n * 8 + 2 * t;
-          const Four x = finish_scores(
-              p.mask, p.mask_is_bool, p.hidden, p.softcap,
-              {{mask_at[0] + key, mask_at[1] + key}, {visible[0] - key, visible[1] - key}},
-              {{s[n][0], s[n][1], s[n][2], s[n][3]}});
-          INGOT_UNROLL for (int e = 0; e < 4; e++) s[n][e] = x.x[e];
-        }
-      } else if (first + kKeys > visible[0] || first + kKeys > visible[1]) {
-        INGOT_UNROLL for (int n = 0; n < kN; n++)
-            INGOT_UNROLL for (int e = 0; e < 4;
-                              e++) if (first + n * 8 + 2 * t + e % 2 >= visible[e / 2]) s[n][e] =
-                -__builtin_inff();
-      }
-      sums.add(s);
-      wait_for_copies<0>();
-      __syncthreads();
-      if (first + kKeys < limit) next_keys.load(keys);
-      commit_copies();
-      INGOT_UNROLL for (int i = 0; i < kKeys / 16; i++) {
-        uint32_t a[Part::kCount][4], weights[4][4];
-        INGOT_UNROLL for (int w = 0; w < 4; w++) INGOT_UNROLL for (int h = 0; h < 2; h++)
-            weights[w][h] = word_of(s[2 * i + w / 2][2 * h + w % 2]);
-        INGOT_UNROLL for (int part = 0; part < Part::kCount; part++)
-            Part::of_weights(weights, 0, part, a[part]);
-        INGOT_UNROLL for (int b = 0; b < kDim / 32; b++) {
-          if (b * 32 >= p.value_dim) break;
-          uint32_t rows[4][4];
-          INGOT_UNROLL for (int w = 0; w < 4; w++)
-              load_shared(rows[w], my_values[w % 2] + (i * 16 + w / 2 * 8) * kRow + b * 128);
-          INGOT_UNROLL for (int j = 0; j < 4; j++) {
-            const uint32_t words[4] = {rows[0][j], rows[1][j], rows[2][j], rows[3][j]};
-            INGOT_UNROLL for (int part = 0; part < Part::kCount; part++) {
-              uint32_t fragment[2];
-              Part::of_pixels(words, part, fragment);
-              multiply_add(Type{}, sums.o[b][j], a[part], fragment);
-            }
-          }
-        }
-      }
-    }
-    INGOT_UNROLL for (int h = 0; h < 2; h++) {
-      float total = sums.total[h];
-      INGOT_UNROLL for (int apart = 1; apart < 4; apart *= 2) total +=
-          __shfl_xor_sync(~0u, total, apart);
-      const bool nothing = total == 0;
-      const float factor = quick_reciprocal(total);
-      INGOT_UNROLL for (int b = 0; b < kDim / 32; b++) INGOT_UNROLL for (int e = 0; e < 2; e++) {
-        const int d = b * 32 + 8 * t + 4 * e;
-        Four y;
-        INGOT_UNROLL for (int j = 0; j < 4; j++) y.x[j] =
-            nothing ? p.empty : sums.o[b][j][2 * h + e] * factor;
-        if (y_at[h] >= 0 && d < p.value_dim) *reinterpret_cast<Four*>(p.y.data + y_at[h] + d) = y;
-      }
-    }
+    const float factor = quick_reciprocal(total);
+    for (float& x : y.x) x = total == 0 ? p.empty : x * factor;
+    const int64_t head = row / queries, b = head / (p.kv_heads * p.group);
+    float* const to =
+        p.y.data + place_of(p.y, b, head - b * (p.kv_heads * p.group), row - head * queries);
+    *reinterpret_cast<Four*>(to + column) = y;
   }
 }
 

@@ -1,7 +1,8 @@
-// kernels/cuda/tensorcore/attention_plan.cpp - attention on tensor cores: one launch; a block 64
-// queries.
+// kernels/cuda/tensorcore/attention_plan.cpp - attention on tensor cores: a block 64
+// queries and all keys, or a part of them; then a second launch adds the parts up.
 #include "kernels/cuda/attention/attention_params.h"
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/tensorcore/attention_split.h"
 #include "runtime/op/attention_blocks.h"
 
 namespace ingot::cuda {
@@ -13,24 +14,67 @@ bool is_fit(const AttentionOperand& o, int dim) {
          o.token % 4 == 0 && dim % 4 == 0 && dim <= kTensorHead;
 }
 
+bool is_fit(const AttentionParams& p) {
+  return is_fit(p.q, p.dim) && is_fit(p.k, p.dim) && is_fit(p.v, p.value_dim) &&
+         is_fit(p.y, p.value_dim) && (!p.mask || p.mask_strides[3] == 1) && p.tiles <= INT32_MAX &&
+         p.group * p.queries <= INT32_MAX && p.keys <= INT32_MAX / 2;
+}
+
+/// The widest head of the kernel: in tf32 one for all, since it fills its registers with two blocks.
+int head_of(const AttentionParams& p, bool in_f16) {
+  return in_f16 && p.dim <= 64 && p.value_dim <= 64 ? 64 : kTensorHead;
+}
+uint64_t partial_bytes(const AttentionParams& p) {
+  const int64_t rows = p.tiles / p.tiles_of_unit * p.group * p.queries;
+  return p.splits == 1 ? 0 : uint64_t(rows) * uint64_t(p.splits) * uint64_t(p.value_dim + 4) * 4;
+}
+void cut_keys(AttentionParams* p, int splits, int head) {
+  const int64_t of_part = round_up(ceil_div(p->keys, splits), keys_of_tile(head));
+  p->split_keys = int(of_part ? of_part : keys_of_tile(head));
+  p->splits = p->keys ? int(ceil_div(p->keys, p->split_keys)) : 1;
+}
+/// As the cost model has them. @pre is_fit(*p)
+void cut_keys(AttentionParams* p, const GpuTraits& traits, int head) {
+  cut_keys(p, key_parts(p->tiles, ceil_div(p->keys, keys_of_tile(head)), traits.multiprocessors),
+           head);
+}
+
+uint64_t scratch_of_attention(const OpArguments& a, const GpuTraits& traits,
+                              GpuPrecision precision) {
+  if (a.outputs[0].elements() == 0) return 0;
+  GpuWork work;
+  work.arguments = &a;
+  AttentionParams p = attention_params(work, kTensorQueries);
+  if (!is_fit(p)) return 0;  // the exact row's, which asks for none
+  cut_keys(&p, traits, head_of(p, is_in_f16(precision, traits)));
+  return partial_bytes(p);
+}
+uint64_t no_scratch(const OpArguments&, const GpuTraits&, GpuPrecision) { return 0; }
+
 Status plan_tensor_attention(const GpuWork& work) {
   if (work.arguments->outputs[0].elements() == 0) return {};
-  const AttentionParams p = attention_params(work, kTensorQueries);
-  if (!is_fit(p.q, p.dim) || !is_fit(p.k, p.dim) || !is_fit(p.v, p.value_dim) ||
-      !is_fit(p.y, p.value_dim) || (p.mask && p.mask_strides[3] != 1) || p.tiles > INT32_MAX ||
-      p.group * p.queries > INT32_MAX || p.keys > INT32_MAX / 2) {
+  AttentionParams p = attention_params(work, kTensorQueries);
+  if (!is_fit(p)) {
     const GpuKernelEntry* exact = find_gpu_row(ingot_cuda_kernel_set, OpCode::kAttention,
                                                *work.arguments, work.traits, GpuPrecision::kExact);
     return exact ? exact->plan(work) : Status(Code::kLimitExceeded);
   }
-  const bool in_f16 = is_in_f16(work.precision, work.traits),
-             narrow = p.dim <= 64 && p.value_dim <= 64;
-  const KernelId kernel =
-      // for narrow heads too: it fills its registers with two blocks
-      !in_f16  ? KernelId::attention_tf32_128
-      : narrow ? KernelId::attention_f16_64
-               : KernelId::attention_f16_128;
-  return launch(work, kernel, blocks_for(p.tiles, 1, work.traits), p, 2 * 4096 * 4);
+  const bool in_f16 = is_in_f16(work.precision, work.traits);
+  const int head = head_of(p, in_f16);
+  cut_keys(&p, work.traits, head);
+  // A session that may be bound again has scratch for its upper bounds, where keys may have been
+  // cut into fewer parts.
+  while (partial_bytes(p) > work.scratch_bytes) cut_keys(&p, p.splits / 2, head);
+  if (p.splits > 1) p.partial = reinterpret_cast<float*>(work.scratch);
+  const KernelId kernel = !in_f16      ? KernelId::attention_tf32_128
+                          : head == 64 ? KernelId::attention_f16_64
+                                       : KernelId::attention_f16_128;
+  const uint32_t shared_bytes = (in_f16 ? 12 : 8) * kKeyTile;
+  INGOT_TRY(launch(work, kernel, blocks_for(p.tiles, 1, work.traits), p, shared_bytes,
+                   uint32_t(p.splits)));
+  if (p.splits == 1) return {};
+  const int64_t fours = p.tiles / p.tiles_of_unit * p.group * p.queries * (p.value_dim / 4);
+  return launch(work, KernelId::attention_parts, blocks_for(fours, 128, work.traits), p);
 }
 
 bool supports_tensor_attention(const OpArguments&, const GpuTraits& traits,
@@ -38,9 +82,14 @@ bool supports_tensor_attention(const OpArguments&, const GpuTraits& traits,
   return precision != GpuPrecision::kExact && traits.has_tensor_cores();
 }
 
-constexpr GpuKernelEntry kTensorAttentionTable[] = {{OpCode::kAttention, "attention_tensorcore",
-                                                     supports_tensor_attention, nullptr,
-                                                     plan_tensor_attention}};
+constexpr GpuKernelEntry kTensorAttentionTable[] = {{OpCode::kAttention,
+                                                     "attention_tensorcore",
+                                                     supports_tensor_attention,
+                                                     scratch_of_attention,
+                                                     plan_tensor_attention,
+                                                     {},
+                                                     nullptr,
+                                                     no_scratch}};
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 #include "kernels/cuda/device/async_copy.cuh"
 #include "kernels/cuda/device/computed_once.cuh"
 #include "kernels/cuda/device/loops.h"
-#include "kernels/cuda/tensorcore/tensorcore_params.h"
+#include "kernels/cuda/tensorcore/weights.cuh"
 
 namespace ingot::cuda {
 
@@ -25,12 +25,11 @@ template <int kRows, int kHalves>
 struct RowPixels {
   static constexpr int kPieces = kRows * 4 / kProductThreads, kApart = kProductThreads / 4;
   const char* from[kPieces];
-  int64_t at;    // behind `from`, of the next step
-  int to, left;  // left: words of k from this thread's piece on
+  int to, steps;  // steps: that have this thread's piece
   GPU_FN RowPixels make(const ProductParams& p, const float* x, int first, int k) {
     RowPixels s;
     const int piece = int(threadIdx.x) % 4, row = int(threadIdx.x) / 4;
-    s.left = p.k - k - piece * 4, s.to = pixel_offset(row, piece), s.at = 0;
+    s.steps = steps_with(p.k - k - piece * 4), s.to = pixel_offset(row, piece);
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
       const int m = first + row + i * kApart;
       s.from[i] = reinterpret_cast<const char*>(x + int64_t(m < p.m ? m : 0) * p.pixel_stride + k +
@@ -38,12 +37,12 @@ struct RowPixels {
     }
     return s;
   }
-  GPU_MEMBER void load(const ProductParams&, char* tile) {
+  GPU_MEMBER void load(const ProductParams&, int step, char* tile) {
+    const uint32_t at = uint32_t(step) * 64;  // k is at most 2^30
     INGOT_UNROLL for (int half = 0; half < kHalves; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++)
             copy_async16(tile + to + (half * kRows + i * kApart) * 64, from[i] + at + half * 64,
-                         left > half * 16);
-    at += kHalves * 64, left -= kHalves * 16;
+                         step + half < steps);
   }
 };
 
@@ -98,15 +97,13 @@ struct BorderedWindows {
     s.tap_y = 1u << (ky < p.kernel_h ? ky : p.kernel_h), s.end_y = computed_once(1u << p.kernel_h);
     const int64_t step_x = p.dilation_w * p.pixel_stride * 4,
                   step_y = int64_t(p.dilation_h) * p.width * p.pixel_stride * 4;
+    s.channel -= kHalves * 16;  // load() begins with a step
     s.offset = ky * step_y + kx * step_x + int64_t(s.channel) * 4;
     s.next_tap = computed_once(step_x - int64_t(p.c) * 4);
     s.next_row = computed_once(step_y - p.kernel_w * step_x);
     return s;
   }
-  GPU_MEMBER void load(const ProductParams& p, char* tile) {
-    const bool exists = tap_y != end_y;
-    INGOT_UNROLL for (int i = 0; i < kPieces; i++) border[i].copy(
-        tile + to + i * kApart * 64, from[i] + offset, exists, (outside[i] & (tap_x | tap_y)) == 0);
+  GPU_MEMBER void load(const ProductParams& p, int, char* tile) {
     channel += kHalves * 16, offset += kHalves * 64;
     GPU_ROLLED while (channel >= p.c) {
       channel -= p.c, offset += next_tap, tap_x <<= 1;
@@ -114,6 +111,9 @@ struct BorderedWindows {
       tap_x = 0x10000u, offset += next_row;
       tap_y = tap_y << 1 < end_y ? tap_y << 1 : end_y;
     }
+    const bool exists = tap_y != end_y;
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++) border[i].copy(
+        tile + to + i * kApart * 64, from[i] + offset, exists, (outside[i] & (tap_x | tap_y)) == 0);
   }
 };
 template <int kRows, int kHalves>
@@ -184,7 +184,7 @@ struct SinglePixels {
     channel -= p.c, from += next_tap, x += p.dilation_w;
     if (x == end_x) x -= wide, y += p.dilation_h, from += next_row;
   }
-  GPU_MEMBER void load(const ProductParams& p, char* tile) {
+  GPU_MEMBER void load(const ProductParams& p, int, char* tile) {
     GPU_UNROLL_BY(4)
     for (int i = 0; i < Pixel::kEach; i++) {
       const bool valid = i < left && unsigned(y) < unsigned(p.h) && unsigned(x) < unsigned(p.width);

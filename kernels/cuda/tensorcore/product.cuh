@@ -101,6 +101,7 @@ GPU_FN void product(const Params& p) {
   constexpr ProductTile kTile = {kM, kO};
   constexpr bool kPairs = Weights<kO>::kStep == kO * 32;  // packed f16 weights
   constexpr int kHalves = kTile.halves(kPairs), kStages = kTile.stages(kPairs);
+  constexpr int kAhead = (kStages - 1) * kHalves;                  // steps from a copy to its use
   constexpr int kPixels = kM * 64, kWeights = Weights<kO>::kStep;  // bytes of a step
   constexpr int kStage = kHalves * (kPixels + kWeights), kJ = kWarpM / 8, kPitch = kO + 4;
   constexpr bool kPlain = kPlainWords<Type> || kPairs;
@@ -116,9 +117,9 @@ GPU_FN void product(const Params& p) {
   using PixelTile = Pixels<kM, kHalves>;
   PixelTile pixels = PixelTile::make(p, from.x, first_m, begin * 16);
   Weights<kO> weights = Weights<kO>::make(p, from.w, first_o, begin * 16);
-  const auto load = [&](int stage) {
-    pixels.load(p, shared + stage * kStage);
-    weights.template load<kHalves>(p, shared + stage * kStage + kHalves * kPixels);
+  const auto load = [&](int step, int at) {
+    pixels.load(p, step, shared + at);
+    weights.template load<kHalves>(p, step, shared + at + kHalves * kPixels);
   };
   const RowLane rows_of_lane = Weights<kO>::rows_of(warp_o);
   const HalfLane halves_of_lane = halves_of(rows_of_lane);
@@ -129,19 +130,19 @@ GPU_FN void product(const Params& p) {
   PixelSums<Type, kJ> numbers;
   GPU_ROLLED
   for (int s = 0; s < kStages - 1; s++) {
-    if (s * kHalves < steps) load(s);
+    if (s * kHalves < steps) load(s * kHalves, s * kStage);
     commit_copies();
   }
-  int stage = 0, free = kStages - 1;
+  int stage = 0, free = (kStages - 1) * kStage;
   GPU_ROLLED
-  for (int s = 0; s < steps; s += kHalves) {
+  for (int ahead = kAhead; ahead < steps + kAhead; ahead += kHalves) {
     wait_for_copies<kStages - 2>();
     __syncthreads();
-    if (s + (kStages - 1) * kHalves < steps) load(free);
+    if (ahead < steps) load(ahead, free);
     commit_copies();
     INGOT_UNROLL for (int half = 0; half < kHalves; half++) {
-      const char *const own_weights = weights_of_lane + stage * kStage + half * kWeights,
-                        *const own_pixels = pixels_of_lane + stage * kStage + half * kPixels;
+      const char *const own_weights = weights_of_lane + stage + half * kWeights,
+                        *const own_pixels = pixels_of_lane + stage + half * kPixels;
       uint32_t a[Part::kCount][2][4];
       if constexpr (kPlain) {
         Weights<kO>::read_fragments(own_weights, halves_of_lane, a);
@@ -162,7 +163,7 @@ GPU_FN void product(const Params& p) {
         }
       }
     }
-    free = stage, stage = stage + 1 < kStages ? stage + 1 : 0;
+    free = stage, stage = stage + kStage < kStages * kStage ? stage + kStage : 0;
   }
   wait_for_copies<0>();
   __syncthreads();

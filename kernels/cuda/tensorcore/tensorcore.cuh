@@ -55,13 +55,15 @@ INGOT_GPU_KERNEL(product_few_rows_of_pairs, ProductParams, 128) {
   INGOT_BODY_OF(F16, few_rows<HalfWords, kFewRows>(p));
 }
 
-#define INGOT_ATTENTION(type, Type, dim, blocks)                                    \
-  INGOT_GPU_KERNEL_BLOCKS(attention_##type##_##dim, AttentionParams, 128, blocks) { \
-    INGOT_BODY_OF(Type, attention_on_tensor_cores<Type, dim>(p));                   \
+#define INGOT_ATTENTION(type, Tokens, dim, blocks)                                    \
+  INGOT_GPU_KERNEL_BLOCKS(attention_##type##_##dim, AttentionParams, 128, blocks) {   \
+    INGOT_BODY_OF(Tokens<dim>::Type, attention_on_tensor_cores<Tokens<dim>, dim>(p)); \
   }
-INGOT_ATTENTION(f16, F16, 64, 3)
-INGOT_ATTENTION(f16, F16, 128, 2)
-INGOT_ATTENTION(tf32, Tf32, 128, 2)
+// Without asynchronous copies they go through registers, and 64 KB hold one block.
+INGOT_ATTENTION(f16, F16Tokens, 64, (kChip >= 80 ? 3 : 2))
+INGOT_ATTENTION(f16, F16Tokens, 128, 2)
+INGOT_ATTENTION(tf32, Tf32Tokens, 128, 2)
+INGOT_GPU_KERNEL(attention_parts, AttentionParams, 128) { INGOT_BODY_OF(F16, combine_parts(p)); }
 
 /// Sums of the split-K, in their order.
 GPU_FN void add_parts(const ProductParams& p) {

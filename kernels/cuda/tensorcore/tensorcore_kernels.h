@@ -7,7 +7,7 @@
 //   word_rows, word_windows: the same where x is f16, a word of which is two channels; w packed f16
 //   weights
 //   grouped: windows, and w [n][k] of each group, a group a matrix of the batch
-//   attention_<type>_<widest head>
+//   attention_<type>_<widest head>; attention_parts: where keys are cut into parts, their sum
 #pragma once
 #include "kernels/cuda/attention/attention_params.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
@@ -45,4 +45,5 @@
   X(add_splits, ProductParams, 256)                      \
   X(attention_f16_64, AttentionParams, 128)              \
   X(attention_f16_128, AttentionParams, 128)             \
-  X(attention_tf32_128, AttentionParams, 128)
+  X(attention_tf32_128, AttentionParams, 128)            \
+  X(attention_parts, AttentionParams, 128)

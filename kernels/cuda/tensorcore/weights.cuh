@@ -17,6 +17,9 @@ GPU_FN int panel_offset(int row, int piece) {
   return ((row ^ (row >> 2 & 1)) << 6) + ((piece ^ (row >> 3) * 3) << 4);
 }
 
+/// Steps of 16 words that begin in `words` words of k.
+GPU_FN int steps_with(int words) { return (words + 15) >> 4; }
+
 /// An output that w has: sums of the others are not stored, and their weights are the first one's.
 GPU_FN int64_t readable_output(const ProductParams& p, int o) { return o < p.readable ? o : 0; }
 
@@ -71,12 +74,12 @@ struct PanelWeights : PanelTile<kOutputs> {
   static constexpr int kPieces = kOutputs * 4 / 128;  // 128 threads: two panels at a time
   const char* from[kPieces];
   int64_t next, at;  // to the next step; behind `from`, of the next step
-  int to, left;      // left: words of k from this thread's row on
+  int to, steps;     // steps: that have this thread's row
   GPU_FN PanelWeights make(const ProductParams& p, const float* w, int first, int k) {
     PanelWeights s;
     const int row = int(threadIdx.x) / 4 % 16, panel = int(threadIdx.x) / 64,
               piece = int(threadIdx.x) % 4;
-    s.left = p.k - k - row, s.to = panel * 1024 + panel_offset(row, piece), s.at = 0;
+    s.steps = steps_with(p.k - k - row), s.to = panel * 1024 + panel_offset(row, piece), s.at = 0;
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
       const int o = readable_output(p, first + (panel + 2 * i) * 16 + piece * 4);
       s.from[i] = reinterpret_cast<const char*>(w + (o >> 4) * p.panel_stride + (o & 15) +
@@ -86,11 +89,11 @@ struct PanelWeights : PanelTile<kOutputs> {
     return s;
   }
   template <int kHalves>
-  GPU_MEMBER void load(const ProductParams&, char* tile) {
+  GPU_MEMBER void load(const ProductParams&, int step, char* tile) {
     INGOT_UNROLL for (int half = 0; half < kHalves; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
-            tile + to + half * kStep + i * 2048, from[i] + (at + half * next), left > half * 16);
-    at += kHalves * next, left -= kHalves * 16;
+            tile + to + half * kStep + i * 2048, from[i] + (at + half * next), step + half < steps);
+    at += kHalves * next;
   }
 };
 
@@ -103,8 +106,7 @@ struct PairWeights {
   static constexpr int kStep = kOutputs * 32,
                        kPieces = kOutputs / 64;  // 128 threads: four panels at a time
   const char* from[kPieces];
-  int64_t at;    // behind `from`, of the next step
-  int to, left;  // left: rows of pairs from this thread's on
+  int to, steps;  // steps: that have this thread's row of pairs
   GPU_FN int offset(int row, int piece) {
     const int turned = (row & 4) | (row >> 1 & 1) * 3;
     return (row >> 1 << 7) + ((((row & 1) << 2 | piece) ^ turned) << 4);
@@ -113,7 +115,7 @@ struct PairWeights {
     PairWeights s;
     const int row = int(threadIdx.x) / 4 % 8, panel = int(threadIdx.x) / 32,
               piece = int(threadIdx.x) % 4;
-    s.left = (p.k + 1 - k) / 2 - row, s.to = panel * 512 + offset(row, piece), s.at = 0;
+    s.steps = steps_with(p.k - k - 2 * row), s.to = panel * 512 + offset(row, piece);
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
       const int o = readable_output(p, first + (panel + 4 * i) * 16 + piece * 4);
       s.from[i] = reinterpret_cast<const char*>(w + (o >> 4) * p.panel_stride + (o & 15) +
@@ -122,11 +124,11 @@ struct PairWeights {
     return s;
   }
   template <int kHalves>
-  GPU_MEMBER void load(const ProductParams&, char* tile) {
+  GPU_MEMBER void load(const ProductParams&, int step, char* tile) {
+    const int64_t at = int64_t(step) * 512;
     INGOT_UNROLL for (int half = 0; half < kHalves; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
-            tile + to + half * kStep + i * 2048, from[i] + at + half * 512, left > half * 8);
-    at += kHalves * 512, left -= kHalves * 8;
+            tile + to + half * kStep + i * 2048, from[i] + at + half * 512, step + half < steps);
   }
   GPU_FN RowLane rows_of(int outputs) {
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
@@ -158,7 +160,7 @@ struct SingleWeights : PanelTile<kOutputs> {
     return s;
   }
   template <int kHalves>
-  GPU_MEMBER void load(const ProductParams& p, char* tile) {
+  GPU_MEMBER void load(const ProductParams& p, int, char* tile) {
     GPU_ROLLED
     for (int half = 0; half < kHalves; half++, tile += PanelTile<kOutputs>::kStep) {
       GPU_UNROLL_BY(4)
@@ -179,23 +181,22 @@ template <int kOutputs>
 struct RowWeights {
   static constexpr int kStep = kOutputs * 64, kPieces = kOutputs * 4 / 128;
   const char* from[kPieces];
-  int64_t at;  // behind `from`, of the next step
-  int to, left;
+  int to, steps;
   GPU_FN int offset(int row, int piece) { return ((row ^ (row >> 2 & 1)) << 6) + (piece << 4); }
   GPU_FN RowWeights make(const ProductParams& p, const float* w, int first, int k) {
     RowWeights s;
     const int piece = int(threadIdx.x) % 4, row = int(threadIdx.x) / 4;
-    s.left = p.k - k - piece * 4, s.to = offset(row, piece), s.at = 0;
+    s.steps = steps_with(p.k - k - piece * 4), s.to = offset(row, piece);
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) s.from[i] = reinterpret_cast<const char*>(
         w + readable_output(p, first + row + i * 32) * p.n_stride + k + piece * 4);
     return s;
   }
   template <int kHalves>
-  GPU_MEMBER void load(const ProductParams&, char* tile) {
+  GPU_MEMBER void load(const ProductParams&, int step, char* tile) {
+    const uint32_t at = uint32_t(step) * 64;
     INGOT_UNROLL for (int half = 0; half < kHalves; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
-            tile + to + half * kStep + i * 2048, from[i] + at + half * 64, left > half * 16);
-    at += kHalves * 64, left -= kHalves * 16;
+            tile + to + half * kStep + i * 2048, from[i] + at + half * 64, step + half < steps);
   }
   /// Outputs 4 g + i.
   GPU_FN RowLane rows_of(int outputs) {

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/gemm/tile_model.h"
+#include "kernels/cuda/tensorcore/attention_split.h"
 #include "kernels/cuda/tensorcore/tile_choice.h"
 #include "tools/diagnose/gpu_cost/loop_instructions.h"
 
@@ -22,7 +23,10 @@ constexpr double kVectorBytes = 16;  // that a thread has under way where nothin
 // Warp instructions of a word of k that is copied by itself, and of one that is put together of
 // bytes; a thread has 16 a stage, of which the figure of the loop has four, or one.
 constexpr double kWordCopy = 20, kByteWord = 60, kWordsOfThread = 16;
-constexpr double kWarps = 4;            // of a block of products
+constexpr double kWarps = 4;  // of a block of products
+// What a mask of f32 adds to the loop of attention for a score of a lane; a mask of bools or a cap,
+// which are called.
+constexpr double kMaskedScore = 8, kCalledScore = 26, kLanes = 32;
 constexpr double kLoadsPerProduct = 2;  // of kernels of one output a thread: x and w
 
 double tiles(double extent, double tile) { return std::ceil(extent / tile); }
@@ -230,24 +234,41 @@ void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, La
   add_loop(w, kernel);
 }
 
+/// Sums of parts of the keys, and what they are read for again.
+double part_bytes(const AttentionParams& p, double queries) {
+  return p.splits > 1 ? queries * p.splits * (p.value_dim + 4) * kWord : 0;
+}
 void describe(const AttentionParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
   const double units = double(p.tiles) / double(p.tiles_of_unit);
   const double queries = units * double(p.queries * p.group), keys = units * double(p.keys);
+  w->known = true;
+  if (contains(kernel, "parts")) {
+    w->bytes = part_bytes(p, queries) + queries * p.value_dim * kWord;
+    return;
+  }
   const bool tensor_cores = contains(kernel, "16") || contains(kernel, "tf32");
   const double share = p.causal != CausalMask::kNone ? 0.5 : 1;
-  w->known = true;
   w->unit = contains(kernel, "f16") ? Unit::kF16 : tensor_cores ? Unit::kTf32 : Unit::kF32;
   w->multiply_adds = share * queries * double(p.keys) * double(p.dim + p.value_dim);
-  w->bytes = (queries + keys) * double(p.dim + p.value_dim) * kWord;
-  w->blocks = double(p.tiles);
+  const double read = double(p.dim + p.value_dim) * kWord;
+  w->bytes = keys * read +
+             (p.splits > 1 ? queries * p.dim * kWord + part_bytes(p, queries) : queries * read);
+  w->blocks = double(p.tiles) * std::max(p.splits, 1);
   const double rows = tensor_cores ? kTensorQueries : kAttentionQueries;
-  w->issued = share * double(p.tiles) * rows * double(p.keys) * double(p.dim + p.value_dim);
-  w->fetched = share * double(p.tiles) * double(p.keys) * double(p.dim + p.value_dim) * kWord;
+  const double scores = share * double(p.tiles) * rows * double(p.keys);
+  w->issued = scores * double(p.dim + p.value_dim);
+  w->fetched = share * double(p.tiles) * double(p.keys) * read;
   // fragments as in a square tile; without tensor cores a quad of each factor for four products
   const TileCost& tile = kTileCosts[int(TileKind::kSquare)];
   const double fragment = tile.step_cycles * kChipBytes / (double(tile.m) * tile.o * 16);
   w->on_chip = w->issued * (tensor_cores ? fragment : kLoadsPerProduct);
-  if (tensor_cores) add_loop(w, kernel);
+  if (!tensor_cores) return;
+  add_loop(w, kernel);
+  // A block has a tile of keys and values under way, or two.
+  w->in_flight = (w->unit == Unit::kF16 ? 2 : 1) * double(kKeyTile) * kWord;
+  if (p.mask || p.softcap > 0)
+    w->instructions +=
+        scores / kLanes * (p.mask_is_bool || p.softcap > 0 ? kCalledScore : kMaskedScore);
 }
 
 /// Of the tensor that is read only what is written.
