@@ -8,10 +8,14 @@ of register tiles.
 """
 
 import re
+import shutil
 import subprocess
 import sys
 
-TILE = re.compile(r"(?:gemm|byte)_tile<")
+# Tiles of 64-bit Arm are also part of what walks over them, and have loops of their own names.
+TILE = re.compile(r"(?:gemm|byte)_tile<|neon_tiles_5\(|::gemm<|conv_band<|multiply_byte_rows<")
+# What an instruction set has to have among its tiles: a renamed one would be passed over.
+NAMED = {"neon": ["gemm_tile<", "byte_tile<", "neon_tiles_5("], "neondot": ["byte_tile<"]}
 FMA = re.compile(r"fmadd|fmla|vpdpbusd|vpmaddwd|su?dot|sadalp")
 STACK = re.compile(r"\(%[re]sp|\(%[re]bp|\[sp")
 JUMP = re.compile(r"(?:j\w+|b\.\w+|cbnz|cbz)\s+(?:\w+,\s*)?([0-9a-f]+)\b")
@@ -19,6 +23,13 @@ JUMP = re.compile(r"(?:j\w+|b\.\w+|cbnz|cbz)\s+(?:\w+,\s*)?([0-9a-f]+)\b")
 
 def run(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def objdump(path):
+    """The one that knows the object's processor."""
+    cross = "aarch64-linux-gnu-objdump"
+    arm = "AArch64" in run("readelf", "-h", path)
+    return cross if arm and shutil.which(cross) else "objdump"
 
 
 def functions(listing):
@@ -60,19 +71,24 @@ def check(path):
             "has .init_array: code that runs before main, on processors without these instructions "
             "too"
         )
-    tiles = 0
-    for name, body in functions(run("objdump", "-d", "-C", "--no-show-raw-insn", path)):
+    tiles, names = 0, []
+    for name, body in functions(run(objdump(path), "-d", "-C", "--no-show-raw-insn", path)):
         if not TILE.search(name):
             continue
         for loop in inner_loops(body):
             if sum(1 for t in loop if FMA.search(t)) < 2:
                 continue
             tiles += 1
+            names.append(name)
             stack = [t for t in loop if STACK.search(t)]
             if stack:
                 faults.append(
                     f"{name[:100]}: {len(stack)} stack accesses in its inner loop, as: {stack[0]}"
                 )
+    isa = re.search(r"isa/(\w+)\.cpp\.", path)[1]
+    for wanted in NAMED.get(isa, []):
+        if not any(wanted in name for name in names):
+            faults.append(f"no loop of products in {wanted}..: has the tile another name?")
     return tiles, faults
 
 

@@ -21,6 +21,7 @@ struct DepthwiseWindow {
   int64_t tap_stride, pixel_stride;
   const float* bias;
   const float* limits;  // low and high, or null
+  int64_t lowers;       // 0: the upper one is infinite
   int64_t out_stride;
 };
 
@@ -71,14 +72,14 @@ struct DepthwiseWindow {
       "4: " INGOT_ZERO_COLUMN "add x10, x10, %[pixel]\n\t"                                   \
       "b 2b\n\t"                                                                             \
       "5: " INGOT_ZERO_COLUMN "b 3b\n\t"                                                     \
-      "6: st1 {v0.4s-v3.4s}, [%[out]], %[out_stride]\n\t"                                    \
+      "6: 8: st1 {v0.4s-v3.4s}, [%[out]], %[out_stride]\n\t"                                 \
       "st1 {v4.4s-v7.4s}, [%[out]], %[out_stride]\n\t"                                       \
       "st1 {v8.4s-v11.4s}, [%[out]], %[out_stride]\n\t"                                      \
       "st1 {v12.4s-v15.4s}, [%[out]]\n\t"                                                    \
       : [lines] "+&r"(lines), [rows] "+&r"(rows), [taps] "+&r"(taps), [out] "+&r"(out)       \
       : [first] "r"(first), [left] "r"(left), [right] "r"(right), [bias] "r"(n.bias),        \
         [tap_stride] "r"(n.tap_stride), [pixel] "r"(n.pixel_stride), [limits] "r"(n.limits), \
-        [out_stride] "r"(n.out_stride)                                                       \
+        [lowers] "r"(n.lowers), [out_stride] "r"(n.out_stride)                               \
       : INGOT_CLOBBERS)
 // clang-format on
 
@@ -136,6 +137,7 @@ inline void depthwise3_row_neon(const ConvJob& j, int64_t y, int64_t channel) {
   n.pixel_stride = j.in.pixel_stride * 4, n.out_stride = j.out.pixel_stride * 4;
   n.bias = j.bias ? j.bias + channel : kZeros;
   n.limits = j.epilogue->clamps ? &j.epilogue->low : nullptr;
+  n.lowers = j.epilogue->high != __builtin_inff();
   float* out = j.out.row(y) + channel;
   if (t.stride_w == 1)
     depthwise_window_row<1>(n, t.pad_left, j.in.w, out, j.out.w);

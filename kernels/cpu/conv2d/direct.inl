@@ -47,10 +47,16 @@ struct BandPanel {
   const TileShape* shape;
   const float *weights, *bias;
   int64_t outputs;
+  const NeonTile* fives;  // or null: tiles of five pixels do not do the epilogue
 
   /// n pixels beside each other; the second half of them may be elsewhere.
   INGOT_INLINE void across(int64_t n, const ConvPixel& first, const ConvPixel& half) const {
     run(*shape, n, first, half);
+  }
+  /// `tiles` times five pixels beside each other.
+  INGOT_INLINE void fives_across(int64_t tiles, const ConvPixel& first) const {
+    neon_tiles_5(*fives, tiles, first.a, first.out, shape->out_stride * 4, first.residual,
+                 shape->epilogue->residual_stride * 4);
   }
   /// n pixels as far apart as `first` and `next`.
   void below(int64_t n, const ConvPixel& first, const ConvPixel& next,
@@ -70,20 +76,25 @@ struct BandPanel {
   }
 };
 
-/// Up to four rows of a band in tiles of four pixels, wherever four are left: of columns beyond the
-/// last four, two beside each other of two rows, and of a last one all rows. at(y, x): the output
-/// pixel there.
+/// Up to four rows of a band in tiles of five and four pixels: of columns that fit into neither,
+/// two beside each other of two rows are a tile of four, and of a last one all rows. at(y, x): the
+/// output pixel there.
 template <class At>
-INGOT_INLINE void conv_fours(const BandPanel& panel, Range rows, int64_t cols, At at) {
-  const int64_t fours = cols / 4 * 4, last = cols - 1, y = rows.begin, n = rows.count();
-  for (int64_t i = 0; i < n; i++)
-    for (int64_t x = 0; x < fours; x += 4) panel.across(4, at(y + i, x), at(y + i, x + 2));
-  for (int64_t i = 0; (cols & 2) && i < n; i += 2)
+INGOT_INLINE void conv_tiles(const BandPanel& panel, Range rows, int64_t cols, At at) {
+  const FivesAndFours cut =
+      panel.fives ? fives_and_fours(cols) : FivesAndFours{0, cols / 4, cols % 4};
+  const int64_t rest = cut.cut(), last = cols - 1, y = rows.begin, n = rows.count();
+  for (int64_t i = 0; i < n; i++) {
+    if (cut.fives) panel.fives_across(cut.fives, at(y + i, 0));
+    for (int64_t x = 5 * cut.fives; x < rest; x += 4)
+      panel.across(4, at(y + i, x), at(y + i, x + 2));
+  }
+  for (int64_t i = 0; (cut.left & 2) && i < n; i += 2)
     if (i + 1 < n)
-      panel.across(4, at(y + i, fours), at(y + i + 1, fours));
+      panel.across(4, at(y + i, rest), at(y + i + 1, rest));
     else
-      panel.across(2, at(y + i, fours), at(y + i, fours + 1));
-  if (!(cols & 1)) return;
+      panel.across(2, at(y + i, rest), at(y + i, rest + 1));
+  if (!(cut.left & 1)) return;
   bool even = n > 1;  // where rows are a ring, its end may be among these
   for (int64_t i = 1; i + 1 < n; i++) {
     const ConvPixel p = at(y + i, last), q = at(y + i + 1, last);
@@ -129,7 +140,11 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
     const Epilogue plain;
     TileShape stored = shape;
     if (later) stored.epilogue = &plain;
-    const BandPanel panel{&stored, w, bias_at(j.bias, p), outputs};
+    const NeonTile five =
+        neon_tile(stored, w, bias_at(j.bias, p), stored.epilogue->clamps, 2 * shape.pixel_stride);
+    const bool fives =
+        outputs == kPanel && neon_finishes(*stored.epilogue, j.residual != nullptr, outputs);
+    const BandPanel panel{&stored, w, bias_at(j.bias, p), outputs, fives ? &five : nullptr};
     const auto pixel_at = [&](int64_t y, int64_t x) {
       const int64_t at = y * j.out.w + cols.begin + x;
       return ConvPixel{input_at(y) + x * shape.pixel_stride,
@@ -138,7 +153,7 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
     };
     for (int64_t y = rows.begin; y < rows.end; y += 4) {
       const int64_t end = min_of(y + 4, rows.end);
-      conv_fours(panel, {y, end}, cols.count(), pixel_at);
+      conv_tiles(panel, {y, end}, cols.count(), pixel_at);
       for (int64_t k = y; later && k < end; k++)
         finish_stored(*j.epilogue, pixel_at(k, 0).out, j.out.pixel_stride, cols.count());
     }

@@ -196,19 +196,20 @@ void winograd_panels(const WinogradJob& j, int64_t first, int64_t count, Range p
   const TileShape shape{&whole, 1,     j.e.c, j.g.v_row, kWinogradPlanes * plane_weights,
                         m_row,  &plain};
   for_panels<V>(panels, j.e.o, [&](int64_t p, int np, int64_t outputs) {
-    const int64_t most = Tiles<V>::rows(np), tiles = ceil_div(count, most);
+    const int64_t most = Tiles<V>::rows(np);
     for (int plane = 0; plane < kWinogradPlanes; plane++) {
       const float* w = j.weights + (p * kWinogradPlanes + plane) * plane_weights;
-      int64_t i = 0;
+      int64_t done = 0;  // tiles of the image
 #if defined(INGOT_SIMD_NEON)
-      i = neon_products(shape, v + plane * j.g.v_plane, w, m + plane * j.g.m_plane, count);
+      done = neon_products(shape, v + plane * j.g.v_plane, w, m + plane * j.g.m_plane, count);
 #endif
-      for (; i < tiles; i++) {
-        const Range r = tile_part<V>(count, i, most);
-        const int64_t h = (r.count() + 1) / 2;
+      const int64_t tiles = ceil_div(count - done, most);
+      for (int64_t i = 0; i < tiles; i++) {
+        const Range r = tile_part<V>(count - done, i, most);
+        const int64_t h = (r.count() + 1) / 2, at = done + r.begin;
         Tiles<V>::tile(np, r.count())(
-            shape, v + plane * j.g.v_plane + r.begin * j.g.v_row, h * j.g.v_row, w, kZeros,
-            m + plane * j.g.m_plane + r.begin * m_row, h * m_row, nullptr, 0, np * kPanel);
+            shape, v + plane * j.g.v_plane + at * j.g.v_row, h * j.g.v_row, w, kZeros,
+            m + plane * j.g.m_plane + at * m_row, h * m_row, nullptr, 0, np * kPanel);
       }
     }
     winograd_output<V>(j, first, count, p, outputs, m);

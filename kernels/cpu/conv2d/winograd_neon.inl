@@ -74,16 +74,19 @@ INGOT_INLINE void neon_input_tile(const WinogradWindow& w, int64_t channel, floa
   }
 }
 
-/// A plane's products of a panel by fours of tiles. Returns how many fours.
+/// A plane's products of a panel by fives and fours of tiles. Returns how many tiles.
 inline int64_t neon_products(const TileShape& shape, const float* v, const float* weights, float* m,
                              int64_t count) {
   const NeonTile t = neon_tile(shape, weights, kZeros, false, 2 * shape.pixel_stride);
   const int64_t row = shape.out_stride * 4;
-  for (int64_t i = 0; i < count / 4; i++) {
-    neon_tile_4<false>(t, v, m, row, row, nullptr, 0, 0);
-    v += 4 * shape.pixel_stride, m += 4 * shape.out_stride;
+  const FivesAndFours cut = fives_and_fours(count);
+  if (cut.fives) neon_tiles_5(t, cut.fives, v, m, row, nullptr, 0);
+  for (int64_t i = 0; i < cut.fours; i++) {
+    const int64_t at = 5 * cut.fives + 4 * i;
+    neon_tile_4<false>(t, v + at * shape.pixel_stride, m + at * shape.out_stride, row, row, nullptr,
+                       0, 0);
   }
-  return count / 4;
+  return cut.cut();
 }
 
 /// Four outputs of a tile from 36 planes, `plane` bytes apart: f(row, its four pixels), biases in.

@@ -44,8 +44,8 @@ void gemv(const GemmJob& g, const TileShape& shape, int64_t row, Range panels) {
 }
 
 #if defined(INGOT_SIMD_NEON)
-/// Tiles of four rows of a panel or half of one, which do the epilogue themselves: calls would be a
-/// part of narrow products that counts. Returns how many.
+/// Tiles of five and four rows of a panel, or of four by half of one, which do the epilogue
+/// themselves: calls would be a part of narrow products that counts. Returns how many rows.
 template <bool half>
 int64_t gemm_column_neon(const GemmJob& g, const TileShape& x, int64_t first, int64_t n, int64_t p,
                          int64_t cols) {
@@ -56,20 +56,30 @@ int64_t gemm_column_neon(const GemmJob& g, const TileShape& x, int64_t first, in
                                !later && e.clamps, 2 * x.pixel_stride);
   constexpr int64_t kStored = 16;  // tiles whose 4 KiB are finished together
   const int64_t out_stride = g.out_stride * 4, residual_stride = e.residual_stride * 4;
+  const FivesAndFours cut = half ? FivesAndFours{0, n / 4, n % 4} : fives_and_fours(n);
   const float* a = g.a + first * g.a_stride;
   float* out = g.out + first * g.out_stride + p * kPanel;
   const float* residual =
       g.residual ? g.residual + first * e.residual_stride + p * kPanel : nullptr;
-  for (int64_t i = 0; i < n / 4; i++) {
+  const auto pass = [&](int64_t rows) {
+    a += rows * g.a_stride, out += rows * g.out_stride;
+    if (residual) residual += rows * e.residual_stride;
+  };
+  for (int64_t i = 0; i < cut.fives;) {
+    const int64_t tiles = later ? min_of(kStored, cut.fives - i) : cut.fives;
+    neon_tiles_5(t, tiles, a, out, out_stride, residual, residual_stride);
+    if (later) finish_stored(e, out, g.out_stride, 5 * tiles);
+    i += tiles, pass(5 * tiles);
+  }
+  for (int64_t i = 0; i < cut.fours; i++) {
     neon_tile_4<half>(t, a, out, out_stride, out_stride, residual, residual_stride,
                       residual_stride);
-    a += 4 * g.a_stride, out += 4 * g.out_stride;
-    if (residual) residual += 4 * e.residual_stride;
+    pass(4);
     const int64_t stored = i % kStored + 1;  // tiles
-    if (later && (stored == kStored || i + 1 == n / 4))
+    if (later && (stored == kStored || i + 1 == cut.fours))
       finish_stored(e, out - 4 * stored * g.out_stride, g.out_stride, 4 * stored);
   }
-  return n / 4;
+  return cut.cut();
 }
 #endif
 
@@ -93,15 +103,15 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
     const Range part_rows = part(rows.count(), i, blocks);
     const int64_t first = rows.begin + part_rows.begin, n = part_rows.count();
     for_panels<V>(panels, g.o, [&](int64_t p, int count, int64_t cols) {
-      const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(n, most);
-      int64_t t = 0;
+      int64_t done = 0;
 #if defined(INGOT_SIMD_NEON)
-      t = cols == kPanel / 2 ? gemm_column_neon<true>(g, shape, first, n, p, cols)
-                             : gemm_column_neon<false>(g, shape, first, n, p, cols);
+      done = cols == kPanel / 2 ? gemm_column_neon<true>(g, shape, first, n, p, cols)
+                                : gemm_column_neon<false>(g, shape, first, n, p, cols);
 #endif
-      for (; t < tiles; t++) {
-        const Range r = tile_part<V>(n, t, most);
-        const int64_t row = first + r.begin, h = (r.count() + 1) / 2;
+      const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(n - done, most);
+      for (int64_t t = 0; t < tiles; t++) {
+        const Range r = tile_part<V>(n - done, t, most);
+        const int64_t row = first + done + r.begin, h = (r.count() + 1) / 2;
         const int64_t left = tiles - 1 - t;
         Tiles<V>::tile(count, r.count())(
             left < kGroup && g.reads_on ? fetching[left] : shape, g.a + row * g.a_stride,

@@ -12,7 +12,7 @@
 #include "kernels/cpu/gemm/epilogue.inl"
 #include "runtime/op/conv_blocks.h"
 #if defined(INGOT_SIMD_NEON)
-#include "kernels/cpu/gemm/tile_neon.inl"
+#include "kernels/cpu/gemm/tile_neon_five.inl"
 #endif
 
 namespace ingot::cpu {
@@ -21,7 +21,8 @@ namespace {
 using conv::Segment;
 
 /// Register tiles measured best by lanes: rows x panels; `tall` rows of a single panel; panels of a
-/// single row. AVX-512 14x32 and 28x16, AVX2 6x16, NEON 4x16 (tile_neon.inl), scalar 1x16.
+/// single row. AVX-512 14x32 and 28x16, AVX2 6x16, NEON 4x16 and 5x16 (tile_neon.inl,
+/// tile_neon_five.inl), scalar 1x16.
 /// `kWhole`: a tile of all rows is so much better that the last one has what is left; else tiles
 /// are level.
 template <int kLanes>
@@ -247,7 +248,8 @@ INGOT_INLINE NeonTile neon_tile(const TileShape& x, const float* b, const float*
           x.segment_length % 8,
           x.pixel_stride * 4,
           (half - x.pixel_stride) * 4,
-          limits ? &x.epilogue->low : nullptr};
+          limits ? &x.epilogue->low : nullptr,
+          limits && x.epilogue->high != __builtin_inff()};
 }
 
 template <class V, int MR>

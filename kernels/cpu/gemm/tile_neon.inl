@@ -27,6 +27,7 @@ struct NeonTile {
   int64_t eights, rest;  // steps of a segment: 8 * eights + rest
   int64_t stride, jump;
   const float* limits;  // low and high, or null
+  int64_t lowers;       // 0: the upper limit is infinite, and there is nothing to lower
 };
 // What the instructions below load in pairs.
 static_assert(sizeof(conv::Segment) == 16 && offsetof(conv::Segment, b) == 8, "ldp of a segment");
@@ -86,23 +87,29 @@ static_assert(offsetof(Epilogue, high) == offsetof(Epilogue, low) + 4, "ld2r of 
 #define INGOT_LOW(n, parity, lane) INGOT_##parity##_##n(24, 26, 28, 30, lane)
 #define INGOT_HIGH(n, parity, lane) INGOT_##parity##_##n(25, 27, 29, 31, lane)
 
-// The sums of all segments, none too. x10: columns, x11 .. x14: pixels, x15: steps left.
+// Eight steps; `count` is an instruction for the loop around them.
+#define INGOT_EIGHT_STEPS(n, count)                     \
+  INGOT_EVEN_COLUMN_##n INGOT_EIGHT_##n INGOT_ODD_COLUMN_##n \
+  INGOT_LOW(n, EVEN, 0) INGOT_EVEN_COLUMN_##n           \
+  INGOT_LOW(n, ODD, 1) INGOT_ODD_COLUMN_##n             \
+  INGOT_LOW(n, EVEN, 2) INGOT_EVEN_COLUMN_##n           \
+  INGOT_LOW(n, ODD, 3) INGOT_ODD_COLUMN_##n             \
+  INGOT_HIGH(n, EVEN, 0) INGOT_EVEN_COLUMN_##n          \
+  INGOT_HIGH(n, ODD, 1) INGOT_ODD_COLUMN_##n            \
+  INGOT_HIGH(n, EVEN, 2) count INGOT_HIGH(n, ODD, 3)
+
+// The sums of all segments, none too. x10: columns, x11 .. x14: pixels, x15: trips or steps left. A
+// trip is sixteen steps; where eights are odd in number, the first one begins in its middle.
 #define INGOT_SUMS(n, other_pixels)                                        \
   "b 6f\n\t"                                                               \
   "1: ldp x9, x10, [%[segments]], #16\n\t"                                 \
   "add x11, %[a], x9, lsl #2\n\t" other_pixels                             \
   "add x10, %[b], x10, lsl #2\n\t"                                         \
   "cbz %[eights], 3f\n\t"                                                  \
-  "mov x15, %[eights]\n\t"                                                 \
-  "2: " INGOT_EVEN_COLUMN_##n INGOT_EIGHT_##n INGOT_ODD_COLUMN_##n         \
-  INGOT_LOW(n, EVEN, 0) INGOT_EVEN_COLUMN_##n                              \
-  INGOT_LOW(n, ODD, 1) INGOT_ODD_COLUMN_##n                                \
-  INGOT_LOW(n, EVEN, 2) INGOT_EVEN_COLUMN_##n                              \
-  INGOT_LOW(n, ODD, 3) INGOT_ODD_COLUMN_##n                                \
-  INGOT_HIGH(n, EVEN, 0) INGOT_EVEN_COLUMN_##n                             \
-  INGOT_HIGH(n, ODD, 1) INGOT_ODD_COLUMN_##n                               \
-  INGOT_HIGH(n, EVEN, 2) "subs x15, x15, #1\n\t"                           \
-  INGOT_HIGH(n, ODD, 3) "b.ne 2b\n\t"                                      \
+  "add x15, %[eights], #1\n\tlsr x15, x15, #1\n\t"                         \
+  "tbnz %[eights], #0, 9f\n\t"                                            \
+  "2: " INGOT_EIGHT_STEPS(n, "")                                           \
+  "9: " INGOT_EIGHT_STEPS(n, "subs x15, x15, #1\n\t") "b.ne 2b\n\t"        \
   "3: cbz %[rest], 6f\n\t"                                                 \
   "tbz %[rest], #2, 4f\n\t"                                                \
   INGOT_FOUR_##n INGOT_EVEN_COLUMN_##n INGOT_ODD_COLUMN_##n                \
@@ -116,23 +123,31 @@ static_assert(offsetof(Epilogue, high) == offsetof(Epilogue, low) + 4, "ld2r of 
   "6: cmp %[segments], %[last]\n\t"                                        \
   "b.ne 1b\n\t"
 
-// The residual of a pixel, at x9, and the limits of its sums; v16, v17: low and high. The lower one
-// is taken where it is greater, as everywhere: -0 stays -0. fmin does the same as a comparison
+// The residual of a pixel, in v24 on, and the limits of its sums; v16, v17: low and high. The lower
+// one is taken where it is greater, as everywhere: -0 stays -0. fmin does the same as a comparison
 // where the upper one is a number other than zero, as make_epilogue() has it.
 #define INGOT_ADD(s, r) "fadd v" #s ".4s, v" #s ".4s, v" #r ".4s\n\t"
 #define INGOT_BELOW(s, mask) "fcmgt v" #mask ".4s, v16.4s, v" #s ".4s\n\t"
 #define INGOT_RAISE(s, mask) "bit v" #s ".16b, v16.16b, v" #mask ".16b\n\t"
 #define INGOT_LOWER(s) "fmin v" #s ".4s, v17.4s, v" #s ".4s\n\t"
 #define INGOT_RESIDUAL(s0, s1, s2, s3) \
-  "ld1 {v24.4s-v27.4s}, [x9]\n\t" INGOT_ADD(s0, 24) INGOT_ADD(s1, 25) INGOT_ADD(s2, 26) \
-  INGOT_ADD(s3, 27)
+  INGOT_ADD(s0, 24) INGOT_ADD(s1, 25) INGOT_ADD(s2, 26) INGOT_ADD(s3, 27)
 #define INGOT_LIMIT(s0, s1, s2, s3)                                                     \
   INGOT_BELOW(s0, 24) INGOT_BELOW(s1, 25) INGOT_BELOW(s2, 26) INGOT_BELOW(s3, 27)       \
-  INGOT_RAISE(s0, 24) INGOT_RAISE(s1, 25) INGOT_RAISE(s2, 26) INGOT_RAISE(s3, 27)       \
+  INGOT_RAISE(s0, 24) INGOT_RAISE(s1, 25) INGOT_RAISE(s2, 26) INGOT_RAISE(s3, 27)
+#define INGOT_UPPER(s0, s1, s2, s3) \
   INGOT_LOWER(s0) INGOT_LOWER(s1) INGOT_LOWER(s2) INGOT_LOWER(s3)
-#define INGOT_LIMITS_1 "ld2r {v16.4s, v17.4s}, [%[limits]]\n\t" INGOT_LIMIT(0, 1, 2, 3)
-#define INGOT_LIMITS_HALF INGOT_LIMITS_1 INGOT_LIMIT(4, 5, 6, 7)
-#define INGOT_LIMITS_4 INGOT_LIMITS_HALF INGOT_LIMIT(8, 9, 10, 11) INGOT_LIMIT(12, 13, 14, 15)
+#define INGOT_LIMITED(lower, upper) \
+  "ld2r {v16.4s, v17.4s}, [%[limits]]\n\t" lower "cbz %[lowers], 8f\n\t" upper
+#define INGOT_LIMITS_1 INGOT_LIMITED(INGOT_LIMIT(0, 1, 2, 3), INGOT_UPPER(0, 1, 2, 3))
+#define INGOT_LIMITS_HALF                                            \
+  INGOT_LIMITED(INGOT_LIMIT(0, 1, 2, 3) INGOT_LIMIT(4, 5, 6, 7),     \
+                INGOT_UPPER(0, 1, 2, 3) INGOT_UPPER(4, 5, 6, 7))
+#define INGOT_LIMITS_4                                               \
+  INGOT_LIMITED(INGOT_LIMIT(0, 1, 2, 3) INGOT_LIMIT(4, 5, 6, 7)      \
+                INGOT_LIMIT(8, 9, 10, 11) INGOT_LIMIT(12, 13, 14, 15), \
+                INGOT_UPPER(0, 1, 2, 3) INGOT_UPPER(4, 5, 6, 7)      \
+                INGOT_UPPER(8, 9, 10, 11) INGOT_UPPER(12, 13, 14, 15))
 
 // Four pixels: biases, residuals and stores.
 #define INGOT_BIAS_4                                                 \
@@ -141,19 +156,19 @@ static_assert(offsetof(Epilogue, high) == offsetof(Epilogue, low) + 4, "ld2r of 
 #define INGOT_BIAS_HALF                              \
   "ldp q0, q1, [%[bias]]\n\tldp q2, q3, [%[bias]]\n\t" \
   "ldp q4, q5, [%[bias]]\n\tldp q6, q7, [%[bias]]\n\t"
-#define INGOT_RESIDUAL_HALF(s0, s1) \
-  "ldp q24, q25, [x9]\n\t" INGOT_ADD(s0, 24) INGOT_ADD(s1, 25)
-#define INGOT_RESIDUALS(r0, r1, r2, r3)           \
-  "mov x9, %[residual]\n\t" r0                    \
-  "add x9, x9, %[residual_stride]\n\t" r1         \
-  "add x9, x9, %[residual_jump]\n\t" r2           \
-  "add x9, x9, %[residual_stride]\n\t" r3
+#define INGOT_RESIDUALS(columns, r0, r1, r2, r3)                    \
+  "mov x9, %[residual]\n\t"                                         \
+  "ld1 {" columns "}, [x9], %[residual_stride]\n\t" r0               \
+  "ld1 {" columns "}, [x9], %[residual_jump]\n\t" r1                 \
+  "ld1 {" columns "}, [x9], %[residual_stride]\n\t" r2               \
+  "ld1 {" columns "}, [x9]\n\t" r3
 #define INGOT_RESIDUALS_4                                              \
-  INGOT_RESIDUALS(INGOT_RESIDUAL(0, 1, 2, 3), INGOT_RESIDUAL(4, 5, 6, 7), \
+  INGOT_RESIDUALS("v24.4s-v27.4s", INGOT_RESIDUAL(0, 1, 2, 3), INGOT_RESIDUAL(4, 5, 6, 7), \
                   INGOT_RESIDUAL(8, 9, 10, 11), INGOT_RESIDUAL(12, 13, 14, 15))
 #define INGOT_RESIDUALS_HALF                                       \
-  INGOT_RESIDUALS(INGOT_RESIDUAL_HALF(0, 1), INGOT_RESIDUAL_HALF(2, 3), \
-                  INGOT_RESIDUAL_HALF(4, 5), INGOT_RESIDUAL_HALF(6, 7))
+  INGOT_RESIDUALS("v24.4s-v25.4s", INGOT_ADD(0, 24) INGOT_ADD(1, 25), \
+                  INGOT_ADD(2, 24) INGOT_ADD(3, 25), INGOT_ADD(4, 24) INGOT_ADD(5, 25), \
+                  INGOT_ADD(6, 24) INGOT_ADD(7, 25))
 #define INGOT_STORE_4                          \
   "st1 {v0.4s-v3.4s}, [x9], %[out_stride]\n\t" \
   "st1 {v4.4s-v7.4s}, [x9], %[out_jump]\n\t"   \
@@ -173,7 +188,8 @@ static_assert(offsetof(Epilogue, high) == offsetof(Epilogue, low) + 4, "ld2r of 
       : [segments] "+&r"(segments)                                                         \
       : [last] "r"(t.last), [a] "r"(a), [stride] "r"(t.stride), [jump] "r"(t.jump),        \
         [b] "r"(t.b), [bias] "r"(t.bias), [eights] "r"(t.eights), [rest] "r"(t.rest),      \
-        [limits] "r"(t.limits), [out] "r"(out), [out_stride] "r"(out_stride),              \
+        [limits] "r"(t.limits), [lowers] "r"(t.lowers), [out] "r"(out),                    \
+        [out_stride] "r"(out_stride),                                                      \
         [out_jump] "r"(out_jump), [residual] "r"(residual),                                \
         [residual_stride] "r"(residual_stride), [residual_jump] "r"(residual_jump)         \
       : INGOT_CLOBBERS)
@@ -204,12 +220,13 @@ INGOT_INLINE void neon_tile_1(const NeonTile& t, const float* a, float* out,
       "ld1 {v0.4s-v3.4s}, [%[bias]]\n\t"
       INGOT_SUMS(1, "")
       "cbz %[residual], 7f\n\t"
-      "mov x9, %[residual]\n\t" INGOT_RESIDUAL(0, 1, 2, 3)
+      "ld1 {v24.4s-v27.4s}, [%[residual]]\n\t" INGOT_RESIDUAL(0, 1, 2, 3)
       "7: cbz %[limits], 8f\n\t" INGOT_LIMITS_1
       "8: st1 {v0.4s-v3.4s}, [%[out]]\n\t"
       : [segments] "+&r"(segments)
       : [last] "r"(t.last), [a] "r"(a), [b] "r"(t.b), [bias] "r"(t.bias), [eights] "r"(t.eights),
-        [rest] "r"(t.rest), [limits] "r"(t.limits), [out] "r"(out), [residual] "r"(residual)
+        [rest] "r"(t.rest), [limits] "r"(t.limits), [lowers] "r"(t.lowers), [out] "r"(out),
+        [residual] "r"(residual)
       : INGOT_CLOBBERS);
 }
 // clang-format on
