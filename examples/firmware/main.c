@@ -71,11 +71,17 @@ static int run_model(const firmware_model* m) {
 }
 
 int main(void) {
-  uint32_t failed = 0, i;
+  uint32_t failed = 0, passed, i;
   for (i = 0; i < FIRMWARE_MODEL_COUNT; i++) failed += (uint32_t)run_model(&firmware_models[i]);
+  passed = FIRMWARE_MODEL_COUNT - failed;
   print_number("stack: ", board_stack_used());
   print_number(" of ", board_stack_bytes());
-  print_number(" bytes\nfirmware: ", FIRMWARE_MODEL_COUNT - failed);
+  board_print(" bytes\n");
+  if (board_stack_used() == board_stack_bytes()) { /* and perhaps more than that */
+    board_print("the stack is full: keep more for it (--stack)\n");
+    failed++;
+  }
+  print_number("firmware: ", passed);
   print_number(" passed, ", failed);
   board_print(" failed\n");
   return failed != 0;

@@ -57,7 +57,7 @@ library libzip -DENABLE_BZIP2=OFF -DENABLE_LZMA=OFF -DENABLE_ZSTD=OFF -DENABLE_O
 # Of musl's functions of memory some cannot be replaced, and a block would be freed by the other
 # allocator. With glibc all are. The program has operators new and delete of its own
 # (tools/cli/allocation.cpp), so mimalloc's go by other names.
-if echo '#include <features.h>' | "$tools/cc" -E -dM - | grep -q __GLIBC__; then
+if [[ $("$tools/cc" -dumpmachine) == *-gnu* ]]; then
   renamed=
   for name in _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t _ZdlPvmSt11align_val_t _ZdaPvmSt11align_val_t \
     _Znwm _Znam _ZnwmSt11align_val_t _ZnamSt11align_val_t; do

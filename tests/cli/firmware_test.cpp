@@ -44,6 +44,11 @@ TEST_CASE("firmware: a model of one operator names one kernel, and the project i
         "ingot/runtime/base/sha256_x86.cpp"})
     CHECK_MESSAGE(fs::exists(project + "/" + file), file);
   CHECK(slurp(project + "/memory.ld").find("ORIGIN = 0x20000000") != std::string::npos);
+  // the stack is in front of what it could run into
+  const std::string image = slurp(project + "/image.ld");
+  CHECK(image.find("  .stack ") < image.find("  .data "));
+  CHECK(image.find("  .data ") < image.find("  .bss "));
+  CHECK(image.find("  .bss ") != std::string::npos);
   refuses({"firmware", model, "-o", project}, 1, {project, "is there already"});
 }
 

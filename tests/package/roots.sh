@@ -120,7 +120,8 @@ for suite in "${suites[@]}"; do
   unmount
 done
 
-# An empty root: no shell, no library, nothing. Other processors: the emulator, and no root.
+# An empty root: no shell, no library, nothing. Other processors: the emulator and its libraries,
+# which a program of theirs has no use for.
 host=$top/build/gcc/bin/ingot
 mkdir -p "$work/digits"
 "$host" convert "$top/examples/digits/digits.onnx" -o "$work/digits/digits.ingot" >/dev/null
@@ -136,9 +137,13 @@ for archive in "$packages"/ingot-*-linux-*.tar.gz; do
   tar -C "$work/empty" -xzf "$archive"
   cp "$work"/digits/* "$work/empty/"
   if [ "$target" = "$(uname -m)" ]; then
-    ingot=(chroot "$work/empty" "/$name/ingot") at=/
-  elif command -v "qemu-$target" >/dev/null; then
-    ingot=("qemu-$target" "$work/empty/$name/ingot") at=$work/empty/
+    ingot=(chroot "$work/empty" "/$name/ingot")
+  elif emulator=$(command -v "qemu-$target"); then
+    ingot=(chroot "$work/empty" "$emulator" "/$name/ingot")
+    for file in "$emulator" $(ldd "$emulator" 2>/dev/null | grep -oE '/[^ ]+' || true); do
+      mkdir -p "$work/empty$(dirname "$file")"
+      cp -L "$file" "$work/empty$file"
+    done
   else
     echo "[skip] no qemu-$target"
     continue
@@ -153,12 +158,23 @@ for archive in "$packages"/ingot-*-linux-*.tar.gz; do
   run doctor doctor
   case $target in
     arm | riscv64) ;;
-    *) run convert convert "${at}digits.onnx" -o "${at}digits.ingot" ;;
+    *) run convert convert /digits.onnx -o /digits.ingot ;;
   esac
-  run verify verify "${at}digits.ingot"
-  run bench bench "${at}digits.ingot" --dim n=1 --seconds 0.1
-  run run run "${at}digits.ingot" --inputs "${at}in.npz" --outputs "${at}out.npz"
-  if cmp -s "$work/digits/host.npz" "$work/empty/out.npz"; then pass "$name: the bits of this machine"; else fail "$name: other bits than this machine's"; fi
+  run verify verify /digits.ingot
+  code=0
+  "${ingot[@]}" verify /absent.ingot >"$work/log" 2>&1 || code=$?
+  if [ $code -eq 7 ] && grep -q "absent.ingot: no such file" "$work/log"; then pass "$name: an error is a line and its exit code"
+  else fail "$name: a file that is not there ends with $code: $(tail -2 "$work/log" | tr '\n' ' ')"; fi
+  run bench bench /digits.ingot --dim n=1 --seconds 0.1
+  processors=(default)
+  [ "$target" != aarch64 ] || [ "$target" = "$(uname -m)" ] || processors=(max cortex-a53 cortex-a76)
+  for processor in "${processors[@]}"; do
+    [ "$processor" = default ] || export QEMU_CPU=$processor
+    run "run, processor $processor" run /digits.ingot --inputs /in.npz --outputs /out.npz
+    if cmp -s "$work/digits/host.npz" "$work/empty/out.npz"; then pass "$name: the bits of this machine"; else fail "$name: other bits than this machine's"; fi
+    rm -f "$work/empty/out.npz"
+  done
+  unset QEMU_CPU
 done
 echo "roots: $passed passed, $failed failed"
 [ $failed -eq 0 ]
