@@ -12,6 +12,15 @@ namespace ingot::cpu {
 namespace {
 namespace tensors {
 
+/// A comparison that Clang for Arm cannot join with the choice behind it: it makes fmax of both,
+/// whose result for -0 is another.
+INGOT_INLINE bool below_zero(double x) {
+  int below = x < 0;
+#if defined(__clang__) && (defined(__aarch64__) || defined(__arm__))
+  asm("" : "+r"(below));
+#endif
+  return below != 0;
+}
 INGOT_FN inline double sigmoid_f64(double x) { return 1 / (1 + exp(-x)); }
 INGOT_FN inline double softplus_f64(double x) {
   return x != x ? x : (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
@@ -61,7 +70,7 @@ INGOT_FN double unary_f64(const ElementwiseStep& s, double x) {
     case ElementwiseOp::kTrunc: return trunc(x);
     case ElementwiseOp::kRound: return rint(x);
     case ElementwiseOp::kSign: return x > 0 ? 1 : x < 0 ? -1 : x;
-    case ElementwiseOp::kRelu: return 0 > x ? 0 : x;
+    case ElementwiseOp::kRelu: return below_zero(x) ? 0 : x;
     case ElementwiseOp::kHardSwish: return x * (x <= -3 ? 0 : x >= 3 ? 1 : x / 6 + 0.5);
     case ElementwiseOp::kLogicalNot: return x == 0;
     case ElementwiseOp::kIsNan: return x != x;
@@ -69,7 +78,7 @@ INGOT_FN double unary_f64(const ElementwiseStep& s, double x) {
     case ElementwiseOp::kSquare: return x * x;
     case ElementwiseOp::kSoftsign: return x / (1 + fabs(x));
     case ElementwiseOp::kHardSigmoid: {
-      const double y = x * alpha + beta, low = 0 > y ? 0 : y;
+      const double y = x * alpha + beta, low = below_zero(y) ? 0 : y;
       return 1 < low ? 1 : low;
     }
     case ElementwiseOp::kLeakyRelu: return x < 0 ? x * alpha : x;
