@@ -36,7 +36,9 @@ Work work_of(const AttentionCase& c, AttentionAttributes* t) {
 
 }  // namespace
 
-TEST_CASE("attention in parts of keys: few queries, masks, causal order, counts, empty rows") {
+TEST_CASE(
+    "attention on tensor cores, keys in parts: few queries, masks, causal order, counts, empty "
+    "rows") {
   const AttentionCase cases[] = {
       {"one query", 1, 2, 2, 1, 700, 64, 64},
       {"wide heads", 1, 1, 1, 3, 530, 128, 128},
@@ -76,7 +78,9 @@ TEST_CASE("attention in parts of keys: few queries, masks, causal order, counts,
     }
 }
 
-TEST_CASE("attention in parts of keys: a row that a bool mask hides is the mean of all parts") {
+TEST_CASE(
+    "attention on tensor cores, keys in parts: a row that a bool mask hides is the mean of all "
+    "parts") {
   AttentionAttributes t;
   AttentionCase c = {"", 1, 1, 1, 2, 700, 8, 8, C::kNone, {2, 700}, Mask::kBool};
   Work w = work_of(c, &t);
@@ -89,7 +93,7 @@ TEST_CASE("attention in parts of keys: a row that a bool mask hides is the mean 
   check_close(run.y, on_cpu(w, "oracle"), check::kTf32Product);
 }
 
-TEST_CASE("attention in parts of keys: how many there are") {
+TEST_CASE("attention on tensor cores, keys in parts: how many there are") {
   using cuda::key_parts;
   CHECK(key_parts(1, 1, 132) == 1);
   CHECK(key_parts(1, 4, 132) == 1);         // a second launch costs more than two tiles of keys
@@ -99,7 +103,8 @@ TEST_CASE("attention in parts of keys: how many there are") {
   CHECK(key_parts(16, 64, 8) == 1);
 }
 
-TEST_CASE("attention in parts of keys: with less scratch there are fewer, down to one") {
+TEST_CASE(
+    "attention on tensor cores, keys in parts: with less scratch there are fewer, down to one") {
   AttentionAttributes t;
   const AttentionCase c = {"", 1, 2, 2, 1, 2048, 64, 64};
   const Work w = work_of(c, &t);
