@@ -16,6 +16,7 @@ extern const Span<const GpuKernelEntry> kAttentionRows;
 extern const Span<const GpuKernelEntry> kConv2dRows;
 extern const Span<const GpuKernelEntry> kChainRows;
 extern const Span<const GpuKernelEntry> kMatMulRows;
+extern const Span<const GpuKernelEntry> kWeightsRows;
 extern const Span<const GpuKernelEntry> kConvTransposeRows;
 extern const Span<const GpuKernelEntry> kElementwiseRows;
 extern const Span<const GpuKernelEntry> kImageRows;
@@ -31,6 +32,7 @@ extern const Span<const GpuKernelEntry> kRecurrentRows;
 extern const Span<const GpuKernelEntry> kDataDependentRows;
 extern const Span<const GpuKernelEntry> kQuantizedMapRows;
 extern const Span<const GpuKernelEntry> kQuantizedProductRows;
+extern const Span<const GpuKernelEntry> kDynamicQuantizeRows;
 
 /// Parts of scratch begin at multiples of this.
 constexpr uint64_t align256(uint64_t n) { return (n + 255) / 256 * 256; }

@@ -5,17 +5,29 @@
 namespace ingot::cuda {
 namespace {
 
-const Span<const GpuKernelEntry>* const kFamilies[] = {&kTensorcoreRows,      &kTensorAttentionRows,
-                                                       &kAttentionRows,       &kConv2dRows,
-                                                       &kChainRows,           &kMatMulRows,
-                                                       &kConvTransposeRows,   &kElementwiseRows,
-                                                       &kMovementRows,        &kGatherRows,
-                                                       &kScatterRows,         &kReduceRows,
-                                                       &kNormalizeRows,       &kSortRows,
-                                                       &kPool2dRows,          &kResizeRows,
-                                                       &kRecurrentRows,       &kImageRows,
-                                                       &kDataDependentRows,   &kQuantizedMapRows,
-                                                       &kQuantizedProductRows};
+const Span<const GpuKernelEntry>* const kFamilies[] = {&kTensorcoreRows,
+                                                       &kTensorAttentionRows,
+                                                       &kAttentionRows,
+                                                       &kConv2dRows,
+                                                       &kChainRows,
+                                                       &kMatMulRows,
+                                                       &kConvTransposeRows,
+                                                       &kElementwiseRows,
+                                                       &kMovementRows,
+                                                       &kGatherRows,
+                                                       &kScatterRows,
+                                                       &kReduceRows,
+                                                       &kNormalizeRows,
+                                                       &kSortRows,
+                                                       &kPool2dRows,
+                                                       &kResizeRows,
+                                                       &kRecurrentRows,
+                                                       &kImageRows,
+                                                       &kDataDependentRows,
+                                                       &kQuantizedMapRows,
+                                                       &kQuantizedProductRows,
+                                                       &kDynamicQuantizeRows,
+                                                       &kWeightsRows};
 
 enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence, kConditional, kQuantized };
 constexpr const char* kUnits[] = {"tensors",  "products",    "tensorcore",

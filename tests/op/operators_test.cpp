@@ -38,11 +38,9 @@ const std::map<std::string, std::string> kNoKernel = {
     {"If", "the session runs it"},
     {"Loop", "the session runs it"},
 };
-const char* const kNoIntegers = "this kernel of integers is not built for a GPU: the CPU runs it";
 const std::map<std::string, std::string> kNoGpuKernel = {
     {"If", "the session runs it, or a node of the GPU's graph"},
     {"Loop", "the session runs it, or a node of the GPU's graph"},
-    {"DynamicQuantize", kNoIntegers},
     {"Custom", "an operator of the application's computes on the CPU"},
     {"TreeEnsemble", "a walk that waits for each of its loads is what a CPU does well"},
 };

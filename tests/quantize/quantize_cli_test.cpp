@@ -177,7 +177,6 @@ TEST_CASE("options that do not belong together") {
   };
   check_refused(d, with({"--calibrate", d.data}), 1, "--dtype int8");
   check_refused(d, with({"--dtype", "int8", "--sensitivity"}), 1, "--calibrate FOLDER");
-  check_refused(d, with({"--dtype", "int8", "--target", "cuda"}), 1, "leave out cuda");
   check_refused(d, with({"--dtype", "fp16", "--calibrate", d.data}), 1, "--dtype int8");
   check_refused(d, with({"--sensitivity"}), 1, "--dtype int8");
   check_refused(d, with({"--budget", "30dB"}), 1, "--dtype int8");
@@ -191,7 +190,6 @@ TEST_CASE("options that do not belong together") {
   check_refused(d, d.convert({"--bias-correction", "maybe"}), 1, "--bias-correction");
   check_refused(d, d.convert({"--keep-fp32", "no such layer"}), 5, "no such layer");
   check_refused(d, d.convert({"--linear", "columns"}), 1, "--linear");
-  check_refused(d, d.convert({"--linear", "rows", "--target", "cuda"}), 1, "--linear static");
   check_refused(d, with({"--dtype", "int8", "--linear", "rows"}), 1, "--calibrate FOLDER");
 }
 

@@ -103,6 +103,7 @@ ARITHMETIC = (
     "kernels/cpu/recurrent/cell.inl",
     "kernels/cpu/quantized/requantize_one.inl",
     "kernels/cpu/quantized/softmax_one.inl",
+    "kernels/cpu/quantized/dynamic_steps.inl",
     "kernels/cpu/conv2d/winograd_transform.inl",
 )
 # Of every operator: where it reads, and with which weights.

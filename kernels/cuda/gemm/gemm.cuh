@@ -3,4 +3,6 @@
 #include "kernels/cuda/conv_transpose2d/conv_transpose2d.cuh"
 #include "kernels/cuda/gemm/gemm_kernels.h"
 #include "kernels/cuda/linear/skinny.cuh"
+#include "kernels/cuda/linear/weights.cuh"
+#include "kernels/cuda/linear/weights_quick.cuh"
 #include "kernels/cuda/matmul/matmul.cuh"

@@ -3,6 +3,7 @@
 #pragma once
 #include "kernels/cuda/conv_transpose2d/conv_transpose2d_params.h"
 #include "kernels/cuda/linear/skinny_params.h"
+#include "kernels/cuda/linear/weights_params.h"
 #include "kernels/cuda/matmul/matmul_params.h"
 
 #define INGOT_CUDA_GEMM(X)                                 \
@@ -14,4 +15,10 @@
   X(matmul_each, MatMulParams, 128)                        \
   X(conv_transpose, ConvTransposeParams, 128)              \
   X(conv_transpose_f16, ConvTransposeParams, 128)          \
-  X(skinny, SkinnyParams, SkinnyShape::kThreads)
+  X(skinny, SkinnyParams, SkinnyShape::kThreads)           \
+  X(weights_by_8_rows, FewRowsOfWeightsParams, 128)        \
+  X(weights_by_16_rows, FewRowsOfWeightsParams, 128)       \
+  X(quick_weights_by_1_row, FewRowsOfWeightsParams, 256)   \
+  X(quick_weights_by_4_rows, FewRowsOfWeightsParams, 256)  \
+  X(quick_weights_by_16_rows, FewRowsOfWeightsParams, 256) \
+  X(expand_weights, ExpandWeightsParams, 256)

@@ -1,6 +1,7 @@
 // kernels/cuda/quantized/quantized.cuh - operators of integers, and the tiles that there are.
 #pragma once
 #include "kernels/cuda/quantized/depthwise.cuh"
+#include "kernels/cuda/quantized/dynamic.cuh"
 #include "kernels/cuda/quantized/maps.cuh"
 #include "kernels/cuda/quantized/products.cuh"
 #include "kernels/cuda/quantized/softmax.cuh"

@@ -2,6 +2,7 @@
 //   quantized_<pixels>_<pixels of a tile>x<outputs of a tile>: on tensor cores; rows and windows of
 //   sixteen channels, any bytes
 #pragma once
+#include "kernels/cuda/quantized/dynamic_params.h"
 #include "kernels/cuda/quantized/quantized_params.h"
 
 #define INGOT_CUDA_QUANTIZED(X)                         \
@@ -19,4 +20,5 @@
   X(quantized_windows_128x64, QuantizedTileParams, 128) \
   X(quantized_windows_64x64, QuantizedTileParams, 128)  \
   X(quantized_windows_32x128, QuantizedTileParams, 128) \
-  X(quantized_bytes_64x64, QuantizedTileParams, 128)
+  X(quantized_bytes_64x64, QuantizedTileParams, 128)    \
+  X(dynamic_quantize, DynamicQuantizeParams, 256)

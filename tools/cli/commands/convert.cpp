@@ -92,10 +92,6 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
   if (!a.dtype.empty() && !is_int8) convert::set_storage(options.storage, a.dtype);
   if (!is_int8) options.storage.keep_fp32 = a.keep_fp32;  // layers otherwise
   options.storage.allow_overflow = a.allow_overflow;
-  if (options.storage.weight_bits &&
-      std::find(options.targets.begin(), options.targets.end(), "cuda") != options.targets.end())
-    fail(Exit::kUsage, "convert: --dtype " + a.dtype +
-                           ": a GPU has no kernel for such weights, expected --target cpu or mcu");
   const bool are_layers = is_int8 || options.storage.weight_bits;
   if (options.storage.dtype == DType::kF32 &&
       ((!are_layers && !a.keep_fp32.empty()) || a.allow_overflow))

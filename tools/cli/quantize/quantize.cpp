@@ -59,7 +59,6 @@ class Quantizer {
   }
 
   convert::ConvertOptions run() {
-    if (uses_rows_ && is_for_gpu(options_)) fail_on_gpu("--linear rows", "--linear static");
     calibrate();
     if (arguments_.equalize) equalize();
     if (uses_rows_ && row_layers_.empty())
@@ -303,7 +302,7 @@ class Quantizer {
     report_.outputs = before, report_.metric = metric;
   }
 
-  bool may_use_rows() const { return !row_layers_.empty() && !is_for_gpu(options_); }
+  bool may_use_rows() const { return !row_layers_.empty(); }
 
   /// Evens channels out where they are unbalanced, and looks at the data again.
   void equalize() {

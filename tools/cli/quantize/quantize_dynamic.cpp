@@ -36,17 +36,6 @@ void refuse_quantised(const graph::Model& model, const std::string& source) {
     fail(Exit::kUnsupported, source + ": is quantized already; convert it without --dtype int8");
 }
 
-bool is_for_gpu(const convert::ConvertOptions& options) {
-  return std::find(options.targets.begin(), options.targets.end(), "cuda") != options.targets.end();
-}
-
-void fail_on_gpu(const std::string& what, const std::string& instead) {
-  fail(Exit::kUsage, "convert: " + what +
-                         " is for --target cpu or mcu: a GPU has no kernel that quantizes in each "
-                         "run; give " +
-                         instead + ", or leave out cuda");
-}
-
 void fail_unknown_layer(const std::string& pattern, const std::vector<std::string>& names) {
   fail(Exit::kMismatch,
        "--keep-fp32 " + pattern + ": no layer has that name" + host::did_you_mean(pattern, names));
@@ -56,7 +45,6 @@ convert::ConvertOptions quantised_in_each_run(const std::string& source,
                                               const convert::ConvertOptions& options,
                                               const QuantizeArguments& arguments,
                                               QuantizeReport* report) {
-  if (is_for_gpu(options)) fail_on_gpu("--dtype int8 without --calibrate", "--calibrate");
   convert::ConvertOptions made = options;
   made.rewrite = [source, keep = arguments.keep, report](graph::Model& model) {
     refuse_quantised(model, source);

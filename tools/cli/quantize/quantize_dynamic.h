@@ -12,10 +12,6 @@ convert::ConvertOptions quantised_in_each_run(const std::string& source,
                                               const QuantizeArguments& arguments,
                                               QuantizeReport* report);
 
-bool is_for_gpu(const convert::ConvertOptions& options);
-/// @throws Failure kUsage: `what` quantizes in each run, for which a GPU has no kernel.
-[[noreturn]] void fail_on_gpu(const std::string& what, const std::string& instead);
-
 /// @throws Failure kUnsupported for a network that came quantized.
 void refuse_quantised(const graph::Model& model, const std::string& source);
 /// @throws Failure kMismatch: --keep-fp32 with a name that no layer has.

@@ -231,18 +231,6 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
   passes::PassOptions pass_options;
   pass_options.io_layout = options.io_layout;
   pass_options.observe = options.observe;
-  // A GPU has no kernels for what a run quantizes; in f32 it computes that itself.
-  pass_options.dynamic_integers =
-      std::find(options.targets.begin(), options.targets.end(), "cuda") == options.targets.end();
-  const auto is_dynamic = [](const graph::Node& node) {
-    return node.op.find("DynamicQuantize") != std::string::npos ||
-           node.op.find("Integer") != std::string::npos;
-  };
-  if (!pass_options.dynamic_integers &&
-      std::any_of(model.graph.nodes.begin(), model.graph.nodes.end(), is_dynamic))
-    model.notes.push_back(
-        "quantized in each run, and computed in f32 for the GPU of --target cuda; without it, in "
-        "integers on the CPU");
   std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
   if (options.storage.weight_bits) quantise_linear_weights(&model, options, kept_tables);
   const std::string& weights_from =

@@ -29,8 +29,8 @@ struct PassOptions {
   std::map<std::string, std::string> io_layout;
   // BatchNormalization and scales into weights; off to compare with the source bit by bit
   bool fold_weights = true;
-  // whole numbers for what a run quantizes, and weights of bytes beside floats; off where a GPU is
-  // to run them, in f32
+  // whole numbers for what a run quantizes, and weights of bytes beside floats; off to compare with
+  // f32
   bool dynamic_integers = true;
   Observer observe;  // may be empty
 };

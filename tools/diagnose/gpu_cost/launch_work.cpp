@@ -157,6 +157,32 @@ void describe(const SkinnyParams& p, const char*, const GpuLaunch&, LaunchWork* 
   w->in_flight = SkinnyShape::kSharedBytes;
 }
 
+double bytes_of(const PackedWeights& w, double outputs) {
+  return outputs * (double(w.k) * w.bits / 8 + double(w.blocks) * (kWord + (w.zeros ? 1 : 0)));
+}
+/// A number is made of a weight by three instructions beside its products: once for all rows by the
+/// quick kernels, else by each thread, which has one row or two.
+void describe(const FewRowsOfWeightsParams& p, const char* kernel, const GpuLaunch& l,
+              LaunchWork* w) {
+  constexpr double kIssuedPerWeight = 3;
+  const bool is_quick = contains(kernel, "quick");
+  const double rows = double(p.rows), numbers = double(p.w.k * p.outputs);
+  const double made = is_quick ? 1 : p.rows <= WeightsOf8Rows::kRows ? rows : rows / 2;
+  w->known = true;
+  w->unit = Unit::kF32;
+  w->multiply_adds = rows * numbers;
+  w->issued = numbers * (rows + kIssuedPerWeight * made);
+  w->weight_bytes = bytes_of(p.w, double(p.outputs));
+  w->bytes = rows * double(p.w.k + p.outputs * (p.residual ? 2 : 1)) * kWord;
+  if (!is_quick) w->in_flight = l.shared_bytes;
+}
+void describe(const ExpandWeightsParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  const double outputs = double(p.count) / double(std::max<int64_t>(p.groups.divisor, 1));
+  w->known = true;
+  w->weight_bytes = bytes_of(p.w, outputs);
+  w->bytes = outputs * double(p.w.k) * kWord;
+}
+
 /// Extents of a product on tensor cores; k in words of x.
 struct TensorExtents {
   double batches, m, o, k;
@@ -375,6 +401,14 @@ void describe(const QuantizedMatMulParams& p, const char*, const GpuLaunch&, Lau
   w->unit = Unit::kDot4;
   set_each(w, double(p.count) * k, 1);
   w->bytes = batches * (m * k + k * n + m * n);
+}
+
+/// Of several parts the numbers are read twice.
+void describe(const DynamicQuantizeParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  const double numbers = double(p.groups) * double(p.elements);
+  w->known = true;
+  w->bytes = numbers * (p.phase == DynamicPhase::kRanges ? kWord : kWord + 1);
+  w->fetched = numbers * (p.phase == DynamicPhase::kAll ? 2 * kWord + 1 : kWord + 1);
 }
 
 using Describe = void (*)(const GpuLaunch&, LaunchWork*);
