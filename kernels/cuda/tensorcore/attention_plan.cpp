@@ -20,7 +20,8 @@ bool is_fit(const AttentionParams& p) {
          p.group * p.queries <= INT32_MAX && p.keys <= INT32_MAX / 2;
 }
 
-/// The widest head of the kernel: in tf32 one for all, since it fills its registers with two blocks.
+/// The widest head of the kernel: in tf32 one for all, since it fills its registers with two
+/// blocks.
 int head_of(const AttentionParams& p, bool in_f16) {
   return in_f16 && p.dim <= 64 && p.value_dim <= 64 ? 64 : kTensorHead;
 }

@@ -24,7 +24,7 @@ uint32_t stack_bytes(const FirmwareArguments& a) {
   const uint64_t bytes = parse_bytes("--stack", a.stack);
   if (bytes < kLeastStackBytes || bytes > UINT32_MAX)
     host::fail(host::Exit::kUsage,
-               "--stack: expected " + std::to_string(kLeastStackBytes) + " to " +
+               "--stack: expected at least " + std::to_string(kLeastStackBytes) + " and at most " +
                    std::to_string(UINT32_MAX) + " bytes, found '" + a.stack +
                    "'; opening a model takes that many, running it more: docs/firmware.md");
   return uint32_t(bytes) / 8 * 8;
