@@ -5,11 +5,12 @@
 #
 # name      triple               emulator      emulated processors: the first runs every test; all run
 #                                              the digit reader and the traps (target.py), and of
-#                                              aarch64, whose kernels differ, ctest -L per_isa
+#                                              aarch64 and rvv, whose kernels differ, ctest -L per_isa
 target_rows=(
   "aarch64 aarch64-linux-gnu     qemu-aarch64  max cortex-a53 a64fx cortex-a76 max,sve=off"
   "armhf   arm-linux-gnueabihf   qemu-arm      max cortex-a7 cortex-a15"
   "riscv64 riscv64-linux-gnu     qemu-riscv64  rv64 rv64,v=on"
+  "rvv     riscv64-linux-gnu     qemu-riscv64  rv64,v=on rv64,v=on,vlen=256"
   "i686    i686-linux-gnu        native        host"
   "s390x   s390x-linux-gnu       qemu-s390x    max"
 )
@@ -41,6 +42,9 @@ test_target() {  # NAME
   row=$(target_row "$1") || return 1
   read -r name triple emulator processors <<<"$row"
   need_packages "tests on $name" "g++-$triple" qemu-user strace
+  # vectors of RISC-V want a Clang of 16 or later
+  [ "$name" != rvv ] || compgen -c clang- | grep -qxE 'clang-(1[6-9]|2[0-9])' ||
+    need_packages "vectors of RISC-V" "$(apt-cache pkgnames clang- | grep -xE 'clang-(1[6-9]|2[0-9])' | sort | head -n 1)"
   run="$emulator -L /usr/$triple"
   [ "$emulator" != native ] || emulator=/usr/$triple/lib/ld-linux.so.2 run="$emulator --library-path /usr/$triple/lib"
   for tool in "$triple-g++" "$emulator"; do
@@ -63,7 +67,7 @@ test_target() {  # NAME
       continue
     fi
     echo "== $name, processor $processor"
-    if [ $first = yes ] || [ "$name" = aarch64 ]; then
+    if [ $first = yes ] || [ "$name" = aarch64 ] || [ "$name" = rvv ]; then
       QEMU_CPU=$processor run_ctest "$name" -E "$leave_out" "${label[@]}" || status=1
     fi
     label=(-L per_isa) first=no

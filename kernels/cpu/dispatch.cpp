@@ -5,7 +5,7 @@
 #include <cpuid.h>
 #define INGOT_ASKS_CPUID 1
 #endif
-#if (INGOT_HAVE_NEONDOT || INGOT_HAVE_NEONI8MM) && defined(__linux__)
+#if (INGOT_HAVE_NEONDOT || INGOT_HAVE_NEONI8MM || INGOT_HAVE_RVV) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
 
@@ -68,6 +68,21 @@ bool has_neoni8mm() {
 #endif
 }
 #endif
+#if INGOT_HAVE_RVV
+/// Systems of processors with a draft of the extension (0.7.1) say V as well, where the type of
+/// vectors asked for here, 32 bits with tail and mask agnostic, is illegal.
+bool has_rvv() {
+#if defined(__linux__)
+  if (!(getauxval(AT_HWCAP) >> ('V' - 'A') & 1)) return false;
+  uint64_t length, type;
+  // vsetvli length, zero, e32, m1, ta, ma; csrr type, vtype: as numbers for older assemblers
+  __asm__ volatile(".insn i 0x57, 7, %0, x0, 0xd0\n\tcsrr %1, 0xc21" : "=r"(length), "=r"(type));
+  return type >> 63 == 0 && length >= 4;
+#else
+  return false;
+#endif
+}
+#endif
 
 struct Isa {
   const KernelTable* table;
@@ -75,6 +90,9 @@ struct Isa {
 };
 constexpr Isa kIsas[] = {
     {&cpu::kScalarKernels, always},
+#if INGOT_HAVE_SSE2
+    {&cpu::kSse2Kernels, always},  // part of x86-64
+#endif
 #if INGOT_HAVE_AVX2
     {&cpu::kAvx2Kernels, has_avx2},
 #endif
@@ -96,9 +114,15 @@ constexpr Isa kIsas[] = {
 #if INGOT_HAVE_NEONI8MM
     {&cpu::kNeonI8mmKernels, has_neoni8mm},
 #endif
+#if INGOT_HAVE_RVV
+    {&cpu::kRvvKernels, has_rvv},
+#endif
 };
 constexpr const char* kNames[] = {
     "scalar",
+#if INGOT_HAVE_SSE2
+    "sse2",
+#endif
 #if INGOT_HAVE_AVX2
     "avx2",
 #endif
@@ -119,6 +143,9 @@ constexpr const char* kNames[] = {
 #endif
 #if INGOT_HAVE_NEONI8MM
     "neoni8mm",
+#endif
+#if INGOT_HAVE_RVV
+    "rvv",
 #endif
 };
 

@@ -99,7 +99,7 @@ TEST_CASE("linear with quantized weights: rows, tails, blocks, epilogues") {
         LinearAttributes whole = t;
         whole.block = 0;
         plain.attributes = &whole, plain.inputs.resize(4), plain.inputs[1] = w.floats;
-        for (const char* isa : {"scalar", "avx2", "avx512", "neon"})
+        for (const char* isa : {"scalar", "sse2", "avx2", "avx512", "neon", "rvv"})
           if (const KernelTable* table = cpu_kernels(isa)) {
             int64_t first = -1;
             CHECK_MESSAGE(computed(*table, test).same_bits(computed(*table, plain), &first), isa,

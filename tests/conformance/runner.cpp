@@ -12,6 +12,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/oracle/access.h"
 #include "tests/conformance/conformance_gpu.h"
+#include "tests/support/unfused_kernels.h"
 
 namespace ingot::conformance {
 namespace {
@@ -19,8 +20,12 @@ namespace {
 constexpr uint8_t kPattern = 0xa5;
 constexpr size_t kGuard = kOperandGuard, kMaxShift = 16;
 
+using testing::rounds_twice;
+
+/// Those that others are compared with come first.
 std::vector<const KernelTable*> runnable_tables() {
   std::vector<const KernelTable*> tables;
+  if (const KernelTable* unfused = testing::unfused_kernels()) tables.push_back(unfused);
   for (const char* name : built_isas())
     if (const KernelTable* table = cpu_kernels(name)) tables.push_back(table);
   return tables;
@@ -113,27 +118,25 @@ void compare_bits(const std::vector<Tensor>& got, const std::vector<Tensor>& wan
   CHECK(bits_fault(got, want) == "");
 }
 
+/// `looser`: what the case's tolerance is multiplied by; 2 where each product is rounded, too.
 std::string oracle_fault(const Case& test, const std::vector<Tensor>& got,
-                         const std::vector<Tensor>& want) {
+                         const std::vector<Tensor>& want, double looser) {
   for (size_t i = 0; i < got.size(); i++) {
     if (!got[i].present()) continue;
     for (int64_t n = 0; n < got[i].view().elements(); n++) {
       const double g = got[i].at(n), w = want[i].at(n);
       if (std::isnan(g) && std::isnan(w)) continue;
       if (g == w) continue;
-      const double limit = cpu::oracle::is_integer(got[i].view().dtype)
-                               ? 0
-                               : test.tolerance.absolute + test.tolerance.relative * std::fabs(w);
+      const double limit =
+          cpu::oracle::is_integer(got[i].view().dtype)
+              ? 0
+              : looser * (test.tolerance.absolute + test.tolerance.relative * std::fabs(w));
       if (!(std::fabs(g - w) <= limit))
         return "output " + std::to_string(i) + " element " + std::to_string(n) + ": " +
                std::to_string(g) + ", the oracle has " + std::to_string(w);
     }
   }
   return "";
-}
-void compare_oracle(const Case& test, const std::vector<Tensor>& got,
-                    const std::vector<Tensor>& want) {
-  CHECK(oracle_fault(test, got, want) == "");
 }
 
 std::string guards_fault(const std::vector<Tensor>& tensors) {
@@ -352,13 +355,14 @@ std::string run_case(const Case& test) {
   CHECK(find_kernel(*oracle, test.op, with_oracle.arguments)
             ->run(with_oracle.arguments, Team{})
             .ok());
-  std::vector<Tensor> reference;
+  std::vector<Tensor> references[2];  // the second of what rounds twice
   std::string best;
   Case given = work;
   if (!test.oracle_inputs.empty()) given.inputs = test.oracle_inputs;
   check_in_place(given, *find_kernel(*oracle, test.op, with_oracle.arguments), 1, expected);
   for (const KernelTable* table : runnable_tables()) {
     INFO("isa: ", std::string(table->isa));
+    std::vector<Tensor>& reference = references[rounds_twice(*table)];
     for (int threads = 1; threads <= 3; threads++) {
       CAPTURE(threads);
       std::vector<Tensor> outputs = work.outputs;
@@ -371,7 +375,7 @@ std::string run_case(const Case& test) {
       check_guards(work.inputs);
       if (reference.empty()) {
         reference = outputs;
-        compare_oracle(test, outputs, expected);
+        CHECK(oracle_fault(test, outputs, expected, rounds_twice(*table) ? 2 : 1) == "");
       } else {
         compare_bits(outputs, reference);
       }
@@ -379,7 +383,7 @@ std::string run_case(const Case& test) {
     }
   }
   check_emulated_gpu(
-      test, work, reference,
+      test, work, references[0],
       contract->in_place
           ? contract->in_place(Bound(test.attributes, work.inputs, work.outputs).arguments)
           : 0);
@@ -430,9 +434,10 @@ std::string check_combination(const Case& test, uint32_t serial, bool on_gpu, bo
   if (!truth) return "the oracle has no kernel for what the contract takes";
   if (!truth->run(with_oracle.arguments, Team{}).ok()) return "the oracle ends with an error";
   const uint32_t in_place = contract->in_place ? contract->in_place(types.arguments) : 0;
-  std::vector<Tensor> reference;
+  std::vector<Tensor> references[2];  // the second of what rounds twice
   uint32_t turn = serial;
   for (const KernelTable* table : runnable_tables()) {
+    std::vector<Tensor>& reference = references[rounds_twice(*table)];
     const std::string isa = std::string(table->isa) + ": ";
     std::vector<Tensor> outputs = work.outputs;
     const Bound bound(test.attributes, work.inputs, outputs);
@@ -443,7 +448,7 @@ std::string check_combination(const Case& test, uint32_t serial, bool on_gpu, bo
       return isa + kernel->name + " ends with an error";
     std::string fault = guards_fault(outputs);
     if (fault.empty()) fault = guards_fault(work.inputs);
-    if (fault.empty()) fault = oracle_fault(test, outputs, expected);
+    if (fault.empty()) fault = oracle_fault(test, outputs, expected, rounds_twice(*table) ? 2 : 1);
     if (reference.empty()) reference = outputs;
     if (fault.empty()) fault = bits_fault(outputs, reference);
     const int aliased = int(turn % uint32_t(work.inputs.size() + 1));
@@ -453,7 +458,7 @@ std::string check_combination(const Case& test, uint32_t serial, bool on_gpu, bo
       return isa + kernel->name + " on " + std::to_string(threads) +
              (threads > 1 ? " threads: " : " thread: ") + fault;
   }
-  return on_gpu ? gpu_fault(work, serial, reference) : "";
+  return on_gpu ? gpu_fault(work, serial, references[0]) : "";
 }
 
 void run_failing_case(const Case& test, Code code) {

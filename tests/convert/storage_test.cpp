@@ -160,7 +160,7 @@ void expect_rounded_run(const std::string& source, const ConvertOptions& given, 
     if (dense) CHECK(double(got.weights) < 0.52 * double(exact.weights));
     const FileSpec host = rounded_on_the_host(stored.file);
     for (const char* isa : built_isas()) {
-      if (!cpu_kernels(isa)) continue;
+      if (!cpu_kernels(isa) || std::string(isa) == "sse2") continue;  // which has bits of its own
       CAPTURE(isa);
       for (const int32_t threads : {1, 2}) {
         if (threads == 2 && std::string(isa) == "scalar") continue;

@@ -110,7 +110,8 @@ INGOT_INLINE void depthwise_pixels(const DepthwiseLine& l, typename V::F bias, i
 /// One output row of one vector of channels.
 template <class V, int K, int S, bool whole>
 void depthwise_line(const DepthwiseLine& l, const float* bias) {
-  constexpr int kLong = V::kLanes == 16 || V::kLanes == 4 ? 14 : 7;  // where there are 32 registers
+  // long where there are 32 registers
+  constexpr int kLong = V::kLanes == 16 || has_lane_products<V>(0) ? 14 : 7;
   const typename V::F b = V::load(bias);
   int64_t x = 0;
   for (; x + kLong <= l.out_w; x += kLong) depthwise_pixels<V, K, S, kLong, whole>(l, b, x);

@@ -30,11 +30,19 @@ struct TileSize {
   static constexpr int kRows = 6, kPanels = 1, kTall = 6, kWide = 4;
   static constexpr bool kWhole = false;
 };
+#if defined(INGOT_SIMD_SSE2)
+template <>
+struct TileSize<4> {
+  static constexpr int kRows = 3, kPanels = 1, kTall = 3, kWide = 2;
+  static constexpr bool kWhole = false;
+};
+#else
 template <>
 struct TileSize<4> {
   static constexpr int kRows = 4, kPanels = 1, kTall = 4, kWide = 4;
   static constexpr bool kWhole = true;
 };
+#endif
 template <>
 struct TileSize<16> {
   static constexpr int kRows = 14, kPanels = 2, kTall = 28, kWide = 4;

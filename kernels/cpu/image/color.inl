@@ -45,7 +45,7 @@ struct ImageConverter {
         layout(pixel_layout(attributes.format)),
         color(image_color(attributes.matrix, attributes.full_range)) {}
 
-  float padding(int c) const { return __builtin_fmaf(t.pad[c], t.scale[c], t.bias[c]); }
+  float padding(int c) const { return fused(t.pad[c], t.scale[c], t.bias[c]); }
 
   /// Channels of kLanes pixels from j on; past `channels` nothing is meant.
   INGOT_INLINE void run(const float* const (&samples)[3], int64_t j, F (&y)[3]) const {

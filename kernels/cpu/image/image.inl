@@ -168,7 +168,7 @@ class ImageRows {
     for (uint32_t j = 0; j < t_.target.width; j++) {
       float sum = 0;
       for (int32_t k = at[j]; k < end[j]; k += c.step)
-        sum = __builtin_fmaf(from[k], *weight++, sum);
+        sum = fused(from[k], *weight++, sum);
       to[j] = sum;
     }
   }

@@ -7,6 +7,7 @@ namespace ingot::cpu {
 
 extern const KernelTable kPlainKernelTable;  // what every other falls back to
 extern const KernelTable kScalarKernels;
+extern const KernelTable kSse2Kernels;
 extern const KernelTable kAvx2Kernels;
 extern const KernelTable kAvxVnniKernels;
 extern const KernelTable kAvx512Kernels;
@@ -14,6 +15,7 @@ extern const KernelTable kAvx512VnniKernels;
 extern const KernelTable kNeonKernels;
 extern const KernelTable kNeonDotKernels;
 extern const KernelTable kNeonI8mmKernels;
+extern const KernelTable kRvvKernels;
 extern const KernelTable kOracleKernels;
 
 }  // namespace ingot::cpu

@@ -156,11 +156,11 @@ struct MixedRows {
       const ResizeTap& tap = columns[j];
       if constexpr (cubic) {
         float sum = 0;
-        for (int k = 0; k < 4; k++) sum = __builtin_fmaf(x[tap.at[k]], tap.weight[k], sum);
+        for (int k = 0; k < 4; k++) sum = fused(x[tap.at[k]], tap.weight[k], sum);
         to[j] = sum;
       } else {
         const float low = x[tap.at[0]];
-        to[j] = __builtin_fmaf(x[tap.at[1]] - low, tap.weight[0], low);
+        to[j] = fused(x[tap.at[1]] - low, tap.weight[0], low);
       }
     }
   }

@@ -11,3 +11,19 @@
 #define INGOT_FN
 #define INGOT_UNROLL _Pragma("GCC unroll 64")
 #endif
+
+namespace ingot::cpu {
+namespace {
+
+/// a * b + c, rounded once; twice where struct V's fma() rounds twice (sse2.h), so that one element
+/// alone has the bits of a vector's.
+INGOT_INLINE float fused(float a, float b, float c) {
+#if defined(INGOT_UNFUSED)
+  return a * b + c;
+#else
+  return __builtin_fmaf(a, b, c);
+#endif
+}
+
+}  // namespace
+}  // namespace ingot::cpu

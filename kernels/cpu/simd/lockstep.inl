@@ -39,6 +39,11 @@ struct LockstepOf<V, Indices<I...>> {
   static INGOT_INLINE F mul(F a, F b) { return {{V::mul(a.v[I], b.v[I])...}}; }
   static INGOT_INLINE F div(F a, F b) { return {{V::div(a.v[I], b.v[I])...}}; }
   static INGOT_INLINE F fma(F a, F b, F c) { return {{V::fma(a.v[I], b.v[I], c.v[I])...}}; }
+#if defined(INGOT_UNFUSED)
+  static INGOT_INLINE F fma_once(F a, F b, F c) {
+    return {{V::fma_once(a.v[I], b.v[I], c.v[I])...}};
+  }
+#endif
   static INGOT_INLINE F max(F a, F b) { return {{V::max(a.v[I], b.v[I])...}}; }
   static INGOT_INLINE F min(F a, F b) { return {{V::min(a.v[I], b.v[I])...}}; }
   static INGOT_INLINE F limit(F low, F high, F a) {

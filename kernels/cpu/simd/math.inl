@@ -30,6 +30,15 @@ struct Math {
     }
   }
 
+  /// a * b + c where what is left of a product counts: rounded once, on sse2 too (in double).
+  static INGOT_INLINE F once(F a, F b, F c) {
+#if defined(INGOT_UNFUSED)
+    return V::fma_once(a, b, c);
+#else
+    return V::fma(a, b, c);
+#endif
+  }
+
   /// a limited to [low, high], neither of them zero; NaN stays.
   static INGOT_INLINE F clamp(F a, float low, float high) {
 #if defined(INGOT_SIMD_NEON)
@@ -62,7 +71,7 @@ struct Math {
   /// x = n ln(2) + r.
   static INGOT_INLINE F reduce_exp(F x, I* n) {
     const F whole = nearest(V::mul(x, c(1.44269504f)), n);
-    return V::fma(whole, c(1.90465430e-9f), V::fma(whole, c(-0.693147182f), x));
+    return once(whole, c(1.90465430e-9f), once(whole, c(-0.693147182f), x));
   }
 
   /// e^x 2^shift, with infinities and subnormals as they should be.
@@ -108,7 +117,7 @@ struct Math {
                      -0.124047779f, 0.118897103f, -0.11681623f, 0.0675051883f);
     F tail = V::mul(V::mul(f, f), V::fma(p, f, c(-0.5f)));
     tail = V::fma(k, c(-1.90465430e-9f), tail);
-    F y = V::fma(k, c(0.693147182f), V::add(f, tail));
+    F y = once(k, c(0.693147182f), V::add(f, tail));
     y = V::select(V::lt(x, c(__builtin_inff())), y, x);  // infinity and NaN
     y = V::select(V::lt(x, V::zero()), c(__builtin_nanf("")), y);
     return V::select(V::eq(x, V::zero()), c(-__builtin_inff()), y);

@@ -26,7 +26,7 @@ struct Power : Math<V> {
     // ln(m) = 2 atanh(s), s = (m - 1) / (m + 1) = s + s_low
     const F f = V::sub(m, one), d = V::add(m, one), d_low = V::sub(m, V::sub(d, one));
     const F s = V::div(f, d);
-    const F s_low = V::div(V::fma(V::neg(s), d_low, V::fma(V::neg(s), d, f)), d);
+    const F s_low = V::div(V::fma(V::neg(s), d_low, Base::once(V::neg(s), d, f)), d);
     const F s2 = V::mul(s, s);
     const F q = V::mul(
         V::mul(Base::poly(s2, 0.333333313f, 0.200001687f, 0.142685801f, 0.117926128f), s2), s);
@@ -38,7 +38,7 @@ struct Power : Math<V> {
                           V::fma(k, c(1.42860677e-6f), log_low));
     const F high = V::add(sum, rest), low = V::sub(rest, V::sub(high, sum));
     const F p = V::mul(y, high);
-    const F p_low = V::fma(y, low, V::fma(y, high, V::neg(p)));
+    const F p_low = V::fma(y, low, Base::once(y, high, V::neg(p)));
     const F raw = Base::exp(p);
     F result = V::select(V::lt(raw, inf), V::fma(raw, p_low, raw), raw);
     // where the logarithm is infinite or the product has no rest

@@ -14,7 +14,7 @@ namespace {
 /// out.
 INGOT_INLINE float reduce_large_angle(float x, int32_t* quadrant) {
   const uint32_t kTwoOverPi[8] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
-                                      0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
+                                  0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
   const uint32_t exponent = bits >> 23 & 0xff;
@@ -62,9 +62,9 @@ struct Trig : Math<V> {
 
   static INGOT_INLINE F reduce_angle(F x, I* quadrant) {
     F whole = Base::nearest(V::mul(x, c(0.636619747f)), quadrant);
-    F r = V::fma(whole, c(-1.57079637f), x);
-    r = V::fma(whole, c(4.37113883e-08f), r);
-    r = V::fma(whole, c(1.71512451e-15f), r);
+    F r = Base::once(whole, c(-1.57079637f), x);
+    r = Base::once(whole, c(4.37113883e-08f), r);
+    r = Base::once(whole, c(1.71512451e-15f), r);
     const M large = V::mask_not(V::lt(V::abs(x), c(32768.0f)));
     if (__builtin_expect(V::any(large), 0)) {
       float xs[V::kLanes], rs[V::kLanes];

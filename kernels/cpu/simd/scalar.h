@@ -11,7 +11,7 @@
 //   load_words   4 * kLanes bytes as int32, the lowest first. nibble<i>: bits 4i .. 4i + 3 of each,
 //                in two's complement, as floats.
 //   gather       p[at] for each lane.
-//   fma          a * b + c, rounded once.
+//   fma          a * b + c, rounded once (twice: sse2.h).
 //   max, min     a > b ? a : b and a < b ? a : b: the second when either is NaN or both are zeros
 //   (decision D14).
 //   lt .. eq     false when either is NaN; unordered: true when either is NaN.
@@ -75,7 +75,10 @@ struct V {
   static INGOT_INLINE F sub(F a, F b) { return a - b; }
   static INGOT_INLINE F mul(F a, F b) { return a * b; }
   static INGOT_INLINE F div(F a, F b) { return a / b; }
-  static INGOT_INLINE F fma(F a, F b, F c) { return __builtin_fmaf(a, b, c); }
+  static INGOT_INLINE F fma(F a, F b, F c) { return fused(a, b, c); }
+#if defined(INGOT_UNFUSED)
+  static INGOT_INLINE F fma_once(F a, F b, F c) { return float(double(a) * b + c); }
+#endif
   /// Clang for Arm makes fmax of a comparison with zero, whose result for -0 is another.
   static INGOT_INLINE M opaque(M m) {
 #if defined(__clang__) && (defined(__aarch64__) || defined(__arm__))

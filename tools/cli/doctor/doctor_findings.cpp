@@ -102,12 +102,19 @@ std::vector<Finding> machine_findings(const MachineFacts& facts) {
 std::vector<Finding> processor_findings(const MachineFacts& facts,
                                         const std::vector<std::string>& usable) {
   std::vector<Finding> out;
-  const bool is_x86 = has(facts.features, "sse2");
-  if (is_x86 && !has(facts.features, "fma"))
+  const bool is_x86 = has(facts.features, "sse2"), fuses = has(facts.features, "fma");
+  // nothing is usable where the facts are another machine's
+  if (usable.empty() ? is_x86 && !(fuses && has(facts.features, "avx2")) : usable.back() == "sse2")
+    out.push_back(
+        {false,
+         "this processor has no fused multiply-add with AVX2: products are rounded before "
+         "they are added, so results in fp32 are not the bits of other processors",
+         "INGOT_CPU_ISA=scalar has those bits, far slower"});
+  else if (usable.size() == 1 && is_x86 && !fuses)
     out.push_back({true,
                    "this processor has no fused multiply-add: the scalar kernels emulate it, "
                    "correct and very slow",
-                   "use a processor with AVX2 and FMA (2013 and later), or one with NEON"});
+                   "build with -DINGOT_ISAS left empty, so that sse2 is in"});
   else if (usable.size() == 1)
     out.push_back({true, "only the scalar kernels can run here, which are slow",
                    "build with -DINGOT_ISAS left empty, so that all instruction sets are in"});

@@ -20,6 +20,7 @@ struct IsaBuild {
 #define INGOT_AVX512_FLAGS " -mavx512f -mavx512bw -mavx512vl -mavx512dq"
 constexpr IsaBuild kIsaBuilds[] = {
     {"scalar", "scalar", "", ""},
+    {"sse2", "sse2", "INGOT_UNFUSED", ""},
     {"avx2", "avx2", "", " -mavx2 -mfma -mtune=haswell"},
     {"avxvnni", "avx2", "INGOT_SIMD_VNNI", " -mavx2 -mfma -mavxvnni -mtune=haswell"},
     {"avx512", "avx512", "", INGOT_AVX512_FLAGS " -mavx2 -mfma -mtune=icelake-server"},
@@ -28,6 +29,7 @@ constexpr IsaBuild kIsaBuilds[] = {
     {"neon", "neon", "", ""},
     {"neondot", "neon", "INGOT_SIMD_DOTPROD", " -march=armv8.2-a+dotprod"},
     {"neoni8mm", "neon", "INGOT_SIMD_I8MM", " -march=armv8.2-a+i8mm"},
+    {"rvv", "rvv", "", " -march=rv64gcv -fno-vectorize -fno-slp-vectorize"},
 };
 #undef INGOT_AVX512_FLAGS
 
