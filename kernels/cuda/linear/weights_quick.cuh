@@ -40,7 +40,7 @@ struct QuickSums {
 template <int kRows>
 GPU_FN void add_bytes(const FewRowsOfWeightsParams& p, int64_t panel, int o, int first, int apart,
                       QuickSums<kRows>* sums) {
-  constexpr int kAhead = kRows == 1 ? 4 : 2;
+  constexpr int kAhead = kRows == 1 ? 4 : kRows == 4 ? 2 : 1;
   const PackedWeights& w = p.w;
   const uint8_t* const numbers = w.numbers + panel * w.panel_bytes + o;
   FourWeightSteps steps = steps_at(w, panel, 0, o);
