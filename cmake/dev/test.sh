@@ -46,12 +46,24 @@ run_stage() {
   if [ $status -eq 0 ] && [ $((stage_passed + stage_failed + stage_skipped)) -eq 0 ]; then stage_passed=1; fi
   say_stage "$name" $stage_passed $stage_failed $stage_skipped $((SECONDS - began))
   if [ $stage_failed -ne 0 ]; then
-    grep -nE 'ERROR|error:|FAILED|\[fail\]|\*\*\*Failed|Sanitizer|runtime error' "$log" | head -15 | sed "s/^/    /" || true
+    grep -nE 'ERROR|error:|undefined reference|multiple definition|No space left|FAILED|\[fail\]|\*\*\*Failed|Sanitizer|runtime error' "$log" | head -15 | sed "s/^/    /" || true
     tail -n 5 "$log" | sed "s/^/    /"
+    df -Pk build | awk 'NR == 2 && $4 < 1048576 { printf "    the disk has %d MiB left\n", $4 / 1024 }'
     echo "    whole log: $log"
   fi
   sed -nE 's/.*\[skip\] (.*)/    skipped: \1/p' "$log" | grep -v 'skipped$' | sort | uniq -c | sed -E 's/^ *([0-9]+) +/    \1 x /' | head -12 || true
   passed=$((passed + stage_passed)) failed=$((failed + stage_failed)) skipped=$((skipped + stage_skipped))
+  drop_trees "$name"
+}
+
+# With INGOT_DROP_TREES=1 (continuous integration) what a stage alone has built goes when it has passed:
+# the programs of stage asan are 20 GB, and a linker that finds the disk full says no more than that it failed.
+drop_trees() {  # STAGE
+  [ "${INGOT_DROP_TREES:-}" = 1 ] && [ $stage_failed -eq 0 ] || return 0
+  case $1 in
+    parsers | package | tsan | aarch64 | cross) rm -rf "build/$1" ;;
+    cuda) rm -rf build/cuda_code* ;;
+  esac
 }
 
 # No stage hangs: twice to ten times what it takes on two cores without a compiler cache.
