@@ -5,7 +5,8 @@
 #include <cpuid.h>
 #define INGOT_ASKS_CPUID 1
 #endif
-#if (INGOT_HAVE_NEONDOT || INGOT_HAVE_NEONI8MM || INGOT_HAVE_RVV) && defined(__linux__)
+#if (INGOT_HAVE_NEONDOT || INGOT_HAVE_NEONI8MM || INGOT_HAVE_NEON32 || INGOT_HAVE_RVV) && \
+    defined(__linux__)
 #include <sys/auxv.h>
 #endif
 
@@ -68,6 +69,16 @@ bool has_neoni8mm() {
 #endif
 }
 #endif
+#if INGOT_HAVE_NEON32
+bool has_neon32() {
+#if defined(__linux__)
+  const unsigned long neon = 1ul << 12, vfpv4 = 1ul << 16;  // HWCAP_NEON, HWCAP_VFPv4
+  return (getauxval(AT_HWCAP) & (neon | vfpv4)) == (neon | vfpv4);
+#else
+  return false;
+#endif
+}
+#endif
 #if INGOT_HAVE_RVV
 /// Systems of processors with a draft of the extension (0.7.1) say V as well, where the type of
 /// vectors asked for here, 32 bits with tail and mask agnostic, is illegal.
@@ -114,6 +125,9 @@ constexpr Isa kIsas[] = {
 #if INGOT_HAVE_NEONI8MM
     {&cpu::kNeonI8mmKernels, has_neoni8mm},
 #endif
+#if INGOT_HAVE_NEON32
+    {&cpu::kNeon32Kernels, has_neon32},
+#endif
 #if INGOT_HAVE_RVV
     {&cpu::kRvvKernels, has_rvv},
 #endif
@@ -143,6 +157,9 @@ constexpr const char* kNames[] = {
 #endif
 #if INGOT_HAVE_NEONI8MM
     "neoni8mm",
+#endif
+#if INGOT_HAVE_NEON32
+    "neon32",
 #endif
 #if INGOT_HAVE_RVV
     "rvv",

@@ -13,6 +13,8 @@
 #include "runtime/op/conv_blocks.h"
 #if defined(INGOT_SIMD_NEON)
 #include "kernels/cpu/gemm/tile_neon_five.inl"
+#elif defined(INGOT_SIMD_NEON32)
+#include "kernels/cpu/gemm/tile_neon32.inl"
 #endif
 
 namespace ingot::cpu {
@@ -30,7 +32,7 @@ struct TileSize {
   static constexpr int kRows = 6, kPanels = 1, kTall = 6, kWide = 4;
   static constexpr bool kWhole = false;
 };
-#if defined(INGOT_SIMD_SSE2)
+#if defined(INGOT_SIMD_SSE2) || defined(INGOT_SIMD_NEON32)  // 16 registers
 template <>
 struct TileSize<4> {
   static constexpr int kRows = 3, kPanels = 1, kTall = 3, kWide = 2;
@@ -150,6 +152,12 @@ INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t ha
         add_four_steps<V>(p0, p2, stride, w, acc);
       p1 = p0 + kQuarter * stride, p3 = p2 + kQuarter * stride;
     }
+#if defined(INGOT_SIMD_NEON32)
+    if constexpr (MR == 3 && NP == 1) {
+      if (length > 0) add_steps_of_three(p0, p0 + stride, p2, w, length, ahead, acc);
+      continue;
+    }
+#endif
     for (; p0 != end; p0++, p1++, p2++, p3++, w += kPanel) {
       if constexpr (MR == 1) {  // a column is used once: no register for it
         V::prefetch(w + ahead);

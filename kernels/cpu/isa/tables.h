@@ -15,6 +15,7 @@ extern const KernelTable kAvx512VnniKernels;
 extern const KernelTable kNeonKernels;
 extern const KernelTable kNeonDotKernels;
 extern const KernelTable kNeonI8mmKernels;
+extern const KernelTable kNeon32Kernels;
 extern const KernelTable kRvvKernels;
 extern const KernelTable kOracleKernels;
 

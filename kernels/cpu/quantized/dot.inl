@@ -458,6 +458,8 @@ struct Dot {
 }  // namespace ingot::cpu
 #if defined(INGOT_SIMD_SSE2)
 #include "kernels/cpu/quantized/dot_sse2.inl"
+#elif defined(INGOT_SIMD_NEON32)
+#include "kernels/cpu/quantized/dot_neon32.inl"
 #elif defined(INGOT_SIMD_RVV)
 #include "kernels/cpu/quantized/dot_rvv.inl"
 #elif defined(INGOT_SIMD_SCALAR)

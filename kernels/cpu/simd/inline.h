@@ -20,6 +20,9 @@ namespace {
 INGOT_INLINE float fused(float a, float b, float c) {
 #if defined(INGOT_UNFUSED)
   return a * b + c;
+#elif defined(INGOT_SIMD_NEON32)
+  // by the vectors' unit, which takes subnormals for zero
+  return vget_lane_f32(vfma_f32(vdup_n_f32(c), vdup_n_f32(a), vdup_n_f32(b)), 0);
 #else
   return __builtin_fmaf(a, b, c);
 #endif

@@ -110,6 +110,11 @@ std::vector<Finding> processor_findings(const MachineFacts& facts,
          "this processor has no fused multiply-add with AVX2: products are rounded before "
          "they are added, so results in fp32 are not the bits of other processors",
          "INGOT_CPU_ISA=scalar has those bits, far slower"});
+  else if (!usable.empty() && usable.back() == "neon32")
+    out.push_back({false,
+                   "vectors of this processor take subnormal numbers (below 1.2e-38) for zero, so "
+                   "results with such numbers are not the bits of other processors",
+                   "INGOT_CPU_ISA=scalar has those bits, several times slower"});
   else if (usable.size() == 1 && is_x86 && !fuses)
     out.push_back({true,
                    "this processor has no fused multiply-add: the scalar kernels emulate it, "

@@ -29,6 +29,7 @@ constexpr IsaBuild kIsaBuilds[] = {
     {"neon", "neon", "", ""},
     {"neondot", "neon", "INGOT_SIMD_DOTPROD", " -march=armv8.2-a+dotprod"},
     {"neoni8mm", "neon", "INGOT_SIMD_I8MM", " -march=armv8.2-a+i8mm"},
+    {"neon32", "neon32", "", " -mfpu=neon-vfpv4"},
     {"rvv", "rvv", "", " -march=rv64gcv -fno-vectorize -fno-slp-vectorize"},
 };
 #undef INGOT_AVX512_FLAGS
