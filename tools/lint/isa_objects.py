@@ -19,12 +19,20 @@ NAMED = {
     "neon": ["gemm_tile<", "byte_tile<", "neon_tiles_5("],
     "neondot": ["byte_tile<"],
     "sse2": ["gemm_tile<", "byte_tile<"],
+    "neon32": ["gemm_tile<", "byte_tile<"],
 }
-FMA = re.compile(r"fmadd|fmla|vpdpbusd|vpmaddwd|su?dot|sadalp")
+FMA = re.compile(r"fmadd|fmla|vfma\.|vmlal|vpdpbusd|vpmaddwd|su?dot|sadalp")
 FMA_SSE2 = re.compile(r"mulps|pmaddwd")  # products and sums apart
 STACK = re.compile(r"\(%[re]sp|\(%[re]bp|\[sp")
-JUMP = re.compile(r"(?:j\w+|b\.\w+|cbnz|cbz)\s+(?:\w+,\s*)?([0-9a-f]+)\b")
-CROSS = {"AArch64": "aarch64-linux-gnu-objdump", "RISC-V": "riscv64-linux-gnu-objdump"}
+JUMP = re.compile(
+    r"(?:j\w+|b\.\w+|b(?:eq|ne|cs|cc|mi|pl|hi|ls|ge|lt|gt|le)(?:\.[nw])?|cbnz|cbz)"
+    r"\s+(?:\w+,\s*)?([0-9a-f]+)\b"
+)
+CROSS = {
+    "AArch64": "aarch64-linux-gnu-objdump",
+    "ARM": "arm-linux-gnueabihf-objdump",
+    "RISC-V": "riscv64-linux-gnu-objdump",
+}
 
 
 def run(*command):
