@@ -79,14 +79,22 @@ struct V {
     return flushed(a);
   }
   static INGOT_INLINE F fma(F a, F b, F c) { return vfmaq_f32(c, a, b); }
-  /// A comparison that the compiler cannot see through: Clang makes fmax of one with zero, whose
-  /// result for -0 is another.
-  static INGOT_INLINE M opaque(M m) {
-    asm("" : "+w"(m));
-    return m;
+  // Comparisons in asm: GCC makes none of vectors from the intrinsics, since vectors flush
+  // subnormals, but four of VFP's.
+#define INGOT_COMPARE(name, instruction)                              \
+  static INGOT_INLINE M name(F a, F b) {                              \
+    M m;                                                              \
+    asm(instruction ".f32 %q0, %q1, %q2" : "=w"(m) : "w"(a), "w"(b)); \
+    return m;                                                         \
   }
-  static INGOT_INLINE F max(F a, F b) { return vbslq_f32(opaque(vcgtq_f32(a, b)), a, b); }
-  static INGOT_INLINE F min(F a, F b) { return vbslq_f32(opaque(vcltq_f32(a, b)), a, b); }
+  INGOT_COMPARE(gt, "vcgt")
+  INGOT_COMPARE(ge, "vcge")
+  INGOT_COMPARE(eq, "vceq")
+#undef INGOT_COMPARE
+  static INGOT_INLINE M lt(F a, F b) { return gt(b, a); }
+  static INGOT_INLINE M le(F a, F b) { return ge(b, a); }
+  static INGOT_INLINE F max(F a, F b) { return select(gt(a, b), a, b); }
+  static INGOT_INLINE F min(F a, F b) { return select(lt(a, b), a, b); }
   static INGOT_INLINE F abs(F a) { return vabsq_f32(a); }
   static INGOT_INLINE F neg(F a) { return vnegq_f32(a); }
   static INGOT_INLINE F sqrt(F a) {
@@ -115,14 +123,7 @@ struct V {
     return with_sign(select(gt(r, magnitude), sub(r, splat(1.0f)), r), a);
   }
 
-  static INGOT_INLINE M lt(F a, F b) { return vcltq_f32(a, b); }
-  static INGOT_INLINE M le(F a, F b) { return vcleq_f32(a, b); }
-  static INGOT_INLINE M gt(F a, F b) { return vcgtq_f32(a, b); }
-  static INGOT_INLINE M ge(F a, F b) { return vcgeq_f32(a, b); }
-  static INGOT_INLINE M eq(F a, F b) { return vceqq_f32(a, b); }
-  static INGOT_INLINE M unordered(F a, F b) {
-    return vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b)));
-  }
+  static INGOT_INLINE M unordered(F a, F b) { return vmvnq_u32(vandq_u32(eq(a, a), eq(b, b))); }
   static INGOT_INLINE F select(M m, F a, F b) { return vbslq_f32(m, a, b); }
   static INGOT_INLINE I iselect(M m, I a, I b) { return vbslq_s32(m, a, b); }
   static INGOT_INLINE M mask_and(M a, M b) { return vandq_u32(a, b); }
