@@ -101,13 +101,13 @@ int64_t compared_with(const Engine& engine, uint32_t i) {
   return 0;
 }
 
-host::Array make_input(const Engine& engine, uint32_t i, const ingot_tensor& like) {
+host::Array make_input(const Engine& engine, uint32_t i, const ingot_tensor& like, uint64_t draw) {
   host::Array array;
   array.name = engine.input(i).name;
   array.dtype = DType(like.dtype);
   array.dims.assign(like.dims, like.dims + like.rank);
   array.bytes.resize(size_t(array.elements()) * ingot_dtype_bytes(like.dtype));
-  Random random{i + 1};
+  Random random{i + 1 + (draw << 32)};
   const int64_t bound = index_bound(engine, i);
   const int64_t n = array.elements();
   const int64_t compared = bound == 0 && is_integer(like.dtype) ? compared_with(engine, i) : 0;

@@ -17,7 +17,8 @@ int64_t compared_with(const Engine& engine, uint32_t i);
 
 /// The same for every call and machine. Floats lie in [0, 1); integers that reach a gather lie in
 /// its range; a single integer that the program compares with a constant is that constant; other
-/// integers and booleans are 1, as masks and lengths are.
-host::Array make_input(const Engine& engine, uint32_t i, const ingot_tensor& like);
+/// integers and booleans are 1, as masks and lengths are. Another `draw` gives other numbers.
+host::Array make_input(const Engine& engine, uint32_t i, const ingot_tensor& like,
+                       uint64_t draw = 0);
 
 }  // namespace ingot::cli

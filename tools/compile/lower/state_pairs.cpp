@@ -149,6 +149,13 @@ std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
   return bytes;
 }
 
+bool are_named_as_state(const std::string& input, const std::string& output) {
+  // Only one of the two names has to say before or after: "state" and "stateN", "h_in" and "h".
+  const std::string before = stem(input, true), after = stem(output, false);
+  const bool alike = before == after || input == after || before == output;
+  return alike && input != output;
+}
+
 std::vector<std::string> hint_states(const graph::Model& model, const ConvertOptions& options) {
   std::vector<std::string> hints;
   for (const graph::ValueId in : model.graph.inputs) {
@@ -161,10 +168,7 @@ std::vector<std::string> hint_states(const graph::Model& model, const ConvertOpt
       if (output.constant || out == in || output.dtype != input.dtype ||
           !may_be_same(input.dims, output.dims))
         continue;
-      // Only one of the two names has to say before or after: "state" and "stateN", "h_in" and "h".
-      const std::string before = stem(input.name, true), after = stem(output.name, false);
-      const bool alike = before == after || input.name == after || before == output.name;
-      if (!alike || input.name == output.name) continue;
+      if (!are_named_as_state(input.name, output.name)) continue;
       hints.push_back("input '" + input.name + "' and output '" + output.name +
                       "' look like state; --state " + input.name + "=" + output.name +
                       " would keep it in the arena");

@@ -21,8 +21,9 @@ const StateSpec* state_of_output(const LoweredProgram& lowered, const std::strin
 std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
                                                           const graph::Value& value);
 
-/// Sentences about ports in no pair that look like one, "stateN" and "state", "h_out" and "h_in",
-/// of one type and shape.
+/// "state" and "stateN", "h_in" and "h_out", "h" and "h_out".
+bool are_named_as_state(const std::string& input, const std::string& output);
+/// Sentences about ports in no pair that are named as state and of one type and shape.
 std::vector<std::string> hint_states(const graph::Model& model, const ConvertOptions& options);
 
 }  // namespace ingot::convert

@@ -6,8 +6,7 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "runtime/device/gpu/f16_activations.h"
 #include "runtime/device/gpu/launch_order.h"
-#include "runtime/plan/greedy_planner.h"
-#include "runtime/session/pairs.h"
+#include "tools/diagnose/gpu_cost/gpu_operands.h"
 #include "tools/files/failure.h"
 
 namespace ingot::gpu_cost {
@@ -25,7 +24,6 @@ constexpr double kIssueCycle = 4;                  // instructions of warps, one
 constexpr double kChipCycle = 128, kL2Cycle = 48;  // bytes a cycle of a multiprocessor
 constexpr uint32_t kRegisters = 64 << 10, kThreadRegisters = 64;  // kernels are compiled for 64 to
                                                                   // 128 a thread
-constexpr uint64_t kFirstAddress = uint64_t{1} << 40, kArena = kFirstAddress / 4;
 
 /// Multiply-adds of a multiprocessor in a cycle.
 double rate_of(const GpuModel& gpu, Unit unit) {
@@ -48,97 +46,6 @@ double resident_blocks(const GpuModel& gpu, const LaunchWork& w) {
   blocks = std::min(blocks, double(most.shared_bytes / (w.shared_bytes + (1u << 10))));
   return std::max(blocks, 1.0);
 }
-
-/// A program's operands at addresses that no kernel reads: plans ask for alignment alone.
-class Operands {
- public:
-  Operands(const cli::ProgramView& view, const GpuModel& gpu) : view_(view) {
-    const ProgramDef& program = view.program();
-    packed_.resize(program.values.size);
-    const GpuTraits traits = traits_of(gpu);
-    if (ingot_cuda_kernel_set.pairs(traits, GpuPrecision(program.precision)))
-      find_f16_weights(program, {packed_.data(), packed_.size()});
-    const bool may_be_f16 =
-        cuda::has_f16_activations(GpuPrecision(program.precision), traits) &&
-        std::none_of(program.steps.data, program.steps.data + program.steps.size,
-                     [](const StepDef& step) { return step.kind != StepKind::kRun; });
-    offsets_ = view.offsets(), plan_bytes_ = view.plan_bytes();
-    if (!may_be_f16) return;
-    f16_storage_.resize(program.values.size);
-    unplaced_ = kLowestStorage + program.alignment;
-    choose_f16_activations(ingot_cuda_kernel_set, traits,
-                           {&program,
-                            {},
-                            [](void* self, uint32_t i) {
-                              Operands& o = *static_cast<Operands*>(self);
-                              return o.of(o.view_.program().instructions[i]);
-                            },
-                            this,
-                            unplaced_},
-                           f16_storage_.data());
-    unplaced_ = 0;
-    plan();
-    for (size_t v = 0; v < f16_storage_.size(); v++)
-      if (f16_storage_[v]) f16_storage_[v] = address_of(program.values[v].root);
-  }
-  /// Of the activations; a session takes the file's places instead where they end no later.
-  uint64_t plan_bytes() const { return plan_bytes_; }
-  /// By value; null: none.
-  const uint64_t* f16_storage() const {
-    return f16_storage_.empty() ? nullptr : f16_storage_.data();
-  }
-  OpArguments of(const InstructionDef& instruction) {
-    views_.clear();
-    for (uint32_t i = 0; i < instruction.input_count; i++) add(instruction.inputs[i]);
-    for (uint32_t i = 0; i < instruction.output_count; i++) add(instruction.outputs[i]);
-    OpArguments a;
-    a.attributes = instruction.attributes;
-    a.inputs = views_.data(), a.outputs = views_.data() + instruction.input_count;
-    a.input_count = instruction.input_count, a.output_count = instruction.output_count;
-    return a;
-  }
-
- private:
-  void add(int32_t value) {
-    TensorView operand;
-    if (value >= 0) {
-      static_cast<TensorType&>(operand) = view_.type(value);
-      if (packed_[size_t(value)].pairs) operand.dtype = DType::kF16;
-      operand.data = reinterpret_cast<void*>(address_of(value));
-    }
-    views_.push_back(operand);
-  }
-  /// Where the plan has it; constants each for itself.
-  uint64_t address_of(int32_t value) const {
-    const uint64_t root = uint64_t(view_.program().values[size_t(value)].root);
-    const uint64_t inside = view_.bound_program().root_offset[value];
-    if (unplaced_) return unplaced_ + inside;
-    const bool is_planned = root < offsets_.size() && offsets_[root] < kArena;
-    return is_planned ? kArena + offsets_[root] + inside : kFirstAddress * (1 + root) + inside;
-  }
-  /// The plan of runtime/session/f16_plan.cpp, which may keep the file's where it is as small.
-  void plan() {
-    std::vector<Lifetime> lifetimes = view_.lifetimes();
-    halve_f16_lifetimes(f16_storage_.data(), {lifetimes.data(), lifetimes.size()});
-    const ProgramDef& program = view_.program();
-    const uint32_t steps = uint32_t(std::max<size_t>(program.steps.size, 1));
-    std::vector<uint64_t> offsets(lifetimes.size(), kNoOffset),
-        workspace(planner_workspace_bytes(uint32_t(lifetimes.size()), steps) / 8 + 1);
-    PlanSummary summary;
-    const Status status =
-        plan_greedy({lifetimes.data(), lifetimes.size()}, steps, program.alignment,
-                    {reinterpret_cast<uint8_t*>(workspace.data()), workspace.size() * 8},
-                    {offsets.data(), offsets.size()}, &summary, nullptr);
-    if (!status.ok()) return;  // f16 takes the first halves of the places in the file's plan
-    offsets_ = offsets, plan_bytes_ = summary.bytes;
-  }
-  const cli::ProgramView& view_;
-  std::vector<F16WeightPlace> packed_;
-  std::vector<uint64_t> f16_storage_, offsets_;
-  uint64_t plan_bytes_ = 0;
-  uint64_t unplaced_ = 0;  // where each storage begins while nothing has a place
-  std::vector<TensorView> views_;
-};
 
 struct RecordedLaunch {
   const char* name;
@@ -228,7 +135,7 @@ void share_operands(const cli::ProgramView& view, const InstructionDef& instruct
 }
 
 InstructionCost cost_instruction(const cli::ProgramView& view, const GpuModel& gpu,
-                                 Operands* operands, bool weights_stay, uint32_t index,
+                                 GpuOperands* operands, bool weights_stay, uint32_t index,
                                  const GpuVariant* variant, Schedule* schedule) {
   const InstructionDef& instruction = view.program().instructions[index];
   const GpuPrecision precision = GpuPrecision(view.program().precision);
@@ -331,7 +238,7 @@ ProgramCost predict(const cli::ProgramView& view, const GpuModel& gpu) {
   ProgramCost all;
   all.gpu = &gpu;
   all.weights_stay = do_weights_stay(view, gpu);
-  Operands operands(view, gpu);
+  GpuOperands operands(view, gpu);
   all.activation_bytes = operands.plan_bytes();
   Schedule schedule(gpu);
   double chained = 0;
@@ -356,7 +263,7 @@ InstructionCost predict_variant(const cli::ProgramView& view, const GpuModel& gp
   const InstructionDef& def = view.program().instructions[instruction];
   const GpuPrecision precision = GpuPrecision(view.program().precision);
   const GpuTraits traits = traits_of(gpu);
-  Operands operands(view, gpu);
+  GpuOperands operands(view, gpu);
   const F16Arguments arguments(operands.of(def), def, operands.f16_storage());
   const OpArguments& a = arguments.get();
   GpuVariant variants[kMaxGpuVariants];
