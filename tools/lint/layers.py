@@ -72,6 +72,7 @@ TOOLS = [
     "diagnose/graph",
     "diagnose/program",
     "diagnose/gpu_cost",
+    "diagnose/precision",
     "cli/output",
     "cli/options",
     "cli/inputs",

@@ -1,0 +1,64 @@
+// tools/diagnose/precision/check_precision.h - how far a program in fast or fp16 is from exact, as
+// far as a CPU can tell: run with exact kernels and with ones that round as a GPU does, on the same
+// inputs. How many inputs are drawn follows from the program's work, not from a clock, so that the
+// same conversion gives the same file.
+// Owns     what the exact kernels gave.
+// Threads  one check at a time: kernels are hooked.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/diagnose/golden/golden.h"
+#include "tools/diagnose/precision/reduced_kernels.h"
+#include "tools/session/engine.h"
+
+namespace ingot::precision {
+
+struct PrecisionQuestion {
+  std::string file;                              // converted in fp16 or fast
+  const ingot_kernel_table* kernels = nullptr;   // null: cli::chosen_kernels()
+  const check::Golden* golden = nullptr;         // inputs, instead of drawn ones
+  std::vector<std::vector<host::Array>> inputs;  // likewise: those of runs, by input of the file
+  std::optional<double> rtol, atol;              // instead of the table's
+};
+
+/// Of the output that is worst, over all runs: parts of its largest number.
+struct PrecisionLoss {
+  double error = 0, allowed = 0;
+  std::string output;
+  bool holds() const { return error <= allowed; }
+};
+
+class PrecisionCheck {
+ public:
+  /// Runs the exact kernels. `question` must outlive it.
+  explicit PrecisionCheck(const PrecisionQuestion& question);
+  /// Why nothing can be said, e.g. that it would take too long; "" where it can.
+  const std::string& obstacle() const { return obstacle_; }
+  /// That count.
+  size_t runs() const;
+  /// Nothing where it cannot be said; then there is an obstacle().
+  std::optional<PrecisionLoss> loss_in(GpuPrecision precision);
+
+ private:
+  using Outputs = std::vector<host::Array>;
+  std::vector<Outputs> run(const std::optional<GpuPrecision>& precision);
+  std::vector<Outputs> run_golden(cli::Engine* engine);
+  std::vector<Outputs> run_each(cli::Engine* engine);
+  host::Array input_of(cli::Engine* engine, uint32_t i, size_t r, int64_t fed,
+                       const Outputs& last) const;
+  const ingot_kernel_table* kernels() const;
+  void give_up();
+  void leave_out_strange_runs();
+  PrecisionLoss measure(const std::vector<Outputs>& found) const;
+
+  const PrecisionQuestion& question_;
+  std::string obstacle_;
+  size_t runs_ = 0;
+  std::vector<bool> left_out_;  // by drawn run; before it is settled: inputs are larger than 1
+  bool has_loops_ = false;
+  std::vector<Outputs> expected_;
+};
+
+}  // namespace ingot::precision
