@@ -38,6 +38,7 @@ def convert(
     metadata: Mapping[str, str] | None = None,
     dtype: str | None = None,
     precision: str | None = None,
+    precision_check: str | None = None,
     exact_to: str | None = None,
     weights: str | os.PathLike[str] | None = None,
     golden: str | os.PathLike[str] | None = None,
@@ -56,6 +57,8 @@ def convert(
     input_shapes    {"x": (1, 3, 224, 224)}; a name in it stays open
     state           {"h": "h_next"}: the input becomes state, set to the output after every run
     dtype           how weights are stored: "fp32", "fp16", "bf16", "int8", "w8", "w4"
+    precision       of products on a GPU: "exact", "fast", "fp16"; where the network does not bear it
+                    the next one is written, unless precision_check is "refuse" or "off"
     weights, golden, calibrate   paths, as --weights, --golden, --calibrate
     options         further words of `ingot convert`, ["--winograd", "off"]
 
@@ -78,6 +81,7 @@ def convert(
     for option, value in (
         ("--dtype", dtype),
         ("--precision", precision),
+        ("--precision-check", precision_check),
         ("--exact-to", exact_to),
         ("--weights", weights),
         ("--golden", golden),
@@ -111,7 +115,9 @@ def _run_convert(words: Sequence[str], source: str, output: str) -> None:
     )
     if ended.returncode == 0:
         for line in (ended.stderr + ended.stdout).splitlines():
-            _log.info("%s", line)
+            # The file may have another precision than was asked for.
+            level = logging.WARNING if "--precision-check" in line else logging.INFO
+            _log.log(level, "%s", line)
         return
     raise _error_of(ended.returncode, ended.stderr)
 

@@ -10,11 +10,13 @@
 #include "tools/cli/conversion/conversion.h"
 #include "tools/cli/conversion/embed_golden.h"
 #include "tools/cli/conversion/enough_elements.h"
+#include "tools/cli/conversion/keep_precision.h"
 #include "tools/cli/conversion/min_ram_options.h"
 #include "tools/cli/options/command.h"
 #include "tools/cli/options/help.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/quantize/quantize_options.h"
+#include "tools/cli/quantize/samples.h"
 #include "tools/cli/reports/conversion_report.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/large_blocks.h"
@@ -35,7 +37,7 @@ struct ConvertArguments {
   std::string stream;
   std::vector<std::string> shapes, images, types, arguments, dims, targets, layouts, metadata,
       states, inits, renames;
-  std::string dtype, precision, signature, member, exact_to;
+  std::string dtype, precision, precision_check, signature, member, exact_to;
   std::vector<std::string> keep_fp32;
   bool allow_overflow = false;
   std::string weights, key, prefix = "auto", epsilon;
@@ -71,6 +73,8 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
     convert::set_targets(options, list);
   }
   if (!a.precision.empty()) convert::set_precision(options, a.precision);
+  if (!a.precision_check.empty() && options.precision == 0)
+    fail(Exit::kUsage, "convert: --precision-check is about --precision fast or fp16; say which");
   convert::set_winograd(options, a.winograd);
   if (!a.stream.empty()) {
     convert::set_stream(options.stream, a.stream);
@@ -166,6 +170,41 @@ void check_conversion(const ConvertArguments& a, const CheckedConversion& made) 
   check_open_extents(made, a.no_check || a.check ? 0 : kSeconds);
 }
 
+/// Those of --calibrate for a check of the precision, as long as they have one shape.
+std::vector<std::vector<host::Array>> calibration_inputs(const std::string& path,
+                                                         const Engine& engine) {
+  constexpr uint64_t kMaxSamples = 8;
+  std::vector<std::vector<host::Array>> runs;
+  Samples samples(path, kMaxSamples);
+  Sample sample;
+  const auto fits = [&] {
+    for (size_t i = 0; !runs.empty() && i < sample.inputs.size(); i++)
+      if (sample.inputs[i].dims != runs[0][i].dims) return false;
+    return true;
+  };
+  while (samples.next(engine, &sample) && fits()) runs.push_back(sample.inputs);
+  return runs;
+}
+
+PrecisionRequest precision_request(const ConvertArguments& a, bool is_int8) {
+  PrecisionRequest request;
+  request.source = a.source, request.golden = a.golden;
+  request.mode = !a.precision_check.empty() ? parse_precision_check(a.precision_check)
+                 : a.no_check               ? PrecisionCheckMode::kOff
+                                            : PrecisionCheckMode::kFallback;
+  request.rtol = parse_tolerance("--rtol", a.rtol);
+  request.atol = parse_tolerance("--atol", a.atol);
+  // samples are of the network before it is a stream
+  if (is_int8 && !a.quantize.samples.empty() && a.stream.empty())
+    request.samples = [&a](const Engine& engine) {
+      return calibration_inputs(a.quantize.samples, engine);
+    };
+  request.convert = [&a](const convert::ConvertOptions& options) {
+    return convert_or_name_bound(a, options);
+  };
+  return request;
+}
+
 int convert(const ConvertArguments& given) {
   if (!given.limit.empty())
     host::WorkBudget::set_factor(parse_real("--limit", given.limit, 0, 1e6));
@@ -200,6 +239,7 @@ int convert(const ConvertArguments& given) {
     options.stream = stream;
   }
   convert::ConversionResult result = convert_or_name_bound(a, options);
+  keep_precision(precision_request(a, is_int8), &options, &result);
   if (is_int8)
     result.file.metadata.entries.push_back({"ingot.quantization", summary_of(quantised)});
   if (!a.golden.empty())
@@ -268,7 +308,7 @@ void add_convert(CLI::App& app, Action* chosen) {
   command
       ->add_flag("--no-check", a->no_check,
                  "do not compute at extents of open dimensions that nobody chose, for which a "
-                 "conversion takes a second otherwise")
+                 "conversion takes a second otherwise, nor what --precision loses")
       ->excludes(check);
   reads_file(
       command
@@ -374,6 +414,14 @@ void add_convert(CLI::App& app, Action* chosen) {
                    "in f16, both on tensor cores")
       ->type_name("exact|fast|fp16")
       ->default_str("exact");
+  command
+      ->add_option(
+          "--precision-check", a->precision_check,
+          "what fast and fp16 lose is computed on the CPU, on the inputs of --golden or "
+          "--calibrate, else on drawn ones. Beyond the tolerance table fallback writes the "
+          "next precision that holds, refuse nothing; off does not look")
+      ->type_name("fallback|refuse|off")
+      ->default_str("fallback");
   repeatable("--keep-fp32", &a->keep_fp32,
              "with --dtype: a weight, or of int8, w8 and w4 a layer, that stays f32; * stands for "
              "anything",
@@ -419,8 +467,8 @@ void add_convert(CLI::App& app, Action* chosen) {
                 {"weights", "key", "strip-prefix", "map-key", "allow-missing", "allow-unused",
                  "bn-eps", "keep-training-state"});
   group_options(command, "Precision, size and target",
-                {"target", "winograd", "min-ram", "max-work", "dtype", "precision", "exact-to",
-                 "keep-fp32", "allow-overflow", "keep-weights"});
+                {"target", "winograd", "min-ram", "max-work", "dtype", "precision",
+                 "precision-check", "exact-to", "keep-fp32", "allow-overflow", "keep-weights"});
 }
 
 }  // namespace ingot::cli

@@ -241,6 +241,19 @@ void print_dims(const Json& dims) {
   printf("Open dimensions (say them with --dim)\n%s", table.text().c_str());
 }
 
+void print_precision_check(const Json& check) {
+  if (check.is_null()) return;
+  const std::string text = text_of(check["text"]), why = text_of(check["why_unknown"]),
+                    asked = text_of(check["asked"]), written = text_of(check["written"]);
+  if (!text.empty())
+    printf("Precision: %s%s\n", text.c_str(),
+           asked == written ? "" : (", so " + written + " was written").c_str());
+  if (check["inputs"] == "off")
+    printf("Precision: what %s loses was not looked at\n", written.c_str());
+  else if (!why.empty())
+    printf("Precision: what %s loses is not known: %s\n", written.c_str(), why.c_str());
+}
+
 }  // namespace
 
 void print_inspection(const Json& r, const InspectArguments& a) {
@@ -264,6 +277,7 @@ void print_inspection(const Json& r, const InspectArguments& a) {
   if (r["precision"] != "exact")
     printf("Products on a GPU: %s (the CPU computes them in f32)\n",
            text_of(r["precision"]).c_str());
+  print_precision_check(r["precision_check"]);
   for (const Json& t : r["tunings"]) {
     std::string dims;
     for (const Json& d : t["dims"]) dims += (dims.empty() ? ", dimensions " : " ") + d.dump();

@@ -6,6 +6,7 @@
 #include "tools/compile/write/tunings.h"
 #include "tools/session/file_parts.h"
 #include "tools/session/metadata.h"
+#include "tools/session/precision_record.h"
 #include "tools/session/program_view.h"
 
 namespace ingot::cli {
@@ -174,9 +175,23 @@ Json storage_of(const ProgramView& view, const Metadata& metadata) {
           {"tensors", tensors}};
 }
 
-const char* precision_name(uint8_t precision) {
-  constexpr const char* kNames[] = {"exact", "fast", "fp16"};
-  return precision < 3 ? kNames[precision] : "unknown";
+/// What conversion found out about `--precision`; null where it did not look.
+Json precision_check_of(const Metadata& metadata) {
+  const std::optional<PrecisionRecord> record = precision_record(metadata.entries);
+  if (!record) return Json();
+  Json losses = Json::array();
+  for (const PrecisionRecord::Loss& loss : record->losses)
+    losses.push_back({{"precision", loss.precision},
+                      {"error", loss.error},
+                      {"allowed", loss.allowed},
+                      {"output", loss.output}});
+  return {{"asked", record->asked},
+          {"written", record->written},
+          {"inputs", record->inputs},
+          {"runs", record->runs},
+          {"losses", losses},
+          {"why_unknown", record->why},
+          {"text", losses.empty() ? "" : text_of(*record)}};
 }
 
 Json plan_of(const ProgramView& view) {
@@ -258,7 +273,8 @@ Json inspect_file(const InspectArguments& a) {
                  {"model_bytes", s.model_bytes},
                  {"segment_alignment", s.segment_alignment},
                  {"alignment", s.alignment},
-                 {"precision", precision_name(view.program().precision)}};
+                 {"precision", precision_name(view.program().precision)},
+                 {"precision_check", precision_check_of(metadata)}};
   report["inputs"] = Json::array();
   report["outputs"] = Json::array();
   for (uint32_t i = 0; i < s.input_count; i++)

@@ -1,0 +1,252 @@
+// What fast and fp16 lose is found while a network is converted: one whose logits make small errors
+// large is written in a precision that holds, and this is said; others get what was asked for.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tests/cli/command_line.h"
+#include "tests/support/onnx_writer.h"
+#include "tools/files/npz/npz.h"
+
+using namespace cli_test;
+using ingot::test::attribute;
+using ingot::test::OnnxGraph;
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr int kSide = 32, kChannels = 16;
+constexpr int kChainedSide = 96;  // what lies between its convolutions is 576 KiB
+
+std::vector<float> drawn(size_t count, float scale, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<float> numbers(count);
+  for (float& x : numbers) x = scale * (float(random() % 2001) / 1000 - 1);
+  return numbers;
+}
+
+OnnxGraph& conv3x3(OnnxGraph& g, const std::string& x, const std::string& y, int from, int to,
+                   float scale, unsigned seed) {
+  return g.initializer("w" + y, {to, from, 3, 3}, drawn(size_t(9 * from * to), scale, seed))
+      .node("Conv", {x, "w" + y}, {y}, {attribute("pads", std::vector<int64_t>{1, 1, 1, 1})});
+}
+
+/// Two convolutions, then logits of hundreds whose sums are near 0 here and there, and a sigmoid:
+/// what such a network is for is a threshold.
+std::string sharp(int side = kSide) {
+  OnnxGraph g;
+  g.input("image", {1, 3, side, side});
+  conv3x3(g, "image", "a", 3, kChannels, 0.3f, 1).node("Relu", {"a"}, {"b"});
+  conv3x3(g, "b", "c", kChannels, kChannels, 0.15f, 2).node("Relu", {"c"}, {"d"});
+  g.initializer("wl", {1, kChannels, 1, 1}, drawn(kChannels, 1000, 3))
+      .node("Conv", {"d", "wl"}, {"logits"})
+      .node("Sigmoid", {"logits"}, {"map"});
+  return g.output("map").bytes();
+}
+
+/// Of digits, say.
+std::string plain() {
+  OnnxGraph g;
+  g.input("image", {1, 3, kSide, kSide});
+  conv3x3(g, "image", "a", 3, kChannels, 0.3f, 1).node("Relu", {"a"}, {"b"});
+  conv3x3(g, "b", "c", kChannels, kChannels, 0.15f, 2).node("Relu", {"c"}, {"d"});
+  g.node("GlobalAveragePool", {"d"}, {"e"})
+      .node("Flatten", {"e"}, {"f"})
+      .initializer("wf", {kChannels, 10}, drawn(kChannels * 10, 0.5f, 4))
+      .node("MatMul", {"f", "wf"}, {"scores"});
+  return g.output("scores").bytes();
+}
+
+/// Activations beyond 65504, which tf32 has and f16 does not.
+std::string large() {
+  OnnxGraph g;
+  g.input("image", {1, 3, kSide, kSide});
+  conv3x3(g, "image", "a", 3, kChannels, 1e6f, 1).node("Relu", {"a"}, {"b"});
+  conv3x3(g, "b", "c", kChannels, kChannels, 1e-6f, 2);
+  return g.output("c").bytes();
+}
+
+std::string spilled(const Folder& folder, const std::string& bytes) {
+  spill(folder / "net.onnx", bytes);
+  return folder / "net.onnx";
+}
+
+Ran convert(const Folder& folder, const std::string& source, const std::string& precision,
+            const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words = {"convert",     source,   "-o", folder / "net.ingot",
+                                    "--precision", precision};
+  words.insert(words.end(), more.begin(), more.end());
+  return run(words);
+}
+
+Json inspected(const Folder& folder) {
+  const Ran ran = run({"inspect", folder / "net.ingot", "--json"});
+  REQUIRE(ran.exit == 0);
+  return Json::parse(ran.out);
+}
+
+RunOptions on_gpu() { return {{{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}}, {}}; }
+
+/// An image, and what the exact file gives for it, as a golden.
+std::string golden_of(const Folder& folder, const std::string& source, int side) {
+  ingot::host::Array x;
+  x.name = "image", x.dtype = ingot::DType::kF32, x.dims = {1, 3, side, side};
+  x.bytes.resize(size_t(x.elements()) * 4);
+  for (int64_t i = 0; i < x.elements(); i++)
+    x.as<float>()[i] = float(2 * std::sin(double(i % side) * 0.31 + double(i / side) * 0.173));
+  ingot::host::write_npz(folder / "in.npz", {x});
+  REQUIRE(run({"convert", source, "-o", folder / "exact.ingot"}).exit == 0);
+  REQUIRE(run({"run", folder / "exact.ingot", "--inputs", folder / "in.npz", "--outputs",
+               folder / "out.npz"})
+              .exit == 0);
+  std::vector<ingot::host::Array> all = ingot::host::read_npz(folder / "out.npz");
+  for (ingot::host::Array& y : all)
+    if (y.name.rfind("out:", 0) != 0) y.name = "out:" + y.name;
+  x.name = "in:image";
+  all.push_back(x);
+  ingot::host::write_npz(folder / "golden.npz", all);
+  return folder / "golden.npz";
+}
+
+}  // namespace
+
+TEST_CASE("precision: a network that makes small errors large is written exact, and it is said") {
+  for (const std::string precision : {"fp16", "fast"}) {
+    CAPTURE(precision);
+    const Folder folder;
+    const std::string source = spilled(folder, sharp());
+    const Ran ran = convert(folder, source, precision);
+    CAPTURE(ran.err);
+    REQUIRE(ran.exit == 0);
+    CHECK(has(ran.err, "note: " + source + ": " + precision + " is off by "));
+    CHECK(has(ran.err, "of the largest number of output 'map'"));
+    CHECK(has(ran.err, "0.01 allowed): exact is written instead"));
+    CHECK(has(ran.err, "--precision-check off"));
+    const Json file = inspected(folder);
+    CHECK(file["precision"] == "exact");
+    CHECK(file["precision_check"]["asked"] == precision);
+    CHECK(file["precision_check"]["written"] == "exact");
+    CHECK(file["precision_check"]["inputs"] == "drawn");
+    CHECK(file["precision_check"]["losses"].size() == (precision == "fp16" ? 2 : 1));
+    for (const Json& loss : file["precision_check"]["losses"])
+      CHECK(loss["error"].get<double>() > loss["allowed"].get<double>());
+    const Ran text = run({"inspect", folder / "net.ingot"});
+    CHECK(has(text.out, "Precision: " + precision + " is off by "));
+    CHECK(has(text.out, "so exact was written"));
+    // but for the record it is the file that --precision exact makes
+    REQUIRE(run({"convert", source, "-o", folder / "exact.ingot"}).exit == 0);
+    const Json exact = Json::parse(run({"inspect", folder / "exact.ingot", "--json"}).out);
+    CHECK(exact["precision_check"].is_null());
+    CHECK(file["program_bytes"] == exact["program_bytes"]);
+    CHECK(file["weights_bytes"] == exact["weights_bytes"]);
+  }
+}
+
+TEST_CASE("precision: a plain network keeps what was asked for, and the file says what it loses") {
+  for (const std::string precision : {"fp16", "fast"}) {
+    CAPTURE(precision);
+    const Folder folder;
+    const Ran ran = convert(folder, spilled(folder, plain()), precision);
+    CHECK(ran.exit == 0);
+    CHECK(ran.err.empty());
+    const Json file = inspected(folder);
+    CHECK(file["precision"] == precision);
+    REQUIRE(file["precision_check"]["losses"].size() == 1);
+    const double error = file["precision_check"]["losses"][0]["error"].get<double>();
+    CHECK(error > 1e-6);  // something was rounded
+    CHECK(error < 3e-3);
+    CHECK(file["precision_check"]["runs"] == 8);
+    CHECK(has(run({"inspect", folder / "net.ingot"}).out, "Precision: " + precision));
+  }
+}
+
+TEST_CASE("precision: numbers that f16 has not are fast") {
+  const Folder folder;
+  const Ran ran = convert(folder, spilled(folder, large()), "fp16");
+  CAPTURE(ran.err);
+  CHECK(ran.exit == 0);
+  CHECK(has(ran.err, "fast is written instead"));
+  CHECK(inspected(folder)["precision"] == "fast");
+}
+
+TEST_CASE("precision: refused where that is asked for, written where nobody is to look") {
+  const Folder folder;
+  const std::string source = spilled(folder, sharp());
+  const Ran refused = convert(folder, source, "fp16", {"--precision-check", "refuse"});
+  CHECK(refused.exit == 6);
+  CHECK(is_one_error_line(refused.err));
+  CHECK(has(refused.err, "nothing was written"));
+  CHECK(folder.names() == std::vector<std::string>{"net.onnx"});
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--precision-check", "off"}, {"--no-check"}}) {
+    const Ran forced = convert(folder, source, "fp16", words);
+    CHECK(forced.exit == 0);
+    CHECK(forced.err.empty());
+    const Json file = inspected(folder);
+    CHECK(file["precision"] == "fp16");
+    CHECK(file["precision_check"]["inputs"] == "off");
+    CHECK(has(run({"inspect", folder / "net.ingot"}).out, "was not looked at"));
+  }
+  CHECK(convert(folder, source, "fp16", {"--precision-check", "perhaps"}).exit == 1);
+  CHECK(convert(folder, source, "exact", {"--precision-check", "off"}).exit == 1);
+}
+
+TEST_CASE("precision: the error is that of a GPU, which the file that is written keeps off") {
+  for (const int side : {kSide, kChainedSide}) {
+    CAPTURE(side);
+    const Folder folder;
+    const std::string source = spilled(folder, sharp(side)),
+                      golden = golden_of(folder, source, side);
+    const auto on_golden = [&] {
+      const Ran ran =
+          run({"check", folder / "net.ingot", "--golden", golden, "--device", "cuda", "--json"},
+              on_gpu());
+      REQUIRE_MESSAGE((ran.exit == 0 || ran.exit == 6), ran.err);
+      return Json::parse(ran.out)["outputs"][0];
+    };
+    for (const std::string precision : {"fp16", "fast"}) {
+      CAPTURE(precision);
+      const Ran ran = convert(folder, source, precision, {"--golden", golden});
+      CAPTURE(ran.err);
+      REQUIRE(ran.exit == 0);
+      const Json check = inspected(folder)["precision_check"];
+      CHECK(check["inputs"] == "golden");
+      CHECK(on_golden()["passed"] == true);
+      REQUIRE(convert(folder, source, precision, {"--precision-check", "off"}).exit == 0);
+      CHECK(inspected(folder)["op_counts"].contains("chain") == (side == kChainedSide));
+      const Json forced = on_golden();
+      if (side == kSide) CHECK(forced["passed"] == false);
+      const double found =
+          forced["largest_error"].get<double>() / forced["largest_expected"].get<double>();
+      const double predicted = check["losses"][0]["error"].get<double>();
+      CHECK(predicted > found * 0.9);
+      CHECK(predicted < found * 1.1);
+    }
+  }
+}
+
+TEST_CASE("precision: what nobody can compute is said, and written as asked for") {
+  const Folder folder;
+  OnnxGraph numbers;
+  numbers.input("x", {1, 64})
+      .initializer("w", {64, 10}, drawn(640, 1, 1))
+      .node("MatMul", {"x", "w"}, {"y"})
+      .node("ArgMax", {"y"}, {"best"}, {attribute("axis", int64_t(1))});
+  const Ran whole = convert(folder, spilled(folder, numbers.output("best").bytes()), "fp16");
+  CHECK(whole.exit == 0);
+  CHECK(has(whole.err, "what fp16 loses is not known: no output is of floats"));
+  CHECK(inspected(folder)["precision"] == "fp16");
+  CHECK(has(run({"inspect", folder / "net.ingot"}).out, "is not known: no output is of floats"));
+  const Ran refused = convert(folder, folder / "net.onnx", "fp16", {"--precision-check", "refuse"});
+  CHECK(refused.exit == 6);
+  CHECK(has(refused.err, "is not known: no output is of floats"));
+  OnnxGraph wide;
+  wide.input("image", {1, 64, 8192, 8192});
+  conv3x3(wide, "image", "y", 64, 64, 1, 1);
+  const Ran long_one = convert(folder, spilled(folder, wide.output("y").bytes()), "fast");
+  CHECK(long_one.exit == 0);
+  CHECK(has(long_one.err, "is not known: it would take too long"));
+  CHECK(inspected(folder)["precision"] == "fast");
+}
