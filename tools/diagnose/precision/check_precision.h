@@ -23,7 +23,8 @@ struct PrecisionQuestion {
   std::optional<double> rtol, atol;              // instead of the table's
 };
 
-/// Of the output that is worst, over all runs: parts of its largest number.
+/// Of the output that is worst, in parts of its largest number: of the run that is worst, of drawn
+/// ones the one after it.
 struct PrecisionLoss {
   double error = 0, allowed = 0;
   std::string output;
@@ -51,6 +52,7 @@ class PrecisionCheck {
   const ingot_kernel_table* kernels() const;
   void give_up();
   void leave_out_strange_runs();
+  double error_of(std::vector<double> errors) const;
   PrecisionLoss measure(const std::vector<Outputs>& found) const;
 
   const PrecisionQuestion& question_;
