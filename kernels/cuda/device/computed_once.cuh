@@ -18,5 +18,11 @@ GPU_FN uint32_t computed_once(uint32_t x) {
 #endif
   return x;
 }
+GPU_FN const char* computed_once(const char* x) {
+#if defined(__CUDACC__)
+  asm volatile("" : "+l"(x));
+#endif
+  return x;
+}
 
 }  // namespace ingot::cuda

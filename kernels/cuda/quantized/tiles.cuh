@@ -30,6 +30,8 @@ using NumberWindows = BorderedWindows<kRows, kHalves, NumberBorder>;
 /// at a time where channels are in fours, else a byte at a time.
 template <int kRows, int kHalves>
 struct BytePixels {
+  static constexpr int kTable = 0;
+  static constexpr bool kRoundsOnce = false;
   using Pixel = SinglePixel<kRows, kHalves>;
   const uint8_t* x;
   int64_t image;  // pixel (0, 0) of it, in pixels
@@ -55,7 +57,8 @@ struct BytePixels {
     return x + (image + int64_t(iy) * p.width + ix) * p.pixel_stride + i -
            tap * int(p.depth.divisor);
   }
-  GPU_MEMBER void skip(const QuantizedTileParams& p, int words) {
+  GPU_MEMBER void skip(int) {}
+  GPU_MEMBER void skip_words(const QuantizedTileParams& p, int words) {
     word += words;
     while (word >= p.run_words && run < p.runs) word -= p.run_words, run++;
   }
@@ -76,9 +79,9 @@ struct BytePixels {
         }
         *to = bytes;
       }
-      skip(p, 1);
+      skip_words(p, 1);
     }
-    if (Pixel::kEach < Pixel::kWords) skip(p, Pixel::kWords - Pixel::kEach);
+    if (Pixel::kEach < Pixel::kWords) skip_words(p, Pixel::kWords - Pixel::kEach);
   }
 };
 

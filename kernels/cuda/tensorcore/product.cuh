@@ -28,6 +28,7 @@ struct Fragments {  // f16, bf16: one product has all 16 words
       a[r] = pack(Type{}, float_of(w[r / 2 * 2][2 * i + r % 2]),
                   float_of(w[r / 2 * 2 + 1][2 * i + r % 2]));
   }
+  template <bool kRounded = false>
   GPU_FN void of_pixels(const uint32_t (&x)[4], int, uint32_t (&b)[2]) {
     for (int r = 0; r < 2; r++) b[r] = pack(Type{}, float_of(x[2 * r]), float_of(x[2 * r + 1]));
   }
@@ -40,8 +41,10 @@ struct WordFragments {  // a product has 8 of the words
   GPU_FN void of_weights(const uint32_t (&w)[4][4], int i, int part, uint32_t (&a)[4]) {
     for (int r = 0; r < 4; r++) a[r] = operand_word(Type{}, w[2 * part + r / 2][2 * i + r % 2]);
   }
+  template <bool kRounded = false>
   GPU_FN void of_pixels(const uint32_t (&x)[4], int part, uint32_t (&b)[2]) {
-    for (int r = 0; r < 2; r++) b[r] = operand_word(Type{}, x[2 * part + r]);
+    for (int r = 0; r < 2; r++)
+      b[r] = kRounded ? x[2 * part + r] : operand_word(Type{}, x[2 * part + r]);
   }
 };
 /// Words that are two f16 already: a product of 16 numbers of k has 8 of them.
@@ -62,12 +65,25 @@ inline constexpr bool kPlainWords<F16Words> = true;
 template <>
 inline constexpr bool kPlainWords<S8U8> = true;
 
+/// Whether f32 becomes f16.
+template <class Type>
+inline constexpr bool kIsF16 = false;
+template <>
+inline constexpr bool kIsF16<F16> = true;
+
+/// Whether words of pixels may be rounded where they lie.
+template <class Type>
+inline constexpr bool kRoundsWords = false;
+template <>
+inline constexpr bool kRoundsWords<Tf32> = true;
+
 /// What a product counts of the pixels beside its sums: nothing, or of whole numbers the sum of
 /// those of each pixel, where p.counts_numbers; @return those of the tile, in shared memory.
 template <class Type, int kJ>
 struct PixelSums {
+  static constexpr int kAtOnce = 1;  // groups of eight pixels that a lane has words of
   template <class Params>
-  GPU_MEMBER void add(const Params&, int, const uint32_t (&)[4]) {}
+  GPU_MEMBER void add(const Params&, int, const uint32_t (&)[kAtOnce][4]) {}
   template <class Params>
   GPU_MEMBER const int32_t* share(const Params&, int32_t* at, int, bool) const {
     return at;
@@ -75,11 +91,13 @@ struct PixelSums {
 };
 template <int kJ>
 struct PixelSums<S8U8, kJ> {
+  static constexpr int kAtOnce = 4;  // one branch, and no product waits for the one before it
   int32_t sums[kJ] = {};
   template <class Params>
-  GPU_MEMBER void add(const Params& p, int j, const uint32_t (&words)[4]) {
+  GPU_MEMBER void add(const Params& p, int j, const uint32_t (&words)[kAtOnce][4]) {
     if (!p.counts_numbers) return;
-    INGOT_UNROLL for (int q = 0; q < 4; q++) sums[j] = dot4(words[q], 0x01010101u, sums[j]);
+    INGOT_UNROLL for (int e = 0; e < kAtOnce; e++) INGOT_UNROLL for (int q = 0; q < 4; q++)
+        sums[j + e] = dot4(words[e][q], 0x01010101u, sums[j + e]);
   }
   template <class Params>
   GPU_MEMBER const int32_t* share(const Params& p, int32_t* at, int first, bool writes) const {
@@ -100,11 +118,18 @@ GPU_FN void product(const Params& p) {
   using Part = Fragments<Type>;
   constexpr ProductTile kTile = {kM, kO};
   constexpr bool kPairs = Weights<kO>::kStep == kO * 32;  // packed f16 weights
-  constexpr int kHalves = kTile.halves(kPairs), kStages = kTile.stages(kPairs);
+  constexpr bool kTable = Pixels<kM, 1>::kTable > 0;
+  constexpr int kHalves = kTile.halves(kPairs, kTable), kStages = kTile.stages(kPairs, kTable);
+  using PixelTile = Pixels<kM, kHalves>;
   constexpr int kAhead = (kStages - 1) * kHalves;                  // steps from a copy to its use
+  constexpr int kRing = kStages * kHalves;                         // steps of all stages
   constexpr int kPixels = kM * 64, kWeights = Weights<kO>::kStep;  // bytes of a step
   constexpr int kStage = kHalves * (kPixels + kWeights), kJ = kWarpM / 8, kPitch = kO + 4;
   constexpr bool kPlain = kPlainWords<Type> || kPairs;
+  // Rounded by who has copied them: what four warps multiply, and what is copied word by word.
+  constexpr bool kPaired = PixelTile::kRoundsOnce && kIsF16<Type>,
+                 kRounded =
+                     kPaired || (kRoundsWords<Type> && (kM == kWarpM || PixelTile::kRoundsOnce));
   static_assert(kM / kWarpM * (kO / 32) * 32 == kProductThreads, "four warps");
   char* shared = gpu_shared<char>();
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;
@@ -114,7 +139,6 @@ GPU_FN void product(const Params& p) {
   const int begin = int(blockIdx.y) * p.split_steps,
             steps = p.steps - begin < p.split_steps ? p.steps - begin : p.split_steps;
   const Operands from = operands_of(p, uint32_t(batch));
-  using PixelTile = Pixels<kM, kHalves>;
   PixelTile pixels = PixelTile::make(p, from.x, first_m, begin * 16);
   Weights<kO> weights = Weights<kO>::make(p, from.w, first_o, begin * 16);
   const auto load = [&](int step, int at) {
@@ -128,42 +152,80 @@ GPU_FN void product(const Params& p) {
   const char* const pixels_of_lane = shared + pixels_at;
   Sum sums[2][kJ][4] = {};
   PixelSums<Type, kJ> numbers;
+  // Steps behind those of the first copies that a table of taps has: the first one, another one.
+  constexpr int kFirstRings = (PixelTile::kTable - kAhead) / kRing,
+                kRings = PixelTile::kTable / kRing;
+  char* const table = shared + kStages * kStage;
+  [[maybe_unused]] int most = 0;
+  if constexpr (kTable) {
+    most = (PixelTile::is_large(p) ? 0 : kFirstRings) * kRing;
+    pixels.template fill<kRing>(p, table, 0, kAhead + most);
+  }
   GPU_ROLLED
   for (int s = 0; s < kStages - 1; s++) {
     if (s * kHalves < steps) load(s * kHalves, s * kStage);
     commit_copies();
   }
-  int stage = 0, free = (kStages - 1) * kStage;
-  GPU_ROLLED
-  for (int ahead = kAhead; ahead < steps + kAhead; ahead += kHalves) {
-    wait_for_copies<kStages - 2>();
-    __syncthreads();
-    if (ahead < steps) load(ahead, free);
-    commit_copies();
-    INGOT_UNROLL for (int half = 0; half < kHalves; half++) {
-      const char *const own_weights = weights_of_lane + stage + half * kWeights,
-                        *const own_pixels = pixels_of_lane + stage + half * kPixels;
-      uint32_t a[Part::kCount][2][4];
-      if constexpr (kPlain) {
-        Weights<kO>::read_fragments(own_weights, halves_of_lane, a);
-      } else {
-        uint32_t words[4][4];
-        Weights<kO>::read(own_weights, rows_of_lane, words);
-        INGOT_UNROLL for (int part = 0; part < Part::kCount; part++)
-            INGOT_UNROLL for (int i = 0; i < 2; i++) Part::of_weights(words, i, part, a[part][i]);
-      }
-      INGOT_UNROLL for (int j = 0; j < kJ; j++) {
-        uint32_t words[4];
-        load_shared(words, own_pixels + j * 512);
-        numbers.add(p, j, words);
-        INGOT_UNROLL for (int part = 0; part < Part::kCount; part++) {
-          uint32_t b[2];
-          Part::of_pixels(words, part, b);
-          INGOT_UNROLL for (int i = 0; i < 2; i++) multiply_add(Type{}, sums[i][j], a[part][i], b);
+  // A ring of stages is unrolled: where a stage lies is a constant, and mostly what it copies, too.
+  const auto ring = [&](int left) {
+    INGOT_UNROLL for (int stage = 0; stage < kStages; stage++) {
+      const int step = stage * kHalves, ahead = step + kAhead;
+      if (stage > 0 && step >= left) break;
+      wait_for_copies<kStages - 2>();
+      if constexpr (kRounded) pixels.round(Type{}, shared + stage * kStage);
+      __syncthreads();
+      if (ahead < left) load(ahead, (stage + kStages - 1) % kStages * kStage);
+      commit_copies();
+      INGOT_UNROLL for (int half = 0; half < kHalves; half++) {
+        const char *const own_weights = weights_of_lane + stage * kStage + half * kWeights,
+                          *const own_pixels = pixels_of_lane + stage * kStage + half * kPixels;
+        uint32_t a[Part::kCount][2][4];
+        if constexpr (kPlain) {
+          Weights<kO>::read_fragments(own_weights, halves_of_lane, a);
+        } else {
+          uint32_t words[4][4];
+          Weights<kO>::read(own_weights, rows_of_lane, words);
+          INGOT_UNROLL for (int part = 0; part < Part::kCount; part++)
+              INGOT_UNROLL for (int i = 0; i < 2; i++) Part::of_weights(words, i, part, a[part][i]);
+        }
+        constexpr int kAtOnce = PixelSums<Type, kJ>::kAtOnce;
+        INGOT_UNROLL for (int j = 0; !kPaired && j < kJ; j += kAtOnce) {
+          uint32_t words[kAtOnce][4];
+          INGOT_UNROLL for (int e = 0; e < kAtOnce; e++)
+              load_shared(words[e], own_pixels + (j + e) * 512);
+          numbers.add(p, j, words);
+          INGOT_UNROLL for (int part = 0; part < Part::kCount; part++)
+              INGOT_UNROLL for (int e = 0; e < kAtOnce; e++) {
+            uint32_t b[2];
+            Part::template of_pixels<kRounded>(words[e], part, b);
+            INGOT_UNROLL for (int i = 0; i < 2; i++)
+                multiply_add(Type{}, sums[i][j + e], a[part][i], b);
+          }
+        }
+        INGOT_UNROLL for (int j = 0; kPaired && j < kJ; j += 2) {
+          uint32_t words[4];
+          load_shared(words, own_pixels + j * 512);
+          INGOT_UNROLL for (int e = 0; e < 2; e++) {
+            const uint32_t b[2] = {words[2 * e], words[2 * e + 1]};
+            INGOT_UNROLL for (int i = 0; i < 2; i++)
+                multiply_add(Type{}, sums[i][j + e], a[0][i], b);
+          }
         }
       }
     }
-    free = stage, stage = stage + kStage < kStages * kStage ? stage + kStage : 0;
+    pixels.skip(kRing), weights.skip(kRing);
+  };
+  int left = steps;
+  if constexpr (kTable) {
+    GPU_ROLLED for (;;) {
+      const int end = left > most ? left - most : 0;
+      GPU_ROLLED for (; left > end; left -= kRing) ring(left);
+      if (left <= 0) break;
+      most = (PixelTile::is_large(p) ? 1 : kRings) * kRing;
+      pixels.template fill<kRing>(p, table, kAhead, most);
+    }
+  } else {
+    GPU_ROLLED for (; left > 0; left -= kRing) ring(left);
   }
   wait_for_copies<0>();
   __syncthreads();

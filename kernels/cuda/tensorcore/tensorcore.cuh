@@ -16,9 +16,9 @@ namespace ingot::cuda {
   INGOT_PRODUCT_BLOCKS(type, Type, name, Pixels, Weights, m, o, warp_m, m == 128 ? 3 : 4)
 // Of convolutions' and Linear's weights: f32 panels, or packed f16 weights where products are f16.
 #define INGOT_PRODUCTS(type, Type, Panels)                                           \
-  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 128, 64, 64)              \
-  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 64, 64, 32)               \
-  INGOT_PRODUCT(type, Type, rows, RowPixels, PanelWeights, 32, 128, 32)              \
+  INGOT_PRODUCT(type, Type, rows, RowPixels, MatrixWeights, 128, 64, 64)             \
+  INGOT_PRODUCT(type, Type, rows, RowPixels, MatrixWeights, 64, 64, 32)              \
+  INGOT_PRODUCT(type, Type, rows, RowPixels, MatrixWeights, 32, 128, 32)             \
   INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 128, 64, 64)              \
   INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 64, 64, 32)               \
   INGOT_PRODUCT(type, Type, windows, WindowPixels, Panels, 32, 128, 32)              \

@@ -37,16 +37,30 @@ struct ProductParams {
   bool y_f16, residual_f16;
 };
 
+// Where x is read singly, a table of words of k (pixels.cuh) lies behind the tile in shared memory.
+constexpr int kTableWords = 224, kTableWord = 8;
+
 /// Extents of the blocks' tiles: pixels x outputs. A stage of shared memory has one step of 16
-/// words of k or two (halves): three stages of two where that is at most 48 KB, else four of one.
-/// `pairs`: weights take half of their words.
+/// words of k or two (halves): three stages of two where that is at most 48 KB, else as many of one
+/// as are, four at most, or five where a table has taken the sixth. `pairs`: weights take half of
+/// their words; `singly`: there is a table.
 struct ProductTile {
   int m, o;
-  constexpr int halves(bool pairs) const { return 6 * step_bytes(pairs) <= 48 << 10 ? 2 : 1; }
-  constexpr int stages(bool pairs) const { return halves(pairs) == 2 ? 3 : 4; }
   constexpr int step_bytes(bool pairs) const { return m * 64 + o * (pairs ? 32 : 64); }
-  constexpr int shared_bytes(bool pairs) const {
-    const int copies = stages(pairs) * halves(pairs) * step_bytes(pairs),
+  constexpr int table_bytes(bool singly) const { return singly ? kTableWords * kTableWord : 0; }
+  constexpr int room(bool pairs, bool singly) const {
+    return ((48 << 10) - table_bytes(singly)) / step_bytes(pairs);
+  }
+  constexpr int halves(bool pairs, bool singly = false) const {
+    return room(pairs, singly) >= 6 ? 2 : 1;
+  }
+  constexpr int stages(bool pairs, bool singly = false) const {
+    const int steps = room(pairs, singly);
+    return steps >= 6 ? 3 : steps < 4 ? steps : singly ? steps : 4;
+  }
+  constexpr int shared_bytes(bool pairs, bool singly = false) const {
+    const int copies = stages(pairs, singly) * halves(pairs, singly) * step_bytes(pairs) +
+                       table_bytes(singly),
               sums = m * (o + 4 + 1) * 4;
     return copies > sums ? copies : sums;
   }

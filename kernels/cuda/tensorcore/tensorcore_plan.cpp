@@ -158,11 +158,25 @@ Product matmul_product(const OpArguments& g) {
   return q;
 }
 
+/// Whether 32 bits count what a block's copies add to where they begin: words of a window of x,
+/// pieces of w along k.
+bool counts_offsets(const ProductParams& p) {
+  const int64_t row = int64_t{p.kernel_h} * p.dilation_h,
+                column = int64_t{p.kernel_w} * p.dilation_w;
+  int64_t rows = 0, columns = 0, channels = 0, w = 0;
+  return checked_mul(row, p.row_stride, &rows) && checked_mul(column, p.pixel_stride, &columns) &&
+         checked_mul(int64_t{p.c}, p.channel_stride, &channels) &&
+         checked_mul(int64_t{p.k}, p.k_stride, &w) && rows < kMaxExtent &&
+         columns < kMaxExtent / 2 && channels < kMaxExtent / 2 && w / 4 < kMaxExtent &&
+         p.k_stride < kMaxExtent;
+}
+
 Product product_of(OpCode op, const OpArguments& a, const GpuTraits& traits,
                    GpuPrecision precision) {
   Product q = op == OpCode::kConv2d   ? conv2d_product(a)
               : op == OpCode::kLinear ? linear_product(a)
                                       : matmul_product(a);
+  q.fits = q.fits && counts_offsets(q.p);
   // f32 panels in f16: a session has none, but nothing forbids them.
   if (is_in_f16(precision, traits) && !q.pairs &&
       (q.load == Load::kWindows || q.load == Load::kFirst))
@@ -335,8 +349,10 @@ Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
     p.batch_first = int(first);
     // where x is f16, weights take as many words as it
     const bool halves_weights = q.pairs && !is_word_load(q.load);
-    INGOT_TRY(launch(work, kernel, blocks, p, few ? 0 : uint32_t(tile.shared_bytes(halves_weights)),
-                     uint32_t(p.splits), uint32_t(count)));
+    const bool singly = q.load == Load::kFirst || q.load == Load::kAny;
+    const int shared = tile.shared_bytes(halves_weights, singly);
+    INGOT_TRY(launch(work, kernel, blocks, p, few ? 0 : uint32_t(shared), uint32_t(p.splits),
+                     uint32_t(count)));
   }
   return {};
 }

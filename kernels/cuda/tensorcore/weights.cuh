@@ -20,6 +20,9 @@ GPU_FN int panel_offset(int row, int piece) {
 /// Steps of 16 words that begin in `words` words of k.
 GPU_FN int steps_with(int words) { return (words + 15) >> 4; }
 
+/// Piece `i` (16 bytes) behind `from`: one instruction, where an offset of 64 bits takes two.
+GPU_FN const char* piece_at(const char* from, uint32_t i) { return from + uint64_t(i) * 16; }
+
 /// An output that w has: sums of the others are not stored, and their weights are the first one's.
 GPU_FN int64_t readable_output(const ProductParams& p, int o) { return o < p.readable ? o : 0; }
 
@@ -66,36 +69,47 @@ struct PanelTile {
   }
 };
 
-/// Four neighbouring outputs at a time: panels, or rows of a matrix [k][n]. Strides and `readable`
-/// are multiples of 4, w is 16-byte aligned.
-template <int kOutputs>
-struct PanelWeights : PanelTile<kOutputs> {
+/// Four neighbouring outputs at a time: panels, or rows of a matrix [k][n], whose strides and
+/// `readable` are multiples of 4. w is 16-byte aligned.
+template <int kOutputs, bool kIsPanels>
+struct FourOutputs : PanelTile<kOutputs> {
   using PanelTile<kOutputs>::kStep;
   static constexpr int kPieces = kOutputs * 4 / 128;  // 128 threads: two panels at a time
   const char* from[kPieces];
-  int64_t next, at;  // to the next step; behind `from`, of the next step
-  int to, steps;     // steps: that have this thread's row
-  GPU_FN PanelWeights make(const ProductParams& p, const float* w, int first, int k) {
-    PanelWeights s;
+  uint32_t next, at;  // of a matrix, in pieces: to the next step; behind `from`, of the next step
+  int to, steps;      // steps: that have this thread's row, from `from` on
+  GPU_FN FourOutputs make(const ProductParams& p, const float* w, int first, int k) {
+    FourOutputs s;
     const int row = int(threadIdx.x) / 4 % 16, panel = int(threadIdx.x) / 64,
               piece = int(threadIdx.x) % 4;
+    const int64_t k_stride = kIsPanels ? 16 : p.k_stride;
     s.steps = steps_with(p.k - k - row), s.to = panel * 1024 + panel_offset(row, piece), s.at = 0;
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
       const int o = readable_output(p, first + (panel + 2 * i) * 16 + piece * 4);
       s.from[i] = reinterpret_cast<const char*>(w + (o >> 4) * p.panel_stride + (o & 15) +
-                                                (int64_t(k) + row) * p.k_stride);
+                                                (int64_t(k) + row) * k_stride);
     }
-    s.next = 64 * p.k_stride;
+    s.next = uint32_t(4 * k_stride);
     return s;
   }
   template <int kHalves>
   GPU_MEMBER void load(const ProductParams&, int step, char* tile) {
     INGOT_UNROLL for (int half = 0; half < kHalves; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
-            tile + to + half * kStep + i * 2048, from[i] + (at + half * next), step + half < steps);
+            tile + to + half * kStep + i * 2048,
+            kIsPanels ? from[i] + (step + half) * 1024 : piece_at(from[i], at + half * next),
+            step + half < steps);
     at += kHalves * next;
   }
+  GPU_MEMBER void skip(int count) {
+    if constexpr (kIsPanels) INGOT_UNROLL for (int i = 0; i < kPieces; i++) from[i] += count * 1024;
+    steps -= count;
+  }
 };
+template <int kOutputs>
+using PanelWeights = FourOutputs<kOutputs, true>;
+template <int kOutputs>
+using MatrixWeights = FourOutputs<kOutputs, false>;
 
 /// Panels that hold words of two neighbouring f16 of k, [k/2][16], as GpuKernelSet::halves says:
 /// half the bytes, and fragments as they lie. Sixteen lanes read half a piece each of rows r, r +
@@ -125,10 +139,14 @@ struct PairWeights {
   }
   template <int kHalves>
   GPU_MEMBER void load(const ProductParams&, int step, char* tile) {
-    const int64_t at = int64_t(step) * 512;
     INGOT_UNROLL for (int half = 0; half < kHalves; half++)
-        INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
-            tile + to + half * kStep + i * 2048, from[i] + at + half * 512, step + half < steps);
+        INGOT_UNROLL for (int i = 0; i < kPieces; i++)
+            copy_async16(tile + to + half * kStep + i * 2048, from[i] + (step + half) * 512,
+                         step + half < steps);
+  }
+  GPU_MEMBER void skip(int count) {
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++) from[i] += count * 512;
+    steps -= count;
   }
   GPU_FN RowLane rows_of(int outputs) {
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
@@ -147,32 +165,32 @@ template <int kOutputs>
 struct SingleWeights : PanelTile<kOutputs> {
   // rows of k between words of a thread
   static constexpr int kEach = kOutputs * 16 / 128, kApart = 128 / kOutputs;
-  const float* from;
-  int output, row, left;
-  bool exists;
+  static_assert(kApart == 2, "places are found for rows that lie two apart");
+  const char* from;
+  int stride, left;  // of k; words of k from this thread's first on
+  int to[2][2];      // [where neighbouring rows change places][where pieces are in reverse]
   GPU_FN SingleWeights make(const ProductParams& p, const float* w, int first, int k) {
     SingleWeights s;
-    s.output = int(threadIdx.x) % kOutputs, s.row = int(threadIdx.x) / kOutputs;
-    const int o = first + s.output;
-    s.left = p.k - k - s.row, s.exists = o < p.readable;
-    s.from =
-        w + (o >> 4) * p.panel_stride + (o & 15) * p.n_stride + (int64_t(k) + s.row) * p.k_stride;
+    const int output = int(threadIdx.x) % kOutputs, row = int(threadIdx.x) / kOutputs;
+    const int o = first + output, piece = output % 16 / 4;
+    s.left = o < p.readable ? p.k - k - row : -(1 << 30);
+    s.from = reinterpret_cast<const char*>(w + (o >> 4) * p.panel_stride + (o & 15) * p.n_stride +
+                                           (int64_t(k) + row) * p.k_stride);
+    s.stride = int(computed_once(uint32_t(p.k_stride)));
+    INGOT_UNROLL for (int a = 0; a < 2; a++) INGOT_UNROLL for (int b = 0; b < 2; b++) s.to[a][b] =
+        output / 16 * 1024 + ((row ^ a) << 6) + ((piece ^ b * 3) << 4) + output % 4 * 4;
     return s;
   }
   template <int kHalves>
-  GPU_MEMBER void load(const ProductParams& p, int, char* tile) {
-    GPU_ROLLED
-    for (int half = 0; half < kHalves; half++, tile += PanelTile<kOutputs>::kStep) {
-      GPU_UNROLL_BY(4)
-      for (int i = 0; i < kEach; i++) {
-        const int r = row + i * kApart;
-        const bool valid = exists && i * kApart < left;
-        copy_async4(tile + output / 16 * 1024 + panel_offset(r, output % 16 / 4) + output % 4 * 4,
-                    valid ? from + i * kApart * p.k_stride : p.w, valid);
-      }
-      from += 16 * p.k_stride, left -= 16;
+  GPU_MEMBER void load(const ProductParams&, int, char* tile) {
+    INGOT_UNROLL for (int i = 0; i < kEach * kHalves; i++) {
+      const int r = i % kEach * kApart;  // as panel_offset() has them
+      copy_async4(tile + to[r >> 2 & 1][r >> 3] + r * 64 + i / kEach * PanelTile<kOutputs>::kStep,
+                  from + int64_t(stride) * (i * kApart * 4), i * kApart < left);
     }
+    from += int64_t(stride) * (kHalves * 64), left -= kHalves * 16;
   }
+  GPU_MEMBER void skip(int) {}
 };
 
 /// Rows of a matrix [n][k], four neighbouring words of k at a time. Eight lanes read rows r and r +
@@ -193,10 +211,13 @@ struct RowWeights {
   }
   template <int kHalves>
   GPU_MEMBER void load(const ProductParams&, int step, char* tile) {
-    const uint32_t at = uint32_t(step) * 64;
     INGOT_UNROLL for (int half = 0; half < kHalves; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
-            tile + to + half * kStep + i * 2048, from[i] + at + half * 64, step + half < steps);
+            tile + to + half * kStep + i * 2048, from[i] + (step + half) * 64, step + half < steps);
+  }
+  GPU_MEMBER void skip(int count) {
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++) from[i] += count * 64;
+    steps -= count;
   }
   /// Outputs 4 g + i.
   GPU_FN RowLane rows_of(int outputs) {
