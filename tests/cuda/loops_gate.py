@@ -9,7 +9,8 @@ kernel:
   products    instructions of the loop with the most tensor-core instructions, for each of these
               (HMMA, IMMA); what is nested in it counts once
   in flight   loads of memory that the loop with the most of them issues before it waits for one:
-              global loads up to the first use of a loaded register, or asynchronous copies
+              global loads up to the first use of a loaded register, or asynchronous copies up to
+              a wait for some
 tests/cuda/loops.tsv has a ceiling of the first and a floor of the second; --update writes today's
 figures there and what `ingot why --device cuda` counts with (MODEL), which may be 5 % off; --show
 prints them. TARGET is what is wanted of products; the closing lines count the
@@ -94,12 +95,14 @@ def registers(name, operand):
 
 
 def in_flight(body):
-    """Loads of a loop before it uses one."""
-    loaded, count = set(), 0
+    """Loads of a loop before it uses one, or copies before it waits for some."""
+    loaded, count, most = set(), 0, 0
     for one in body:
         parts = one.operands.split(",")
         if one.name.startswith("LDGSTS"):
             count += 1
+        elif one.name.startswith("DEPBAR"):
+            most, count = max(most, count), 0
         elif one.name.startswith("LDG"):
             if {int(r) for r in re.findall(r"\bR(\d+)", ",".join(parts[1:]))} & loaded:
                 break
@@ -107,7 +110,7 @@ def in_flight(body):
             count += 1
         elif {int(r) for r in re.findall(r"\bR(\d+)", one.operands)} & loaded:
             break
-    return count
+    return max(most, count)
 
 
 def measure(code):

@@ -20,9 +20,9 @@ constexpr double kHalf = 2;  // of an f16
 double float_bytes(bool is_f16) { return is_f16 ? kHalf : kWord; }
 constexpr double kChipBytes = 128;   // that a multiprocessor's shared memory gives in a cycle
 constexpr double kVectorBytes = 16;  // that a thread has under way where nothing else is said
-// Warp instructions of a word of k that is copied by itself, and of one that is put together of
-// bytes; a thread has 16 a stage, of which the figure of the loop has four, or one.
-constexpr double kWordCopy = 20, kByteWord = 60, kWordsOfThread = 16;
+// Warp instructions of a word of k that is put together of bytes; a thread has 16 a stage, of which
+// the figure of the loop has one.
+constexpr double kByteWord = 60, kWordsOfThread = 16;
 constexpr double kWarps = 4;  // of a block of products
 // What a mask of f32 adds to the loop of attention for a score of a lane; a mask of bools or a cap,
 // which are called.
@@ -200,15 +200,15 @@ void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExtents& e,
   w->on_chip = w->blocks * steps * tile.step_cycles * kChipBytes;
   w->fetched = w->blocks *
                ((tile.m * kWord + tile.o * weight) * steps * 16 + tile.m * tile.o * sum * splits);
-  const bool pairs = weight == kHalf;
+  const bool pairs = weight == kHalf,
+             singly = contains(kernel, "_first_") || contains(kernel, "_any_");
   const ProductTile shape = tile_of(kind);
-  w->in_flight = double(shape.step_bytes(pairs)) * shape.halves(pairs) * (shape.stages(pairs) - 1);
+  w->in_flight = double(shape.step_bytes(pairs)) * shape.halves(pairs, singly) *
+                 (shape.stages(pairs, singly) - 1);
   // what the figure of a loop counts once
-  const double stages = w->blocks * steps / shape.halves(pairs);
+  const double stages = w->blocks * steps / shape.halves(pairs, singly);
   w->blocks *= splits;  // of these, each has its part of the steps
-  const double operands = contains(kernel, "_any_") ? 2 : contains(kernel, "_first_") ? 1 : 0;
-  const double words = contains(kernel, "bytes") ? (kWordsOfThread - 1) * kByteWord
-                                                 : operands * (kWordsOfThread - 4) * kWordCopy;
+  const double words = contains(kernel, "bytes") ? (kWordsOfThread - 1) * kByteWord : 0;
   w->instructions = stages * kWarps * words;
 }
 /// Of the loop, once all that the unit multiplies is known.
