@@ -10,6 +10,7 @@
 
 #include "kernels/cpu/attention/mask.inl"
 #include "kernels/cpu/attention/pack.inl"
+#include "kernels/cpu/gemm/gemm.inl"
 #include "kernels/cpu/reduce/lanes.inl"
 #include "kernels/cpu/simd/lockstep.inl"
 #include "kernels/cpu/simd/math.inl"
@@ -60,6 +61,18 @@ void attention_product(const float* a, int64_t a_stride, int64_t k, const float*
   const Segment whole{0, 0};
   const Epilogue plain;
   const TileShape shape{&whole, 1, k, a_stride, panel_stride, out_stride, &plain};
+#if defined(INGOT_SIMD_NEON)
+  if (rows > 3) {
+    GemmJob g;
+    g.a = a, g.a_stride = a_stride, g.k = k, g.weights = b, g.out = out, g.out_stride = out_stride,
+    g.o = columns, g.epilogue = &plain;
+    for (int64_t p = 0; p * kPanel < columns; p++) {
+      const int64_t cols = min_of(columns - p * kPanel, kPanel);
+      gemm_column<V>(g, shape, nullptr, 0, rows, p, 1, cols);
+    }
+    return;
+  }
+#endif
   const int64_t half = (rows + 1) / 2;
   int64_t first = 0;
   if (rows == 1) {
@@ -94,20 +107,29 @@ INGOT_INLINE void finish_scores(float* s, int64_t seen, int64_t keys, const Mask
   F top[kVecs];
   INGOT_UNROLL for (int v = 0; v < kVecs; v++) top[v] = V::splat(kLowest);
   const int64_t whole = seen / kPanel * kPanel, all = round_up(keys, kPanel);
-  if (mask) {
-    for (int64_t j = 0; j < whole; j += kPanel) INGOT_UNROLL for (int v = 0; v < kVecs; v++) {
-        const F x = masked(j + v * V::kLanes, V::load(mask + j + v * V::kLanes));
-        V::store(s + j + v * V::kLanes, x);
-        top[v] = V::max(top[v], x);
-      }
+  const int64_t rest = mask ? whole : 0;  // whose maxima are taken behind
+#if defined(INGOT_SIMD_NEON)
+  INGOT_UNROLL for (int v = 0; v < kVecs; v++) V::store(lanes + v * V::kLanes, top[v]);
+  if (rest > 0) neon_maxima<true>(s, mask, rest / kPanel, &rows.hidden, lanes);
+#else
+  for (int64_t j = 0; j < rest; j += kPanel) INGOT_UNROLL for (int v = 0; v < kVecs; v++) {
+      const F x = masked(j + v * V::kLanes, V::load(mask + j + v * V::kLanes));
+      V::store(s + j + v * V::kLanes, x);
+      top[v] = V::max(top[v], x);
+    }
+#endif
+  if (mask)
     for (int64_t j = whole; j < seen; j += V::kLanes)
       V::store(s + j, masked(j, V::load_partial(mask + j, min_of(seen - j, V::kLanes))));
-  }
   for (int64_t j = seen; j < all; j++) s[j] = -__builtin_inff();
-  for (int64_t j = mask ? whole : 0; j < all; j += kPanel)
+#if defined(INGOT_SIMD_NEON)
+  if (rest < all) neon_maxima<false>(s + rest, nullptr, (all - rest) / kPanel, &rows.hidden, lanes);
+#else
+  for (int64_t j = rest; j < all; j += kPanel)
     INGOT_UNROLL for (int v = 0; v < kVecs; v++) top[v] =
         V::max(top[v], V::load(s + j + v * V::kLanes));
   INGOT_UNROLL for (int v = 0; v < kVecs; v++) V::store(lanes + v * V::kLanes, top[v]);
+#endif
 }
 
 /// s = exp(s - top) for G groups of 16, added to the lanes in order.
@@ -125,18 +147,34 @@ INGOT_INLINE void exponentials(float* s, typename V::F top,
 template <class V>
 INGOT_INLINE void exponentials_of_row(float* s, int64_t keys, float top, float* lanes,
                                       bool is_first, float correction) {
-  constexpr int kVecs = kPanel / V::kLanes, kGroups = V::kLanes == 1  ? 1
-                                                      : 4 / kVecs > 0 ? 4 / kVecs
-                                                                      : 1;
+  constexpr int kVecs = kPanel / V::kLanes;
   typename V::F sum[kVecs];
   INGOT_UNROLL for (int v = 0; v < kVecs; v++) sum[v] =
       is_first ? V::zero() : V::mul(V::load(lanes + v * V::kLanes), V::splat(correction));
+#if defined(INGOT_SIMD_NEON)
+  INGOT_UNROLL for (int v = 0; v < kVecs; v++) V::store(lanes + v * V::kLanes, sum[v]);
+  if (keys > 0) neon_exponentials(s, keys / kPanel, &top, lanes);
+#else
+  constexpr int kGroups = V::kLanes > 1 && 4 / kVecs > 0 ? 4 / kVecs : 1;
   const typename V::F shift = V::splat(top);
   int64_t j = 0;
   for (; j + kGroups * kPanel <= keys; j += kGroups * kPanel)
     exponentials<V, kGroups>(s + j, shift, sum);
   for (; j < keys; j += kPanel) exponentials<V, 1>(s + j, shift, sum);
   INGOT_UNROLL for (int v = 0; v < kVecs; v++) V::store(lanes + v * V::kLanes, sum[v]);
+#endif
+}
+
+/// y = x * factor.
+template <class V>
+INGOT_INLINE void scale_row(const float* x, float* y, int64_t n, typename V::F factor) {
+  constexpr int kVecs = kPanel / V::kLanes;
+  int64_t d = 0;
+  for (; d + kPanel <= n; d += kPanel)
+    INGOT_UNROLL for (int v = 0; v < kVecs; v++)
+        V::store(y + d + v * V::kLanes, V::mul(V::load(x + d + v * V::kLanes), factor));
+  for (; d + V::kLanes <= n; d += V::kLanes) V::store(y + d, V::mul(V::load(x + d), factor));
+  if (d < n) V::store_partial(y + d, V::mul(V::load_partial(x + d, n - d), factor), n - d);
 }
 
 /// y = o * (1 / sum), or `empty` where nothing was seen.
@@ -146,10 +184,7 @@ INGOT_INLINE void finish_row(float* y, int64_t n, float sum, float empty) {
     for (int64_t d = 0; d < n; d++) y[d] = empty;
     return;
   }
-  const typename V::F factor = V::splat(1.0f / sum);
-  int64_t d = 0;
-  for (; d + V::kLanes <= n; d += V::kLanes) V::store(y + d, V::mul(V::load(y + d), factor));
-  if (d < n) V::store_partial(y + d, V::mul(V::load_partial(y + d, n - d), factor), n - d);
+  scale_row<V>(y, y, n, V::splat(1.0f / sum));
 }
 
 /// y = y * correction + o.
@@ -183,11 +218,7 @@ void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64
     const int64_t h = heads[i], query = places[i];
     rows_of_y[i] = j.y_data + j.y.at(j.b, h, query);
     const float* from = j.q_data + j.q.at(j.b, h, query);
-    for (int64_t d = 0; d < j.q.dim; d += V::kLanes) {
-      const int64_t left = min_of(j.q.dim - d, V::kLanes);
-      V::store_partial(queries + i * j.q.dim + d, V::mul(V::load_partial(from + d, left), scale),
-                       left);
-    }
+    scale_row<V>(from, queries + i * j.q.dim, j.q.dim, scale);
   }
   const int64_t padded = round_up(keys, kPanel);
   attention_product<V>(queries, j.q.dim, j.q.dim, j.at(r.key_panels), j.q.dim * kPanel, scores,
@@ -238,11 +269,18 @@ template <class V>
 void attention_chunk(AttentionJob& j, Range rows) {
   using attention::kKeyBlock;
   using attention::kQueryGroup;
-  constexpr int64_t kRows = TileSize<V::kLanes>::kRows;
-  static_assert(kRows <= attention::kTileRows);
+#if defined(INGOT_SIMD_NEON)
+  // two tiles of five; the last four rows are part of the tile before them
+  constexpr int64_t kRows = 10, kLast = 4;
+  const int64_t step = j.t->causal == CausalMask::kNone ? rows.count() : kQueryGroup;
+#else
+  constexpr int64_t kRows = TileSize<V::kLanes>::kRows, kLast = 0;
+  constexpr int64_t step = kQueryGroup;
+#endif
+  static_assert(kRows + kLast <= attention::kTileRows);
   int64_t most = 0;
-  for (int64_t g = rows.begin; g < rows.end; g += kQueryGroup) {
-    const Range group{g, min_of(g + kQueryGroup, rows.end)};
+  for (int64_t g = rows.begin; g < rows.end; g += step) {
+    const Range group{g, min_of(g + step, rows.end)};
     most = max_of(most, j.limit(group));
     if (j.limit(group) == 0)
       for (int64_t i = group.begin; i < group.end; i++)
@@ -255,13 +293,14 @@ void attention_chunk(AttentionJob& j, Range rows) {
     pack_values<V>(j.v_data + j.v.at(j.b, j.kv_head, first), j.v.token_stride, packed, j.v.dim,
                    j.room.keys, j.at(j.room.value_panels));
     j.mask.made_from = nullptr;
-    for (int64_t g = rows.begin; g < rows.end; g += kQueryGroup) {
-      const Range group{g, min_of(g + kQueryGroup, rows.end)};
+    for (int64_t g = rows.begin; g < rows.end; g += step) {
+      const Range group{g, min_of(g + step, rows.end)};
       const int64_t limit = j.limit(group), keys = min_of(kKeyBlock, limit - first);
       if (keys <= 0) continue;
-      const int64_t tiles = ceil_div(group.count(), kRows);
+      const int64_t tiles = max_of(1, ceil_div(group.count() - kLast, kRows));
       for (int64_t i = 0; i < tiles; i++) {
-        const Range tile = tile_part<V>(group.count(), i, kRows);
+        Range tile = tile_part<V>(group.count(), i, kRows);
+        if (kLast > 0 && i + 1 == tiles) tile.end = group.count();
         attention_tile<V>(j, g + tile.begin, tile.count(), g + tile.begin - rows.begin, first, keys,
                           first + kKeyBlock >= limit);
       }

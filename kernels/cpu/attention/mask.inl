@@ -33,20 +33,28 @@ struct MaskRows {
   MaskView mask;
   float* room = nullptr;
   float hidden = -__builtin_inff();  // for a key that a bool hides
-  const void* made_from = nullptr;   // what `room` holds,
+  const void* made_from = nullptr;   // what `room` holds or was looked through,
   // and how much of it: queries of causal order do not all read as many keys
   int64_t made_count = 0;
+  bool adds = true;  // one of these numbers is not zero
 
-  /// `count` numbers to add to the scores of query i from key j on, or null.
+  /// `count` numbers to add to the scores of query i from key j on, or null where there is nothing
+  /// to add: rows that queries share are looked through for that.
   const float* row(int64_t b, int64_t h, int64_t i, int64_t j, int64_t count) {
     if (!mask.elements) return nullptr;
     const int64_t at =
         b * mask.stride[0] + h * mask.stride[1] + i * mask.stride[2] + j * mask.stride[3];
-    if (!mask.is_bool && mask.stride[3] == 1) return static_cast<const float*>(mask.elements) + at;
+    if (!mask.is_bool && mask.stride[3] == 1) {
+      const float* row = static_cast<const float*>(mask.elements) + at;
+      if (mask.stride[2] != 0) return row;
+      if (row == made_from && count <= made_count) return adds ? row : nullptr;
+      made_from = row, made_count = count;
+      return note_zeros(row) ? row : nullptr;
+    }
     const void* from =
         mask.is_bool ? static_cast<const void*>(static_cast<const uint8_t*>(mask.elements) + at)
                      : static_cast<const void*>(static_cast<const float*>(mask.elements) + at);
-    if (from == made_from && count <= made_count) return room;
+    if (from == made_from && count <= made_count) return adds ? room : nullptr;
     made_from = from, made_count = count;
     if (mask.is_bool) {
       const auto* seen = static_cast<const uint8_t*>(from);
@@ -55,7 +63,15 @@ struct MaskRows {
       const float x = *static_cast<const float*>(from);
       for (int64_t k = 0; k < count; k++) room[k] = x;
     }
-    return room;
+    return note_zeros(room) ? room : nullptr;
+  }
+
+ private:
+  /// A zero that is added changes at most the sign of a zero, which exponentials do not see.
+  bool note_zeros(const float* row) {
+    int64_t zeros = 0;
+    while (zeros < made_count && row[zeros] == 0) zeros++;
+    return adds = zeros < made_count;
   }
 };
 

@@ -4,6 +4,9 @@
 #pragma once
 #include "kernels/cpu/simd/activation.inl"
 #include "kernels/cpu/simd/lockstep.inl"
+#if defined(INGOT_SIMD_NEON)
+#include "kernels/cpu/simd/exp_neon.inl"
+#endif
 #include "runtime/op/contract.h"
 
 namespace ingot::cpu {
@@ -59,7 +62,13 @@ void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int6
 #if defined(INGOT_SIMD_NEON)
   if constexpr (is_long(kind)) {  // the four vectors of a row together: one address, constants once
     using Row = Lockstep<V, kPanel / V::kLanes>;
-    if (cols == kPanel && !residual) {
+    if (cols == kPanel && !residual && rows > 0) {
+      constexpr auto kNeon = kind == Activation::kGelu      ? neon_gelu
+                             : kind == Activation::kSilu    ? neon_silu
+                             : kind == Activation::kSigmoid ? neon_sigmoid
+                                                            : nullptr;
+      if constexpr (kNeon != nullptr)
+        return kNeon(tile, tile_stride * 4, out, out_stride * 4, rows);
       for (int64_t i = 0; i < rows; i++)
         Row::store(out + i * out_stride, V::kLanes,
                    activate<Row, kind>(Row::load(tile + i * tile_stride, V::kLanes), Row::zero(),

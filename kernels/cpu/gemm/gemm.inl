@@ -52,7 +52,7 @@ int64_t gemm_column_neon(const GemmJob& g, const TileShape& x, int64_t first, in
   const Epilogue& e = *g.epilogue;
   const bool later = finishes_later(e, g.residual != nullptr, cols);
   if (!later && !neon_finishes(e, g.residual != nullptr, cols)) return 0;
-  const NeonTile t = neon_tile(x, g.weights + p * kPanel * g.k, bias_at(g.bias, p),
+  const NeonTile t = neon_tile(x, g.weights + p * x.panel_stride, bias_at(g.bias, p),
                                !later && e.clamps, 2 * x.pixel_stride);
   constexpr int64_t kStored = 16;  // tiles whose 4 KiB are finished together
   const int64_t out_stride = g.out_stride * 4, residual_stride = e.residual_stride * 4;
@@ -83,6 +83,31 @@ int64_t gemm_column_neon(const GemmJob& g, const TileShape& x, int64_t first, in
 }
 #endif
 
+/// Rows [first, first + n) times `count` panels from p on, `cols` outputs. `fetching`: the shapes of
+/// the last tiles, or null.
+template <class V>
+INGOT_INLINE void gemm_column(const GemmJob& g, const TileShape& shape, const TileShape* fetching,
+                              int64_t first, int64_t n, int64_t p, int count, int64_t cols) {
+  constexpr int kGroup = TileSize<V::kLanes>::kPanels;
+  int64_t done = 0;
+#if defined(INGOT_SIMD_NEON)
+  done = cols == kPanel / 2 ? gemm_column_neon<true>(g, shape, first, n, p, cols)
+                            : gemm_column_neon<false>(g, shape, first, n, p, cols);
+#endif
+  const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(n - done, most);
+  for (int64_t t = 0; t < tiles; t++) {
+    const Range r = tile_part<V>(n - done, t, most);
+    const int64_t row = first + done + r.begin, h = (r.count() + 1) / 2;
+    const int64_t left = tiles - 1 - t;
+    Tiles<V>::tile(count, r.count())(
+        left < kGroup && fetching ? fetching[left] : shape, g.a + row * g.a_stride, h * g.a_stride,
+        g.weights + p * shape.panel_stride, bias_at(g.bias, p),
+        g.out + row * g.out_stride + p * kPanel, h * g.out_stride,
+        g.residual ? g.residual + row * g.epilogue->residual_stride + p * kPanel : nullptr,
+        h * g.epilogue->residual_stride, cols);
+  }
+}
+
 /// Rows [rows) times panels [panels): blocks of rows stay in L2 while the panels stream over them.
 template <class V>
 void gemm(const GemmJob& g, Range rows, Range panels) {
@@ -99,27 +124,18 @@ void gemm(const GemmJob& g, Range rows, Range panels) {
   const int64_t fit = conv::kBandBytes / 4 / max_of(g.k, 1);
   const int64_t blocks = ceil_div(
       rows.count(), max_of(fit / conv::kTileGrain * conv::kTileGrain, 2 * conv::kTileGrain));
-  for (int64_t i = 0; i < blocks; i++) {
-    const Range part_rows = part(rows.count(), i, blocks);
-    const int64_t first = rows.begin + part_rows.begin, n = part_rows.count();
-    for_panels<V>(panels, g.o, [&](int64_t p, int count, int64_t cols) {
-      int64_t done = 0;
+  // whole tiles but in the last block, where that matters
 #if defined(INGOT_SIMD_NEON)
-      done = cols == kPanel / 2 ? gemm_column_neon<true>(g, shape, first, n, p, cols)
-                                : gemm_column_neon<false>(g, shape, first, n, p, cols);
+  constexpr int64_t kGrain = 5;
+#else
+  constexpr int64_t kGrain = 1;
 #endif
-      const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(n - done, most);
-      for (int64_t t = 0; t < tiles; t++) {
-        const Range r = tile_part<V>(n - done, t, most);
-        const int64_t row = first + done + r.begin, h = (r.count() + 1) / 2;
-        const int64_t left = tiles - 1 - t;
-        Tiles<V>::tile(count, r.count())(
-            left < kGroup && g.reads_on ? fetching[left] : shape, g.a + row * g.a_stride,
-            h * g.a_stride, g.weights + p * kPanel * g.k, bias_at(g.bias, p),
-            g.out + row * g.out_stride + p * kPanel, h * g.out_stride,
-            g.residual ? g.residual + row * g.epilogue->residual_stride + p * kPanel : nullptr,
-            h * g.epilogue->residual_stride, cols);
-      }
+  for (int64_t i = 0; i < blocks; i++) {
+    const Range tiles_of_part = part(ceil_div(rows.count(), kGrain), i, blocks);
+    const int64_t first = rows.begin + tiles_of_part.begin * kGrain,
+                  n = min_of(rows.end - first, tiles_of_part.count() * kGrain);
+    for_panels<V>(panels, g.o, [&](int64_t p, int count, int64_t cols) {
+      gemm_column<V>(g, shape, g.reads_on ? fetching : nullptr, first, n, p, count, cols);
     });
   }
 }

@@ -57,9 +57,9 @@ namespace {
 /// `tiles` (one or more) times five pixels from a on, all t.stride apart, of one segment or more;
 /// t.jump is not read.
 /// Residual (or null) and output likewise, with strides of their own, in bytes. x8: trips left, x9:
-/// the segment, x10: columns, x11 .. x15: pixels. A trip is sixteen steps; the eight of the end are
-/// for themselves, and where those before them are odd in number, the first trip begins in its
-/// middle.
+/// the segment, x10: columns, x11 .. x15: pixels. A trip is four times eight steps; the eight of the
+/// end are for themselves, and the first trip begins where it leaves a number of eights before them
+/// that four divides.
 __attribute__((noinline)) inline void neon_tiles_5(const NeonTile& t, int64_t tiles, const float* a,
                                                    float* out, int64_t out_stride,
                                                    const float* residual, int64_t residual_stride) {
@@ -74,10 +74,13 @@ __attribute__((noinline)) inline void neon_tiles_5(const NeonTile& t, int64_t ti
       "add x10, %[b], x10, lsl #2\n\t"
       "cbz %[eights], 4f\n\t"
       "ldr q30, [x14], #16\n\tldr q31, [x15], #16\n\t"
-      "lsr x8, %[eights], #1\n\t"
-      "tbz %[eights], #0, 3f\n\t"
+      "mov x8, %[trips]\n\t"
+      "tbz %[eights], #0, 13f\n\t"
+      "tbnz %[eights], #1, 12f\n\t"
       "cbz x8, 9f\n\t"
       "2: " INGOT_EIGHT_STEPS_5(INGOT_AHEAD_5)
+      "11: " INGOT_EIGHT_STEPS_5(INGOT_AHEAD_5)
+      "12: " INGOT_EIGHT_STEPS_5(INGOT_AHEAD_5)
       "3: " INGOT_EIGHT_STEPS_5("subs x8, x8, #1\n\t" INGOT_AHEAD_5) "b.ne 2b\n\t"
       "9: " INGOT_EIGHT_STEPS_5(INGOT_END_5)
       "4: cbz %[rest], 6f\n\t"
@@ -101,11 +104,15 @@ __attribute__((noinline)) inline void neon_tiles_5(const NeonTile& t, int64_t ti
       "add %[a], %[a], %[stride], lsl #2\n\tadd %[a], %[a], %[stride]\n\t"
       "subs %[tiles], %[tiles], #1\n\t"
       "b.ne 0b\n\t"
+      "b 14f\n\t"
+      "13: tbz %[eights], #1, 11b\n\t"
+      "b 3b\n\t"
+      "14:\n\t"
       : [a] "+&r"(a), [out] "+&r"(out), [residual] "+&r"(residual), [tiles] "+&r"(tiles)
       : [segments] "r"(t.segments), [last] "r"(t.last), [stride] "r"(t.stride), [b] "r"(t.b),
-        [bias] "r"(t.bias), [eights] "r"(t.eights), [rest] "r"(t.rest), [limits] "r"(t.limits),
-        [lowers] "r"(t.lowers), [out_stride] "r"(out_stride),
-        [residual_stride] "r"(residual_stride)
+        [bias] "r"(t.bias), [eights] "r"(t.eights), [trips] "r"((t.eights + 2) / 4),
+        [rest] "r"(t.rest), [limits] "r"(t.limits), [lowers] "r"(t.lowers),
+        [out_stride] "r"(out_stride), [residual_stride] "r"(residual_stride)
       : "x8", INGOT_CLOBBERS);
 }
 // clang-format on

@@ -14,7 +14,19 @@ template <class V>
 INGOT_INLINE void apply_norm(const float* x, float* y, int64_t n, const float* scale,
                              const float* bias, typename V::F mean, typename V::F inverse) {
   using F = typename V::F;
-  for (int64_t i = 0; i < n; i += V::kLanes) {
+  int64_t i = 0;
+  if (scale && bias) {
+    constexpr int kVecs = kPanel / V::kLanes;
+    for (; i + kPanel <= n; i += kPanel) {
+      F v[kVecs];
+      INGOT_UNROLL for (int j = 0; j < kVecs; j++) v[j] =
+          V::mul(V::sub(V::load(x + i + j * V::kLanes), mean), inverse);
+      INGOT_UNROLL for (int j = 0; j < kVecs; j++) v[j] =
+          V::fma(v[j], V::load(scale + i + j * V::kLanes), V::load(bias + i + j * V::kLanes));
+      INGOT_UNROLL for (int j = 0; j < kVecs; j++) V::store(y + i + j * V::kLanes, v[j]);
+    }
+  }
+  for (; i < n; i += V::kLanes) {
     const int64_t left = n - i;
     const bool whole = left >= V::kLanes;
     const auto get = [&](const float* p) {

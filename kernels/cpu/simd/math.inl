@@ -9,6 +9,14 @@
 
 #include "kernels/cpu/simd/inline.h"
 
+// Of e^r - 1 = r + r^2 p(r), and of log2 of gelu's tail, p(|x|); also read by exp_neon.inl.
+#define INGOT_EXPM1_COEFFICIENTS \
+  0.49999994f, 0.166665196f, 0.0416684039f, 0.00836889911f, 0.00138142216f
+#define INGOT_GELU_COEFFICIENTS                                                                 \
+  -0.999999881f, -1.15111291f, -0.459142447f, -0.0526971854f, 0.00734483032f, -0.000332735857f, \
+      -0.000120977718f, 3.23493332e-05f, -3.93212349e-06f, 2.68299544e-07f, -9.86968107e-09f,   \
+      1.52449164e-10f
+
 namespace ingot::cpu {
 namespace {
 
@@ -65,7 +73,7 @@ struct Math {
   }
   /// e^r - 1 for |r| <= ln(2) / 2.
   static INGOT_INLINE F expm1_core(F r) {
-    const F q = poly(r, 0.49999994f, 0.166665196f, 0.0416684039f, 0.00836889911f, 0.00138142216f);
+    const F q = poly(r, INGOT_EXPM1_COEFFICIENTS);
     return V::fma(V::mul(q, r), r, r);
   }
   /// x = n ln(2) + r.
@@ -158,9 +166,7 @@ struct Math {
   /// 2e-7.
   static INGOT_INLINE F gelu(F x) {
     const F t = V::min(c(13.3f), V::abs(x));
-    const F p = poly(t, -0.999999881f, -1.15111291f, -0.459142447f, -0.0526971854f, 0.00734483032f,
-                     -0.000332735857f, -0.000120977718f, 3.23493332e-05f, -3.93212349e-06f,
-                     2.68299544e-07f, -9.86968107e-09f, 1.52449164e-10f);
+    const F p = poly(t, INGOT_GELU_COEFFICIENTS);
     return V::fma(V::neg(t), exp2_flush(V::max(c(-127.0f), p)), V::max(V::zero(), x));
   }
   /// x / (1 + e^(-2u)), u = sqrt(2 / pi) (x + 0.044715 x^3).
