@@ -12,11 +12,16 @@ import shutil
 import subprocess
 import sys
 
-# Tiles of 64-bit Arm are also part of what walks over them, and have loops of their own names.
-TILE = re.compile(r"(?:gemm|byte)_tile<|neon_tiles_5\(|::gemm<|conv_band<|multiply_byte_rows<")
+# Tiles of 64-bit Arm are also part of what walks over them, and have loops of their own names, as
+# have exponentials there.
+TILE = re.compile(
+    r"(?:gemm|byte)_tile<|::gemm<|conv_band<|multiply_byte_rows<"
+    r"|neon_\w+\(|gemm_column_neon<|winograd_panels<"
+)
 # What an instruction set has to have among its tiles: a renamed one would be passed over.
 NAMED = {
-    "neon": ["gemm_tile<", "byte_tile<", "neon_tiles_5("],
+    "neon": ["gemm_tile<", "byte_tile<", "neon_tiles_5(", "neon_gelu(", "neon_silu("]
+    + ["neon_sigmoid(", "neon_exponentials("],
     "neondot": ["byte_tile<"],
     "sse2": ["gemm_tile<", "byte_tile<"],
     "neon32": ["gemm_tile<", "byte_tile<"],
