@@ -83,8 +83,8 @@ int64_t gemm_column_neon(const GemmJob& g, const TileShape& x, int64_t first, in
 }
 #endif
 
-/// Rows [first, first + n) times `count` panels from p on, `cols` outputs. `fetching`: the shapes of
-/// the last tiles, or null.
+/// Rows [first, first + n) times `count` panels from p on, `cols` outputs. `fetching`: the shapes
+/// of the last tiles, or null.
 template <class V>
 INGOT_INLINE void gemm_column(const GemmJob& g, const TileShape& shape, const TileShape* fetching,
                               int64_t first, int64_t n, int64_t p, int count, int64_t cols) {

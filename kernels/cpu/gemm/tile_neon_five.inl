@@ -57,9 +57,9 @@ namespace {
 /// `tiles` (one or more) times five pixels from a on, all t.stride apart, of one segment or more;
 /// t.jump is not read.
 /// Residual (or null) and output likewise, with strides of their own, in bytes. x8: trips left, x9:
-/// the segment, x10: columns, x11 .. x15: pixels. A trip is four times eight steps; the eight of the
-/// end are for themselves, and the first trip begins where it leaves a number of eights before them
-/// that four divides.
+/// the segment, x10: columns, x11 .. x15: pixels. A trip is four times eight steps; the eight of
+/// the end are for themselves, and the first trip begins where it leaves a number of eights before
+/// them that four divides.
 __attribute__((noinline)) inline void neon_tiles_5(const NeonTile& t, int64_t tiles, const float* a,
                                                    float* out, int64_t out_stride,
                                                    const float* residual, int64_t residual_stride) {
