@@ -4,6 +4,7 @@ a Cortex-A76 with one thread.
 
 aarch64_counts.py --ingot build/gcc/bin/ingot --runner build/aarch64/tests/support/raw_runner
   --work build/arm64 [--networks NAME ..] [--peers NAME ..] [--processor cortex-a76] [--json FILE]
+  [--precision exact|fp16]
 
 Each program runs a network once and three times; half of the difference is an inference. Peers are
 called through Python as bench/peer.py calls them, whose own instructions (some 10,000 a call) are
@@ -139,8 +140,8 @@ def prepare_row(args, name, bench):
     else:
         model, npz = prepare(name, bench)
         tflite = SHARED / TFLITE[name] if name in TFLITE else None
-    file = bench / f"{name}.ingot"
-    call([args.ingot, "convert", model, "-o", file])
+    file = bench / f"{name}.{args.precision}.ingot"
+    call([args.ingot, "convert", model, "-o", file, "--precision", args.precision])
     for peer in ("ncnn", "MNN"):  # their converters run on the host
         if peer in args.peers and not NETWORKS[name]:
             command = [sys.executable, HERE / "peer.py", peer, model, npz, 1, "--work", bench]
@@ -157,8 +158,9 @@ def main():
     parser.add_argument("--runner", required=True, type=pathlib.Path)
     parser.add_argument("--work", required=True, type=pathlib.Path)
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS), choices=list(NETWORKS))
-    parser.add_argument("--peers", nargs="+", default=PEERS, choices=PEERS)
+    parser.add_argument("--peers", nargs="*", default=PEERS, choices=PEERS)
     parser.add_argument("--processor", default="cortex-a76")
+    parser.add_argument("--precision", default="exact", choices=["exact", "fp16"])
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
     args.work = args.work.resolve()

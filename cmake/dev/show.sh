@@ -235,7 +235,7 @@ removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has
 dynamic-speed  transformers that onnxruntime's quantize_dynamic made: outputs compared with onnxruntime's, the time of each
 integer-peak  dense int8 networks beside the peak of each instruction set, int8 beside f32
 neon-loops the inner loops of products of bytes on 64-bit Arm: instructions, and cycles by llvm-mca
-aarch64-counts [--networks NAME ..]  instructions of an inference on 64-bit Arm beside the wheels of onnxruntime, ncnn, MNN and LiteRT, all
+aarch64-counts [--networks NAME ..] [--precision fp16]  instructions of an inference on 64-bit Arm beside the wheels of onnxruntime, ncnn, MNN and LiteRT, all
           emulated as a Cortex-A76 (half an hour on 2 processors; needs root for debootstrap)
 integer-chains [SOURCE..]  int8 networks with chains of convolutions and without: outputs compared, times, arenas
 integer-speed  every int8 network beside OpenVINO, onnxruntime, LiteRT and ExecuTorch, and transformers of quantize_dynamic beside

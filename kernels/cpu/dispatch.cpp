@@ -5,7 +5,8 @@
 #include <cpuid.h>
 #define INGOT_ASKS_CPUID 1
 #endif
-#if (INGOT_HAVE_NEONDOT || INGOT_HAVE_NEONI8MM || INGOT_HAVE_NEON32 || INGOT_HAVE_RVV) && \
+#if (INGOT_HAVE_NEONFP16 || INGOT_HAVE_NEONDOT || INGOT_HAVE_NEONI8MM || INGOT_HAVE_NEON32 || \
+     INGOT_HAVE_RVV) &&                                                                       \
     defined(__linux__)
 #include <sys/auxv.h>
 #endif
@@ -51,10 +52,21 @@ bool has_avx512() {
 #if INGOT_HAVE_AVX512VNNI
 bool has_avx512vnni() { return has_avx512() && (Cpuid(7, 0).c >> 11 & 1); }
 #endif
+#if INGOT_HAVE_NEONFP16
+bool has_neonfp16() {
+#if defined(__linux__)
+  return (getauxval(AT_HWCAP) >> 10 & 1) != 0;  // HWCAP_ASIMDHP
+#else
+  return false;
+#endif
+}
+#elif INGOT_HAVE_NEONDOT || INGOT_HAVE_NEONI8MM
+bool has_neonfp16() { return true; }  // their tables go on with neon's
+#endif
 #if INGOT_HAVE_NEONDOT
 bool has_neondot() {
 #if defined(__linux__)
-  return (getauxval(AT_HWCAP) >> 20 & 1) != 0;  // HWCAP_ASIMDDP
+  return has_neonfp16() && (getauxval(AT_HWCAP) >> 20 & 1) != 0;  // HWCAP_ASIMDDP
 #else
   return false;
 #endif
@@ -63,7 +75,8 @@ bool has_neondot() {
 #if INGOT_HAVE_NEONI8MM
 bool has_neoni8mm() {
 #if defined(__linux__)
-  return (getauxval(AT_HWCAP2) >> 13 & 1) != 0;  // HWCAP2_I8MM, which older headers do not name
+  // HWCAP2_I8MM, which older headers do not name
+  return has_neonfp16() && (getauxval(AT_HWCAP2) >> 13 & 1) != 0;
 #else
   return false;
 #endif
@@ -119,6 +132,9 @@ constexpr Isa kIsas[] = {
 #if INGOT_HAVE_NEON
     {&cpu::kNeonKernels, always},  // part of aarch64
 #endif
+#if INGOT_HAVE_NEONFP16
+    {&cpu::kNeonFp16Kernels, has_neonfp16},
+#endif
 #if INGOT_HAVE_NEONDOT
     {&cpu::kNeonDotKernels, has_neondot},
 #endif
@@ -151,6 +167,9 @@ constexpr const char* kNames[] = {
 #endif
 #if INGOT_HAVE_NEON
     "neon",
+#endif
+#if INGOT_HAVE_NEONFP16
+    "neonfp16",
 #endif
 #if INGOT_HAVE_NEONDOT
     "neondot",

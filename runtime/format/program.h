@@ -150,7 +150,7 @@ struct ProgramDef {
   uint64_t plan_lower_bound = 0;
   uint32_t alignment = 64;  // of values in the activation region
   uint32_t symbolic_attribute_count = 0;
-  uint8_t precision = 0;               // of products on a GPU: GpuPrecision
+  uint8_t precision = 0;               // of products: GpuPrecision
   bool widens = false;                 // feature "widened"
   bool has_images = false;             // feature "picture"
   bool has_empty_rows = false;         // feature "empty_rows"

@@ -1,6 +1,8 @@
 // runtime/op/chain.cpp - the contract of a band-fused chain of convolutions.
 #include "runtime/op/chain.h"
 
+#include "runtime/op/f16_products.h"
+
 namespace ingot {
 namespace conv {
 
@@ -31,6 +33,12 @@ bool plan_chain(const ChainAttributes& t, const Extents* stages, ChainPlan* plan
     uint64_t bytes = 0;
     if (t.stages[i].method == ConvMethod::kDirect &&
         !direct_scratch(t.stages[i], stages[i], stages[i].c, stage_copies(t.stages[i], i), &bytes))
+      return false;
+    widest = bytes > widest ? bytes : widest;
+    int64_t pixels;
+    const int64_t band = int64_t(t.band_rows) < last.oh ? t.band_rows : last.oh;
+    if (!checked_mul(i + 1 < plan->count ? plan->ring_rows[i] : band, stages[i].ow, &pixels) ||
+        !f16_products::scratch(t.stages[i], stages[i], pixels, &bytes))
       return false;
     widest = bytes > widest ? bytes : widest;
   }

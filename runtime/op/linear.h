@@ -16,9 +16,13 @@ namespace ingot {
 struct LinearAttributes {
   ActivationSpec activation;
   bool residual_first = false;
-  uint32_t block = 0;  // weights of a row with one scale
+  uint32_t block = 0;   // weights of a row with one scale
+  bool in_f16 = false;  // as Conv2dAttributes
 };
 extern const OpContract kLinearContract;
+
+/// Whether a CPU may compute this one in f16. @pre checked
+bool linear_in_f16(const OpArguments& arguments);
 
 namespace linear_weights {
 

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <barrier>
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -12,6 +11,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/oracle/access.h"
 #include "tests/conformance/conformance_gpu.h"
+#include "tests/conformance/half_tolerance.h"
 #include "tests/support/subnormals.h"
 #include "tests/support/unfused_kernels.h"
 
@@ -127,17 +127,18 @@ void compare_bits(const std::vector<Tensor>& got, const std::vector<Tensor>& wan
 
 /// `looser`: what the case's tolerance is multiplied by; 2 where each product is rounded, too.
 std::string oracle_fault(const Case& test, const std::vector<Tensor>& got,
-                         const std::vector<Tensor>& want, double looser) {
+                         const std::vector<Tensor>& want, double looser, bool half = false) {
   for (size_t i = 0; i < got.size(); i++) {
     if (!got[i].present()) continue;
     for (int64_t n = 0; n < got[i].view().elements(); n++) {
       const double g = got[i].at(n), w = want[i].at(n);
       if (std::isnan(g) && std::isnan(w)) continue;
       if (g == w) continue;
-      const double limit =
-          cpu::oracle::is_integer(got[i].view().dtype)
-              ? 0
-              : looser * (test.tolerance.absolute + test.tolerance.relative * std::fabs(w));
+      const double limit = cpu::oracle::is_integer(got[i].view().dtype)
+                               ? 0
+                               : std::max(half ? half_limit(want[i], n) : 0,
+                                          looser * (test.tolerance.absolute +
+                                                    test.tolerance.relative * std::fabs(w)));
       if (!(std::fabs(g - w) <= limit))
         return "output " + std::to_string(i) + " element " + std::to_string(n) + ": " +
                std::to_string(g) + ", the oracle has " + std::to_string(w);
@@ -150,9 +151,10 @@ std::string oracle_fault(const Case& test, const std::vector<Tensor>& got,
 /// one lane. With subnormals among operands or results it has threads and operands that overlap to
 /// agree with itself alone.
 std::string first_fault(const Case& test, const KernelTable& table, const std::vector<Tensor>& got,
-                        const std::vector<Tensor>& expected, const std::vector<Tensor>& one_lane) {
+                        const std::vector<Tensor>& expected, const std::vector<Tensor>& one_lane,
+                        bool half = false) {
   if (!flushes_subnormals(table))
-    return oracle_fault(test, got, expected, rounds_twice(table) ? 2 : 1);
+    return oracle_fault(test, got, expected, rounds_twice(table) ? 2 : 1, half);
   if (testing::any_subnormal(test.inputs) || testing::any_subnormal(one_lane)) return "";
   const std::string fault = oracle_fault(test, got, expected, 1);
   return fault.empty() ? bits_fault(got, one_lane) : fault;
@@ -374,14 +376,13 @@ std::string run_case(const Case& test) {
   CHECK(find_kernel(*oracle, test.op, with_oracle.arguments)
             ->run(with_oracle.arguments, Team{})
             .ok());
-  std::vector<Tensor> references[3];  // by family
+  std::vector<Tensor> references[4];  // by family, the last of f16
   std::string best;
   Case given = work;
   if (!test.oracle_inputs.empty()) given.inputs = test.oracle_inputs;
   check_in_place(given, *find_kernel(*oracle, test.op, with_oracle.arguments), 1, expected);
   for (const KernelTable* table : runnable_tables()) {
     INFO("isa: ", std::string(table->isa));
-    std::vector<Tensor>& reference = references[family(*table)];
     for (int threads = 1; threads <= 3; threads++) {
       CAPTURE(threads);
       std::vector<Tensor> outputs = work.outputs;
@@ -389,12 +390,14 @@ std::string run_case(const Case& test) {
       const KernelEntry* kernel = find_kernel(*table, test.op, bound.arguments);
       REQUIRE_MESSAGE(kernel != nullptr, "no kernel");
       best = kernel->name;
+      const bool half = is_half(*kernel);
+      auto& reference = references[half ? 3 : family(*table)];
       CHECK(run_team(*kernel, bound.arguments, threads).ok());
       check_guards(outputs);
       check_guards(work.inputs);
       if (reference.empty()) {
         reference = outputs;
-        CHECK(first_fault(test, *table, outputs, expected, references[0]) == "");
+        CHECK(first_fault(test, *table, outputs, expected, references[0], half) == "");
       } else {
         compare_bits(outputs, reference);
       }

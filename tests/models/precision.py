@@ -7,10 +7,12 @@ and its table of tolerances, and, under qemu, on NEON and on the emulated GPU of
 
 Prints for each network, precision and target the largest error of any output, as a part of that
 output's largest number, and what is allowed. There is no command line under qemu: raw outputs of
-one run there are compared with this machine's, whose error they then have; other bits fail. So does
-a precision that changes nothing on the GPU in any network, and a network below that conversion
-writes in another precision than was asked for, but for the one that has to be. --arm: as for
-hashes.py. --all: every network that has a golden. The closing line counts network x precision x
+one run there are compared with this machine's, whose error they then have; other bits fail. Where
+products are in f16 (neonfp16, files in fp16) bits are others: what an output differs by, as a part
+of its largest number, is added to this machine's error, and both together have to be allowed. A
+precision that changes nothing on the GPU in any network fails too, and so does a network below that
+conversion writes in another precision than was asked for, but for the one that has to be. --arm: as
+for hashes.py. --all: every network that has a golden. The closing line counts network x precision x
 target.
 """
 
@@ -58,7 +60,11 @@ class Bench:
                 f"INGOT_CUDA_DRIVER={arm / 'cuda/libfake_cuda.so'}",
                 arm / "support/raw_runner",
             ]
-            self.emulated = [("neon (qemu)", qemu, "neon"), ("gpu (qemu)", qemu, "cuda")]
+            self.emulated = [
+                ("neon (qemu)", qemu, "neon"),
+                ("f16 (qemu)", qemu, "neonfp16"),
+                ("gpu (qemu)", qemu, "cuda"),
+            ]
 
     def check(self, path, golden, device, isa):
         """(largest error and what is allowed, relative, of the worst output; passed; what was
@@ -98,6 +104,25 @@ class Bench:
             )
 
 
+def difference(there, here, golden):
+    """The largest of any output, as a part of the largest number that it has here; None where an
+    output is of another type than f32."""
+    arrays = np.load(golden)
+    sizes = [arrays[k].size for k in arrays.files if k.startswith("out:")]
+    if 4 * sum(sizes) != len(here) or len(there) != len(here):
+        return None
+    largest, at = 0.0, 0
+    for size in sizes:
+        a, b = (np.frombuffer(raw, np.float32, size, 4 * at) for raw in (there, here))
+        at += size
+        if not (np.isfinite(a) == np.isfinite(b)).all():
+            return float("inf")
+        if np.isfinite(b).any():
+            a, b = a[np.isfinite(b)], b[np.isfinite(b)]
+            largest = max(largest, float(abs(a - b).max() / (abs(b).max() or 1)))
+    return largest
+
+
 def check_file(bench, network, precision, path, golden, raw, tally, absent):
     """Prints a line for each target; the GPU's largest error."""
     found = {}
@@ -132,6 +157,14 @@ def check_file(bench, network, precision, path, golden, raw, tally, absent):
         same = isinstance(there, bytes) and there == here
         like = "gpu" if word == "cuda" else next(isa for isa in found if isa != "gpu")
         error, allowed, passed = found[like]
+        if precision == "fp16" and word == "neonfp16" and isinstance(there, bytes) and not same:
+            apart = difference(there, here, golden)
+            if apart is None:
+                absent.add(f"{network}: outputs of other types than f32 on f16 (qemu)")
+                continue
+            error += apart
+            line(target, error, allowed, passed and error <= allowed, "at most: bits of f16")
+            continue
         line(
             target,
             error,

@@ -16,12 +16,13 @@ import sys
 # have exponentials there.
 TILE = re.compile(
     r"(?:gemm|byte)_tile<|::gemm<|conv_band<|multiply_byte_rows<"
-    r"|neon_\w+\(|gemm_column_neon<|winograd_panels<"
+    r"|neon_\w+\(|half_tiles<|gemm_column_neon<|winograd_panels<"
 )
 # What an instruction set has to have among its tiles: a renamed one would be passed over.
 NAMED = {
     "neon": ["gemm_tile<", "byte_tile<", "neon_tiles_5(", "neon_gelu(", "neon_silu("]
     + ["neon_sigmoid(", "neon_exponentials("],
+    "neonfp16": ["half_tiles<8>", "half_tiles<4>"],
     "neondot": ["byte_tile<"],
     "sse2": ["gemm_tile<", "byte_tile<"],
     "neon32": ["gemm_tile<", "byte_tile<"],

@@ -92,8 +92,9 @@ void run_stage(const ChainCall& call, int i, Range rows) {
     conv_rows<V>(j, rows, {0, call.plan.stage[i].ow}, panels);
 }
 
-template <class V>
-Status chain_f32(const OpArguments& a, const Team& team) {
+/// run(call, stage, rows of its output)
+template <class Run>
+Status run_chain(const OpArguments& a, const Team& team, Run run) {
   ChainCall call(a, team);
   const int count = call.plan.count;
   const conv::Extents& last = call.plan.stage[count - 1];
@@ -113,13 +114,18 @@ Status chain_f32(const OpArguments& a, const Team& team) {
       for (int i = 0; i < count; i++) {
         const Range rows{max_of(done[i], need[i + 1].begin), need[i + 1].end};
         if (rows.count() <= 0) continue;
-        run_stage<V>(call, i, rows);
+        run(call, i, rows);
         done[i] = rows.end;
       }
     }
     r += stop - begin;
   }
   return {};
+}
+
+template <class V>
+Status chain_f32(const OpArguments& a, const Team& team) {
+  return run_chain(a, team, run_stage<V>);
 }
 
 }  // namespace

@@ -6,5 +6,9 @@
 #define INGOT_ISA_NAME "neoni8mm"
 #define INGOT_ISA_PRODUCTS 64
 #define INGOT_ISA_TABLE kNeonI8mmKernels
+#if INGOT_HAVE_NEONFP16
+#define INGOT_ISA_BASE kNeonFp16Kernels
+#else
 #define INGOT_ISA_BASE kNeonKernels
+#endif
 #include "kernels/cpu/quantized/quantized_table.inl"

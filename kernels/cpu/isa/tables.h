@@ -13,6 +13,7 @@ extern const KernelTable kAvxVnniKernels;
 extern const KernelTable kAvx512Kernels;
 extern const KernelTable kAvx512VnniKernels;
 extern const KernelTable kNeonKernels;
+extern const KernelTable kNeonFp16Kernels;
 extern const KernelTable kNeonDotKernels;
 extern const KernelTable kNeonI8mmKernels;
 extern const KernelTable kNeon32Kernels;

@@ -275,8 +275,10 @@ void print_inspection(const Json& r, const InspectArguments& a) {
           : (", " + number(r["macs"].get<double>() / 1e6, 4) + " million multiply-adds").c_str());
   print_counts(r["op_counts"]);
   if (r["precision"] != "exact")
-    printf("Products on a GPU: %s (the CPU computes them in f32)\n",
-           text_of(r["precision"]).c_str());
+    printf("Products on a GPU: %s (%s)\n", text_of(r["precision"]).c_str(),
+           r["precision"] == "fp16"
+               ? "also on 64-bit Arm that multiplies f16; other CPUs compute them in f32"
+               : "the CPU computes them in f32");
   print_precision_check(r["precision_check"]);
   for (const Json& t : r["tunings"]) {
     std::string dims;

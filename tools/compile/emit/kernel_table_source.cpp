@@ -27,6 +27,7 @@ constexpr IsaBuild kIsaBuilds[] = {
     {"avx512vnni", "avx512", "INGOT_SIMD_VNNI",
      INGOT_AVX512_FLAGS " -mavx512vnni -mavx2 -mfma -mtune=icelake-server"},
     {"neon", "neon", "", ""},
+    {"neonfp16", "neon", "", " -march=armv8.2-a+fp16"},
     {"neondot", "neon", "INGOT_SIMD_DOTPROD", " -march=armv8.2-a+dotprod"},
     {"neoni8mm", "neon", "INGOT_SIMD_I8MM", " -march=armv8.2-a+i8mm"},
     {"neon32", "neon32", "", " -mfpu=neon-vfpv4"},
@@ -56,13 +57,28 @@ constexpr KernelEntry row(const char* name) {
   };
   for (const KernelEntry& entry : kProductKernels)
     if (entry.name && same(entry.name, name)) return with_decoder(entry);
-  for (const KernelEntry& entry : kTensorKernels)
+HALF_ROWS  for (const KernelEntry& entry : kTensorKernels)
     if (entry.name && same(entry.name, name)) return with_decoder(entry);
   for (const KernelEntry& entry : kPlainKernels)
     if (entry.name && same(entry.name, name)) return with_decoder(entry);
   return no_row_of_that_name();
 }
 )";
+
+const char kHalfRows[] = R"(  for (const KernelEntry& entry : kHalfKernels)
+    if (entry.name && same(entry.name, name)) return with_decoder(entry);
+)";
+
+/// Rows of kernels/cpu/half_products.inl.
+bool is_half(const std::string& kernel) {
+  return kernel.size() > 4 && kernel.compare(kernel.size() - 4, 4, "_f16") == 0;
+}
+
+std::string tail_of(bool in_f16) {
+  std::string tail = kTail;
+  const std::string mark = "HALF_ROWS";
+  return tail.replace(tail.find(mark), mark.size(), in_f16 ? kHalfRows : "");
+}
 
 }  // namespace
 
@@ -105,6 +121,9 @@ std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundPr
 std::string kernel_table_source(const std::string& model, const std::string& isa,
                                 const std::vector<std::string>& kernels) {
   const IsaBuild& build = build_of(isa);
+  const bool in_f16 = std::any_of(kernels.begin(), kernels.end(), is_half);
+  std::string flags = build.flags;
+  if (in_f16 && flags.find("+fp16") == std::string::npos) flags += "+fp16";
   std::string printable;  // a file name may hold anything; a comment may not
   for (const char c : model) printable += c >= ' ' && c <= '~' && c != '\\' ? c : '?';
   std::string source = "// The kernels of " + printable +
@@ -112,15 +131,16 @@ std::string kernel_table_source(const std::string& model, const std::string& isa
   source +=
       "// Compile  c++ -std=c++17 -O2 -ffp-contract=off -fno-exceptions -fno-rtti "
       "-ffunction-sections -fdata-sections" +
-      std::string(build.flags) + " -I INGOT -I INGOT/runtime/include -c THIS\n";
+      flags + " -I INGOT -I INGOT/runtime/include -c THIS\n";
   if (*build.define) source += "#define " + std::string(build.define) + " 1\n";
   source += "#include \"kernels/cpu/simd/" + std::string(build.header) + ".h\"\n";
   source +=
       "#include \"kernels/cpu/plain.inl\"\n#include \"kernels/cpu/products.inl\"\n"
-      "#include \"kernels/cpu/tensors.inl\"\n#include \"runtime/op/decoders.h\"\n"
-      "#include \"ingot/ingot.h\"\n\n";
+      "#include \"kernels/cpu/tensors.inl\"\n#include \"runtime/op/decoders.h\"\n";
+  if (in_f16) source += "#include \"kernels/cpu/half_products.inl\"\n";
+  source += "#include \"ingot/ingot.h\"\n\n";
   source += "namespace ingot {\nnamespace cpu {\n";
-  source += kTail;
+  source += tail_of(in_f16);
   source += "\nconstexpr KernelEntry kRows[] = {\n";
   for (const std::string& name : kernels) source += "    row(\"" + name + "\"),\n";
   if (kernels.empty()) source += "    {},\n";

@@ -1,0 +1,74 @@
+// kernels/cpu/conv2d/half_conv.inl - direct convolutions in f16, alone and as stages of a chain,
+// whose others are computed in f32.
+#pragma once
+#include "kernels/cpu/conv2d/chain.inl"
+#include "kernels/cpu/gemm/half_gemm.inl"
+
+namespace ingot::cpu {
+namespace {
+
+/// `rows`: output pixels that are computed together.
+inline HalfJob half_conv_job(const ConvJob& j, const conv::Extents& e, int64_t rows) {
+  HalfJob h;
+  h.oh = e.oh, h.ow = e.ow, h.taps = int64_t(j.t->kernel_h) * j.t->kernel_w, h.c = e.c;
+  h.in = {j.in.at,   j.in.h,     j.in.w, j.in.pixel_stride, j.in.row_stride, e.h * j.in.row_stride,
+          j.in.ring, j.in.origin};
+  h.windows = j.t;
+  h.weights = j.weights, h.bias = j.bias, h.out = j.out.at, h.out_stride = j.out.pixel_stride;
+  if (is_pointwise(*j.t)) h.windows = nullptr, h.a = j.in.at, h.a_stride = j.in.pixel_stride;
+  h.o = j.out.c, h.residual = j.residual, h.epilogue = j.epilogue, h.scratch = j.scratch;
+  (void)f16_products::blocks(h.taps, e.c, rows, &h.blocks);  // checked by the contract
+  return h;
+}
+
+inline bool half_conv2d_supports(const OpArguments& a) {
+  const Conv2dAttributes& t = a.as<Conv2dAttributes>();
+  return conv2d_direct_supports(a) &&
+         f16_products::takes(t, conv::extents(t, a.inputs[0], a.outputs[0]));
+}
+
+inline Status half_conv2d(const OpArguments& a, const Team& team) {
+  const Conv2dCall call(a);
+  if (call.empty()) return {};
+  const conv::Extents& e = call.e;
+  const int64_t rows = e.n * e.oh * e.ow;
+  half_gemm_team(half_conv_job(call.job(a, 0, team), e, rows), rows, team);
+  return {};
+}
+
+inline bool half_chain_supports(const OpArguments& a) {
+  const ChainAttributes& t = a.as<ChainAttributes>();
+  conv::Extents stages[kMaxChainStages];
+  conv::chain_extents(a, stages);
+  bool any = false;
+  for (uint32_t i = 0; i < t.stage_count; i++)
+    any = any || f16_products::takes(t.stages[i], stages[i]);
+  return any && chain_supports(a);
+}
+
+/// Output rows [rows) of a stage: runs of rows that lie together.
+inline void half_stage(const ChainCall& call, int i, Range rows) {
+  const ConvJob& j = call.jobs[i];
+  const conv::Extents& e = call.plan.stage[i];
+  if (!f16_products::takes(*j.t, e)) return run_stage<V>(call, i, rows);
+  HalfJob h = half_conv_job(j, e, rows.count() * e.ow);
+  for (int64_t y = rows.begin; y < rows.end;) {
+    int64_t n = rows.end - y;
+    if (j.out.ring) n = min_of(n, j.out.ring - j.out.slot(y));
+    if (!h.windows) {
+      if (j.in.ring) n = min_of(n, j.in.ring - j.in.slot(y));
+      h.a = j.in.row(y);
+    }
+    h.first = y * e.ow, h.out = j.out.row(y);
+    h.residual = j.residual ? j.residual + y * e.ow * j.epilogue->residual_stride : nullptr;
+    half_gemm(h, {h.first, h.first + n * e.ow}, {0, ceil_div(e.o, kPanel)});
+    y += n;
+  }
+}
+
+inline Status half_chain(const OpArguments& a, const Team& team) {
+  return run_chain(a, team, half_stage);
+}
+
+}  // namespace
+}  // namespace ingot::cpu

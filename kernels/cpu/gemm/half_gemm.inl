@@ -1,0 +1,299 @@
+// kernels/cpu/gemm/half_gemm.inl - products in f16: rows times panels, where both are rounded on
+// the way into the scratch. Rows are what lies there, or windows of images: the sum of an output is
+// over (tap, channel) either way. How it is cut, and in which order it is added:
+// runtime/op/f16_products.h.
+#pragma once
+#include <cstring>
+
+#include "kernels/cpu/gemm/gemm.inl"
+#include "kernels/cpu/gemm/half_tile.inl"
+#include "runtime/op/f16_products.h"
+
+namespace ingot::cpu {
+namespace {
+
+/// Images that windows read; strides in elements. With ring > 0 rows lie in slots as those of
+/// conv2d/band.inl.
+struct HalfImages {
+  const float* at = nullptr;
+  int64_t h = 0, w = 0, pixel_stride = 0, row_stride = 0, image_stride = 0, ring = 0, origin = 0;
+  const float* row(int64_t image, int64_t y) const {
+    return at + image * image_stride + (ring ? (y - origin) % ring : y) * row_stride;
+  }
+};
+
+struct HalfJob {
+  const Conv2dAttributes* windows = nullptr;  // null: rows as they lie at a
+  HalfImages in;
+  int64_t oh = 1, ow = 1;
+  const float* a = nullptr;  // of row `first`
+  int64_t a_stride = 0;
+  int64_t taps = 1, c = 0;
+  f16_products::Blocks blocks;
+  const float* weights = nullptr;  // panels16 [.][tap][channel][16]
+  const float* bias = nullptr;     // vector16 or null
+  // Output and residual (or null) of row `first`; those behind it lie behind it.
+  float* out = nullptr;
+  const float* residual = nullptr;
+  int64_t first = 0, out_stride = 0, o = 0;
+  const Epilogue* epilogue = nullptr;
+  char* scratch = nullptr;
+
+  float* out_at(int64_t row) const { return out + (row - first) * out_stride; }
+  const float* residual_at(int64_t row) const {
+    return residual ? residual + (row - first) * epilogue->residual_stride : nullptr;
+  }
+};
+
+INGOT_INLINE uint16x8_t round_to_f16(float32x4_t low, float32x4_t high) {
+  return vreinterpretq_u16_f16(vcvt_high_f16_f32(vcvt_f16_f32(low), high));
+}
+
+/// Both as asm: compilers move pointers by instructions of their own, which are a third of so short
+/// a loop. `count` times 16 floats, as groups of eight that lie `stride` elements apart.
+INGOT_INLINE void narrow_apart(const float* from, int64_t count, int64_t stride, uint16_t* to) {
+  asm volatile(
+      "0: ld1 {v0.4s-v3.4s}, [%[from]], #64\n\t"
+      "subs %[count], %[count], #1\n\t"
+      "fcvtn v4.4h, v0.4s\n\tfcvtn v5.4h, v2.4s\n\t"
+      "fcvtn2 v4.8h, v1.4s\n\tfcvtn2 v5.8h, v3.4s\n\t"
+      "st1 {v4.8h}, [%[to]], %[stride]\n\tst1 {v5.8h}, [%[to]], %[stride]\n\t"
+      "b.ne 0b\n\t"
+      : [from] "+&r"(from), [to] "+&r"(to), [count] "+&r"(count)
+      : [stride] "r"(stride * 2)
+      : "v0", "v1", "v2", "v3", "v4", "v5", "cc", "memory");
+}
+/// `count` times 32 floats, one behind the other.
+INGOT_INLINE void narrow_dense(const float* from, int64_t count, uint16_t* to) {
+  asm volatile(
+      "0: ld1 {v0.4s-v3.4s}, [%[from]], #64\n\tld1 {v4.4s-v7.4s}, [%[from]], #64\n\t"
+      "subs %[count], %[count], #1\n\t"
+      "fcvtn v16.4h, v0.4s\n\tfcvtn v17.4h, v2.4s\n\t"
+      "fcvtn v18.4h, v4.4s\n\tfcvtn v19.4h, v6.4s\n\t"
+      "fcvtn2 v16.8h, v1.4s\n\tfcvtn2 v17.8h, v3.4s\n\t"
+      "fcvtn2 v18.8h, v5.4s\n\tfcvtn2 v19.8h, v7.4s\n\t"
+      "st1 {v16.8h-v19.8h}, [%[to]], #64\n\t"
+      "b.ne 0b\n\t"
+      : [from] "+&r"(from), [to] "+&r"(to), [count] "+&r"(count)
+      :
+      : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "cc", "memory");
+}
+
+/// c floats (of null: zeros) to groups of eight that lie `stride` apart, the last one filled up
+/// with zeros.
+INGOT_INLINE uint16_t* pack_channels(const float* from, int64_t c, int64_t stride, uint16_t* to) {
+  if (!from) {
+    for (int64_t i = 0; i < c; i += 8, to += stride) vst1q_u16(to, vdupq_n_u16(0));
+    return to;
+  }
+  if (const int64_t pairs = c / 16) {
+    narrow_apart(from, pairs, stride, to);
+    from += 16 * pairs, to += 2 * pairs * stride;
+  }
+  if (c & 8) {
+    vst1q_u16(to, round_to_f16(vld1q_f32(from), vld1q_f32(from + 4)));
+    from += 8, to += stride;
+  }
+  if (c % 8 == 0) return to;
+  vst1q_u16(to, round_to_f16(V::load_partial(from, c % 8), V::load_partial(from + 4, c % 8 - 4)));
+  return to + stride;
+}
+
+/// Calls f(channels) for each tap of a row: where they lie, or null outside of the image.
+template <class F>
+INGOT_INLINE void for_taps(const HalfJob& j, int64_t row, F f) {
+  if (!j.windows) return f(j.a + (row - j.first) * j.a_stride);
+  const Conv2dAttributes& t = *j.windows;
+  const int64_t line = row / j.ow, x = (row - line * j.ow) * t.stride_w - t.pad_left,
+                image = line / j.oh, y = (line - image * j.oh) * t.stride_h - t.pad_top;
+  for (int64_t ky = 0; ky < t.kernel_h; ky++) {
+    const int64_t iy = y + ky * t.dilation_h;
+    const bool is_inside = iy >= 0 && iy < j.in.h;
+    const float* const from = is_inside ? j.in.row(image, iy) : nullptr;
+    for (int64_t kx = 0; kx < t.kernel_w; kx++) {
+      const int64_t ix = x + kx * t.dilation_w;
+      f(is_inside && ix >= 0 && ix < j.in.w ? from + ix * j.in.pixel_stride : nullptr);
+    }
+  }
+}
+
+/// Rows [row, row + count) as a tile of n, those that are not there as zeros.
+inline void pack_tile(const HalfJob& j, int64_t row, int64_t count, int64_t n, uint16_t* to) {
+  for (int64_t i = 0; i < n; i++) {
+    uint16_t* at = to + 8 * i;
+    if (i < count)
+      for_taps(
+          j, row + i, [&](const float* from) __attribute__((always_inline)) {
+            at = pack_channels(from, j.c, 8 * n, at);
+          });
+    else
+      (void)pack_channels(nullptr, j.blocks.k, 8 * n, at);
+  }
+}
+
+inline void pack_panel(const HalfJob& j, int64_t panel, uint16_t* to) {
+  const float* from = j.weights + panel * j.taps * j.c * kPanel;
+  const int64_t padding = j.blocks.channels - j.c;
+  const int64_t rows = padding ? j.c : j.taps * j.c;
+  for (int64_t t = 0; t < j.taps * j.c; t += rows) {
+    if (rows > 1) narrow_dense(from, rows / 2, to);
+    from += rows * kPanel, to += rows * kPanel;
+    if (rows % 2) {
+      vst1q_u16(to - 16, round_to_f16(vld1q_f32(from - 16), vld1q_f32(from - 12)));
+      vst1q_u16(to - 8, round_to_f16(vld1q_f32(from - 8), vld1q_f32(from - 4)));
+    }
+    std::memset(to, 0, size_t(padding * kPanel) * 2);
+    to += padding * kPanel;
+  }
+}
+
+/// Sums of a row of a panel in f32, in the contract's order.
+inline void sum_in_f32(const HalfJob& j, int64_t row, int64_t panel, float* sums) {
+  const float *w = j.weights + panel * j.taps * j.c * kPanel, *bias = bias_at(j.bias, panel);
+  float32x4_t acc[4];
+  for (int i = 0; i < 4; i++) acc[i] = vld1q_f32(bias + 4 * i);
+  for_taps(j, row, [&](const float* from) {
+    for (int64_t c = 0; from && c < j.c; c++)
+      for (int i = 0; i < 4; i++)
+        acc[i] = vfmaq_n_f32(acc[i], vld1q_f32(w + c * kPanel + 4 * i), from[c]);
+    w += j.c * kPanel;
+  });
+  for (int i = 0; i < 4; i++) vst1q_f32(sums + 4 * i, acc[i]);
+}
+
+/// A panel's outputs of a block of packed rows.
+class HalfPanel {
+ public:
+  HalfPanel(const HalfJob& j, int64_t panel, const uint16_t* b)
+      : j_(j), e_(*j.epilogue), panel_(panel), cols_(min_of(kPanel, j.o - panel * kPanel)) {
+    direct_ = neon_finishes(e_, j.residual != nullptr, cols_) && cols_ == kPanel;
+    later_ = !direct_ && cols_ == kPanel && !j.residual;
+    tile_ = {b,
+             bias_at(j.bias, panel),
+             sums_,
+             j.blocks.k / f16_products::kRows,
+             j.blocks.runs(),
+             direct_ && e_.clamps ? &e_.low : nullptr,
+             1};
+  }
+
+  void run(int64_t row, int64_t count, const uint16_t* a) {
+    constexpr int64_t kStored = 16;  // tiles whose sums are finished together
+    int64_t tiles = count / 8;
+    if (!direct_ && !later_) {
+      for (; tiles > 0; tiles--, row += 8, a += 8 * j_.blocks.k) alone<8>(row, 8, a);
+    }
+    while (tiles > 0) {
+      const int64_t some = later_ ? min_of(tiles, kStored) : tiles, rows = 8 * some;
+      together<8>(row, some, a);
+      if (later_) finish_stored(e_, out(row), j_.out_stride, rows);
+      tiles -= some, row += rows, a += rows * j_.blocks.k;
+    }
+    const int64_t rest = count % 8;
+    if (rest > 4)
+      alone<8>(row, rest, a);
+    else if (rest > 0)
+      alone<4>(row, rest, a);
+  }
+
+ private:
+  float* out(int64_t row) const { return j_.out_at(row) + panel_ * kPanel; }
+  const float* residual(int64_t row) const {
+    return j_.residual ? j_.residual_at(row) + panel_ * kPanel : nullptr;
+  }
+
+  /// Whole tiles, stored by themselves, as sums where they are finished later.
+  template <int n>
+  void together(int64_t row, int64_t tiles, const uint16_t* a) {
+    while (tiles > 0) {
+      const int64_t left = half_tiles<n>(tile_, tiles, a, out(row), j_.out_stride * 4,
+                                         residual(row), e_.residual_stride * 4);
+      row += n * (tiles - left), a += n * (tiles - left) * j_.blocks.k, tiles = left;
+      if (!left) return;
+      alone<n>(row, n, a, !later_);
+      row += n, a += n * j_.blocks.k, tiles--;
+    }
+  }
+
+  /// One tile through the memory of its sums, of which `count` rows are.
+  template <int n>
+  void alone(int64_t row, int64_t count, const uint16_t* a, bool finishes = true) {
+    HalfTile t = tile_;
+    t.limits = nullptr;
+    if (half_tiles<n>(t, 1, a, sums_, kPanel * 4, nullptr, 0)) {
+      t.stops = 0;
+      (void)half_tiles<n>(t, 1, a, sums_, kPanel * 4, nullptr, 0);
+      for (int64_t i = 0; i < count; i++) repair(row + i, sums_ + i * kPanel);
+    }
+    if (!finishes)
+      for (int64_t i = 0; i < count; i++)
+        std::memcpy(out(row + i), sums_ + i * kPanel, kPanel * sizeof(float));
+    else if (direct_)
+      for (int64_t i = 0; i < count; i++) finish_row(row + i, sums_ + i * kPanel);
+    else
+      finish_tile<V>(e_, sums_, kPanel, count, cols_, out(row), j_.out_stride, residual(row));
+  }
+
+  /// What is not finite is computed again.
+  void repair(int64_t row, float* sums) const {
+    bool is_finite = true;
+    for (int i = 0; i < kPanel; i++) is_finite = is_finite && sums[i] - sums[i] == 0;
+    if (is_finite) return;
+    float exact[kPanel];
+    sum_in_f32(j_, row, panel_, exact);
+    for (int i = 0; i < kPanel; i++)
+      if (!(sums[i] - sums[i] == 0)) sums[i] = exact[i];
+  }
+
+  /// As tiles do it.
+  void finish_row(int64_t row, const float* sums) const {
+    const float* const r = residual(row);
+    for (int i = 0; i < 4; i++) {
+      float32x4_t x = vld1q_f32(sums + 4 * i);
+      if (r) x = vaddq_f32(x, vld1q_f32(r + 4 * i));
+      if (e_.clamps && e_.high != __builtin_inff()) x = vminq_f32(x, vdupq_n_f32(e_.high));
+      if (e_.clamps) x = vmaxq_f32(x, vdupq_n_f32(e_.low));
+      vst1q_f32(out(row) + 4 * i, x);
+    }
+  }
+
+  const HalfJob& j_;
+  const Epilogue& e_;
+  int64_t panel_, cols_;
+  bool direct_, later_;
+  HalfTile tile_;
+  alignas(64) float sums_[8 * kPanel];
+};
+
+/// Rows [rows) times panels [panels).
+inline void half_gemm(const HalfJob& j, Range rows, Range panels) {
+  if (rows.count() <= 0 || panels.count() <= 0) return;
+  uint16_t* const block = reinterpret_cast<uint16_t*>(j.scratch);
+  uint16_t* const panel = block + j.blocks.rows * j.blocks.k;
+  const int64_t count = ceil_div(rows.count(), j.blocks.rows),
+                step = round_up(ceil_div(rows.count(), count), f16_products::kRows);
+  for (int64_t r = rows.begin; r < rows.end; r += step) {
+    const int64_t n = min_of(step, rows.end - r);
+    for (int64_t i = 0; i < n; i += 8) {
+      const int64_t own = min_of(8, n - i);
+      pack_tile(j, r + i, own, own > 4 ? 8 : 4, block + i * j.blocks.k);
+    }
+    for (int64_t p = panels.begin; p < panels.end; p++) {
+      pack_panel(j, p, panel);
+      HalfPanel(j, p, panel).run(r, n, block);
+    }
+  }
+}
+
+/// The whole product, divided among the team: panels where rounding them takes longer than rounding
+/// the rows.
+inline void half_gemm_team(const HalfJob& j, int64_t rows, const Team& team) {
+  const int64_t panels = ceil_div(j.o, kPanel);
+  if (panels >= 2 * team.size && panels * kPanel > rows)
+    return half_gemm(j, {0, rows}, part(panels, team.id, team.size));
+  const Range tiles = part(ceil_div(rows, f16_products::kRows), team.id, team.size);
+  half_gemm(j, {min_of(rows, tiles.begin * 8), min_of(rows, tiles.end * 8)}, {0, panels});
+}
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,18 @@
+// kernels/cpu/half_products.inl - products in f16: the list of kernels of an instruction set that
+// multiplies it. The last row is empty.
+#pragma once
+#include "kernels/cpu/conv2d/half_conv.inl"
+#include "kernels/cpu/linear/half_linear.inl"
+
+namespace ingot::cpu {
+namespace {
+
+constexpr KernelEntry kHalfKernels[] = {
+    {OpCode::kConv2d, "conv2d_direct_f16", &kConv2dContract, half_conv2d_supports, half_conv2d},
+    {OpCode::kChain, "chain_f16", &kChainContract, half_chain_supports, half_chain},
+    {OpCode::kLinear, "linear_f16", &kLinearContract, half_linear_supports, half_linear},
+    {},
+};
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,28 @@
+// kernels/cpu/linear/half_linear.inl - rows times constant panels in f16. Contract:
+// runtime/op/linear.h.
+#pragma once
+#include "kernels/cpu/gemm/half_gemm.inl"
+#include "kernels/cpu/linear/linear.inl"
+
+namespace ingot::cpu {
+namespace {
+
+inline bool half_linear_supports(const OpArguments& a) {
+  return linear_in_f16(a) && linear_supports(a);
+}
+
+inline Status half_linear(const OpArguments& a, const Team& team) {
+  Epilogue epilogue;
+  const GemmJob g = linear_job(a, &epilogue);
+  HalfJob j;
+  j.a = g.a, j.a_stride = g.a_stride, j.c = g.k, j.weights = a.inputs[1].as<float>();
+  j.bias = g.bias, j.out = g.out, j.out_stride = g.out_stride, j.o = g.o, j.residual = g.residual;
+  j.epilogue = &epilogue, j.scratch = static_cast<char*>(team.scratch);
+  const int64_t rows = a.outputs[0].rows();
+  (void)f16_products::blocks(1, j.c, rows, &j.blocks);  // checked by the contract
+  half_gemm_team(j, rows, team);
+  return {};
+}
+
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,39 @@
+// runtime/op/f16_products.h - which products of an fp16 program a CPU may compute in f16, and the
+// scratch that takes: a block of rows and one panel of weights, both rounded to f16. Contract and
+// kernels call the same functions. Nothing here depends on an instruction set: a table without such
+// kernels computes in f32 and leaves that scratch alone, so that a program asks for the same bytes
+// everywhere.
+// Order     of one output: k in runs of nearly equal length, at most kLongestRun; each run is one
+//           chain of fma in f16 from zero, and its sum is added to one f32 sum that begins at the
+//           bias. k is the taps of a window in turn, each with its channels padded to a multiple of
+//           eight by zeros. An output that is not finite then is computed again in f32, in the
+//           contract's order: what f16 cannot hold costs time, not the answer.
+#pragma once
+#include "runtime/op/conv_blocks.h"
+
+namespace ingot::f16_products {
+
+constexpr int64_t kRows = 8;          // of a register tile, and k that it takes together
+constexpr int64_t kLeastRows = 64;    // of a block, however long they are
+constexpr int64_t kLongestRun = 128;  // k
+
+/// How a product is cut.
+struct Blocks {
+  int64_t channels = 0;  // of a tap, padded
+  int64_t k = 0;         // of a row, padded
+  int64_t rows = 0;      // of a block: a multiple of kRows
+  uint64_t bytes = 0;    // of a thread's scratch: the block, then a panel
+  int64_t runs() const { return ceil_div(k, kLongestRun); }
+};
+/// False where a size overflows. @pre c >= 1
+bool blocks(int64_t taps, int64_t c, int64_t rows, Blocks* out);
+
+/// Whether such a product of `rows` rows takes less time in f16: padded channels are no third of
+/// it, panels are more than half full, and a panel that is rounded serves a whole tile.
+bool pays(int64_t c, int64_t o, int64_t rows);
+
+/// A convolution, or a stage of a chain; `rows`: output pixels that are computed together.
+bool takes(const Conv2dAttributes& t, const conv::Extents& e);
+bool scratch(const Conv2dAttributes& t, const conv::Extents& e, int64_t rows, uint64_t* bytes);
+
+}  // namespace ingot::f16_products

@@ -1,0 +1,285 @@
+// Products of fp16 programs: in f16 where the processor multiplies it, in f32 elsewhere. Runs on
+// every instruction set, so that an emulated processor without FEAT_FP16 runs the same cases.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "runtime/op/f16_products.h"
+#include "runtime/op/linear.h"
+#include "tests/conformance/conv2d_cases.h"
+#include "tests/conformance/weights.h"
+
+using namespace ingot;
+using namespace ingot::conformance;
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity(),
+                kNan = std::numeric_limits<float>::quiet_NaN();
+
+/// The name that the best instruction set here has for what may be in f16.
+std::string expected_name(const char* in_f16, const char* in_f32) {
+  return cpu_kernels("neonfp16") ? in_f16 : in_f32;
+}
+
+struct Half {
+  const char* name;
+  int64_t n, h, w, c, o;
+  uint32_t kernel = 1, stride = 1, dilation = 1, pad = 0;
+  ActivationSpec act = {};
+  Residual residual = Residual::kNone;
+  bool bias = true;
+  int64_t x_padding = 0, y_padding = 0;
+};
+
+/// spoil(x, w): numbers of the input and of the dense weights. `absolute`: tolerance where large
+/// numbers cancel each other.
+template <class Spoil>
+void run_conv(const Half& c, const Spoil& spoil, double absolute = 1e-5) {
+  Conv2dAttributes t;
+  t.kernel_h = t.kernel_w = c.kernel, t.stride_h = t.stride_w = c.stride;
+  t.dilation_h = t.dilation_w = c.dilation;
+  t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = c.pad;
+  t.activation = c.act, t.residual_first = c.residual == Residual::kFirst, t.in_f16 = true;
+  const int64_t oh = conv_extent<int64_t>(c.h, 2 * c.pad, c.kernel, c.stride, c.dilation),
+                ow = conv_extent<int64_t>(c.w, 2 * c.pad, c.kernel, c.stride, c.dilation);
+  const std::vector<int64_t> dims = {c.o, c.kernel, c.kernel, c.c};
+  Weights w = random_weights(Packing::kPanels16, dims, 5, int64_t(c.kernel) * c.kernel * c.c);
+  const Weights b = random_weights(Packing::kVector16, {c.o}, 6, 1);
+  Case test{c.name, OpCode::kConv2d, &t, {}, {}, {4e-6, absolute}, {}};
+  Tensor x = Tensor(DType::kF32, {c.n, c.h, c.w, c.c}, c.x_padding).random(1);
+  spoil(x, w.dense);
+  const std::vector<float> packed = pack_weights(
+      Packing::kPanels16, dims,
+      std::span<const float>(w.dense.view().as<float>(), size_t(w.dense.view().elements())));
+  std::copy(packed.begin(), packed.end(), w.packed.view().as<float>());
+  test.inputs = {x, w.packed, c.bias ? b.packed : Tensor()};
+  if (c.residual != Residual::kNone)
+    test.inputs.push_back(Tensor(DType::kF32, {c.n, oh, ow, c.o}, c.y_padding).random(2));
+  test.outputs = {Tensor(DType::kF32, {c.n, oh, ow, c.o}, c.y_padding)};
+  test.oracle_inputs = test.inputs;
+  test.oracle_inputs[1] = w.dense;
+  if (c.bias) test.oracle_inputs[2] = b.dense;
+  CHECK(run_case(test) == expected_name("conv2d_direct_f16", "conv2d_direct_f32"));
+}
+void run_conv(const Half& c) {
+  run_conv(c, [](Tensor&, Tensor&) {});
+}
+
+}  // namespace
+
+TEST_CASE("fp16: convolutions by tails of rows, channels, outputs and runs") {
+  const Half cases[] = {
+      {"one tile", 1, 2, 4, 16, 16},
+      {"a tile of four", 1, 3, 4, 16, 32, 1, 1, 1, 0, kReluSpec},
+      {"five rows are left", 1, 3, 7, 24, 48, 1, 1, 1, 0, kRelu6Spec},
+      {"one row is left", 1, 7, 7, 40, 32, 1, 1, 1, 0, kClipSpec, Residual::kFirst},
+      {"odd channels", 1, 5, 5, 19, 21, 1, 1, 1, 0, kReluSpec},
+      {"channels of no panel", 2, 4, 5, 32, 9, 1, 1, 1, 0, kSiluSpec},
+      {"two runs", 1, 4, 4, 104, 16},
+      {"runs of unequal length", 1, 3, 5, 296, 20, 1, 1, 1, 0, kHardSwishSpec, Residual::kAfter},
+      {"residual before a limit", 1, 5, 8, 64, 64, 1, 1, 1, 0, kReluSpec, Residual::kFirst},
+      {"residual behind a limit", 1, 5, 8, 64, 64, 1, 1, 1, 0, kReluSpec, Residual::kAfter},
+      {"residual and no limit", 1, 5, 9, 64, 32, 1, 1, 1, 0, {}, Residual::kAfter},
+      {"views", 1, 6, 5, 24, 32, 1, 1, 1, 0, kRelu6Spec, Residual::kAfter, true, 8, 5},
+      {"no bias", 3, 3, 3, 16, 16, 1, 1, 1, 0, {}, Residual::kNone, false},
+      {"stride 2", 1, 9, 11, 16, 32, 1, 2},
+      {"window", 1, 9, 7, 16, 32, 3, 1, 1, 1, kReluSpec},
+      {"window, odd channels", 2, 6, 7, 17, 18, 3, 1, 1, 1, kSiluSpec, Residual::kFirst},
+      {"window, stride 2, views", 2, 11, 9, 32, 16, 3, 2, 1, 1, kReluSpec, Residual::kAfter, true,
+       8, 3},
+      {"window, dilation", 1, 12, 13, 8, 24, 3, 1, 2, 2},
+      {"window without pads", 1, 8, 8, 24, 16, 5},
+      {"two blocks of rows", 1, 14, 14, 160, 17, 3, 1, 1, 1, kLeakySpec},
+      {"sums finished later", 1, 13, 23, 16, 32, 1, 1, 1, 0, kSiluSpec},
+  };
+  for (const Half& c : cases) run_conv(c);
+}
+
+TEST_CASE("fp16: every convolution of the other suite, where it may be in f16 and where not") {
+  int in_f16 = 0;
+  for (const Conv2dCase& c : kConv2dCases) {
+    Conv2dAttributes t;
+    t.kernel_h = c.kh, t.kernel_w = c.kw, t.stride_h = c.sh, t.stride_w = c.sw;
+    t.dilation_h = c.dh, t.dilation_w = c.dw, t.pad_top = c.top, t.pad_left = c.left;
+    t.pad_bottom = c.bottom, t.pad_right = c.right, t.groups = c.groups, t.method = c.method;
+    t.input_layout = c.nchw ? ChannelLayout::kNchw : ChannelLayout::kNhwc;
+    t.activation = c.act, t.residual_first = c.residual == Residual::kFirst, t.in_f16 = true;
+    const int64_t oh = conv_extent<int64_t>(c.h, c.top + c.bottom, c.kh, c.sh, c.dh),
+                  ow = conv_extent<int64_t>(c.w, c.left + c.right, c.kw, c.sw, c.dw),
+                  slice = c.cin / c.groups;
+    const Packing packing = c.method == kGrp ? Packing::kDense : Packing::kPanels16;
+    const Weights w = random_weights(packing, {c.cout, c.kh, c.kw, slice}, 5, c.kh * c.kw * slice),
+                  b = random_weights(Packing::kVector16, {c.cout}, 6, 1);
+    Case test{c.name, OpCode::kConv2d, &t, {}, {}, {2e-6, 6e-6}, {}};
+    test.inputs = {Tensor(DType::kF32,
+                          c.nchw ? std::vector<int64_t>{c.n, c.cin, c.h, c.w}
+                                 : std::vector<int64_t>{c.n, c.h, c.w, c.cin},
+                          c.x_padding)
+                       .random(1),
+                   w.packed, c.bias ? b.packed : Tensor()};
+    if (c.residual != Residual::kNone)
+      test.inputs.push_back(Tensor(DType::kF32, {c.n, oh, ow, c.cout}, c.y_padding).random(2));
+    test.outputs = {Tensor(DType::kF32, {c.n, oh, ow, c.cout}, c.y_padding)};
+    test.oracle_inputs = test.inputs;
+    test.oracle_inputs[1] = w.dense;
+    if (c.bias) test.oracle_inputs[2] = b.dense;
+    in_f16 += run_case(test) == "conv2d_direct_f16";
+  }
+  CHECK((in_f16 > 5) == (cpu_kernels("neonfp16") != nullptr));
+}
+
+TEST_CASE("fp16: what f16 cannot hold") {
+  for (const Half& c : {Half{"pointwise", 1, 5, 5, 32, 40, 1, 1, 1, 0, kReluSpec, Residual::kFirst},
+                        Half{"pointwise, limits", 1, 5, 7, 32, 32, 1, 1, 1, 0, kRelu6Spec},
+                        Half{"pointwise, long activation", 1, 17, 9, 16, 32, 1, 1, 1, 0, kSiluSpec},
+                        Half{"window", 1, 6, 7, 16, 32, 3, 1, 1, 1}}) {
+    INFO(std::string(c.name));
+    // one number of a pixel, by which the others are not to lose
+    for (const float number : {1e5f, -3e6f, 65520.0f, kInfinity, -kInfinity, kNan})
+      run_conv(
+          c, [&](Tensor& x, Tensor&) { x.set(3 * c.c + 5, number); },
+          std::isfinite(number) ? 2e-7 * std::fabs(number) : 1e-5);
+    // of an output; what is not finite is not multiplied by the zeros of a border everywhere
+    for (const float number : {1e5f, kInfinity, kNan})
+      if (c.pad == 0 || std::isfinite(number))
+        run_conv(
+            c, [&](Tensor&, Tensor& w) { w.set(int64_t{7} * c.kernel * c.kernel * c.c, number); },
+            0.1);
+    // products beyond 65504 of numbers that are not
+    run_conv(
+        c, [&](Tensor& x, Tensor& w) { x.set(0, 60000), w.set(0, 60000), w.set(1, -300); }, 0.5);
+    // sums beyond it, of one sign and of both
+    for (const int sign : {1, -1})
+      run_conv(
+          c,
+          [&](Tensor& x, Tensor& w) {
+            for (int64_t i = 0; i < c.c; i++) {
+              const double number = w.at(i) < 0 ? -60000 : 60000;
+              x.set(i, i % 16 < 8 ? number : sign * number);
+            }
+          },
+          0.1);
+    // below what f16 has: nothing is left of them
+    run_conv(c, [&](Tensor& x, Tensor&) {
+      for (int64_t i = 0; i < c.c; i++) x.set(i, 1e-9);
+    });
+  }
+}
+
+TEST_CASE("fp16: sums of one sign") {
+  for (const int64_t k : {96, 768, 4096}) {
+    const Half c{"one sign", 1, 3, 5, k, 16};
+    run_conv(c, [&](Tensor& x, Tensor& w) {
+      for (int64_t i = 0; i < x.view().elements(); i++) x.set(i, std::fabs(x.at(i)));
+      for (int64_t i = 0; i < w.view().elements(); i++) w.set(i, std::fabs(w.at(i)));
+    });
+  }
+}
+
+TEST_CASE("fp16: linear") {
+  struct Row {
+    const char* name;
+    std::vector<int64_t> x;
+    int64_t o;
+    ActivationSpec act = {};
+    int residual = 0;  // 1 behind, 2 first
+    bool in_f16 = true;
+    int64_t x_padding = 0, y_padding = 0;
+  };
+  const ActivationSpec gelu{Activation::kGelu, 0, 0};
+  const Row rows[] = {
+      {"one row", {1, 64}, 32, {}, 0, false},
+      {"seven rows", {7, 64}, 32, gelu, 0, false},
+      {"few channels", {16, 12}, 32, {}, 0, false},
+      {"few outputs", {16, 64}, 8, {}, 0, false},
+      {"eight rows", {8, 64}, 32, gelu},
+      {"tokens", {2, 19, 33}, 48, gelu, 1},
+      {"many rows", {131, 24}, 30, kReluSpec},
+      {"views", {19, 16}, 17, kReluSpec, 1, true, 5, 3},
+      {"rows beyond one block", {90, 5000}, 18},
+      {"tiles of rows and outputs", {3, 130, 36}, 200, gelu, 2},
+  };
+  for (const Row& c : rows) {
+    LinearAttributes t;
+    t.activation = c.act, t.residual_first = c.residual == 2, t.in_f16 = true;
+    const int64_t k = c.x.back();
+    const Weights w = random_weights(Packing::kPanels16, {c.o, k}, 5, k),
+                  b = random_weights(Packing::kVector16, {c.o}, 6, 1);
+    std::vector<int64_t> y = c.x;
+    y.back() = c.o;
+    Case test{c.name, OpCode::kLinear, &t, {}, {}, {5e-6, 1e-5}, {}};
+    test.inputs = {Tensor(DType::kF32, c.x, c.x_padding).random(1), w.packed, b.packed};
+    if (c.residual) test.inputs.push_back(Tensor(DType::kF32, y, c.y_padding).random(2));
+    test.outputs = {Tensor(DType::kF32, y, c.y_padding)};
+    test.oracle_inputs = test.inputs;
+    test.oracle_inputs[1] = w.dense, test.oracle_inputs[2] = b.dense;
+    CHECK(run_case(test) ==
+          (c.in_f16 ? expected_name("linear_f16", "linear_f32") : std::string("linear_f32")));
+  }
+}
+
+TEST_CASE("fp16: chains") {
+  struct Stage {
+    int64_t o;
+    uint32_t kernel, stride, pad;
+    bool depthwise;
+  };
+  const std::vector<Stage> chains[] = {
+      {{48, 1, 1, 0, false}, {48, 3, 1, 1, true}, {24, 1, 1, 0, false}},
+      {{24, 3, 1, 1, false}, {40, 3, 2, 1, false}, {16, 3, 1, 1, false}},
+      {{24, 3, 2, 1, true}, {33, 1, 1, 0, false}},
+  };
+  for (const std::vector<Stage>& stages : chains)
+    for (const uint32_t band : {1u, 2u, 5u, 64u}) {
+      ChainAttributes t;
+      t.stage_count = uint32_t(stages.size()), t.band_rows = band;
+      const int64_t n = 2;
+      int64_t c = 24, h = 13, w = 11;
+      Case test{"chain", OpCode::kChain, &t, {}, {}, {1e-5, 3e-5}, {}};
+      test.inputs = {Tensor(DType::kF32, {n, h, w, c}).random(1)};
+      test.oracle_inputs = test.inputs;
+      for (size_t i = 0; i < stages.size(); i++) {
+        const Stage& s = stages[i];
+        Conv2dAttributes& a = t.stages[i];
+        a.kernel_h = a.kernel_w = s.kernel, a.stride_h = a.stride_w = s.stride;
+        a.pad_top = a.pad_left = a.pad_bottom = a.pad_right = s.pad;
+        a.activation = kReluSpec, a.in_f16 = true;
+        if (s.depthwise) a.method = kDw, a.groups = uint32_t(c);
+        const int64_t slice = s.depthwise ? 1 : c;
+        const Weights weights = random_weights(
+            s.depthwise ? Packing::kDepthwise16 : Packing::kPanels16,
+            {s.o, s.kernel, s.kernel, slice}, uint32_t(3 + i), s.kernel * s.kernel * slice);
+        const Weights bias = random_weights(Packing::kVector16, {s.o}, uint32_t(9 + i), 1);
+        test.inputs.push_back(weights.packed), test.inputs.push_back(bias.packed);
+        test.oracle_inputs.push_back(weights.dense), test.oracle_inputs.push_back(bias.dense);
+        h = conv_extent<int64_t>(h, 2 * s.pad, s.kernel, s.stride, 1);
+        w = conv_extent<int64_t>(w, 2 * s.pad, s.kernel, s.stride, 1);
+        c = s.o;
+      }
+      test.outputs = {Tensor(DType::kF32, {n, h, w, c})};
+      CHECK(run_case(test) == expected_name("chain_f16", "chain_f32"));
+    }
+}
+
+TEST_CASE("fp16: scratch is that of f32 where nothing may be in f16, and never less") {
+  Conv2dAttributes t;
+  t.kernel_h = t.kernel_w = 3, t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = 1;
+  for (const int64_t c : {3, 8, 17, 512})
+    for (const int64_t size : {1, 2, 7, 28}) {
+      const Tensor x(DType::kF32, {1, size, size, c}), w(DType::kF32, {32, 3, 3, c}),
+          y(DType::kF32, {1, size, size, 32});
+      const TensorView inputs[] = {x.view(), w.view()}, outputs[] = {y.view()};
+      const OpArguments a = {&t, inputs, outputs, 2, 1};
+      t.in_f16 = false;
+      const uint64_t in_f32 = kConv2dContract.scratch(a, 2).per_thread_bytes;
+      t.in_f16 = true;
+      const uint64_t in_f16 = kConv2dContract.scratch(a, 2).per_thread_bytes;
+      const bool takes = f16_products::takes(t, {1, size, size, c, size, size, 32});
+      CHECK(takes == (c >= 8 && size > 2));
+      CHECK((takes ? in_f16 >= in_f32 : in_f16 == in_f32));
+    }
+}
