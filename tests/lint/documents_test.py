@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What the documents name exists: links, and paths of this repository in backticks or in a README's
-four facts.
+four facts. Every document and public header is in the contents of the site (docs/site/index.md).
 
   documents_test.py ROOT        the last line counts
 
@@ -47,6 +47,20 @@ def findings(name, text, tree):
                     yield f"{name}:{number}: names {path}, which does not exist"
 
 
+def left_out_of_site(index, tree):
+    """A page that no table of contents has is a warning of Sphinx, and ends ./dev pages."""
+    wanted = [name[: -len(".md")] for name in tree if re.fullmatch(r"docs/(?!site/).*\.md", name)]
+    for name in tree:
+        if header := re.fullmatch(r"runtime/include/ingot/(.*\.(?:h|hpp))", name):
+            wanted.append("reference/" + header[1].replace(".", "_"))
+    listed = set(index.split())
+    return [
+        f"docs/site/index.md: {name} is in no table of contents"
+        for name in wanted
+        if name not in listed
+    ]
+
+
 def main():
     tree = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
@@ -66,6 +80,10 @@ def main():
     wrong = [line for name in documents for line in findings(name, (ROOT / name).read_text(), tree)]
     if len(planted) != 3:
         wrong.append(f"of three planted mistakes {len(planted)} were found")
+    index = (ROOT / "docs/site/index.md").read_text()
+    wrong += left_out_of_site(index, [name for name in tree if (ROOT / name).exists()])
+    if len(left_out_of_site(index.replace("reference/pool_h", ""), tree)) != 1:
+        wrong.append("a header that is in no table of contents was not found")
     print("\n".join(wrong + [f"documents_lint: {len(documents)} passed, {len(wrong)} failed"]))
     sys.exit(len(wrong) > 0)
 
