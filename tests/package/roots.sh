@@ -156,6 +156,7 @@ for archive in "$packages"/ingot-*-linux-*.tar.gz; do
   run "--version" --version
   if ! grep -q '^instruction sets: scalar ' "$work/log" && [[ $target != arm && $target != riscv64 ]]; then fail "$name: finds no instruction set but scalar"; fi
   if [ "$target" = aarch64 ] && ! grep -q '^instruction sets: scalar neon neonfp16 neondot neoni8mm$' "$work/log"; then fail "$name: lacks products of bytes"; fi
+  if [ "$target" = riscv64 ] && ! grep -q '^instruction sets: scalar rvv$' "$work/log"; then fail "$name: lacks vectors"; fi
   run doctor doctor
   case $target in
     arm | riscv64) ;;
@@ -168,7 +169,10 @@ for archive in "$packages"/ingot-*-linux-*.tar.gz; do
   else fail "$name: a file that is not there ends with $code: $(tail -2 "$work/log" | tr '\n' ' ')"; fi
   run bench bench /digits.ingot --dim n=1 --seconds 0.1
   processors=(default)
-  [ "$target" != aarch64 ] || [ "$target" = "$(uname -m)" ] || processors=(max cortex-a53 cortex-a76)
+  [ "$target" = "$(uname -m)" ] || case $target in
+    aarch64) processors=(max cortex-a53 cortex-a76) ;;
+    riscv64) processors=(default rv64,v=on rv64,v=on,vlen=256) ;;
+  esac
   for processor in "${processors[@]}"; do
     [ "$processor" = default ] || export QEMU_CPU=$processor
     run "run, processor $processor" run /digits.ingot --inputs /in.npz --outputs /out.npz
