@@ -1,0 +1,5 @@
+"""python3 -m ingot: the script `ingot`, where pip's folder of scripts is not on the PATH."""
+
+from ._command import main
+
+main()
