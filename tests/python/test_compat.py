@@ -50,6 +50,20 @@ class ExampleTest(unittest.TestCase):
         converted = rt.InferenceSession(str(small_models.path_of("linear")))
         np.testing.assert_allclose(converted.run(None, {"x": given})[0], expected, atol=1e-5)
 
+    def test_an_open_dimension_may_be_fixed(self):
+        options = rt.SessionOptions()
+        options.add_free_dimension_override_by_name("N", 2)
+        session = rt.InferenceSession(BATCH, options)
+        self.assertEqual(session.get_inputs()[0].shape, [2, 4])
+        self.assertEqual(session.get_outputs()[0].shape, [2, 3])
+        (expected,) = rt.InferenceSession(BATCH).run(None, {"x": rows(2)})
+        np.testing.assert_array_equal(session.run(None, {"x": rows(2)})[0], expected)
+        with self.assertRaisesRegex(ValueError, "'N' is 3 in the inputs.* says 2"):
+            session.run(None, {"x": rows(3)})
+        options.add_free_dimension_override_by_name("Q", 2)
+        with self.assertRaisesRegex(ValueError, "no open dimension 'Q'; there are: N"):
+            rt.InferenceSession(BATCH, options)
+
     def test_values_and_binding(self):
         session = rt.InferenceSession(BATCH)
         x = rt.OrtValue.ortvalue_from_numpy(rows(5))

@@ -55,6 +55,11 @@ class InferenceSession:
         self._model = Model(path_or_bytes) if is_ingot else convert(path_or_bytes)
         self._inputs = {p.name: p for p in self._model.inputs}
         self._outputs = {p.name: p for p in self._model.outputs}
+        self._fixed = dict(self._options._dimensions)
+        there = [symbol.name for symbol in self._model.symbols]
+        for name in self._fixed:
+            if name not in there:
+                raise ValueError(f"no open dimension {name!r}; there are: {', '.join(there)}")
         self._pool = _ingot.Pool(self._options.intra_op_num_threads)
         self._sessions: collections.OrderedDict[tuple[Any, ...], Session] = (
             collections.OrderedDict()
@@ -63,10 +68,10 @@ class InferenceSession:
         self._turn = threading.Lock()
 
     def get_inputs(self) -> list[NodeArg]:
-        return [_node_arg(p) for p in self._model.inputs]
+        return [self._node_arg(p) for p in self._model.inputs]
 
     def get_outputs(self) -> list[NodeArg]:
-        return [_node_arg(p) for p in self._model.outputs]
+        return [self._node_arg(p) for p in self._model.outputs]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         return []
@@ -162,8 +167,12 @@ class InferenceSession:
     def _session_for(self, arrays: Mapping[str, np.ndarray]) -> Session:
         """The session that is bound to these shapes; the least recently used makes room."""
         bindings = self._model.bindings_of(arrays)
-        for name, value in self._options._dimensions.items():
-            bindings.setdefault(name, value)
+        for name, value in self._fixed.items():
+            if bindings.setdefault(name, value) != value:
+                raise ValueError(
+                    f"open dimension {name!r} is {bindings[name]} in the inputs; "
+                    f"add_free_dimension_override_by_name() says {value}"
+                )
         key = tuple(sorted(bindings.items()))
         session = self._sessions.pop(key, None)
         if session is None:
@@ -175,9 +184,9 @@ class InferenceSession:
         self._sessions[key] = session
         return session
 
-
-def _node_arg(port: Port) -> NodeArg:
-    return NodeArg(port.name, list(port.shape), tensor_type(port.dtype))
+    def _node_arg(self, port: Port) -> NodeArg:
+        shape = [self._fixed.get(extent, extent) for extent in port.shape]
+        return NodeArg(port.name, shape, tensor_type(port.dtype))
 
 
 def _is_ingot(source: Any) -> bool:
