@@ -339,6 +339,80 @@ TEST_CASE("serve: a model that is replaced, spoilt and removed while it is serve
   CHECK(server.end() == 0);
 }
 
+TEST_CASE("serve: a file that is cut short while it is served") {
+  const Models models;
+  const std::string file = models.root + "/batch/1/model.ingot";
+  ServerProcess copied({models.root, "--map", "copy"});
+  ServerProcess mapped({models.root});
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  std::filesystem::resize_file(file, 64);  // in place, as no command of ours does
+  CHECK(status(ask(copied.port(), post(kInfer, request_of(1)))) == 200);
+  ask(mapped.port(), post(kInfer, request_of(1)));
+  mapped.signal_end();  // where it still runs
+  mapped.wait();
+  CHECK(has(mapped.errors(), "bus error: a model's file became shorter"));
+  CHECK(has(mapped.errors(), "--map copy"));
+}
+
+TEST_CASE("serve: a tag that points nowhere is said, for each model that lacks it") {
+  const Models models;
+  const std::string tags = models.root + "/batch/tags";
+  std::filesystem::create_directories(tags);
+  std::filesystem::create_symlink("../9", tags + "/prod");
+  const char* line = "tag 'prod' points to nothing; requests without a version get this one";
+  ServerProcess server({models.root, "--tag", "prod"});
+  CHECK(has(server.errors(), line));
+  CHECK(has(ask(server.port(), post("/v2/repository/index", "")), line));
+  std::filesystem::remove(tags + "/prod");
+  std::filesystem::create_symlink("../1", tags + "/prod");
+  CHECK(status(ask(server.port(), post("/v2/repository/models/batch/load", ""))) == 200);
+  CHECK(!has(ask(server.port(), post("/v2/repository/index", "")), "points to nothing"));
+  CHECK(!has(ServerProcess({models.root, "--tag", "prod"}).errors(), "points to nothing"));
+  CHECK(!has(ServerProcess({models.root}).errors(), "points to nothing"));
+}
+
+TEST_CASE("serve: one model of a registry, by its tag or version") {
+  const Models models;
+  models.add();
+  const std::string batch = models.root + "/batch";
+  std::filesystem::create_directories(batch + "/tags");
+  std::filesystem::create_symlink("../1", batch + "/tags/prod");
+  std::filesystem::copy(batch, models.root + "/other", std::filesystem::copy_options::recursive);
+  REQUIRE(setenv("INGOT_REGISTRY", models.root.c_str(), 1) == 0);
+  for (const std::string what : {"registry:batch@prod", "registry:batch@1"}) {
+    const ServerProcess server({what});
+    CAPTURE(what);
+    CHECK(has(ask(server.port(), post(kInfer, request_of(1))), "\"model_version\":\"1\""));
+    CHECK(status(ask(server.port(), get("/v2/models/other"))) == 404);
+    CHECK(!has(server.errors(), "other"));
+  }
+  const auto refused = [](std::vector<std::string> words, int exit, const char* text) {
+    words.insert(words.begin(), {"serve", "--http-port", "0"});
+    const cli_test::Ran ran = cli_test::run(words);
+    CAPTURE(ran.err);
+    CHECK(ran.exit == exit);
+    CHECK(has(ran.err, text));
+  };
+  refused({"registry:batch@canary"}, 5, "model 'batch' has no version or tag 'canary'");
+  refused({"registry:batch@3"}, 5, "model 'batch' version 3 is not served");
+  refused({"registry:none@prod"}, 5, "model 'none': no such folder");
+  refused({"registry:batch"}, 1, "expected registry:NAME@TAG or a folder");
+  refused({"registry:batch@prod", "--tag", "prod"}, 1, "expected no --tag");
+  unsetenv("INGOT_REGISTRY");
+  refused({"registry:batch@prod"}, 1, "the variable INGOT_REGISTRY names no folder");
+}
+
+TEST_CASE("serve: quiet, and a folder without models") {
+  const cli_test::Folder folder;
+  CHECK(has(ServerProcess({folder.path()}).errors(), "has no models"));
+  CHECK(ServerProcess({folder.path(), "-q"}).errors().empty());
+  const Models models;
+  CHECK(has(ServerProcess({models.root}).errors(), "batch 1: ready"));
+  ServerProcess quiet({models.root, "-q"});
+  CHECK(quiet.end() == 0);
+  CHECK(quiet.errors().empty());
+}
+
 TEST_CASE("serve: tokens") {
   const Models models;
   const std::string file = models.folder / "token";
@@ -368,11 +442,19 @@ TEST_CASE("serve: what it cannot begin with is one line and a number") {
   };
   refused({models.root, "--http-port", std::to_string(other.port())}, 7, "cannot be listened on");
   refused({models.folder / "none", "--http-port", "0"}, 7, "cannot be read as a folder");
+  refused({models.file, "--http-port", "0"}, 7,
+          "Not a directory; expected NAME/VERSION/model.ingot");
   refused({models.root, "--address", "nowhere"}, 1, "expected an address");
   refused({models.root, "--tls-cert", "a.pem"}, 1, "expected both or none");
-  refused({models.root, "--token-file", models.folder / "none"}, 7, "no token can be read");
+  const std::string none = models.folder / "none", empty = models.folder / "empty";
+  cli_test::spill(empty, "");
+  refused({models.root, "--token-file", none}, 7, "none: cannot be read: No such file");
+  refused({models.root, "--token-file", empty}, 7, "no token can be read");
   refused({models.root, "--max-batch", "0"}, 1, "--max-batch");
-  refused({models.root, "--tls-cert", models.file, "--tls-key", models.file}, 7, "no certificate");
+  refused({models.root, "--tls-cert", none, "--tls-key", none}, 7,
+          "none: cannot be read: No such file");
+  refused({models.root, "--tls-cert", models.file, "--tls-key", models.file}, 7,
+          "no certificate in PEM can be read from it: no start line");
   const std::string alone = models.folder / "ingot";
   std::filesystem::copy_file(INGOT_BINARY, alone);
   const std::string said = models.folder / "said";
@@ -399,6 +481,11 @@ TEST_CASE("serve: what it cannot begin with is one line and a number") {
                      std::to_string(secret.port()) + " 2>/dev/null | grep -q '^HTTP/1.1 200 OK'")
                         .c_str()) == 0);
   CHECK(!goes_on(secret.port()));  // it is not plain HTTP
+  const std::string other_key = models.folder / "other.pem";
+  std::filesystem::rename(key, other_key);
+  REQUIRE(made("1"));
+  refused({models.root, "--tls-cert", certificate, "--tls-key", other_key}, 7,
+          "can be read from it: key values mismatch");
   REQUIRE(made("-1"));
   refused({models.root, "--tls-cert", certificate, "--tls-key", key}, 5, "the certificate expired");
 }

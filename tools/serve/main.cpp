@@ -6,7 +6,10 @@
 
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -78,6 +81,7 @@ GrpcSettings grpc_settings(const ServeOptions& o) {
 std::string read_token(const std::string& path) {
   if (path.empty()) return "";
   host::InputStream file(path);
+  if (!file) host::fail(Exit::kUnavailable, path + ": cannot be read: " + std::strerror(errno));
   std::string token;
   if (!std::getline(file, token))
     host::fail(Exit::kUnavailable, path + ": no token can be read from it: expected one line");
@@ -86,6 +90,52 @@ std::string read_token(const std::string& path) {
     host::fail(Exit::kMismatch, path + ": a token of " + std::to_string(token.size()) +
                                     " characters, expected at least 8");
   return token;
+}
+
+/// What is served: all models of a folder, or one by "registry:NAME@TAG".
+struct Source {
+  std::string root, tag, only;
+};
+
+Source source_of(const ServeOptions& o) {
+  static constexpr char kRegistry[] = "registry:";
+  if (o.repository.rfind(kRegistry, 0) != 0) return {o.repository, o.tag, ""};
+  const std::string what = o.repository.substr(sizeof kRegistry - 1);
+  const size_t at = what.find('@');
+  if (at == std::string::npos || at == 0 || at + 1 == what.size())
+    host::fail(Exit::kUsage, o.repository + ": expected registry:NAME@TAG or a folder");
+  if (!o.tag.empty()) host::fail(Exit::kUsage, o.repository + ": expected no --tag beside it");
+  const char* const root = getenv("INGOT_REGISTRY");
+  if (!root || !*root)
+    host::fail(Exit::kUsage, o.repository + ": the variable INGOT_REGISTRY names no folder");
+  return {root, what.substr(at + 1), what.substr(0, at)};
+}
+
+/// One that was asked for by name is there, or the server does not begin.
+void load_models(Repository& repository, const Source& source) {
+  try {
+    repository.load_all(source.only);
+    if (!source.only.empty()) repository.find(source.only, source.tag);
+  } catch (const ServeError& error) {
+    host::fail(source.only.empty() ? Exit::kUnavailable : Exit::kMismatch, error.text());
+  }
+}
+
+/// Weights are pages of their file: where it becomes shorter, or its disk fails, reading them is a
+/// signal. The line says so before it ends the process, as it would have without a handler.
+void say_bus_error(int) {
+  static constexpr char kLine[] =
+      "ingot: serve: bus error: a model's file became shorter while it was served, or its disk "
+      "failed; replace files by renaming, as ingot registry does, or serve with --map copy\n";
+  const ssize_t ignored = write(STDERR_FILENO, kLine, sizeof kLine - 1);
+  (void)ignored;
+}
+
+void install_bus_error_line() {
+  struct sigaction action {};
+  action.sa_handler = say_bus_error;
+  action.sa_flags = int(SA_RESETHAND);
+  sigaction(SIGBUS, &action, nullptr);
 }
 
 /// As many descriptors as connections, where the system allows it.
@@ -102,19 +152,27 @@ void raise_descriptor_limit(uint64_t connections) {
         static_cast<unsigned long long>(limit.rlim_cur));
 }
 
-void print_models(const Repository& repository) {
-  for (const ModelState& state : repository.index()) {
+/// Quiet: what is not as asked for alone.
+void print_models(const Repository& repository, bool is_quiet) {
+  const std::vector<ModelState> models = repository.index();
+  if (models.empty() && !is_quiet)
+    fprintf(stderr, "note: %s has no models, which would be NAME/VERSION/model.ingot\n",
+            repository.root().c_str());
+  for (const ModelState& state : models) {
+    if (state.version.empty()) continue;  // it was not asked for
     if (!state.is_ready) {
       fprintf(stderr, "%s %s: not ready: %s\n", state.name.c_str(), state.version.c_str(),
               state.reason.c_str());
       continue;
     }
+    if (is_quiet && state.reason.empty()) continue;
     const auto served = repository.find(state.name, state.version);
     const int64_t rows = served->ports().max_rows();
-    fprintf(stderr, "%s %s: ready, %s\n", state.name.c_str(), state.version.c_str(),
+    fprintf(stderr, "%s %s: ready, %s%s%s\n", state.name.c_str(), state.version.c_str(),
             served->joins()
                 ? ("up to " + std::to_string(rows) + " rows of requests in a run").c_str()
-                : "each request in a run of its own");
+                : "each request in a run of its own",
+            state.reason.empty() ? "" : "; ", state.reason.c_str());
   }
 }
 
@@ -131,14 +189,15 @@ void run_connections(asio::io_context& loop) {
 }
 
 /// Returns when a signal has come and what had begun has ended.
-int run(asio::io_context& loop, Service& service, HttpFront& http, const ServeOptions& o) {
+int run(asio::io_context& loop, Service& service, HttpFront& http, const ServeOptions& o,
+        bool is_quiet) {
   asio::signal_set signals(loop, SIGTERM, SIGINT);
   asio::steady_timer tick(loop);
   uint64_t drain_until = 0;
   int exit = 0;
   signals.async_wait([&](boost::system::error_code error, int) {
     if (error) return;
-    fprintf(stderr, "ends: takes no more requests\n");
+    if (!is_quiet) fprintf(stderr, "ends: takes no more requests\n");
     http.stop();
     service.repository.stop_taking();
     drain_until = ingot_clock_ns() + uint64_t{o.drain_seconds} * 1000000000u;
@@ -165,33 +224,31 @@ int run(asio::io_context& loop, Service& service, HttpFront& http, const ServeOp
   return exit;
 }
 
-int serve(const ServeOptions& o) {
+int serve(const ServeOptions& o, bool is_quiet) {
   signal(SIGPIPE, SIG_IGN);
+  install_bus_error_line();
   raise_descriptor_limit(o.max_connections);
-  Service service(o.repository, o.tag, model_settings(o),
+  const Source source = source_of(o);
+  Service service(source.root, source.tag, model_settings(o),
                   cli::parse_bytes("--max-bodies", o.max_bodies));
   service.max_body = cli::parse_bytes("--max-body", o.max_body);
   service.token = read_token(o.token_file);
   service.has_shared_memory = o.shared_memory;
   asio::io_context loop(int(o.io_threads));
   HttpFront http(loop, service, http_settings(o));
-  try {
-    service.repository.load_all();
-  } catch (const ServeError& error) {
-    host::fail(Exit::kUnavailable, error.text());
-  }
-  print_models(service.repository);
+  load_models(service.repository, source);
+  print_models(service.repository, is_quiet);
   printf("%s\n", http.url().c_str());
 #ifdef INGOT_HAVE_GRPC
   std::optional<GrpcFront> grpc;
   if (!o.no_grpc) grpc.emplace(service, grpc_settings(o));
   if (grpc) printf("%s\n", grpc->url().c_str());
 #else
-  if (!o.no_grpc) fprintf(stderr, "note: this build has no gRPC: HTTP alone\n");
+  if (!o.no_grpc && !is_quiet) fprintf(stderr, "note: this build has no gRPC: HTTP alone\n");
 #endif
   printf("ready\n");
   fflush(stdout);
-  const int exit = run(loop, service, http, o);
+  const int exit = run(loop, service, http, o, is_quiet);
 #ifdef INGOT_HAVE_GRPC
   if (grpc) grpc->stop();
 #endif
@@ -215,7 +272,7 @@ int parse_and_serve(int argc, char** argv) {
     return complain(Exit::kUsage,
                     "serve: " + std::string(error.what()) + "; see: ingot serve --help");
   }
-  return serve(options);
+  return serve(options, is_quiet);
 }
 
 }  // namespace

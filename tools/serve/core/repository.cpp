@@ -15,8 +15,11 @@ Repository::Entry Repository::load_entry(const std::string& name) {
   Entry entry;
   entry.tags = folder.tags;
   const auto tagged = folder.tags.find(tag_);
-  entry.by_default = tagged != folder.tags.end() ? tagged->second : folder.versions.back();
-  std::vector<uint64_t> wanted = {folder.versions.back()};
+  const uint64_t chosen = tagged != folder.tags.end() ? tagged->second : version_number(tag_);
+  const bool is_there = std::binary_search(folder.versions.begin(), folder.versions.end(), chosen);
+  entry.lacks_tag = !tag_.empty() && !is_there;
+  entry.by_default = is_there ? chosen : folder.versions.back();
+  std::vector<uint64_t> wanted = {folder.versions.back(), entry.by_default};
   for (const auto& [tag, number] : folder.tags) wanted.push_back(number);
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
@@ -41,8 +44,8 @@ Repository::Entry Repository::load_entry(const std::string& name) {
   return entry;
 }
 
-void Repository::load_all() {
-  for (const std::string& name : models_of(root_)) {
+void Repository::load_all(const std::string& only) {
+  for (const std::string& name : only.empty() ? models_of(root_) : std::vector{only}) {
     const std::lock_guard<std::mutex> one(load_mutex_);
     Entry entry = load_entry(name);
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -132,7 +135,12 @@ std::vector<ModelState> Repository::index() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [name, entry] : entries_) {
       for (const auto& [number, served] : entry.versions)
-        list.push_back({name, std::to_string(number), true, ""});
+        list.push_back({name, std::to_string(number), true,
+                        entry.lacks_tag && number == entry.by_default
+                            ? "tag '" + tag_ +
+                                  "' points to nothing; requests without a version "
+                                  "get this one, the highest"
+                            : ""});
       for (const auto& [number, why] : entry.failures)
         list.push_back({name, std::to_string(number), false, why});
       if (entry.is_unloaded) list.push_back({name, "", false, "unloaded"});

@@ -17,20 +17,20 @@ namespace ingot::serve {
 struct ModelState {
   std::string name, version;
   bool is_ready = false;
-  std::string reason;  // why it is not
+  std::string reason;  // why it is not, or what of it is not as asked for
 };
 
 class Repository {
  public:
-  /// @param tag of the version that a request without one means; "": the highest
+  /// @param tag the version that a request without one means, by tag or number; "": the highest
   Repository(std::string root, std::string tag, ModelSettings settings)
       : root_(std::move(root)), tag_(std::move(tag)), settings_(settings) {}
   ~Repository();
 
   const std::string& root() const { return root_; }
   /// Loads what the folder has; what cannot be loaded is in the index with the reason.
-  /// @throws ServeError kNotFound where the folder cannot be read
-  void load_all();
+  /// @param only this model; "": each. @throws ServeError kNotFound where a folder cannot be read
+  void load_all(const std::string& only);
   /// Reads the model's folder again: new versions are served from now on, requests that came before
   /// end in the versions that they began in. Where a version that is to be served cannot be
   /// loaded, what was served stays. @throws ServeError
@@ -56,6 +56,7 @@ class Repository {
     std::map<std::string, uint64_t> tags;
     std::map<uint64_t, std::string> failures;
     uint64_t by_default = 0;
+    bool lacks_tag = false;  // the one asked for: the highest version stands for it
     bool is_unloaded = false;
   };
   Entry load_entry(const std::string& name);

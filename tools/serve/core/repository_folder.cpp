@@ -10,7 +10,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// 0 where it is no number as the registry writes it.
+bool is_name(const std::string& name) {
+  return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+}  // namespace
+
 uint64_t version_number(const std::string& text) {
   if (text.empty() || text.size() > 18 || text[0] == '0') return 0;
   uint64_t number = 0;
@@ -20,13 +26,6 @@ uint64_t version_number(const std::string& text) {
   }
   return number;
 }
-
-bool is_name(const std::string& name) {
-  return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos &&
-         name.find('\0') == std::string::npos;
-}
-
-}  // namespace
 
 std::string file_of(const std::string& root, const std::string& name, uint64_t version) {
   return root + "/" + name + "/" + std::to_string(version) + "/model.ingot";
@@ -64,7 +63,10 @@ std::vector<std::string> models_of(const std::string& root) {
     if (!is_name(name) || !entry.is_directory(ignored)) continue;
     if (!read_model_folder(root, name).versions.empty()) names.push_back(name);
   }
-  if (error) refuse(Refusal::kNotFound, root + ": cannot be read as a folder: " + error.message());
+  if (error)
+    refuse(Refusal::kNotFound, root + ": cannot be read as a folder: " + error.message() +
+                                   "; expected NAME/VERSION/model.ingot below it, as ingot "
+                                   "registry add --root makes it");
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -12,6 +12,8 @@ struct FolderModel {
   std::map<std::string, uint64_t> tags;  // that point to one of them
 };
 
+/// 0 where it is no number as the registry writes it.
+uint64_t version_number(const std::string& text);
 /// Folders that are a model, by name. @throws ServeError kNotFound
 std::vector<std::string> models_of(const std::string& root);
 /// A name that no path can be made of is not found. @throws ServeError kNotFound

@@ -1,10 +1,14 @@
 #include "tools/serve/http/tls.h"
 
+#include <openssl/err.h>
 #include <openssl/x509.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "tools/files/failure.h"
+#include "tools/files/input_file.h"
 
 namespace ingot::serve {
 namespace {
@@ -31,6 +35,17 @@ void check_times(const std::string& file, SSL_CTX* context) {
     host::fail(Exit::kMismatch, file + ": the certificate is not valid before " + time_text(from));
 }
 
+void check_readable(const std::string& path) {
+  if (!host::InputStream(path))
+    host::fail(Exit::kUnavailable, path + ": cannot be read: " + std::strerror(errno));
+}
+
+/// Boost's own text of an error of OpenSSL 3 is "asio.ssl error".
+std::string reason_of(const boost::system::error_code& error) {
+  const char* reason = ERR_reason_error_string(static_cast<unsigned long>(error.value()));
+  return reason ? reason : error.message();
+}
+
 }  // namespace
 
 ssl::context tls_context(const std::string& certificate, const std::string& key) {
@@ -38,15 +53,17 @@ ssl::context tls_context(const std::string& certificate, const std::string& key)
   context.set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
                       ssl::context::no_tlsv1_1 | ssl::context::no_compression);
   boost::system::error_code error;
+  check_readable(certificate);
+  check_readable(key);
   context.use_certificate_chain_file(certificate, error);
   if (error)
     host::fail(Exit::kUnavailable,
-               certificate + ": no certificate in PEM can be read from it: " + error.message());
+               certificate + ": no certificate in PEM can be read from it: " + reason_of(error));
   check_times(certificate, context.native_handle());
   context.use_private_key_file(key, ssl::context::pem, error);
   if (error)
     host::fail(Exit::kUnavailable, key + ": no private key in PEM that fits " + certificate +
-                                       " can be read from it: " + error.message());
+                                       " can be read from it: " + reason_of(error));
   return context;
 }
 

@@ -25,10 +25,13 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
   };
   ServeOptions& o = *options;
   text("REPOSITORY", o.repository,
-       "the folder: NAME/VERSION/model.ingot, as ingot registry keeps it", "")
+       "the folder: NAME/VERSION/model.ingot, as ingot registry keeps it; or one model of "
+       "INGOT_REGISTRY: registry:NAME@TAG",
+       "")
       ->required()
       ->envname("INGOT_REGISTRY");
-  text("--tag", o.tag, "the version that a request without one means, else the highest", "TAG");
+  text("--tag", o.tag,
+       "the version that a request without one means, by tag or number, else the highest", "TAG");
   text("--device", o.device, "where models run: auto, cpu, cuda, cuda:N", "DEVICE")
       ->capture_default_str();
   text("--map", o.map,
