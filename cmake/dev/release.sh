@@ -164,7 +164,7 @@ show_worlds() {  # [WORLD ..]
 dev_package() {  # deb|static|wheel ..
   local kind kinds=("$@") target zig
   [ "${1:-}" != worlds ] || { package_worlds "${@:2}"; return; }
-  [ $# -gt 0 ] || kinds=(deb static wheel)
+  [ $# -gt 0 ] || kinds=(deb static wheel wheel=aarch64)
   mkdir -p $release/packages build/logs
   need_python "a compiler with musl" ziglang==0.17.1 || return 1
   zig=$("$python" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))')
