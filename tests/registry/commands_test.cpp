@@ -150,6 +150,9 @@ TEST_CASE("registry: commands and the C interface open what a tag means") {
        {"registry:net@2", "registry:net@none", "registry:net", "registry:@prod",
         "registry:../net@prod", "registry:net@../1", "registry:", endless.c_str()})
     CHECK(opens(wrong) == INGOT_FILE_OPEN);
+  for (const char* absent : {"registry:net@2", "registry:net@none", "registry:nett@prod"})
+    CHECK(has(ingot::Model::open(absent, ingot_cpu_kernels(nullptr)).error().text(),
+              "INGOT_REGISTRY has no such model, version or tag"));
   unsetenv("INGOT_REGISTRY");
   CHECK(opens("registry:net@prod") == INGOT_FILE_OPEN);
 }

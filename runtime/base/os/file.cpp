@@ -68,6 +68,8 @@ Status open_file(const char* path, File* out, uint64_t* out_bytes, ErrorDetail* 
   // a FIFO must not hang us; regular files ignore the flag
   do fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   while (fd < 0 && errno == EINTR);
+  if (fd < 0 && path == in_registry && (errno == ENOENT || errno == ENOTDIR))
+    return fail(detail, Code::kFileOpen, "INGOT_REGISTRY has no such model, version or tag");
   if (fd < 0) return fail(detail, Code::kFileOpen, "", 0, uint64_t(errno));
   struct stat about = {};
   if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
