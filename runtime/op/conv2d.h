@@ -28,7 +28,7 @@ struct Conv2dAttributes {
   ChannelLayout input_layout = ChannelLayout::kNhwc;
   ActivationSpec activation;
   bool residual_first = false;
-  // a CPU may multiply in f16 (f16_products.h): of programs in fp16, not of an instruction in a file
+  // a CPU may multiply in f16 (f16_products.h): of programs in fp16, no instruction in a file
   bool in_f16 = false;
 };
 

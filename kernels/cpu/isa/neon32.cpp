@@ -1,5 +1,5 @@
-// kernels/cpu/isa/neon32.cpp - every kernel for this instruction set: 32-bit Arm with NEON and fused
-// multiply-add.
+// kernels/cpu/isa/neon32.cpp - every kernel for this instruction set: 32-bit Arm with NEON and
+// fused multiply-add.
 #include "kernels/cpu/simd/neon32.h"
 
 #define INGOT_ISA_NAME "neon32"

@@ -1,6 +1,6 @@
 // kernels/cpu/simd/neon32.h - struct V with four lanes, NEON of 32-bit Arm with fused multiply-add
-// (VFPv4: from Cortex-A7 on). Its contract is in scalar.h, but that subnormal numbers count as zero:
-// these vectors know no other mode (Arm Architecture Reference Manual for A-profile, AArch32
+// (VFPv4: from Cortex-A7 on). Its contract is in scalar.h, but that subnormal numbers count as
+// zero: these vectors know no other mode (Arm Architecture Reference Manual for A-profile, AArch32
 // Advanced SIMD; decision D565).
 #pragma once
 #include <arm_neon.h>
