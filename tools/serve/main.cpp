@@ -189,9 +189,8 @@ void run_connections(asio::io_context& loop) {
 }
 
 /// Returns when a signal has come and what had begun has ended.
-int run(asio::io_context& loop, Service& service, HttpFront& http, const ServeOptions& o,
-        bool is_quiet) {
-  asio::signal_set signals(loop, SIGTERM, SIGINT);
+int run(asio::io_context& loop, asio::signal_set& signals, Service& service, HttpFront& http,
+        const ServeOptions& o, bool is_quiet) {
   asio::steady_timer tick(loop);
   uint64_t drain_until = 0;
   int exit = 0;
@@ -237,6 +236,8 @@ int serve(const ServeOptions& o, bool is_quiet) {
   asio::io_context loop(int(o.io_threads));
   HttpFront http(loop, service, http_settings(o));
   load_models(service.repository, source);
+  // before it says that it is ready: who reads that may end it at once
+  asio::signal_set signals(loop, SIGTERM, SIGINT);
   print_models(service.repository, is_quiet);
   printf("%s\n", http.url().c_str());
 #ifdef INGOT_HAVE_GRPC
@@ -248,7 +249,7 @@ int serve(const ServeOptions& o, bool is_quiet) {
 #endif
   printf("ready\n");
   fflush(stdout);
-  const int exit = run(loop, service, http, o, is_quiet);
+  const int exit = run(loop, signals, service, http, o, is_quiet);
 #ifdef INGOT_HAVE_GRPC
   if (grpc) grpc->stop();
 #endif
