@@ -187,12 +187,21 @@ struct TapTable {
               ky = int(unsigned(tap) / unsigned(p.kernel_w));
     return {k - tap * p.c, ky, tap - ky * p.kernel_w};
   }
+  /// bit << n, 0 from 32 on (bits of large kernels, which are not used): so GPUs shift, C++ does
+  /// not say.
+  GPU_FN uint32_t moved(uint32_t bit, int n) {
+#if defined(__CUDA_ARCH__)
+    return bit << n;
+#else
+    return n < 32 ? bit << n : 0;
+#endif
+  }
   GPU_FN Word word_of(const ProductParams& p, int k) {
     if (k >= p.k) return {0, kBehind};
     const Tap t = tap_of(p, k);
     return {uint32_t(t.y * p.dilation_h * p.row_stride + t.x * p.dilation_w * p.pixel_stride +
                      t.channel * p.channel_stride),
-            1u << t.y | 0x10000u << t.x};
+            moved(1u, t.y) | moved(0x10000u, t.x)};
   }
 };
 /// The corner of a pixel's window, tap (0, 0), which may lie outside, and the taps that do: bit ky,
