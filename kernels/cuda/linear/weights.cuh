@@ -61,6 +61,15 @@ GPU_FN PanelOfWeights panel_of(const PackedWeights& w, int64_t panel) {
           w.zeros ? reinterpret_cast<const uint8_t*>(w.zeros) + panel * w.blocks * 16 : nullptr};
 }
 
+/// Of no zeros too, where nothing is read: a place behind null, which C++ does not say anything of.
+GPU_FN const uint8_t* behind(const uint8_t* p, int64_t bytes) {
+#if defined(__CUDA_ARCH__)
+  return p + bytes;
+#else
+  return reinterpret_cast<const uint8_t*>(reinterpret_cast<uintptr_t>(p) + uintptr_t(bytes));
+#endif
+}
+
 /// The k-tile from first_k on to a stage. Nothing past the end of the sum is read.
 template <class S>
 GPU_FN void copy_weights(const FewRowsOfWeightsParams& p, const PanelOfWeights& panel,
@@ -82,7 +91,7 @@ GPU_FN void copy_weights(const FewRowsOfWeightsParams& p, const PanelOfWeights& 
     const int64_t block = first + (is_zeros ? at - of_scales : at / 4);
     const bool valid = block < w.blocks && (!is_zeros || panel.zeros);
     const uint8_t* const from =
-        is_zeros ? panel.zeros + block * 16 : panel.scales + block * 64 + at % 4 * 16;
+        is_zeros ? behind(panel.zeros, block * 16) : panel.scales + block * 64 + at % 4 * 16;
     copy_weights16(stage + S::kScales + at * 16, valid ? from : panel.scales, w.is_aligned, valid);
   }
   float* const x = reinterpret_cast<float*>(stage + S::kX);
