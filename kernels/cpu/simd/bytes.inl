@@ -1,5 +1,6 @@
 // kernels/cpu/simd/bytes.inl - up to 8 bytes between memory and a word, for instruction sets whose
-// vectors of bytes have no masks: memory past n is never touched, bytes past n are zero.
+// vectors of bytes have no masks: memory past n is never touched, bytes past n are zero. Tables of
+// bytes for those that have none.
 #pragma once
 #include <cstdint>
 
@@ -37,6 +38,18 @@ INGOT_INLINE void store_word(uint8_t* p, uint64_t word, int64_t n) {
     if (n > 1) p[1] = uint8_t(word >> 8);
     if (n > 2) p[2] = uint8_t(word >> 16);
   }
+}
+
+/// Table and blookup() of a V whose vectors of bytes have none.
+struct ByteTable {
+  const uint8_t* at;
+};
+template <class V>
+INGOT_INLINE typename V::B look_up_each(const ByteTable& t, typename V::B x) {
+  uint8_t all[V::kBytes];
+  V::bstore(all, x);
+  INGOT_UNROLL for (int i = 0; i < V::kBytes; i++) all[i] = t.at[all[i]];
+  return V::bload(all);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 
+#include "kernels/cpu/simd/bytes.inl"
 #include "kernels/cpu/simd/inline.h"
 
 #define INGOT_SIMD_RVV 1
@@ -240,16 +241,9 @@ struct V {
         __builtin_convertvector(imax(imin(v[i], isplat(255)), I{}), Bytes);
     return read<B>(quarters);
   }
-  struct Table {
-    const uint8_t* at;
-  };
+  using Table = ByteTable;
   static INGOT_INLINE Table btable(const uint8_t* p) { return {p}; }
-  static INGOT_INLINE B blookup(const Table& t, B x) {
-    uint8_t all[kBytes];
-    bstore(all, x);
-    INGOT_UNROLL for (int i = 0; i < kBytes; i++) all[i] = t.at[all[i]];
-    return bload(all);
-  }
+  static INGOT_INLINE B blookup(const Table& t, B x) { return look_up_each<V>(t, x); }
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/simd/bytes.inl"
 #include "kernels/cpu/simd/inline.h"
+#include "kernels/cpu/simd/rounding.inl"
 
 #define INGOT_SIMD_SSE2 1
 
@@ -103,23 +104,10 @@ struct V {
   static INGOT_INLINE F with_sign(F magnitude, F sign) {
     return _mm_or_ps(magnitude, _mm_and_ps(sign, _mm_set1_ps(-0.0f)));
   }
-  // adding 2^23 rounds at the unit; larger magnitudes are integers already
-  static INGOT_INLINE F round(F a) {
-    const F magnitude = abs(a), unit = splat(8388608.0f);
-    return select(lt(magnitude, unit), with_sign(sub(add(magnitude, unit), unit), a), a);
-  }
-  static INGOT_INLINE F floor(F a) {
-    const F r = round(a);
-    return select(gt(r, a), sub(r, splat(1.0f)), r);
-  }
-  static INGOT_INLINE F ceil(F a) {
-    const F r = round(a);
-    return select(lt(r, a), with_sign(abs(add(r, splat(1.0f))), a), r);
-  }
-  static INGOT_INLINE F trunc(F a) {
-    const F magnitude = abs(a), r = round(magnitude);
-    return with_sign(select(gt(r, magnitude), sub(r, splat(1.0f)), r), a);
-  }
+  static INGOT_INLINE F round(F a) { return rounded<V>(a); }
+  static INGOT_INLINE F floor(F a) { return rounded_down<V>(a); }
+  static INGOT_INLINE F ceil(F a) { return rounded_up<V>(a); }
+  static INGOT_INLINE F trunc(F a) { return truncated<V>(a); }
 
   static INGOT_INLINE M lt(F a, F b) { return _mm_cmplt_ps(a, b); }
   static INGOT_INLINE M le(F a, F b) { return _mm_cmple_ps(a, b); }
@@ -250,16 +238,9 @@ struct V {
   static INGOT_INLINE B bpack(const I (&v)[4]) {
     return _mm_packus_epi16(_mm_packs_epi32(v[0], v[1]), _mm_packs_epi32(v[2], v[3]));
   }
-  struct Table {
-    const uint8_t* at;
-  };
+  using Table = ByteTable;
   static INGOT_INLINE Table btable(const uint8_t* p) { return {p}; }
-  static INGOT_INLINE B blookup(const Table& t, B x) {
-    uint8_t all[kBytes];
-    bstore(all, x);
-    INGOT_UNROLL for (int i = 0; i < kBytes; i++) all[i] = t.at[all[i]];
-    return bload(all);
-  }
+  static INGOT_INLINE B blookup(const Table& t, B x) { return look_up_each<V>(t, x); }
 };
 
 }  // namespace
