@@ -3,74 +3,29 @@
 
 #include <cmath>
 
-#include "tests/conformance/conv2d_cases.h"
+#include "tests/conformance/conv2d_run.h"
 #include "tests/conformance/weights.h"
 
 using namespace ingot;
 using namespace ingot::conformance;
 
-namespace {
-
-Conv2dAttributes attributes_of(const Conv2dCase& c) {
-  Conv2dAttributes t;
-  t.kernel_h = c.kh, t.kernel_w = c.kw, t.stride_h = c.sh, t.stride_w = c.sw, t.dilation_h = c.dh,
-  t.dilation_w = c.dw;
-  t.pad_top = c.top, t.pad_left = c.left, t.pad_bottom = c.bottom, t.pad_right = c.right,
-  t.groups = c.groups;
-  t.method = c.method, t.input_layout = c.nchw ? ChannelLayout::kNchw : ChannelLayout::kNhwc;
-  t.activation = c.act, t.residual_first = c.residual == Residual::kFirst;
-  return t;
-}
-
-Packing packing_of(ConvMethod m) {
-  return m == ConvMethod::kDirect      ? Packing::kPanels16
-         : m == ConvMethod::kDepthwise ? Packing::kDepthwise16
-         : m == ConvMethod::kGrouped   ? Packing::kDense
-                                       : Packing::kWinogradF43;
-}
-
-/// `dense_oracle`: the oracle convolves with the dense weights (else with the packed ones).
-void run(const Conv2dCase& c, bool dense_oracle, Tolerance tolerance) {
-  const Conv2dAttributes t = attributes_of(c);
-  const int64_t oh = conv_extent<int64_t>(c.h, c.top + c.bottom, c.kh, c.sh, c.dh);
-  const int64_t ow = conv_extent<int64_t>(c.w, c.left + c.right, c.kw, c.sw, c.dw);
-  const int64_t slice = c.cin / c.groups;
-  const Weights w =
-      random_weights(packing_of(c.method), {c.cout, c.kh, c.kw, slice}, 5, c.kh * c.kw * slice);
-  const Weights b = random_weights(Packing::kVector16, {c.cout}, 6, 1);
-  Case test{c.name, OpCode::kConv2d, &t, {}, {}, tolerance, {}};
-  const std::vector<int64_t> dims = c.nchw ? std::vector<int64_t>{c.n, c.cin, c.h, c.w}
-                                           : std::vector<int64_t>{c.n, c.h, c.w, c.cin};
-  test.inputs = {Tensor(DType::kF32, dims, c.x_padding).random(1), w.packed,
-                 c.bias ? b.packed : Tensor()};
-  if (c.residual != Residual::kNone)
-    test.inputs.push_back(Tensor(DType::kF32, {c.n, oh, ow, c.cout}, c.y_padding).random(2));
-  test.outputs = {Tensor(DType::kF32, {c.n, oh, ow, c.cout}, c.y_padding)};
-  test.oracle_inputs = test.inputs;
-  if (dense_oracle) test.oracle_inputs[1] = w.dense;
-  if (dense_oracle && c.bias) test.oracle_inputs[2] = b.dense;
-  run_case(test);
-}
-
-}  // namespace
-
 TEST_CASE("conv2d: direct and grouped") {
-  for (const Conv2dCase& c : kConv2dCases) run(c, true, {2e-6, 6e-6});
+  for (const Conv2dCase& c : kConv2dCases) run_conv2d(c, true, {2e-6, 6e-6});
 }
 
 TEST_CASE("conv2d: depthwise") {
   for (Conv2dCase c : kDepthwiseCases) {
     c.method = kDw, c.groups = uint32_t(c.cin), c.cout = c.cin;
-    run(c, true, {2e-6, 4e-6});
-    run(c, false, {2e-6, 4e-6});
+    run_conv2d(c, true, {2e-6, 4e-6});
+    run_conv2d(c, false, {2e-6, 4e-6});
   }
 }
 
 TEST_CASE("conv2d: winograd against its definition and against the convolution it stands for") {
   for (Conv2dCase c : kWinogradCases) {
     c.method = kWino, c.kh = c.kw = 3;
-    run(c, false, {5e-6, 4e-5});
-    run(c, true, {5e-6, 4e-5});
+    run_conv2d(c, false, {5e-6, 4e-5});
+    run_conv2d(c, true, {5e-6, 4e-5});
   }
 }
 
@@ -86,11 +41,11 @@ TEST_CASE("conv2d: rows and columns that fill no tile") {
                      .cout = 32};
         c.act = {kind, 0.0f, 0.0f}, c.residual = residual;
         c.kh = c.kw = 3, c.top = c.bottom = c.left = c.right = 1;
-        run(c, true, {5e-6, 1e-5});
+        run_conv2d(c, true, {5e-6, 1e-5});
         c.h = 2 * size, c.w = 16 - 2 * size, c.sh = c.sw = 2;
-        run(c, true, {5e-6, 1e-5});
+        run_conv2d(c, true, {5e-6, 1e-5});
         c.method = kWino, c.sh = c.sw = 1;
-        run(c, true, {5e-6, 5e-5});
+        run_conv2d(c, true, {5e-6, 5e-5});
       }
 }
 
@@ -102,11 +57,11 @@ TEST_CASE("conv2d: more pixels than are finished together") {
                .cin = 16,
                .cout = 32};
   c.act = {Activation::kSilu, 0.0f, 0.0f};
-  run(c, true, {5e-6, 1e-5});
+  run_conv2d(c, true, {5e-6, 1e-5});
   c.kh = c.kw = 3, c.top = c.bottom = c.left = c.right = 1;
-  run(c, true, {5e-6, 1e-5});
+  run_conv2d(c, true, {5e-6, 1e-5});
   c.method = kWino;
-  run(c, true, {5e-6, 5e-5});
+  run_conv2d(c, true, {5e-6, 5e-5});
 }
 
 TEST_CASE("conv2d: every activation of an epilogue") {
@@ -119,13 +74,13 @@ TEST_CASE("conv2d: every activation of an epilogue") {
                    .cin = 12,
                    .cout = 37};
       c.act = {Activation(kind), 0.3f, 0.6f}, c.residual = residual;
-      run(c, true, {5e-6, 1e-5});
+      run_conv2d(c, true, {5e-6, 1e-5});
       c.cout = 24;  // half a panel is left
-      run(c, true, {5e-6, 1e-5});
+      run_conv2d(c, true, {5e-6, 1e-5});
       c.method = kDw, c.groups = 20, c.cin = 20, c.cout = 20, c.kh = c.kw = 3;
-      run(c, true, {5e-6, 1e-5});
+      run_conv2d(c, true, {5e-6, 1e-5});
       c.method = kWino, c.groups = 1, c.cout = 18;
-      run(c, true, {5e-6, 5e-5});
+      run_conv2d(c, true, {5e-6, 5e-5});
     }
 }
 

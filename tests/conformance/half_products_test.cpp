@@ -9,7 +9,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "runtime/op/f16_products.h"
 #include "runtime/op/linear.h"
-#include "tests/conformance/conv2d_cases.h"
+#include "tests/conformance/conv2d_run.h"
 #include "tests/conformance/weights.h"
 
 using namespace ingot;
@@ -101,34 +101,8 @@ TEST_CASE("fp16: convolutions by tails of rows, channels, outputs and runs") {
 
 TEST_CASE("fp16: every convolution of the other suite, where it may be in f16 and where not") {
   int in_f16 = 0;
-  for (const Conv2dCase& c : kConv2dCases) {
-    Conv2dAttributes t;
-    t.kernel_h = c.kh, t.kernel_w = c.kw, t.stride_h = c.sh, t.stride_w = c.sw;
-    t.dilation_h = c.dh, t.dilation_w = c.dw, t.pad_top = c.top, t.pad_left = c.left;
-    t.pad_bottom = c.bottom, t.pad_right = c.right, t.groups = c.groups, t.method = c.method;
-    t.input_layout = c.nchw ? ChannelLayout::kNchw : ChannelLayout::kNhwc;
-    t.activation = c.act, t.residual_first = c.residual == Residual::kFirst, t.in_f16 = true;
-    const int64_t oh = conv_extent<int64_t>(c.h, c.top + c.bottom, c.kh, c.sh, c.dh),
-                  ow = conv_extent<int64_t>(c.w, c.left + c.right, c.kw, c.sw, c.dw),
-                  slice = c.cin / c.groups;
-    const Packing packing = c.method == kGrp ? Packing::kDense : Packing::kPanels16;
-    const Weights w = random_weights(packing, {c.cout, c.kh, c.kw, slice}, 5, c.kh * c.kw * slice),
-                  b = random_weights(Packing::kVector16, {c.cout}, 6, 1);
-    Case test{c.name, OpCode::kConv2d, &t, {}, {}, {2e-6, 6e-6}, {}};
-    test.inputs = {Tensor(DType::kF32,
-                          c.nchw ? std::vector<int64_t>{c.n, c.cin, c.h, c.w}
-                                 : std::vector<int64_t>{c.n, c.h, c.w, c.cin},
-                          c.x_padding)
-                       .random(1),
-                   w.packed, c.bias ? b.packed : Tensor()};
-    if (c.residual != Residual::kNone)
-      test.inputs.push_back(Tensor(DType::kF32, {c.n, oh, ow, c.cout}, c.y_padding).random(2));
-    test.outputs = {Tensor(DType::kF32, {c.n, oh, ow, c.cout}, c.y_padding)};
-    test.oracle_inputs = test.inputs;
-    test.oracle_inputs[1] = w.dense;
-    if (c.bias) test.oracle_inputs[2] = b.dense;
-    in_f16 += run_case(test) == "conv2d_direct_f16";
-  }
+  for (const Conv2dCase& c : kConv2dCases)
+    in_f16 += run_conv2d(c, true, {2e-6, 6e-6}, true) == "conv2d_direct_f16";
   CHECK((in_f16 > 5) == (cpu_kernels("neonfp16") != nullptr));
 }
 

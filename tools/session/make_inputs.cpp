@@ -5,23 +5,12 @@
 
 #include "runtime/op/elementwise.h"
 #include "tools/session/program_view.h"
+#include "tools/session/random.h"
 
 namespace ingot::cli {
 namespace {
 
 bool is_integer(ingot_dtype t) { return t >= INGOT_I8 && t <= INGOT_U64; }
-
-/// splitmix64: enough for filling, the same everywhere.
-struct Random {
-  uint64_t state;
-  uint64_t next() {
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-  }
-  float unit() { return float(next() >> 40) * 0x1p-24f; }
-};
 
 uint16_t half_of(float x) {  // x in [0, 1), rounded down
   uint32_t bits;

@@ -6,25 +6,16 @@
 #include <vector>
 
 #include "tools/session/make_inputs.h"
+#include "tools/session/random.h"
 
 namespace ingot::precision {
+
+using cli::Random;
+
 namespace {
 
 constexpr int kWaves = 6, kBoxes = 10;
 constexpr int64_t kShortest = 8;  // of an axis along which numbers are related; others are channels
-
-/// splitmix64.
-struct Random {
-  uint64_t state;
-  uint64_t next() {
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-  }
-  double unit() { return double(next() >> 11) * 0x1p-53; }
-  double between(double low, double high) { return low + (high - low) * unit(); }
-};
 
 /// Between -1 and 1; no library's sine, whose last bit differs.
 double triangle(double x) { return 4 * std::fabs(x - std::floor(x) - 0.5) - 1; }
@@ -38,7 +29,7 @@ std::vector<std::vector<double>> term_of(const std::vector<int64_t>& dims, bool 
     if (extent < kShortest) {
       for (double& x : axis) x = random->between(is_box ? 0 : -1, 1);
     } else {
-      const double waves = random->between(0.5, 8), phase = random->unit();
+      const double waves = random->between(0.5, 8), phase = random->between(0, 1);
       const double width = random->between(0.03, 0.4), begin = random->between(-width / 2, 1);
       for (int64_t k = 0; k < extent; k++) {
         const double at = double(k) / double(extent);
@@ -116,9 +107,9 @@ void draw_letter(Page* page, int64_t left, int64_t top, int64_t width, int64_t h
   const int64_t thick = std::max<int64_t>(1, height / 8);
   for (int stroke = 0; stroke < 4; stroke++) {
     if (stroke % 2)
-      page->fill(left, top + int64_t(random->unit() * double(height)), width, thick, ink);
+      page->fill(left, top + int64_t(random->between(0, 1) * double(height)), width, thick, ink);
     else
-      page->fill(left + int64_t(random->unit() * double(width)), top, thick, height, ink);
+      page->fill(left + int64_t(random->between(0, 1) * double(width)), top, thick, height, ink);
   }
 }
 
@@ -151,7 +142,7 @@ void draw_signal(host::Array* array, double low, double high, Random* random) {
   for (double& x : sum) x = random->between(-kNoise, kNoise);
   for (int tone = 0; tone < kTones; tone++) {
     const double waves = std::exp2(random->between(1, std::log2(double(length) / 4)));
-    const double phase = random->unit(), loud = random->between(0.1, 1);
+    const double phase = random->between(0, 1), loud = random->between(0.1, 1);
     for (int64_t k = 0; k < count; k++)
       sum[size_t(k)] += loud * triangle(waves * double(k) / double(length) + phase);
   }
