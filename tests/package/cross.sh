@@ -21,7 +21,7 @@ launcher=()
 command -v ccache >/dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 if ! command -v arm-none-eabi-g++ >/dev/null; then echo "[skip] no arm-none-eabi-g++: the libraries for a Cortex-M4"
 elif cross cortex cortex-m4 -DINGOT_TOOLS=OFF; then pass "libraries for a Cortex-M4"
-else fail "libraries for a Cortex-M4: $(grep -m1 error "$work/cortex.log")"; fi
+else fail "libraries for a Cortex-M4: $(grep -m1 -E "error:|undefined reference|No space left" "$work/cortex.log")"; fi
 if ! command -v aarch64-linux-gnu-g++ >/dev/null || ! command -v qemu-aarch64 >/dev/null; then
   echo "[skip] no aarch64-linux-gnu-g++ or qemu-aarch64: the command line of a board"
 elif cross board aarch64 -DINGOT_TOOLS=DEVICE; then
@@ -41,7 +41,7 @@ elif cross board aarch64 -DINGOT_TOOLS=DEVICE; then
   if said=$("${board[@]}" run "$root/examples/digits/digits.onnx" --inputs "$work/in.npz" --outputs "$work/none.npz" 2>&1); then fail "board: runs a source"; else
     [[ $said == *"convert"* ]] && pass "board: a source is refused with what to do" || fail "board: $said"
   fi
-else fail "the command line of a board: $(grep -m1 error "$work/board.log")"; fi
+else fail "the command line of a board: $(grep -m1 -E "error:|undefined reference|No space left" "$work/board.log")"; fi
 
 echo "cross: $passed passed, $failed failed"
 [ $failed -eq 0 ]
