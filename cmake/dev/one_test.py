@@ -3,7 +3,8 @@
 
 one_test.py TREE NAME [OTHER..]   the files of the tree TREE that ctest's test NAME uses, one a
                                   line; exit 1 and the nearest names, of tests and of OTHER, where
-                                  there is no such test"""
+                                  there is no such test
+one_test.py TREE --listed         of all tests that a list on standard input names, one a line"""
 
 import difflib
 import pathlib
@@ -48,6 +49,10 @@ def files(tree, tests, name):
 def main():
     tree, name = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
     tests = read(tree)
+    if name == "--listed":
+        names = sys.stdin.read().split()
+        print("\n".join(sorted({file for each in names for file in files(tree, tests, each)})))
+        return
     if name not in tests:
         print(" ".join(difflib.get_close_matches(name, [*tests, *sys.argv[3:]], 5, 0.5)))
         sys.exit(1)

@@ -28,13 +28,22 @@ target_row() {  # NAME
   return 1
 }
 
-# build_target NAME TARGET...
-build_target() {
-  local name=$1 options=(-DINGOT_CUDA=OFF); shift
+# Options of cmake for a target, one a line.
+target_options() {  # NAME
+  printf '%s\n' --toolchain "cmake/toolchains/$1.cmake" -DINGOT_TOOLS=OFF -DINGOT_TESTS=ON -DINGOT_SHARED=OFF \
+    -DINGOT_WERROR=ON
   # the host side of the GPU is tested there too: a Jetson's
-  [ "$name" != aarch64 ] || options=(-DINGOT_CUDA_ARCHITECTURES=87 -DCMAKE_EXE_LINKER_FLAGS=)
-  configure_and_build "$name" "$@" -- --toolchain "cmake/toolchains/$name.cmake" -DINGOT_TOOLS=OFF -DINGOT_TESTS=ON \
-    -DINGOT_SHARED=OFF -DINGOT_WERROR=ON "${options[@]}"
+  if [ "$1" = aarch64 ]; then
+    printf '%s\n' -DINGOT_CUDA_ARCHITECTURES=87 -DCMAKE_EXE_LINKER_FLAGS=
+  else
+    echo -DINGOT_CUDA=OFF
+  fi
+}
+
+build_target() {  # NAME TARGET...
+  local name=$1 options; shift
+  mapfile -t options < <(target_options "$name")
+  configure_and_build "$name" "$@" -- "${options[@]}"
 }
 
 test_target() {  # NAME
@@ -53,8 +62,7 @@ test_target() {  # NAME
       return 7
     }
   done
-  need_ingot
-  configure_and_build gcc raw_runner -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  need_ingot raw_runner
   build_target "$name" all
   if [ "$processors" != host ]; then
     echo "[skip] $name: device_thread_team forks, which qemu-user of Debian 12 does not survive"

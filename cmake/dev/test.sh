@@ -82,6 +82,22 @@ run_ctest() {  # TREE [ctest options]
   ctest --test-dir "build/$tree" --output-on-failure -V -j "$jobs" "$@"
 }
 
+# Builds what the tests that ctest's options choose need, and TARGETs, and no more: the programs of
+# other tests are most of a tree.
+build_for_ctest() {  # TREE [TARGET..] -- [cmake options] -- [ctest options]
+  local tree=$1 targets=() options=() files; shift
+  while [ "$1" != -- ]; do targets+=("$1"); shift; done
+  shift
+  while [ "$1" != -- ]; do options+=("$1"); shift; done
+  shift
+  configure_and_build "$tree" help -- "${options[@]}" >/dev/null
+  files=build/logs/needed-$tree.txt
+  ctest --test-dir "build/$tree" -N "$@" | sed -nE 's/^ *Test +#[0-9]+: (.*)/\1/p' |
+    python3 cmake/dev/one_test.py "build/$tree" --listed >"$files"
+  mapfile -t -O ${#targets[@]} targets < <(ninja -C "build/$tree" -t targets all | sed 's/: .*//' | grep -Fx -f "$files")
+  configure_and_build "$tree" "${targets[@]}" -- "${options[@]}"
+}
+
 stage_lint() { lint_sources; }
 
 stage_tidy() { lint_tidy 150; }
@@ -95,10 +111,10 @@ stage_slow() {
   configure_and_build gcc all -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
   run_ctest gcc -L slow
 }
-# The command line, where a stage is run without the ones before it.
-need_ingot() {
-  [ -x build/gcc/bin/ingot ] ||
-    configure_and_build gcc ingot_cli -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+# The command line and other targets, where a stage is run without the ones before it.
+need_ingot() {  # [TARGET..]
+  [ $# -eq 0 ] && [ -x build/gcc/bin/ingot ] ||
+    configure_and_build gcc ingot_cli "$@" -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
 }
 gcc_options=(-DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON -DINGOT_CUDA=AUTO)
 
@@ -124,7 +140,7 @@ parser_tests=("${reader_tests[@]}" session_run session_hostile session_state ses
 stage_sizes() { need_ingot; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes; }
 
 stage_models() {
-  need_ingot
+  need_ingot raw_runner
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no model was run: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
   "$python" tests/models/run_models.py --part first --ingot build/gcc/bin/ingot --work build/models
@@ -133,7 +149,7 @@ stage_models() {
 
 # The same models on one scalar core, checkpoints laid over them, the decoder's bits, figures of dynamic shapes.
 stage_overlay() {
-  need_ingot
+  need_ingot raw_runner
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no checkpoint was laid over a model: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
   "$python" tests/models/run_models.py --part rest --ingot build/gcc/bin/ingot --work build/models
@@ -148,17 +164,19 @@ sanitized_ctest() {  # TREE [ctest options]
 }
 # Without what stage parsers has shown: readers that no instruction set and no thread concerns.
 stage_asan() {
-  configure_and_build asan all -- "${asan_options[@]}"
-  local names
-  names=$(IFS='|'; echo "${reader_tests[*]}")
-  # kernels against the oracle take minutes here; stage asan_slow has them
-  sanitized_ctest asan -LE 'no_asan|slow' -E "^($names|conformance_.*)\$"
+  local chosen=(-LE 'no_asan|slow' -E "^($(IFS='|'; echo "${reader_tests[*]}|${slow_with_asan[*]}"))\$")
+  build_for_ctest asan -- "${asan_options[@]}" -- "${chosen[@]}"
+  sanitized_ctest asan "${chosen[@]}"
 }
+# Minutes each under ASan (kernels against the oracle, and long input through what others cover as well):
+# stage asan_slow has them.
+slow_with_asan=('conformance_.*' 'cuda_attention' 'cuda_f16_weights.*' 'cli_tune' 'cli_gpu_memory' 'convert_work.*'
+  'convert_patches' 'checkpoint_metadata' 'compare' 'micro_files')
 # What takes minutes without a sanitizer.
 stage_asan_slow() {
   configure_and_build asan all -- "${asan_options[@]}"
   sanitized_ctest asan -L slow -LE no_asan
-  sanitized_ctest asan -R '^conformance_' -LE 'no_asan|slow'
+  sanitized_ctest asan -R "^($(IFS='|'; echo "${slow_with_asan[*]}"))\$" -LE 'no_asan|slow'
 }
 
 # Whole sessions on many threads under ThreadSanitizer; one instruction set, since threads meet in
@@ -174,8 +192,10 @@ stage_tsan() {
 tsan_tests=(session_threads session_run session_pipeline session_assignment device_thread_team api_callers)
 
 stage_aarch64() {
-  need_ingot
-  build_target aarch64 all
+  need_ingot raw_runner
+  local options
+  mapfile -t options < <(target_options aarch64)
+  build_for_ctest aarch64 raw_runner gpu_runner fake_cuda -- "${options[@]}" -- -L per_isa
   run_ctest aarch64 -L per_isa
   if [ ! -f build/models/hashes.json ] || ! "$python" -c "import numpy" 2>/dev/null; then
     echo "[skip] no model was emulated: stage models ran none"
@@ -201,7 +221,7 @@ stage_firmware() {
 }
 
 stage_nodes() {
-  need_ingot
+  need_ingot graph_runner
   need_python "the operators' published tests" numpy onnx==1.23.2 || { echo "[skip] no node test was run: numpy and onnx are not to be had"; return 0; }
   "$python" tests/onnx_nodes/run_forms.py --ingot build/gcc/bin/ingot
   "$python" tests/onnx_nodes/run_nodes.py --ingot build/gcc/bin/ingot

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <barrier>
 #include <cstring>
 #include <memory>
@@ -28,6 +29,19 @@ std::vector<const KernelTable*> runnable_tables() {
     if (const KernelTable* table = cpu_kernels(name)) tables.push_back(table);
   return tables;
 }
+
+/// Tables go on with others': what an earlier one has had run is not run again.
+class KernelsRun {
+ public:
+  bool again(const KernelEntry* kernel) {
+    if (std::find(run_.begin(), run_.end(), kernel) != run_.end()) return true;
+    run_.push_back(kernel);
+    return false;
+  }
+
+ private:
+  std::vector<const KernelEntry*> run_;
+};
 
 struct Bound {
   std::vector<TensorView> inputs, outputs;
@@ -326,15 +340,18 @@ std::string run_case(const Case& test) {
   Case given = work;
   if (!test.oracle_inputs.empty()) given.inputs = test.oracle_inputs;
   check_in_place(given, *find_kernel(*oracle, test.op, with_oracle.arguments), 1, expected);
+  KernelsRun kernels_run;
   for (const KernelTable* table : runnable_tables()) {
     INFO("isa: ", std::string(table->isa));
+    const KernelEntry* kernel = find_kernel(
+        *table, test.op, Bound(test.attributes, work.inputs, work.outputs).arguments);
+    REQUIRE_MESSAGE(kernel != nullptr, "no kernel");
+    best = kernel->name;
+    if (kernels_run.again(kernel)) continue;
     for (int threads = 1; threads <= 3; threads++) {
       CAPTURE(threads);
       std::vector<Tensor> outputs = work.outputs;
       const Bound bound(test.attributes, work.inputs, outputs);
-      const KernelEntry* kernel = find_kernel(*table, test.op, bound.arguments);
-      REQUIRE_MESSAGE(kernel != nullptr, "no kernel");
-      best = kernel->name;
       const bool half = is_half(*kernel);
       auto& reference = references[half ? 3 : family(*table)];
       CHECK(run_team(*kernel, bound.arguments, threads).ok());
@@ -403,6 +420,7 @@ std::string check_combination(const Case& test, uint32_t serial, bool on_gpu, bo
   const uint32_t in_place = contract->in_place ? contract->in_place(types.arguments) : 0;
   std::vector<Tensor> references[3];  // by family
   uint32_t turn = serial;
+  KernelsRun kernels_run;
   for (const KernelTable* table : runnable_tables()) {
     std::vector<Tensor>& reference = references[family(*table)];
     const std::string isa = std::string(table->isa) + ": ";
@@ -410,6 +428,7 @@ std::string check_combination(const Case& test, uint32_t serial, bool on_gpu, bo
     const Bound bound(test.attributes, work.inputs, outputs);
     const KernelEntry* kernel = find_kernel(*table, test.op, bound.arguments);
     if (!kernel) return isa + "no kernel for what the contract takes";
+    if (kernels_run.again(kernel)) continue;
     const int threads = 1 + int(turn++ % 3);
     if (!run_team(*kernel, bound.arguments, threads, 0xff).ok())
       return isa + kernel->name + " ends with an error";
