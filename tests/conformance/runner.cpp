@@ -343,8 +343,8 @@ std::string run_case(const Case& test) {
   KernelsRun kernels_run;
   for (const KernelTable* table : runnable_tables()) {
     INFO("isa: ", std::string(table->isa));
-    const KernelEntry* kernel = find_kernel(
-        *table, test.op, Bound(test.attributes, work.inputs, work.outputs).arguments);
+    const KernelEntry* kernel =
+        find_kernel(*table, test.op, Bound(test.attributes, work.inputs, work.outputs).arguments);
     REQUIRE_MESSAGE(kernel != nullptr, "no kernel");
     best = kernel->name;
     if (kernels_run.again(kernel)) continue;
