@@ -62,7 +62,7 @@ test_target() {  # NAME
       return 7
     }
   done
-  need_ingot raw_runner
+  need_ingot raw_runner state_runner
   build_target "$name" all
   if [ "$processors" != host ]; then
     echo "[skip] $name: device_thread_team forks, which qemu-user of Debian 12 does not survive"

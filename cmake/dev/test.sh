@@ -116,6 +116,7 @@ need_ingot() {  # [TARGET..]
   [ $# -eq 0 ] && [ -x build/gcc/bin/ingot ] ||
     configure_and_build gcc ingot_cli "$@" -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
 }
+model_runners=(raw_runner state_runner place_runner trap_runner)
 gcc_options=(-DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON -DINGOT_CUDA=AUTO)
 
 # The inner loop: what can be run within seconds.
@@ -140,7 +141,7 @@ parser_tests=("${reader_tests[@]}" session_run session_hostile session_state ses
 stage_sizes() { need_ingot; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes; }
 
 stage_models() {
-  need_ingot raw_runner
+  need_ingot "${model_runners[@]}"
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no model was run: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
   "$python" tests/models/run_models.py --part first --ingot build/gcc/bin/ingot --work build/models
@@ -149,7 +150,7 @@ stage_models() {
 
 # The same models on one scalar core, checkpoints laid over them, the decoder's bits, figures of dynamic shapes.
 stage_overlay() {
-  need_ingot raw_runner
+  need_ingot "${model_runners[@]}"
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no checkpoint was laid over a model: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
   "$python" tests/models/run_models.py --part rest --ingot build/gcc/bin/ingot --work build/models
@@ -192,10 +193,10 @@ stage_tsan() {
 tsan_tests=(session_threads session_run session_pipeline session_assignment device_thread_team api_callers)
 
 stage_aarch64() {
-  need_ingot raw_runner
+  need_ingot raw_runner state_runner
   local options
   mapfile -t options < <(target_options aarch64)
-  build_for_ctest aarch64 raw_runner gpu_runner fake_cuda -- "${options[@]}" -- -L per_isa
+  build_for_ctest aarch64 raw_runner state_runner gpu_runner fake_cuda -- "${options[@]}" -- -L per_isa
   run_ctest aarch64 -L per_isa
   if [ ! -f build/models/hashes.json ] || ! "$python" -c "import numpy" 2>/dev/null; then
     echo "[skip] no model was emulated: stage models ran none"
