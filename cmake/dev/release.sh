@@ -63,7 +63,10 @@ pack_symbols() {  # FROM TO
 release_zig() {  # TARGET [TRIPLE of glibc]: sets zig, the folder of the package, and tools, that of the target's compiler
   need_python "a compiler with musl" ziglang==0.17.1 || return 1
   local target=$1 triple=${2:-$1-linux-musl} tool
-  [ "$target" != arm ] || triple=arm-linux-musleabihf
+  case $target in
+    arm) triple=arm-linux-musleabihf ;;
+    i686) triple="x86-linux-musl -mcpu=pentium4" ;; # SSE2: x87's 80 bits would round differently
+  esac
   zig=$("$python" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))')
   tools=$PWD/$release/zig/$target${2:+-gnu}
   mkdir -p "$tools"
@@ -82,14 +85,14 @@ package_static() {  # TARGET
   local target=$1 tree=release-static-$1 name what=ON tools zig shell emulator=()
   need_packages "a static command line" "${build_packages[@]}" dpkg-dev make qemu-user "${release_packages[@]}"
   release_zig "$target" || return 1
-  case $target in arm | riscv64) what=DEVICE ;; esac
+  case $target in arm | i686 | riscv64) what=DEVICE ;; esac
   local toolchain=(--toolchain "$PWD/cmake/toolchains/musl.cmake" -DINGOT_MUSL_TARGET="$target" -DINGOT_MUSL_TOOLS="$tools")
   release_libraries "$tools" "${toolchain[@]}" || return 1
   configure_and_build "$tree" ingot_cli -- "${toolchain[@]}" -DCMAKE_BUILD_TYPE=Release -DINGOT_TESTS=OFF -DINGOT_CUDA=OFF -DINGOT_SHARED=OFF \
     -DINGOT_TOOLS=$what -DCMAKE_CXX_FLAGS="$(release_flags)" -DCMAKE_C_FLAGS="$(release_flags)" || return 1
   name=ingot-$(release_version)-linux-$target
   rm -rf "$release/$name" $release/packages/ingot-*-linux-"$target".tar.gz*
-  [ "$target" = x86_64 ] || emulator=("qemu-$target")
+  case $target in x86_64 | i686) ;; *) emulator=("qemu-$target") ;; esac
   mkdir -p "$release/$name"
   cp "build/$tree/bin/ingot" LICENSE "$release/$name/"
   cp packaging/static/README "$release/$name/"
@@ -171,13 +174,13 @@ dev_package() {  # deb|static|wheel ..
   for kind in "${kinds[@]}"; do
     case $kind in
       deb) package_deb || return 1 ;;
-      static) for target in x86_64 aarch64 arm riscv64; do package_static $target || return 1; done ;;
-      static=x86_64 | static=aarch64 | static=arm | static=riscv64) package_static "${kind#*=}" || return 1 ;;
+      static) for target in x86_64 aarch64 arm riscv64 i686; do package_static $target || return 1; done ;;
+      static=x86_64 | static=aarch64 | static=arm | static=riscv64 | static=i686) package_static "${kind#*=}" || return 1 ;;
       wheel=aarch64) package_wheel_for aarch64 || return 1 ;;
       wheel) dev_wheel && rm -f $release/packages/*"$(uname -m)".whl* && cp build/wheels/*.whl $release/packages/ || return 1 ;;
       *)
         echo "dev: package '$kind' is unknown: deb, static (or static=x86_64, aarch64, arm," \
-          "riscv64), wheel (or wheel=aarch64), worlds" >&2
+          "riscv64, i686), wheel (or wheel=aarch64), worlds" >&2
         return 1
         ;;
     esac

@@ -1,7 +1,7 @@
 # Static programs for any Linux of a processor: musl, and clang as the Python package ziglang brings
-# it, with the C and C++ library of each target. INGOT_MUSL_TARGET: x86_64, aarch64, arm or riscv64;
-# INGOT_MUSL_TOOLS: the folder of cc, c++, ar and ranlib that ./dev package writes, and below it
-# root/, where libraries of the target lie.
+# it, with the C and C++ library of each target. INGOT_MUSL_TARGET: x86_64, aarch64, arm, riscv64 or
+# i686; INGOT_MUSL_TOOLS: the folder of cc, c++, ar and ranlib that ./dev package writes, and below
+# it root/, where libraries of the target lie.
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES INGOT_MUSL_TARGET INGOT_MUSL_TOOLS)
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${INGOT_MUSL_TARGET})
@@ -15,6 +15,6 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
-if(NOT INGOT_MUSL_TARGET STREQUAL "x86_64")
+if(NOT INGOT_MUSL_TARGET MATCHES "^(x86_64|i686)$")
   set(CMAKE_CROSSCOMPILING_EMULATOR qemu-${INGOT_MUSL_TARGET})
 endif()
