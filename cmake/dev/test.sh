@@ -175,7 +175,7 @@ slow_with_asan=('conformance_.*' 'cuda_attention' 'cuda_f16_weights.*' 'cli_tune
   'convert_patches' 'checkpoint_metadata' 'compare' 'micro_files')
 # What takes minutes without a sanitizer.
 stage_asan_slow() {
-  configure_and_build asan all -- "${asan_options[@]}"
+  configure_and_build asan all -- "${asan_options[@]}" -DINGOT_ISAS=
   sanitized_ctest asan -L slow -LE no_asan
   sanitized_ctest asan -R "^($(IFS='|'; echo "${slow_with_asan[*]}"))\$" -LE 'no_asan|slow'
 }
@@ -400,8 +400,8 @@ stage_fuzz() {
   fuzz_seconds=${INGOT_FUZZ_SECONDS:-4} bash tests/fuzz/run.sh
   mutants=4000 bash tests/fuzz/run_mutants.sh
 }
-stage_mutants() { mutants=1000000 bash tests/fuzz/run_mutants.sh; }
-stage_fuzz_long() { fuzz_seconds=600 bash tests/fuzz/run.sh; }
+stage_mutants() { asan_isas='' mutants=1000000 bash tests/fuzz/run_mutants.sh; }
+stage_fuzz_long() { asan_isas='' fuzz_seconds=600 bash tests/fuzz/run.sh; }
 stage_package() { bash tests/package/run.sh build/gcc build/package; }
 stage_cross() { need_ingot; bash tests/package/cross.sh build/gcc build/cross; }
 stage_demo() { dev_demo --check; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Mutants of whole models with sound hashes (run_mutants.cpp): $mutants of them (default 20000),
-# shared by the models of seeds/run_mutants, under ASan and UBSan with every instruction set, and a
+# shared by the models of seeds/run_mutants, under ASan and UBSan (every instruction set with asan_isas=""), and a
 # tenth as many under MSan with the scalar kernels. INGOT_MUTANT_SEED picks others.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
