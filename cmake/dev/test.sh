@@ -5,9 +5,9 @@ passed=0 failed=0 skipped=0
 export every_model=${every_model:-}  # 1: the emulated machine runs the large networks too
 stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
-stages_test=(lint gcc package firmware models sizes demo parsers)
+stages_test=(lint gcc package firmware models sizes demo)
 stages_full=(python slow overlay tidy tsan cuda aarch64 cross nodes fuzz asan)          # what ./.ci/run adds
-stages_long=(asan_slow fuzz_long mutants peers abi browser pages torch trial torch-list keras tflite integers board "${target_names[@]/#/target_}")
+stages_long=(parsers asan_slow fuzz_long mutants peers abi browser pages torch trial torch-list keras tflite integers board "${target_names[@]/#/target_}")
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -126,7 +126,7 @@ stage_quick() {
 }
 
 # The readers of files, the importers and the session under AddressSanitizer and UBSan, in a build
-# that is compiled fast: not optimized, kernels of one lane. Stage asan has the others.
+# that is compiled fast: not optimized, kernels of one lane. For who changes them; stage asan has all.
 stage_parsers() {
   configure_and_build parsers "${parser_tests[@]/#/test_}" -- "${asan_options[@]}" -DINGOT_FUZZ=OFF -DINGOT_ISAS=none \
     -DINGOT_SANITIZE_LEVEL=0
@@ -134,9 +134,9 @@ stage_parsers() {
   names=$(IFS='|'; echo "${parser_tests[*]}")
   sanitized_ctest parsers -R "^($names)\$"
 }
-reader_tests=(format_refuse format_sweep format_round_trip checkpoint_pickle checkpoint_gguf checkpoint_tflite
-  checkpoint_hdf5 npz onnx_refuse tflite_import tflite_quantized torchscript_code)
-parser_tests=("${reader_tests[@]}" session_run session_hostile session_state session_rebind)
+parser_tests=(format_refuse format_sweep format_round_trip checkpoint_pickle checkpoint_gguf checkpoint_tflite
+  checkpoint_hdf5 npz onnx_refuse tflite_import tflite_quantized torchscript_code
+  session_run session_hostile session_state session_rebind)
 
 stage_sizes() { need_ingot; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes; }
 
@@ -163,9 +163,8 @@ sanitized_ctest() {  # TREE [ctest options]
   ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 \
     UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest "$@"
 }
-# Without what stage parsers has shown: readers that no instruction set and no thread concerns.
 stage_asan() {
-  local chosen=(-LE 'no_asan|slow' -E "^($(IFS='|'; echo "${reader_tests[*]}|${slow_with_asan[*]}"))\$")
+  local chosen=(-LE 'no_asan|slow' -E "^($(IFS='|'; echo "${slow_with_asan[*]}"))\$")
   build_for_ctest asan -- "${asan_options[@]}" -- "${chosen[@]}"
   sanitized_ctest asan "${chosen[@]}"
 }
