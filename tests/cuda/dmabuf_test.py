@@ -3,7 +3,7 @@
 with a pitch, is read where it lies and gives the number that `ingot run` gives for the same frame;
 frames that are none, and models that take none, are refused by name.
 
-  dmabuf_test.py --ingot BIN --example BIN --libraries DIR --network image.onnx
+  dmabuf_test.py --ingot BIN --example BIN --egl LIBRARY --network image.onnx
 """
 
 import argparse
@@ -28,10 +28,10 @@ def first_number(path):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("ingot", "example", "libraries", "network"):
+    for name in ("ingot", "example", "egl", "network"):
         parser.add_argument("--" + name, required=True)
     args = parser.parse_args()
-    libraries = pathlib.Path(args.libraries).resolve()
+    libraries = pathlib.Path(args.egl).resolve().parent
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         report = work / "report"
