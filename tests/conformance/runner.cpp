@@ -30,17 +30,18 @@ std::vector<const KernelTable*> runnable_tables() {
   return tables;
 }
 
-/// Tables go on with others': what an earlier one has had run is not run again.
+/// Tables go on with others': what an earlier one of the family has had run is not run again.
 class KernelsRun {
  public:
-  bool again(const KernelEntry* kernel) {
-    if (std::find(run_.begin(), run_.end(), kernel) != run_.end()) return true;
-    run_.push_back(kernel);
+  bool again(const KernelEntry* kernel, const void* family) {
+    const std::pair<const KernelEntry*, const void*> one(kernel, family);
+    if (std::find(run_.begin(), run_.end(), one) != run_.end()) return true;
+    run_.push_back(one);
     return false;
   }
 
  private:
-  std::vector<const KernelEntry*> run_;
+  std::vector<std::pair<const KernelEntry*, const void*>> run_;
 };
 
 struct Bound {
@@ -347,13 +348,13 @@ std::string run_case(const Case& test) {
         find_kernel(*table, test.op, Bound(test.attributes, work.inputs, work.outputs).arguments);
     REQUIRE_MESSAGE(kernel != nullptr, "no kernel");
     best = kernel->name;
-    if (kernels_run.again(kernel)) continue;
+    const bool half = is_half(*kernel);
+    std::vector<Tensor>& reference = references[half ? 3 : family(*table)];
+    if (kernels_run.again(kernel, &reference)) continue;
     for (int threads = 1; threads <= 3; threads++) {
       CAPTURE(threads);
       std::vector<Tensor> outputs = work.outputs;
       const Bound bound(test.attributes, work.inputs, outputs);
-      const bool half = is_half(*kernel);
-      auto& reference = references[half ? 3 : family(*table)];
       CHECK(run_team(*kernel, bound.arguments, threads).ok());
       check_guards(outputs);
       check_guards(work.inputs);
@@ -428,7 +429,7 @@ std::string check_combination(const Case& test, uint32_t serial, bool on_gpu, bo
     const Bound bound(test.attributes, work.inputs, outputs);
     const KernelEntry* kernel = find_kernel(*table, test.op, bound.arguments);
     if (!kernel) return isa + "no kernel for what the contract takes";
-    if (kernels_run.again(kernel)) continue;
+    if (kernels_run.again(kernel, &reference)) continue;
     const int threads = 1 + int(turn++ % 3);
     if (!run_team(*kernel, bound.arguments, threads, 0xff).ok())
       return isa + kernel->name + " ends with an error";
