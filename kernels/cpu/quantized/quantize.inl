@@ -1,6 +1,8 @@
 // kernels/cpu/quantized/quantize.inl - between floats and integers. Bytes go straight to and from
 // vectors; 16 and 32 bits through a block of int32. Contract: runtime/op/quantize.h.
 #pragma once
+#include <cfloat>
+
 #include "kernels/cpu/simd/share.inl"
 #include "runtime/op/quantize.h"
 
@@ -19,15 +21,25 @@ INGOT_INLINE typename V::F round_away(typename V::F x) {
   return V::add(whole, up);
 }
 
+// Vectors that take subnormal numbers for zero would take the reciprocal of a scale above 8.5e37 so.
+#if defined(INGOT_SIMD_NEON32)
+constexpr bool kSubnormalsAreZero = true;
+#else
+constexpr bool kSubnormalsAreZero = false;
+#endif
+
 /// Numbers of an instruction.
 struct QuantizeSteps {
   float scale, low, high;  // low and high are less the zero point
   int32_t zero;
   bool away, reciprocal;
+  float back = 1;  // a reciprocal that is subnormal stands here 2^24 times as large, which is exact
 };
 inline QuantizeSteps quantize_steps(const QuantizeAttributes& t, DType to) {
   QuantizeSteps s{t.scale, 0, 0, t.zero_point, t.rounding == QuantizeRounding::kAway, t.reciprocal};
   if (s.reciprocal) s.scale = 1.0f / t.scale;
+  if (kSubnormalsAreZero && s.reciprocal && s.scale < FLT_MIN)
+    s.scale *= 16777216.0f, s.back = 1 / 16777216.0f;
   if (to == DType::kI32) {
     s.low = -2147483520.0f, s.high = 2147483520.0f;
     return s;
@@ -41,7 +53,9 @@ inline QuantizeSteps quantize_steps(const QuantizeAttributes& t, DType to) {
 template <class V>
 INGOT_INLINE typename V::I quantize_vector(const QuantizeSteps& s, typename V::F x) {
   using F = typename V::F;
-  const F scale = V::splat(s.scale), v = s.reciprocal ? V::mul(x, scale) : V::div(x, scale);
+  const F scale = V::splat(s.scale);
+  F v = s.reciprocal ? V::mul(x, scale) : V::div(x, scale);
+  if constexpr (kSubnormalsAreZero) v = V::mul(v, V::splat(s.back));
   const F number = V::select(V::unordered(v, v), V::zero(), v);
   const F step = V::max(V::min(number, V::splat(s.high)), V::splat(s.low));
   const typename V::I whole = s.away ? V::to_int(round_away<V>(step)) : V::to_int_nearest(step);
