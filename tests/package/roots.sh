@@ -156,6 +156,7 @@ for archive in "$packages"/ingot-*-linux-*.tar.gz; do
   run "--version" --version
   if ! grep -q '^instruction sets: scalar ' "$work/log" && [[ $target != arm && $target != i686 && $target != riscv64 ]]; then fail "$name: finds no instruction set but scalar"; fi
   if [ "$target" = aarch64 ] && ! grep -q '^instruction sets: scalar neon neonfp16 neondot neoni8mm$' "$work/log"; then fail "$name: lacks products of bytes"; fi
+  if [ "$target" = arm ] && ! grep -q '^instruction sets: scalar neon32$' "$work/log"; then fail "$name: lacks NEON"; fi
   if [ "$target" = riscv64 ] && ! grep -q '^instruction sets: scalar rvv$' "$work/log"; then fail "$name: lacks vectors"; fi
   run doctor doctor
   case $target in
@@ -171,6 +172,7 @@ for archive in "$packages"/ingot-*-linux-*.tar.gz; do
   processors=(default)
   [ "$target" = "$(uname -m)" ] || case $target in
     aarch64) processors=(max cortex-a53 cortex-a76) ;;
+    arm) processors=(default cortex-a8 cortex-a7) ;;  # a Cortex-A8 has no fused multiply-add
     riscv64) processors=(default rv64,v=on rv64,v=on,vlen=256) ;;
   esac
   for processor in "${processors[@]}"; do
