@@ -166,6 +166,8 @@ def check_model(row, args, tally, hashes):
             f"{name}: the same bits over three devices, transfers as stated: {done.stdout.strip()}",
             done.stderr + done.stdout,
         )
+    else:
+        tally.skip(f"{name}: places: support/place_runner was not built")
     if state_pairs(row["options"]):
         hashes[name]["state"] = check_state(row, args, tally, source, out, shapes)
     for threads in ("1", "2"):
@@ -203,6 +205,8 @@ def check_model(row, args, tally, hashes):
                 f"{name}: run() without allocation, lock or further system call, {threads} threads",
                 done.stderr + done.stdout,
             )
+        else:
+            tally.skip(f"{name}: traps: traps/trap_runner was not built")
 
 
 def is_long(row, isa, threads):
