@@ -7,6 +7,7 @@ set(CMAKE_C_COMPILER ${INGOT_RISCV_CLANG})
 set(CMAKE_CXX_COMPILER ${INGOT_RISCV_CLANG})
 set(CMAKE_C_COMPILER_TARGET riscv64-linux-gnu)
 set(CMAKE_CXX_COMPILER_TARGET riscv64-linux-gnu)
+set(CMAKE_ASM_COMPILER_TARGET riscv64-linux-gnu)
 set(CMAKE_CXX_FLAGS_INIT "--driver-mode=g++")
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-riscv64 -L /usr/riscv64-linux-gnu)
 # One-byte atomics of GCC's library before 13 are functions.
