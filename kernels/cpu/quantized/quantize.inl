@@ -1,8 +1,6 @@
 // kernels/cpu/quantized/quantize.inl - between floats and integers. Bytes go straight to and from
 // vectors; 16 and 32 bits through a block of int32. Contract: runtime/op/quantize.h.
 #pragma once
-#include <cfloat>
-
 #include "kernels/cpu/simd/share.inl"
 #include "runtime/op/quantize.h"
 
@@ -27,6 +25,7 @@ constexpr bool kSubnormalsAreZero = true;
 #else
 constexpr bool kSubnormalsAreZero = false;
 #endif
+constexpr float kSmallestNormal = 0x1p-126f;  // no <cfloat> in freestanding libraries
 
 /// Numbers of an instruction.
 struct QuantizeSteps {
@@ -38,7 +37,7 @@ struct QuantizeSteps {
 inline QuantizeSteps quantize_steps(const QuantizeAttributes& t, DType to) {
   QuantizeSteps s{t.scale, 0, 0, t.zero_point, t.rounding == QuantizeRounding::kAway, t.reciprocal};
   if (s.reciprocal) s.scale = 1.0f / t.scale;
-  if (kSubnormalsAreZero && s.reciprocal && s.scale < FLT_MIN)
+  if (kSubnormalsAreZero && s.reciprocal && s.scale < kSmallestNormal)
     s.scale *= 16777216.0f, s.back = 1 / 16777216.0f;
   if (to == DType::kI32) {
     s.low = -2147483520.0f, s.high = 2147483520.0f;
