@@ -43,6 +43,17 @@ std::string bomb() {
   REQUIRE(std::system(("head -c 3000000 /dev/zero | gzip -9 >" + file).c_str()) == 0);
   return cli_test::slurp(file);
 }
+/// Asks until the metric of the one model has this value; what a sleep would only guess.
+void await(Connection& asks, const std::string& metric, int value) {
+  const std::string line = "\ningot_" + metric + "_requests{model=\"batch\",version=\"1\"} " +
+                           std::to_string(value) + "\n";
+  for (int i = 0; i < 2000; i++) {
+    asks.send(get("/metrics"));
+    if (has(asks.answer(), line)) return;
+    usleep(5000);
+  }
+  FAIL("ten seconds without" << line);
+}
 bool goes_on(uint16_t port) { return status(ask(port, post(kInfer, request_of(1)))) == 200; }
 
 }  // namespace
@@ -282,32 +293,32 @@ TEST_CASE("serve: full queues, late requests, too many connections") {
   const Models models;
   // One row waits for others a while; eight do not fit beside it and wait behind it.
   ServerProcess server(
-      {models.root, "--batch-delay-us", "2000000", "--max-queue", "1", "--max-connections", "4"});
-  Connection first(server.port()), second(server.port());
+      {models.root, "--batch-delay-us", "4000000", "--max-queue", "1", "--max-connections", "4"});
+  Connection first(server.port()), second(server.port()), third(server.port());
   first.send(post(kInfer, request_of(1)));
-  usleep(150000);
+  await(third, "running", 1);
   second.send(post(kInfer, request_of(8, "\"parameters\":{\"timeout\":1000},")));
-  usleep(150000);
-  const std::string third = ask(server.port(), post(kInfer, request_of(8)));
-  CHECK(status(third) == 429);
-  CHECK(has(third, "1 requests wait already"));
-  CHECK(has(third, "Retry-After"));
+  await(third, "queued", 1);
+  third.send(post(kInfer, request_of(8)));
+  const std::string busy = third.answer();
+  CHECK(status(busy) == 429);
+  CHECK(has(busy, "1 requests wait already"));
+  CHECK(has(busy, "Retry-After"));
   CHECK(status(first.answer()) == 200);
   const std::string late = second.answer();
   CHECK(status(late) == 504);
   CHECK(has(late, "was over while it waited"));
-  usleep(100000);
-  Connection a(server.port()), b(server.port()), c(server.port());
-  CHECK(c.is_closed_within(5000));
+  Connection fourth(server.port()), fifth(server.port());
+  CHECK(fifth.is_closed_within(5000));
   CHECK(server.end() == 0);
 }
 
 TEST_CASE("serve: SIGTERM waits for what has begun") {
   const Models models;
-  ServerProcess server({models.root, "--batch-delay-us", "600000"});
+  ServerProcess server({models.root, "--batch-delay-us", "2000000"});
   Connection begun(server.port()), waits(server.port());
   begun.send(post(kInfer, request_of(1)));
-  usleep(150000);
+  await(waits, "running", 1);
   server.signal_end();
   const std::string answer = begun.answer();
   CHECK(status(answer) == 200);
@@ -317,10 +328,10 @@ TEST_CASE("serve: SIGTERM waits for what has begun") {
 
 TEST_CASE("serve: a model that is replaced, spoilt and removed while it is served") {
   const Models models;
-  ServerProcess server({models.root, "--batch-delay-us", "300000"});
-  Connection before(server.port());
+  ServerProcess server({models.root, "--batch-delay-us", "1000000"});
+  Connection before(server.port()), asks(server.port());
   before.send(post(kInfer, request_of(1)));
-  usleep(100000);
+  await(asks, "running", 1);
   models.add();
   CHECK(status(ask(server.port(), post("/v2/repository/models/batch/load", ""))) == 200);
   const std::string old = before.answer();

@@ -102,6 +102,7 @@ void ServedModel::take_compatible(std::vector<Job*>* jobs, int64_t* rows, Job** 
       } else {
         jobs->push_back(job);
         if (job->sequence) job->sequence->runs = true;
+        running_++;
         *rows += job->rows;
         job->started_ns = now;
       }
@@ -155,6 +156,7 @@ void ServedModel::work(BatchSession& session) {
       for (Job* job : jobs) end(job, true);
     }
     lock.lock();
+    running_ -= jobs.size();
     if (first_) wake_.notify_one();
   }
 }
@@ -204,6 +206,11 @@ Statistics ServedModel::statistics() const {
 size_t ServedModel::queued() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return queued_;
+}
+
+size_t ServedModel::running() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return running_;
 }
 
 }  // namespace ingot::serve

@@ -53,6 +53,8 @@ class ServedModel {
   void count_refused(Refusal why);
   Statistics statistics() const;
   size_t queued() const;
+  /// Requests that were taken from the queue: they wait for others to join them, or run.
+  size_t running() const;
 
  private:
   void work(BatchSession& session);
@@ -72,7 +74,7 @@ class ServedModel {
   mutable std::mutex mutex_;  // of all below
   std::condition_variable wake_;
   Job *first_ = nullptr, *last_ = nullptr;
-  size_t queued_ = 0;
+  size_t queued_ = 0, running_ = 0;
   Sequences sequences_;
   bool stops_ = false;
 

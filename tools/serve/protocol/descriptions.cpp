@@ -139,13 +139,13 @@ std::string metrics_text(const Repository& repository, const ServerCounts& count
   struct Row {
     std::string labels;
     Statistics statistics;
-    uint64_t queued, arena_bytes;
+    uint64_t queued, running, arena_bytes;
   };
   std::vector<Row> rows;
   for (const auto& model : repository.served())
     rows.push_back(
         {"model=\"" + label(model->name()) + "\",version=\"" + label(model->version()) + "\"",
-         model->statistics(), model->queued(), model->arena_bytes()});
+         model->statistics(), model->queued(), model->running(), model->arena_bytes()});
   MetricsText text;
   const auto of_models = [&](const char* name, const char* type, const char* help, auto of) {
     text.family(name, type, help);
@@ -173,6 +173,8 @@ std::string metrics_text(const Repository& repository, const ServerCounts& count
             [&](const Row& r) { return seconds(r.statistics.infer); });
   of_models("ingot_queued_requests", "gauge", "Requests that wait.",
             [](const Row& r) { return r.queued; });
+  of_models("ingot_running_requests", "gauge", "Requests taken from the queue, not yet answered.",
+            [](const Row& r) { return r.running; });
   of_models("ingot_arena_bytes", "gauge", "Memory of the sessions, mapped weights included.",
             [](const Row& r) { return r.arena_bytes; });
   text.family("ingot_connections", "gauge", "Open connections over HTTP.");
