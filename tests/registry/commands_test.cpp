@@ -176,15 +176,17 @@ TEST_CASE("registry: what is wrong is one line, and nothing is made of it") {
   refused({"add", r.folder / "none", "net"}, 7, "none");
   refused({"add", r.batch, "../net"}, 1, "model name '../net'");
   refused({"add", r.batch, ".hidden"}, 1, "no dot first");
-  refused({"add", r.batch, "net", "--tag", "3"}, 1, "begins with a letter");
+  refused({"add", r.batch, "net", "--tag", "3"}, 1, "a letter first");
   refused({"add", r.batch, "net", "--metric", "accuracy"}, 1, "NAME=VALUE");
+  refused({"add", r.batch, "net", "--metric", "a=1", "--metric", "a=2"}, 1, "is given twice");
+  refused({"tag", "net@1", std::string(100000, 'a')}, 1, "aaa...'");
   refused({"add", r.batch}, 1, "expected: ingot registry add FILE NAME");
   refused({"tag", "net@2", "prod"}, 5, "has no version 2");
   refused({"tag", "nett@1", "prod"}, 5, "did you mean 'net'");
   refused({"promote", "net@canary", "prod"}, 5, "its tags: none");
   refused({"promote", "net@1", "prod"}, 1, "expected NAME@TAG");
   refused({"remove", "net@prod"}, 1, "expected NAME@VERSION");
-  refused({"remove", "net@007"}, 1, "begins with a letter");
+  refused({"remove", "net@007"}, 1, "a letter first");
   refused({"lst"}, 1, "did you mean 'list'");
   refused({"list", "--tag", "prod"}, 1, "are for add");
   CHECK(r.list().size() == 1);
@@ -200,7 +202,11 @@ TEST_CASE("registry: what is wrong is one line, and nothing is made of it") {
   for (const char* text : {"", "{", "[]", "{\"sha256\": 3, \"bytes\": 1}", "{\"bytes\": -1}"}) {
     spill(at + "record.json", text);
     refused({"verify"}, 2, "record.json");
-    refused({"list"}, 2, "record.json");
+    // It is listed and opened; no tag is pointed to it.
+    CHECK(has(r({"list"}).out, "record.json"));
+    CHECK(has(r.list()[0]["fault"].get<std::string>(), "record.json"));
+    CHECK(r({"path", "net@1"}).out == r.root + "/net/1/model.ingot\n");
+    refused({"tag", "net@1", "prod"}, 2, "add its file anew");
   }
   r.must({"add", r.batch, "other"});  // what is wrong with one model is not another's
   spill(at + "record.json", record);
@@ -208,6 +214,26 @@ TEST_CASE("registry: what is wrong is one line, and nothing is made of it") {
   fs::create_symlink("../9", r.root + "/net/tags/gone");
   refused({"verify"}, 2, "tags/gone: points to no version");
   fs::remove(r.root + "/net/tags/gone");
+  // a version that was made by hand: others go on, and it can be removed
+  fs::create_directories(r.root + "/net/7");
+  fs::copy_file(r.batch, r.root + "/net/7/model.ingot");
+  const Ran added = r({"add", r.batch, "net", "--tag", "prod"});
+  CHECK(added.exit == 0);
+  CHECK(has(added.out, "net@8"));
+  refused({"verify"}, 2, "net/7/record.json");
+  r.must({"tag", "net@1", "prod"});
+  r.must({"remove", "net@7"});
+  r.must({"remove", "net@8"});
+  r.must({"untag", "net@prod"});
+  r.must({"verify"});
+  // a model's folder that lies elsewhere
+  const std::string elsewhere = r.folder / "elsewhere";
+  fs::create_directories(elsewhere);
+  fs::create_directory_symlink(elsewhere, r.root + "/linked");
+  refused({"add", r.batch, "linked"}, 3, "linked: is a link to another folder");
+  CHECK(fs::is_empty(elsewhere));
+  CHECK(fs::is_symlink(r.root + "/linked"));
+  fs::remove(r.root + "/linked");
   // a folder that a change would empty
   const std::string kept = r.folder / "kept";
   fs::create_directories(kept);

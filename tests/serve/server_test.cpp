@@ -77,8 +77,23 @@ TEST_CASE("serve: what is wrong with a request has a number and a line") {
       {post(kInfer, "[]"), 400, "expected an object"},
       {post(kInfer, "{"), 400, "not JSON"},
       {post(kInfer, "{}"), 400, "0 inputs, expected 1: 'x'"},
-      {post(kInfer, "{\"inputs\":7}"), 400, "0 inputs"},
-      {post(kInfer, "{\"inputs\":[7]}"), 400, "0 inputs"},
+      {post(kInfer, "null"), 400, "expected an object"},
+      {post(kInfer, "\"x\""), 400, "expected an object"},
+      {post(kInfer, "{\"inputs\":7}"), 400, "'inputs' is no array"},
+      {post(kInfer, "{\"inputs\":[7]}"), 400, "an element of 'inputs' is no object"},
+      {with("\"inputs\"", "\"inputs\":[],\"inputs\""), 400, "'inputs' is there twice"},
+      {with("\"x\"", "3"), 400, "'name': expected a text"},
+      {with("[0,1,2,3]", "[0,1,2,null]"), 400, "null among its elements"},
+      {with("[0,1,2,3]", "[0,1,2,1e39]"), 400, "element 1e+39 does not fit FP32"},
+      {with("\"data\":[0,1,2,3]", "\"parameters\":{\"binary_data_size\":\"16\"}"), 400,
+       "'binary_data_size': expected an integer from 0"},
+      {with("\"data\":[0,1,2,3]", "\"parameters\":{\"binary_data_size\":18446744073709551632}"),
+       400, "'binary_data_size': expected an integer from 0"},
+      {post(kInfer, request_of(1, "\"parameters\":{\"timeout\":\"x\"},")), 400,
+       "'timeout': expected an integer from 0"},
+      {post(kInfer, request_of(1, "\"parameters\":{\"sequence_start\":1},")), 400,
+       "'sequence_start': expected true or false"},
+      {post(kInfer, request_of(1, "\"outputs\":1,")), 400, "'outputs' is no array"},
       {post(kInfer, "{\"inputs\":{}}"), 400, "'inputs' is no array"},
       {post(kInfer, "{\"a\":" + std::string(2000, '[')), 400, "nested more than 24 deep"},
       {with("\"x\"", "\"z\""), 400, "input 'z' is unknown; there are 'x'"},
@@ -131,6 +146,10 @@ TEST_CASE("serve: what is wrong with a request has a number and a line") {
        400, "not HTTP/1"},
       {"POST " + kInfer + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
        411, "Content-Length"},
+      {post(kInfer, good, "Transfer-Encoding: gzip\r\n"), 501, "expected Content-Length alone"},
+      {post(kInfer, good, "Transfer-Encoding: chunked, identity\r\n"), 501,
+       "expected Content-Length alone"},
+      {"POST " + kInfer + " HTTP/1.1\r\nHost: a\r\nContent-Length: 2, 2\r\n\r\n{}", 400, ""},
       {post(kInfer, good, "Content-Encoding: br\r\n"), 415, "encoding"},
       {post(kInfer, good, "Content-Encoding: gzip\r\n"), 400, "neither gzip nor deflate"},
       {post(kInfer, "\x1f\x8b\x08", "Content-Encoding: gzip\r\n"), 400, "cut off"},
@@ -143,6 +162,7 @@ TEST_CASE("serve: what is wrong with a request has a number and a line") {
       {post("/v2/repository/models/none/load", ""), 404, "no such folder"},
       {post("/v2/repository/models/.changes/unload", ""), 404, "unknown"},
       {post("/v2/repository/index", "7"), 400, "no JSON object"},
+      {post("/v2/repository/index", "{\"ready\":3}"), 400, "'ready': expected true or false"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.request.substr(0, 300));
@@ -260,6 +280,39 @@ TEST_CASE("serve: an answer is compressed where its client asks for it") {
   CHECK(status(answer(post(kInfer, "{}", asks))) == 400);
   CHECK(!has(answer(get("/v2/health/live", asks)), "Content-Encoding"));
   CHECK(has(answer(get("/metrics", asks)), "Content-Encoding: gzip"));
+}
+
+TEST_CASE("serve: HEAD and the whole address, as balancers and proxies ask") {
+  const Models models;
+  ServerProcess server({models.root});
+  Connection asks(server.port());
+  asks.send("HEAD /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n");
+  CHECK(status(asks.answer()) == 200);
+  const std::string whole =
+      ask(server.port(), "GET http://a/v2/models/batch HTTP/1.1\r\nHost: a\r\n\r\n");
+  CHECK(status(whole) == 200);
+  CHECK(has(whole, "\"versions\":[\"1\"]"));
+  CHECK(server.end() == 0);
+}
+
+TEST_CASE("serve: a body that is announced and does not come holds little memory") {
+  const Models models;
+  ServerProcess server({models.root, "--max-bodies", "1M", "--max-body", "1M"});
+  std::vector<std::unique_ptr<Connection>> stalled;
+  for (int i = 0; i < 8; i++) {
+    stalled.push_back(std::make_unique<Connection>(server.port()));
+    stalled.back()->send("POST " + kInfer +
+                         " HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n{");
+  }
+  usleep(50000);
+  CHECK(goes_on(server.port()));
+  // One that comes in pieces arrives whole.
+  const std::string padded = request_of(1) + std::string(300000, ' ');
+  const std::string request = post(kInfer, padded);
+  Connection slow(server.port());
+  for (size_t at = 0; at < request.size(); at += 70000) slow.send(request.substr(at, 70000));
+  CHECK(status(slow.answer()) == 200);
+  CHECK(server.end() == 0);
 }
 
 TEST_CASE("serve: clients that are killed, slow, or never come to an end") {

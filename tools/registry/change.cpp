@@ -124,9 +124,23 @@ std::string sha256_of_file(const std::string& path, uint64_t* bytes) {
   return hexadecimal(digest);
 }
 
+namespace {
+
+/// A change would be made in another folder, which may be anybody's.
+void refuse_link(const std::string& path) {
+  std::error_code error;
+  if (fs::is_symlink(path, error))
+    fail(Exit::kUnsafe, path +
+                            ": is a link to another folder, where nothing is changed; name that "
+                            "folder's registry, or remove the link");
+}
+
+}  // namespace
+
 Registry::Change::Change(const std::string& root, const std::string& name, bool first)
     : root_(root), folder_(root + "/" + name), changes_(root + "/.changes") {
   std::error_code error;
+  refuse_link(folder_);
   fs::create_directories(changes_, error);
   if (error) fail_with(changes_, "made", error.value());
   // what lies in it is removed, so it must be the registry's own
@@ -144,6 +158,8 @@ Registry::Change::Change(const std::string& root, const std::string& name, bool 
     sync_folder(root_);
   else if (errno != EEXIST)
     fail_with(folder_, "made", errno);
+  if (!fs::is_directory(fs::symlink_status(folder_, error)))
+    fail(Exit::kUnavailable, folder_ + ": is no folder");
 }
 
 Registry::Change::~Change() {
@@ -171,6 +187,7 @@ std::string Registry::Change::subfolder(const std::string& name) {
     sync_folder(folder_);
   else if (errno != EEXIST)
     fail_with(path, "made", errno);
+  refuse_link(path);
   return path;
 }
 

@@ -43,16 +43,22 @@ uint64_t version_number(const std::string& text) {
   return number;
 }
 
+std::string shortened(const std::string& text) {
+  return text.size() <= kMaxName ? text : text.substr(0, kMaxName) + "...";
+}
+
 void require_name(const std::string& name) {
   if (!is_plain(name) || name == "tags" || name == "pins")
-    fail(Exit::kUsage, "model name '" + name +
+    fail(Exit::kUsage, "model name '" + shortened(name) +
                            "': expected at most 100 letters, digits, '-', '_' or '.', and no dot "
                            "first");
 }
 
 void require_tag(const std::string& tag) {
-  if (!is_plain(tag) || version_number(tag) != 0 || (tag[0] >= '0' && tag[0] <= '9'))
-    fail(Exit::kUsage, "tag '" + tag + "': expected a name that begins with a letter, as prod");
+  if (!is_plain(tag) || (tag[0] >= '0' && tag[0] <= '9'))
+    fail(Exit::kUsage, "tag '" + shortened(tag) +
+                           "': expected at most 100 letters, digits, '-', '_' or '.', and a letter "
+                           "first, as prod");
 }
 
 std::vector<std::string> sorted_entries(const std::string& folder) {
@@ -154,6 +160,13 @@ std::vector<Done> history_of(const std::string& folder) {
   return lines;
 }
 
+void require_record(const Version& version) {
+  if (!version.fault.empty())
+    fail(Exit::kCorrupt, version.fault +
+                             "; add its file anew, and remove this version: ingot "
+                             "registry remove");
+}
+
 }  // namespace
 
 Reference parse_reference(const std::string& text) {
@@ -201,7 +214,11 @@ std::vector<Version> Registry::versions(const std::string& name) const {
     Version version;
     version.number = version_number(entry);
     if (version.number == 0) continue;
-    version.record = read_record(folder + "/" + entry + "/record.json");
+    try {
+      version.record = read_record(folder + "/" + entry + "/record.json");
+    } catch (const host::Failure& failure) {
+      version.fault = failure.message();
+    }
     version.pinned = fs::exists(folder + "/pins/" + entry, error);
     all.push_back(std::move(version));
   }
@@ -237,8 +254,8 @@ Version Registry::find(const Reference& what) const {
                             "' points to nothing; its tags: " + (list.empty() ? "none" : list));
 }
 
-/// Calls use(path, record) until it returns true. Models whose records and files that cannot be
-/// read are passed over: verify() names them, and another model is added all the same.
+/// Calls use(path, record) until it returns true. Records and files that cannot be read are passed
+/// over: verify() names them, and another version is added all the same.
 template <class Use>
 void Registry::each_version(Use use) const {
   for (const std::string& name : names()) {
@@ -248,7 +265,7 @@ void Registry::each_version(Use use) const {
     } catch (const host::Failure&) {
     }
     for (const Version& version : all) try {
-        if (use(path_of(name, version.number), version.record)) return;
+        if (version.fault.empty() && use(path_of(name, version.number), version.record)) return;
       } catch (const host::Failure&) {
       }
   }
@@ -294,7 +311,7 @@ uint64_t Registry::add(const std::string& name, const std::string& file, Record 
     fail(Exit::kMismatch, change.folder() + ": has no number left for a version");
   const std::string made = change.make_folder("version");
   record.added = change.time();
-  record.file = file;
+  if (record.file.empty()) record.file = file;
   change.copy(file, made + "/model.ingot", &record);
   *shared = share(change, record, made + "/model.ingot");
   change.write(made + "/record.json", record_text(record));
@@ -308,7 +325,7 @@ uint64_t Registry::set_tag(const std::string& name, const std::string& tag, uint
   require_tag(tag);
   versions(name);  // says what is missing before anything is made
   Change change(root_, name);
-  find({name, "", version});
+  require_record(find({name, "", version}));
   const uint64_t before = target_of(change.folder() + "/tags/" + tag);
   if (before != version) change.tag(tag, version);
   return before;
@@ -333,9 +350,9 @@ uint64_t Registry::roll_back(const std::string& name, const std::string& tag) {
     if (done.what == "tag" && done.tag == tag && done.version == now && done.from != 0)
       before = done.from;
   if (before == 0)
-    fail(Exit::kMismatch, name + ": tag '" + tag + "' has pointed to version " +
-                              std::to_string(now) + " since it was made; nothing to go back to");
-  find({name, "", before});
+    fail(Exit::kMismatch, name + ": tag '" + tag + "' points to version " + std::to_string(now) +
+                              ", and no version before that is known; nothing to go back to");
+  require_record(find({name, "", before}));
   change.tag(tag, before, "rollback");
   return before;
 }

@@ -46,6 +46,9 @@ struct Record {
 struct Version {
   uint64_t number = 0;
   Record record;
+  /// Why the record cannot be read, which is empty then: a folder that was made by hand has none.
+  /// Such a version can be opened and removed; no tag is pointed to it.
+  std::string fault;
   std::vector<std::string> tags;  // that point to it
   bool pinned = false;
 };
@@ -71,7 +74,7 @@ class Registry {
   explicit Registry(std::string root) : root_(std::move(root)) {}
 
   std::vector<std::string> names() const;
-  /// By number. @throws Failure kMismatch where there is no such model
+  /// By number, also those whose records cannot be read. @throws Failure kMismatch where there is no such model
   std::vector<Version> versions(const std::string& name) const;
   /// The version that a reference means.
   Version find(const Reference& what) const;

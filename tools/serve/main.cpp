@@ -30,10 +30,15 @@ namespace {
 namespace asio = boost::asio;
 using host::Exit;
 
-int complain(Exit exit, std::string message) {
-  for (char& c : message)
-    if (static_cast<unsigned char>(c) < 0x20) c = '?';
-  fprintf(stderr, "ingot: %s\n", message.c_str());
+/// Names of files and of models may have any character.
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text;
+}
+
+int complain(Exit exit, const std::string& message) {
+  fprintf(stderr, "ingot: %s\n", one_line(message).c_str());
   return int(exit);
 }
 
@@ -161,18 +166,18 @@ void print_models(const Repository& repository, bool is_quiet) {
   for (const ModelState& state : models) {
     if (state.version.empty()) continue;  // it was not asked for
     if (!state.is_ready) {
-      fprintf(stderr, "%s %s: not ready: %s\n", state.name.c_str(), state.version.c_str(),
-              state.reason.c_str());
+      fprintf(stderr, "%s\n",
+              one_line(state.name + " " + state.version + ": not ready: " + state.reason).c_str());
       continue;
     }
     if (is_quiet && state.reason.empty()) continue;
     const auto served = repository.find(state.name, state.version);
     const int64_t rows = served->ports().max_rows();
-    fprintf(stderr, "%s %s: ready, %s%s%s\n", state.name.c_str(), state.version.c_str(),
+    fprintf(stderr, "%s %s: ready, %s%s%s\n", one_line(state.name).c_str(), state.version.c_str(),
             served->joins()
                 ? ("up to " + std::to_string(rows) + " rows of requests in a run").c_str()
                 : "each request in a run of its own",
-            state.reason.empty() ? "" : "; ", state.reason.c_str());
+            state.reason.empty() ? "" : "; ", one_line(state.reason).c_str());
   }
 }
 
@@ -239,12 +244,14 @@ int serve(const ServeOptions& o, bool is_quiet) {
   // before it says that it is ready: who reads that may end it at once
   asio::signal_set signals(loop, SIGTERM, SIGINT);
   print_models(service.repository, is_quiet);
-  printf("%s\n", http.url().c_str());
 #ifdef INGOT_HAVE_GRPC
+  setenv("GRPC_VERBOSITY", "NONE", 0);  // what it cannot do, it says here, in one line
   std::optional<GrpcFront> grpc;
   if (!o.no_grpc) grpc.emplace(service, grpc_settings(o));
+  printf("%s\n", http.url().c_str());
   if (grpc) printf("%s\n", grpc->url().c_str());
 #else
+  printf("%s\n", http.url().c_str());
   if (!o.no_grpc && !is_quiet) fprintf(stderr, "note: this build has no gRPC: HTTP alone\n");
 #endif
   printf("ready\n");

@@ -73,18 +73,20 @@ std::string said(const Reference& what) {
 nlohmann::json json_of(const Registry& all, const std::string& name, const Version& version) {
   nlohmann::json source = nlohmann::json::object();
   for (const auto& [key, value] : version.record.source) source[key] = value;
-  return {{"name", name},
-          {"version", version.number},
-          {"path", all.path_of(name, version.number)},
-          {"bytes", version.record.bytes},
-          {"sha256", version.record.sha256},
-          {"added", version.record.added},
-          {"file", version.record.file},
-          {"note", version.record.note},
-          {"tags", version.tags},
-          {"pinned", version.pinned},
-          {"source", source},
-          {"metrics", version.record.metrics}};
+  nlohmann::json json = {{"name", name},
+                         {"version", version.number},
+                         {"path", all.path_of(name, version.number)},
+                         {"bytes", version.record.bytes},
+                         {"sha256", version.record.sha256},
+                         {"added", version.record.added},
+                         {"file", version.record.file},
+                         {"note", version.record.note},
+                         {"tags", version.tags},
+                         {"pinned", version.pinned},
+                         {"source", source},
+                         {"metrics", version.record.metrics}};
+  if (!version.fault.empty()) json["fault"] = version.fault;
+  return json;
 }
 
 void print_json(const nlohmann::json& json) {
@@ -92,14 +94,17 @@ void print_json(const nlohmann::json& json) {
 }
 
 int add(const RegistryArguments& a, Registry& all) {
-  const std::string &file = a.words[0], &name = a.words[1];
+  const std::string file = a.words[0] == "-" ? host::spool_standard_input() : a.words[0];
+  const std::string& name = a.words[1];
   registry::Record record = examined(file);
+  record.file = host::with_stream_names(file);
   record.note = a.note;
   for (const std::string& metric : a.metrics) {
     const size_t at = metric.find('=');
     if (at == 0 || at == std::string::npos)
       fail(Exit::kUsage, "--metric '" + metric + "': expected NAME=VALUE, as accuracy=93.7");
-    record.metrics[metric.substr(0, at)] = metric.substr(at + 1);
+    if (!record.metrics.emplace(metric.substr(0, at), metric.substr(at + 1)).second)
+      fail(Exit::kUsage, "--metric '" + metric.substr(0, at) + "': is given twice");
   }
   uint64_t shared = 0;
   const uint64_t number = all.add(name, file, record, a.tags, &shared);
@@ -124,7 +129,8 @@ int list(const RegistryArguments& a, const Registry& all) {
     for (const Version& v : all.versions(name)) {
       json.push_back(json_of(all, name, v));
       table.row({name, std::to_string(v.number), tag_list(v.tags), v.pinned ? "yes" : "",
-                 grouped(v.record.bytes), v.record.added, one_line(v.record.note)});
+                 v.fault.empty() ? grouped(v.record.bytes) : "", v.record.added,
+                 one_line(v.fault.empty() ? v.record.note : v.fault)});
     }
   if (a.json)
     print_json(json);
@@ -167,7 +173,9 @@ int show(const RegistryArguments& a, const Registry& all) {
   };
   row("tags", [](const Version& v) { return tag_list(v.tags); });
   row("pinned", [](const Version& v) { return std::string(v.pinned ? "yes" : ""); });
-  row("bytes", [](const Version& v) { return grouped(v.record.bytes); });
+  row("fault", [](const Version& v) { return v.fault; });
+  row("bytes",
+      [](const Version& v) { return v.fault.empty() ? grouped(v.record.bytes) : std::string(); });
   row("sha256", [](const Version& v) { return v.record.sha256.substr(0, 16); });
   row("added", [](const Version& v) { return v.record.added; });
   row("from", [](const Version& v) { return v.record.file; });

@@ -39,7 +39,8 @@ FolderModel read_model_folder(const std::string& root, const std::string& name) 
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const uint64_t number = version_number(entry.path().filename().string());
     std::error_code ignored;
-    if (number && fs::is_regular_file(entry.path() / "model.ingot", ignored))
+    // what is there and is no file is named when it is opened
+    if (number && fs::exists(entry.path() / "model.ingot", ignored))
       model.versions.push_back(number);
   }
   if (error) refuse(Refusal::kNotFound, "model '" + name + "': no such folder in the repository");

@@ -19,6 +19,8 @@ namespace http = boost::beast::http;
 
 constexpr size_t kMaxHeader = 16384;
 constexpr size_t kReadBytes = 16384;
+// Of a body, before any of it has come: who says that much will come has sent nothing yet.
+constexpr uint64_t kFirstBodyBytes = 65536;
 constexpr uint64_t kMaxLingered = uint64_t{256} << 20;
 
 /// Buffers that are written, by reference: a vector would be copied with each handler.
@@ -129,8 +131,18 @@ void Connection<Stream>::on_header(Code error) {
 template <class Stream>
 void Connection<Stream>::read_body() {
   const auto& request = parser_->get();
-  if (parser_->chunked())
-    return reply({411, error_json("a body in chunks: expected Content-Length")}, true);
+  // Where a body ends, a proxy before the server must see as the server does: what they could read
+  // in two ways is refused.
+  if (request.find(http::field::transfer_encoding) != request.end()) {
+    if (parser_->chunked())
+      return reply({411, error_json("a body in chunks: expected Content-Length")}, true);
+    return reply({501, error_json("Transfer-Encoding: expected Content-Length alone")}, true);
+  }
+  const auto lengths = request.equal_range(http::field::content_length);
+  for (auto line = lengths.first; line != lengths.second; ++line)
+    if (line != lengths.first ||
+        view(line->value()).find_first_not_of("0123456789") != std::string_view::npos)
+      return reply({400, error_json("Content-Length: expected one number")}, true);
   const std::string_view encoding = view(request[http::field::content_encoding]);
   if (!is_known_encoding(encoding))
     return reply({415, error_json("a body in an encoding that is not supported: gzip, deflate and "
@@ -141,27 +153,33 @@ void Connection<Stream>::read_body() {
     refuse(Refusal::kTooLarge, "a body of " + std::to_string(bytes) + " bytes, at most " +
                                    std::to_string(service_.max_body) +
                                    " are taken; see: ingot serve --max-body");
-  job_ = service_.jobs.take(bytes);
   const size_t here = std::min<uint64_t>(buffer_.size(), bytes);
+  job_ = service_.jobs.take(std::min(bytes, std::max<uint64_t>(here, kFirstBodyBytes)));
   if (here) memcpy(job_->body.data(), buffer_.data().data(), here);
   buffer_.consume(here);
-  if (here == bytes) return on_body();
-  if (request[http::field::expect] == "100-continue") {
+  if (here != bytes && request[http::field::expect] == "100-continue") {
     static constexpr char kContinue[] = "HTTP/1.1 100 Continue\r\n\r\n";
     asio::async_write(stream_, asio::buffer(kContinue, sizeof kContinue - 1),
                       [self = this->shared_from_this(), here, bytes](Code error, size_t) {
-                        if (!error) self->read_rest(here, bytes);
+                        if (!error) self->read_rest(bytes, here);
                       });
     return;
   }
-  read_rest(here, bytes);
+  read_rest(bytes, here);
 }
 
 template <class Stream>
-void Connection<Stream>::read_rest(size_t here, size_t bytes) {
-  asio::async_read(stream_, asio::buffer(job_->body.data() + here, bytes - here),
-                   [self = this->shared_from_this()](Code error, size_t) {
-                     if (!error) self->on_body();
+void Connection<Stream>::read_rest(uint64_t bytes, size_t here) {
+  if (here == bytes) return on_body();
+  if (here == job_->body.size()) try {
+      service_.jobs.grow_body(job_.get(), std::min(bytes, uint64_t{here} * 2));
+    } catch (const ServeError& refused) {
+      return reply_error(refused.why(), refused.text(), true);
+    }
+  const size_t until = job_->body.size();
+  asio::async_read(stream_, asio::buffer(job_->body.data() + here, until - here),
+                   [self = this->shared_from_this(), bytes, until](Code error, size_t) {
+                     if (!error) self->read_rest(bytes, until);
                    });
 }
 

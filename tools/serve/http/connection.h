@@ -44,7 +44,8 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   void on_header(Code error);
   /// Answers what needs no body, or begins to read it.
   void read_body();
-  void read_rest(size_t here, size_t bytes);
+  /// The rest of a body of so many bytes; memory is taken as they come.
+  void read_rest(uint64_t bytes, size_t here);
   void on_body();
   void infer(const InferPath& path);
   static void on_ended(void* user, Job* job);

@@ -104,7 +104,9 @@ Reply answer_repository(Service& service, const std::vector<std::string>& path,
   const Json json = document(body);
   if (path.size() == 3 && path[2] == "index") {
     const auto ready = json.find("ready");
-    const bool ready_alone = ready != json.end() && ready->is_boolean() && ready->get<bool>();
+    if (ready != json.end() && !ready->is_boolean())
+      refuse(Refusal::kInvalid, "'ready': expected true or false");
+    const bool ready_alone = ready != json.end() && ready->get<bool>();
     return {200, text_of(index_json(service.repository.index(), ready_alone))};
   }
   if (path.size() != 5 || path[2] != "models") unknown_path();
@@ -165,6 +167,10 @@ const char* method_of(const std::vector<std::string>& path) {
 }  // namespace
 
 std::vector<std::string> path_parts(std::string_view target) {
+  // a proxy may send the whole address
+  for (const std::string_view scheme : {"http://", "https://"})
+    if (target.rfind(scheme, 0) == 0)
+      target.remove_prefix(std::min(target.find('/', scheme.size()), target.size()));
   target = target.substr(0, target.find('?'));
   std::vector<std::string> parts;
   for (size_t at = 0; at < target.size();) {
@@ -196,7 +202,9 @@ Reply answer(Service& service, std::string_view method, const std::vector<std::s
   const bool is_metrics = path.size() == 1 && path[0] == "metrics";
   if (!is_metrics && (path.empty() || path[0] != "v2")) unknown_path();
   const std::string expected = method_of(path);
-  if (method != expected) return {405, error_json("expected " + expected)};
+  // The connection leaves the body of an answer to HEAD out.
+  if (method != expected && !(method == "HEAD" && expected == "GET"))
+    return {405, error_json("expected " + expected)};
   if (is_metrics) return metrics(service);
   if (path.size() == 1) return {200, text_of(server_metadata(service.extensions()))};
   if (path[1] == "health" && path.size() == 3) {

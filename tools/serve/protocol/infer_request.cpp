@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -51,8 +52,14 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
 
   std::vector<TensorParameters> of_inputs, of_outputs;
 
-  bool null() override { return true; }
+  bool null() override {
+    if (place() == Place::kShape) invalid("an extent of a shape is no integer");
+    if (place() == Place::kData) invalid("input '" + input().name + "': null among its elements");
+    expect_of_key(Kind::kOther);
+    return true;
+  }
   bool boolean(bool value) override {
+    expect_of_key(Kind::kBool);
     switch (place()) {
       case Place::kTopParameters:
         if (key_ == "binary_data_output" && !reads_elements_) job_->outputs_are_binary = value;
@@ -63,6 +70,7 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
         if (key_ == "binary_data")
           of_outputs.back().is_binary = value, of_outputs.back().has_binary = true;
         break;
+      case Place::kShape: invalid("an extent of a shape is no integer");
       case Place::kData: add_integer(value, true); break;
       default: break;
     }
@@ -74,7 +82,10 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t value) override { return number(false, value); }
   bool number_float(number_float_t value, const string_t&) override {
     if (place() == Place::kShape) invalid("an extent of a shape is no integer");
-    if (place() == Place::kData) add_real(value);
+    if (place() == Place::kData)
+      add_real(value);
+    else
+      expect_of_key(Kind::kOther);
     return true;
   }
   bool string(string_t& value) override;
@@ -94,6 +105,10 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
+  /// Of a value that is neither an object nor an array; kOther: null, a number with a fraction.
+  enum class Kind { kBool, kInteger, kString, kOther };
+  /// Refuses a value of another type than its key has.
+  void expect_of_key(Kind found) const;
   Place place() const { return depth_ ? stack_[depth_ - 1] : Place::kSkipped; }
   bool leave() {
     depth_--;
@@ -116,14 +131,56 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
   size_t input_ = 0;   // the one that the parser is in
   size_t inputs_ = 0;  // that it was in
   uint64_t most_bytes_ = 0;
+  bool has_inputs_ = false, has_outputs_ = false;
 };
+
+void RequestReader::expect_of_key(Kind found) const {
+  if (depth_ == 0) invalid("expected an object");
+  static constexpr struct {
+    Place place;
+    const char* key;
+    Kind kind;
+  } kKeys[] = {
+      {Place::kTopParameters, "timeout", Kind::kInteger},
+      {Place::kTopParameters, "sequence_start", Kind::kBool},
+      {Place::kTopParameters, "sequence_end", Kind::kBool},
+      {Place::kTopParameters, "binary_data_output", Kind::kBool},
+      {Place::kInput, "name", Kind::kString},
+      {Place::kInput, "datatype", Kind::kString},
+      {Place::kInputParameters, "binary_data_size", Kind::kInteger},
+      {Place::kInputParameters, "shared_memory_region", Kind::kString},
+      {Place::kInputParameters, "shared_memory_offset", Kind::kInteger},
+      {Place::kInputParameters, "shared_memory_byte_size", Kind::kInteger},
+      {Place::kOutput, "name", Kind::kString},
+      {Place::kOutputParameters, "binary_data", Kind::kBool},
+      {Place::kOutputParameters, "classification", Kind::kInteger},
+      {Place::kOutputParameters, "shared_memory_region", Kind::kString},
+      {Place::kOutputParameters, "shared_memory_offset", Kind::kInteger},
+      {Place::kOutputParameters, "shared_memory_byte_size", Kind::kInteger},
+  };
+  for (const auto& known : kKeys)
+    if (known.place == place() && known.kind != found && key_ == known.key)
+      invalid("'" + key_ + "': expected " +
+              (known.kind == Kind::kBool      ? "true or false"
+               : known.kind == Kind::kInteger ? "an integer from 0"
+                                              : "a text"));
+  if (place() == Place::kTop && (key_ == "inputs" || key_ == "outputs"))
+    invalid("'" + key_ + "' is no array");
+  if (place() == Place::kInputs || place() == Place::kOutputs)
+    invalid(std::string("an element of '") + (place() == Place::kInputs ? "inputs" : "outputs") +
+            "' is no object");
+}
 
 Place RequestReader::inside(bool is_object) {
   switch (place()) {
     case Place::kTop:
       if (is_object && key_ == "parameters") return Place::kTopParameters;
-      if (!is_object && key_ == "inputs") return Place::kInputs;
-      if (!is_object && key_ == "outputs") return Place::kOutputs;
+      if (!is_object && (key_ == "inputs" || key_ == "outputs")) {
+        bool& has = key_ == "inputs" ? has_inputs_ : has_outputs_;
+        if (has) invalid("'" + key_ + "' is there twice");
+        has = true;
+        return key_ == "inputs" ? Place::kInputs : Place::kOutputs;
+      }
       if (key_ == "inputs" || key_ == "outputs") invalid("'" + key_ + "' is no array");
       return Place::kSkipped;
     case Place::kInputs:
@@ -183,6 +240,7 @@ bool RequestReader::enter(bool is_object) {
 }
 
 bool RequestReader::string(string_t& value) {
+  expect_of_key(Kind::kString);
   switch (place()) {
     case Place::kTop:
       if (key_ == "id") job_->id = value;
@@ -214,6 +272,7 @@ bool RequestReader::string(string_t& value) {
 }
 
 bool RequestReader::number(bool is_negative, uint64_t bits) {
+  expect_of_key(Kind::kInteger);
   const auto set = [&](uint64_t* field) {
     if (is_negative) invalid("parameter '" + key_ + "' is negative");
     *field = bits;
@@ -315,13 +374,31 @@ void RequestReader::add_unsigned(uint64_t value) {
 
 void RequestReader::add_real(double value) {
   if (!reads_elements_) return;
+  const auto require_finite = [&](bool is_finite) {
+    if (is_finite) return;
+    char text[32];
+    snprintf(text, sizeof text, "%g", value);
+    invalid("input '" + input().name + "': element " + text + " does not fit " +
+            type_name(input().dtype));
+  };
   const float narrow = float(value);
   uint16_t half = 0;
   switch (input().dtype) {
-    case INGOT_F32: add_bytes(&narrow, 4); break;
+    case INGOT_F32:
+      require_finite(std::isfinite(narrow));
+      add_bytes(&narrow, 4);
+      break;
     case INGOT_F64: add_bytes(&value, 8); break;
-    case INGOT_F16: half = host::narrow_f16(narrow), add_bytes(&half, 2); break;
-    case INGOT_BF16: half = host::narrow_bf16(narrow), add_bytes(&half, 2); break;
+    case INGOT_F16:
+      half = host::narrow_f16(narrow);
+      require_finite((half & 0x7c00) != 0x7c00);
+      add_bytes(&half, 2);
+      break;
+    case INGOT_BF16:
+      half = host::narrow_bf16(narrow);
+      require_finite((half & 0x7f80) != 0x7f80);
+      add_bytes(&half, 2);
+      break;
     default:
       invalid("input '" + input().name + "': an element is no integer, expected " +
               type_name(input().dtype));
