@@ -90,3 +90,10 @@ def from_numbers(
     error.operand = None if operand < 0 else operand
     error.offset, error.field, error.hint, error.name = offset, field, hint, name
     return error
+
+
+def caller_error(text: str, code: int = 8, code_name: str = "wrong_state") -> CallerError:
+    """A refusal of the package's own; the default is a call at the wrong time."""
+    error = CallerError(text)
+    error.code, error.code_name = code, code_name
+    return error

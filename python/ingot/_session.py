@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _ingot
-from ._errors import Error
+from ._errors import Error, caller_error
 from ._model import Model, Requirements, completed, session_options
 
 
@@ -145,6 +145,9 @@ class Pipeline(_ingot.Pipeline):
         given = session_options(device, threads, **completed(options))
         super().__init__(model._model, given, depth, two_threads)
         self.model = model
+        self._depth = depth
+        self._maps = 0  # that were begun
+        self._of_map = 0  # items in flight that the last of them pushed, at most
 
     def __enter__(self) -> Pipeline:
         return self
@@ -169,22 +172,74 @@ class Pipeline(_ingot.Pipeline):
         """The oldest item's outputs as arrays of their own; None behind the last."""
         if self.pop(timeout) is None:
             return None
-        outputs = {p.name: self.output(p.name).copy() for p in self.model.outputs}
-        self.release()
-        return outputs
+        try:
+            return {p.name: self.output(p.name).copy() for p in self.model.outputs}
+        finally:
+            self.release()
 
     def map(self, items: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, np.ndarray]]:
-        """Outputs for each item, in order, while the items behind it are computed."""
-        source = iter(items)
+        """Outputs for each item, in order, while the items behind it are computed.
+
+        One map() after another, as many as there is work for. However one ends (an exception of
+        `items`, an item that is refused, a loop that is left), the items that it still has in
+        flight are computed and dropped; where the network has state, they have advanced it. A
+        map() that begins ends the one before it. Items of put() or push() must be taken first:
+        CallerError (code 8), as where the loop's body uses the slots itself.
+        """
+        if self._in_flight() > self._of_map:
+            raise caller_error(
+                "not possible now: map: items of put() or push() are in flight; get() them first"
+            )
+        self._drop()
+        self._maps += 1
+        return self._map(iter(items), self._maps)
+
+    def _map(self, source: Iterator[Mapping[str, Any]], number: int) -> Iterator[Any]:
         more = True
-        while True:
-            while more and self.free:
-                try:
-                    self.put(next(source))
-                except StopIteration:
-                    more = False
-                    self.finish()
-            outputs = self.get()
-            if outputs is None:
+        try:
+            while True:
+                while more and self.free:
+                    try:
+                        item = next(source)
+                    except StopIteration:
+                        more = False
+                        break
+                    self._check_turn(number)
+                    self._of_map += 1  # before it is pushed: an interrupt may come behind that
+                    self.put(item)
+                self._of_map = in_flight = self._in_flight()
+                if not in_flight:
+                    return
+                outputs = self.get()
+                assert outputs is not None
+                self._of_map = in_flight - 1
+                yield outputs
+                self._check_turn(number)
+        finally:
+            if self._maps == number:
+                self._drop()
+
+    def _check_turn(self, number: int) -> None:
+        if self._maps != number:
+            raise caller_error("not possible now: map: a later map() of this pipeline ended it")
+        if self._in_flight() != self._of_map:
+            raise caller_error(
+                "not possible now: map: its slots were used from outside; one or the other"
+            )
+
+    def _in_flight(self) -> int:
+        """Slots that are pushed and not released; all of them once it is closed."""
+        return self._depth - self.free
+
+    def _drop(self) -> None:
+        """Takes what a map() left. What cannot be taken now (it is closed, cancelled, or of another
+        process) stays, and the next call says why."""
+        while 0 < self._in_flight() <= self._of_map:
+            before = self._in_flight()
+            with contextlib.suppress(Error):
+                self.pop()
+            with contextlib.suppress(Error):
+                self.release()  # nothing to do where the item's run failed
+            if self._in_flight() == before:
                 return
-            yield outputs
+        self._of_map = min(self._of_map, self._in_flight())

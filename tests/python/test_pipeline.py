@@ -15,8 +15,9 @@ def items(count):
 
 class PipelineTest(unittest.TestCase):
     def setUp(self):
+        self.items = items(20)
         with small_models.linear().session() as session:
-            self.expected = [session.run(item)["y"] for item in items(20)]
+            self.expected = [session.run(item)["y"] for item in self.items]
 
     def test_map_keeps_the_order(self):
         for depth in (1, 2, 5):
@@ -25,6 +26,56 @@ class PipelineTest(unittest.TestCase):
             self.assertEqual(len(answers), 20)
             for answer, expected in zip(answers, self.expected):
                 np.testing.assert_array_equal(answer, expected)
+
+    def answers_of(self, pipeline, numbers):
+        """Which of the expected outputs came for these items."""
+        outputs = [o["y"] for o in pipeline.map([self.items[n] for n in numbers])]
+        return [[n for n in range(20) if np.array_equal(y, self.expected[n])] for y in outputs]
+
+    def test_one_map_after_another(self):
+        for two_threads in (False, True):
+            with small_models.linear().pipeline(2, two_threads=two_threads) as pipeline:
+                for first in range(3):
+                    numbers = [first, first + 1, first + 2]
+                    self.assertEqual(self.answers_of(pipeline, numbers), [[n] for n in numbers])
+                self.assertEqual(self.answers_of(pipeline, []), [])
+
+    def test_a_map_that_ends_early_leaves_nothing_to_the_next(self):
+        def unplugged():
+            yield self.items[0]
+            raise KeyError("camera")
+
+        wrong = [self.items[0], {"x": np.zeros((1, 5), np.float32)}, self.items[1]]
+        for depth in (1, 2, 3):
+            with small_models.linear().pipeline(depth) as pipeline:
+                with self.assertRaisesRegex(KeyError, "camera"):
+                    list(pipeline.map(unplugged()))
+                self.assertEqual(self.answers_of(pipeline, [5, 6]), [[5], [6]])
+                with self.assertRaises(ingot.CallerError):
+                    list(pipeline.map(wrong))
+                self.assertEqual(self.answers_of(pipeline, [7, 8]), [[7], [8]])
+                for _ in pipeline.map(self.items):
+                    break
+                self.assertEqual(self.answers_of(pipeline, [9, 10]), [[9], [10]])
+
+    def test_a_later_map_ends_the_one_before_it(self):
+        with small_models.linear().pipeline(3) as pipeline:
+            first = pipeline.map(self.items)
+            np.testing.assert_array_equal(next(first)["y"], self.expected[0])
+            second = pipeline.map(self.items[5:])
+            np.testing.assert_array_equal(next(second)["y"], self.expected[5])
+            with self.assertRaisesRegex(ingot.CallerError, "a later map"):
+                next(first)
+            np.testing.assert_array_equal(next(second)["y"], self.expected[6])
+            second.close()
+            pipeline.put(self.items[1])
+            with self.assertRaisesRegex(ingot.CallerError, "get.. them first") as raised:
+                pipeline.map(self.items)
+            self.assertEqual(raised.exception.code, 8)
+            np.testing.assert_array_equal(pipeline.get()["y"], self.expected[1])
+            with self.assertRaisesRegex(ingot.CallerError, "from outside"):
+                for _ in pipeline.map(self.items):
+                    pipeline.put(self.items[1])
 
     def test_slots_are_filled_and_read_where_they_lie(self):
         with small_models.linear().pipeline(2) as pipeline:
