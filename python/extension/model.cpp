@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "python/extension/failure.h"
+#include "python/extension/interpreter.h"
 #include "python/extension/options.h"
 
 namespace ingot::python {
@@ -112,7 +113,7 @@ void verify_hashes(const Model& model) {
   ingot_error error = {};
   ingot_code code;
   {
-    nb::gil_scoped_release release;
+    const Unlocked unlocked;
     code = ingot_model_verify_hashes(model.get(), &error);
   }
   check(code, error);
@@ -136,7 +137,7 @@ Model Model::open_file(const std::string& path, ingot_trust trust, ingot_map map
   ingot_error error = {};
   ingot_code code;
   {
-    nb::gil_scoped_release release;
+    const Unlocked unlocked;
     code = ingot_model_open(path.c_str(), &options, &made.open_->model, &error);
   }
   check(code, error);
@@ -164,7 +165,7 @@ Model Model::open_bytes(nb::handle bytes, ingot_trust trust,
   ingot_error error = {};
   ingot_code code;
   {
-    nb::gil_scoped_release release;
+    const Unlocked unlocked;
     code = ingot_model_open_memory(at, size, &options, &open.model, &error);
   }
   check(code, error);

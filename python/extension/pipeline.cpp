@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "python/extension/failure.h"
+#include "python/extension/interpreter.h"
 #include "python/extension/session.h"
 
 namespace ingot::python {
@@ -33,7 +34,7 @@ class Pipeline::Use {
 
 OpenPipeline::~OpenPipeline() {
   if (!pipeline) return;
-  nb::gil_scoped_release release;
+  const Unlocked unlocked;
   ingot_pipeline_destroy(pipeline);
 }
 
@@ -74,7 +75,7 @@ void Pipeline::acquire() {
   ingot_error error = {};
   ingot_code code;
   {
-    nb::gil_scoped_release release;
+    const Unlocked unlocked;
     code = ingot_pipeline_acquire(use.get(), &error);
   }
   check(code, error);
@@ -126,7 +127,7 @@ nb::object Pipeline::pop(nb::handle timeout) {
   uint64_t item = UINT64_MAX;
   ingot_code code;
   {
-    nb::gil_scoped_release release;
+    const Unlocked unlocked;
     code = timeout.is_none() ? ingot_pipeline_pop(use.get(), &item, &error)
                              : ingot_pipeline_pop_until(use.get(), deadline_ns, &item, &error);
   }

@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "python/extension/failure.h"
+#include "python/extension/interpreter.h"
 #include "python/extension/session_use.h"
 
 namespace ingot::python {
 
 OpenSession::~OpenSession() {
   if (!session) return;
-  nb::gil_scoped_release release;  // threads of the session are joined
+  const Unlocked unlocked;  // threads of the session are joined
   ingot_session_destroy(session);
 }
 
@@ -27,7 +28,7 @@ Session::Session(const Model& model, nb::dict options, int ended_fd)
   ingot_error error = {};
   ingot_code code;
   {
-    nb::gil_scoped_release release;
+    const Unlocked unlocked;
     code = ingot_session_create(model.get(), session_options.get(), &open->session, &error);
   }
   check(code, error);
@@ -57,7 +58,7 @@ Session::Session(const Model& model, nb::dict options, int ended_fd)
 Session::~Session() {
   if (!open_ || !is_started_) return;
   ingot_session_cancel(open_->session);
-  nb::gil_scoped_release release;
+  const Unlocked unlocked;
   ingot_session_wait(open_->session, nullptr);  // nothing that it reads may go before
 }
 
@@ -261,7 +262,7 @@ void Session::close() {
   const Use use(this, Use::kAlsoStarted);
   if (is_started_) {
     ingot_session_cancel(open_->session);
-    nb::gil_scoped_release release;
+    const Unlocked unlocked;
     ingot_session_wait(open_->session, nullptr);
   }
   is_started_ = false;

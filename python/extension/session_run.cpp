@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "python/extension/interpreter.h"
 #include "python/extension/session_use.h"
 
 namespace ingot::python {
@@ -255,7 +256,7 @@ template <class F>
 AtEnd(F) -> AtEnd<F>;
 
 ingot_code run_until(ingot_session* session, uint64_t deadline_ns, ingot_error* error) {
-  nb::gil_scoped_release release;
+  const Unlocked unlocked;
   return deadline_ns ? ingot_session_run_until(session, deadline_ns, error)
                      : ingot_session_run(session, error);
 }
@@ -308,7 +309,7 @@ nb::dict Session::end(bool was_cancelled) {
   ingot_error error = {};
   ingot_code code;
   {
-    nb::gil_scoped_release release;
+    const Unlocked unlocked;
     code = ingot_session_wait(open_->session, &error);
     // The run had ended before it saw the cancellation, which would now end the next one: it is
     // spent on a run that gives up before its first instruction.

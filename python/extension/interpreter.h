@@ -1,0 +1,27 @@
+// interpreter.h - what is asked of the interpreter: its lock.
+#ifndef INGOT_PYTHON_INTERPRETER_H_
+#define INGOT_PYTHON_INTERPRETER_H_
+
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+namespace ingot::python {
+
+/// Lets other threads have the interpreter while this lives. If the process ends meanwhile, a
+/// daemon thread stays in the destructor: the interpreter would end it through frames of C++, which
+/// ends the process with abort().
+class Unlocked {
+ public:
+  Unlocked() : state_(PyEval_SaveThread()) {}
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+  ~Unlocked();
+
+ private:
+  PyThreadState* state_;
+};
+
+}  // namespace ingot::python
+
+#endif  // INGOT_PYTHON_INTERPRETER_H_
