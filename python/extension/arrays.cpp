@@ -34,16 +34,38 @@ ingot_dtype find_dtype(Kind kind, int64_t bytes) {
   return INGOT_INVALID_DTYPE;
 }
 
-[[noreturn]] void refuse_elements(std::string_view port, const char* field) {
-  throw Failure(INGOT_DTYPE_MISMATCH, field, "see numpy.ndarray.astype()", port);
+/// What an array is of, in the words of its own library: "complex128", ">f4".
+std::string elements_of(nb::handle array) {
+  if (!nb::hasattr(array, "dtype")) return "others";
+  const nb::object dtype = array.attr("dtype");
+  const bool is_native = !nb::hasattr(dtype, "isnative") || nb::cast<bool>(dtype.attr("isnative"));
+  return nb::str(is_native && nb::hasattr(dtype, "name") ? nb::object(dtype.attr("name")) : dtype)
+      .c_str();
+}
+
+[[noreturn]] void refuse_elements(nb::handle array, std::string_view port, const char* field,
+                                  ingot_dtype expected) {
+  Failure failure(INGOT_DTYPE_MISMATCH, field, "see numpy.ndarray.astype()", port);
+  const std::string found = elements_of(array);
+  if (expected != INGOT_INVALID_DTYPE)
+    failure.add(std::string("expected ").append(numpy_name(expected)).append(", found ") + found);
+  else
+    failure.add("found " + found);
+  throw failure;
+}
+
+constexpr const char* kUnknownElements = "elements of a type that no model has";
+
+/// Formats of the other byte order, which bytes alone do not have.
+bool is_swapped(const char* format, Py_ssize_t item_bytes) {
+  constexpr bool is_little = std::endian::native == std::endian::little;
+  return format && item_bytes > 1 &&
+         (is_little ? *format == '>' || *format == '!' : *format == '<');
 }
 
 /// Of a format of the struct module: one letter, with its byte order before it.
-ingot_dtype dtype_of_format(const char* format, Py_ssize_t item_bytes, std::string_view port) {
+ingot_dtype dtype_of_format(const char* format, Py_ssize_t item_bytes) {
   if (!format) return INGOT_U8;
-  constexpr bool is_little = std::endian::native == std::endian::little;
-  if ((*format == '>' || *format == '!') && is_little && item_bytes > 1)
-    refuse_elements(port, "elements of the other byte order");
   if (std::strchr("@=<>!", *format)) format++;
   if (!format[0] || format[1]) return INGOT_INVALID_DTYPE;
   if (std::strchr("efd", *format)) return find_dtype(Kind::kFloat, item_bytes);
@@ -71,14 +93,34 @@ bool is_brain_float(nb::handle object) {
   return nb::hasattr(object, "dtype") && nb::str(object.attr("dtype")).equal(nb::str("bfloat16"));
 }
 
+/// The capsule of __dlpack__(). Refuses what is none, and one that was taken before.
+nb::object dlpack_of(nb::handle object, std::string_view port) {
+  const nb::object capsule = object.attr("__dlpack__")();
+  const bool is_capsule = PyCapsule_CheckExact(capsule.ptr());
+  const char* name = is_capsule ? PyCapsule_GetName(capsule.ptr()) : nullptr;
+  const std::string_view known = name ? name : "";
+  if (known == "dltensor" || known == "dltensor_versioned") return capsule;
+  const bool is_used = known.substr(0, 5) == "used_";
+  std::string text;
+  text.append("'").append(port).append("': __dlpack__() gave ");
+  if (!is_capsule)
+    text.append(nb::inst_name(capsule).c_str());
+  else
+    text.append("the capsule '").append(known).append("'");
+  text.append(is_used ? ", which was taken before: it gives a new one at each call"
+                      : ", expected a capsule 'dltensor' or 'dltensor_versioned'");
+  if (is_used) throw nb::value_error(text.c_str());
+  throw nb::type_error(text.c_str());
+}
+
 }  // namespace
 
-HeldArray::HeldArray(nb::handle object, std::string_view port, Access access)
+HeldArray::HeldArray(nb::handle object, std::string_view port, Access access, ingot_dtype expected)
     : object_(nb::borrow(object)) {
   if (PyObject_CheckBuffer(object.ptr())) {
-    read_buffer(port, access);
+    read_buffer(port, access, expected);
   } else if (nb::hasattr(object, "__dlpack__")) {
-    read_dlpack(object, port);
+    read_dlpack(object, port, expected);
   } else {
     const std::string text = "'" + std::string(port) +
                              "': expected an array (NumPy, DLPack or the buffer protocol), found " +
@@ -109,7 +151,7 @@ void HeldArray::release() {
   on_device_ = false;
 }
 
-void HeldArray::read_buffer(std::string_view port, Access access) {
+void HeldArray::read_buffer(std::string_view port, Access access, ingot_dtype expected) {
   bool brain_float = false;
   has_view_ = PyObject_GetBuffer(object_.ptr(), &view_, PyBUF_RECORDS_RO) == 0;
   if (!has_view_) {
@@ -121,7 +163,7 @@ void HeldArray::read_buffer(std::string_view port, Access access) {
     }
     if (!has_view_) {
       PyErr_Clear();
-      refuse_elements(port, "elements of a type that no model has");
+      refuse_elements(object_, port, kUnknownElements, expected);
     }
   }
   if (access == Access::kWrite && view_.readonly)
@@ -130,10 +172,12 @@ void HeldArray::read_buffer(std::string_view port, Access access) {
   if (view_.ndim > INGOT_MAX_RANK)
     throw Failure(INGOT_SHAPE_MISMATCH, "tensor.rank: at most", "", port, INGOT_MAX_RANK,
                   uint64_t(view_.ndim));
+  if (is_swapped(view_.format, view_.itemsize))
+    refuse_elements(object_, port, "elements of the other byte order", expected);
   tensor_.dtype =
-      brain_float ? ingot_dtype{INGOT_BF16} : dtype_of_format(view_.format, view_.itemsize, port);
+      brain_float ? ingot_dtype{INGOT_BF16} : dtype_of_format(view_.format, view_.itemsize);
   if (tensor_.dtype == INGOT_INVALID_DTYPE)
-    refuse_elements(port, "elements of a type that no model has");
+    refuse_elements(object_, port, kUnknownElements, expected);
   tensor_.data = view_.buf;
   tensor_.bytes = uint64_t(view_.len);
   tensor_.rank = view_.ndim;
@@ -145,16 +189,20 @@ void HeldArray::read_buffer(std::string_view port, Access access) {
   set_strides(strides, view_.itemsize, port);
 }
 
-void HeldArray::read_dlpack(nb::handle object, std::string_view port) {
+void HeldArray::read_dlpack(nb::handle object, std::string_view port, ingot_dtype expected) {
   // A device's memory is ready once its stream got so far: the default one is waited for.
-  const nb::object capsule = object.attr("__dlpack__")();
-  dlpack_ = nb::cast<nb::ndarray<nb::ro>>(capsule);
+  const nb::object capsule = dlpack_of(object, port);
+  if (!nb::try_cast(capsule, dlpack_)) {
+    const std::string text =
+        "'" + std::string(port) + "': the capsule of __dlpack__() cannot be read";
+    throw nb::type_error(text.c_str());
+  }
   if (dlpack_.ndim() > INGOT_MAX_RANK)
     throw Failure(INGOT_SHAPE_MISMATCH, "tensor.rank: at most", "", port, INGOT_MAX_RANK,
                   dlpack_.ndim());
   tensor_.dtype = dtype_of_dlpack(dlpack_.dtype());
   if (tensor_.dtype == INGOT_INVALID_DTYPE)
-    refuse_elements(port, "elements of a type that no model has");
+    refuse_elements(object_, port, kUnknownElements, expected);
   const int device = dlpack_.device_type();
   on_device_ = device != nb::device::cpu::value && device != nb::device::cuda_host::value;
   if (on_device_ && device != nb::device::cuda::value)

@@ -26,7 +26,9 @@ class HeldArray {
   /// `port` is named by errors. Refuses what is no array (TypeError), element types that no model
   /// has, big-endian ones, memory that may not be written where it must be, and rows that do not
   /// lie behind each other: only the last dimension may be cut out of a longer row.
-  HeldArray(nb::handle object, std::string_view port, Access access);
+  /// `expected` is named where the element type is refused, and not compared otherwise.
+  HeldArray(nb::handle object, std::string_view port, Access access,
+            ingot_dtype expected = INGOT_INVALID_DTYPE);
   HeldArray(HeldArray&& other) noexcept;
   HeldArray& operator=(HeldArray&& other) noexcept;
   ~HeldArray() { release(); }
@@ -38,8 +40,8 @@ class HeldArray {
   void release();
 
  private:
-  void read_buffer(std::string_view port, Access access);
-  void read_dlpack(nb::handle object, std::string_view port);
+  void read_buffer(std::string_view port, Access access, ingot_dtype expected);
+  void read_dlpack(nb::handle object, std::string_view port, ingot_dtype expected);
   void set_strides(const int64_t* strides_bytes, int64_t item_bytes, std::string_view port);
 
   nb::object object_;

@@ -15,13 +15,17 @@ namespace ingot::python {
 /// Becomes an ingot.Error of the class that ingot/_errors.py has for its code.
 class Failure {
  public:
-  explicit Failure(const ingot_error& error) : error_(error) {}
+  /// Fields of C's options are arguments in Python: "options.threads" is `threads`.
+  explicit Failure(const ingot_error& error);
   /// A refusal of the extension's own. `field` and `hint` are static, as in ingot_error; `name` is
   /// cut where an ingot_error has no room.
   Failure(ingot_code code, const char* field, const char* hint = "", std::string_view name = {},
           uint64_t need = 0, uint64_t have = 0);
   /// Words behind the text of the numbers, where they alone do not help.
   void add(const std::string& more) { more_ += "; " + more; }
+  ingot_code code() const { return error_.code; }
+  const char* name() const { return error_.name; }
+  void set_hint(const char* hint) { error_.hint = hint; }
   /// Sets the Python exception. @pre the GIL is held
   void raise() const;
 

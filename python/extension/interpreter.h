@@ -1,8 +1,10 @@
-// interpreter.h - what is asked of the interpreter: its lock.
+// interpreter.h - what is asked of the interpreter: its lock, and text of its strings.
 #ifndef INGOT_PYTHON_INTERPRETER_H_
 #define INGOT_PYTHON_INTERPRETER_H_
 
 #include <nanobind/nanobind.h>
+
+#include <string>
 
 namespace nb = nanobind;
 
@@ -21,6 +23,10 @@ class Unlocked {
  private:
   PyThreadState* state_;
 };
+
+/// Text of a str for the C interface. Refuses what is no str (TypeError), what UTF-8 does not have,
+/// and a NUL, behind which C would not look (ValueError).
+std::string text_of(nb::handle given, const char* argument);
 
 }  // namespace ingot::python
 

@@ -16,13 +16,13 @@
 namespace ingot::python {
 namespace {
 
-ingot_open_options options_of(ingot_trust trust, ingot_map map,
-                              const std::optional<std::string>& isa) {
+ingot_open_options options_of(ingot_trust trust, ingot_map map, nb::handle isa) {
   ingot_open_options options = INGOT_INIT(ingot_open_options);
-  options.kernels = ingot_cpu_kernels(isa ? isa->c_str() : nullptr);
+  const std::string name = isa.is_none() ? "" : text_of(isa, "isa");
+  options.kernels = ingot_cpu_kernels(isa.is_none() ? nullptr : name.c_str());
   if (!options.kernels)
     throw Failure(INGOT_NO_KERNEL, "instruction set that this processor or build lacks",
-                  "see: ingot --version", isa.value_or(""));
+                  "see: ingot --version", name);
   options.trust = trust;
   options.map = map;
   return options;
@@ -98,14 +98,15 @@ nb::dict summary_of(const Model& model) {
   return d;
 }
 
-std::optional<std::string> metadata_of(const Model& model, const char* key) {
+std::optional<std::string> metadata_of(const Model& model, nb::handle given) {
+  const std::string key = text_of(given, "key");
   ingot_error error = {};
   uint64_t bytes = 0;
-  ingot_code code = ingot_model_metadata(model.get(), key, nullptr, 0, &bytes, &error);
+  ingot_code code = ingot_model_metadata(model.get(), key.c_str(), nullptr, 0, &bytes, &error);
   if (code == INGOT_NOT_FOUND) return std::nullopt;
   check(code, error);
   std::string text(bytes, '\0');
-  check(ingot_model_metadata(model.get(), key, text.data(), bytes, &bytes, &error), error);
+  check(ingot_model_metadata(model.get(), key.c_str(), text.data(), bytes, &bytes, &error), error);
   return text;
 }
 
@@ -123,14 +124,13 @@ nb::object requirements_of_model(const Model& model, nb::dict options) {
   const SessionOptions session(options);
   ingot_requirements need = INGOT_INIT(ingot_requirements);
   ingot_error error = {};
-  check(ingot_model_requirements(model.get(), session.get(), &need, &error), error);
+  check_made(ingot_model_requirements(model.get(), session.get(), &need, &error), error);
   return requirements_dict(need);
 }
 
 }  // namespace
 
-Model Model::open_file(const std::string& path, ingot_trust trust, ingot_map map,
-                       const std::optional<std::string>& isa) {
+Model Model::open_file(nb::bytes path, ingot_trust trust, ingot_map map, nb::handle isa) {
   const ingot_open_options options = options_of(trust, map, isa);
   Model made;
   made.open_ = std::make_shared<OpenModel>();
@@ -144,8 +144,7 @@ Model Model::open_file(const std::string& path, ingot_trust trust, ingot_map map
   return made;
 }
 
-Model Model::open_bytes(nb::handle bytes, ingot_trust trust,
-                        const std::optional<std::string>& isa) {
+Model Model::open_bytes(nb::handle bytes, ingot_trust trust, nb::handle isa) {
   const ingot_open_options options = options_of(trust, INGOT_MAP_SHARE, isa);
   Model made;
   made.open_ = std::make_shared<OpenModel>();
@@ -176,14 +175,14 @@ void bind_model(nb::module_& m) {
   nb::class_<Model>(m, "Model")
       .def_static("open_file", &Model::open_file, nb::arg("path"), nb::arg("trust"), nb::arg("map"),
                   nb::arg("isa").none())
-      .def_static("open_bytes", &Model::open_bytes, nb::arg("data"), nb::arg("trust"),
+      .def_static("open_bytes", &Model::open_bytes, nb::arg("data").none(), nb::arg("trust"),
                   nb::arg("isa").none())
       .def("inputs", [](const Model& model) { return ports_of(model, true); })
       .def("outputs", [](const Model& model) { return ports_of(model, false); })
       .def("states", states_of)
       .def("symbols", symbols_of)
       .def("summary", summary_of)
-      .def("metadata", metadata_of, nb::arg("key"))
+      .def("metadata", metadata_of, nb::arg("key").none())
       .def("copied_bytes",
            [](const Model& model) {
              return model.shared()->copied ? model.shared()->copied->bytes() : 0;

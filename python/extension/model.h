@@ -7,8 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "python/extension/arrays.h"
 
@@ -31,10 +29,9 @@ struct OpenModel {
 /// Of Python's `_ingot.Model`: immutable, for any thread.
 class Model {
  public:
-  static Model open_file(const std::string& path, ingot_trust trust, ingot_map map,
-                         const std::optional<std::string>& isa);
-  static Model open_bytes(nb::handle bytes, ingot_trust trust,
-                          const std::optional<std::string>& isa);
+  /// `path`: the bytes that the system has, which need not be UTF-8. isa: a str or None.
+  static Model open_file(nb::bytes path, ingot_trust trust, ingot_map map, nb::handle isa);
+  static Model open_bytes(nb::handle bytes, ingot_trust trust, nb::handle isa);
 
   const std::shared_ptr<OpenModel>& shared() const { return open_; }
   ingot_model* get() const { return open_->model; }

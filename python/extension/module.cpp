@@ -24,8 +24,15 @@ nb::object empty_array(nb::tuple shape, const char* dtype_name) {
       throw Failure(INGOT_OUT_OF_MEMORY, "shape: more bytes than an address has");
   }
   tensor.row_stride = tensor.rank ? tensor.dims[tensor.rank - 1] : 0;
-  const nb::object memory =
-      nb::cast(new Memory(size_t(tensor.bytes)), nb::rv_policy::take_ownership);
+  Memory* made = nullptr;
+  try {
+    made = new Memory(size_t(tensor.bytes));
+  } catch (const std::bad_alloc&) {
+    PyErr_Format(PyExc_MemoryError, "empty: no %llu bytes for the array",
+                 static_cast<unsigned long long>(tensor.bytes));
+    throw nb::python_error();
+  }
+  const nb::object memory = nb::cast(made, nb::rv_policy::take_ownership);
   return array_over(memory, numpy_dtype(tensor.dtype), shape, tensor);
 }
 

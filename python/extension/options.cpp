@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include "python/extension/failure.h"
+#include "python/extension/interpreter.h"
 
 namespace ingot::python {
 
@@ -13,32 +14,75 @@ Pool::Pool(int32_t threads) {
   check(ingot_pool_create(threads, &pool, &error), error);
 }
 
+namespace {
+
+/// [begin, end) of the arenas that sessions work in. @pre the GIL is held
+std::vector<std::pair<uintptr_t, uintptr_t>>& arenas_in_use() {
+  static auto* made = new std::vector<std::pair<uintptr_t, uintptr_t>>;  // sessions may be last
+  return *made;
+}
+
+[[noreturn]] void refuse_type(const std::string& argument, const char* expected, nb::handle found) {
+  const std::string text =
+      argument + ": expected " + expected + ", found " + nb::inst_name(found).c_str();
+  throw nb::type_error(text.c_str());
+}
+
+/// A number that the caller in Python has checked already.
+template <class Number>
+Number number_of(nb::handle given, const char* argument) {
+  Number number = 0;
+  if (!nb::try_cast(given, number)) refuse_type(argument, "a whole number", given);
+  return number;
+}
+
+}  // namespace
+
+void CallerArena::take(HeldArray array) {
+  if (!array.object().is_valid() || !array.tensor().bytes) return;
+  const uintptr_t begin = uintptr_t(array.tensor().data);
+  const uintptr_t end = begin + uintptr_t(array.tensor().bytes);
+  for (const auto& [other_begin, other_end] : arenas_in_use())
+    if (begin < other_end && other_begin < end)
+      throw Failure(INGOT_WRONG_STATE, "arena: another session works in this memory",
+                    "close that one and drop the arrays of its input(), output() and state()");
+  arenas_in_use().emplace_back(begin, end);
+  begin_ = begin, end_ = end;
+  array_ = std::move(array);
+}
+
+void CallerArena::leave() {
+  if (end_) std::erase(arenas_in_use(), std::pair(begin_, end_));
+}
+
 void Bindings::read(nb::handle mapping, const char* argument) {
   if (!nb::isinstance<nb::dict>(mapping))
-    throw nb::type_error((std::string(argument) +
-                          ": expected a dict of dimensions, {'W': 320}, found " +
-                          nb::inst_name(mapping).c_str())
-                             .c_str());
+    refuse_type(argument, "a dict of dimensions, {'W': 320}", mapping);
   for (auto [name, value] : nb::borrow<nb::dict>(mapping)) {
-    int64_t number = 0;
-    if (!nb::isinstance<nb::str>(name) || !nb::try_cast(value, number))
-      throw nb::type_error(
-          (std::string(argument) + ": expected a name and a whole number for each dimension")
-              .c_str());
-    names_.push_back(nb::cast<std::string>(name));
-    bindings_.push_back({names_.back().c_str(), number});
+    names_.push_back(text_of(name, argument));
+    bindings_.push_back({names_.back().c_str(), number_of<int64_t>(value, argument)});
   }
+}
+
+void check_made(ingot_code code, const ingot_error& error) {
+  if (code == INGOT_OK) return;
+  Failure failure(error);
+  if (code == INGOT_UNBOUND_DIMENSION) {
+    failure.set_hint("");
+    failure.add("session(bindings={'" + std::string(failure.name()) + "': 1}) gives it one");
+  }
+  throw failure;
 }
 
 SessionOptions::SessionOptions(nb::dict given) {
   options_ = INGOT_INIT(ingot_session_options);
   const auto value = [&](const char* key) { return nb::object(given[key]); };
   if (!value("device").is_none()) {
-    device_ = nb::cast<std::string>(value("device"));
+    device_ = text_of(value("device"), "device");
     options_.device = device_.c_str();
   }
-  options_.threads = nb::cast<int32_t>(value("threads"));
-  options_.flags = nb::cast<uint32_t>(value("flags"));
+  options_.threads = number_of<int32_t>(value("threads"), "threads");
+  options_.flags = number_of<uint32_t>(value("flags"), "flags");
   if (!value("bindings").is_none()) bindings_.read(value("bindings"), "bindings");
   options_.bindings = bindings_.data();
   options_.binding_count = bindings_.size();
@@ -46,13 +90,13 @@ SessionOptions::SessionOptions(nb::dict given) {
   options_.upper_bounds = upper_bounds_.data();
   options_.upper_bound_count = upper_bounds_.size();
   if (!value("pool").is_none()) {
-    pool_ = nb::cast<std::shared_ptr<Pool>>(value("pool"));
+    if (!nb::try_cast(value("pool"), pool_)) refuse_type("pool", "an ingot.Pool", value("pool"));
     options_.pool = pool_->pool;
   }
   const nb::object arena = value("arena");
   if (arena.is_none()) return;
   if (nb::isinstance<nb::int_>(arena)) {
-    options_.arena_bytes = nb::cast<uint64_t>(arena);
+    options_.arena_bytes = number_of<uint64_t>(arena, "arena");
     return;
   }
   options_.arena_kind = INGOT_ARENA_CALLER;

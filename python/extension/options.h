@@ -38,6 +38,23 @@ class Bindings {
   std::vector<ingot_binding> bindings_;
 };
 
+/// An array that a session works in, until the session is destroyed: arrays over it included, since
+/// tables of the session lie in it.
+class CallerArena {
+ public:
+  CallerArena() = default;
+  CallerArena(const CallerArena&) = delete;
+  CallerArena& operator=(const CallerArena&) = delete;
+  ~CallerArena() { leave(); }
+  /// Refuses memory that another session works in. An array that is none is no memory.
+  void take(HeldArray array);
+
+ private:
+  void leave();
+  HeldArray array_;
+  uintptr_t begin_ = 0, end_ = 0;
+};
+
 /// Options and what they point to. Keys of the dict are the fields of ingot_session_options, with
 /// "flags" as a number, "pool" as a Pool, and "arena" as None, a limit in bytes, a writable
 /// array, or "caller": an array that is yet to be made.
@@ -59,6 +76,9 @@ class SessionOptions {
   HeldArray arena_;
   std::shared_ptr<Pool> pool_;
 };
+
+/// Of a session or pipeline that was refused, with the words of Python's arguments.
+void check_made(ingot_code code, const ingot_error& error);
 
 nb::dict requirements_dict(const ingot_requirements& need);
 

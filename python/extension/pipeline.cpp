@@ -47,15 +47,15 @@ Pipeline::Pipeline(const Model& model, nb::dict options, uint32_t depth, bool tw
   auto open = std::make_shared<OpenPipeline>();
   open->model = model.shared();
   open->pool = session.pool();
+  open->arena.take(session.take_arena());
   ingot_error error = {};
-  check(ingot_pipeline_create(model.get(), &pipeline, &open->pipeline, &error), error);
-  open->arena = session.take_arena();
+  check_made(ingot_pipeline_create(model.get(), &pipeline, &open->pipeline, &error), error);
   open_ = std::move(open);
 }
 
 uint32_t Pipeline::find(const Use& use, bool is_input, nb::handle which) {
   if (nb::isinstance<nb::str>(which)) {
-    const std::string name = nb::cast<std::string>(which);
+    const std::string name = text_of(which, "port");
     const ingot_model* model = use.shared()->model->model;
     const int32_t index =
         (is_input ? ingot_model_find_input : ingot_model_find_output)(model, name.c_str());
@@ -101,7 +101,7 @@ void Pipeline::write(nb::handle which, nb::handle array) {
   const Use use(*this, &is_filled_);
   std::string name;
   const ingot_tensor to = input_tensor(use, which, &name);
-  const HeldArray held(array, name, Access::kRead);
+  const HeldArray held(array, name, Access::kRead, to.dtype);
   if (held.on_device())
     throw Failure(INGOT_INVALID_ARGUMENT, "input: slots are filled from memory of the CPU", "",
                   name);
@@ -170,12 +170,12 @@ void bind_pipeline(nb::module_& m) {
            nb::arg("depth"), nb::arg("two_threads"))
       .def_prop_ro("free", &Pipeline::free_slots)
       .def("acquire", &Pipeline::acquire)
-      .def("input", &Pipeline::input_array, nb::arg("which"))
-      .def("write", &Pipeline::write, nb::arg("which"), nb::arg("array"))
+      .def("input", &Pipeline::input_array, nb::arg("which").none())
+      .def("write", &Pipeline::write, nb::arg("which").none(), nb::arg("array").none())
       .def("push", &Pipeline::push)
       .def("finish", &Pipeline::finish)
       .def("pop", &Pipeline::pop, nb::arg("timeout") = nb::none())
-      .def("output", &Pipeline::output_array, nb::arg("which"))
+      .def("output", &Pipeline::output_array, nb::arg("which").none())
       .def("release", &Pipeline::release)
       .def("cancel", &Pipeline::cancel)
       .def("close", &Pipeline::close)

@@ -21,7 +21,7 @@ struct OpenPipeline {
   ingot_pipeline* pipeline = nullptr;
   std::shared_ptr<OpenModel> model;
   std::shared_ptr<Pool> pool;
-  HeldArray arena;
+  CallerArena arena;
   OpenPipeline() = default;
   OpenPipeline(const OpenPipeline&) = delete;
   OpenPipeline& operator=(const OpenPipeline&) = delete;

@@ -23,6 +23,7 @@ Session::Session(const Model& model, nb::dict options, int ended_fd)
     : ended_fd_(ended_fd), process_(getpid()) {
   SessionOptions session_options(options);
   auto open = std::make_shared<OpenSession>();
+  open->arena.take(session_options.take_arena());
   open->model = model.shared();
   open->pool = session_options.pool();
   ingot_error error = {};
@@ -31,8 +32,7 @@ Session::Session(const Model& model, nb::dict options, int ended_fd)
     const Unlocked unlocked;
     code = ingot_session_create(model.get(), session_options.get(), &open->session, &error);
   }
-  check(code, error);
-  open->arena = session_options.take_arena();
+  check_made(code, error);
   open_ = std::move(open);
   ingot_model_summary summary = INGOT_INIT(ingot_model_summary);
   check(ingot_model_summarize(model.get(), &summary), "model");
@@ -91,7 +91,7 @@ size_t Session::find(bool is_input, nb::handle which) {
       if (list[i].key.is(which)) return i;
     for (size_t i = 0; i < list.size(); i++)
       if (list[i].key.equal(which)) return i;
-    refuse_name(is_input, nb::cast<std::string>(which));
+    refuse_name(is_input, text_of(which, "port"));
   }
   int64_t index = 0;
   if (!nb::try_cast(which, index)) throw nb::type_error("port: expected its name or its index");
@@ -127,7 +127,7 @@ void Session::bind_port(bool is_input, nb::handle which, nb::handle array) {
     port.bound.release();
     return;
   }
-  HeldArray held(array, port.name, is_input ? Access::kRead : Access::kWrite);
+  HeldArray held(array, port.name, is_input ? Access::kRead : Access::kWrite, port.place.dtype);
   const auto bind_device =
       is_input ? ingot_session_bind_device_input : ingot_session_bind_device_output;
   check((held.on_device() ? bind_device : bind)(open_->session, uint32_t(index), &held.tensor(),
@@ -149,7 +149,7 @@ nb::object Session::state_array(nb::handle which) {
   const Use use(this);
   int64_t index = -1;
   if (nb::isinstance<nb::str>(which)) {
-    const std::string name = nb::cast<std::string>(which);
+    const std::string name = text_of(which, "state");
     index = ingot_model_find_state(open_->model->model, name.c_str());
     if (index < 0) throw Failure(INGOT_NOT_FOUND, "states", "", name);
   } else if (!nb::try_cast(which, index) || index < 0) {
@@ -160,8 +160,9 @@ nb::object Session::state_array(nb::handle which) {
   return array_of(tensor, open_);
 }
 
-nb::object Session::value_array(const std::string& name) {
+nb::object Session::value_array(nb::handle which) {
   const Use use(this);
+  const std::string name = text_of(which, "value");
   const int32_t index = ingot_model_find_value(open_->model->model, name.c_str());
   if (index < 0) throw Failure(INGOT_NOT_FOUND, "values", "", name);
   ingot_tensor tensor;
@@ -182,6 +183,8 @@ nb::bytes Session::save_state() {
 
 void Session::restore_state(nb::handle bytes) {
   const Use use(this);
+  if (!PyObject_CheckBuffer(bytes.ptr()))
+    throw nb::type_error("state: expected the bytes that save_state() gave");
   const HeldArray saved(bytes, "state", Access::kRead);
   if (saved.on_device() || ingot_dtype_bytes(saved.tensor().dtype) != 1)
     throw nb::type_error("state: expected the bytes that save_state() gave");
@@ -272,12 +275,35 @@ void Session::close() {
   open_.reset();
 }
 
+namespace {
+
+/// In one line; nanobind's own lists every signature.
+[[noreturn]] void refuse_keyword(const nb::kwargs& given) {
+  for (auto [name, value] : given) {
+    const std::string text = "run: no argument '" + nb::cast<std::string>(name) +
+                             "'; there are: outputs, copy, timeout, and inputs by position";
+    throw nb::type_error(text.c_str());
+  }
+  throw nb::type_error("run: no such argument");
+}
+
+}  // namespace
+
 void bind_session(nb::module_& m) {
   nb::class_<Session>(m, "Session")
       .def(nb::init<const Model&, nb::dict, int>(), nb::arg("model"), nb::arg("options"),
            nb::arg("ended_fd") = -1)
-      .def("run", &Session::run, nb::arg("inputs"), nb::arg("outputs") = nb::none(),
-           nb::arg("copy") = nb::none(), nb::arg("timeout") = nb::none())
+      .def(
+          "run",
+          [](Session& s, nb::args inputs, nb::handle outputs, nb::handle copy, nb::handle timeout,
+             nb::kwargs more) {
+            if (more.size()) refuse_keyword(more);
+            return s.run(inputs, outputs, copy, timeout);
+          },
+          nb::arg("inputs"), nb::arg("outputs") = nb::none(), nb::arg("copy") = nb::none(),
+          nb::arg("timeout") = nb::none(), nb::arg("more"),
+          nb::sig("def run(self, *inputs, outputs: object | None = None, "
+                  "copy: object | None = None, timeout: object | None = None) -> dict"))
       .def("execute", &Session::execute, nb::arg("timeout") = nb::none())
       .def("_begin", &Session::begin, nb::arg("inputs"), nb::arg("outputs") = nb::none(),
            nb::arg("copy") = nb::none(), nb::arg("timeout") = nb::none())
@@ -287,23 +313,23 @@ void bind_session(nb::module_& m) {
       .def_prop_ro("closed", &Session::is_closed)
       .def(
           "input", [](Session& s, nb::handle which) { return s.port_array(true, which); },
-          nb::arg("which"))
+          nb::arg("which").none())
       .def(
           "output", [](Session& s, nb::handle which) { return s.port_array(false, which); },
-          nb::arg("which"))
+          nb::arg("which").none())
       .def(
           "bind_input",
           [](Session& s, nb::handle which, nb::handle array) { s.bind_port(true, which, array); },
-          nb::arg("which"), nb::arg("array").none())
+          nb::arg("which").none(), nb::arg("array").none())
       .def(
           "bind_output",
           [](Session& s, nb::handle which, nb::handle array) { s.bind_port(false, which, array); },
-          nb::arg("which"), nb::arg("array").none())
+          nb::arg("which").none(), nb::arg("array").none())
       .def("_rebind", &Session::rebind, nb::arg("bindings"))
-      .def("state", &Session::state_array, nb::arg("which"))
-      .def("value", &Session::value_array, nb::arg("name"))
+      .def("state", &Session::state_array, nb::arg("which").none())
+      .def("value", &Session::value_array, nb::arg("name").none())
       .def("save_state", &Session::save_state)
-      .def("restore_state", &Session::restore_state, nb::arg("state"))
+      .def("restore_state", &Session::restore_state, nb::arg("state").none())
       .def("reset_state", &Session::reset_state)
       .def("check_state", &Session::check_state)
       .def("park", &Session::park)

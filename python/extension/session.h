@@ -25,7 +25,7 @@ struct OpenSession {
   ingot_session* session = nullptr;
   std::shared_ptr<OpenModel> model;
   std::shared_ptr<Pool> pool;
-  HeldArray arena;
+  CallerArena arena;
   OpenSession() = default;
   OpenSession(const OpenSession&) = delete;
   OpenSession& operator=(const OpenSession&) = delete;
@@ -66,7 +66,7 @@ class Session {
   void bind_port(bool is_input, nb::handle which, nb::handle array);
   void rebind(nb::dict bindings);
   nb::object state_array(nb::handle which);
-  nb::object value_array(const std::string& name);
+  nb::object value_array(nb::handle which);
   nb::bytes save_state();
   void restore_state(nb::handle bytes);
   void reset_state();
@@ -105,7 +105,7 @@ class Session {
   std::vector<HeldArray> fed_;  // by input, where it is read where it lies
   std::vector<bool> is_fed_;
   std::vector<Output> results_;
-  std::atomic<bool> is_used_ = false;
+  std::atomic<unsigned long> user_ = 0;  // thread that is in a call, by its identifier; 0: none
   bool is_started_ = false;
   int ended_fd_;
   pid_t process_;              // that made it

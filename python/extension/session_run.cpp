@@ -102,7 +102,7 @@ void Session::feed(size_t index, nb::handle array, Copies copies) {
   if (port.is_bound())
     throw Failure(INGOT_WRONG_STATE, "input: it is bound", "bind_input(name, None) frees it",
                   port.name);
-  HeldArray held(array, port.name, Access::kRead);
+  HeldArray held(array, port.name, Access::kRead, port.place.dtype);
   if (held.on_device())
     throw Failure(INGOT_INVALID_ARGUMENT, "input: run() reads memory of the CPU",
                   "bind_input() lets a session on that device read it", port.name);
@@ -126,7 +126,7 @@ void Session::direct(size_t index, nb::handle array, Copies copies) {
   if (port.is_bound())
     throw Failure(INGOT_WRONG_STATE, "output: it is bound", "bind_output(name, None) frees it",
                   port.name);
-  output.given = HeldArray(array, port.name, Access::kWrite);
+  output.given = HeldArray(array, port.name, Access::kWrite, port.place.dtype);
   if (output.given.on_device())
     throw Failure(INGOT_INVALID_ARGUMENT, "output: run() writes memory of the CPU",
                   "bind_output() lets a session on that device write it", port.name);

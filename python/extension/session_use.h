@@ -2,6 +2,8 @@
 #ifndef INGOT_PYTHON_SESSION_USE_H_
 #define INGOT_PYTHON_SESSION_USE_H_
 
+#include <unistd.h>
+
 #include "python/extension/failure.h"
 #include "python/extension/session.h"
 
@@ -15,20 +17,31 @@ class Session::Use {
   explicit Use(Session* session, Allowed allowed = kIdle) : session_(session) {
     if (!session->open_)
       throw Failure(INGOT_WRONG_STATE, "session: it is closed", "make another from the model");
-    if (session->is_used_.exchange(true))
-      throw Failure(INGOT_WRONG_STATE, "session: another thread is using it",
-                    "make one for each thread; they share the model's weights");
+    unsigned long user = 0;
+    if (!session->user_.compare_exchange_strong(user, PyThread_get_thread_ident()))
+      refuse(*session, user);
     if (session->is_started_ && allowed == kIdle) {
-      session->is_used_ = false;
+      session->user_ = 0;
       throw Failure(INGOT_WRONG_STATE, "session: a run was started and has not ended",
                     "await it first");
     }
   }
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
-  ~Use() { session_->is_used_ = false; }
+  ~Use() { session_->user_ = 0; }
 
  private:
+  [[noreturn]] static void refuse(const Session& session, unsigned long user) {
+    if (getpid() != session.process_)
+      throw Failure(INGOT_WRONG_STATE, "session: a thread was using it when the process was forked",
+                    "make another in the child");
+    if (user == PyThread_get_thread_ident())
+      throw Failure(INGOT_WRONG_STATE, "session: called from inside a call of its own",
+                    "an array that is asked for its memory may not use the session that asks");
+    throw Failure(INGOT_WRONG_STATE, "session: another thread is using it",
+                  "make one for each thread; they share the model's weights");
+  }
+
   Session* session_;
 };
 

@@ -19,9 +19,8 @@ from ._errors import (
     InternalError,
     ResourceError,
 )
-from ._ingot import Pool
 from ._ingot import version as _version
-from ._model import Model, Port, Requirements, State, Symbol, devices, empty
+from ._model import Model, Pool, Port, Requirements, State, Symbol, devices, empty
 from ._session import Pipeline, Session
 
 __version__ = _version()

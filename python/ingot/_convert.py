@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import os
 import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from . import _arguments
 from ._command import PROGRAM
 from ._errors import ConversionError
+from ._files import TemporaryFolder
 from ._model import Model
 from ._sources import source_file
 
@@ -60,15 +61,18 @@ def convert(
     precision       of products on a GPU: "exact", "fast", "fp16"; where the network does not bear
                     it the next one is written, unless precision_check is "refuse" or "off"
     weights, golden, calibrate   paths, as --weights, --golden, --calibrate
-    options         further words of `ingot convert`, ["--winograd", "off"]
+    options         further words of `ingot convert`, a list: ["--winograd", "off"]
 
-    Notes of the conversion go to the logger "ingot". Raises ConversionError.
+    Notes of the conversion go to the logger "ingot". Raises ConversionError; TypeError and
+    ValueError for arguments that are not of the right kind.
     """
     words: list[str] = []
-    for name, value in (dims or {}).items():
+    for name, value in _pairs("dims", dims):
         bounds = f"{value[0]}..{value[1]}" if isinstance(value, (tuple, list)) else str(value)
         words += ["--dim", f"{name}={bounds}"]
-    for name, shape in (input_shapes or {}).items():
+    for name, shape in _pairs("input_shapes", input_shapes):
+        if isinstance(shape, str) or not isinstance(shape, Sequence):
+            raise _arguments.wrong_type(f"input_shapes: {name!r}", "extents, (1, 3)", shape)
         words += ["--input-shape", f"{name}={'x'.join(map(str, shape))}"]
     for option, pairs in (
         ("--input-type", input_types),
@@ -76,7 +80,7 @@ def convert(
         ("--state", state),
         ("--metadata", metadata),
     ):
-        for name, value in (pairs or {}).items():
+        for name, value in _pairs(option[2:].replace("-", "_"), pairs):
             words += [option, f"{name}={value}"]
     for option, value in (
         ("--dtype", dtype),
@@ -88,24 +92,39 @@ def convert(
         ("--calibrate", calibrate),
     ):
         if value is not None:
-            words += [option, os.fspath(value)]
+            argument = option[2:].replace("-", "_")
+            words += [option, _arguments.path(argument, value)]
     if check:
         words.append("--check")
-    words += list(options)
-    folder = tempfile.TemporaryDirectory(prefix="ingot-")
+    if isinstance(options, str):
+        raise TypeError(f"options: expected a list of words, {options.split()}, found a str")
+    words += [_arguments.path("options", word) for word in options]
+    for word in words:
+        _arguments.text("convert", word)
+    if output is not None:
+        output = _arguments.path("output", output)
+    folder = TemporaryFolder()
     try:
         path = source_file(source, folder.name, inputs, kwargs, dynamic_shapes)
-        made = os.path.join(folder.name, "model.ingot") if output is None else os.fspath(output)
+        made = os.path.join(folder.name, "model.ingot") if output is None else output
         _run_convert(words, path, made)
         model = Model(made)
+        if output is None:
+            model._own(folder)
     except BaseException:
         folder.cleanup()
         raise
-    if output is None:
-        model._temporary = folder
-    else:
+    if output is not None:
         folder.cleanup()
     return model
+
+
+def _pairs(argument: str, given: Any) -> Iterable[tuple[Any, Any]]:
+    if given is None:
+        return ()
+    if not isinstance(given, Mapping):
+        raise _arguments.wrong_type(argument, "a dict of names", given)
+    return given.items()
 
 
 def _run_convert(words: Sequence[str], source: str, output: str) -> None:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _ingot
+from . import _arguments, _ingot
+from ._errors import CallerError
+from ._files import (
+    HeldFile,
+    TemporaryFolder,
+    check_same_file,
+    identity_of,
+    open_model,
+    other_file,
+)
 
 _TRUST = {"none": 0, "hashes": 1}
 _MAP = {"share": 0, "copy": 1}
-# Of a file's header: its own SHA-256, which covers those of all parts.
-_IDENTITY = slice(32, 64)
+_DIMENSION_OUT_OF_BOUNDS = 6
 
 
 class Port(NamedTuple):
@@ -101,12 +107,18 @@ def session_options(
         _ingot.PREFAULT: prefault,
         _ingot.ASYNC: asynchronous,
     }
+    if isinstance(arena, (int, np.integer)):
+        arena = _arguments.whole_number("arena", arena, 0, _arguments.INT64[1])
+    if pool is not None and not isinstance(pool, _ingot.Pool):
+        raise _arguments.wrong_type("pool", "an ingot.Pool", pool)
     return {
-        "device": device,
-        "threads": threads,
+        "device": None if device is None else _arguments.text("device", device),
+        "threads": _arguments.whole_number("threads", threads, *_arguments.INT32),
         "flags": sum(flag for flag, is_chosen in chosen.items() if is_chosen),
-        "bindings": None if bindings is None else dict(bindings),
-        "upper_bounds": None if upper_bounds is None else dict(upper_bounds),
+        "bindings": None if bindings is None else _arguments.dimensions("bindings", bindings),
+        "upper_bounds": None
+        if upper_bounds is None
+        else _arguments.dimensions("upper_bounds", upper_bounds),
         "arena": arena,
         "pool": pool,
     }
@@ -147,6 +159,10 @@ class Model:
     map      "share": weights are mapped and shared with other processes; "copy": read into the
              arena, for a file that others may write while it is in use
     isa      the CPU's kernels, "avx2"; None: the best that this processor has
+
+    A file that is open may be replaced by another (written beside it and renamed): the model stays
+    what it was. If it is written into, results change; if it is made shorter, the process ends
+    with SIGBUS, as for any mapping.
     """
 
     def __init__(
@@ -157,23 +173,35 @@ class Model:
         map: str = "share",
         isa: str | None = None,
     ) -> None:
+        _arguments.refuse_second_init(self)
+        if isa is not None:
+            _arguments.text("isa", isa)
         for name, value, known in (("trust", trust, _TRUST), ("map", map, _MAP)):
-            if value not in known:
+            if not isinstance(value, str) or value not in known:
                 raise ValueError(f"{name}: expected one of {', '.join(known)}, found {value!r}")
         self._options = {"trust": trust, "map": map, "isa": isa}
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        # Of a file that convert() made: its folder, and the file, which stays readable.
+        self._temporary: TemporaryFolder | None = None
+        self._held: HeldFile | None = None
         self._source: Any
+        self._identity: bytes | None
         if isinstance(source, (str, os.PathLike)):
-            path = os.fspath(source)
+            path = _arguments.path("source", source)
             if path.startswith("registry:"):
                 path = _path_of_version(path)
             else:
                 path = os.path.abspath(path)
-            self._model = _ingot.Model.open_file(path, _TRUST[trust], _MAP[map], isa)
+            self._model, self._identity = open_model(path, _TRUST[trust], _MAP[map], isa)
             self._source = path
         else:
+            if not _is_memory(source):
+                raise _arguments.wrong_type(
+                    "source", "a path, or the bytes of an .ingot file", source
+                )
             self._source = source
             self._model = _ingot.Model.open_bytes(source, _TRUST[trust], isa)
+            self._identity = None
+        self._is_made = True
         self.inputs: tuple[Port, ...] = tuple(Port(*p) for p in self._model.inputs())
         self.outputs: tuple[Port, ...] = tuple(Port(*p) for p in self._model.outputs())
         self.symbols: tuple[Symbol, ...] = tuple(Symbol(*s) for s in self._model.symbols())
@@ -185,19 +213,30 @@ class Model:
         what = self._source if isinstance(self._source, str) else "bytes"
         return f"<ingot.Model {what}: {_ports(self.inputs)} -> {_ports(self.outputs)}>"
 
-    # Across processes a model goes as its path, and the file must be the same there; a model of
-    # bytes, or of a converted source that was given no path, goes as its bytes.
+    # Across processes a model goes as its path, and the file must be the one that was opened, here
+    # and there; a model of bytes, or of a converted source that was given no path, goes as its
+    # bytes.
     def __reduce__(self):
-        if isinstance(self._source, str) and self._temporary is None:
-            return _reopen, (self._source, _identity(self._source), self._options)
+        if isinstance(self._source, str) and self._held is None:
+            check_same_file(self._source, self._identity)
+            return _reopen, (self._source, self._identity, self._options)
         return _reopen, (self.to_bytes(), None, self._options)
 
     def to_bytes(self) -> bytes:
-        """The whole file."""
+        """The whole file. CallerError where its path has another one by now."""
+        if self._held is not None:
+            return self._held.read()
         if isinstance(self._source, str):
             with open(self._source, "rb") as file:
-                return file.read()
+                data = file.read()
+            check_same_file(self._source, self._identity, identity_of(data))
+            return data
         return bytes(self._source)
+
+    def _own(self, folder: TemporaryFolder) -> None:
+        """The file goes with the model, and can be read as long as there is the model."""
+        self._held = HeldFile(self._source)
+        self._temporary = folder
 
     @property
     def path(self) -> str | None:
@@ -252,7 +291,10 @@ class Model:
         arena="caller" stands for an array that is yet to be made.
         """
         given = session_options(device, threads, **completed(options))
-        return Requirements(**self._model.requirements(given))
+        try:
+            return Requirements(**self._model.requirements(given))
+        except CallerError as error:
+            raise named_dimension(error, self, given) from None
 
     def session(self, device: str | None = None, threads: int = 0, **options: Any):
         """Makes an ingot.Session; see there for the options."""
@@ -291,22 +333,74 @@ def _ports(ports: Sequence[Port]) -> str:
     return ", ".join(f"{p.name} {p.dtype}[{', '.join(map(str, p.shape))}]" for p in ports)
 
 
-def _identity(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read(_IDENTITY.stop)[_IDENTITY]
+def named_dimension(error: CallerError, model: Model, options: dict[str, Any]) -> CallerError:
+    """If a dimension makes a value of the network too large, the extension names that value: the
+    refusal that names the dimension and the largest number that the others leave it."""
+    if error.code != _DIMENSION_OUT_OF_BOUNDS or error.name in {s.name for s in model.symbols}:
+        return error
+
+    def fits(argument: str, name: str, number: int) -> bool:
+        dimensions = {**options[argument], name: number}
+        try:
+            model._model.requirements({**options, argument: dimensions, "arena": None})
+        except CallerError as refused:
+            return refused.code != _DIMENSION_OUT_OF_BOUNDS
+        return True
+
+    for argument in ("bindings", "upper_bounds"):
+        given = options[argument] or {}
+        for name, number in sorted(given.items(), key=lambda item: -item[1]):
+            low = 1
+            if number <= low or not fits(argument, name, low):
+                continue
+            high = number
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if fits(argument, name, middle) else (low, middle)
+            named = CallerError(
+                f"a symbolic dimension is out of its bounds {name!r}: {argument}: at most {low}, "
+                f"found {number}; {error.name!r} would be too large"
+            )
+            named.code, named.code_name, named.field = error.code, error.code_name, argument
+            named.need, named.have, named.name = low, number, name
+            return named
+    return error
+
+
+def _is_memory(source: Any) -> bool:
+    try:
+        memoryview(source).release()
+    except TypeError:
+        return hasattr(source, "__dlpack__")
+    return True
 
 
 def _reopen(source: Any, identity: bytes | None, options: dict[str, Any]) -> Model:
-    if identity is not None and _identity(source) != identity:
-        raise ValueError(f"{source}: not the file that the model was pickled from; pickle it again")
-    return Model(source, **options)
+    model = Model(source, **options)
+    if identity is not None and model._identity != identity:
+        raise other_file(source, "was pickled from; pickle it again")
+    return model
+
+
+class Pool(_ingot.Pool):
+    """Threads that several sessions share; any thread may use it, one run at a time.
+
+    threads   of the team, the calling thread counts as one; 0: one for each processor
+    """
+
+    def __init__(self, threads: int = 0) -> None:
+        _arguments.refuse_second_init(self)
+        super().__init__(_arguments.whole_number("threads", threads, *_arguments.INT32))
+        self._is_made = True
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float32") -> np.ndarray:
-    """An array at a multiple of 64 bytes, which a session reads and writes without a copy."""
-    extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    if math.prod(extents) < 0:
-        raise ValueError("shape: an extent is negative")
+    """An array at a multiple of 64 bytes, which a session reads and writes without a copy. Its
+    elements are not initialized. MemoryError where there is not so much."""
+    given = (shape,) if hasattr(shape, "__index__") else shape
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise _arguments.wrong_type("shape", "a whole number or a sequence of them", shape)
+    extents = tuple(_arguments.whole_number("shape", e, 0, _arguments.INT64[1]) for e in given)
     name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
     return _ingot.empty(extents, name)
 

@@ -10,9 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from . import _ingot
-from ._errors import Error, caller_error
-from ._model import Model, Requirements, completed, session_options
+from . import _arguments, _ingot
+from ._errors import CallerError, Error, caller_error
+from ._model import Model, Requirements, completed, named_dimension, session_options
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, Model):
+        raise _arguments.wrong_type("model", "an ingot.Model", model)
 
 
 class Session(_ingot.Session):
@@ -35,18 +40,22 @@ class Session(_ingot.Session):
     def __init__(
         self, model: Model, device: str | None = None, threads: int = 0, **options: Any
     ) -> None:
+        _arguments.refuse_second_init(self)
+        _check_model(model)
         given = completed(options)
+        chosen = session_options(device, threads, **given)
         self._ended_fd = -1
         if given["asynchronous"]:
             self._ended_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         try:
-            super().__init__(
-                model._model, session_options(device, threads, **given), self._ended_fd
-            )
-        except BaseException:
+            super().__init__(model._model, chosen, self._ended_fd)
+        except BaseException as error:
             self._close_fd()
+            if isinstance(error, CallerError):
+                raise named_dimension(error, model, chosen) from None
             raise
         self.model = model
+        self._is_made = True
 
     def __enter__(self) -> Session:
         return self
@@ -85,7 +94,8 @@ class Session(_ingot.Session):
         Ports that were bound are back in the arena; arrays of input() and output() from before
         lie over memory that now means something else: ask again.
         """
-        self._rebind({**(bindings or {}), **more})
+        given = {} if bindings is None else _arguments.dimensions("rebind", bindings)
+        self._rebind({**given, **_arguments.dimensions("rebind", more)})
 
     async def run_async(
         self,
@@ -128,8 +138,8 @@ class Session(_ingot.Session):
 class Pipeline(_ingot.Pipeline):
     """Items that flow through a session of their own: one is computed while the next is filled.
 
-    Each of `depth` slots has memory for every input and output. One thread fills and reads, or two
-    with two_threads=True. Options are a Session's, without rebindable and bind_ports.
+    Each of `depth` slots (1 to 16) has memory for every input and output. One thread fills and
+    reads, or two with two_threads=True. Options are a Session's, without rebindable and bind_ports.
     """
 
     def __init__(
@@ -142,9 +152,16 @@ class Pipeline(_ingot.Pipeline):
         two_threads: bool = False,
         **options: Any,
     ) -> None:
+        _arguments.refuse_second_init(self)
+        _check_model(model)
+        depth = _arguments.whole_number("depth", depth, 1, _arguments.INT32[1])
         given = session_options(device, threads, **completed(options))
-        super().__init__(model._model, given, depth, two_threads)
+        try:
+            super().__init__(model._model, given, depth, bool(two_threads))
+        except CallerError as error:
+            raise named_dimension(error, model, given) from None
         self.model = model
+        self._is_made = True
         self._depth = depth
         self._maps = 0  # that were begun
         self._of_map = 0  # items in flight that the last of them pushed, at most

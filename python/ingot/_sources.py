@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import _arguments
+
 _MAX_PROTOBUF_BYTES = 2**31 - 1
 
 
@@ -25,7 +27,7 @@ def source_file(
     if not is_module and not (inputs is kwargs is dynamic_shapes is None):
         raise TypeError("inputs, kwargs and dynamic_shapes: only a torch.nn.Module is exported")
     if isinstance(source, (str, os.PathLike)):
-        return os.fspath(source)
+        return _arguments.path("source", source)
     path = os.path.join(folder, "source")
     if isinstance(source, (bytes, bytearray, memoryview)):
         with open(path, "wb") as file:

@@ -209,6 +209,33 @@ class PickleTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "not the file"):
                 pickle.loads(pickled)
 
+    def test_a_file_that_was_replaced_while_open_is_not_taken_for_the_model(self):
+        data = small_models.path_of("linear").read_bytes()
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "net.ingot"
+            path.write_bytes(data)
+            model = ingot.Model(path)
+            self.assertEqual(model.to_bytes(), data)
+            other = pathlib.Path(folder) / "other.ingot"
+            other.write_bytes(small_models.path_of("batch").read_bytes())
+            other.rename(path)
+            for call in (lambda: pickle.dumps(model), model.to_bytes):
+                with self.assertRaisesRegex(ingot.CallerError, "not the file.*open it again"):
+                    call()
+            model.session().close()  # the model is what it was
+            path.write_bytes(data)  # as is the file, by its contents
+            self.assertEqual(pickle.loads(pickle.dumps(model)).inputs, model.inputs)
+            path.unlink()
+            with self.assertRaisesRegex(ingot.CallerError, "cannot be read now"):
+                pickle.dumps(model)
+
+    def test_a_converted_model_needs_its_temporary_file_no_more(self):
+        model = ingot.convert(small_models.DATA / "linear.onnx")
+        data = model.to_bytes()
+        os.remove(model.path)
+        self.assertEqual(model.to_bytes(), data)
+        self.assertEqual(pickle.loads(pickle.dumps(model)).inputs, model.inputs)
+
     def test_models_of_bytes_and_of_conversions_go_as_bytes(self):
         converted = ingot.convert(small_models.DATA / "linear.onnx")
         for model in (ingot.Model(small_models.path_of("linear").read_bytes()), converted):

@@ -1,0 +1,60 @@
+"""Arguments as the extension takes them. What is not of the right kind is a TypeError, a number
+beyond its bounds or a NUL in a text a ValueError; both are one line."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Mapping
+from typing import Any
+
+INT32 = (-(2**31), 2**31 - 1)
+INT64 = (-(2**63), 2**63 - 1)
+
+
+def wrong_type(argument: str, expected: str, found: Any) -> TypeError:
+    return TypeError(f"{argument}: expected {expected}, found {type(found).__name__}")
+
+
+def whole_number(argument: str, value: Any, low: int, high: int) -> int:
+    """An int, or what stands for one (numpy.int64), in [low, high]."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise wrong_type(argument, "a whole number", value) from None
+    if not low <= number <= high:
+        raise ValueError(f"{argument}: expected {low} to {high}, found {number}")
+    return number
+
+
+def text(argument: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise wrong_type(argument, "a str", value)
+    if "\0" in value:
+        raise ValueError(f"{argument}: a NUL in {value!r}")
+    return value
+
+
+def path(argument: str, value: Any) -> str:
+    """With surrogates for bytes that are not UTF-8, as os.fsdecode() has them."""
+    try:
+        return text(argument, os.fsdecode(value))
+    except TypeError:
+        raise wrong_type(argument, "a path", value) from None
+
+
+def dimensions(argument: str, value: Any) -> dict[str, int]:
+    """A number for each name of an open dimension."""
+    if not isinstance(value, Mapping):
+        raise wrong_type(argument, "a dict of dimensions, {'W': 320}", value)
+    return {
+        text(f"{argument}: name", name): whole_number(f"{argument}: {name!r}", number, *INT64)
+        for name, number in value.items()
+    }
+
+
+def refuse_second_init(made: Any) -> None:
+    """__init__ of an object that is in use would leave what refers to it behind."""
+    if made.__dict__.get("_is_made"):
+        kind = type(made).__name__
+        raise TypeError(f"{kind}.__init__: this {kind} is made already; make another")
