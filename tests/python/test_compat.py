@@ -1,5 +1,7 @@
 """ingot.compat: programs as onnxruntime's documentation has them, written anew."""
 
+import enum
+import pickle
 import threading
 import unittest
 
@@ -44,7 +46,8 @@ class ExampleTest(unittest.TestCase):
         with open(LINEAR, "rb") as file:
             session = rt.InferenceSession(file.read(), options, ["CPUExecutionProvider"])
         self.assertEqual(session.get_providers(), ["CPUExecutionProvider"])
-        self.assertIn("ingot", session.get_modelmeta().producer_name)
+        meta = session.get_modelmeta()
+        self.assertEqual((meta.producer_name, meta.graph_description), ("make_data", ""))
         given, expected = small_models.linear_case()
         np.testing.assert_allclose(session.run(None, {"x": given})[0], expected, atol=1e-5)
         converted = rt.InferenceSession(str(small_models.path_of("linear")))
@@ -99,6 +102,39 @@ class ExampleTest(unittest.TestCase):
         (value,) = session.run_with_ort_values(None, {"x": x})
         np.testing.assert_array_equal(value.numpy(), y.numpy())
 
+    def test_what_programs_set_and_ask_besides(self):
+        options = rt.SessionOptions()
+        options.enable_profiling = False
+        options.optimized_model_filepath = ""
+        options.use_per_session_threads = True
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self.assertEqual(options.get_session_config_entry("session.intra_op.allow_spinning"), "0")
+        with self.assertRaisesRegex(RuntimeError, "configuration with key: a"):
+            options.get_session_config_entry("a")
+        run_options = rt.RunOptions()
+        run_options.only_execute_path_to_fetches = True
+        run_options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+        rt.set_default_logger_severity(3)
+        session = rt.InferenceSession(
+            LINEAR, options, disabled_optimizers=["ConstantFolding"], enable_fallback=0
+        )
+        given, expected = small_models.linear_case()
+        (answer,) = session.run(None, {"x": given}, run_options)
+        np.testing.assert_allclose(answer, expected, atol=1e-5)
+        (swapped,) = session.run(None, {"x": given.astype(">f4")})
+        np.testing.assert_array_equal(swapped, answer)
+        self.assertEqual(session.get_provider_options(), {"CPUExecutionProvider": {}})
+        session.set_providers(["CPUExecutionProvider"])
+        self.assertEqual(session.end_profiling(), "")
+        self.assertIn("CPUExecutionProvider", rt.get_all_providers())
+        self.assertEqual(rt.OrtDevice.make("cpu", 0).device_type(), 0)
+        self.assertRegex(rt.__version__, r"^\d+\.\d+")
+        value = rt.OrtValue.ortvalue_from_numpy(given)
+        self.assertEqual((value.element_type(), value.tensor_size_in_bytes()), (1, 16))
+        for number, name in ((1, "float32"), (7, "int64"), (9, "bool"), (10, "float16")):
+            made = rt.OrtValue.ortvalue_from_shape_and_type([2], number)
+            self.assertEqual((made.numpy().dtype, made.element_type()), (np.dtype(name), number))
+
     def test_several_threads_run_one_session(self):
         session = rt.InferenceSession(BATCH)
         expected = {n: session.run(None, {"x": rows(n)})[0] for n in (1, 2, 3)}
@@ -138,14 +174,59 @@ class RefusedTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, words):
                 session.run(names, feed)
 
+    def test_arguments_of_another_kind(self):
+        session = rt.InferenceSession(LINEAR)
+        given, _ = small_models.linear_case()
+        binding = session.io_binding()
+        binding.bind_cpu_input("x", given)
+        for kind, words, call in (
+            (TypeError, r"output_names: expected a list, \['y'\]", lambda: session.run("y", {})),
+            (TypeError, "input_feed: expected a dict", lambda: session.run(None, [given])),
+            (
+                TypeError,
+                "providers: expected a list",
+                lambda: rt.InferenceSession(LINEAR, providers="CPUExecutionProvider"),
+            ),
+            (TypeError, "path_or_bytes: expected a path", lambda: rt.InferenceSession(3)),
+            (TypeError, "sess_options: expected", lambda: rt.InferenceSession(LINEAR, ["x"])),
+            (TypeError, "cannot be pickled: pickle the path", lambda: pickle.dumps(session)),
+            (RuntimeError, "no output is bound", lambda: session.run_with_iobinding(binding)),
+            (
+                ValueError,
+                "buffer_ptr: expected an address, found 0",
+                lambda: binding.bind_input("x", "cpu", 0, np.float32, (1, 4), 0),
+            ),
+            (
+                TypeError,
+                "element_type and shape",
+                lambda: binding.bind_output("y", buffer_ptr=given.ctypes.data),
+            ),
+        ):
+            with self.assertRaisesRegex(kind, words) as raised:
+                call()
+            self.assertNotIn("\n", str(raised.exception))
+
     def test_wishes_that_cannot_be_met_are_not_ignored(self):
         with self.assertRaisesRegex(ValueError, "TensorrtExecutionProvider"):
             rt.InferenceSession(LINEAR, providers=["TensorrtExecutionProvider"])
         with self.assertRaisesRegex(NotImplementedError, "device_id"):
             rt.InferenceSession(LINEAR, providers=[("CPUExecutionProvider", {"device_id": 0})])
         options = rt.SessionOptions()
-        with self.assertRaisesRegex(AttributeError, "enable_profiling"):
+        with self.assertRaisesRegex(NotImplementedError, "enable_profiling.*found True"):
             options.enable_profiling = True
+        with self.assertRaisesRegex(NotImplementedError, "optimized_model_filepath.*convert"):
+            options.optimized_model_filepath = "optimized.onnx"
+        with self.assertRaisesRegex(AttributeError, "no_such_option: ingot.compat does not have"):
+            options.no_such_option = True
+        for key, value in (("session.set_denormal_as_zero", "1"), ("session.no_such", "1")):
+            with self.assertRaisesRegex(NotImplementedError, key):
+                options.add_session_config_entry(key, value)
+        with self.assertRaisesRegex(NotImplementedError, "gpu_graph_id"):
+            rt.RunOptions().add_run_config_entry("gpu_graph_id", "1")
+        with self.assertRaisesRegex(TypeError, "unknown_wish"):
+            rt.InferenceSession(LINEAR, unknown_wish=True)
+        with self.assertRaisesRegex(NotImplementedError, "cuda:0"):
+            rt.OrtDevice.make("cuda", 0)
         with self.assertRaises(NotImplementedError):
             rt.OrtValue.ortvalue_from_numpy(rows(1), "cuda", 0)
         with self.assertRaises(ingot.ConversionError):
@@ -168,8 +249,25 @@ class RefusedTest(unittest.TestCase):
             feed = {"x": rows(count)}
             for a, b in zip(own.run(None, feed), other.run(None, feed), strict=True):
                 np.testing.assert_allclose(a, b, atol=1e-5)
+        meta, other_meta = own.get_modelmeta(), other.get_modelmeta()
+        for field in ("producer_name", "graph_description", "domain", "description"):
+            self.assertEqual(getattr(meta, field), getattr(other_meta, field), field)
+        for kind in ("float32", "float64", "float16", "int8", "uint8", "int64", "uint16", "bool"):
+            array = np.zeros((2, 3), kind)
+            values = [x.OrtValue.ortvalue_from_numpy(array) for x in (rt, onnxruntime)]
+            for ask in ("element_type", "data_type", "tensor_size_in_bytes", "shape"):
+                mine, theirs = (getattr(value, ask)() for value in values)
+                self.assertEqual(mine, theirs, f"{ask} of {kind}")
+        for kind in ("SessionOptions", "RunOptions"):
+            mine, theirs = getattr(rt, kind)(), getattr(onnxruntime, kind)()
+            for name in getattr(rt, kind).__slots__:
+                if not name.startswith("_"):
+                    a, b = getattr(mine, name), getattr(theirs, name)
+                    if isinstance(a, enum.IntEnum):
+                        a, b = int(a), int(b)
+                    self.assertEqual(a, b, name)
         for name in rt.__all__:
-            if name not in ("NodeArg", "ExecutionMode", "ModelMetadata"):
+            if name not in ("NodeArg", "ExecutionMode", "ExecutionOrder", "ModelMetadata"):
                 self.assertTrue(hasattr(onnxruntime, name), name)
         for kind in ("SessionOptions", "RunOptions"):
             there = dir(getattr(onnxruntime, kind)())

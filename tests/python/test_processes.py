@@ -1,12 +1,86 @@
-"""The end of a process whose threads still compute."""
+"""Forks and the end of a process: what a child may not touch, and threads that still compute."""
 
+import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 import unittest
 
+import numpy as np
 import small_models
+from small_models import rows
+
+import ingot
+import ingot.compat
 
 SECONDS = 60  # until a child counts as hung
+
+
+class ForkTest(unittest.TestCase):
+    def test_a_child_that_exits_leaves_the_temporary_model(self):
+        # A process of its own: sys.exit() in the child of a test runner would end the runner twice.
+        program = (
+            "import ingot, os, pickle, sys\n"
+            f"m = ingot.convert({str(small_models.DATA / 'linear.onnx')!r})\n"
+            "child = os.fork()\n"
+            "if child == 0: sys.exit(0)\n"
+            "assert os.waitpid(child, 0)[1] == 0\n"
+            "assert os.path.exists(m.path), 'the child deleted it'\n"
+            "pickle.loads(pickle.dumps(m)).session().close()\n"
+            "print(os.path.dirname(m.path))\n"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertFalse(os.path.exists(done.stdout.strip()))  # with its own process it goes
+
+    def test_compat_goes_on_in_a_child_forked_while_a_thread_runs(self):
+        session = ingot.compat.InferenceSession(str(small_models.DATA / "batch.onnx"))
+        x, count = rows(1 << 16), 4
+        (expected,) = session.run(None, {"x": x})
+        stop = threading.Event()
+
+        def work():
+            while not stop.is_set():
+                session.run(None, {"x": x})
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            for _ in range(count):
+                time.sleep(0.01)
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(SECONDS)
+                    same = np.array_equal(session.run(None, {"x": x})[0], expected)
+                    os._exit(0 if same else 1)
+                ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+                self.assertEqual(ended, 0, "SIGALRM: it hung")
+        finally:
+            stop.set()
+            thread.join()
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], expected)
+
+    def test_a_session_in_use_at_the_fork_says_so_in_the_child(self):
+        given, _ = small_models.linear_case()
+        session = small_models.linear().session()
+        seen = []
+
+        class Forks:
+            def __dlpack__(self, **_):
+                child = os.fork()
+                if child == 0:
+                    try:
+                        session.run(given)
+                    except ingot.CallerError as error:
+                        os._exit(0 if "forked" in str(error) else 1)
+                    os._exit(2)
+                seen.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+                return given.__dlpack__()
+
+        session.run(Forks())
+        self.assertEqual(seen, [0])
 
 
 class ExitTest(unittest.TestCase):

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _arguments, _ingot
 from .._model import empty
-from ._options import tensor_type
+from ._options import ONNX_TYPES, tensor_type
 
 if TYPE_CHECKING:
     from ._session import InferenceSession
@@ -15,11 +16,47 @@ if TYPE_CHECKING:
 
 def check_device(device_type: str, device_id: int = 0) -> None:
     """Tensors are the CPU's."""
+    if not isinstance(device_type, str):
+        raise _arguments.wrong_type("device_type", "a str", device_type)
     if device_type.lower() != "cpu" or device_id != 0:
         raise NotImplementedError(
             f"device {device_type}:{device_id}: ingot.compat has tensors of the CPU alone; "
             "ingot.Session.bind_input() reads a GPU's where the session is on it"
         )
+
+
+def dtype_of(element_type: Any) -> np.dtype:
+    """Of a type of NumPy's, or of ONNX's number."""
+    if not isinstance(element_type, int):
+        return np.dtype(element_type)
+    for name, number in ONNX_TYPES.items():
+        if number == element_type:
+            return _ingot.empty((0,), name).dtype  # bfloat16 is not NumPy's
+    there = sorted(ONNX_TYPES.values())
+    raise ValueError(f"element_type: expected one of {there}, found {element_type}")
+
+
+class OrtDevice:
+    """A device by its name; tensors here are the CPU's."""
+
+    def __init__(self, name: str, device_id: int) -> None:
+        check_device(name, device_id)
+
+    @staticmethod
+    def make(ort_device_name: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
+        return OrtDevice(ort_device_name, device_id)
+
+    def device_type(self) -> int:
+        return 0
+
+    def device_id(self) -> int:
+        return 0
+
+    def device_mem_type(self) -> int:
+        return 0
+
+    def device_vendor_id(self) -> int:
+        return 0
 
 
 class OrtValue:
@@ -42,7 +79,7 @@ class OrtValue:
     ) -> OrtValue:
         """Aligned memory that is not initialized."""
         check_device(device_type, device_id)
-        return OrtValue(empty(tuple(shape), np.dtype(element_type).name))
+        return OrtValue(empty(tuple(shape), dtype_of(element_type).name))
 
     def numpy(self) -> np.ndarray:
         return self._array
@@ -56,8 +93,15 @@ class OrtValue:
     def data_type(self) -> str:
         return tensor_type(self._array.dtype.name)
 
-    def element_type(self) -> np.dtype:
-        return self._array.dtype
+    def element_type(self) -> int:
+        """The number of onnx.TensorProto.DataType."""
+        name = self._array.dtype.name
+        if name not in ONNX_TYPES:
+            raise ValueError(f"element_type: no model has elements of type {name}")
+        return ONNX_TYPES[name]
+
+    def tensor_size_in_bytes(self) -> int:
+        return self._array.nbytes
 
     def device_name(self) -> str:
         return "cpu"
@@ -155,7 +199,12 @@ class IOBinding:
 
 
 def _array_at(address: int, element_type: Any, shape: Any) -> np.ndarray:
-    dtype = np.dtype(element_type)
+    address = _arguments.whole_number("buffer_ptr", address, 0, 2**64 - 1)
+    if not address:
+        raise ValueError("buffer_ptr: expected an address, found 0")
+    if element_type is None or shape is None:
+        raise TypeError("buffer_ptr: element_type and shape say what lies there")
+    dtype = dtype_of(element_type)
 
     class Memory:
         __array_interface__ = {

@@ -5,15 +5,16 @@ from __future__ import annotations
 import collections
 import os
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import _ingot
+from .. import _arguments
 from .._convert import convert
 from .._errors import Cancelled
-from .._model import Model, Port, devices
+from .._model import Model, Pool, Port, devices
 from .._session import Session
 from ._binding import IOBinding, OrtValue
 from ._options import ModelMetadata, NodeArg, RunOptions, SessionOptions, tensor_type
@@ -30,6 +31,21 @@ def get_available_providers() -> list[str]:
     return [name for name, device in reversed(_PROVIDERS.items()) if device in there]
 
 
+def get_all_providers() -> list[str]:
+    """Providers that Ingot knows, the CPU last."""
+    return [*reversed(_PROVIDERS)]
+
+
+def set_default_logger_severity(severity: int) -> None:
+    """Accepted, and without effect: the logger "ingot" of logging has what a conversion notes."""
+    _arguments.whole_number("severity", severity, 0, 4)
+
+
+def set_default_logger_verbosity(verbosity: int) -> None:
+    """Accepted, and without effect."""
+    _arguments.whole_number("verbosity", verbosity, *_arguments.INT32)
+
+
 def get_device() -> str:
     return "GPU" if "CUDAExecutionProvider" in get_available_providers() else "CPU"
 
@@ -40,6 +56,10 @@ class InferenceSession:
     path_or_bytes   an .ingot file, a tag of a registry, or an ONNX model, which is converted first
     providers       names, or pairs of a name and options; the first that is here is taken, and
                     what the device cannot run is the CPU's. Options are refused
+    disabled_optimizers, enable_fallback   accepted: they change no result
+
+    Several threads may call run(); they take turns. A child of a fork has a turn of its own and
+    makes its sessions anew, since a thread of the parent may be in the middle of a run.
     """
 
     def __init__(
@@ -48,7 +68,14 @@ class InferenceSession:
         sess_options: SessionOptions | None = None,
         providers: Sequence[Any] | None = None,
         provider_options: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        disabled_optimizers: Any = None,
+        enable_fallback: int = 1,
     ) -> None:
+        if sess_options is not None and not isinstance(sess_options, SessionOptions):
+            raise _arguments.wrong_type(
+                "sess_options", "an ingot.compat.SessionOptions", sess_options
+            )
         self._options = sess_options or SessionOptions()
         self._provider = _chosen_provider(providers, provider_options)
         is_ingot = _is_ingot(path_or_bytes)
@@ -60,12 +87,23 @@ class InferenceSession:
         for name in self._fixed:
             if name not in there:
                 raise ValueError(f"no open dimension {name!r}; there are: {', '.join(there)}")
-        self._pool = _ingot.Pool(self._options.intra_op_num_threads)
+        self._pool: Pool | None = Pool(self._options.intra_op_num_threads)
         self._sessions: collections.OrderedDict[tuple[Any, ...], Session] = (
             collections.OrderedDict()
         )
         # onnxruntime lets several threads run one session; an Ingot session has one arena.
         self._turn = threading.Lock()
+        _there.add(self)
+
+    def _begin_in_child(self) -> None:
+        _of_parent.append((self._pool, self._sessions))
+        self._pool, self._sessions = None, collections.OrderedDict()
+        self._turn = threading.Lock()
+
+    def __reduce__(self):
+        raise TypeError(
+            "an InferenceSession cannot be pickled: pickle the path or the bytes of its model"
+        )
 
     def get_inputs(self) -> list[NodeArg]:
         return [self._node_arg(p) for p in self._model.inputs]
@@ -82,12 +120,46 @@ class InferenceSession:
 
         version = text("version")
         return ModelMetadata(
-            text("producer"), text("name"), "", "", int(version) if version.isdigit() else 0, {}
+            producer_name=text("source_producer"),
+            graph_name=text("name"),
+            domain="",
+            description="",
+            graph_description="",
+            version=int(version) if version.isdigit() else 0,
+            custom_metadata_map={},
         )
 
     def get_providers(self) -> list[str]:
         own = [self._provider]
         return own if own == ["CPUExecutionProvider"] else [*own, "CPUExecutionProvider"]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """There are none: options of a provider are refused."""
+        return {name: {} for name in self.get_providers()}
+
+    def set_providers(
+        self,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        """The sessions are made anew where it is another one."""
+        chosen = _chosen_provider(providers, provider_options)
+        with self._turn:
+            if chosen == self._provider:
+                return
+            self._provider = chosen
+            while self._sessions:
+                self._sessions.popitem()[1].close()
+
+    def enable_fallback(self) -> None:
+        """Accepted, and without effect."""
+
+    def disable_fallback(self) -> None:
+        """Accepted, and without effect: a run never goes on with another provider."""
+
+    def end_profiling(self) -> str:
+        """No file: SessionOptions.enable_profiling is False."""
+        return ""
 
     def get_session_options(self) -> SessionOptions:
         return self._options
@@ -102,6 +174,8 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> list[np.ndarray]:
         """Arrays of the outputs named, or of all."""
+        if isinstance(output_names, str):
+            raise TypeError(f"output_names: expected a list, [{output_names!r}], found a str")
         names = list(output_names) if output_names else list(self._outputs)
         for name in names:
             self._check_name(name, is_input=False)
@@ -120,6 +194,8 @@ class InferenceSession:
     def run_with_iobinding(
         self, iobinding: IOBinding, run_options: RunOptions | None = None
     ) -> None:
+        if not iobinding._outputs:
+            raise RuntimeError("run_with_iobinding: no output is bound; bind_output() binds one")
         given = {name: array for name, array in iobinding._outputs.items() if array is not None}
         iobinding._results = self._compute(iobinding._inputs, given, run_options)
 
@@ -138,6 +214,8 @@ class InferenceSession:
         outputs: Mapping[str, np.ndarray],
         run_options: RunOptions | None,
     ) -> dict[str, np.ndarray]:
+        if not isinstance(feed, Mapping):
+            raise _arguments.wrong_type("input_feed", "a dict of names and arrays", feed)
         missing = [name for name in self._inputs if name not in feed]
         if missing:
             raise ValueError(f"required inputs ({missing}) are missing from the feed ({[*feed]})")
@@ -145,6 +223,8 @@ class InferenceSession:
         for name, value in feed.items():
             self._check_name(name, is_input=True)
             array = value.numpy() if isinstance(value, OrtValue) else np.asarray(value)
+            if not array.dtype.isnative:
+                array = array.astype(array.dtype.newbyteorder("="))
             expected = self._inputs[name].dtype
             if array.dtype != expected:
                 raise ValueError(
@@ -176,6 +256,8 @@ class InferenceSession:
         key = tuple(sorted(bindings.items()))
         session = self._sessions.pop(key, None)
         if session is None:
+            if self._pool is None:
+                self._pool = Pool(self._options.intra_op_num_threads)
             if len(self._sessions) >= _MAX_SHAPES:
                 self._sessions.popitem(last=False)[1].close()
             session = self._model.session(
@@ -189,12 +271,28 @@ class InferenceSession:
         return NodeArg(port.name, shape, tensor_type(port.dtype))
 
 
+_there: weakref.WeakSet[InferenceSession] = weakref.WeakSet()
+# A thread that the child does not have may be in the middle of their use: they are kept and left.
+_of_parent: list[Any] = []
+
+
+def _begin_all_in_child() -> None:
+    for session in list(_there):
+        session._begin_in_child()
+
+
+os.register_at_fork(after_in_child=_begin_all_in_child)
+
+
 def _is_ingot(source: Any) -> bool:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(source[: len(_MAGIC)]) == _MAGIC
-    if os.fspath(source).startswith("registry:"):
+    if not isinstance(source, (str, os.PathLike)):
+        raise _arguments.wrong_type("path_or_bytes", "a path or bytes", source)
+    path = _arguments.path("path_or_bytes", source)
+    if path.startswith("registry:"):
         return True  # it has no others
-    with open(source, "rb") as file:
+    with open(path, "rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
@@ -202,6 +300,8 @@ def _chosen_provider(
     providers: Sequence[Any] | None, provider_options: Sequence[Mapping[str, Any]] | None
 ) -> str:
     asked = []
+    if isinstance(providers, str):
+        raise TypeError(f"providers: expected a list, [{providers!r}], found a str")
     for provider in providers or ["CPUExecutionProvider"]:
         name, given = provider if isinstance(provider, tuple) else (provider, {})
         if name not in _PROVIDERS:
