@@ -1,5 +1,5 @@
-"""Arguments as the extension takes them. What is not of the right kind is a TypeError, a number
-beyond its bounds or a NUL in a text a ValueError; both are one line."""
+"""Arguments as the extension takes them, refused in one line: what is not of the right kind is a
+TypeError, a NUL in a text a ValueError, a number beyond its bounds a CallerError (code 1)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import operator
 import os
 from collections.abc import Mapping
 from typing import Any
+
+from ._errors import caller_error
 
 INT32 = (-(2**31), 2**31 - 1)
 INT64 = (-(2**63), 2**63 - 1)
@@ -23,7 +25,8 @@ def whole_number(argument: str, value: Any, low: int, high: int) -> int:
     except TypeError:
         raise wrong_type(argument, "a whole number", value) from None
     if not low <= number <= high:
-        raise ValueError(f"{argument}: expected {low} to {high}, found {number}")
+        words = f"invalid argument: {argument}: expected {low} to {high}, found {number}"
+        raise caller_error(words, 1, "invalid_argument")
     return number
 
 

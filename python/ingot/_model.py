@@ -113,7 +113,7 @@ def session_options(
         raise _arguments.wrong_type("pool", "an ingot.Pool", pool)
     return {
         "device": None if device is None else _arguments.text("device", device),
-        "threads": _arguments.whole_number("threads", threads, *_arguments.INT32),
+        "threads": _arguments.whole_number("threads", threads, 0, _arguments.INT32[1]),
         "flags": sum(flag for flag, is_chosen in chosen.items() if is_chosen),
         "bindings": None if bindings is None else _arguments.dimensions("bindings", bindings),
         "upper_bounds": None
@@ -263,6 +263,8 @@ class Model:
 
     def bindings_of(self, inputs: Mapping[str, Any]) -> dict[str, int]:
         """Values of the symbols that the shapes of these arrays imply."""
+        if not isinstance(inputs, Mapping):
+            raise _arguments.wrong_type("inputs", "a dict of names and arrays", inputs)
         found: dict[str, int] = {}
         names = {s.name for s in self.symbols}
         for port in self.inputs:
@@ -390,14 +392,14 @@ class Pool(_ingot.Pool):
 
     def __init__(self, threads: int = 0) -> None:
         _arguments.refuse_second_init(self)
-        super().__init__(_arguments.whole_number("threads", threads, *_arguments.INT32))
+        super().__init__(_arguments.whole_number("threads", threads, 0, _arguments.INT32[1]))
         self._is_made = True
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float32") -> np.ndarray:
     """An array at a multiple of 64 bytes, which a session reads and writes without a copy. Its
     elements are not initialized. MemoryError where there is not so much."""
-    given = (shape,) if hasattr(shape, "__index__") else shape
+    given = (shape,) if isinstance(shape, (int, np.integer)) else shape
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise _arguments.wrong_type("shape", "a whole number or a sequence of them", shape)
     extents = tuple(_arguments.whole_number("shape", e, 0, _arguments.INT64[1]) for e in given)

@@ -15,6 +15,9 @@ from ._errors import CallerError, Error, caller_error
 from ._model import Model, Requirements, completed, named_dimension, session_options
 
 
+_MAX_DEPTH = 16  # of a pipeline, as pipeline.h has it
+
+
 def _check_model(model: Any) -> None:
     if not isinstance(model, Model):
         raise _arguments.wrong_type("model", "an ingot.Model", model)
@@ -154,7 +157,7 @@ class Pipeline(_ingot.Pipeline):
     ) -> None:
         _arguments.refuse_second_init(self)
         _check_model(model)
-        depth = _arguments.whole_number("depth", depth, 1, _arguments.INT32[1])
+        depth = _arguments.whole_number("depth", depth, 1, _MAX_DEPTH)
         given = session_options(device, threads, **completed(options))
         try:
             super().__init__(model._model, given, depth, bool(two_threads))

@@ -37,7 +37,7 @@ class ArgumentTest(unittest.TestCase):
             (TypeError, "threads: expected a whole number, found str", {"threads": "2"}),
             (TypeError, "threads: expected a whole number, found float", {"threads": 1.5}),
             (ValueError, "threads: .*2147483647, found 2147483648", {"threads": 2**31}),
-            (ValueError, "threads: at least 0, found -1", {"threads": -1}),
+            (ValueError, "threads: expected 0 to .*found -1", {"threads": -1}),
             (TypeError, "device: expected a str, found int", {"device": 1}),
             (ValueError, "device: a NUL", {"device": "cpu\0x"}),
             (ValueError, "arena: expected 0 to .*, found -1", {"arena": -1}),
@@ -68,13 +68,14 @@ class ArgumentTest(unittest.TestCase):
     def test_pipelines_pools_and_models(self):
         model = small_models.linear()
         for kind, words, call in (
-            (ValueError, "depth: expected 1 to .*found 0", lambda: model.pipeline(0)),
+            (ValueError, "depth: expected 1 to 16, found 0", lambda: model.pipeline(0)),
             (ValueError, "depth: expected 1 to .*found -1", lambda: model.pipeline(-1)),
             (TypeError, "depth: expected a whole number, found str", lambda: model.pipeline("x")),
             (ValueError, "depth: .*found 1099511627776", lambda: model.pipeline(2**40)),
             (TypeError, "threads: expected a whole number, found str", lambda: ingot.Pool("x")),
             (ValueError, "threads: expected .*found 1099511627776", lambda: ingot.Pool(2**40)),
             (TypeError, "source: expected a path.*found NoneType", lambda: ingot.Model(None)),
+            (TypeError, "inputs: expected a dict", lambda: model.bindings_of(3)),
             (TypeError, "isa: expected a str, found int", lambda: ingot.Model(model.path, isa=1)),
             (ValueError, "isa: a NUL", lambda: ingot.Model(model.path, isa="avx2\0")),
             (ValueError, "source: a NUL", lambda: ingot.Model(model.path + "\0")),
@@ -133,6 +134,7 @@ class ArgumentTest(unittest.TestCase):
         self.refused(TypeError, "shape: expected", lambda: ingot.empty("x"))
         self.refused(TypeError, "shape: expected", lambda: ingot.empty(1.5))
         self.refused(ValueError, "shape: expected 0 to", lambda: ingot.empty((2, -1)))
+        self.assertEqual(ingot.empty(np.array([2, 3])).shape, (2, 3))
 
     def test_a_session_called_from_its_own_input(self):
         given, expected = small_models.linear_case()
