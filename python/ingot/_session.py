@@ -14,7 +14,6 @@ from . import _arguments, _ingot
 from ._errors import CallerError, Error, caller_error
 from ._model import Model, Requirements, completed, named_dimension, session_options
 
-
 _MAX_DEPTH = 16  # of a pipeline, as pipeline.h has it
 
 
@@ -206,11 +205,15 @@ class Pipeline(_ingot.Pipeline):
         map() that begins ends the one before it. Items of put() or push() must be taken first:
         CallerError (code 8), as where the loop's body uses the slots itself.
         """
+        self._refuse_closed()
         if self._in_flight() > self._of_map:
             raise caller_error(
                 "not possible now: map: items of put() or push() are in flight; get() them first"
             )
         self._drop()
+        if self._in_flight():
+            self.acquire()  # says why, where the pipeline was cancelled or is another process's
+            raise caller_error("not possible now: map: another thread takes items")
         self._maps += 1
         return self._map(iter(items), self._maps)
 
@@ -239,7 +242,12 @@ class Pipeline(_ingot.Pipeline):
             if self._maps == number:
                 self._drop()
 
+    def _refuse_closed(self) -> None:
+        if self.closed:
+            self.acquire()
+
     def _check_turn(self, number: int) -> None:
+        self._refuse_closed()
         if self._maps != number:
             raise caller_error("not possible now: map: a later map() of this pipeline ended it")
         if self._in_flight() != self._of_map:

@@ -77,6 +77,17 @@ class PipelineTest(unittest.TestCase):
                 for _ in pipeline.map(self.items):
                     pipeline.put(self.items[1])
 
+    def test_a_map_of_what_was_closed_or_cancelled_says_so(self):
+        for end, words in (("close", "it is closed"), ("cancel", "cancelled")):
+            pipeline = small_models.linear().pipeline(2)
+            running = pipeline.map(self.items)
+            next(running)
+            getattr(pipeline, end)()
+            with self.assertRaisesRegex(ingot.CallerError, words):
+                next(running)
+            with self.assertRaisesRegex(ingot.CallerError, words):
+                next(pipeline.map(self.items))
+
     def test_slots_are_filled_and_read_where_they_lie(self):
         with small_models.linear().pipeline(2) as pipeline:
             for number, item in enumerate(items(6)):
