@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 import weakref
 from typing import Any
@@ -79,14 +80,19 @@ def other_file(path: str, what: str) -> CallerError:
 
 
 def _stamp(path: str) -> tuple[int, ...] | None:
+    """None for what is no file, which only the extension refuses: a pipe would be waited for."""
     try:
         found = os.stat(path)
     except OSError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _read_identity(path: str) -> bytes | None:
+    if _stamp(path) is None:
+        return None
     try:
         with open(path, "rb") as file:
             return identity_of(file.read(_IDENTITY.stop))

@@ -182,6 +182,7 @@ class RefusedTest(unittest.TestCase):
         for kind, words, call in (
             (TypeError, r"output_names: expected a list, \['y'\]", lambda: session.run("y", {})),
             (TypeError, "input_feed: expected a dict", lambda: session.run(None, [given])),
+            (TypeError, "run_options: expected", lambda: session.run(None, {"x": given}, {})),
             (
                 TypeError,
                 "providers: expected a list",

@@ -229,6 +229,22 @@ class PickleTest(unittest.TestCase):
             with self.assertRaisesRegex(ingot.CallerError, "cannot be read now"):
                 pickle.dumps(model)
 
+    def test_a_pipe_is_refused_and_not_waited_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "net.ingot"
+            path.write_bytes(small_models.path_of("linear").read_bytes())
+            model = ingot.Model(path)
+            pickled = pickle.dumps(model)
+            path.unlink()
+            os.mkfifo(path)
+            for call in (
+                lambda: ingot.Model(path),
+                lambda: pickle.loads(pickled),
+                lambda: pickle.dumps(model),
+            ):
+                with self.assertRaises(ingot.Error):
+                    call()
+
     def test_a_converted_model_needs_its_temporary_file_no_more(self):
         model = ingot.convert(small_models.DATA / "linear.onnx")
         data = model.to_bytes()

@@ -216,6 +216,8 @@ class InferenceSession:
     ) -> dict[str, np.ndarray]:
         if not isinstance(feed, Mapping):
             raise _arguments.wrong_type("input_feed", "a dict of names and arrays", feed)
+        if run_options is not None and not isinstance(run_options, RunOptions):
+            raise _arguments.wrong_type("run_options", "an ingot.compat.RunOptions", run_options)
         missing = [name for name in self._inputs if name not in feed]
         if missing:
             raise ValueError(f"required inputs ({missing}) are missing from the feed ({[*feed]})")
