@@ -94,12 +94,12 @@ const char* decode(const fb::Recurrent& from, RecurrentAttributes* to) {
 
 }  // namespace
 
-void allow_f16_products(OpCode op, void* attributes) {
-  if (op == OpCode::kConv2d) static_cast<Conv2dAttributes*>(attributes)->in_f16 = true;
-  if (op == OpCode::kLinear) static_cast<LinearAttributes*>(attributes)->in_f16 = true;
+void allow_half_products(Halves halves, OpCode op, void* attributes) {
+  if (op == OpCode::kConv2d) static_cast<Conv2dAttributes*>(attributes)->halves = halves;
+  if (op == OpCode::kLinear) static_cast<LinearAttributes*>(attributes)->halves = halves;
   if (op != OpCode::kChain) return;
   ChainAttributes& chain = *static_cast<ChainAttributes*>(attributes);
-  for (uint32_t i = 0; i < chain.stage_count; i++) chain.stages[i].in_f16 = true;
+  for (uint32_t i = 0; i < chain.stage_count; i++) chain.stages[i].halves = halves;
 }
 
 INGOT_DECODER(Conv2d)

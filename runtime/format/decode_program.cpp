@@ -138,10 +138,14 @@ struct InstructionWalk {
   uint8_t* attributes;
   int32_t* operands;  // big-endian hosts only
   uint64_t* custom;
-  bool in_f16;  // products of the program
+  Halves halves;  // of the program
   uint32_t index = 0;
   uint32_t max_operands = 0;
 };
+
+Halves halves_of(fb::Precision precision) {
+  return precision == fb::Precision::Fp16 ? Halves::kF16 : Halves::kNone;
+}
 
 /// @pre its attributes stand at walk->attributes
 Status decode_custom_operator(InstructionWalk* walk, const fb::Instruction& from,
@@ -180,7 +184,7 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
     return fail_instruction(walk->detail, Code::kMeaningInvalid, rule, walk->index, 0, 0, at);
   if (const CustomSupport* const custom = row->contract->custom)
     INGOT_TRY(decode_custom_operator(walk, *from, *custom, at));
-  if (walk->in_f16) allow_f16_products(to->op, walk->attributes);
+  allow_half_products(walk->halves, to->op, walk->attributes);
   walk->attributes += attribute_bytes(to->op);
   to->input_count = uint16_t(vector_size(from->inputs()));
   to->output_count = uint16_t(vector_size(from->outputs()));
@@ -202,9 +206,8 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
 Status decode_subprograms(const FileView& file, const fb::Program& program,
                           const KernelTable& table, const ProgramArrays& a, ProgramDef* out,
                           ErrorDetail* d) {
-  InstructionWalk walk{
-      file,         table,      d,        a.instructions,
-      a.attributes, a.operands, a.custom, program.precision() == fb::Precision::Fp16};
+  InstructionWalk walk{file,         table,      d,        a.instructions,
+                       a.attributes, a.operands, a.custom, halves_of(program.precision())};
   for (uint32_t s = 0; s < program.subprograms()->size(); s++) {
     const fb::Subprogram* from = program.subprograms()->Get(s);
     const uint32_t count = vector_size(from->instructions());

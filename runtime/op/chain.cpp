@@ -1,7 +1,7 @@
 // runtime/op/chain.cpp - the contract of a band-fused chain of convolutions.
 #include "runtime/op/chain.h"
 
-#include "runtime/op/f16_products.h"
+#include "runtime/op/half_products.h"
 
 namespace ingot {
 namespace conv {
@@ -38,7 +38,7 @@ bool plan_chain(const ChainAttributes& t, const Extents* stages, ChainPlan* plan
     int64_t pixels;
     const int64_t band = int64_t(t.band_rows) < last.oh ? t.band_rows : last.oh;
     if (!checked_mul(i + 1 < plan->count ? plan->ring_rows[i] : band, stages[i].ow, &pixels) ||
-        !f16_products::scratch(t.stages[i], stages[i], pixels, &bytes))
+        !half_products::scratch(t.stages[i], stages[i], pixels, &bytes))
       return false;
     widest = bytes > widest ? bytes : widest;
   }

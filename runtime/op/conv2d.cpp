@@ -2,7 +2,7 @@
 #include "runtime/op/conv2d.h"
 
 #include "runtime/op/conv_stage.h"
-#include "runtime/op/f16_products.h"
+#include "runtime/op/half_products.h"
 
 namespace ingot {
 namespace conv {
@@ -77,15 +77,15 @@ static bool add_group_panels(const Conv2dAttributes& t, const Extents& e, uint64
          checked_add(*bytes, panels, bytes);
 }
 
-/// Products in f16 have the place of those in f32.
-static bool cover_f16(const Conv2dAttributes& t, const Extents& e, uint64_t* bytes) {
+/// Products of halves have the place of those in f32.
+static bool cover_halves(const Conv2dAttributes& t, const Extents& e, uint64_t* bytes) {
   int64_t rows;
-  uint64_t in_f16;
-  if (!t.in_f16) return true;
+  uint64_t halves;
+  if (t.halves == Halves::kNone) return true;
   if (!checked_mul(e.n, e.oh, &rows) || !checked_mul(rows, e.ow, &rows) ||
-      !f16_products::scratch(t, e, rows, &in_f16))
+      !half_products::scratch(t, e, rows, &halves))
     return false;
-  *bytes = *bytes < in_f16 ? in_f16 : *bytes;
+  *bytes = *bytes < halves ? halves : *bytes;
   return true;
 }
 
@@ -107,7 +107,7 @@ bool conv2d_scratch(const Conv2dAttributes& t, const Extents& e, int threads, Sc
     return true;
   }
   if (!direct_scratch(t, e, e.c / t.groups, needs_band(t), &bytes) ||
-      !add_group_panels(t, e, &bytes) || !cover_f16(t, e, &bytes))
+      !add_group_panels(t, e, &bytes) || !cover_halves(t, e, &bytes))
     return false;
   need->per_thread_bytes = bytes;
   return true;
@@ -131,7 +131,7 @@ bool conv2d_scratch_bound(const Conv2dAttributes& t, const Extents& e, int threa
   }
   uint64_t bytes = 0;
   if (!direct_scratch_bound(t, e, e.c / t.groups, needs_band(t), &bytes) ||
-      !add_group_panels(t, e, &bytes) || !cover_f16(t, e, &bytes))
+      !add_group_panels(t, e, &bytes) || !cover_halves(t, e, &bytes))
     return false;
   need->per_thread_bytes = bytes;
   return true;

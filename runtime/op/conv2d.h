@@ -14,6 +14,7 @@
 #pragma once
 #include "runtime/op/activation.h"
 #include "runtime/op/contract.h"
+#include "runtime/op/halves.h"
 
 namespace ingot {
 
@@ -28,8 +29,7 @@ struct Conv2dAttributes {
   ChannelLayout input_layout = ChannelLayout::kNhwc;
   ActivationSpec activation;
   bool residual_first = false;
-  // a CPU may multiply in f16 (f16_products.h): of programs in fp16, no instruction in a file
-  bool in_f16 = false;
+  Halves halves = Halves::kNone;  // of the whole program: no instruction in a file has it
 };
 
 constexpr int kMaxChainStages = 8;

@@ -3,7 +3,7 @@
 
 #include "runtime/base/checked_math.h"
 #include "runtime/op/conv_rules.h"
-#include "runtime/op/f16_products.h"
+#include "runtime/op/half_products.h"
 
 namespace ingot {
 namespace {
@@ -88,10 +88,11 @@ uint32_t linear_in_place(const OpArguments& a) {
 /// With more than one row panels of quantized weights are expanded to f32, and read by all of them.
 ScratchNeed linear_scratch(const OpArguments& a, int) {
   const TensorType &x = a.inputs[0], &y = a.outputs[0];
-  f16_products::Blocks in_f16;
-  if (linear_in_f16(a))
-    return f16_products::blocks(1, x.row_length(), y.rows(), &in_f16) ? ScratchNeed{in_f16.bytes, 0}
-                                                                      : ScratchNeed{UINT64_MAX, 0};
+  half_products::Blocks blocks;
+  if (linear_in_halves(a))
+    return half_products::blocks(1, x.row_length(), y.rows(), &blocks)
+               ? ScratchNeed{blocks.bytes, 0}
+               : ScratchNeed{UINT64_MAX, 0};
   if (!linear_weights::has_quantized_weights(a) || y.rows() <= 1 || y.row_length() == 0) return {};
   constexpr uint64_t kBytes = uint64_t(linear_weights::kExpandedPanels) * kPanel * sizeof(float);
   uint64_t bytes = 0;
@@ -101,10 +102,11 @@ ScratchNeed linear_scratch(const OpArguments& a, int) {
 
 }  // namespace
 
-bool linear_in_f16(const OpArguments& a) {
-  return a.as<LinearAttributes>().in_f16 && !linear_weights::has_quantized_weights(a) &&
-         f16_products::pays(a.inputs[0].row_length(), a.outputs[0].row_length(),
-                            a.outputs[0].rows());
+bool linear_in_halves(const OpArguments& a) {
+  return a.as<LinearAttributes>().halves != Halves::kNone &&
+         !linear_weights::has_quantized_weights(a) &&
+         half_products::pays(a.inputs[0].row_length(), a.outputs[0].row_length(),
+                             a.outputs[0].rows());
 }
 
 int64_t linear_weights::block_count(uint32_t block, int64_t k) {

@@ -10,19 +10,20 @@
 #pragma once
 #include "runtime/op/activation.h"
 #include "runtime/op/contract.h"
+#include "runtime/op/halves.h"
 
 namespace ingot {
 
 struct LinearAttributes {
   ActivationSpec activation;
   bool residual_first = false;
-  uint32_t block = 0;   // weights of a row with one scale
-  bool in_f16 = false;  // as Conv2dAttributes
+  uint32_t block = 0;             // weights of a row with one scale
+  Halves halves = Halves::kNone;  // as Conv2dAttributes
 };
 extern const OpContract kLinearContract;
 
-/// Whether a CPU may compute this one in f16. @pre checked
-bool linear_in_f16(const OpArguments& arguments);
+/// Whether a CPU may round its operands to what the attributes say. @pre checked
+bool linear_in_halves(const OpArguments& arguments);
 
 namespace linear_weights {
 

@@ -1,5 +1,7 @@
 // Products of fp16 programs: in f16 where the processor multiplies it, in f32 elsewhere. Runs on
 // every instruction set, so that an emulated processor without FEAT_FP16 runs the same cases.
+#include "runtime/op/half_products.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -7,7 +9,6 @@
 #include <limits>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "runtime/op/f16_products.h"
 #include "runtime/op/linear.h"
 #include "tests/conformance/conv2d_run.h"
 #include "tests/conformance/weights.h"
@@ -43,7 +44,7 @@ void run_conv(const Half& c, const Spoil& spoil, double absolute = 1e-5) {
   t.kernel_h = t.kernel_w = c.kernel, t.stride_h = t.stride_w = c.stride;
   t.dilation_h = t.dilation_w = c.dilation;
   t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = c.pad;
-  t.activation = c.act, t.residual_first = c.residual == Residual::kFirst, t.in_f16 = true;
+  t.activation = c.act, t.residual_first = c.residual == Residual::kFirst, t.halves = Halves::kF16;
   const int64_t oh = conv_extent<int64_t>(c.h, 2 * c.pad, c.kernel, c.stride, c.dilation),
                 ow = conv_extent<int64_t>(c.w, 2 * c.pad, c.kernel, c.stride, c.dilation);
   const std::vector<int64_t> dims = {c.o, c.kernel, c.kernel, c.c};
@@ -102,7 +103,7 @@ TEST_CASE("fp16: convolutions by tails of rows, channels, outputs and runs") {
 TEST_CASE("fp16: every convolution of the other suite, where it may be in f16 and where not") {
   int in_f16 = 0;
   for (const Conv2dCase& c : kConv2dCases)
-    in_f16 += run_conv2d(c, true, {2e-6, 6e-6}, true) == "conv2d_direct_f16";
+    in_f16 += run_conv2d(c, true, {2e-6, 6e-6}, Halves::kF16) == "conv2d_direct_f16";
   CHECK((in_f16 > 5) == (cpu_kernels("neonfp16") != nullptr));
 }
 
@@ -179,7 +180,7 @@ TEST_CASE("fp16: linear") {
   };
   for (const Row& c : rows) {
     LinearAttributes t;
-    t.activation = c.act, t.residual_first = c.residual == 2, t.in_f16 = true;
+    t.activation = c.act, t.residual_first = c.residual == 2, t.halves = Halves::kF16;
     const int64_t k = c.x.back();
     const Weights w = random_weights(Packing::kPanels16, {c.o, k}, 5, k),
                   b = random_weights(Packing::kVector16, {c.o}, 6, 1);
@@ -221,7 +222,7 @@ TEST_CASE("fp16: chains") {
         Conv2dAttributes& a = t.stages[i];
         a.kernel_h = a.kernel_w = s.kernel, a.stride_h = a.stride_w = s.stride;
         a.pad_top = a.pad_left = a.pad_bottom = a.pad_right = s.pad;
-        a.activation = kReluSpec, a.in_f16 = true;
+        a.activation = kReluSpec, a.halves = Halves::kF16;
         if (s.depthwise) a.method = kDw, a.groups = uint32_t(c);
         const int64_t slice = s.depthwise ? 1 : c;
         const Weights weights = random_weights(
@@ -248,11 +249,11 @@ TEST_CASE("fp16: scratch is that of f32 where nothing may be in f16, and never l
           y(DType::kF32, {1, size, size, 32});
       const TensorView inputs[] = {x.view(), w.view()}, outputs[] = {y.view()};
       const OpArguments a = {&t, inputs, outputs, 2, 1};
-      t.in_f16 = false;
+      t.halves = Halves::kNone;
       const uint64_t in_f32 = kConv2dContract.scratch(a, 2).per_thread_bytes;
-      t.in_f16 = true;
+      t.halves = Halves::kF16;
       const uint64_t in_f16 = kConv2dContract.scratch(a, 2).per_thread_bytes;
-      const bool takes = f16_products::takes(t, {1, size, size, c, size, size, 32});
+      const bool takes = half_products::takes(t, {1, size, size, c, size, size, 32});
       CHECK(takes == (c >= 8 && size > 2));
       CHECK((takes ? in_f16 >= in_f32 : in_f16 == in_f32));
     }

@@ -17,14 +17,14 @@ inline HalfJob half_conv_job(const ConvJob& j, const conv::Extents& e, int64_t r
   h.weights = j.weights, h.bias = j.bias, h.out = j.out.at, h.out_stride = j.out.pixel_stride;
   if (is_pointwise(*j.t)) h.windows = nullptr, h.a = j.in.at, h.a_stride = j.in.pixel_stride;
   h.o = j.out.c, h.residual = j.residual, h.epilogue = j.epilogue, h.scratch = j.scratch;
-  (void)f16_products::blocks(h.taps, e.c, rows, &h.blocks);  // checked by the contract
+  (void)half_products::blocks(h.taps, e.c, rows, &h.blocks);  // checked by the contract
   return h;
 }
 
 inline bool half_conv2d_supports(const OpArguments& a) {
   const Conv2dAttributes& t = a.as<Conv2dAttributes>();
   return conv2d_direct_supports(a) &&
-         f16_products::takes(t, conv::extents(t, a.inputs[0], a.outputs[0]));
+         half_products::takes(t, conv::extents(t, a.inputs[0], a.outputs[0]));
 }
 
 inline Status half_conv2d(const OpArguments& a, const Team& team) {
@@ -42,7 +42,7 @@ inline bool half_chain_supports(const OpArguments& a) {
   conv::chain_extents(a, stages);
   bool any = false;
   for (uint32_t i = 0; i < t.stage_count; i++)
-    any = any || f16_products::takes(t.stages[i], stages[i]);
+    any = any || half_products::takes(t.stages[i], stages[i]);
   return any && chain_supports(a);
 }
 
@@ -50,7 +50,7 @@ inline bool half_chain_supports(const OpArguments& a) {
 inline void half_stage(const ChainCall& call, int i, Range rows) {
   const ConvJob& j = call.jobs[i];
   const conv::Extents& e = call.plan.stage[i];
-  if (!f16_products::takes(*j.t, e)) return run_stage<V>(call, i, rows);
+  if (!half_products::takes(*j.t, e)) return run_stage<V>(call, i, rows);
   HalfJob h = half_conv_job(j, e, rows.count() * e.ow);
   for (int64_t y = rows.begin; y < rows.end;) {
     int64_t n = rows.end - y;

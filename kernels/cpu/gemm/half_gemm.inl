@@ -1,13 +1,13 @@
 // kernels/cpu/gemm/half_gemm.inl - products in f16: rows times panels, where both are rounded on
 // the way into the scratch. Rows are what lies there, or windows of images: the sum of an output is
 // over (tap, channel) either way. How it is cut, and in which order it is added:
-// runtime/op/f16_products.h.
+// runtime/op/half_products.h.
 #pragma once
 #include <cstring>
 
 #include "kernels/cpu/gemm/gemm.inl"
 #include "kernels/cpu/gemm/half_tile.inl"
-#include "runtime/op/f16_products.h"
+#include "runtime/op/half_products.h"
 
 namespace ingot::cpu {
 namespace {
@@ -29,7 +29,7 @@ struct HalfJob {
   const float* a = nullptr;  // of row `first`
   int64_t a_stride = 0;
   int64_t taps = 1, c = 0;
-  f16_products::Blocks blocks;
+  half_products::Blocks blocks;
   const float* weights = nullptr;  // panels16 [.][tap][channel][16]
   const float* bias = nullptr;     // vector16 or null
   // Output and residual (or null) of row `first`; those behind it lie behind it.
@@ -171,7 +171,7 @@ class HalfPanel {
     tile_ = {b,
              bias_at(j.bias, panel),
              sums_,
-             j.blocks.k / f16_products::kRows,
+             j.blocks.k / half_products::kRows,
              j.blocks.runs(),
              direct_ && e_.clamps ? &e_.low : nullptr,
              1};
@@ -271,7 +271,7 @@ inline void half_gemm(const HalfJob& j, Range rows, Range panels) {
   uint16_t* const block = reinterpret_cast<uint16_t*>(j.scratch);
   uint16_t* const panel = block + j.blocks.rows * j.blocks.k;
   const int64_t count = ceil_div(rows.count(), j.blocks.rows),
-                step = round_up(ceil_div(rows.count(), count), f16_products::kRows);
+                step = round_up(ceil_div(rows.count(), count), half_products::kRows);
   for (int64_t r = rows.begin; r < rows.end; r += step) {
     const int64_t n = min_of(step, rows.end - r);
     for (int64_t i = 0; i < n; i += 8) {
@@ -291,7 +291,7 @@ inline void half_gemm_team(const HalfJob& j, int64_t rows, const Team& team) {
   const int64_t panels = ceil_div(j.o, kPanel);
   if (panels >= 2 * team.size && panels * kPanel > rows)
     return half_gemm(j, {0, rows}, part(panels, team.id, team.size));
-  const Range tiles = part(ceil_div(rows, f16_products::kRows), team.id, team.size);
+  const Range tiles = part(ceil_div(rows, half_products::kRows), team.id, team.size);
   half_gemm(j, {min_of(rows, tiles.begin * 8), min_of(rows, tiles.end * 8)}, {0, panels});
 }
 

@@ -6,7 +6,7 @@
 //   v16 .. v31   sums of a run: pixel i has v16+2i and v17+2i
 //
 // Eight steps of eight pixels are 128 products of eight numbers and six loads, since pixels lie
-// packed as they are read: [k / 8][pixel][8]. The sums of a run (runtime/op/f16_products.h) are
+// packed as they are read: [k / 8][pixel][8]. The sums of a run (runtime/op/half_products.h) are
 // widened and added to those before it, which lie in L1; the first run is added to the biases. What
 // is not finite stops the tiles before it is stored. One asm statement, as tile_neon.inl has it.
 #pragma once

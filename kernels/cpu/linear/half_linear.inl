@@ -8,7 +8,7 @@ namespace ingot::cpu {
 namespace {
 
 inline bool half_linear_supports(const OpArguments& a) {
-  return linear_in_f16(a) && linear_supports(a);
+  return linear_in_halves(a) && linear_supports(a);
 }
 
 inline Status half_linear(const OpArguments& a, const Team& team) {
@@ -19,7 +19,7 @@ inline Status half_linear(const OpArguments& a, const Team& team) {
   j.bias = g.bias, j.out = g.out, j.out_stride = g.out_stride, j.o = g.o, j.residual = g.residual;
   j.epilogue = &epilogue, j.scratch = static_cast<char*>(team.scratch);
   const int64_t rows = a.outputs[0].rows();
-  (void)f16_products::blocks(1, j.c, rows, &j.blocks);  // checked by the contract
+  (void)half_products::blocks(1, j.c, rows, &j.blocks);  // checked by the contract
   half_gemm_team(j, rows, team);
   return {};
 }

@@ -32,7 +32,7 @@ struct GpuTraits {
 };
 
 /// Same numbers as ingot.fb.Precision. What a file may lose on a GPU; a CPU computes all of them
-/// in f32, but the last in f16 where it can (runtime/op/f16_products.h).
+/// in f32, but the last in f16 where it can (runtime/op/half_products.h).
 enum class GpuPrecision : uint8_t {
   kExact = 0,  // f32 in the contract's order: the bits of the CPU
   kFast = 1,   // products through tf32, bf16 or f16 tensor cores, f32 at the seams

@@ -1,21 +1,22 @@
-// runtime/op/f16_products.h - which products of an fp16 program a CPU may compute in f16, and the
-// scratch that takes: a block of rows and one panel of weights, both rounded to f16. Contract and
-// kernels call the same functions. Nothing here depends on an instruction set: a table without such
-// kernels computes in f32 and leaves that scratch alone, so that a program asks for the same bytes
-// everywhere.
-// Order     of one output: k in runs of nearly equal length, at most kLongestRun; each run is one
+// runtime/op/half_products.h - which products a CPU may compute from operands that are rounded to
+// halves, f16 in an fp16 program, and the scratch that takes: a block of rows and one panel of
+// weights, both rounded. Contract and kernels call the same functions. Nothing here depends on an
+// instruction set: a table without such kernels computes in f32 and leaves that scratch alone, so
+// that a program asks for the same bytes everywhere.
+// Order     k is the taps of a window in turn, each with its channels padded to a multiple of eight
+//           by zeros.
+//   f16     one output: k in runs of nearly equal length, at most kLongestRun; each run is one
 //           chain of fma in f16 from zero, and its sum is added to one f32 sum that begins at the
-//           bias. k is the taps of a window in turn, each with its channels padded to a multiple of
-//           eight by zeros. An output that is not finite then is computed again in f32, in the
-//           contract's order: what f16 cannot hold costs time, not the answer.
+//           bias. An output that is not finite then is computed again in f32, in the contract's
+//           order: what f16 cannot hold costs time, not the answer.
 #pragma once
 #include "runtime/op/conv_blocks.h"
 
-namespace ingot::f16_products {
+namespace ingot::half_products {
 
 constexpr int64_t kRows = 8;          // of a register tile, and k that it takes together
 constexpr int64_t kLeastRows = 64;    // of a block, however long they are
-constexpr int64_t kLongestRun = 128;  // k
+constexpr int64_t kLongestRun = 128;  // k, of f16
 
 /// How a product is cut.
 struct Blocks {
@@ -28,7 +29,7 @@ struct Blocks {
 /// False where a size overflows. @pre c >= 1
 bool blocks(int64_t taps, int64_t c, int64_t rows, Blocks* out);
 
-/// Whether such a product of `rows` rows takes less time in f16: padded channels are no third of
+/// Whether such a product of `rows` rows takes less time of halves: padded channels are no third of
 /// it, panels are more than half full, and a panel that is rounded serves a whole tile.
 bool pays(int64_t c, int64_t o, int64_t rows);
 
@@ -36,4 +37,4 @@ bool pays(int64_t c, int64_t o, int64_t rows);
 bool takes(const Conv2dAttributes& t, const conv::Extents& e);
 bool scratch(const Conv2dAttributes& t, const conv::Extents& e, int64_t rows, uint64_t* bytes);
 
-}  // namespace ingot::f16_products
+}  // namespace ingot::half_products

@@ -1,6 +1,6 @@
-#include "runtime/op/f16_products.h"
+#include "runtime/op/half_products.h"
 
-namespace ingot::f16_products {
+namespace ingot::half_products {
 
 bool blocks(int64_t taps, int64_t c, int64_t rows, Blocks* out) {
   Blocks b;
@@ -21,8 +21,9 @@ bool pays(int64_t c, int64_t o, int64_t rows) {
 
 bool takes(const Conv2dAttributes& t, const conv::Extents& e) {
   int64_t rows;
-  return t.in_f16 && t.method == ConvMethod::kDirect && t.input_layout == ChannelLayout::kNhwc &&
-         checked_mul(e.n, e.oh, &rows) && checked_mul(rows, e.ow, &rows) && pays(e.c, e.o, rows);
+  return t.halves != Halves::kNone && t.method == ConvMethod::kDirect &&
+         t.input_layout == ChannelLayout::kNhwc && checked_mul(e.n, e.oh, &rows) &&
+         checked_mul(rows, e.ow, &rows) && pays(e.c, e.o, rows);
 }
 
 bool scratch(const Conv2dAttributes& t, const conv::Extents& e, int64_t rows, uint64_t* bytes) {
@@ -34,4 +35,4 @@ bool scratch(const Conv2dAttributes& t, const conv::Extents& e, int64_t rows, ui
   return true;
 }
 
-}  // namespace ingot::f16_products
+}  // namespace ingot::half_products

@@ -1,0 +1,14 @@
+// runtime/op/halves.h - what a CPU may round the operands of products to, as the file's precision
+// allows.
+#pragma once
+#include <cstdint>
+
+namespace ingot {
+
+enum class Halves : uint8_t {
+  kNone = 0,  // f32
+  kF16 = 1,   // precision fp16
+  kBf16 = 2,  // precision bf16
+};
+
+}  // namespace ingot
