@@ -82,6 +82,16 @@ bool has_neoni8mm() {
 #endif
 }
 #endif
+#if INGOT_HAVE_NEONBF16
+bool has_neonbf16() {
+#if defined(__linux__)
+  // HWCAP2_BF16; its table goes on with that of bytes
+  return has_neoni8mm() && (getauxval(AT_HWCAP2) >> 14 & 1) != 0;
+#else
+  return false;
+#endif
+}
+#endif
 #if INGOT_HAVE_NEON32
 bool has_neon32() {
 #if defined(__linux__)
@@ -141,6 +151,9 @@ constexpr Isa kIsas[] = {
 #if INGOT_HAVE_NEONI8MM
     {&cpu::kNeonI8mmKernels, has_neoni8mm},
 #endif
+#if INGOT_HAVE_NEONBF16
+    {&cpu::kNeonBf16Kernels, has_neonbf16},
+#endif
 #if INGOT_HAVE_NEON32
     {&cpu::kNeon32Kernels, has_neon32},
 #endif
@@ -176,6 +189,9 @@ constexpr const char* kNames[] = {
 #endif
 #if INGOT_HAVE_NEONI8MM
     "neoni8mm",
+#endif
+#if INGOT_HAVE_NEONBF16
+    "neonbf16",
 #endif
 #if INGOT_HAVE_NEON32
     "neon32",

@@ -2,15 +2,19 @@
 // multiplies it. The last row is empty.
 #pragma once
 #include "kernels/cpu/conv2d/half_conv.inl"
+#include "kernels/cpu/gemm/half_f16.inl"
 #include "kernels/cpu/linear/half_linear.inl"
 
 namespace ingot::cpu {
 namespace {
 
 constexpr KernelEntry kHalfKernels[] = {
-    {OpCode::kConv2d, "conv2d_direct_f16", &kConv2dContract, half_conv2d_supports, half_conv2d},
-    {OpCode::kChain, "chain_f16", &kChainContract, half_chain_supports, half_chain},
-    {OpCode::kLinear, "linear_f16", &kLinearContract, half_linear_supports, half_linear},
+    {OpCode::kConv2d, "conv2d_direct_f16", &kConv2dContract, half_conv2d_supports<F16Format>,
+     half_conv2d<F16Format>},
+    {OpCode::kChain, "chain_f16", &kChainContract, half_chain_supports<F16Format>,
+     half_chain<F16Format>},
+    {OpCode::kLinear, "linear_f16", &kLinearContract, half_linear_supports<F16Format>,
+     half_linear<F16Format>},
     {},
 };
 

@@ -1,14 +1,18 @@
 // runtime/op/half_products.h - which products a CPU may compute from operands that are rounded to
-// halves, f16 in an fp16 program, and the scratch that takes: a block of rows and one panel of
-// weights, both rounded. Contract and kernels call the same functions. Nothing here depends on an
-// instruction set: a table without such kernels computes in f32 and leaves that scratch alone, so
-// that a program asks for the same bytes everywhere.
+// halves, f16 in an fp16 program and bf16 in a bf16 one, and the scratch that takes: a block of
+// rows and one panel of weights, both rounded. Contract and kernels call the same functions.
+// Nothing here depends on an instruction set: a table without such kernels computes in f32 and
+// leaves that scratch alone, so that a program asks for the same bytes everywhere.
 // Order     k is the taps of a window in turn, each with its channels padded to a multiple of eight
 //           by zeros.
 //   f16     one output: k in runs of nearly equal length, at most kLongestRun; each run is one
 //           chain of fma in f16 from zero, and its sum is added to one f32 sum that begins at the
 //           bias. An output that is not finite then is computed again in f32, in the contract's
 //           order: what f16 cannot hold costs time, not the answer.
+//   bf16    one f32 sum that begins at the bias, to which four products at a time are added: two,
+//           then two, each pair summed first; those sums are rounded to odd, and subnormal numbers
+//           are zero. bf16 has f32's range, so that nothing is computed again; an infinite weight
+//           is multiplied by the zeros of a border as well.
 #pragma once
 #include "runtime/op/conv_blocks.h"
 

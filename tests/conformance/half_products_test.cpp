@@ -1,5 +1,6 @@
-// Products of fp16 programs: in f16 where the processor multiplies it, in f32 elsewhere. Runs on
-// every instruction set, so that an emulated processor without FEAT_FP16 runs the same cases.
+// Products of fp16 and bf16 programs: of halves where the processor multiplies them, in f32
+// elsewhere. Runs on every instruction set, so that an emulated processor without FEAT_FP16 or
+// FEAT_BF16 runs the same cases.
 #include "runtime/op/half_products.h"
 
 #include <doctest/doctest.h>
@@ -21,9 +22,16 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity(),
                 kNan = std::numeric_limits<float>::quiet_NaN();
 
-/// The name that the best instruction set here has for what may be in f16.
-std::string expected_name(const char* in_f16, const char* in_f32) {
-  return cpu_kernels("neonfp16") ? in_f16 : in_f32;
+constexpr Halves kFormats[] = {Halves::kF16, Halves::kBf16};
+const char* precision_of(Halves halves) { return halves == Halves::kF16 ? "fp16" : "bf16"; }
+
+bool multiplies(Halves halves) {
+  return cpu_kernels(halves == Halves::kF16 ? "neonfp16" : "neonbf16") != nullptr;
+}
+
+/// The name that the best instruction set here has for what may be of halves.
+std::string expected_name(Halves halves, const std::string& kernel) {
+  return kernel + (!multiplies(halves) ? "_f32" : halves == Halves::kF16 ? "_f16" : "_bf16");
 }
 
 struct Half {
@@ -36,15 +44,23 @@ struct Half {
   int64_t x_padding = 0, y_padding = 0;
 };
 
+/// Rounded to the nearest, ties to even.
+Tensor to_bf16(Tensor t) {
+  Tensor one(DType::kBF16, {1});
+  for (int64_t i = 0; i < t.view().elements(); i++) one.set(0, t.at(i)), t.set(i, one.at(0));
+  return t;
+}
+
 /// spoil(x, w): numbers of the input and of the dense weights. `absolute`: tolerance where large
 /// numbers cancel each other.
 template <class Spoil>
-void run_conv(const Half& c, const Spoil& spoil, double absolute = 1e-5) {
+void run_conv(Halves halves, const Half& c, const Spoil& spoil, double absolute = 1e-5) {
+  CAPTURE(precision_of(halves));
   Conv2dAttributes t;
   t.kernel_h = t.kernel_w = c.kernel, t.stride_h = t.stride_w = c.stride;
   t.dilation_h = t.dilation_w = c.dilation;
   t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = c.pad;
-  t.activation = c.act, t.residual_first = c.residual == Residual::kFirst, t.halves = Halves::kF16;
+  t.activation = c.act, t.residual_first = c.residual == Residual::kFirst, t.halves = halves;
   const int64_t oh = conv_extent<int64_t>(c.h, 2 * c.pad, c.kernel, c.stride, c.dilation),
                 ow = conv_extent<int64_t>(c.w, 2 * c.pad, c.kernel, c.stride, c.dilation);
   const std::vector<int64_t> dims = {c.o, c.kernel, c.kernel, c.c};
@@ -64,15 +80,18 @@ void run_conv(const Half& c, const Spoil& spoil, double absolute = 1e-5) {
   test.oracle_inputs = test.inputs;
   test.oracle_inputs[1] = w.dense;
   if (c.bias) test.oracle_inputs[2] = b.dense;
-  CHECK(run_case(test) == expected_name("conv2d_direct_f16", "conv2d_direct_f32"));
+  test.rounded_inputs = test.oracle_inputs, test.rounded_tolerance = {4e-6, absolute};
+  for (int i = 0; i < 2; i++)
+    test.rounded_inputs[size_t(i)] = to_bf16(test.oracle_inputs[size_t(i)]);
+  CHECK(run_case(test) == expected_name(halves, "conv2d_direct"));
 }
-void run_conv(const Half& c) {
-  run_conv(c, [](Tensor&, Tensor&) {});
+void run_conv(Halves halves, const Half& c) {
+  run_conv(halves, c, [](Tensor&, Tensor&) {});
 }
 
 }  // namespace
 
-TEST_CASE("fp16: convolutions by tails of rows, channels, outputs and runs") {
+TEST_CASE("halves: convolutions by tails of rows, channels, outputs and runs") {
   const Half cases[] = {
       {"one tile", 1, 2, 4, 16, 16},
       {"a tile of four", 1, 3, 4, 16, 32, 1, 1, 1, 0, kReluSpec},
@@ -97,72 +116,91 @@ TEST_CASE("fp16: convolutions by tails of rows, channels, outputs and runs") {
       {"two blocks of rows", 1, 14, 14, 160, 17, 3, 1, 1, 1, kLeakySpec},
       {"sums finished later", 1, 13, 23, 16, 32, 1, 1, 1, 0, kSiluSpec},
   };
-  for (const Half& c : cases) run_conv(c);
+  for (const Halves halves : kFormats)
+    for (const Half& c : cases) run_conv(halves, c);
 }
 
-TEST_CASE("fp16: every convolution of the other suite, where it may be in f16 and where not") {
-  int in_f16 = 0;
-  for (const Conv2dCase& c : kConv2dCases)
-    in_f16 += run_conv2d(c, true, {2e-6, 6e-6}, Halves::kF16) == "conv2d_direct_f16";
-  CHECK((in_f16 > 5) == (cpu_kernels("neonfp16") != nullptr));
+TEST_CASE("halves: every convolution of the other suite, where it may be of halves and where not") {
+  for (const Halves halves : kFormats) {
+    const std::string name = expected_name(halves, "conv2d_direct");
+    int taken = 0;
+    for (const Conv2dCase& c : kConv2dCases)
+      taken += run_conv2d(c, true, {2e-6, 6e-6}, halves) == name;
+    if (multiplies(halves)) CHECK(taken > 5);
+  }
 }
 
-TEST_CASE("fp16: what f16 cannot hold") {
-  for (const Half& c : {Half{"pointwise", 1, 5, 5, 32, 40, 1, 1, 1, 0, kReluSpec, Residual::kFirst},
-                        Half{"pointwise, limits", 1, 5, 7, 32, 32, 1, 1, 1, 0, kRelu6Spec},
-                        Half{"pointwise, long activation", 1, 17, 9, 16, 32, 1, 1, 1, 0, kSiluSpec},
-                        Half{"window", 1, 6, 7, 16, 32, 3, 1, 1, 1}}) {
-    INFO(std::string(c.name));
-    // one number of a pixel, by which the others are not to lose
-    for (const float number : {1e5f, -3e6f, 65520.0f, kInfinity, -kInfinity, kNan})
-      run_conv(
-          c, [&](Tensor& x, Tensor&) { x.set(3 * c.c + 5, number); },
-          std::isfinite(number) ? 2e-7 * std::fabs(number) : 1e-5);
-    // of an output; what is not finite is not multiplied by the zeros of a border everywhere
-    for (const float number : {1e5f, kInfinity, kNan})
-      if (c.pad == 0 || std::isfinite(number))
+TEST_CASE("halves: what f16 cannot hold") {
+  for (const Halves halves : kFormats)
+    for (const Half& c :
+         {Half{"pointwise", 1, 5, 5, 32, 40, 1, 1, 1, 0, kReluSpec, Residual::kFirst},
+          Half{"pointwise, limits", 1, 5, 7, 32, 32, 1, 1, 1, 0, kRelu6Spec},
+          Half{"pointwise, long activation", 1, 17, 9, 16, 32, 1, 1, 1, 0, kSiluSpec},
+          Half{"window", 1, 6, 7, 16, 32, 3, 1, 1, 1}}) {
+      INFO(std::string(c.name));
+      // one number of a pixel, by which the others are not to lose
+      for (const float number : {1e5f, -3e6f, 65520.0f, kInfinity, -kInfinity, kNan})
         run_conv(
-            c, [&](Tensor&, Tensor& w) { w.set(int64_t{7} * c.kernel * c.kernel * c.c, number); },
-            0.1);
-    // products beyond 65504 of numbers that are not
-    run_conv(
-        c, [&](Tensor& x, Tensor& w) { x.set(0, 60000), w.set(0, 60000), w.set(1, -300); }, 0.5);
-    // sums beyond it, of one sign and of both
-    for (const int sign : {1, -1})
+            halves, c, [&](Tensor& x, Tensor&) { x.set(3 * c.c + 5, number); },
+            std::isfinite(number) ? 2e-7 * std::fabs(number) : 1e-5);
+      // of an output; what is not finite is not multiplied by the zeros of a border everywhere
+      for (const float number : {1e5f, kInfinity, kNan})
+        if (c.pad == 0 || std::isfinite(number))
+          run_conv(
+              halves, c,
+              [&](Tensor&, Tensor& w) { w.set(int64_t{7} * c.kernel * c.kernel * c.c, number); },
+              0.1);
+      // products beyond 65504 of numbers that are not
       run_conv(
-          c,
-          [&](Tensor& x, Tensor& w) {
-            for (int64_t i = 0; i < c.c; i++) {
-              const double number = w.at(i) < 0 ? -60000 : 60000;
-              x.set(i, i % 16 < 8 ? number : sign * number);
-            }
-          },
-          0.1);
-    // below what f16 has: nothing is left of them
-    run_conv(c, [&](Tensor& x, Tensor&) {
-      for (int64_t i = 0; i < c.c; i++) x.set(i, 1e-9);
-    });
-  }
+          halves, c,
+          [&](Tensor& x, Tensor& w) { x.set(0, 60000), w.set(0, 60000), w.set(1, -300); }, 0.5);
+      // sums beyond it, of one sign and of both
+      for (const int sign : {1, -1})
+        run_conv(
+            halves, c,
+            [&](Tensor& x, Tensor& w) {
+              for (int64_t i = 0; i < c.c; i++) {
+                const double number = w.at(i) < 0 ? -60000 : 60000;
+                x.set(i, i % 16 < 8 ? number : sign * number);
+              }
+            },
+            0.1);
+      // below what f16 has: nothing is left of them
+      run_conv(halves, c, [&](Tensor& x, Tensor&) {
+        for (int64_t i = 0; i < c.c; i++) x.set(i, 1e-9);
+      });
+    }
 }
 
-TEST_CASE("fp16: sums of one sign") {
-  for (const int64_t k : {96, 768, 4096}) {
-    const Half c{"one sign", 1, 3, 5, k, 16};
-    run_conv(c, [&](Tensor& x, Tensor& w) {
-      for (int64_t i = 0; i < x.view().elements(); i++) x.set(i, std::fabs(x.at(i)));
-      for (int64_t i = 0; i < w.view().elements(); i++) w.set(i, std::fabs(w.at(i)));
+TEST_CASE("halves: bf16 is rounded to the nearest, ties to even") {
+  const double numbers[] = {1 + 0x1p-8,  1 + 0x3p-8,           1 + 0x1p-8 + 0x1p-20, -1 - 0x1p-8,
+                            -1 - 0x3p-8, 1 + 0x1p-8 - 0x1p-20, 3 - 0x1p-7,           0x1p-120};
+  for (const int64_t c : {8, 16, 19, 35})  // groups of eight, pairs of them, and tails
+    run_conv(Halves::kBf16, {"ties", 1, 4, 5, c, 24}, [&](Tensor& x, Tensor& w) {
+      for (int64_t i = 0; i < x.view().elements(); i++) x.set(i, numbers[i % 8]);
+      for (int64_t i = 0; i < w.view().elements(); i++) w.set(i, numbers[i * 5 % 8]);
     });
-  }
 }
 
-TEST_CASE("fp16: linear") {
+TEST_CASE("halves: sums of one sign") {
+  for (const Halves halves : kFormats)
+    for (const int64_t k : {96, 768, 4096}) {
+      const Half c{"one sign", 1, 3, 5, k, 16};
+      run_conv(halves, c, [&](Tensor& x, Tensor& w) {
+        for (int64_t i = 0; i < x.view().elements(); i++) x.set(i, std::fabs(x.at(i)));
+        for (int64_t i = 0; i < w.view().elements(); i++) w.set(i, std::fabs(w.at(i)));
+      });
+    }
+}
+
+TEST_CASE("halves: linear") {
   struct Row {
     const char* name;
     std::vector<int64_t> x;
     int64_t o;
     ActivationSpec act = {};
     int residual = 0;  // 1 behind, 2 first
-    bool in_f16 = true;
+    bool of_halves = true;
     int64_t x_padding = 0, y_padding = 0;
   };
   const ActivationSpec gelu{Activation::kGelu, 0, 0};
@@ -178,26 +216,30 @@ TEST_CASE("fp16: linear") {
       {"rows beyond one block", {90, 5000}, 18},
       {"tiles of rows and outputs", {3, 130, 36}, 200, gelu, 2},
   };
-  for (const Row& c : rows) {
-    LinearAttributes t;
-    t.activation = c.act, t.residual_first = c.residual == 2, t.halves = Halves::kF16;
-    const int64_t k = c.x.back();
-    const Weights w = random_weights(Packing::kPanels16, {c.o, k}, 5, k),
-                  b = random_weights(Packing::kVector16, {c.o}, 6, 1);
-    std::vector<int64_t> y = c.x;
-    y.back() = c.o;
-    Case test{c.name, OpCode::kLinear, &t, {}, {}, {5e-6, 1e-5}, {}};
-    test.inputs = {Tensor(DType::kF32, c.x, c.x_padding).random(1), w.packed, b.packed};
-    if (c.residual) test.inputs.push_back(Tensor(DType::kF32, y, c.y_padding).random(2));
-    test.outputs = {Tensor(DType::kF32, y, c.y_padding)};
-    test.oracle_inputs = test.inputs;
-    test.oracle_inputs[1] = w.dense, test.oracle_inputs[2] = b.dense;
-    CHECK(run_case(test) ==
-          (c.in_f16 ? expected_name("linear_f16", "linear_f32") : std::string("linear_f32")));
-  }
+  for (const Halves halves : kFormats)
+    for (const Row& c : rows) {
+      CAPTURE(precision_of(halves));
+      LinearAttributes t;
+      t.activation = c.act, t.residual_first = c.residual == 2, t.halves = halves;
+      const int64_t k = c.x.back();
+      const Weights w = random_weights(Packing::kPanels16, {c.o, k}, 5, k),
+                    b = random_weights(Packing::kVector16, {c.o}, 6, 1);
+      std::vector<int64_t> y = c.x;
+      y.back() = c.o;
+      Case test{c.name, OpCode::kLinear, &t, {}, {}, {5e-6, 1e-5}, {}};
+      test.inputs = {Tensor(DType::kF32, c.x, c.x_padding).random(1), w.packed, b.packed};
+      if (c.residual) test.inputs.push_back(Tensor(DType::kF32, y, c.y_padding).random(2));
+      test.outputs = {Tensor(DType::kF32, y, c.y_padding)};
+      test.oracle_inputs = test.inputs;
+      test.oracle_inputs[1] = w.dense, test.oracle_inputs[2] = b.dense;
+      test.rounded_inputs = test.oracle_inputs, test.rounded_tolerance = test.tolerance;
+      for (int i = 0; i < 2; i++)
+        test.rounded_inputs[size_t(i)] = to_bf16(test.oracle_inputs[size_t(i)]);
+      CHECK(run_case(test) == (c.of_halves ? expected_name(halves, "linear") : "linear_f32"));
+    }
 }
 
-TEST_CASE("fp16: chains") {
+TEST_CASE("halves: chains") {
   struct Stage {
     int64_t o;
     uint32_t kernel, stride, pad;
@@ -208,39 +250,40 @@ TEST_CASE("fp16: chains") {
       {{24, 3, 1, 1, false}, {40, 3, 2, 1, false}, {16, 3, 1, 1, false}},
       {{24, 3, 2, 1, true}, {33, 1, 1, 0, false}},
   };
-  for (const std::vector<Stage>& stages : chains)
-    for (const uint32_t band : {1u, 2u, 5u, 64u}) {
-      ChainAttributes t;
-      t.stage_count = uint32_t(stages.size()), t.band_rows = band;
-      const int64_t n = 2;
-      int64_t c = 24, h = 13, w = 11;
-      Case test{"chain", OpCode::kChain, &t, {}, {}, {1e-5, 3e-5}, {}};
-      test.inputs = {Tensor(DType::kF32, {n, h, w, c}).random(1)};
-      test.oracle_inputs = test.inputs;
-      for (size_t i = 0; i < stages.size(); i++) {
-        const Stage& s = stages[i];
-        Conv2dAttributes& a = t.stages[i];
-        a.kernel_h = a.kernel_w = s.kernel, a.stride_h = a.stride_w = s.stride;
-        a.pad_top = a.pad_left = a.pad_bottom = a.pad_right = s.pad;
-        a.activation = kReluSpec, a.halves = Halves::kF16;
-        if (s.depthwise) a.method = kDw, a.groups = uint32_t(c);
-        const int64_t slice = s.depthwise ? 1 : c;
-        const Weights weights = random_weights(
-            s.depthwise ? Packing::kDepthwise16 : Packing::kPanels16,
-            {s.o, s.kernel, s.kernel, slice}, uint32_t(3 + i), s.kernel * s.kernel * slice);
-        const Weights bias = random_weights(Packing::kVector16, {s.o}, uint32_t(9 + i), 1);
-        test.inputs.push_back(weights.packed), test.inputs.push_back(bias.packed);
-        test.oracle_inputs.push_back(weights.dense), test.oracle_inputs.push_back(bias.dense);
-        h = conv_extent<int64_t>(h, 2 * s.pad, s.kernel, s.stride, 1);
-        w = conv_extent<int64_t>(w, 2 * s.pad, s.kernel, s.stride, 1);
-        c = s.o;
+  for (const Halves halves : kFormats)
+    for (const std::vector<Stage>& stages : chains)
+      for (const uint32_t band : {1u, 2u, 5u, 64u}) {
+        ChainAttributes t;
+        t.stage_count = uint32_t(stages.size()), t.band_rows = band;
+        const int64_t n = 2;
+        int64_t c = 24, h = 13, w = 11;
+        Case test{"chain", OpCode::kChain, &t, {}, {}, {1e-5, 3e-5}, {}};
+        test.inputs = {Tensor(DType::kF32, {n, h, w, c}).random(1)};
+        test.oracle_inputs = test.inputs;
+        for (size_t i = 0; i < stages.size(); i++) {
+          const Stage& s = stages[i];
+          Conv2dAttributes& a = t.stages[i];
+          a.kernel_h = a.kernel_w = s.kernel, a.stride_h = a.stride_w = s.stride;
+          a.pad_top = a.pad_left = a.pad_bottom = a.pad_right = s.pad;
+          a.activation = kReluSpec, a.halves = halves;
+          if (s.depthwise) a.method = kDw, a.groups = uint32_t(c);
+          const int64_t slice = s.depthwise ? 1 : c;
+          const Weights weights = random_weights(
+              s.depthwise ? Packing::kDepthwise16 : Packing::kPanels16,
+              {s.o, s.kernel, s.kernel, slice}, uint32_t(3 + i), s.kernel * s.kernel * slice);
+          const Weights bias = random_weights(Packing::kVector16, {s.o}, uint32_t(9 + i), 1);
+          test.inputs.push_back(weights.packed), test.inputs.push_back(bias.packed);
+          test.oracle_inputs.push_back(weights.dense), test.oracle_inputs.push_back(bias.dense);
+          h = conv_extent<int64_t>(h, 2 * s.pad, s.kernel, s.stride, 1);
+          w = conv_extent<int64_t>(w, 2 * s.pad, s.kernel, s.stride, 1);
+          c = s.o;
+        }
+        test.outputs = {Tensor(DType::kF32, {n, h, w, c})};
+        CHECK(run_case(test) == expected_name(halves, "chain"));
       }
-      test.outputs = {Tensor(DType::kF32, {n, h, w, c})};
-      CHECK(run_case(test) == expected_name("chain_f16", "chain_f32"));
-    }
 }
 
-TEST_CASE("fp16: scratch is that of f32 where nothing may be in f16, and never less") {
+TEST_CASE("halves: scratch is that of f32 where nothing may be of halves, and never less") {
   Conv2dAttributes t;
   t.kernel_h = t.kernel_w = 3, t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = 1;
   for (const int64_t c : {3, 8, 17, 512})
@@ -251,10 +294,13 @@ TEST_CASE("fp16: scratch is that of f32 where nothing may be in f16, and never l
       const OpArguments a = {&t, inputs, outputs, 2, 1};
       t.halves = Halves::kNone;
       const uint64_t in_f32 = kConv2dContract.scratch(a, 2).per_thread_bytes;
+      t.halves = Halves::kBf16;
+      const uint64_t in_bf16 = kConv2dContract.scratch(a, 2).per_thread_bytes;
       t.halves = Halves::kF16;
       const uint64_t in_f16 = kConv2dContract.scratch(a, 2).per_thread_bytes;
       const bool takes = half_products::takes(t, {1, size, size, c, size, size, 32});
       CHECK(takes == (c >= 8 && size > 2));
       CHECK((takes ? in_f16 >= in_f32 : in_f16 == in_f32));
+      CHECK(in_bf16 == in_f16);
     }
 }

@@ -312,6 +312,17 @@ void check_in_place(const Case& work, const KernelEntry& kernel, int threads,
     if (overlaps(work, i, mask)) CHECK(aliased_fault(work, kernel, i, threads, reference) == "");
 }
 
+/// Of kernels of bf16.
+std::string rounded_fault(const Case& test, const std::vector<Tensor>& outputs) {
+  std::vector<Tensor> expected = test.outputs;
+  const Bound bound(test.attributes, test.rounded_inputs, expected);
+  CHECK(
+      find_kernel(*oracle_kernels(), test.op, bound.arguments)->run(bound.arguments, Team{}).ok());
+  Case sums = test;
+  sums.tolerance = test.rounded_tolerance;
+  return oracle_fault(sums, outputs, expected, 1);
+}
+
 }  // namespace
 
 std::string run_case(const Case& test) {
@@ -336,7 +347,7 @@ std::string run_case(const Case& test) {
   CHECK(find_kernel(*oracle, test.op, with_oracle.arguments)
             ->run(with_oracle.arguments, Team{})
             .ok());
-  std::vector<Tensor> references[4];  // by family, the last of f16
+  std::vector<Tensor> references[5];  // by family, then by halves
   std::string best;
   Case given = work;
   if (!test.oracle_inputs.empty()) given.inputs = test.oracle_inputs;
@@ -348,8 +359,9 @@ std::string run_case(const Case& test) {
         find_kernel(*table, test.op, Bound(test.attributes, work.inputs, work.outputs).arguments);
     REQUIRE_MESSAGE(kernel != nullptr, "no kernel");
     best = kernel->name;
-    const bool half = is_half(*kernel);
-    std::vector<Tensor>& reference = references[half ? 3 : family(*table)];
+    const Halves halves = halves_of(*kernel);
+    std::vector<Tensor>& reference =
+        references[halves == Halves::kNone ? family(*table) : 2 + int(halves)];
     if (kernels_run.again(kernel, &reference)) continue;
     for (int threads = 1; threads <= 3; threads++) {
       CAPTURE(threads);
@@ -360,7 +372,9 @@ std::string run_case(const Case& test) {
       check_guards(work.inputs);
       if (reference.empty()) {
         reference = outputs;
-        CHECK(first_fault(test, *table, outputs, expected, references[0], half) == "");
+        CHECK((halves == Halves::kBf16 && !test.rounded_inputs.empty()
+                   ? rounded_fault(test, outputs)
+                   : first_fault(test, *table, outputs, expected, references[0], halves)) == "");
       } else {
         compare_bits(outputs, reference);
       }

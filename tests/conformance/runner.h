@@ -65,6 +65,10 @@ struct Case {
   std::vector<Tensor> outputs;  // types; contents are ignored
   Tolerance tolerance;
   std::vector<Tensor> oracle_inputs;  // where the oracle reads other packings; empty: the same
+  // What the oracle gets for kernels of bf16: operands rounded as they round them, so that sums
+  // alone differ, by `rounded_tolerance`. Empty: oracle_inputs, and half_tolerance.h.
+  std::vector<Tensor> rounded_inputs = {};
+  Tolerance rounded_tolerance = {};
 };
 
 /// Checks everything said at the top with doctest's CHECK. Returns the kernel name of the best

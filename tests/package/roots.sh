@@ -155,7 +155,7 @@ for archive in "$packages"/ingot-*-linux-*.tar.gz; do
   if file "$work/empty/$name/ingot" | grep -qE 'statically linked|static-pie'; then pass "$name: is static"; else fail "$name: is not static"; fi
   run "--version" --version
   if ! grep -q '^instruction sets: scalar ' "$work/log" && [[ $target != arm && $target != i686 && $target != riscv64 ]]; then fail "$name: finds no instruction set but scalar"; fi
-  if [ "$target" = aarch64 ] && ! grep -q '^instruction sets: scalar neon neonfp16 neondot neoni8mm$' "$work/log"; then fail "$name: lacks products of bytes"; fi
+  if [ "$target" = aarch64 ] && ! grep -q '^instruction sets: scalar neon neonfp16 neondot neoni8mm neonbf16$' "$work/log"; then fail "$name: lacks products of bytes or halves"; fi
   if [ "$target" = arm ] && ! grep -q '^instruction sets: scalar neon32$' "$work/log"; then fail "$name: lacks NEON"; fi
   if [ "$target" = riscv64 ] && ! QEMU_CPU=rv64,v=on "${ingot[@]}" --version | grep -q '^instruction sets: scalar rvv$'; then fail "$name: lacks vectors"; fi
   run doctor doctor

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the objects of kernels/cpu/isa: nothing weak (the linker would merge it with another
 instruction set's copy), nothing that runs before main, and no stack traffic in the innermost loops
-of register tiles.
+of register tiles, nor other instructions beyond a share there that is named below.
 
     isa_objects.py OBJECT...      prints one line per fault and exits 1; objects other than isa/*.o
     are passed over
@@ -16,18 +16,21 @@ import sys
 # have exponentials there.
 TILE = re.compile(
     r"(?:gemm|byte)_tile<|::gemm<|conv_band<|multiply_byte_rows<"
-    r"|neon_\w+\(|half_tiles<|gemm_column_neon<|winograd_panels<"
+    r"|neon_\w+\(|half_tiles<|bf16_tiles<|gemm_column_neon<|winograd_panels<"
 )
 # What an instruction set has to have among its tiles: a renamed one would be passed over.
 NAMED = {
     "neon": ["gemm_tile<", "byte_tile<", "neon_tiles_5(", "neon_gelu(", "neon_silu("]
     + ["neon_sigmoid(", "neon_exponentials("],
     "neonfp16": ["half_tiles<8>", "half_tiles<4>"],
+    "neonbf16": ["bf16_tiles<8>", "bf16_tiles<4>"],
     "neondot": ["byte_tile<"],
     "sse2": ["gemm_tile<", "byte_tile<"],
     "neon32": ["gemm_tile<", "byte_tile<"],
 }
-FMA = re.compile(r"fmadd|fmla|vfma\.|vmlal|vpdpbusd|vpmaddwd|su?dot|sadalp")
+# The share of products that loops of these have at least.
+DENSE = {"bf16_tiles<8>": 0.8, "bf16_tiles<4>": 0.7, "half_tiles<8>": 0.8, "half_tiles<4>": 0.7}
+FMA = re.compile(r"fmadd|bfmmla|fmla|vfma\.|vmlal|vpdpbusd|vpmaddwd|su?dot|sadalp")
 FMA_SSE2 = re.compile(r"mulps|pmaddwd")  # products and sums apart
 STACK = re.compile(r"\(%[re]sp|\(%[re]bp|\[sp")
 JUMP = re.compile(
@@ -98,9 +101,15 @@ def check(path):
         if not TILE.search(name):
             continue
         for loop in inner_loops(body):
-            if sum(1 for t in loop if product.search(t)) < 2:
+            products = sum(1 for t in loop if product.search(t))
+            if products < 2:
                 continue
             tiles += 1
+            share = next((least for tile, least in DENSE.items() if tile in name), 0)
+            if products < share * len(loop):
+                faults.append(
+                    f"{name[:100]}: {products} products in {len(loop)} instructions of its loop"
+                )
             names.append(name)
             stack = [t for t in loop if STACK.search(t)]
             if stack:

@@ -1,5 +1,5 @@
-// kernels/cpu/conv2d/half_conv.inl - direct convolutions in f16, alone and as stages of a chain,
-// whose others are computed in f32.
+// kernels/cpu/conv2d/half_conv.inl - direct convolutions of halves, alone and as stages of a chain,
+// whose others are computed in f32. Format: kernels/cpu/gemm/half_gemm.inl.
 #pragma once
 #include "kernels/cpu/conv2d/chain.inl"
 #include "kernels/cpu/gemm/half_gemm.inl"
@@ -21,36 +21,46 @@ inline HalfJob half_conv_job(const ConvJob& j, const conv::Extents& e, int64_t r
   return h;
 }
 
-inline bool half_conv2d_supports(const OpArguments& a) {
-  const Conv2dAttributes& t = a.as<Conv2dAttributes>();
-  return conv2d_direct_supports(a) &&
-         half_products::takes(t, conv::extents(t, a.inputs[0], a.outputs[0]));
+/// Whether kernels of that format compute it.
+template <class Format>
+bool half_conv_takes(const Conv2dAttributes& t, const conv::Extents& e) {
+  return t.halves == Format::kHalves && half_products::takes(t, e);
 }
 
-inline Status half_conv2d(const OpArguments& a, const Team& team) {
+template <class Format>
+bool half_conv2d_supports(const OpArguments& a) {
+  const Conv2dAttributes& t = a.as<Conv2dAttributes>();
+  return conv2d_direct_supports(a) &&
+         half_conv_takes<Format>(t, conv::extents(t, a.inputs[0], a.outputs[0]));
+}
+
+template <class Format>
+Status half_conv2d(const OpArguments& a, const Team& team) {
   const Conv2dCall call(a);
   if (call.empty()) return {};
   const conv::Extents& e = call.e;
   const int64_t rows = e.n * e.oh * e.ow;
-  half_gemm_team(half_conv_job(call.job(a, 0, team), e, rows), rows, team);
+  half_gemm_team<Format>(half_conv_job(call.job(a, 0, team), e, rows), rows, team);
   return {};
 }
 
-inline bool half_chain_supports(const OpArguments& a) {
+template <class Format>
+bool half_chain_supports(const OpArguments& a) {
   const ChainAttributes& t = a.as<ChainAttributes>();
   conv::Extents stages[kMaxChainStages];
   conv::chain_extents(a, stages);
   bool any = false;
   for (uint32_t i = 0; i < t.stage_count; i++)
-    any = any || half_products::takes(t.stages[i], stages[i]);
+    any = any || half_conv_takes<Format>(t.stages[i], stages[i]);
   return any && chain_supports(a);
 }
 
 /// Output rows [rows) of a stage: runs of rows that lie together.
-inline void half_stage(const ChainCall& call, int i, Range rows) {
+template <class Format>
+void half_stage(const ChainCall& call, int i, Range rows) {
   const ConvJob& j = call.jobs[i];
   const conv::Extents& e = call.plan.stage[i];
-  if (!half_products::takes(*j.t, e)) return run_stage<V>(call, i, rows);
+  if (!half_conv_takes<Format>(*j.t, e)) return run_stage<V>(call, i, rows);
   HalfJob h = half_conv_job(j, e, rows.count() * e.ow);
   for (int64_t y = rows.begin; y < rows.end;) {
     int64_t n = rows.end - y;
@@ -61,13 +71,14 @@ inline void half_stage(const ChainCall& call, int i, Range rows) {
     }
     h.first = y * e.ow, h.out = j.out.row(y);
     h.residual = j.residual ? j.residual + y * e.ow * j.epilogue->residual_stride : nullptr;
-    half_gemm(h, {h.first, h.first + n * e.ow}, {0, ceil_div(e.o, kPanel)});
+    half_gemm<Format>(h, {h.first, h.first + n * e.ow}, {0, ceil_div(e.o, kPanel)});
     y += n;
   }
 }
 
-inline Status half_chain(const OpArguments& a, const Team& team) {
-  return run_chain(a, team, half_stage);
+template <class Format>
+Status half_chain(const OpArguments& a, const Team& team) {
+  return run_chain(a, team, half_stage<Format>);
 }
 
 }  // namespace

@@ -1,12 +1,19 @@
-// kernels/cpu/gemm/half_gemm.inl - products in f16: rows times panels, where both are rounded on
+// kernels/cpu/gemm/half_gemm.inl - products of halves: rows times panels, where both are rounded on
 // the way into the scratch. Rows are what lies there, or windows of images: the sum of an output is
 // over (tap, channel) either way. How it is cut, and in which order it is added:
-// runtime/op/half_products.h.
+// runtime/op/half_products.h. Format (half_f16.inl, half_bf16.inl) says how a tile reads its
+// operands and multiplies them:
+//   kHalves                    attributes that ask for it
+//   kTogether                  k of a row that lie together in a tile: [k / kTogether][row][k]
+//   put(low, high, n, to)      eight channels of a row in a tile of n
+//   put_pairs(from, pairs, n, to)          16 channels, `pairs` times
+//   put_panel(from, rows, padding, k, to)  rows of a panel of k, then zeros; where the next go
+//   tiles<n>(...)              as half_tiles() of half_f16.inl
 #pragma once
+#include <cstddef>
 #include <cstring>
 
 #include "kernels/cpu/gemm/gemm.inl"
-#include "kernels/cpu/gemm/half_tile.inl"
 #include "runtime/op/half_products.h"
 
 namespace ingot::cpu {
@@ -21,6 +28,18 @@ struct HalfImages {
     return at + image * image_stride + (ring ? (y - origin) % ring : y) * row_stride;
   }
 };
+
+/// What tiles of rows multiply, and where.
+struct HalfTile {
+  const uint16_t* b;  // panel of halves
+  const float* bias;
+  float* sums;           // [pixel][16]: f16, for runs before the last
+  int64_t groups, runs;  // of eight k; of groups, the longer ones behind
+  const float* limits;   // low and high, or null
+  int64_t stops;         // f16; 0: goes on where a sum is not finite
+  int64_t eights;        // of a panel's columns: bf16 leaves the second one alone where it can
+};
+static_assert(offsetof(Epilogue, high) == offsetof(Epilogue, low) + 4, "ld2r of the limits");
 
 struct HalfJob {
   const Conv2dAttributes* windows = nullptr;  // null: rows as they lie at a
@@ -45,58 +64,26 @@ struct HalfJob {
   }
 };
 
-INGOT_INLINE uint16x8_t round_to_f16(float32x4_t low, float32x4_t high) {
-  return vreinterpretq_u16_f16(vcvt_high_f16_f32(vcvt_f16_f32(low), high));
-}
-
-/// Both as asm: compilers move pointers by instructions of their own, which are a third of so short
-/// a loop. `count` times 16 floats, as groups of eight that lie `stride` elements apart.
-INGOT_INLINE void narrow_apart(const float* from, int64_t count, int64_t stride, uint16_t* to) {
-  asm volatile(
-      "0: ld1 {v0.4s-v3.4s}, [%[from]], #64\n\t"
-      "subs %[count], %[count], #1\n\t"
-      "fcvtn v4.4h, v0.4s\n\tfcvtn v5.4h, v2.4s\n\t"
-      "fcvtn2 v4.8h, v1.4s\n\tfcvtn2 v5.8h, v3.4s\n\t"
-      "st1 {v4.8h}, [%[to]], %[stride]\n\tst1 {v5.8h}, [%[to]], %[stride]\n\t"
-      "b.ne 0b\n\t"
-      : [from] "+&r"(from), [to] "+&r"(to), [count] "+&r"(count)
-      : [stride] "r"(stride * 2)
-      : "v0", "v1", "v2", "v3", "v4", "v5", "cc", "memory");
-}
-/// `count` times 32 floats, one behind the other.
-INGOT_INLINE void narrow_dense(const float* from, int64_t count, uint16_t* to) {
-  asm volatile(
-      "0: ld1 {v0.4s-v3.4s}, [%[from]], #64\n\tld1 {v4.4s-v7.4s}, [%[from]], #64\n\t"
-      "subs %[count], %[count], #1\n\t"
-      "fcvtn v16.4h, v0.4s\n\tfcvtn v17.4h, v2.4s\n\t"
-      "fcvtn v18.4h, v4.4s\n\tfcvtn v19.4h, v6.4s\n\t"
-      "fcvtn2 v16.8h, v1.4s\n\tfcvtn2 v17.8h, v3.4s\n\t"
-      "fcvtn2 v18.8h, v5.4s\n\tfcvtn2 v19.8h, v7.4s\n\t"
-      "st1 {v16.8h-v19.8h}, [%[to]], #64\n\t"
-      "b.ne 0b\n\t"
-      : [from] "+&r"(from), [to] "+&r"(to), [count] "+&r"(count)
-      :
-      : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "cc", "memory");
-}
-
-/// c floats (of null: zeros) to groups of eight that lie `stride` apart, the last one filled up
-/// with zeros.
-INGOT_INLINE uint16_t* pack_channels(const float* from, int64_t c, int64_t stride, uint16_t* to) {
+/// c floats (of null: zeros) of a row in a tile of n, the last group filled up with zeros; where
+/// the row goes on.
+template <class Format>
+INGOT_INLINE uint16_t* pack_channels(const float* from, int64_t c, int64_t n, uint16_t* to) {
+  const float32x4_t zeros = vdupq_n_f32(0);
   if (!from) {
-    for (int64_t i = 0; i < c; i += 8, to += stride) vst1q_u16(to, vdupq_n_u16(0));
+    for (int64_t i = 0; i < c; i += 8, to += 8 * n) Format::put(zeros, zeros, n, to);
     return to;
   }
   if (const int64_t pairs = c / 16) {
-    narrow_apart(from, pairs, stride, to);
-    from += 16 * pairs, to += 2 * pairs * stride;
+    Format::put_pairs(from, pairs, n, to);
+    from += 16 * pairs, to += 16 * pairs * n;
   }
   if (c & 8) {
-    vst1q_u16(to, round_to_f16(vld1q_f32(from), vld1q_f32(from + 4)));
-    from += 8, to += stride;
+    Format::put(vld1q_f32(from), vld1q_f32(from + 4), n, to);
+    from += 8, to += 8 * n;
   }
   if (c % 8 == 0) return to;
-  vst1q_u16(to, round_to_f16(V::load_partial(from, c % 8), V::load_partial(from + 4, c % 8 - 4)));
-  return to + stride;
+  Format::put(V::load_partial(from, c % 8), V::load_partial(from + 4, c % 8 - 4), n, to);
+  return to + 8 * n;
 }
 
 /// Calls f(channels) for each tap of a row: where they lie, or null outside of the image.
@@ -118,33 +105,27 @@ INGOT_INLINE void for_taps(const HalfJob& j, int64_t row, F f) {
 }
 
 /// Rows [row, row + count) as a tile of n, those that are not there as zeros.
-inline void pack_tile(const HalfJob& j, int64_t row, int64_t count, int64_t n, uint16_t* to) {
+template <class Format>
+void pack_tile(const HalfJob& j, int64_t row, int64_t count, int64_t n, uint16_t* to) {
   for (int64_t i = 0; i < n; i++) {
-    uint16_t* at = to + 8 * i;
+    uint16_t* at = to + Format::kTogether * i;
     if (i < count)
       for_taps(
           j, row + i, [&](const float* from) __attribute__((always_inline)) {
-            at = pack_channels(from, j.c, 8 * n, at);
+            at = pack_channels<Format>(from, j.c, n, at);
           });
     else
-      (void)pack_channels(nullptr, j.blocks.k, 8 * n, at);
+      (void)pack_channels<Format>(nullptr, j.blocks.k, n, at);
   }
 }
 
-inline void pack_panel(const HalfJob& j, int64_t panel, uint16_t* to) {
+template <class Format>
+void pack_panel(const HalfJob& j, int64_t panel, uint16_t* to) {
   const float* from = j.weights + panel * j.taps * j.c * kPanel;
   const int64_t padding = j.blocks.channels - j.c;
   const int64_t rows = padding ? j.c : j.taps * j.c;
-  for (int64_t t = 0; t < j.taps * j.c; t += rows) {
-    if (rows > 1) narrow_dense(from, rows / 2, to);
-    from += rows * kPanel, to += rows * kPanel;
-    if (rows % 2) {
-      vst1q_u16(to - 16, round_to_f16(vld1q_f32(from - 16), vld1q_f32(from - 12)));
-      vst1q_u16(to - 8, round_to_f16(vld1q_f32(from - 8), vld1q_f32(from - 4)));
-    }
-    std::memset(to, 0, size_t(padding * kPanel) * 2);
-    to += padding * kPanel;
-  }
+  for (int64_t t = 0; t < j.taps * j.c; t += rows, from += rows * kPanel)
+    to = Format::put_panel(from, rows, padding, j.blocks.k, to);
 }
 
 /// Sums of a row of a panel in f32, in the contract's order.
@@ -162,6 +143,7 @@ inline void sum_in_f32(const HalfJob& j, int64_t row, int64_t panel, float* sums
 }
 
 /// A panel's outputs of a block of packed rows.
+template <class Format>
 class HalfPanel {
  public:
   HalfPanel(const HalfJob& j, int64_t panel, const uint16_t* b)
@@ -174,7 +156,8 @@ class HalfPanel {
              j.blocks.k / half_products::kRows,
              j.blocks.runs(),
              direct_ && e_.clamps ? &e_.low : nullptr,
-             1};
+             1,
+             cols_ > kPanel / 2 ? 2 : 1};
   }
 
   void run(int64_t row, int64_t count, const uint16_t* a) {
@@ -206,8 +189,8 @@ class HalfPanel {
   template <int n>
   void together(int64_t row, int64_t tiles, const uint16_t* a) {
     while (tiles > 0) {
-      const int64_t left = half_tiles<n>(tile_, tiles, a, out(row), j_.out_stride * 4,
-                                         residual(row), e_.residual_stride * 4);
+      const int64_t left = Format::template tiles<n>(tile_, tiles, a, out(row), j_.out_stride * 4,
+                                                     residual(row), e_.residual_stride * 4);
       row += n * (tiles - left), a += n * (tiles - left) * j_.blocks.k, tiles = left;
       if (!left) return;
       alone<n>(row, n, a, !later_);
@@ -220,9 +203,9 @@ class HalfPanel {
   void alone(int64_t row, int64_t count, const uint16_t* a, bool finishes = true) {
     HalfTile t = tile_;
     t.limits = nullptr;
-    if (half_tiles<n>(t, 1, a, sums_, kPanel * 4, nullptr, 0)) {
+    if (Format::template tiles<n>(t, 1, a, sums_, kPanel * 4, nullptr, 0)) {
       t.stops = 0;
-      (void)half_tiles<n>(t, 1, a, sums_, kPanel * 4, nullptr, 0);
+      (void)Format::template tiles<n>(t, 1, a, sums_, kPanel * 4, nullptr, 0);
       for (int64_t i = 0; i < count; i++) repair(row + i, sums_ + i * kPanel);
     }
     if (!finishes)
@@ -266,7 +249,8 @@ class HalfPanel {
 };
 
 /// Rows [rows) times panels [panels).
-inline void half_gemm(const HalfJob& j, Range rows, Range panels) {
+template <class Format>
+void half_gemm(const HalfJob& j, Range rows, Range panels) {
   if (rows.count() <= 0 || panels.count() <= 0) return;
   uint16_t* const block = reinterpret_cast<uint16_t*>(j.scratch);
   uint16_t* const panel = block + j.blocks.rows * j.blocks.k;
@@ -276,23 +260,24 @@ inline void half_gemm(const HalfJob& j, Range rows, Range panels) {
     const int64_t n = min_of(step, rows.end - r);
     for (int64_t i = 0; i < n; i += 8) {
       const int64_t own = min_of(8, n - i);
-      pack_tile(j, r + i, own, own > 4 ? 8 : 4, block + i * j.blocks.k);
+      pack_tile<Format>(j, r + i, own, own > 4 ? 8 : 4, block + i * j.blocks.k);
     }
     for (int64_t p = panels.begin; p < panels.end; p++) {
-      pack_panel(j, p, panel);
-      HalfPanel(j, p, panel).run(r, n, block);
+      pack_panel<Format>(j, p, panel);
+      HalfPanel<Format>(j, p, panel).run(r, n, block);
     }
   }
 }
 
 /// The whole product, divided among the team: panels where rounding them takes longer than rounding
 /// the rows.
-inline void half_gemm_team(const HalfJob& j, int64_t rows, const Team& team) {
+template <class Format>
+void half_gemm_team(const HalfJob& j, int64_t rows, const Team& team) {
   const int64_t panels = ceil_div(j.o, kPanel);
   if (panels >= 2 * team.size && panels * kPanel > rows)
-    return half_gemm(j, {0, rows}, part(panels, team.id, team.size));
+    return half_gemm<Format>(j, {0, rows}, part(panels, team.id, team.size));
   const Range tiles = part(ceil_div(rows, half_products::kRows), team.id, team.size);
-  half_gemm(j, {min_of(rows, tiles.begin * 8), min_of(rows, tiles.end * 8)}, {0, panels});
+  half_gemm<Format>(j, {min_of(rows, tiles.begin * 8), min_of(rows, tiles.end * 8)}, {0, panels});
 }
 
 }  // namespace

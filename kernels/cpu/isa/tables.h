@@ -16,6 +16,7 @@ extern const KernelTable kNeonKernels;
 extern const KernelTable kNeonFp16Kernels;
 extern const KernelTable kNeonDotKernels;
 extern const KernelTable kNeonI8mmKernels;
+extern const KernelTable kNeonBf16Kernels;
 extern const KernelTable kNeon32Kernels;
 extern const KernelTable kRvvKernels;
 extern const KernelTable kOracleKernels;

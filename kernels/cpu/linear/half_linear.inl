@@ -1,4 +1,4 @@
-// kernels/cpu/linear/half_linear.inl - rows times constant panels in f16. Contract:
+// kernels/cpu/linear/half_linear.inl - rows times constant panels of halves. Contract:
 // runtime/op/linear.h.
 #pragma once
 #include "kernels/cpu/gemm/half_gemm.inl"
@@ -7,11 +7,14 @@
 namespace ingot::cpu {
 namespace {
 
-inline bool half_linear_supports(const OpArguments& a) {
-  return linear_in_halves(a) && linear_supports(a);
+template <class Format>
+bool half_linear_supports(const OpArguments& a) {
+  return a.as<LinearAttributes>().halves == Format::kHalves && linear_in_halves(a) &&
+         linear_supports(a);
 }
 
-inline Status half_linear(const OpArguments& a, const Team& team) {
+template <class Format>
+Status half_linear(const OpArguments& a, const Team& team) {
   Epilogue epilogue;
   const GemmJob g = linear_job(a, &epilogue);
   HalfJob j;
@@ -20,7 +23,7 @@ inline Status half_linear(const OpArguments& a, const Team& team) {
   j.epilogue = &epilogue, j.scratch = static_cast<char*>(team.scratch);
   const int64_t rows = a.outputs[0].rows();
   (void)half_products::blocks(1, j.c, rows, &j.blocks);  // checked by the contract
-  half_gemm_team(j, rows, team);
+  half_gemm_team<Format>(j, rows, team);
   return {};
 }
 

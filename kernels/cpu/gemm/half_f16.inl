@@ -1,5 +1,5 @@
-// kernels/cpu/gemm/half_tile.inl - register tiles of eight pixels (or four) by one panel of 16
-// outputs in f16 on 64-bit Arm with FEAT_FP16.
+// kernels/cpu/gemm/half_f16.inl - products of halves by f16 arithmetic: register tiles of eight
+// pixels (or four) by one panel of 16 outputs in f16 on 64-bit Arm with FEAT_FP16.
 //
 //   v0  .. v7    eight channels of each pixel: a lane is multiplied
 //   v8  .. v15   columns of the panel, of four steps
@@ -10,22 +10,10 @@
 // widened and added to those before it, which lie in L1; the first run is added to the biases. What
 // is not finite stops the tiles before it is stored. One asm statement, as tile_neon.inl has it.
 #pragma once
-#include <cstddef>
-
-#include "kernels/cpu/gemm/epilogue.inl"
+#include "kernels/cpu/gemm/half_gemm.inl"
 
 namespace ingot::cpu {
 namespace {
-
-struct HalfTile {
-  const uint16_t* b;  // panel of f16: [k][16]
-  const float* bias;
-  float* sums;           // [pixel][16], for runs before the last
-  int64_t groups, runs;  // of eight k; of groups, the longer ones behind
-  const float* limits;   // low and high, or null
-  int64_t stops;         // 0: goes on where a sum is not finite
-};
-static_assert(offsetof(Epilogue, high) == offsetof(Epilogue, low) + 4, "ld2r of the limits");
 
 // clang-format off
 // A step of a pixel, whose channels are in v`a`: its lane times a column in v`c0` and v`c1`.
@@ -158,6 +146,70 @@ __attribute__((noinline)) int64_t half_tiles(const HalfTile& t, int64_t tiles, c
   return tiles;
 }
 // clang-format on
+
+INGOT_INLINE uint16x8_t round_to_f16(float32x4_t low, float32x4_t high) {
+  return vreinterpretq_u16_f16(vcvt_high_f16_f32(vcvt_f16_f32(low), high));
+}
+
+/// Both as asm: compilers move pointers by instructions of their own, which are a third of so short
+/// a loop. `count` times 16 floats, as groups of eight that lie `stride` elements apart.
+INGOT_INLINE void narrow_apart(const float* from, int64_t count, int64_t stride, uint16_t* to) {
+  asm volatile(
+      "0: ld1 {v0.4s-v3.4s}, [%[from]], #64\n\t"
+      "subs %[count], %[count], #1\n\t"
+      "fcvtn v4.4h, v0.4s\n\tfcvtn v5.4h, v2.4s\n\t"
+      "fcvtn2 v4.8h, v1.4s\n\tfcvtn2 v5.8h, v3.4s\n\t"
+      "st1 {v4.8h}, [%[to]], %[stride]\n\tst1 {v5.8h}, [%[to]], %[stride]\n\t"
+      "b.ne 0b\n\t"
+      : [from] "+&r"(from), [to] "+&r"(to), [count] "+&r"(count)
+      : [stride] "r"(stride * 2)
+      : "v0", "v1", "v2", "v3", "v4", "v5", "cc", "memory");
+}
+/// `count` times 32 floats, one behind the other.
+INGOT_INLINE void narrow_dense(const float* from, int64_t count, uint16_t* to) {
+  asm volatile(
+      "0: ld1 {v0.4s-v3.4s}, [%[from]], #64\n\tld1 {v4.4s-v7.4s}, [%[from]], #64\n\t"
+      "subs %[count], %[count], #1\n\t"
+      "fcvtn v16.4h, v0.4s\n\tfcvtn v17.4h, v2.4s\n\t"
+      "fcvtn v18.4h, v4.4s\n\tfcvtn v19.4h, v6.4s\n\t"
+      "fcvtn2 v16.8h, v1.4s\n\tfcvtn2 v17.8h, v3.4s\n\t"
+      "fcvtn2 v18.8h, v5.4s\n\tfcvtn2 v19.8h, v7.4s\n\t"
+      "st1 {v16.8h-v19.8h}, [%[to]], #64\n\t"
+      "b.ne 0b\n\t"
+      : [from] "+&r"(from), [to] "+&r"(to), [count] "+&r"(count)
+      :
+      : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "cc", "memory");
+}
+
+/// Rows of a tile lie as [k / 8][row][8], panels as [k][16].
+struct F16Format {
+  static constexpr Halves kHalves = Halves::kF16;
+  static constexpr int64_t kTogether = 8;
+
+  INGOT_INLINE static void put(float32x4_t low, float32x4_t high, int64_t, uint16_t* to) {
+    vst1q_u16(to, round_to_f16(low, high));
+  }
+  INGOT_INLINE static void put_pairs(const float* from, int64_t pairs, int64_t n, uint16_t* to) {
+    narrow_apart(from, pairs, 8 * n, to);
+  }
+  INGOT_INLINE static uint16_t* put_panel(const float* from, int64_t rows, int64_t padding, int64_t,
+                                          uint16_t* to) {
+    if (rows > 1) narrow_dense(from, rows / 2, to);
+    from += rows * kPanel, to += rows * kPanel;
+    if (rows % 2) {
+      put(vld1q_f32(from - 16), vld1q_f32(from - 12), 1, to - 16);
+      put(vld1q_f32(from - 8), vld1q_f32(from - 4), 1, to - 8);
+    }
+    std::memset(to, 0, size_t(padding * kPanel) * 2);
+    return to + padding * kPanel;
+  }
+  template <int n>
+  INGOT_INLINE static int64_t tiles(const HalfTile& t, int64_t tiles, const uint16_t* a, float* out,
+                                    int64_t out_stride, const float* residual,
+                                    int64_t residual_stride) {
+    return half_tiles<n>(t, tiles, a, out, out_stride, residual, residual_stride);
+  }
+};
 
 }  // namespace
 }  // namespace ingot::cpu
