@@ -58,8 +58,9 @@ def convert(
     input_shapes    {"x": (1, 3, 224, 224)}; a name in it stays open
     state           {"h": "h_next"}: the input becomes state, set to the output after every run
     dtype           how weights are stored: "fp32", "fp16", "bf16", "int8", "w8", "w4"
-    precision       of products on a GPU: "exact", "fast", "fp16"; where the network does not bear
-                    it the next one is written, unless precision_check is "refuse" or "off"
+    precision       of products on a GPU: "exact", "fast", "fp16", and on 64-bit Arm "fp16", "bf16";
+                    where the network does not bear it the next one is written, unless
+                    precision_check is "refuse" or "off"
     weights, golden, calibrate   paths, as --weights, --golden, --calibrate
     options         further words of `ingot convert`, a list: ["--winograd", "off"]
 

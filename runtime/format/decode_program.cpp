@@ -144,7 +144,9 @@ struct InstructionWalk {
 };
 
 Halves halves_of(fb::Precision precision) {
-  return precision == fb::Precision::Fp16 ? Halves::kF16 : Halves::kNone;
+  return precision == fb::Precision::Fp16   ? Halves::kF16
+         : precision == fb::Precision::Bf16 ? Halves::kBf16
+                                            : Halves::kNone;
 }
 
 /// @pre its attributes stand at walk->attributes

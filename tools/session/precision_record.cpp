@@ -8,7 +8,7 @@ namespace ingot::cli {
 namespace {
 
 constexpr const char* kKey = "ingot.precision";
-constexpr size_t kMaxLosses = 2;
+constexpr size_t kMaxLosses = 3;
 
 std::string in_digits(double x) {
   char text[32];
@@ -19,8 +19,8 @@ std::string in_digits(double x) {
 }  // namespace
 
 const char* precision_name(uint8_t precision) {
-  constexpr const char* kNames[] = {"exact", "fast", "fp16"};
-  return precision < 3 ? kNames[precision] : "unknown";
+  constexpr const char* kNames[] = {"exact", "fast", "fp16", "bf16"};
+  return precision < 4 ? kNames[precision] : "unknown";
 }
 
 void put_precision_record(const PrecisionRecord& record, MetadataEntries* entries) {
@@ -81,6 +81,8 @@ std::string text_of(const PrecisionRecord& record) {
               loss.output + "'";
     else
       text += " has no finite number for some of output '" + loss.output + "'";
+    if (loss.allowed != record.losses[0].allowed)
+      text += " where " + in_digits(loss.allowed) + " is allowed";
   }
   const std::string runs = std::to_string(record.runs) + " ";
   const bool is_one = record.runs == 1;

@@ -121,30 +121,30 @@ uint64_t scratch(const Device& device, OpCode op, const OpArguments& arguments, 
                  const TuningView& tunings, uint32_t instruction) {
   const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
   const GpuKernelEntry* row =
-      find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
+      find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, gpu_precision(precision));
   if (!row) return 0;
   Chosen chosen;
-  choose({device.ordinal, row, &arguments, GpuPrecision(precision), &tunings, instruction},
+  choose({device.ordinal, row, &arguments, gpu_precision(precision), &tunings, instruction},
          &chosen);
-  return gpu_scratch(*row, arguments, traits, GpuPrecision(precision), chosen.variant);
+  return gpu_scratch(*row, arguments, traits, gpu_precision(precision), chosen.variant);
 }
 
 uint64_t least_scratch(const Device& device, OpCode op, const OpArguments& arguments,
                        uint32_t precision) {
   const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
   const GpuKernelEntry* row =
-      find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
-  return row ? least_gpu_scratch(*row, arguments, traits, GpuPrecision(precision)) : 0;
+      find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, gpu_precision(precision));
+  return row ? least_gpu_scratch(*row, arguments, traits, gpu_precision(precision)) : 0;
 }
 
 void tell_variant(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
                   const TuningView& tunings, uint32_t instruction, DeviceVariant* out) {
   const GpuTraits traits = traits_of(gpu_facts(device.ordinal));
   const GpuKernelEntry* row =
-      find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, GpuPrecision(precision));
+      find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits, gpu_precision(precision));
   if (!row) return;
   Chosen chosen;
-  choose({device.ordinal, row, &arguments, GpuPrecision(precision), &tunings, instruction},
+  choose({device.ordinal, row, &arguments, gpu_precision(precision), &tunings, instruction},
          &chosen);
   const GpuVariant& variant = chosen.variant ? *chosen.variant : chosen.variants[0];
   out->name = chosen.count > 1 ? variant.name : "";
@@ -165,7 +165,8 @@ const char* host_decides(const Device& device) {
 }
 
 bool takes_f16_weights(const Device& device, uint32_t precision) {
-  return ingot_cuda_kernel_set.pairs(traits_of(gpu_facts(device.ordinal)), GpuPrecision(precision));
+  return ingot_cuda_kernel_set.pairs(traits_of(gpu_facts(device.ordinal)),
+                                     gpu_precision(precision));
 }
 
 void choose_f16(const Device& device, const F16Program& program, uint64_t* storage) {

@@ -137,7 +137,7 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index) 
   work.fault = fault_word(walk, program);
   work.fault_value = index + 1;
   work.traits = walk.traits;
-  work.precision = GpuPrecision(program.precision);
+  work.precision = gpu_precision(program.precision);
   work.sink = walk.sink;
   const GpuKernelEntry* row = find_gpu_row(ingot_cuda_kernel_set, instruction.op, *work.arguments,
                                            work.traits, work.precision);

@@ -32,12 +32,18 @@ struct GpuTraits {
 };
 
 /// Same numbers as ingot.fb.Precision. What a file may lose on a GPU; a CPU computes all of them
-/// in f32, but the last in f16 where it can (runtime/op/half_products.h).
+/// in f32, but the last two of halves where it can (runtime/op/half_products.h).
 enum class GpuPrecision : uint8_t {
   kExact = 0,  // f32 in the contract's order: the bits of the CPU
   kFast = 1,   // products through tf32, bf16 or f16 tensor cores, f32 at the seams
   kFp16 = 2,   // products and their operands in f16
+  kBf16 = 3,   // a CPU's; no kernel of a GPU is asked for it
 };
+/// What a GPU computes of a program of that precision.
+constexpr GpuPrecision gpu_precision(uint32_t precision) {
+  return GpuPrecision(precision) == GpuPrecision::kBf16 ? GpuPrecision::kFast
+                                                        : GpuPrecision(precision);
+}
 
 struct GpuLaunch {
   uint16_t kernel = 0;                          // index in GpuKernelSet::kernels

@@ -74,7 +74,8 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
   }
   if (!a.precision.empty()) convert::set_precision(options, a.precision);
   if (!a.precision_check.empty() && options.precision == 0)
-    fail(Exit::kUsage, "convert: --precision-check is about --precision fast or fp16; say which");
+    fail(Exit::kUsage,
+         "convert: --precision-check is about --precision fast, fp16 or bf16; say which");
   convert::set_winograd(options, a.winograd);
   if (!a.stream.empty()) {
     convert::set_stream(options.stream, a.stream);
@@ -411,13 +412,14 @@ void add_convert(CLI::App& app, Action* chosen) {
   command
       ->add_option("--precision", a->precision,
                    "of products on a GPU: exact has the CPU's bits; fast multiplies in tf32, fp16 "
-                   "in f16, both on tensor cores")
-      ->type_name("exact|fast|fp16")
+                   "in f16, both on tensor cores. 64-bit Arm multiplies fp16 in f16 and bf16, "
+                   "which is fast on a GPU, in bf16 where it can")
+      ->type_name("exact|fast|fp16|bf16")
       ->default_str("exact");
   command
       ->add_option(
           "--precision-check", a->precision_check,
-          "what fast and fp16 lose is computed on the CPU, on the inputs of --golden or "
+          "what fast, fp16 and bf16 lose is computed on the CPU, on the inputs of --golden or "
           "--calibrate, else on drawn ones. Beyond the tolerance table fallback writes the "
           "next precision that holds, refuse nothing; off does not look")
       ->type_name("fallback|refuse|off")

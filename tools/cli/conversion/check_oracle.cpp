@@ -4,6 +4,8 @@
 #include "tools/cli/conversion/made_run.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/diagnose/program/check_instructions.h"
+#include "tools/session/half_kernels.h"
+#include "tools/session/program_view.h"
 
 namespace ingot::cli {
 const ingot_kernel_table* naive_kernels() {
@@ -29,11 +31,14 @@ OracleCheck check_against_oracle(const std::string& path,
   OpenSettings chosen;
   chosen.kernels = kernels;
   const std::vector<host::Array> found = run_on_made_inputs(path, chosen, binding).results;
+  check::CompareOptions options;  // of halves on a CPU that multiplies them
+  options.stored = product_type(ProgramView(path, {}).program().precision,
+                                reinterpret_cast<const KernelTable*>(kernels));
   OracleCheck check;
   bool passed = true;
   for (size_t i = 0; i < expected.size(); i++) {
-    check.values.push_back(
-        {check::compare(expected[i].name, expected[i], found[i], {}), expected[i].dims, false});
+    check.values.push_back({check::compare(expected[i].name, expected[i], found[i], options),
+                            expected[i].dims, false});
     passed &= check.values.back().comparison.passed;
   }
   if (passed) return check;

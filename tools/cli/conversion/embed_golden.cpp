@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/device/gpu/kernel_set.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/diagnose/golden/golden.h"
 #include "tools/diagnose/golden/tolerance.h"
@@ -44,8 +45,11 @@ std::vector<convert::GoldenCaseSpec> golden_to_embed(const std::string& path,
   DType stored = DType::kInvalid;
   for (const convert::ValueSpec& value : program.values)
     if (value.stored != DType::kInvalid) stored = value.stored;
-  // what a GPU may round to
-  if (program.precision && stored == DType::kInvalid) stored = DType::kF16;
+  // what a device may round to
+  if (program.precision)
+    stored = check::narrower(stored, GpuPrecision(program.precision) == GpuPrecision::kBf16
+                                         ? DType::kBF16
+                                         : DType::kF16);
   const auto find_state = [&](const std::string& name, bool is_input) {
     return std::find_if(program.states.begin(), program.states.end(),
                         [&](const convert::StateSpec& state) {

@@ -1,6 +1,6 @@
-// tools/cli/conversion/keep_precision.h - a network that fast or fp16 does not suit is found while
-// it is converted, not on a GPU: what the asked precision loses is computed on the CPU, and the
-// file gets the next one that is within the tolerance table.
+// tools/cli/conversion/keep_precision.h - a network that fast, fp16 or bf16 does not suit
+// is found while it is converted, not on a device: what the asked precision loses is computed on
+// the CPU, and the file gets the next one that is within the tolerance table.
 #pragma once
 #include <functional>
 #include <optional>
@@ -26,7 +26,7 @@ struct PrecisionRequest {
   std::function<convert::ConversionResult(const convert::ConvertOptions&)> convert;
 };
 
-/// Of a result in fast or fp16: leaves it, or makes it less so in `options` and `result` and says
+/// Of a result that is not exact: leaves it, or makes it less so in `options` and `result` and says
 /// so. What was found is put into the metadata (precision_record.h). @throws Failure kCheckFailed
 /// where the mode is kRefuse
 void keep_precision(const PrecisionRequest& request, convert::ConvertOptions* options,

@@ -278,6 +278,9 @@ void print_inspection(const Json& r, const InspectArguments& a) {
     printf("Products on a GPU: %s (%s)\n", text_of(r["precision"]).c_str(),
            r["precision"] == "fp16"
                ? "also on 64-bit Arm that multiplies f16; other CPUs compute them in f32"
+           : r["precision"] == "bf16"
+               ? "as fast has them; in bf16 on 64-bit Arm that multiplies it; other CPUs compute "
+                 "them in f32"
                : "the CPU computes them in f32");
   print_precision_check(r["precision_check"]);
   for (const Json& t : r["tunings"]) {

@@ -7,6 +7,7 @@
 
 #include "tools/cli/output/terminal.h"
 #include "tools/files/failure.h"
+#include "tools/session/precision_record.h"
 
 namespace ingot::cli {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxRows = 20;
-constexpr const char* kPrecisions[] = {"exact", "fast", "fp16"};
 
 std::string microseconds(double ns) { return short_time(ns / 1e6); }
 
@@ -104,7 +104,7 @@ Json gpu_cost_json(const gpu_cost::ProgramCost& cost, const ProgramView& view) {
                    {"clock_ghz", gpu.clock_ghz},
                    {"memory_gbytes", gpu.memory_gbytes},
                    {"l2_mbytes", gpu.l2_mbytes}}},
-                 {"precision", kPrecisions[std::min<size_t>(view.program().precision, 2)]},
+                 {"precision", precision_name(view.program().precision)},
                  {"weights_stay_in_l2", cost.weights_stay},
                  {"ns", cost.ns},
                  {"start_ns", cost.start_ns},

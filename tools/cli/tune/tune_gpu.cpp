@@ -47,7 +47,7 @@ Offered offered(RunSession& s, uint32_t instruction) {
   if (!device || is_control(s.program.instructions[instruction].op)) return out;
   const OpArguments& arguments = s.program.calls[instruction].arguments;
   const GpuTraits traits = cuda::traits_of(cuda::gpu_facts(device->ordinal));
-  const GpuPrecision precision = GpuPrecision(s.program.precision);
+  const GpuPrecision precision = gpu_precision(s.program.precision);
   out.row = find_gpu_row(ingot_cuda_kernel_set, s.program.instructions[instruction].op, arguments,
                          traits, precision);
   if (out.row) out.count = list_gpu_variants(*out.row, arguments, traits, precision, out.variants);
@@ -88,7 +88,7 @@ std::vector<TimedVariant> variants_of(ingot_session* session, uint32_t instructi
   for (uint32_t i = 0; i < all.count; i++)
     variants.push_back({all.variants[i].name, all.variants[i].parts,
                         gpu_scratch(*all.row, s.program.calls[instruction].arguments, traits,
-                                    GpuPrecision(s.program.precision), &all.variants[i])});
+                                    gpu_precision(s.program.precision), &all.variants[i])});
   return variants;
 }
 
@@ -140,7 +140,7 @@ void VariantTimer::begin(uint32_t instruction) {
   t.variants = offered(t.session, instruction);
   t.work = {t.session.program.instructions[instruction].op,
             &t.session.program.calls[instruction].arguments,
-            GpuPrecision(t.session.program.precision), nullptr};
+            gpu_precision(t.session.program.precision), nullptr};
   t.graphs.resize(t.variants.count);
   for (size_t variant = 0; variant < t.graphs.size(); variant++) {
     t.build(variant, 1);

@@ -30,6 +30,7 @@ constexpr IsaBuild kIsaBuilds[] = {
     {"neonfp16", "neon", "", " -march=armv8.2-a+fp16"},
     {"neondot", "neon", "INGOT_SIMD_DOTPROD", " -march=armv8.2-a+dotprod"},
     {"neoni8mm", "neon", "INGOT_SIMD_I8MM", " -march=armv8.2-a+i8mm"},
+    {"neonbf16", "neon", "INGOT_SIMD_I8MM", " -march=armv8.2-a+i8mm+bf16"},
     {"neon32", "neon32", "", " -mfpu=neon-vfpv4"},
     {"rvv", "rvv", "", " -march=rv64gcv -fno-vectorize -fno-slp-vectorize"},
 };
@@ -65,19 +66,36 @@ HALF_ROWS  for (const KernelEntry& entry : kTensorKernels)
 }
 )";
 
-const char kHalfRows[] = R"(  for (const KernelEntry& entry : kHalfKernels)
-    if (entry.name && same(entry.name, name)) return with_decoder(entry);
-)";
+/// Products of halves: rows of a list of their own.
+struct HalfRows {
+  const char* suffix;  // of their names
+  const char* feature;
+  const char* header;  // of kernels/cpu
+  const char* rows;
+};
+constexpr HalfRows kHalfRows[] = {
+    {"_f16", "+fp16", "half_products", "kHalfKernels"},
+    {"_bf16", "+bf16", "bf16_products", "kBf16Kernels"},
+};
 
-/// Rows of kernels/cpu/half_products.inl.
-bool is_half(const std::string& kernel) {
-  return kernel.size() > 4 && kernel.compare(kernel.size() - 4, 4, "_f16") == 0;
+std::vector<HalfRows> halves_of(const std::vector<std::string>& kernels) {
+  std::vector<HalfRows> needed;
+  for (const HalfRows& rows : kHalfRows)
+    if (std::any_of(kernels.begin(), kernels.end(), [&](const std::string& kernel) {
+          return kernel.size() > strlen(rows.suffix) &&
+                 kernel.substr(kernel.size() - strlen(rows.suffix)) == rows.suffix;
+        }))
+      needed.push_back(rows);
+  return needed;
 }
 
-std::string tail_of(bool in_f16) {
-  std::string tail = kTail;
+std::string tail_of(const std::vector<HalfRows>& halves) {
+  std::string tail = kTail, rows;
+  for (const HalfRows& half : halves)
+    rows += std::string("  for (const KernelEntry& entry : ") + half.rows +
+            ")\n    if (entry.name && same(entry.name, name)) return with_decoder(entry);\n";
   const std::string mark = "HALF_ROWS";
-  return tail.replace(tail.find(mark), mark.size(), in_f16 ? kHalfRows : "");
+  return tail.replace(tail.find(mark), mark.size(), rows);
 }
 
 }  // namespace
@@ -121,9 +139,10 @@ std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundPr
 std::string kernel_table_source(const std::string& model, const std::string& isa,
                                 const std::vector<std::string>& kernels) {
   const IsaBuild& build = build_of(isa);
-  const bool in_f16 = std::any_of(kernels.begin(), kernels.end(), is_half);
+  const std::vector<HalfRows> halves = halves_of(kernels);
   std::string flags = build.flags;
-  if (in_f16 && flags.find("+fp16") == std::string::npos) flags += "+fp16";
+  for (const HalfRows& half : halves)
+    if (flags.find(half.feature) == std::string::npos) flags += half.feature;
   std::string printable;  // a file name may hold anything; a comment may not
   for (const char c : model) printable += c >= ' ' && c <= '~' && c != '\\' ? c : '?';
   std::string source = "// The kernels of " + printable +
@@ -137,10 +156,11 @@ std::string kernel_table_source(const std::string& model, const std::string& isa
   source +=
       "#include \"kernels/cpu/plain.inl\"\n#include \"kernels/cpu/products.inl\"\n"
       "#include \"kernels/cpu/tensors.inl\"\n#include \"runtime/op/decoders.h\"\n";
-  if (in_f16) source += "#include \"kernels/cpu/half_products.inl\"\n";
+  for (const HalfRows& half : halves)
+    source += "#include \"kernels/cpu/" + std::string(half.header) + ".inl\"\n";
   source += "#include \"ingot/ingot.h\"\n\n";
   source += "namespace ingot {\nnamespace cpu {\n";
-  source += tail_of(in_f16);
+  source += tail_of(halves);
   source += "\nconstexpr KernelEntry kRows[] = {\n";
   for (const std::string& name : kernels) source += "    row(\"" + name + "\"),\n";
   if (kernels.empty()) source += "    {},\n";

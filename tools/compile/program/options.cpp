@@ -34,10 +34,10 @@ void set_winograd(ConvertOptions& options, const std::string& argument) {
 }
 
 void set_precision(ConvertOptions& options, const std::string& argument) {
-  const std::array<const char*, 3> names = {"exact", "fast", "fp16"};
+  const std::array<const char*, 4> names = {"exact", "fast", "fp16", "bf16"};
   for (size_t i = 0; i < names.size(); i++)
     if (argument == names[i]) return void(options.precision = uint8_t(i));
-  graph::fail_conversion(1, "--precision '" + argument + "': expected exact, fast or fp16");
+  graph::fail_conversion(1, "--precision '" + argument + "': expected exact, fast, fp16 or bf16");
 }
 
 void add_io_layout(ConvertOptions& options, const std::string& argument) {

@@ -55,7 +55,7 @@ struct ConvertOptions {
   std::map<std::string, std::vector<int64_t>> expected_inputs;
   // of a checkpoint, in the place of the source's own
   overlay::OverlayOptions weights;
-  uint8_t precision = 0;   // of products on a GPU: 0 exact, 1 fast, 2 fp16
+  uint8_t precision = 0;   // of products: 0 exact, 1 fast, 2 fp16, 3 bf16
   StorageOptions storage;  // the type of the weights in the file
   /// Source weights in the program's constants, for patterns of storage.keep_fp32. May be empty;
   /// convert_source() has its own.
@@ -77,7 +77,7 @@ struct ConvertOptions {
 };
 
 /// "auto", "off" or a number of bytes. @throws ConversionError(1)
-/// exact, fast or fp16
+/// exact, fast, fp16 or bf16
 void set_precision(ConvertOptions& options, const std::string& argument);
 void set_winograd(ConvertOptions& options, const std::string& argument);
 /// "NAME=nchw" or "NAME=nhwc". @throws ConversionError(1)

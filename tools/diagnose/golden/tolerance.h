@@ -19,13 +19,21 @@ constexpr Tolerance kF32 = {1e-4, 0, 2};
 constexpr Tolerance kF32WithoutWinograd = {5e-5, 0, 2};
 constexpr Tolerance kF16 = {1e-2, 0, 2};
 constexpr Tolerance kBF16 = {3e-2, 0, 2};
-// Whole networks of a lesser precision on a GPU, or in f16 on a CPU, are as far from f32 as those
-// whose weights are stored as f16: kF16. Products of less than f32 on a GPU (`--precision fast`,
-// `fp16`), one layer: operands keep 11, 11 and 8 bits, sums are f32.
+// Whole networks of a lesser precision on a GPU, or of halves on a CPU, are as far from f32 as
+// those whose weights are stored so: kF16, kBF16. Products of less than f32 on a GPU (`--precision
+// fast`, `fp16`), one layer: operands keep 11, 11 and 8 bits, sums are f32.
 constexpr Tolerance kTf32Product = {1e-3, 0, 0};
 constexpr Tolerance kF16Product = {3e-3, 0, 0};
 constexpr Tolerance kBF16Product = {1.5e-2, 0, 0};
 constexpr Tolerance kExact = {0, 0, 0};
+
+/// Of the type that weights are stored in and the one that operands are rounded to (kInvalid:
+/// neither): the one whose tolerance holds for both.
+constexpr DType narrower(DType stored, DType rounded) {
+  const bool is_first =
+      stored == DType::kInvalid || (stored == DType::kF16 && rounded == DType::kBF16);
+  return is_first ? rounded : stored;
+}
 
 /// By the type that the output has in the file, and that of the weights where they are stored
 /// smaller (kInvalid: not).

@@ -8,14 +8,18 @@
 
 namespace ingot::gpu_cost {
 
-GpuOperands::GpuOperands(const cli::ProgramView& view, const GpuModel& gpu) : view_(view) {
+GpuOperands::GpuOperands(const cli::ProgramView& view, const GpuModel& gpu)
+    : GpuOperands(view, gpu, gpu_precision(view.program().precision)) {}
+
+GpuOperands::GpuOperands(const cli::ProgramView& view, const GpuModel& gpu, GpuPrecision precision)
+    : view_(view) {
   const ProgramDef& program = view.program();
   packed_.resize(program.values.size);
   const GpuTraits traits = traits_of(gpu);
-  if (ingot_cuda_kernel_set.pairs(traits, GpuPrecision(program.precision)))
+  if (ingot_cuda_kernel_set.pairs(traits, precision))
     find_f16_weights(program, {packed_.data(), packed_.size()});
   const bool may_be_f16 =
-      cuda::has_f16_activations(GpuPrecision(program.precision), traits) &&
+      cuda::has_f16_activations(precision, traits) &&
       std::none_of(program.steps.data, program.steps.data + program.steps.size,
                    [](const StepDef& step) { return step.kind != StepKind::kRun; });
   offsets_ = view.offsets(), plan_bytes_ = view.plan_bytes();

@@ -14,8 +14,9 @@ constexpr uint64_t kFirstAddress = uint64_t{1} << 40, kArena = kFirstAddress / 4
 
 class GpuOperands {
  public:
-  /// @pre view.bound(), and it outlives this
+  /// In the program's precision. @pre view.bound(), and it outlives this
   GpuOperands(const cli::ProgramView& view, const GpuModel& gpu);
+  GpuOperands(const cli::ProgramView& view, const GpuModel& gpu, GpuPrecision precision);
   GpuOperands(const GpuOperands&) = delete;
   GpuOperands& operator=(const GpuOperands&) = delete;
   /// Of the activations; a session takes the file's places instead where they end no later.

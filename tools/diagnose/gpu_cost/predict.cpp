@@ -138,7 +138,7 @@ InstructionCost cost_instruction(const cli::ProgramView& view, const GpuModel& g
                                  GpuOperands* operands, bool weights_stay, uint32_t index,
                                  const GpuVariant* variant, Schedule* schedule) {
   const InstructionDef& instruction = view.program().instructions[index];
-  const GpuPrecision precision = GpuPrecision(view.program().precision);
+  const GpuPrecision precision = gpu_precision(view.program().precision);
   const GpuTraits traits = traits_of(gpu);
   const F16Arguments arguments(operands->of(instruction), instruction, operands->f16_storage());
   const OpArguments& a = arguments.get();
@@ -261,7 +261,7 @@ ProgramCost predict(const cli::ProgramView& view, const GpuModel& gpu) {
 InstructionCost predict_variant(const cli::ProgramView& view, const GpuModel& gpu,
                                 uint32_t instruction, const std::string& name, uint16_t parts) {
   const InstructionDef& def = view.program().instructions[instruction];
-  const GpuPrecision precision = GpuPrecision(view.program().precision);
+  const GpuPrecision precision = gpu_precision(view.program().precision);
   const GpuTraits traits = traits_of(gpu);
   GpuOperands operands(view, gpu);
   const F16Arguments arguments(operands.of(def), def, operands.f16_storage());

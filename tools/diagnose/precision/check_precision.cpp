@@ -9,6 +9,7 @@
 #include "tools/diagnose/golden/compare.h"
 #include "tools/diagnose/precision/draw_inputs.h"
 #include "tools/diagnose/steps/stream.h"
+#include "tools/session/half_kernels.h"
 #include "tools/session/run_deadline.h"
 
 namespace ingot::precision {
@@ -83,14 +84,14 @@ size_t PrecisionCheck::runs() const {
 }
 
 const ingot_kernel_table* PrecisionCheck::kernels() const {
-  return question_.kernels ? question_.kernels : cli::chosen_kernels();
+  return cli::without_halves(question_.kernels ? question_.kernels : cli::chosen_kernels());
 }
 
 std::optional<PrecisionLoss> PrecisionCheck::loss_in(GpuPrecision precision) {
   if (!obstacle_.empty()) return std::nullopt;
   const std::vector<Outputs> found = run(precision);
   if (!obstacle_.empty()) return std::nullopt;
-  return measure(found);
+  return measure(found, precision);
 }
 
 std::vector<PrecisionCheck::Outputs> PrecisionCheck::run(
@@ -241,8 +242,11 @@ double PrecisionCheck::error_of(std::vector<double> errors) const {
 
 /// Errors of all runs as parts of the largest number of all runs: one whose outputs are next to
 /// nothing says little.
-PrecisionLoss PrecisionCheck::measure(const std::vector<Outputs>& found) const {
-  const DType stored = cli::stored_type(question_.file);
+PrecisionLoss PrecisionCheck::measure(const std::vector<Outputs>& found,
+                                      GpuPrecision precision) const {
+  const DType stored =
+      check::narrower(cli::stored_type(question_.file),
+                      precision == GpuPrecision::kBf16 ? DType::kBF16 : DType::kF16);
   PrecisionLoss worst;
   double worst_share = -1;
   for (size_t o = 0; o < expected_[0].size(); o++) {
@@ -253,15 +257,14 @@ PrecisionLoss PrecisionCheck::measure(const std::vector<Outputs>& found) const {
     for (size_t r = 0; r < expected_.size(); r++) {
       if (r < left_out_.size() && left_out_[r]) continue;
       check::CompareOptions options;
-      options.stored = stored == DType::kInvalid ? DType::kF16 : stored;
+      options.stored = stored;
       const check::Comparison c =
           check::compare(expected_[r][o].name, expected_[r][o], found[r][o], options);
       if (!c.problem.empty()) continue;  // as many elements as the data makes
       errors.push_back(c.largest_error), largest = std::max(largest, c.largest_expected);
     }
     const double error = error_of(std::move(errors));
-    const check::Tolerance table =
-        check::tolerance_of(dtype, true, stored == DType::kInvalid ? DType::kF16 : stored);
+    const check::Tolerance table = check::tolerance_of(dtype, true, stored);
     const bool is_given = question_.rtol || question_.atol;
     const double unit = largest > 0 ? largest : 1;
     const double allowed =

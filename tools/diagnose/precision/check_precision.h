@@ -1,7 +1,7 @@
-// tools/diagnose/precision/check_precision.h - how far a program in fast or fp16 is from exact, as
-// far as a CPU can tell: run with exact kernels and with ones that round as a GPU does, on the same
-// inputs. How many inputs are drawn follows from the program's work, not from a clock, so that the
-// same conversion gives the same file.
+// tools/diagnose/precision/check_precision.h - how far a program in fast, fp16 or bf16 is from
+// exact, as far as a CPU can tell: run with exact kernels and with ones that round as the device
+// does, on the same inputs. How many inputs are drawn follows from the program's work, not from a
+// clock, so that the same conversion gives the same file.
 // Owns     what the exact kernels gave.
 // Threads  one check at a time: kernels are hooked.
 #pragma once
@@ -16,8 +16,8 @@
 namespace ingot::precision {
 
 struct PrecisionQuestion {
-  std::string file;                              // converted in fp16 or fast
-  const ingot_kernel_table* kernels = nullptr;   // null: cli::chosen_kernels()
+  std::string file;                              // converted in the first precision asked about
+  const ingot_kernel_table* kernels = nullptr;   // null: cli::chosen_kernels(); products are f32
   const check::Golden* golden = nullptr;         // inputs, instead of drawn ones
   std::vector<std::vector<host::Array>> inputs;  // likewise: those of runs, by input of the file
   std::optional<double> rtol, atol;              // instead of the table's
@@ -53,7 +53,7 @@ class PrecisionCheck {
   void give_up();
   void leave_out_strange_runs();
   double error_of(std::vector<double> errors) const;
-  PrecisionLoss measure(const std::vector<Outputs>& found) const;
+  PrecisionLoss measure(const std::vector<Outputs>& found, GpuPrecision precision) const;
 
   const PrecisionQuestion& question_;
   std::string obstacle_;

@@ -5,6 +5,8 @@
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "runtime/op/chain.h"
+#include "runtime/op/half_products.h"
+#include "runtime/op/linear.h"
 
 namespace ingot::precision {
 namespace {
@@ -20,6 +22,26 @@ uint16_t multiplied(OpCode op) {
     case OpCode::kAttention: return 3;
     default: return 0;
   }
+}
+
+Format format_of(GpuPrecision precision) {
+  return precision == GpuPrecision::kFp16   ? Format::kF16
+         : precision == GpuPrecision::kBf16 ? Format::kBf16
+                                            : Format::kTf32;
+}
+
+/// Whether a CPU may compute it of halves, with however many rows.
+bool is_of_halves(OpCode op, const OpArguments& a) {
+  if (op == OpCode::kLinear)
+    return a.as<LinearAttributes>().halves != Halves::kNone &&
+           !linear_weights::has_quantized_weights(a) &&
+           half_products::pays(a.inputs[0].row_length(), a.outputs[0].row_length(),
+                               half_products::kRows);
+  if (op != OpCode::kConv2d) return false;
+  const Conv2dAttributes& t = a.as<Conv2dAttributes>();
+  conv::Extents e = conv::extents(t, a.inputs[0], a.outputs[0]);
+  e.n = std::max(e.n, half_products::kRows);
+  return half_products::takes(t, e);
 }
 
 /// The numbers of a dense tensor, row by row.
@@ -38,12 +60,12 @@ ReducedKernels::ReducedKernels(const ingot_kernel_table* kernels, const cli::Pro
     : view_(view),
       precision_(precision),
       traits_(gpu_cost::traits_of(*gpu_cost::find_gpu_model(kEmulated))),
-      format_(precision == GpuPrecision::kFp16 ? Format::kF16 : Format::kTf32),
+      format_(format_of(precision)),
       kernels_(reinterpret_cast<const KernelTable*>(kernels)),
       hook_(kernels, [this](const KernelEntry& entry, const OpArguments& arguments,
                             const Team& team) { return call(entry, arguments, team); }) {
   if (precision != GpuPrecision::kFp16) return;
-  const gpu_cost::GpuOperands operands(view, *gpu_cost::find_gpu_model(kEmulated));
+  const gpu_cost::GpuOperands operands(view, *gpu_cost::find_gpu_model(kEmulated), precision);
   const uint64_t* const storage = operands.f16_storage();
   if (storage) is_f16_.assign(storage, storage + view.program().values.size);
 }
@@ -65,10 +87,11 @@ Status ReducedKernels::call(const KernelEntry& entry, const OpArguments& argumen
   return status;
 }
 
-/// Whether tensor cores multiply it. Of what they have no kernel for the row says that nothing may
-/// be f16, and takes the exact one.
+/// Whether tensor cores multiply it, or in bf16 a CPU's halves. Of what they have no kernel for the
+/// row says that nothing may be f16, and takes the exact one.
 bool ReducedKernels::is_reduced(OpCode op, const OpArguments& arguments) const {
   if (!multiplied(op) || arguments.input_count < 2) return false;
+  if (precision_ == GpuPrecision::kBf16) return is_of_halves(op, arguments);
   const GpuKernelEntry* const row =
       find_gpu_row(ingot_cuda_kernel_set, op, arguments, traits_, precision_);
   if (!row) return false;

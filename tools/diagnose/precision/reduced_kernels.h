@@ -1,6 +1,7 @@
-// tools/diagnose/precision/reduced_kernels.h - a CPU's kernels that round what a GPU would round of
-// a program in fast or fp16: operands of products on tensor cores and, in fp16, what is f16 in its
-// memory. Which these are the GPU's own rows say; sums are f32 there and here. Products of a few
+// tools/diagnose/precision/reduced_kernels.h - a CPU's kernels that round what another device would
+// round of a program: in fast and fp16 a GPU operands of products on tensor cores and, in fp16,
+// what is f16 in its memory; in bf16 64-bit Arm operands of products of halves. Which these are the
+// GPU's own rows and runtime/op/half_products.h say; sums are f32 there and here. Products of a few
 // rows are rounded as those of many are, so that a file holds at any batch. Not rounded: weights of
 // attention's values and of 8 and 4 bits.
 #pragma once
@@ -14,7 +15,8 @@ namespace ingot::precision {
 
 class ReducedKernels {
  public:
-  /// `kernels` and `view` must outlive it. @pre view.bound()
+  /// `kernels`, which multiply f32, and `view` must outlive it. @pre view.bound(), and in bf16 the
+  /// program is of that precision
   ReducedKernels(const ingot_kernel_table* kernels, const cli::ProgramView& view,
                  GpuPrecision precision);
   ReducedKernels(const ReducedKernels&) = delete;

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "runtime/device/gpu/kernel_set.h"
 #include "tools/diagnose/steps/stream.h"
 #include "tools/files/suggest.h"
+#include "tools/session/half_kernels.h"
 #include "tools/session/program_view.h"
 
 namespace ingot::cli {
@@ -55,16 +55,9 @@ bool CheckResult::passed() const {
 
 namespace {
 
-/// Whether products of fp16 files are in f16 there.
-bool multiplies_f16(const char* isa) {
-  for (const KernelTable* t = cpu_kernels(isa); t; t = t->fallback)
-    if (std::strcmp(t->isa, "neonfp16") == 0) return true;
-  return false;
-}
-
 /// The narrowest type that operands of products have in this session: that of the weights in the
-/// file, or, of a file with a lesser precision on a GPU, the 11 bits that tf32 and f16 share; those
-/// of an fp16 file on a CPU that multiplies f16 as well. kInvalid: f32.
+/// file, or, of a file with a lesser precision, on a GPU the 11 bits that tf32 and f16 share, on a
+/// CPU the halves that it multiplies. kInvalid: f32.
 DType rounded_to(Engine* engine) {
   const DType stored = stored_type(engine->path());
   ingot_placement placement = {};
@@ -72,9 +65,9 @@ DType rounded_to(Engine* engine) {
   const bool on_gpu = ingot_session_placement(engine->session().get(), &placement) == INGOT_OK &&
                       std::string(placement.device).find("cuda") != std::string::npos;
   const uint8_t precision = ProgramView(engine->path(), {}).program().precision;
-  const bool in_f16 = precision && (on_gpu || (GpuPrecision(precision) == GpuPrecision::kFp16 &&
-                                               placement.isa && multiplies_f16(placement.isa)));
-  return stored == DType::kInvalid && in_f16 ? DType::kF16 : stored;
+  if (on_gpu) return precision ? check::narrower(stored, DType::kF16) : stored;
+  return check::narrower(
+      stored, product_type(precision, placement.isa ? cpu_kernels(placement.isa) : nullptr));
 }
 
 }  // namespace
