@@ -1,5 +1,6 @@
-// What fast and fp16 lose is found while a network is converted: one whose logits make small errors
-// large is written in a precision that holds, and this is said; others get what was asked for.
+// What fast, fp16 and bf16 lose is found while a network is converted: one whose logits make small
+// errors large is written in a precision that holds, and this is said; others get what was asked
+// for.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -18,6 +19,7 @@ using Json = nlohmann::json;
 namespace {
 
 constexpr int kSide = 32, kChannels = 16;
+constexpr float kBetween = 50;    // scale of logits that f16 bears and bf16 does not
 constexpr int kChainedSide = 96;  // what lies between its convolutions is 576 KiB
 
 std::vector<float> drawn(size_t count, float scale, unsigned seed) {
@@ -35,12 +37,12 @@ OnnxGraph& conv3x3(OnnxGraph& g, const std::string& x, const std::string& y, int
 
 /// Two convolutions, then logits of hundreds whose sums are near 0 here and there, and a sigmoid:
 /// what such a network is for is a threshold.
-std::string sharp(int side = kSide) {
+std::string sharp(int side = kSide, float scale = 1000) {
   OnnxGraph g;
   g.input("image", {1, 3, side, side});
   conv3x3(g, "image", "a", 3, kChannels, 0.3f, 1).node("Relu", {"a"}, {"b"});
   conv3x3(g, "b", "c", kChannels, kChannels, 0.15f, 2).node("Relu", {"c"}, {"d"});
-  g.initializer("wl", {1, kChannels, 1, 1}, drawn(kChannels, 1000, 3))
+  g.initializer("wl", {1, kChannels, 1, 1}, drawn(kChannels, scale, 3))
       .node("Conv", {"d", "wl"}, {"logits"})
       .node("Sigmoid", {"logits"}, {"map"});
   return g.output("map").bytes();
@@ -89,14 +91,20 @@ Json inspected(const Folder& folder) {
 
 RunOptions on_gpu() { return {{{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}}, {}}; }
 
-/// An image, and what the exact file gives for it, as a golden.
-std::string golden_of(const Folder& folder, const std::string& source, int side) {
+/// An image, also as in.npz.
+ingot::host::Array image_in(const Folder& folder, int side) {
   ingot::host::Array x;
   x.name = "image", x.dtype = ingot::DType::kF32, x.dims = {1, 3, side, side};
   x.bytes.resize(size_t(x.elements()) * 4);
   for (int64_t i = 0; i < x.elements(); i++)
     x.as<float>()[i] = float(2 * std::sin(double(i % side) * 0.31 + double(i / side) * 0.173));
   ingot::host::write_npz(folder / "in.npz", {x});
+  return x;
+}
+
+/// An image, and what the exact file gives for it, as a golden.
+std::string golden_of(const Folder& folder, const std::string& source, int side) {
+  ingot::host::Array x = image_in(folder, side);
   REQUIRE(run({"convert", source, "-o", folder / "exact.ingot"}).exit == 0);
   REQUIRE(run({"run", folder / "exact.ingot", "--inputs", folder / "in.npz", "--outputs",
                folder / "out.npz"})
@@ -113,7 +121,7 @@ std::string golden_of(const Folder& folder, const std::string& source, int side)
 }  // namespace
 
 TEST_CASE("precision: a network that makes small errors large is written exact, and it is said") {
-  for (const std::string precision : {"fp16", "fast"}) {
+  for (const std::string precision : {"bf16", "fp16", "fast"}) {
     CAPTURE(precision);
     const Folder folder;
     const std::string source = spilled(folder, sharp());
@@ -122,14 +130,18 @@ TEST_CASE("precision: a network that makes small errors large is written exact, 
     REQUIRE(ran.exit == 0);
     CHECK(has(ran.err, "note: " + source + ": " + precision + " is off by "));
     CHECK(has(ran.err, "of the largest number of output 'map'"));
-    CHECK(has(ran.err, "0.01 allowed): exact is written instead"));
+    const std::string allowed = precision == "bf16" ? "0.03" : "0.01";
+    CHECK(has(ran.err, allowed + " allowed): exact is written instead"));
+    CHECK(has(ran.err, "where 0.01 is allowed") == (precision == "bf16"));
     CHECK(has(ran.err, "--precision-check off"));
     const Json file = inspected(folder);
     CHECK(file["precision"] == "exact");
     CHECK(file["precision_check"]["asked"] == precision);
     CHECK(file["precision_check"]["written"] == "exact");
     CHECK(file["precision_check"]["inputs"] == "drawn");
-    CHECK(file["precision_check"]["losses"].size() == (precision == "fp16" ? 2 : 1));
+    CHECK(file["precision_check"]["losses"].size() == (precision == "bf16"   ? 3
+                                                       : precision == "fp16" ? 2
+                                                                             : 1));
     for (const Json& loss : file["precision_check"]["losses"])
       CHECK(loss["error"].get<double>() > loss["allowed"].get<double>());
     const Ran text = run({"inspect", folder / "net.ingot"});
@@ -145,7 +157,7 @@ TEST_CASE("precision: a network that makes small errors large is written exact, 
 }
 
 TEST_CASE("precision: a plain network keeps what was asked for, and the file says what it loses") {
-  for (const std::string precision : {"fp16", "fast"}) {
+  for (const std::string precision : {"bf16", "fp16", "fast"}) {
     CAPTURE(precision);
     const Folder folder;
     const Ran ran = convert(folder, spilled(folder, plain()), precision);
@@ -156,7 +168,8 @@ TEST_CASE("precision: a plain network keeps what was asked for, and the file say
     REQUIRE(file["precision_check"]["losses"].size() == 1);
     const double error = file["precision_check"]["losses"][0]["error"].get<double>();
     CHECK(error > 1e-6);  // something was rounded
-    CHECK(error < 3e-3);
+    CHECK(error < (precision == "bf16" ? 1.5e-2 : 3e-3));
+    if (precision == "bf16") CHECK(error > 1e-3);  // by 8 bits
     CHECK(file["precision_check"]["runs"] == 8);
     CHECK(has(run({"inspect", folder / "net.ingot"}).out, "Precision: " + precision));
   }
@@ -169,6 +182,48 @@ TEST_CASE("precision: numbers that f16 has not are fast") {
   CHECK(ran.exit == 0);
   CHECK(has(ran.err, "fast is written instead"));
   CHECK(inspected(folder)["precision"] == "fast");
+}
+
+TEST_CASE("precision: bf16 has the numbers that f16 has not") {
+  const Folder folder;
+  const Ran ran = convert(folder, spilled(folder, large()), "bf16");
+  CAPTURE(ran.err);
+  CHECK(ran.exit == 0);
+  CHECK(ran.err.empty());
+  CHECK(inspected(folder)["precision"] == "bf16");
+}
+
+TEST_CASE("precision: what bf16 loses and f16 does not is fp16") {
+  const Folder folder;
+  const Ran ran = convert(folder, spilled(folder, sharp(kSide, kBetween)), "bf16");
+  CAPTURE(ran.err);
+  CHECK(ran.exit == 0);
+  CHECK(has(ran.err, "bf16 is off by "));
+  CHECK(has(ran.err, "fp16 is written instead"));
+  const Json file = inspected(folder);
+  CHECK(file["precision"] == "fp16");
+  CHECK(file["precision_check"]["losses"].size() == 2);
+}
+
+TEST_CASE("precision: on a GPU and on one lane of a CPU a bf16 file gives the bits of a fast one") {
+  const Folder folder;
+  const std::string source = spilled(folder, plain());
+  image_in(folder, kSide);
+  const auto outputs = [&](const std::string& precision, const std::string& device) {
+    REQUIRE(convert(folder, source, precision).exit == 0);
+    RunOptions where = on_gpu();
+    if (device == "cpu") where = {{{"INGOT_CPU_ISA", "scalar"}}, {}};
+    const Ran ran = run({"run", folder / "net.ingot", "--device", device, "--inputs",
+                         folder / "in.npz", "--outputs", folder / "out.npz"},
+                        where);
+    REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+    return ingot::host::read_npz(folder / "out.npz")[0].bytes;
+  };
+  for (const std::string device : {"cuda", "cpu"}) {
+    CAPTURE(device);
+    CHECK(outputs("bf16", device) == outputs("fast", device));
+  }
+  CHECK(outputs("bf16", "cuda") != outputs("exact", "cuda"));
 }
 
 TEST_CASE("precision: refused where that is asked for, written where nobody is to look") {

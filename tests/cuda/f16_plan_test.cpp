@@ -328,7 +328,7 @@ convert::FileSpec mean_network(uint8_t precision) {
 TEST_CASE("f16 plan: a session is bound to fewer rows, whose sums would be cut into more parts") {
   fake_cuda();
   for (const auto network : {product_network, mean_network})
-    for (const uint8_t precision : {uint8_t{1}, kFp16Network}) {
+    for (const uint8_t precision : {uint8_t{1}, kFp16Network, uint8_t{3}}) {
       CAPTURE(int(precision));
       FileBytes bytes(network(precision));
       Model model = open_bytes_or_fail(bytes, scalar());

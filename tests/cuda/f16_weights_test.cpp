@@ -18,7 +18,7 @@ using namespace ingot::test;
 
 namespace {
 
-constexpr uint8_t kExact = 0, kFast = 1, kFp16 = 2;
+constexpr uint8_t kExact = 0, kFast = 1, kFp16 = 2, kBf16 = 3;
 constexpr int64_t kRows = 5, kIn = 36, kMiddle = 21, kOut = 7;
 
 struct Network {
@@ -107,9 +107,9 @@ TEST_CASE(
     "pairs: the bytes of weights in a GPU's memory, by what the file stores and in which "
     "precision") {
   fake_cuda();
-  std::vector<float> fp16;
+  std::vector<float> fp16, fast;
   for (const DType stored : {DType::kInvalid, DType::kF16, DType::kBF16})
-    for (const uint8_t precision : {kExact, kFast, kFp16}) {
+    for (const uint8_t precision : {kExact, kFast, kBf16, kFp16}) {
       CAPTURE(int(stored));
       CAPTURE(int(precision));
       FileBytes bytes(products_network({precision, stored}));
@@ -125,6 +125,8 @@ TEST_CASE(
         const std::vector<float> y = answer_to_numbers(first);
         CHECK(y == answer_to_numbers(second));
         check_close(y, answer_to_numbers(cpu));
+        if (precision == kFast) fast = y;
+        if (precision == kBf16) CHECK(y == fast);
         if (precision != kFp16) {
           CHECK(need.weights_shared >= kPanels + kOddPanels + kBias + kPlain);
           continue;

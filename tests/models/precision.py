@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""The same file within its tolerance everywhere: networks converted with --precision exact, fast and
-fp16, each file checked against its golden on AVX-512, AVX2 and the emulated GPU by `ingot check`
-and its table of tolerances, and, under qemu, on NEON and on the emulated GPU of aarch64.
+"""The same file within its tolerance everywhere: networks converted with --precision exact, fast,
+fp16 and bf16, each file checked against its golden on AVX-512, AVX2 and the emulated GPU by `ingot
+check` and its table of tolerances, and, under qemu, on NEON and on the emulated GPU of aarch64.
 
   precision.py --ingot BIN --work DIR [--arm TREE] [--all] [name ...]
 
 Prints for each network, precision and target the largest error of any output, as a part of that
 output's largest number, and what is allowed. There is no command line under qemu: raw outputs of
 one run there are compared with this machine's, whose error they then have; other bits fail. Where
-products are in f16 (neonfp16, files in fp16) bits are others: what an output differs by, as a part
-of its largest number, is added to this machine's error, and both together have to be allowed. A
-precision that changes nothing on the GPU in any network fails too, and so does a network below that
-conversion writes in another precision than was asked for, but for the one that has to be. --arm: as
-for hashes.py. --all: every network that has a golden. The closing line counts network x precision x
+products are of halves (files in fp16 on neonfp16 and neonbf16, in bf16 on neonbf16) bits are
+others: what an output differs by, as a part of its largest number, is added to this machine's
+error, and both together have to be within the table's tolerance of such halves. A precision that
+changes nothing on the GPU in any network fails too, and so does a network below that conversion
+writes in another precision than was asked for, but for the one that has to be. --arm: as for
+hashes.py. --all: every network that has a golden. The closing line counts network x precision x
 target.
 """
 
@@ -27,7 +28,9 @@ import tempfile
 import numpy as np
 from sources import Tally, call, input_arrays, locate, read_rows, shapes_of, write_inputs
 
-PRECISIONS = ("exact", "fast", "fp16")
+PRECISIONS = ("exact", "fast", "fp16", "bf16")
+# Files whose products are of halves on instruction sets, and what is allowed of them.
+HALVES = {"fp16": (("neonfp16", "neonbf16"), 1e-2), "bf16": (("neonbf16",), 3e-2)}
 # Convolutions of each kind, products, attention, LSTM and GRU; seconds each.
 NETWORKS = (
     "mnist_8 ultraface_slim_320 dtln_1 silero_vad_half silero_vad_16k_op15_state ppocr_cls pulsevad_teacher_81k dnsmos_model_v8 "
@@ -63,6 +66,7 @@ class Bench:
             self.emulated = [
                 ("neon (qemu)", qemu, "neon"),
                 ("f16 (qemu)", qemu, "neonfp16"),
+                ("bf16 (qemu)", qemu, "neonbf16"),
                 ("gpu (qemu)", qemu, "cuda"),
             ]
 
@@ -157,13 +161,14 @@ def check_file(bench, network, precision, path, golden, raw, tally, absent):
         same = isinstance(there, bytes) and there == here
         like = "gpu" if word == "cuda" else next(isa for isa in found if isa != "gpu")
         error, allowed, passed = found[like]
-        if precision == "fp16" and word == "neonfp16" and isinstance(there, bytes) and not same:
+        isas, tolerance = HALVES.get(precision, ((), 0))
+        if word in isas and isinstance(there, bytes) and not same:
             apart = difference(there, here, golden)
             if apart is None:
-                absent.add(f"{network}: outputs of other types than f32 on f16 (qemu)")
+                absent.add(f"{network}: outputs of other types than f32 on {target}")
                 continue
-            error += apart
-            line(target, error, allowed, passed and error <= allowed, "at most: bits of f16")
+            error, allowed = error + apart, max(allowed, tolerance)
+            line(target, error, allowed, passed and error <= allowed, "at most: bits of halves")
             continue
         line(
             target,
@@ -191,7 +196,7 @@ def main():
         Bench(args),
         Tally(),
         set(),
-        {"fast": [], "fp16": []},
+        {"fast": [], "fp16": [], "bf16": []},
         Tally(),
     )
     if not args.arm:
