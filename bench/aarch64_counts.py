@@ -4,7 +4,7 @@ a Cortex-A76 with one thread.
 
 aarch64_counts.py --ingot build/gcc/bin/ingot --runner build/aarch64/tests/support/raw_runner
   --work build/arm64 [--networks NAME ..] [--peers NAME ..] [--processor cortex-a76] [--json FILE]
-  [--precision exact|fp16]
+  [--precision exact|fp16|bf16]
 
 Each program runs a network once and three times; half of the difference is an inference. Peers are
 called through Python as bench/peer.py calls them, whose own instructions (some 10,000 a call) are
@@ -160,7 +160,7 @@ def main():
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS), choices=list(NETWORKS))
     parser.add_argument("--peers", nargs="*", default=PEERS, choices=PEERS)
     parser.add_argument("--processor", default="cortex-a76")
-    parser.add_argument("--precision", default="exact", choices=["exact", "fp16"])
+    parser.add_argument("--precision", default="exact", choices=["exact", "fp16", "bf16"])
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
     args.work = args.work.resolve()

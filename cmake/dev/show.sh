@@ -177,7 +177,7 @@ models    every model: convert, verify, golden, one answer on every instruction 
 bits      every model: the same bits on scalar, AVX2, AVX-512 and, emulated, NEON (goes on where it was broken off)
 hashes [--all]  one SHA-256 of each small network's outputs: AVX-512, AVX2, one lane, NEON under qemu, the emulated GPU here and on
           aarch64 (--all: the large ones too, minutes each)
-precision [--all]  networks converted exact, fast and fp16: the largest error of each on AVX-512, AVX2, NEON, the emulated GPU here and on aarch64
+precision [--all]  networks converted exact, fast, fp16 and bf16: the largest error of each on AVX-512, AVX2, NEON, the emulated GPU here and on aarch64
 share     two processes of one model share its weights (PSS)
 load      a 100 MB model mapped, validated and ready; first result against steady runs
 dynamic   a text model at every length and an OCR pair over 200 image sizes, each in one arena, equal to their static conversions; writes
@@ -235,7 +235,7 @@ removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has
 dynamic-speed  transformers that onnxruntime's quantize_dynamic made: outputs compared with onnxruntime's, the time of each
 integer-peak  dense int8 networks beside the peak of each instruction set, int8 beside f32
 neon-loops the inner loops of products of bytes on 64-bit Arm: instructions, and cycles by llvm-mca
-aarch64-counts [--networks NAME ..] [--precision fp16]  instructions of an inference on 64-bit Arm beside the wheels of onnxruntime, ncnn, MNN and LiteRT, all
+aarch64-counts [--networks NAME ..] [--precision fp16|bf16]  instructions of an inference on 64-bit Arm beside the wheels of onnxruntime, ncnn, MNN and LiteRT, all
           emulated as a Cortex-A76 (half an hour on 2 processors; needs root for debootstrap)
 integer-chains [SOURCE..]  int8 networks with chains of convolutions and without: outputs compared, times, arenas
 integer-speed  every int8 network beside OpenVINO, onnxruntime, LiteRT and ExecuTorch, and transformers of quantize_dynamic beside
