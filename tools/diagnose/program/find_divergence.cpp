@@ -7,6 +7,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "tools/compile/passes/common/editor.h"
 #include "tools/diagnose/steps/golden_steps.h"
+#include "tools/diagnose/steps/operand_type.h"
 #include "tools/files/output_file.h"
 #include "tools/files/suggest.h"
 #include "tools/session/make_inputs.h"
@@ -72,6 +73,7 @@ class Finder {
       const std::string assumed = engine.assume_rest();
       if (!assumed.empty()) a_.notes.push_back("assumed " + assumed + " (say others with --dim)");
       engine.create_session(q_.session);
+      operands_ = operand_type(&engine);
       for (uint32_t i = 0; i < engine.summary().input_count; i++) {
         inputs_.push_back(make_input(engine, i, engine.session().input(i).value()));
         inputs_.back().name = engine.input(i).name;
@@ -98,6 +100,7 @@ class Finder {
       engine.bind_from_shape(i, inputs_[i].dims, q_.golden + ": input '" + inputs_[i].name + "'");
     bind_states(&engine);
     engine.create_session(q_.session);
+    operands_ = operand_type(&engine);
     bindings_ = engine.bindings();
     set_first_states(&engine);
     std::vector<Array> last;
@@ -144,7 +147,7 @@ class Finder {
     options.spread = golden_.spread;
     options.rtol = q_.rtol, options.atol = q_.atol;
     options.winograd = winograd_;
-    options.stored = stored_;
+    options.stored = operands_;
     return options;
   }
 
@@ -303,7 +306,7 @@ class Finder {
     p.inputs = inputs_;
     p.states = states_;
     p.limits.rtol = q_.rtol, p.limits.atol = q_.atol;
-    p.limits.stored = stored_;
+    p.limits.stored = operands_;
     return p;
   }
 
@@ -513,7 +516,8 @@ class Finder {
   std::optional<std::map<std::string, Tensor>> naive_values_;
   convert::FileSpec fresh_;
   bool winograd_ = true;
-  DType stored_ = DType::kInvalid;
+  DType stored_ = DType::kInvalid;    // of weights in the file
+  DType operands_ = DType::kInvalid;  // of products in a session
 };
 
 }  // namespace

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/cpu_kernels.h"
+#include "tools/diagnose/steps/operand_type.h"
 #include "tools/diagnose/steps/stream.h"
 #include "tools/files/suggest.h"
-#include "tools/session/half_kernels.h"
-#include "tools/session/program_view.h"
 
 namespace ingot::cli {
 
@@ -53,25 +51,6 @@ bool CheckResult::passed() const {
                                         [](const CheckedValue& v) { return v.comparison.passed; });
 }
 
-namespace {
-
-/// The narrowest type that operands of products have in this session: that of the weights in the
-/// file, or, of a file with a lesser precision, on a GPU the 11 bits that tf32 and f16 share, on a
-/// CPU the halves that it multiplies. kInvalid: f32.
-DType rounded_to(Engine* engine) {
-  const DType stored = stored_type(engine->path());
-  ingot_placement placement = {};
-  placement.size = sizeof placement;
-  const bool on_gpu = ingot_session_placement(engine->session().get(), &placement) == INGOT_OK &&
-                      std::string(placement.device).find("cuda") != std::string::npos;
-  const uint8_t precision = ProgramView(engine->path(), {}).program().precision;
-  if (on_gpu) return precision ? check::narrower(stored, DType::kF16) : stored;
-  return check::narrower(
-      stored, product_type(precision, placement.isa ? cpu_kernels(placement.isa) : nullptr));
-}
-
-}  // namespace
-
 CheckResult check_golden(Engine* engine, const Golden& golden, const CheckSettings& settings) {
   Stream stream(engine, golden);
   engine->bind_dims(settings.dims);
@@ -86,7 +65,7 @@ CheckResult check_golden(Engine* engine, const Golden& golden, const CheckSettin
   check::CompareOptions options;
   options.spread = golden.spread;
   options.winograd = result.winograd;
-  options.stored = rounded_to(engine);
+  options.stored = operand_type(engine);
   options.rtol = settings.rtol;
   options.atol = settings.atol;
   std::vector<std::string> names;

@@ -1,0 +1,24 @@
+#include "tools/diagnose/steps/operand_type.h"
+
+#include <string>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "tools/diagnose/golden/tolerance.h"
+#include "tools/session/half_kernels.h"
+#include "tools/session/program_view.h"
+
+namespace ingot::cli {
+
+DType operand_type(Engine* engine) {
+  const DType stored = stored_type(engine->path());
+  ingot_placement placement = {};
+  placement.size = sizeof placement;
+  const bool on_gpu = ingot_session_placement(engine->session().get(), &placement) == INGOT_OK &&
+                      std::string(placement.device).find("cuda") != std::string::npos;
+  const uint8_t precision = ProgramView(engine->path(), {}).program().precision;
+  if (on_gpu) return precision ? check::narrower(stored, DType::kF16) : stored;
+  return check::narrower(
+      stored, product_type(precision, placement.isa ? cpu_kernels(placement.isa) : nullptr));
+}
+
+}  // namespace ingot::cli
