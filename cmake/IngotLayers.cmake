@@ -48,6 +48,13 @@ target_compile_options(ingot_device_flags INTERFACE
 add_library(ingot_host_flags INTERFACE)
 target_link_libraries(ingot_host_flags INTERFACE ingot_flags)
 target_compile_features(ingot_host_flags INTERFACE cxx_std_20)
+# INGOT_UNITY compiles sources in groups, so a program gets what another one of a group needs: the
+# linker drops it again.
+if(NOT INGOT_SANITIZE AND NOT INGOT_FUZZ)
+  target_compile_options(ingot_host_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-ffunction-sections -fdata-sections>)
+  target_link_options(ingot_host_flags INTERFACE -Wl,--gc-sections)
+endif()
 
 # ingot_layer(plan DEPS base op format): every .cpp below runtime/plan as an object library
 # ingot_layer_plan.

@@ -283,12 +283,8 @@ gpu_pack() {
     echo "dev: gpu: --pack: no CUDA $version, and none could be assembled" >&2
     return 7
   }
-  # Sources are compiled in groups, so a program gets what another one of a group needs: the linker
-  # drops it again.
   configure_and_build "pack-$architecture" "${programs[@]}" -- "${gcc_options[@]}" -DINGOT_CUDA=ON \
-    "-DINGOT_NVCC=$nvcc" "-DINGOT_CUDA_ARCHITECTURES=$architecture" \
-    "-DCMAKE_CXX_FLAGS=-ffunction-sections -fdata-sections" \
-    "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--gc-sections" || return 1
+    "-DINGOT_NVCC=$nvcc" "-DINGOT_CUDA_ARCHITECTURES=$architecture" || return 1
   mkdir -p build/gpu
   "$python" tests/cuda/gpu_pack/make_pack.py --build "build/pack-$architecture" \
     --models build/models --architecture "$architecture" --commit "$(gpu_code)" \

@@ -74,7 +74,8 @@ class Registry {
   explicit Registry(std::string root) : root_(std::move(root)) {}
 
   std::vector<std::string> names() const;
-  /// By number, also those whose records cannot be read. @throws Failure kMismatch where there is no such model
+  /// By number, also those whose records cannot be read. @throws Failure kMismatch where there is
+  /// no such model
   std::vector<Version> versions(const std::string& name) const;
   /// The version that a reference means.
   Version find(const Reference& what) const;

@@ -64,22 +64,19 @@ class Finder {
     Engine engine(file(), q_.open);
     winograd_ = true;
     stored_ = stored_type(file());
-    if (stored_ != DType::kInvalid) {  // as it was converted, but for what was kept
-      options_.storage.dtype = stored_;
-      options_.storage.allow_overflow = true;
-    }
+    if (stored_ != DType::kInvalid)  // as it was converted, but for what was kept
+      options_.storage.dtype = stored_, options_.storage.allow_overflow = true;
     if (q_.golden.empty()) {
       engine.bind_dims(q_.dims);
       const std::string assumed = engine.assume_rest();
       if (!assumed.empty()) a_.notes.push_back("assumed " + assumed + " (say others with --dim)");
       engine.create_session(q_.session);
-      operands_ = operand_type(&engine);
       for (uint32_t i = 0; i < engine.summary().input_count; i++) {
         inputs_.push_back(make_input(engine, i, engine.session().input(i).value()));
         inputs_.back().name = engine.input(i).name;
       }
       states_ = states_of(&engine);
-      bindings_ = engine.bindings();
+      bindings_ = engine.bindings(), operands_ = operand_type(&engine);
       a_.notes.push_back(
           "no golden: the import cannot be checked, inputs are made as ingot bench makes them");
       return;
@@ -100,8 +97,7 @@ class Finder {
       engine.bind_from_shape(i, inputs_[i].dims, q_.golden + ": input '" + inputs_[i].name + "'");
     bind_states(&engine);
     engine.create_session(q_.session);
-    operands_ = operand_type(&engine);
-    bindings_ = engine.bindings();
+    bindings_ = engine.bindings(), operands_ = operand_type(&engine);
     set_first_states(&engine);
     std::vector<Array> last;
     for (int64_t step = 0; step < a_.steps; step++) {
