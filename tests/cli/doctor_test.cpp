@@ -135,6 +135,16 @@ TEST_CASE("doctor: a processor without fused multiply-add, huge pages off, stric
   CHECK(finds(report, "overcommit_memory is 2", "sysctl"));
 }
 
+TEST_CASE("doctor: a core is named, and vectors that no kernel uses") {
+  const Folder root;
+  put(root, "proc/cpuinfo",
+      "Features\t: fp asimd asimdhp asimddp sve i8mm bf16 sve2\nCPU part\t: 0xd49\n");
+  const Json report = examine(root);
+  CHECK(report["cpu"]["name"] == "Neoverse N2");
+  CHECK(report["cpu"]["vectors_unused"] == Json({"sve", "sve2"}));
+  CHECK(has(run({"doctor", "--root", root.path()}).out, "not used       sve sve2: found"));
+}
+
 TEST_CASE("doctor: files that are missing, empty or nonsense are left out") {
   const Folder root;
   CHECK(examine(root)["board"]["jetpack"] == 0);

@@ -111,7 +111,8 @@ Json as_json(const Diagnosis& found) {
             {"online", m.online_processors},
             {"present", m.present_processors},
             {"instruction_sets_built", found.built},
-            {"instruction_sets_usable", found.usable}}},
+            {"instruction_sets_usable", found.usable},
+            {"vectors_unused", unused_vectors(m)}}},
           {"memory",
            {{"total_bytes", m.memory_bytes},
             {"available_bytes", m.available_bytes},
@@ -160,6 +161,8 @@ void print(const Diagnosis& found) {
                                           : ""));
   if (!found.usable.empty())
     line("instructions", words(found.usable) + " (built: " + words(found.built) + ")");
+  const std::vector<std::string> unused = unused_vectors(m);
+  if (!unused.empty()) line("not used", words(unused) + ": found, and no kernel is made of them");
   if (m.memory_bytes)
     line("memory", std::to_string(m.memory_bytes >> 20) + " MiB, " +
                        std::to_string(m.available_bytes >> 20) + " available, " +

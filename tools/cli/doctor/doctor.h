@@ -38,6 +38,8 @@ GpusReport examine_gpus();
 std::vector<Finding> gpu_findings(const MachineFacts& facts, const GpusReport& report);
 
 std::vector<Finding> machine_findings(const MachineFacts& facts);
+/// Vectors that the processor has and no kernel uses, as SVE: /proc/cpuinfo's words.
+std::vector<std::string> unused_vectors(const MachineFacts& facts);
 /// Of the processor that this program runs on: instruction sets built and usable.
 std::vector<Finding> processor_findings(const MachineFacts& facts,
                                         const std::vector<std::string>& usable);

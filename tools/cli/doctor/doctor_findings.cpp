@@ -99,6 +99,13 @@ std::vector<Finding> machine_findings(const MachineFacts& facts) {
   return out;
 }
 
+std::vector<std::string> unused_vectors(const MachineFacts& facts) {
+  std::vector<std::string> out;
+  for (const char* name : {"sve", "sve2", "sme", "sme2", "avx512_bf16", "avx512_fp16", "amx_tile"})
+    if (has(facts.features, name)) out.push_back(name);
+  return out;
+}
+
 std::vector<Finding> processor_findings(const MachineFacts& facts,
                                         const std::vector<std::string>& usable) {
   std::vector<Finding> out;
