@@ -2,14 +2,14 @@
 // rest is neon's.
 #include "kernels/cpu/simd/neon.h"
 // order: the vectors first
-#include "kernels/cpu/half_products.inl"
+#include "kernels/cpu/f16_products.inl"
 #include "kernels/cpu/isa/tables.h"
 #include "kernels/cpu/rows.inl"
 
 namespace ingot::cpu {
 namespace {
 
-constexpr auto kEntries = rows_of(kHalfKernels);
+constexpr auto kEntries = rows_of(kF16Kernels);
 
 }  // namespace
 

@@ -74,7 +74,7 @@ struct HalfRows {
   const char* rows;
 };
 constexpr HalfRows kHalfRows[] = {
-    {"_f16", "+fp16", "half_products", "kHalfKernels"},
+    {"_f16", "+fp16", "f16_products", "kF16Kernels"},
     {"_bf16", "+bf16", "bf16_products", "kBf16Kernels"},
 };
 

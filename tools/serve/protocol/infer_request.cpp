@@ -55,11 +55,11 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
   bool null() override {
     if (place() == Place::kShape) invalid("an extent of a shape is no integer");
     if (place() == Place::kData) invalid("input '" + input().name + "': null among its elements");
-    expect_of_key(Kind::kOther);
+    expect(Kind::kOther);
     return true;
   }
   bool boolean(bool value) override {
-    expect_of_key(Kind::kBool);
+    expect(Kind::kBool);
     switch (place()) {
       case Place::kTopParameters:
         if (key_ == "binary_data_output" && !reads_elements_) job_->outputs_are_binary = value;
@@ -82,10 +82,8 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t value) override { return number(false, value); }
   bool number_float(number_float_t value, const string_t&) override {
     if (place() == Place::kShape) invalid("an extent of a shape is no integer");
-    if (place() == Place::kData)
-      add_real(value);
-    else
-      expect_of_key(Kind::kOther);
+    expect(Kind::kOther);
+    if (place() == Place::kData) add_real(value);
     return true;
   }
   bool string(string_t& value) override;
@@ -107,7 +105,10 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
  private:
   /// Of a value that is neither an object nor an array; kOther: null, a number with a fraction.
   enum class Kind { kBool, kInteger, kString, kOther };
-  /// Refuses a value of another type than its key has.
+  /// Refuses a value of another type than its key has. Elements have no key, and are many.
+  void expect(Kind found) const {
+    if (!reads_elements_ && place() != Place::kData) expect_of_key(found);
+  }
   void expect_of_key(Kind found) const;
   Place place() const { return depth_ ? stack_[depth_ - 1] : Place::kSkipped; }
   bool leave() {
@@ -240,7 +241,7 @@ bool RequestReader::enter(bool is_object) {
 }
 
 bool RequestReader::string(string_t& value) {
-  expect_of_key(Kind::kString);
+  expect(Kind::kString);
   switch (place()) {
     case Place::kTop:
       if (key_ == "id") job_->id = value;
@@ -272,7 +273,7 @@ bool RequestReader::string(string_t& value) {
 }
 
 bool RequestReader::number(bool is_negative, uint64_t bits) {
-  expect_of_key(Kind::kInteger);
+  expect(Kind::kInteger);
   const auto set = [&](uint64_t* field) {
     if (is_negative) invalid("parameter '" + key_ + "' is negative");
     *field = bits;

@@ -1,4 +1,4 @@
-// kernels/cpu/half_products.inl - products in f16: the list of kernels of an instruction set that
+// kernels/cpu/f16_products.inl - products in f16: the list of kernels of an instruction set that
 // multiplies it. The last row is empty.
 #pragma once
 #include "kernels/cpu/conv2d/half_conv.inl"
@@ -8,7 +8,7 @@
 namespace ingot::cpu {
 namespace {
 
-constexpr KernelEntry kHalfKernels[] = {
+constexpr KernelEntry kF16Kernels[] = {
     {OpCode::kConv2d, "conv2d_direct_f16", &kConv2dContract, half_conv2d_supports<F16Format>,
      half_conv2d<F16Format>},
     {OpCode::kChain, "chain_f16", &kChainContract, half_chain_supports<F16Format>,
