@@ -18,7 +18,7 @@ bool check_window(const WindowAttributes& t, Violation* v) {
 }
 
 bool check_epilogue(const ActivationSpec& a, Violation* v) {
-  if (uint8_t(a.kind) >= uint8_t(Activation::kPrelu))
+  if (a.kind == Activation::kPrelu || int(a.kind) >= kActivationCount)
     return refuse(v, "an epilogue's activation is known and not prelu", Violation::kAttribute,
                   int64_t(Activation::kMish), int64_t(a.kind));
   return true;

@@ -44,7 +44,7 @@ const std::vector<ChainCase>& chain_cases() {
        3,
        true,
        Residual::kNone,
-       {{8, 3, 2, 1, kReluSpec}, {8, 3, 1, 1, kReluSpec, true}, {24, 1, 1, 0, kHardSwishSpec}}},
+       {{8, 3, 2, 1, kReluSpec}, {8, 3, 1, 1, kReluAffineSpec, true}, {24, 1, 1, 0, kHardSwishAffineSpec}}},
       {"stride 2 at the end",
        2,
        13,

@@ -27,12 +27,19 @@ constexpr ActivationSpec kReluSpec = {Activation::kRelu, 0, 0},
                          kRelu6Spec = {Activation::kRelu6, 0, 0},
                          kClipSpec = {Activation::kClip, -0.25f, 0.5f},
                          kHardSwishSpec = {Activation::kHardSwish, 0, 0},
+                         kReluAffineSpec = {Activation::kReluAffine, 1.5f, -0.75f},
+                         kHardSwishAffineSpec = {Activation::kHardSwishAffine, -0.5f, 0.375f},
                          kLeakySpec = {Activation::kLeakyRelu, 0.1f, 0};
 
 // One case is a few lines.
 // clang-format off
 inline constexpr Conv2dCase kConv2dCases[] = {
     // pointwise
+    {.name = "an affine function behind hard_swish", .guards_against = "lanes past the last channel", .h = 5,
+     .w = 7, .cin = 12, .cout = 37, .act = kHardSwishAffineSpec},
+    {.name = "an affine function behind relu", .guards_against = "a clamp taken for all of it", .h = 5,
+     .w = 7, .cin = 20, .cout = 24, .kh = 3, .kw = 3, .top = 1, .left = 1, .bottom = 1, .right = 1,
+     .act = kReluAffineSpec},
     {.name = "pointwise", .guards_against = "rows that are no multiple of a tile", .h = 7, .w = 7,
      .cin = 16, .cout = 24, .act = kReluSpec},
     {.name = "pointwise, odd channels", .guards_against = "stores past the last output", .h = 3,
@@ -174,7 +181,7 @@ inline constexpr Conv2dCase kDepthwiseCases[] = {
      .act = kReluSpec},
     {.name = "depthwise, channel tails", .guards_against = "lanes past the last channel", .h = 6,
      .w = 31, .cin = 27, .kh = 3, .kw = 3, .top = 1, .left = 1, .bottom = 1, .right = 1,
-     .act = kHardSwishSpec},
+     .act = kHardSwishAffineSpec},
     {.name = "depthwise, stride 2", .guards_against = "columns of a strided window", .n = 2,
      .h = 15, .w = 29, .cin = 24, .kh = 3, .kw = 3, .sh = 2, .sw = 2, .top = 1, .left = 1,
      .bottom = 1, .right = 1, .act = kRelu6Spec, .x_padding = 2, .y_padding = 5},

@@ -133,7 +133,10 @@ TEST_CASE("fold_activation: every activation in every spelling goes into the con
                         {"mish", "mish"},
                         {"softplus", "softplus"},
                         {"log 1 + exp", "softplus"},
-                        {"elu", "elu"}};
+                        {"elu", "elu"},
+                        {"number * relu", "relu_affine"},
+                        {"number + 2 hard_swish", "hard_swish_affine"},
+                        {"hard_swish - number", "hard_swish_affine"}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
     GraphBuilder g;
@@ -179,6 +182,10 @@ TEST_CASE("fold_activation: every activation in every spelling goes into the con
     if (n == "mish") y = g.node("Mul", {x, g.node("Tanh", {g.node("Softplus", {x})})});
     if (n == "softplus") y = g.node("Softplus", {x});
     if (n == "log 1 + exp") y = g.node("Log", {g.node("Add", {g.node("Exp", {x}), g.number(1)})});
+    if (n == "number * relu") y = g.node("Mul", {g.number(0.25), g.node("Relu", {x})});
+    if (n == "number + 2 hard_swish")
+      y = g.node("Add", {g.number(-2), g.node("Mul", {g.node("HardSwish", {x}), g.number(2)})});
+    if (n == "hard_swish - number") y = g.node("Sub", {g.node("HardSwish", {x}), g.number(0.5)});
     if (n == "elu") y = g.node("Elu", {x}, {{"alpha", 0.5}});
     g.output(y);
     CHECK(alone(g, "Conv2d")->text("activation", "none") == c.expected);

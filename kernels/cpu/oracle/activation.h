@@ -29,6 +29,9 @@ inline double activate(const ActivationSpec& a, double x) {
     case Activation::kElu: return x < 0 ? alpha * std::expm1(x) : x;
     case Activation::kSoftplus: return x > 30 ? x : std::log1p(std::exp(x));
     case Activation::kMish: return x * std::tanh(x > 30 ? x : std::log1p(std::exp(x)));
+    case Activation::kReluAffine: return alpha * (x < 0 ? 0 : x) + beta;
+    case Activation::kHardSwishAffine:
+      return alpha * x * std::fmin(std::fmax(x / 6 + 0.5, 0), 1) + beta;
   }
   return x;
 }

@@ -31,7 +31,9 @@ double activation(const ActivationSpec& s, double x) {
     case Activation::kSoftplus: return std::log1p(std::exp(-std::fabs(x))) + std::fmax(x, 0);
     case Activation::kMish: return x * std::tanh(std::log1p(std::exp(x)));
     case Activation::kNone:
-    case Activation::kPrelu: return x;
+    case Activation::kPrelu:
+    case Activation::kReluAffine:
+    case Activation::kHardSwishAffine: return x;  // in epilogues alone
   }
   return x;
 }

@@ -40,6 +40,10 @@ INGOT_INLINE typename V::F activate(typename V::F x, [[maybe_unused]] typename V
     return Fn::softplus(x);
   else if constexpr (kind == Activation::kMish)
     return Fn::mish(x);
+  else if constexpr (kind == Activation::kReluAffine)
+    return V::fma(Fn::relu(x), alpha, beta);
+  else if constexpr (kind == Activation::kHardSwishAffine)
+    return V::fma(Fn::hard_swish(x), alpha, beta);
   else
     return x;
 }
@@ -91,6 +95,8 @@ INGOT_FN void activate_rows(const ActivationSpec& spec, float* tile, int64_t row
     INGOT_ACTIVATION(kElu)
     INGOT_ACTIVATION(kSoftplus)
     INGOT_ACTIVATION(kMish)
+    INGOT_ACTIVATION(kReluAffine)
+    INGOT_ACTIVATION(kHardSwishAffine)
 #undef INGOT_ACTIVATION
     case Activation::kNone:
     case Activation::kPrelu: return;

@@ -29,6 +29,8 @@ GPU_CALLED float activate_called(float x, Activation kind, float alpha, float be
     INGOT_ACTIVATION(kElu)
     INGOT_ACTIVATION(kSoftplus)
     INGOT_ACTIVATION(kMish)
+    INGOT_ACTIVATION(kReluAffine)
+    INGOT_ACTIVATION(kHardSwishAffine)
 #undef INGOT_ACTIVATION
     case Activation::kNone:
     case Activation::kRelu:

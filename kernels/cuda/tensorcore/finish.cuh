@@ -30,6 +30,8 @@ GPU_CALLED Four activate_long(ActivationSpec spec, Four v) {
     INGOT_LONG_ACTIVATION(kElu)
     INGOT_LONG_ACTIVATION(kSoftplus)
     INGOT_LONG_ACTIVATION(kMish)
+    INGOT_LONG_ACTIVATION(kReluAffine)
+    INGOT_LONG_ACTIVATION(kHardSwishAffine)
 #undef INGOT_LONG_ACTIVATION
     case Activation::kNone:
     case Activation::kRelu:

@@ -249,6 +249,9 @@ std::function<double(double)> activation_of(const Node& node) {
   if (kind == "gelu_tanh") return gelu_tanh;
   if (kind == "elu") return [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; };
   if (kind == "softplus") return softplus;
+  if (kind == "relu_affine") return [=](double x) { return alpha * relu(x) + beta; };
+  if (kind == "hard_swish_affine")
+    return [=](double x) { return alpha * x * hard_sigmoid(x, 1.0 / 6, 0.5) + beta; };
   if (kind == "mish") return [](double x) { return x * std::tanh(softplus(x)); };
   return nullptr;
 }
