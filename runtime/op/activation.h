@@ -29,7 +29,8 @@ constexpr int kActivationCount = 18;
 
 /// y = act(x). clip: min(max(x, alpha), beta). leaky_relu, elu: slope alpha. hard_sigmoid:
 /// min(max(alpha x + beta, 0), 1). hard_swish: x * min(max(x / 6 + 1/2, 0), 1), alpha and beta
-/// unused. relu_affine, hard_swish_affine: alpha * act(x) + beta, rounded once. prelu is not allowed in an epilogue (use Elementwise).
+/// unused. relu_affine, hard_swish_affine: alpha * act(x) + beta, rounded once.
+/// prelu is not allowed in an epilogue (use Elementwise).
 struct ActivationSpec {
   Activation kind = Activation::kNone;
   float alpha = 0;

@@ -35,11 +35,11 @@ constexpr ActivationSpec kReluSpec = {Activation::kRelu, 0, 0},
 // clang-format off
 inline constexpr Conv2dCase kConv2dCases[] = {
     // pointwise
-    {.name = "an affine function behind hard_swish", .guards_against = "lanes past the last channel", .h = 5,
-     .w = 7, .cin = 12, .cout = 37, .act = kHardSwishAffineSpec},
-    {.name = "an affine function behind relu", .guards_against = "a clamp taken for all of it", .h = 5,
-     .w = 7, .cin = 20, .cout = 24, .kh = 3, .kw = 3, .top = 1, .left = 1, .bottom = 1, .right = 1,
-     .act = kReluAffineSpec},
+    {.name = "an affine function behind hard_swish", .guards_against = "its two numbers",
+     .h = 5, .w = 7, .cin = 12, .cout = 37, .act = kHardSwishAffineSpec},
+    {.name = "an affine function behind relu", .guards_against = "a clamp for all",
+     .h = 5, .w = 7, .cin = 20, .cout = 24, .kh = 3, .kw = 3, .top = 1, .left = 1, .bottom = 1,
+     .right = 1, .act = kReluAffineSpec},
     {.name = "pointwise", .guards_against = "rows that are no multiple of a tile", .h = 7, .w = 7,
      .cin = 16, .cout = 24, .act = kReluSpec},
     {.name = "pointwise, odd channels", .guards_against = "stores past the last output", .h = 3,

@@ -30,7 +30,8 @@ void add_conv2d(RefuseTable* t) {
   t->attributes<A>("groups_two_direct", [](A& a) { a.groups = 2; });
   t->attributes<A>("method_unknown", [](A& a) { a.method = ConvMethod(9); });
   t->attributes<A>("layout_unknown", [](A& a) { a.input_layout = ChannelLayout(2); });
-  t->attributes<A>("activation_unknown", [](A& a) { a.activation.kind = Activation(kActivationCount); });
+  t->attributes<A>("activation_unknown",
+                   [](A& a) { a.activation.kind = Activation(kActivationCount); });
   t->attributes<A>("activation_prelu", [](A& a) { a.activation.kind = Activation::kPrelu; });
   t->attributes<A>("window_larger_than_image", [](A& a) { a.dilation_h = 9; });
   t->attributes<A>("depthwise_without_groups", [](A& a) { a.method = ConvMethod::kDepthwise; });

@@ -111,14 +111,14 @@ template <class V>
 void finish_tile(const Epilogue& e, const float* tile, int64_t tile_stride, int64_t rows,
                  int64_t cols, float* out, int64_t out_stride, const float* residual) {
   static constexpr FinishRows kRows[] = {
-      finish_rows<V, Activation::kNone>,      finish_rows<V, Activation::kRelu>,
-      finish_rows<V, Activation::kRelu6>,     finish_rows<V, Activation::kClip>,
-      finish_rows<V, Activation::kLeakyRelu>, finish_rows<V, Activation::kSigmoid>,
-      finish_rows<V, Activation::kTanh>,      finish_rows<V, Activation::kSilu>,
-      finish_rows<V, Activation::kHardSwish>, finish_rows<V, Activation::kHardSigmoid>,
-      finish_rows<V, Activation::kGelu>,      finish_rows<V, Activation::kGeluTanh>,
-      finish_rows<V, Activation::kElu>,       finish_rows<V, Activation::kSoftplus>,
-      finish_rows<V, Activation::kMish>,      finish_rows<V, Activation::kNone>,  // prelu: never
+      finish_rows<V, Activation::kNone>,       finish_rows<V, Activation::kRelu>,
+      finish_rows<V, Activation::kRelu6>,      finish_rows<V, Activation::kClip>,
+      finish_rows<V, Activation::kLeakyRelu>,  finish_rows<V, Activation::kSigmoid>,
+      finish_rows<V, Activation::kTanh>,       finish_rows<V, Activation::kSilu>,
+      finish_rows<V, Activation::kHardSwish>,  finish_rows<V, Activation::kHardSigmoid>,
+      finish_rows<V, Activation::kGelu>,       finish_rows<V, Activation::kGeluTanh>,
+      finish_rows<V, Activation::kElu>,        finish_rows<V, Activation::kSoftplus>,
+      finish_rows<V, Activation::kMish>,       finish_rows<V, Activation::kNone>,  // prelu: never
       finish_rows<V, Activation::kReluAffine>, finish_rows<V, Activation::kHardSwishAffine>};
   static_assert(sizeof kRows / sizeof *kRows == kActivationCount, "one of each");
   kRows[int(e.activation.kind)](e, tile, tile_stride, rows, cols, out, out_stride, residual);

@@ -173,8 +173,7 @@ double step_of(const Step& s, double a, double b, double c, bool whole) {
     case Op::kBitwiseAnd:
     case Op::kBitwiseOr:
     case Op::kShiftLeft:
-    case Op::kShiftRight:
-      break;
+    case Op::kShiftRight: break;
   }
   return std::nan("");
 }

@@ -35,8 +35,7 @@ struct OneAffine {
 
 std::optional<double> one_number(const Editor& e, const Node& node, int reg, double constant) {
   if (reg == kConstantRegister) return constant;
-  const auto numbers =
-      per_channel(e.model, node.inputs[size_t(reg)], e.dims(node.outputs[0]));
+  const auto numbers = per_channel(e.model, node.inputs[size_t(reg)], e.dims(node.outputs[0]));
   if (!numbers || numbers->empty()) return std::nullopt;
   for (const double number : *numbers)
     if (number != numbers->front()) return std::nullopt;
