@@ -6,15 +6,11 @@
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/common/elementwise.h"
 #include "tools/compile/passes/common/pass.h"
+#include "tools/compile/passes/fuse/affine.h"
 #include "tools/graph/window.h"
 
 namespace ingot::passes {
 namespace {
-
-// y = x * factor + shift, channel by channel.
-struct Affine {
-  std::vector<double> factor, shift;
-};
 
 bool finite(const Affine& a) {
   for (double x : a.factor)
@@ -32,7 +28,8 @@ std::optional<std::vector<double>> channels(const Editor& e, const Node& node, i
   return per_channel(e.model, node.inputs[size_t(reg)], dims);
 }
 
-// The node as an Affine of operand `x`, when it is one.
+}  // namespace
+
 std::optional<Affine> affine(const Editor& e, const Node& node, ValueId x) {
   std::optional<Step> s = only_step(node);
   if (!s || node.text("compute", "f32") != "f32" || e.value(node.outputs[0]).dtype != DType::kF32)
@@ -76,6 +73,8 @@ std::optional<Affine> affine(const Editor& e, const Node& node, ValueId x) {
 bool has_weights(const Node& node) {
   return node.op == "Conv2d" || node.op == "Linear" || node.op == "ConvTranspose2d";
 }
+
+namespace {
 
 bool is_quantized(const Node& node) { return node.op == "Linear" && node.inputs.size() > 4; }
 

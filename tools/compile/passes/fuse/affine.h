@@ -1,0 +1,21 @@
+// tools/compile/passes/fuse/affine.h - elementwise nodes that are affine functions of one operand.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "tools/compile/passes/common/editor.h"
+
+namespace ingot::passes {
+
+/// y = x * factor + shift, channel by channel.
+struct Affine {
+  std::vector<double> factor, shift;
+};
+
+/// The node as an Affine of operand `x`, when it is one.
+std::optional<Affine> affine(const Editor& e, const Node& node, ValueId x);
+
+/// Convolutions and Linear: they have weights and an epilogue.
+bool has_weights(const Node& node);
+
+}  // namespace ingot::passes
