@@ -27,7 +27,8 @@ TEST_CASE("serve: HEAD and the whole address, as balancers and proxies ask") {
 
 TEST_CASE("serve: a body that is announced and does not come holds little memory") {
   const Models models;
-  ServerProcess server({models.root, "--max-bodies", "1M", "--max-body", "1M"});
+  ServerProcess server(
+      {models.root, "--max-bodies", "1M", "--max-body", "1M", "--request-seconds", "5"});
   std::vector<std::unique_ptr<Connection>> stalled;
   for (int i = 0; i < 8; i++) {
     stalled.push_back(std::make_unique<Connection>(server.port()));
@@ -76,11 +77,11 @@ TEST_CASE("serve: full queues, late requests, too many connections") {
   const Models models;
   // One row waits for others a while; eight do not fit beside it and wait behind it.
   ServerProcess server(
-      {models.root, "--batch-delay-us", "4000000", "--max-queue", "1", "--max-connections", "4"});
+      {models.root, "--batch-delay-us", "8000000", "--max-queue", "1", "--max-connections", "4"});
   Connection first(server.port()), second(server.port()), third(server.port());
   first.send(post(kInfer, request_of(1)));
   await(third, "running", 1);
-  second.send(post(kInfer, request_of(8, "\"parameters\":{\"timeout\":1000},")));
+  second.send(post(kInfer, request_of(8, "\"parameters\":{\"timeout\":5000},")));
   await(third, "queued", 1);
   third.send(post(kInfer, request_of(8)));
   const std::string busy = third.answer();

@@ -65,7 +65,9 @@ int ServerProcess::wait() {
   int status = 0;
   waitpid(process_, &status, 0);
   process_ = -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  if (code) MESSAGE("ingot serve: wait status " << status << "; it wrote: " << errors());
+  return code;
 }
 
 int ServerProcess::end() {

@@ -4,8 +4,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -196,17 +199,19 @@ void run_connections(asio::io_context& loop) {
 /// Returns when a signal has come and what had begun has ended.
 int run(asio::io_context& loop, asio::signal_set& signals, Service& service, HttpFront& http,
         const ServeOptions& o, bool is_quiet) {
-  asio::steady_timer tick(loop);
+  // Threads share the loop: the signal and the clock are handled one at a time.
+  const auto strand = asio::make_strand(loop);
+  asio::steady_timer tick(strand);
   uint64_t drain_until = 0;
   int exit = 0;
-  signals.async_wait([&](boost::system::error_code error, int) {
+  signals.async_wait(asio::bind_executor(strand, [&](boost::system::error_code error, int) {
     if (error) return;
     if (!is_quiet) fprintf(stderr, "ends: takes no more requests\n");
     http.stop();
-    service.repository.stop_taking();
     drain_until = ingot_clock_ns() + uint64_t{o.drain_seconds} * 1000000000u;
+    service.repository.stop_taking();
     tick.cancel();
-  });
+  }));
   std::function<void(boost::system::error_code)> on_tick = [&](boost::system::error_code) {
     service.repository.destroy_unused();
     const bool ends = service.repository.stops();
@@ -220,7 +225,7 @@ int run(asio::io_context& loop, asio::signal_set& signals, Service& service, Htt
     tick.expires_after(std::chrono::milliseconds(ends ? 10 : 1000));
     tick.async_wait(on_tick);
   };
-  on_tick({});
+  asio::post(strand, [&] { on_tick({}); });
   std::vector<std::thread> threads;
   for (uint32_t i = 1; i < o.io_threads; i++) threads.emplace_back([&] { run_connections(loop); });
   run_connections(loop);
@@ -257,6 +262,8 @@ int serve(const ServeOptions& o, bool is_quiet) {
   printf("ready\n");
   fflush(stdout);
   const int exit = run(loop, signals, service, http, o, is_quiet);
+  // A thread of a model that has handed over an answer may still be in the loop's queue.
+  if (!exit) service.repository.end_threads();
 #ifdef INGOT_HAVE_GRPC
   if (grpc) grpc->stop();
 #endif

@@ -164,6 +164,13 @@ bool Repository::is_ready() const {
                      [](const auto& entry) { return entry.second.failures.empty(); });
 }
 
+void Repository::end_threads() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [name, entry] : entries_)
+    for (const auto& [number, served] : entry.versions) served->end_threads();
+  for (const auto& served : replaced_) served->end_threads();
+}
+
 void Repository::destroy_unused() {
   std::vector<std::shared_ptr<ServedModel>> unused;
   const std::lock_guard<std::mutex> lock(mutex_);

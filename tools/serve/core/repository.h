@@ -47,6 +47,9 @@ class Repository {
   bool is_ready() const;
   void stop_taking() { stops_ = true; }
   bool stops() const { return stops_; }
+  /// Ends the threads of all models, so that none of them touches what takes its answers, which
+  /// may then be destroyed. @pre stops(), and no request is left
+  void end_threads();
   /// Destroys versions that were replaced and that no request uses any more.
   void destroy_unused();
 

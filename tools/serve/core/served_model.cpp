@@ -46,13 +46,16 @@ ServedModel::ServedModel(std::string name, std::string version, const std::strin
   for (auto& session : sessions_) threads_.emplace_back([this, &session] { work(*session); });
 }
 
-ServedModel::~ServedModel() {
+ServedModel::~ServedModel() { end_threads(); }
+
+void ServedModel::end_threads() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stops_ = true;
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 void ServedModel::submit(Job* job) {

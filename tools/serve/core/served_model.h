@@ -49,6 +49,8 @@ class ServedModel {
   /// Checks and queues; job->ended is called when it has ended. @throws ServeError, and the job is
   /// the caller's again
   void submit(Job* job);
+  /// When what is queued has run. Nothing may be submitted any more.
+  void end_threads();
   /// A request that was refused before it was queued.
   void count_refused(Refusal why);
   Statistics statistics() const;

@@ -21,8 +21,9 @@ class HttpFront::Listener {
       : loop_(loop),
         service_(service),
         max_connections_(settings.max_connections),
-        acceptor_(loop),
-        pause_(loop) {
+        strand_(asio::make_strand(loop)),
+        acceptor_(strand_),
+        pause_(strand_) {
     if (!settings.certificate.empty())
       tls_.emplace(tls_context(settings.certificate, settings.key));
     shared_.service = &service;
@@ -46,7 +47,7 @@ class HttpFront::Listener {
   }
 
   void stop() {
-    asio::post(loop_, [this] {
+    asio::post(strand_, [this] {
       boost::system::error_code ignored;
       acceptor_.close(ignored);
       pause_.cancel();
@@ -107,6 +108,8 @@ class HttpFront::Listener {
   asio::io_context& loop_;
   Service& service_;
   const uint64_t max_connections_;
+  // Threads share the loop: what accepts, pauses and closes is one at a time.
+  asio::strand<asio::io_context::executor_type> strand_;
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   std::optional<asio::ssl::context> tls_;
