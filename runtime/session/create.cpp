@@ -56,10 +56,10 @@ Status sum_up_shortage(Status status, uint64_t other_bytes, bool is_held, ErrorD
 
 /// Whether the machine has what a session is about to touch. Weights that are mapped are the file's
 /// pages, and memory that the caller lends is the caller's: neither is asked about. Nor is what is
-/// small against any machine that has files.
+/// small against any machine that has files, unless a limit is stated.
 Status check_free(uint64_t bytes, ErrorDetail* detail) {
   constexpr uint64_t kSmall = uint64_t{64} << 20;
-  if (bytes < kSmall) return {};
+  if (bytes < kSmall && !os::has_stated_limit()) return {};
   const os::FreeMemory free = os::free_memory();
   if (bytes <= free.bytes) return {};
   const Status status = fail(detail, Code::kOutOfMemory, free.limit, bytes, free.bytes);

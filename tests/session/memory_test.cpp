@@ -321,3 +321,16 @@ TEST_CASE(
   CHECK(model.session(options).ok());
   REQUIRE(unsetenv("INGOT_MEMORY_LIMIT") == 0);
 }
+
+TEST_CASE("memory limit: one that is stated holds for small sessions too") {
+  TemporaryFile file(chain_network(2000));
+  auto model = Model::open(file.path(), oracle_table());
+  REQUIRE(model.ok());
+  REQUIRE(setenv("INGOT_MEMORY_LIMIT", "4K", 1) == 0);
+  const auto refused = model->session(session_options());
+  REQUIRE(unsetenv("INGOT_MEMORY_LIMIT") == 0);
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().code == INGOT_OUT_OF_MEMORY);
+  CHECK(refused.error().have == 4096);
+  CHECK(model->session(session_options()).ok());
+}

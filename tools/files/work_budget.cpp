@@ -94,7 +94,7 @@ uint64_t text_memory(uint64_t length) { return length < 16 ? 0 : length + 17; }
 
 void require_memory(const std::string& what, uint64_t bytes) {
   constexpr uint64_t kSmall = uint64_t{64} << 20;  // what every machine with files has
-  if (bytes < kSmall) return;
+  if (bytes < kSmall && !os::has_stated_limit()) return;
   const os::FreeMemory free = os::free_memory();
   if (bytes <= free.bytes) return;
   fail(Exit::kUnavailable, what + " needs " + std::to_string(bytes) + " bytes of memory, " +

@@ -64,6 +64,11 @@ bool is_stated(FreeMemory* out) {
 
 }  // namespace
 
+bool has_stated_limit() {
+  FreeMemory stated;
+  return is_stated(&stated);
+}
+
 FreeMemory free_memory() {
   FreeMemory least;
   if (is_stated(&least)) return least;
@@ -88,6 +93,7 @@ FreeMemory free_memory() {
 namespace ingot::os {
 
 FreeMemory free_memory() { return {}; }
+bool has_stated_limit() { return false; }
 
 }  // namespace ingot::os
 

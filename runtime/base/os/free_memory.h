@@ -18,5 +18,7 @@ struct FreeMemory {
 /// RLIMIT_DATA. Where the environment has INGOT_MEMORY_LIMIT (bytes; K, M and G; 0: no limit), that
 /// alone.
 FreeMemory free_memory();
+/// Whether INGOT_MEMORY_LIMIT states it.
+bool has_stated_limit();
 
 }  // namespace ingot::os
