@@ -65,14 +65,14 @@ int ServerProcess::wait() {
   int status = 0;
   waitpid(process_, &status, 0);
   process_ = -1;
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  if (code) MESSAGE("ingot serve: wait status " << status << "; it wrote: " << errors());
-  return code;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 int ServerProcess::end() {
   signal_end();
-  return wait();
+  const int code = wait();
+  if (code) MESSAGE("ingot serve: exit code " << code << "; it wrote: " << errors());
+  return code;
 }
 
 Connection::Connection(uint16_t port) {
