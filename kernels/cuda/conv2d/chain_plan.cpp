@@ -1,5 +1,6 @@
 // kernels/cuda/conv2d/chain_plan.cpp - a chain of convolutions as its stages, one after the other
-// through two buffers; depthwise and pointwise in one launch where that pays. In fast and fp16
+// through two buffers; depthwise and pointwise, and an inverted bottleneck, in one launch where
+// that pays. In fast and fp16
 // files a stage that is a product is the convolution's own row of tensor cores; in fp16 files what
 // lies between is f16, wherever the stage behind it can read that.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
@@ -145,6 +146,13 @@ Status plan_chain(const GpuWork& work) {
     }
     return j;
   };
+  const auto is_packed = [&](uint32_t i) { return a.inputs[1 + 2 * i].dtype == DType::kF16; };
+  const auto joins = [&](uint32_t i, const ConvJob& first, BottleneckLaunch* out) {
+    BottleneckJob b = {first, job_of(i + 1), job_of(i + 2), is_packed(i), false};
+    b.window.x = first.y, b.window.x_stride = first.y_stride, b.window.x_f16 = first.y_f16;
+    b.joins_pointwise = !is_packed(i + 2) && joins_pointwise(work, b.window, b.project);
+    return is_packed(i) == is_packed(i + 2) && choose_bottleneck(work, b, out);
+  };
   const float* x = a.inputs[0].as<float>();
   int64_t x_stride = a.inputs[0].row_stride;
   bool x_f16 = a.inputs[0].dtype == DType::kF16;
@@ -155,7 +163,12 @@ Status plan_chain(const GpuWork& work) {
     const StageArguments stage(a, buffers, i, work.scratch);
     const GpuKernelEntry* row = product_row(stage.get(), work.traits, work.precision);
     const ConvJob next = job_of(i + 1 < t.stage_count ? i + 1 : i);
-    if (row) {
+    BottleneckLaunch bottleneck;
+    if (row && i + 2 < t.stage_count && joins(i, j, &bottleneck)) {
+      status = launch_bottleneck(work, bottleneck, is_packed(i));
+      j = job_of(i + 2);
+      i += 2;
+    } else if (row) {
       GpuWork one = work;
       one.arguments = &stage.get(), one.variant = nullptr;
       one.scratch = work.scratch + buffers.bytes[0] + buffers.bytes[1];

@@ -3,6 +3,7 @@
 #include "kernels/cuda/conv2d/conv2d_params.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/gemm/tile_model.h"
+#include "kernels/cuda/tensorcore/bottleneck_params.h"
 #include "runtime/op/conv_stage.h"
 
 namespace ingot::cuda {
@@ -68,5 +69,21 @@ void list_depthwise(const ConvJob& job, VariantList* list);
 bool joins_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& next);
 /// @pre joins_pointwise
 Status launch_depthwise_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& next);
+
+/// Three stages of a chain: pointwise, depthwise, pointwise. `is_f16`: weights of the first and the
+/// last are packed. `joins_pointwise`: the latter two would be one launch.
+struct BottleneckJob {
+  ConvJob expand, window, project;
+  bool is_f16 = false, joins_pointwise = false;
+};
+struct BottleneckLaunch {
+  BottleneckParams p;
+  uint32_t blocks = 0, shared_bytes = 0;
+};
+constexpr uint32_t kBottleneckShared = 48 << 10;  // that every GPU gives a block unasked
+/// Whether one launch has them all, and takes less time than theirs by the formula of
+/// tensorcore/bottleneck_cost.h; then also which.
+bool choose_bottleneck(const GpuWork& work, const BottleneckJob& job, BottleneckLaunch* out);
+Status launch_bottleneck(const GpuWork& work, const BottleneckLaunch& launch, bool is_f16);
 
 }  // namespace ingot::cuda

@@ -2,6 +2,7 @@
 // runtime/op/{conv2d,linear,matmul}.h, but for the order of sums and the precision of products.
 #pragma once
 #include "kernels/cuda/tensorcore/attention.cuh"
+#include "kernels/cuda/tensorcore/bottleneck.cuh"
 #include "kernels/cuda/tensorcore/few_rows.cuh"
 #include "kernels/cuda/tensorcore/product.cuh"
 #include "kernels/cuda/tensorcore/tensorcore_kernels.h"
@@ -53,6 +54,13 @@ INGOT_GPU_KERNEL(product_one_row_of_pairs, ProductParams, 128) {
 }
 INGOT_GPU_KERNEL(product_few_rows_of_pairs, ProductParams, 128) {
   INGOT_BODY_OF(F16, few_rows<HalfWords, kFewRows>(p));
+}
+
+INGOT_GPU_KERNEL_BLOCKS(bottleneck_f16, BottleneckParams, 128, 3) {
+  INGOT_BODY_OF(F16, bottleneck<F16Words>(p));
+}
+INGOT_GPU_KERNEL_BLOCKS(bottleneck_tf32, BottleneckParams, 128, 3) {
+  INGOT_BODY_OF(Tf32, bottleneck<Tf32>(p));
 }
 
 #define INGOT_ATTENTION(type, Tokens, dim, blocks)                                    \

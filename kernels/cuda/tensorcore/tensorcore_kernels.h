@@ -7,9 +7,11 @@
 //   word_rows, word_windows: the same where x is f16, a word of which is two channels; w packed f16
 //   weights
 //   grouped: windows, and w [n][k] of each group, a group a matrix of the batch
+//   bottleneck_<type>: three convolutions of a chain, see bottleneck.cuh
 //   attention_<type>_<widest head>; attention_parts: where keys are cut into parts, their sum
 #pragma once
 #include "kernels/cuda/attention/attention_params.h"
+#include "kernels/cuda/tensorcore/bottleneck_params.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
 
 #define INGOT_CUDA_PRODUCTS_OF(X, type)                     \
@@ -43,6 +45,8 @@
   X(product_f16_word_windows_64x64, ProductParams, 128)  \
   X(product_f16_word_windows_32x128, ProductParams, 128) \
   X(add_splits, ProductParams, 256)                      \
+  X(bottleneck_f16, BottleneckParams, 128)               \
+  X(bottleneck_tf32, BottleneckParams, 128)              \
   X(attention_f16_64, AttentionParams, 128)              \
   X(attention_f16_128, AttentionParams, 128)             \
   X(attention_tf32_128, AttentionParams, 128)            \

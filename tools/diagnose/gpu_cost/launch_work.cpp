@@ -7,6 +7,7 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/gemm/tile_model.h"
 #include "kernels/cuda/tensorcore/attention_split.h"
+#include "kernels/cuda/tensorcore/bottleneck_cost.h"
 #include "kernels/cuda/tensorcore/tile_choice.h"
 #include "tools/diagnose/gpu_cost/loop_instructions.h"
 
@@ -258,6 +259,24 @@ void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, La
   set_tensor_tiles(w, kernel, {l.grid_z * 1.0, m, o, k}, stored, weight, p.splits);
   if (words) w->issued *= 2;
   add_loop(w, kernel);
+}
+
+/// Windows are computed by instructions that are counted with the others; what multiplies is the
+/// tensor core.
+void describe(const BottleneckParams& p, const char* kernel, const GpuLaunch& l, LaunchWork* w) {
+  const bool f16 = contains(kernel, "f16");
+  const double images = double(l.grid_x) / p.tiles, weight = f16 ? kHalf : kWord;
+  const double pixels = images * p.h * p.width, outputs = images * p.oh * p.ow;
+  const double numbers = f16 ? 2 : 1, c = p.c * numbers, e = p.expanded, o = p.project.o;
+  const BottleneckCost cost = bottleneck_cost(p, images, f16);
+  w->known = true;
+  w->unit = f16 ? Unit::kF16 : Unit::kTf32;
+  w->multiply_adds = pixels * c * e + outputs * e * (9 + o);
+  w->weight_bytes = e * (c + o) * weight + e * 9 * kWord;
+  w->bytes = pixels * p.c * kWord + outputs * o * finish_bytes(p.project);
+  w->blocks = cost.blocks, w->issued = cost.products * numbers;
+  w->on_chip = cost.on_chip, w->fetched = cost.fetched, w->instructions = cost.instructions;
+  w->in_flight = double(p.patch_pixels) * p.c * kWord;
 }
 
 /// Sums of parts of the keys, and what they are read for again.

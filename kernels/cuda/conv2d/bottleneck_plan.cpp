@@ -1,0 +1,158 @@
+// kernels/cuda/conv2d/bottleneck_plan.cpp - which three stages of a chain are one launch, and the
+// tile of it: the one that takes the fewest cycles of those that fit shared memory.
+#include "kernels/cuda/conv2d/conv2d_launch.h"
+#include "kernels/cuda/tensorcore/bottleneck_cost.h"
+
+namespace ingot::cuda {
+namespace {
+
+constexpr int64_t kMaxPixels = 1 << 30;
+constexpr int kMaxTile = 32;
+
+bool is_whole_pointwise(const Conv2dAttributes& t) {
+  return t.method == ConvMethod::kDirect && t.input_layout == ChannelLayout::kNhwc &&
+         t.groups == 1 && t.kernel_h == 1 && t.kernel_w == 1 && t.stride_h == 1 &&
+         t.stride_w == 1 && !t.pad_top && !t.pad_left && !t.pad_bottom && !t.pad_right;
+}
+bool is_window(const Conv2dAttributes& t) {
+  return t.method == ConvMethod::kDepthwise && t.kernel_h == 3 && t.kernel_w == 3 &&
+         t.dilation_h == 1 && t.dilation_w == 1 && t.stride_h == t.stride_w && t.stride_h <= 2;
+}
+
+/// What the kernel reads: 16 bytes at a time, and f16 where weights are packed.
+bool reads_operands(const BottleneckJob& b) {
+  const ConvJob &e = b.expand, &w = b.window, &o = b.project;
+  const int64_t whole = b.is_f16 ? 8 : 4;
+  if (e.x_f16 != b.is_f16 || e.y_f16 != b.is_f16 || w.y_f16 != b.is_f16) return false;
+  return e.e.c > 0 && e.e.c % whole == 0 && e.x_stride % whole == 0 &&
+         (!b.is_f16 || w.e.c % 8 == 0) && is_aligned(e.x) && is_aligned(e.w) &&
+         is_aligned(e.bias) && is_aligned(w.w) && is_aligned(w.bias) && is_aligned(o.w) &&
+         e.x != o.y;
+}
+bool counts_in_32_bits(const BottleneckJob& b) {
+  const conv::Extents &e = b.expand.e, &o = b.project.e;
+  int64_t pixels = 0;
+  return checked_mul(e.h, e.w, &pixels) && checked_mul(pixels, e.n, &pixels) &&
+         pixels < kMaxPixels && o.n * o.oh * o.ow < kMaxPixels && e.c < kMaxPixels / 64 &&
+         e.o < kMaxPixels / 64 && o.o < kMaxPixels / 64 && b.window.t->pad_top < 1 << 20 &&
+         b.window.t->pad_left < 1 << 20;
+}
+
+/// What is no clamp is one that changes nothing.
+EpilogueParams always_clamped(const ActivationSpec& activation) {
+  EpilogueParams e = epilogue_params(activation, false);
+  if (!e.clamps) e.low = -__builtin_inff();
+  return e;
+}
+
+BottleneckParams params_of(const BottleneckJob& b) {
+  const ConvJob &e = b.expand, &w = b.window, &o = b.project;
+  const int64_t halves = b.is_f16 ? 2 : 1;  // numbers in a word
+  BottleneckParams p = {};
+  p.x = e.x, p.expand_w = e.w, p.expand_bias = e.bias, p.window_w = w.w, p.window_bias = w.bias,
+  p.project_w = o.w;
+  p.pixel_stride = e.x_stride / halves, p.row_stride = e.e.w * p.pixel_stride,
+  p.image_stride = e.e.h * p.row_stride;
+  p.c = int(e.e.c / halves), p.k = int(ceil_div(e.e.o, halves)), p.expanded = int(e.e.o);
+  p.expand_panel = int64_t(p.c) * kPanel, p.project_panel = int64_t(p.k) * kPanel;
+  p.tap_stride = round_up(e.e.o, kPanel);
+  p.h = int(e.e.h), p.width = int(e.e.w), p.oh = int(o.e.oh), p.ow = int(o.e.ow);
+  p.steps = int(ceil_div(p.c, 16));
+  p.expand_panels = int(ceil_div(e.e.o, kPanel)), p.project_panels = int(ceil_div(o.e.o, kPanel));
+  p.stride = int(w.t->stride_h), p.pad_top = int(w.t->pad_top), p.pad_left = int(w.t->pad_left);
+  p.expand = always_clamped(e.t->activation), p.window = always_clamped(w.t->activation);
+  ProductParams& q = p.project;
+  q.bias = o.bias, q.residual = o.residual, q.y = o.y, q.alpha = 1;
+  q.y_stride = o.y_stride, q.residual_stride = o.residual_stride;
+  q.o = int(o.e.o), q.activation = o.t->activation, q.residual_first = o.t->residual_first;
+  q.y_f16 = o.y_f16, q.residual_f16 = o.residual_f16;
+  q.is_vector = is_aligned(q.y, q.y_f16 ? 8 : 16) && is_aligned(q.bias) &&
+                is_aligned(q.residual, q.residual_f16 ? 8 : 16) && q.y_stride % 4 == 0 &&
+                q.residual_stride % 4 == 0;
+  return p;
+}
+
+/// Bytes of shared memory; 0: the tile is none of the kernel's.
+int set_tile(BottleneckParams* p, int height, int width, bool is_f16) {
+  const int cells_h = int(ceil_div(height, kCellHeight));
+  p->tile_h = height, p->tile_w = width, p->cells_w = int(ceil_div(width, kCellWidth));
+  p->cells = cells_h * p->cells_w;
+  p->patch_w = (width - 1) * p->stride + 3;
+  p->patch_pixels = ((height - 1) * p->stride + 3) * p->patch_w;
+  p->groups = int(ceil_div(p->patch_pixels, 8));
+  if (p->cells > kMaxCells || p->groups > kMaxPatchGroups) return 0;
+  p->tiles_w = int(ceil_div(p->ow, width)), p->tiles = int(ceil_div(p->oh, height)) * p->tiles_w;
+  const int outputs =
+      int(ceil_div(p->project.o < kBlockOutputs ? p->project.o : kBlockOutputs, 32));
+  const int steps = is_f16 ? 1 : 2, patch = p->steps * p->groups * 512;
+  // Cells reach beyond the patch where a tile is none of whole cells; what they find there is of no
+  // pixel, and may be the patch.
+  const int last = ((cells_h * kCellHeight - 1) * p->stride + 2) * p->patch_w +
+                   (p->cells_w * kCellWidth - 1) * p->stride + 3;
+  int expanded = p->groups * 8 * kExpandedPitch;
+  const int others[] = {p->cells * 512 * steps, last * kExpandedPitch - patch};
+  for (const int bytes : others) expanded = bytes > expanded ? bytes : expanded;
+  p->patch_at = int(round_up(expanded, 128));
+  p->expand_at = p->patch_at + patch;
+  p->project_at = p->expand_at + p->steps * 2048;
+  p->channels_at = p->project_at + steps * outputs * 2048;
+  const int copies = p->channels_at + kChannelRows * kChannelRow,
+            sums = p->cells * kCellPixels * (outputs * 32 + 4) * 4;
+  return copies > sums ? copies : sums;
+}
+
+StagedBottleneck staged(const BottleneckJob& b) {
+  const conv::Extents &e = b.expand.e, &o = b.project.e;
+  const double x = b.is_f16 ? 2 : 4;
+  return {double(e.n * e.h * e.w),
+          double(o.n * o.oh * o.ow),
+          double(e.c),
+          double(e.o),
+          double(o.o),
+          x,
+          x,
+          b.project.y_f16 ? 2.0 : 4.0,
+          x,
+          !b.project.residual      ? 0.0
+          : b.project.residual_f16 ? 2.0
+                                   : 4.0,
+          b.joins_pointwise};
+}
+
+}  // namespace
+
+bool choose_bottleneck(const GpuWork& work, const BottleneckJob& b, BottleneckLaunch* out) {
+  const bool has_type =
+      b.is_f16 ? work.precision == GpuPrecision::kFp16
+               : work.precision == GpuPrecision::kFast && !is_in_f16(work.precision, work.traits);
+  const conv::Extents& o = b.project.e;
+  if (!has_type || !work.traits.has_tensor_cores() || !is_whole_pointwise(*b.expand.t) ||
+      !is_window(*b.window.t) || !is_whole_pointwise(*b.project.t) || !reads_operands(b) ||
+      !counts_in_32_bits(b) || o.n < 1 || o.oh < 1 || o.ow < 1 || o.o < 1)
+    return false;
+  const int mp = work.traits.multiprocessors;
+  const StagedBottleneck stages = staged(b);
+  const double bytes = stages.pixels * stages.c * stages.x_bytes +
+                       stages.inner * stages.o * (stages.y_bytes + stages.residual_bytes);
+  double least = staged_cycles(stages, mp);
+  BottleneckParams p = params_of(b);
+  bool found = false;
+  for (int height = 1; height <= kMaxTile && height < p.oh + 1; height++)
+    for (int width = 1; width <= kMaxTile && width < p.ow + 1; width++) {
+      const int shared = set_tile(&p, height, width, b.is_f16);
+      if (shared == 0 || uint32_t(shared) > kBottleneckShared || o.n * p.tiles >= kMaxPixels)
+        continue;
+      const double cycles = bottleneck_cycles(bottleneck_cost(p, double(o.n), b.is_f16), bytes, mp);
+      if (cycles >= least) continue;
+      least = cycles, found = true;
+      *out = {p, uint32_t(o.n * p.tiles), uint32_t(shared)};
+    }
+  return found;
+}
+
+Status launch_bottleneck(const GpuWork& work, const BottleneckLaunch& l, bool is_f16) {
+  return launch(work, is_f16 ? KernelId::bottleneck_f16 : KernelId::bottleneck_tf32, l.blocks, l.p,
+                l.shared_bytes, uint32_t(ceil_div(l.p.project.o, kBlockOutputs)));
+}
+
+}  // namespace ingot::cuda

@@ -1,0 +1,352 @@
+// kernels/cuda/tensorcore/bottleneck.cuh - an inverted bottleneck in one launch: what lies between
+// its three stages is never in memory. For 32 expanded channels at a time
+//   expand    patch x weights on tensor cores, bias, activation; zeros outside of the image, where
+//             the window has its padding
+//   window    a lane has one channel, a warp the pixels of a cell; bias, activation
+//   project   the cells of a warp x weights, added to sums that stay in registers
+// The same sums in the same order, and the same roundings, as of three launches. Weights have one
+// buffer each: those of expand are copied while the other two stages run, those of project while
+// expand does.
+#pragma once
+#include "kernels/cuda/device/lane.h"
+#include "kernels/cuda/tensorcore/bottleneck_params.h"
+#include "kernels/cuda/tensorcore/product.cuh"
+
+namespace ingot::cuda {
+
+/// An activation that is no clamp.
+GPU_FN Four activate_unclamped(const ActivationSpec& spec, Four v) {
+  if (spec.kind != Activation::kLeakyRelu) return activate_long(spec, v);
+  for (float& x : v.x) x = cpu::activate<V, Activation::kLeakyRelu>(x, spec.alpha, spec.beta);
+  return v;
+}
+
+/// A NaN stays one. The CPU's order of operands takes four instructions, and differs in the sign of
+/// zeros alone.
+GPU_FN float clamp_sum(float x, float low, float high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm("max.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(low));
+  asm("min.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(high));
+  return x;
+#else
+  return V::min(high, V::max(low, x));
+#endif
+}
+
+/// What a value is between two launches.
+template <bool kF16>
+GPU_FN Four between_stages(Four v) {
+  if constexpr (kF16)
+    for (float& x : v.x) x = widen_f16(round_f16(x));
+  return v;
+}
+
+template <class Type>
+struct Bottleneck {
+  static constexpr bool kF16 = kPlainWords<Type>;
+  static constexpr int kProjectSteps = kF16 ? 1 : 2;  // of 16 words, in a slice
+  static constexpr int kWarps = kBottleneckWarps, kGroups = kMaxPatchGroups / kWarps,
+                       kCells = kMaxCells / kWarps, kOutputGroups = kBlockOutputs / 32;
+  using Part = Fragments<Type>;
+
+  const BottleneckParams& p;
+  char* shared;
+  int lane, warp, g, t;
+  int own_groups, output_groups;  // of this warp; of 32 outputs, of this block
+  int first_o;
+  uint32_t inside;  // bit 2 i + h: whether pixel 2 t + h of this warp's group i is in the image
+  RowLane rows;
+  HalfLane halves;
+  int channel;     // of a slice, of this lane's windows
+  int row, piece;  // of 16 words of k and 16 outputs, what this thread copies
+  int first_panel, panel_to;
+  const char *expand_from, *project_from;  // of the next slice
+
+  GPU_MEMBER explicit Bottleneck(const BottleneckParams& params) : p(params) {}
+
+  /// Bytes from one step of the patch to the next.
+  GPU_MEMBER int patch_step() const { return p.groups * 512; }
+  GPU_MEMBER char* patch() const { return shared + p.patch_at; }
+  GPU_MEMBER float* channels(int row) const {
+    return reinterpret_cast<float*>(shared + p.channels_at + row * kChannelRow);
+  }
+
+  /// A corner of the patch: pixel (y, x) of image n. Words are rounded once, by who has copied
+  /// them.
+  template <class Visit>
+  GPU_MEMBER void each_piece(Visit visit) const {
+    const int piece = int(threadIdx.x) % 4;
+    GPU_ROLLED for (int row = int(threadIdx.x) / 4; row < p.groups * 8; row += 32)
+        visit(row, piece);
+  }
+  GPU_MEMBER void copy_patch(int64_t n, int y0, int x0) const {
+    const char* const image = reinterpret_cast<const char*>(p.x + n * p.image_stride);
+    each_piece([&](int row, int piece) {
+      const int line = row / p.patch_w, y = y0 + line, x = x0 + row - line * p.patch_w;
+      const bool exists =
+          row < p.patch_pixels && unsigned(y) < unsigned(p.h) && unsigned(x) < unsigned(p.width);
+      const char* const from =
+          image + (exists ? y * p.row_stride + x * p.pixel_stride + piece * 4 : 0) * 4;
+      char* const to = patch() + pixel_offset(row, piece);
+      GPU_ROLLED for (int s = 0; s < p.steps; s++)
+          copy_async16(to + s * patch_step(), from + s * 64, exists && s * 16 + piece * 4 < p.c);
+    });
+  }
+  GPU_MEMBER void round_patch() const {
+    each_piece([&](int row, int piece) {
+      GPU_ROLLED for (int s = 0; s < p.steps; s++)
+          round_piece(patch() + s * patch_step() + pixel_offset(row, piece));
+    });
+  }
+  /// Weights, 32 outputs x 16 words of k at a time: a piece a thread.
+  GPU_MEMBER void begin_copies() {
+    row = int(threadIdx.x) / 4 % 16, piece = int(threadIdx.x) % 4;
+    const int panel = int(threadIdx.x) / 64, at = row * 16 + piece * 4;
+    panel_to = panel * 1024 + panel_offset(row, piece);
+    first_panel = first_o / 16 + panel;
+    expand_from = reinterpret_cast<const char*>(p.expand_w + panel * p.expand_panel + at);
+    project_from = reinterpret_cast<const char*>(p.project_w + first_panel * p.project_panel + at);
+  }
+  /// 32 channels of a row of floats that has `count`.
+  GPU_MEMBER void copy_channels(int line, int part, const float* from, int first) const {
+    const bool exists = from && first + part * 4 < p.tap_stride;
+    copy_async16(channels(line) + part * 4, exists ? from + first + part * 4 : p.x, exists);
+  }
+  /// The slice from channel `first` on.
+  GPU_MEMBER void copy_expand(int first) {
+    const int words = first / 16 + int(threadIdx.x) / 64 < p.expand_panels ? p.c - row : 0;
+    char* const to = shared + p.expand_at + panel_to;
+    GPU_ROLLED for (int s = 0; s < p.steps; s++)
+        copy_async16(to + s * 2048, expand_from + s * 1024, s * 16 < words);
+    expand_from += p.expand_panel * 8;
+    if (threadIdx.x < 8) copy_channels(10, int(threadIdx.x), p.expand_bias, first);
+    commit_copies();
+  }
+  GPU_MEMBER void copy_project(int first) {
+    const int words = p.k - first / 32 * kProjectSteps * 16 - row;
+    char* const to = shared + p.project_at + panel_to;
+    INGOT_UNROLL for (int q = 0; q < kOutputGroups; q++) if (q < output_groups)
+        INGOT_UNROLL for (int s = 0; s < kProjectSteps; s++) copy_async16(
+            to + (s * output_groups + q) * 2048, project_from + q * p.project_panel * 8 + s * 1024,
+            s * 16 < words && first_panel + q * 2 < p.project_panels);
+    project_from += kProjectSteps * 1024;
+    const int line = int(threadIdx.x) / 8, part = int(threadIdx.x) % 8;
+    if (line < 10)
+      copy_channels(line, part, line < 9 ? p.window_w + line * p.tap_stride : p.window_bias, first);
+    commit_copies();
+  }
+
+  GPU_MEMBER void read_weights(const char* tile, uint32_t (&a)[Part::kCount][2][4]) const {
+    if constexpr (kF16) {
+      PanelTile<32>::read_fragments(tile, halves, a);
+    } else {
+      uint32_t words[4][4];
+      PanelTile<32>::read(tile, rows, words);
+      INGOT_UNROLL for (int part = 0; part < Part::kCount; part++)
+          INGOT_UNROLL for (int i = 0; i < 2; i++) Part::of_weights(words, i, part, a[part][i]);
+    }
+  }
+  GPU_FN void add_products(float (&sums)[2][4], const uint32_t (&a)[Part::kCount][2][4],
+                           const char* pixels) {
+    uint32_t words[4];
+    load_shared(words, pixels);
+    INGOT_UNROLL for (int part = 0; part < Part::kCount; part++) {
+      uint32_t b[2];
+      Part::template of_pixels<true>(words, part, b);
+      INGOT_UNROLL for (int i = 0; i < 2; i++) multiply_add(Type{}, sums[i], a[part][i], b);
+    }
+  }
+  /// Four neighboring outputs of a pixel. Of packed words lanes with an odd g have outputs 2, 3, 0
+  /// and 1 of them: see turned().
+  GPU_FN Four four_of(const float (&sums)[2][4], int h) {
+    return {{sums[0][h], sums[0][2 + h], sums[1][h], sums[1][2 + h]}};
+  }
+  GPU_FN Four turned(Four v, bool odd) {
+    return kF16 && odd ? Four{{v.x[2], v.x[3], v.x[0], v.x[1]}} : v;
+  }
+
+  GPU_MEMBER void expand() const {
+    float sums[kGroups][2][4] = {};
+    const char* const pixels = patch() + warp * 512 + pixel_offset(g, t);
+    GPU_ROLLED for (int s = 0; s < p.steps; s++) {
+      uint32_t a[Part::kCount][2][4];
+      read_weights(shared + p.expand_at + s * 2048, a);
+      INGOT_UNROLL for (int i = 0; i < kGroups; i++) if (i < own_groups)
+          add_products(sums[i], a, pixels + s * patch_step() + i * kWarps * 512);
+    }
+    // Turned channels stay so: window() knows where they are.
+    const Four bias = turned(*reinterpret_cast<const Four*>(channels(10) + 4 * g), g & 1);
+    char* const to = shared + (warp * 8 + 2 * t) * kExpandedPitch + g * 16;
+    const auto place = [&](int i, int h) {
+      return reinterpret_cast<Four*>(to + (i * kWarps * 8 + h) * kExpandedPitch);
+    };
+    INGOT_UNROLL for (int i = 0; i < kGroups; i++) if (i < own_groups)
+        INGOT_UNROLL for (int h = 0; h < 2; h++) {
+      const bool exists = inside >> (2 * i + h) & 1;
+      const float low = exists ? p.expand.low : 0, high = exists ? p.expand.high : 0;
+      Four v = four_of(sums[i], h);
+      for (int e = 0; e < 4; e++) v.x[e] = clamp_sum(v.x[e] + bias.x[e], low, high);
+      if (kF16 && !p.expand.calls) v = between_stages<kF16>(v);
+      *place(i, h) = v;
+    }
+    // Functions are called when no sums are left to be kept across the call.
+    if (!p.expand.calls) return;
+    GPU_ROLLED for (int i = 0; i < 2 * own_groups; i++) {
+      Four* const at = place(i / 2, i % 2);
+      const Four v = between_stages<kF16>(activate_unclamped(p.expand.activation, *at));
+      *at = inside >> i & 1 ? v : Four{};
+    }
+  }
+
+  /// Where the windows of this warp's cell i begin.
+  GPU_MEMBER int corner_of(int i) const {
+    const int cell = warp + i * kWarps, line = cell / p.cells_w,
+              pixel = (line * kCellHeight * p.patch_w + (cell - line * p.cells_w) * kCellWidth) *
+                      p.stride;
+    return pixel * kExpandedPitch;
+  }
+  /// One channel of a cell.
+  template <int kStride>
+  GPU_MEMBER void add_windows(const char* corner, const float (&taps)[9],
+                              float (&sums)[kCellPixels]) const {
+    constexpr int kHeight = (kCellHeight - 1) * kStride + 3,
+                  kWidth = (kCellWidth - 1) * kStride + 3;
+    INGOT_UNROLL for (int y = 0; y < kHeight; y++) {
+      const char* const row = corner + y * p.patch_w * kExpandedPitch;
+      INGOT_UNROLL for (int x = 0; x < kWidth; x++) {
+        const float v = *reinterpret_cast<const float*>(row + x * kExpandedPitch);
+        INGOT_UNROLL for (int pixel = 0; pixel < kCellPixels; pixel++) {
+          const int ky = y - pixel / kCellWidth * kStride, kx = x - pixel % kCellWidth * kStride;
+          if (ky >= 0 && ky < 3 && kx >= 0 && kx < 3)
+            sums[pixel] = V::fma(v, taps[ky * 3 + kx], sums[pixel]);
+        }
+      }
+    }
+  }
+  GPU_MEMBER void window(const int (&corners)[kCells], float (&sums)[kCells][kCellPixels]) const {
+    float taps[9];
+    INGOT_UNROLL for (int k = 0; k < 9; k++) taps[k] = channels(k)[channel];
+    const float bias = channels(9)[channel];
+    INGOT_UNROLL for (int i = 0; i < kCells; i++) {
+      INGOT_UNROLL for (float& sum : sums[i]) sum = bias;
+      if (warp + i * kWarps >= p.cells) continue;
+      const char* const corner = shared + corners[i] + lane * 4;
+      if (p.stride == 1)
+        add_windows<1>(corner, taps, sums[i]);
+      else
+        add_windows<2>(corner, taps, sums[i]);
+    }
+  }
+  /// The operand of project: a pixel's channel to where fragments are read. Of the second step
+  /// neighboring pixels change places, so that 32 channels spread over the banks.
+  GPU_MEMBER void store_cell(int cell, float (&sums)[kCellPixels]) const {
+    const int word = kF16 ? channel / 2 : channel % 16, step = kF16 ? 0 : channel / 16;
+    const int first = step << 6 | word / 4 << 4 | word % 4 << 2 | (kF16 ? channel % 2 * 2 : 0);
+    char* const to = shared + step * p.cells * 512 + cell * 512;
+    INGOT_UNROLL for (int half = 0; half < 2; half++) {
+      Four v = {{sums[4 * half], sums[4 * half + 1], sums[4 * half + 2], sums[4 * half + 3]}};
+      for (float& x : v.x) x = clamp_sum(x, p.window.low, p.window.high);
+      if (p.window.calls) v = activate_unclamped(p.window.activation, v);
+      INGOT_UNROLL for (int e = 0; e < 4; e++) {
+        const int pixel = 4 * half + e;
+        char* const at = to + (first ^ (pixel << 6 | pixel >> 1 << 4));
+        if constexpr (kF16)
+          *reinterpret_cast<uint16_t*>(at) = round_f16(v.x[e]);
+        else
+          *reinterpret_cast<uint32_t*>(at) = near_tf32(v.x[e]);
+      }
+    }
+  }
+  GPU_MEMBER void project(float (&sums)[kCells][kOutputGroups][2][4]) const {
+    INGOT_UNROLL for (int s = 0; s < kProjectSteps; s++) {
+      const char* const pixels = shared + s * p.cells * 512 + warp * 512 + pixel_offset(g ^ s, t);
+      INGOT_UNROLL for (int q = 0; q < kOutputGroups; q++) if (q < output_groups) {
+        uint32_t a[Part::kCount][2][4];
+        read_weights(shared + p.project_at + (s * output_groups + q) * 2048, a);
+        INGOT_UNROLL for (int i = 0; i < kCells; i++) if (warp + i * kWarps < p.cells)
+            add_products(sums[i][q], a, pixels + i * kWarps * 512);
+      }
+    }
+  }
+
+  /// Sums through shared memory, so that the epilogue is one loop. (oy, ox): the tile's corner.
+  GPU_MEMBER void finish(const float (&sums)[kCells][kOutputGroups][2][4], int64_t n, int oy,
+                         int ox) const {
+    const int pitch = output_groups * 32 + 4, quads = output_groups * 8;
+    float* const all = reinterpret_cast<float*>(shared);
+    INGOT_UNROLL for (int i = 0; i < kCells; i++) if (warp + i * kWarps < p.cells)
+            INGOT_UNROLL for (int q = 0; q < kOutputGroups; q++) if (q < output_groups)
+                INGOT_UNROLL for (int h = 0; h < 2; h++) *
+        reinterpret_cast<Four*>(all + ((warp + i * kWarps) * 8 + 2 * t + h) * pitch + q * 32 +
+                                4 * g) = four_of(sums[i][q], h);
+    __syncthreads();
+    GPU_UNROLL_BY(1)
+    for (int i = int(threadIdx.x); i < p.cells * kCellPixels * quads; i += kProductThreads) {
+      const int pixel = i / quads, o = (i - pixel * quads) * 4, cell = pixel / kCellPixels,
+                line = cell / p.cells_w;
+      const int y = line * kCellHeight + pixel % kCellPixels / kCellWidth,
+                x = (cell - line * p.cells_w) * kCellWidth + pixel % kCellWidth;
+      if (y >= p.tile_h || x >= p.tile_w || oy + y >= p.oh || ox + x >= p.ow ||
+          first_o + o >= p.project.o)
+        continue;
+      const Four v = *reinterpret_cast<const Four*>(all + pixel * pitch + o);
+      finish_four(p.project, 0, (n * p.oh + oy + y) * p.ow + ox + x, first_o + o, turned(v, o & 4));
+    }
+  }
+
+  GPU_MEMBER void run() {
+    const int image = int(blockIdx.x) / p.tiles, tile = int(blockIdx.x) - image * p.tiles,
+              line = tile / p.tiles_w;
+    const int oy = line * p.tile_h, ox = (tile - line * p.tiles_w) * p.tile_w;
+    const int y0 = oy * p.stride - p.pad_top, x0 = ox * p.stride - p.pad_left;
+    shared = gpu_shared<char>();
+    lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;
+    first_o = int(blockIdx.y) * kBlockOutputs;
+    const int outputs = p.project.o - first_o;
+    output_groups = ((outputs < kBlockOutputs ? outputs : kBlockOutputs) + 31) / 32;
+    own_groups = (p.groups - warp + kWarps - 1) / kWarps;
+    rows = PanelTile<32>::rows_of(0), halves = halves_of(rows);
+    channel = kF16 ? lane ^ (lane >> 1 & 2) : lane;
+    begin_copies();
+    copy_patch(image, y0, x0);
+    copy_expand(0);
+    inside = 0;
+    GPU_ROLLED for (int i = 0; i < 2 * kGroups; i++) {
+      const int pixel = (warp + i / 2 * kWarps) * 8 + 2 * t + i % 2, row = pixel / p.patch_w;
+      inside |= uint32_t(unsigned(y0 + row) < unsigned(p.h) &&
+                         unsigned(x0 + pixel - row * p.patch_w) < unsigned(p.width))
+                << i;
+    }
+    int corners[kCells];
+    INGOT_UNROLL for (int i = 0; i < kCells; i++) corners[i] = corner_of(i);
+    float sums[kCells][kOutputGroups][2][4] = {};
+    wait_for_copies<0>();
+    if constexpr (!kF16) round_patch();
+    GPU_ROLLED for (int slice = 0; slice < p.expanded; slice += kExpandedSlice) {
+      wait_for_copies<0>();
+      __syncthreads();  // project has read its operands
+      copy_project(slice);
+      expand();
+      wait_for_copies<0>();
+      __syncthreads();
+      if (slice + kExpandedSlice < p.expanded) copy_expand(slice + kExpandedSlice);
+      float pixels[kCells][kCellPixels];
+      window(corners, pixels);
+      __syncthreads();  // windows have read what is overwritten
+      INGOT_UNROLL for (int i = 0; i < kCells; i++) if (warp + i * kWarps < p.cells)
+          store_cell(warp + i * kWarps, pixels[i]);
+      __syncwarp();
+      project(sums);
+    }
+    __syncthreads();
+    finish(sums, image, oy, ox);
+  }
+};
+
+/// The body of a kernel.
+template <class Type>
+GPU_FN void bottleneck(const BottleneckParams& p) {
+  Bottleneck<Type>(p).run();
+}
+
+}  // namespace ingot::cuda
