@@ -80,6 +80,9 @@ int set_tile(BottleneckParams* p, int height, int width, bool is_f16) {
   p->patch_w = (width - 1) * p->stride + 3;
   p->patch_pixels = ((height - 1) * p->stride + 3) * p->patch_w;
   p->groups = int(ceil_div(p->patch_pixels, 8));
+  // exact for 160 pixels and 8 cells
+  p->patch_inverse = int(ceil_div(1 << 16, p->patch_w)),
+  p->cell_inverse = int(ceil_div(1 << 8, p->cells_w));
   if (p->cells > kMaxCells || p->groups > kMaxPatchGroups) return 0;
   p->tiles_w = int(ceil_div(p->ow, width)), p->tiles = int(ceil_div(p->oh, height)) * p->tiles_w;
   const int outputs =
@@ -103,19 +106,15 @@ int set_tile(BottleneckParams* p, int height, int width, bool is_f16) {
 
 StagedBottleneck staged(const BottleneckJob& b) {
   const conv::Extents &e = b.expand.e, &o = b.project.e;
-  const double x = b.is_f16 ? 2 : 4;
+  const auto element = [](bool is_f16) { return is_f16 ? 2.0 : 4.0; };
   return {double(e.n * e.h * e.w),
           double(o.n * o.oh * o.ow),
           double(e.c),
           double(e.o),
           double(o.o),
-          x,
-          x,
-          b.project.y_f16 ? 2.0 : 4.0,
-          x,
-          !b.project.residual      ? 0.0
-          : b.project.residual_f16 ? 2.0
-                                   : 4.0,
+          element(b.is_f16),
+          element(b.project.y_f16),
+          b.project.residual ? element(b.project.residual_f16) : 0,
           b.joins_pointwise};
 }
 
@@ -130,11 +129,10 @@ bool choose_bottleneck(const GpuWork& work, const BottleneckJob& b, BottleneckLa
       !is_window(*b.window.t) || !is_whole_pointwise(*b.project.t) || !reads_operands(b) ||
       !counts_in_32_bits(b) || o.n < 1 || o.oh < 1 || o.ow < 1 || o.o < 1)
     return false;
-  const int mp = work.traits.multiprocessors;
   const StagedBottleneck stages = staged(b);
-  const double bytes = stages.pixels * stages.c * stages.x_bytes +
-                       stages.inner * stages.o * (stages.y_bytes + stages.residual_bytes);
-  double least = staged_cycles(stages, mp);
+  const double bytes = stages.pixels * stages.c * stages.element +
+                       stages.inner * stages.o * (stages.y_element + stages.residual_element);
+  double least = staged_cycles(work.traits, stages);
   BottleneckParams p = params_of(b);
   bool found = false;
   for (int height = 1; height <= kMaxTile && height < p.oh + 1; height++)
@@ -142,7 +140,8 @@ bool choose_bottleneck(const GpuWork& work, const BottleneckJob& b, BottleneckLa
       const int shared = set_tile(&p, height, width, b.is_f16);
       if (shared == 0 || uint32_t(shared) > kBottleneckShared || o.n * p.tiles >= kMaxPixels)
         continue;
-      const double cycles = bottleneck_cycles(bottleneck_cost(p, double(o.n), b.is_f16), bytes, mp);
+      const BottleneckCost cost = bottleneck_cost(p, double(o.n), b.is_f16);
+      const double cycles = bottleneck_cycles(work.traits, p, cost, bytes);
       if (cycles >= least) continue;
       least = cycles, found = true;
       *out = {p, uint32_t(o.n * p.tiles), uint32_t(shared)};

@@ -52,18 +52,22 @@ struct Bottleneck {
   const BottleneckParams& p;
   char* shared;
   int lane, warp, g, t;
-  int own_groups, output_groups;  // of this warp; of 32 outputs, of this block
+  int own_groups, own_cells;      // of this warp
+  int output_groups;              // of 32 outputs, of this block
   int first_o;
   uint32_t inside;  // bit 2 i + h: whether pixel 2 t + h of this warp's group i is in the image
   RowLane rows;
   HalfLane halves;
   int channel;     // of a slice, of this lane's windows
   int row, piece;  // of 16 words of k and 16 outputs, what this thread copies
-  int first_panel, panel_to;
+  int panel_to;
   const char *expand_from, *project_from;  // of the next slice
 
   GPU_MEMBER explicit Bottleneck(const BottleneckParams& params) : p(params) {}
 
+  /// The row of the patch that a pixel lies in; of the tile's cells that a cell lies in.
+  GPU_MEMBER int patch_line(int pixel) const { return pixel * p.patch_inverse >> 16; }
+  GPU_MEMBER int cell_line(int cell) const { return cell * p.cell_inverse >> 8; }
   /// Bytes from one step of the patch to the next.
   GPU_MEMBER int patch_step() const { return p.groups * 512; }
   GPU_MEMBER char* patch() const { return shared + p.patch_at; }
@@ -82,7 +86,7 @@ struct Bottleneck {
   GPU_MEMBER void copy_patch(int64_t n, int y0, int x0) const {
     const char* const image = reinterpret_cast<const char*>(p.x + n * p.image_stride);
     each_piece([&](int row, int piece) {
-      const int line = row / p.patch_w, y = y0 + line, x = x0 + row - line * p.patch_w;
+      const int line = patch_line(row), y = y0 + line, x = x0 + row - line * p.patch_w;
       const bool exists =
           row < p.patch_pixels && unsigned(y) < unsigned(p.h) && unsigned(x) < unsigned(p.width);
       const char* const from =
@@ -103,7 +107,7 @@ struct Bottleneck {
     row = int(threadIdx.x) / 4 % 16, piece = int(threadIdx.x) % 4;
     const int panel = int(threadIdx.x) / 64, at = row * 16 + piece * 4;
     panel_to = panel * 1024 + panel_offset(row, piece);
-    first_panel = first_o / 16 + panel;
+    const int first_panel = first_o / 16 + panel;
     expand_from = reinterpret_cast<const char*>(p.expand_w + panel * p.expand_panel + at);
     project_from = reinterpret_cast<const char*>(p.project_w + first_panel * p.project_panel + at);
   }
@@ -128,7 +132,7 @@ struct Bottleneck {
     INGOT_UNROLL for (int q = 0; q < kOutputGroups; q++) if (q < output_groups)
         INGOT_UNROLL for (int s = 0; s < kProjectSteps; s++) copy_async16(
             to + (s * output_groups + q) * 2048, project_from + q * p.project_panel * 8 + s * 1024,
-            s * 16 < words && first_panel + q * 2 < p.project_panels);
+            s * 16 < words && first_o / 16 + int(threadIdx.x) / 64 + q * 2 < p.project_panels);
     project_from += kProjectSteps * 1024;
     const int line = int(threadIdx.x) / 8, part = int(threadIdx.x) % 8;
     if (line < 10)
@@ -167,7 +171,8 @@ struct Bottleneck {
 
   GPU_MEMBER void expand() const {
     float sums[kGroups][2][4] = {};
-    const char* const pixels = patch() + warp * 512 + pixel_offset(g, t);
+    const char* const pixels =
+        shared + computed_once(uint32_t(p.patch_at + warp * 512 + pixel_offset(g, t)));
     GPU_ROLLED for (int s = 0; s < p.steps; s++) {
       uint32_t a[Part::kCount][2][4];
       read_weights(shared + p.expand_at + s * 2048, a);
@@ -200,15 +205,16 @@ struct Bottleneck {
 
   /// Where the windows of this warp's cell i begin.
   GPU_MEMBER int corner_of(int i) const {
-    const int cell = warp + i * kWarps, line = cell / p.cells_w,
+    const int cell = warp + i * kWarps, line = cell_line(cell),
               pixel = (line * kCellHeight * p.patch_w + (cell - line * p.cells_w) * kCellWidth) *
                       p.stride;
     return pixel * kExpandedPitch;
   }
   /// One channel of a cell.
   template <int kStride>
-  GPU_MEMBER void add_windows(const char* corner, const float (&taps)[9],
+  GPU_MEMBER void add_windows(const char* corner, const float (&taps)[9], float bias,
                               float (&sums)[kCellPixels]) const {
+    INGOT_UNROLL for (float& sum : sums) sum = bias;
     constexpr int kHeight = (kCellHeight - 1) * kStride + 3,
                   kWidth = (kCellWidth - 1) * kStride + 3;
     INGOT_UNROLL for (int y = 0; y < kHeight; y++) {
@@ -223,18 +229,26 @@ struct Bottleneck {
       }
     }
   }
+  /// The cells of this warp, one after the other in one copy of the code.
   GPU_MEMBER void window(const int (&corners)[kCells], float (&sums)[kCells][kCellPixels]) const {
     float taps[9];
     INGOT_UNROLL for (int k = 0; k < 9; k++) taps[k] = channels(k)[channel];
     const float bias = channels(9)[channel];
-    INGOT_UNROLL for (int i = 0; i < kCells; i++) {
-      INGOT_UNROLL for (float& sum : sums[i]) sum = bias;
-      if (warp + i * kWarps >= p.cells) continue;
-      const char* const corner = shared + corners[i] + lane * 4;
+    GPU_ROLLED for (int i = own_cells - 1; i >= 0; i--) {
+      INGOT_UNROLL for (int pixel = 0; pixel < kCellPixels; pixel++) sums[1][pixel] =
+          sums[0][pixel];
+      const char* const corner = shared + (i ? corners[1] : corners[0]) + lane * 4;
       if (p.stride == 1)
-        add_windows<1>(corner, taps, sums[i]);
+        add_windows<1>(corner, taps, bias, sums[0]);
       else
-        add_windows<2>(corner, taps, sums[i]);
+        add_windows<2>(corner, taps, bias, sums[0]);
+    }
+  }
+  GPU_MEMBER void store_cells(float (&sums)[kCells][kCellPixels]) const {
+    GPU_ROLLED for (int i = 0; i < own_cells; i++) {
+      store_cell(warp + i * kWarps, sums[0]);
+      INGOT_UNROLL for (int pixel = 0; pixel < kCellPixels; pixel++) sums[0][pixel] =
+          sums[1][pixel];
     }
   }
   /// The operand of project: a pixel's channel to where fragments are read. Of the second step
@@ -258,61 +272,69 @@ struct Bottleneck {
     }
   }
   GPU_MEMBER void project(float (&sums)[kCells][kOutputGroups][2][4]) const {
-    INGOT_UNROLL for (int s = 0; s < kProjectSteps; s++) {
+    GPU_ROLLED for (int s = 0; s < kProjectSteps; s++) {
       const char* const pixels = shared + s * p.cells * 512 + warp * 512 + pixel_offset(g ^ s, t);
       INGOT_UNROLL for (int q = 0; q < kOutputGroups; q++) if (q < output_groups) {
         uint32_t a[Part::kCount][2][4];
         read_weights(shared + p.project_at + (s * output_groups + q) * 2048, a);
-        INGOT_UNROLL for (int i = 0; i < kCells; i++) if (warp + i * kWarps < p.cells)
+        INGOT_UNROLL for (int i = 0; i < kCells; i++) if (i < own_cells)
             add_products(sums[i][q], a, pixels + i * kWarps * 512);
       }
     }
   }
 
-  /// Sums through shared memory, so that the epilogue is one loop. (oy, ox): the tile's corner.
-  GPU_MEMBER void finish(const float (&sums)[kCells][kOutputGroups][2][4], int64_t n, int oy,
-                         int ox) const {
-    const int pitch = output_groups * 32 + 4, quads = output_groups * 8;
+  /// The image of this block, and the corner of its tile. Found again at the end: three registers.
+  struct Tile {
+    int image, y, x;
+  };
+  GPU_MEMBER Tile tile_of(uint32_t block) const {
+    const int image = int(block) / p.tiles, tile = int(block) - image * p.tiles,
+              line = tile / p.tiles_w;
+    return {image, line * p.tile_h, (tile - line * p.tiles_w) * p.tile_w};
+  }
+
+  /// Sums through shared memory, so that the epilogue is one loop.
+  GPU_MEMBER void finish(const float (&sums)[kCells][kOutputGroups][2][4], const Tile& tile) const {
+    const int pitch = output_groups * 32 + 4, shift = output_groups + 2;  // of 8 or 16 fours
     float* const all = reinterpret_cast<float*>(shared);
-    INGOT_UNROLL for (int i = 0; i < kCells; i++) if (warp + i * kWarps < p.cells)
+    INGOT_UNROLL for (int i = 0; i < kCells; i++) if (i < own_cells)
             INGOT_UNROLL for (int q = 0; q < kOutputGroups; q++) if (q < output_groups)
                 INGOT_UNROLL for (int h = 0; h < 2; h++) *
         reinterpret_cast<Four*>(all + ((warp + i * kWarps) * 8 + 2 * t + h) * pitch + q * 32 +
                                 4 * g) = four_of(sums[i][q], h);
     __syncthreads();
-    GPU_UNROLL_BY(1)
-    for (int i = int(threadIdx.x); i < p.cells * kCellPixels * quads; i += kProductThreads) {
-      const int pixel = i / quads, o = (i - pixel * quads) * 4, cell = pixel / kCellPixels,
-                line = cell / p.cells_w;
+    const int o = (int(threadIdx.x) & ((1 << shift) - 1)) * 4;
+    if (first_o + o >= p.project.o) return;
+    GPU_ROLLED for (int pixel = int(threadIdx.x) >> shift; pixel < p.cells * kCellPixels;
+                    pixel += kProductThreads >> shift) {
+      const int cell = pixel / kCellPixels, line = cell_line(cell);
       const int y = line * kCellHeight + pixel % kCellPixels / kCellWidth,
                 x = (cell - line * p.cells_w) * kCellWidth + pixel % kCellWidth;
-      if (y >= p.tile_h || x >= p.tile_w || oy + y >= p.oh || ox + x >= p.ow ||
-          first_o + o >= p.project.o)
-        continue;
+      if (y >= p.tile_h || x >= p.tile_w || tile.y + y >= p.oh || tile.x + x >= p.ow) continue;
       const Four v = *reinterpret_cast<const Four*>(all + pixel * pitch + o);
-      finish_four(p.project, 0, (n * p.oh + oy + y) * p.ow + ox + x, first_o + o, turned(v, o & 4));
+      finish_four(p.project, 0, (int64_t(tile.image) * p.oh + tile.y + y) * p.ow + tile.x + x,
+                  first_o + o, turned(v, o & 4));
     }
   }
 
   GPU_MEMBER void run() {
-    const int image = int(blockIdx.x) / p.tiles, tile = int(blockIdx.x) - image * p.tiles,
-              line = tile / p.tiles_w;
-    const int oy = line * p.tile_h, ox = (tile - line * p.tiles_w) * p.tile_w;
-    const int y0 = oy * p.stride - p.pad_top, x0 = ox * p.stride - p.pad_left;
+    const Tile tile = tile_of(blockIdx.x);
+    const int y0 = tile.y * p.stride - p.pad_top, x0 = tile.x * p.stride - p.pad_left;
     shared = gpu_shared<char>();
     lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;
     first_o = int(blockIdx.y) * kBlockOutputs;
     const int outputs = p.project.o - first_o;
     output_groups = ((outputs < kBlockOutputs ? outputs : kBlockOutputs) + 31) / 32;
     own_groups = (p.groups - warp + kWarps - 1) / kWarps;
+    own_cells = (p.cells - warp + kWarps - 1) / kWarps;
     rows = PanelTile<32>::rows_of(0), halves = halves_of(rows);
     channel = kF16 ? lane ^ (lane >> 1 & 2) : lane;
     begin_copies();
-    copy_patch(image, y0, x0);
+    copy_patch(tile.image, y0, x0);
     copy_expand(0);
     inside = 0;
     GPU_ROLLED for (int i = 0; i < 2 * kGroups; i++) {
-      const int pixel = (warp + i / 2 * kWarps) * 8 + 2 * t + i % 2, row = pixel / p.patch_w;
+      const int pixel = (warp + i / 2 * kWarps) * 8 + 2 * t + i % 2, row = patch_line(pixel);
       inside |= uint32_t(unsigned(y0 + row) < unsigned(p.h) &&
                          unsigned(x0 + pixel - row * p.patch_w) < unsigned(p.width))
                 << i;
@@ -330,16 +352,15 @@ struct Bottleneck {
       wait_for_copies<0>();
       __syncthreads();
       if (slice + kExpandedSlice < p.expanded) copy_expand(slice + kExpandedSlice);
-      float pixels[kCells][kCellPixels];
+      float pixels[kCells][kCellPixels] = {};
       window(corners, pixels);
       __syncthreads();  // windows have read what is overwritten
-      INGOT_UNROLL for (int i = 0; i < kCells; i++) if (warp + i * kWarps < p.cells)
-          store_cell(warp + i * kWarps, pixels[i]);
+      store_cells(pixels);
       __syncwarp();
       project(sums);
     }
     __syncthreads();
-    finish(sums, image, oy, ox);
+    finish(sums, tile_of(computed_once(blockIdx.x)));
   }
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 #include "kernels/cuda/tensorcore/bottleneck_params.h"
 #include "runtime/base/checked_math.h"
+#include "runtime/device/gpu/kernel_set.h"
 
 namespace ingot::cuda {
 
@@ -20,9 +21,8 @@ struct BottleneckCost {
 struct BottleneckInstructions {
   double slice, expand_step, project_step, group, cell[2], patch, patch_step, finish, block;
 };
-constexpr BottleneckInstructions kTf32Instructions = {150, 56, 24,  40, {152, 174},
-                                                      70,  26, 130, 480};
-constexpr BottleneckInstructions kF16Instructions = {150, 52, 13, 54, {162, 184}, 60, 15, 130, 480};
+constexpr BottleneckInstructions kTf32Instructions = {150, 56, 30, 40, {170, 192}, 50, 24, 80, 430};
+constexpr BottleneckInstructions kF16Instructions = {150, 52, 18, 54, {174, 196}, 40, 15, 80, 430};
 constexpr double kProductInstructions = 5;  // of eight pixels and a step: a load and four products
 
 inline BottleneckCost bottleneck_cost(const BottleneckParams& p, double images, bool is_f16) {
@@ -46,74 +46,84 @@ inline BottleneckCost bottleneck_cost(const BottleneckParams& p, double images, 
   c.on_chip = c.blocks * (slices * chip_of_slice + patch * (is_f16 ? 1 : 3) + 2 * sums);
   c.fetched = c.blocks * (slices * weights + double(p.patch_pixels) * p.c * 4 +
                           double(p.tile_h) * p.tile_w * outputs * 32 * (p.project.y_f16 ? 2 : 4));
-  const double slice = warps * (each.slice + steps * each.expand_step +
-                                project_steps * outputs * each.project_step) +
-                       (steps * groups + project_steps * outputs * cells) * kProductInstructions +
-                       groups * each.group + cells * each.cell[p.stride - 1];
-  c.instructions = c.blocks * (slices * slice + groups * (each.patch + steps * each.patch_step) +
-                               cells * outputs * 2 * each.finish + warps * each.block);
+  // A warp keeps to its quarter of a multiprocessor: the one with the most is what counts.
+  const double own_groups = double(ceil_div(p.groups, kBottleneckWarps)),
+               own_cells = double(ceil_div(p.cells, kBottleneckWarps));
+  const double slice =
+      each.slice + steps * each.expand_step + project_steps * outputs * each.project_step +
+      (steps * own_groups + project_steps * outputs * own_cells) * kProductInstructions +
+      own_groups * each.group + own_cells * each.cell[p.stride - 1];
+  c.instructions = c.blocks * warps *
+                   (slices * slice + own_groups * (each.patch + steps * each.patch_step) +
+                    own_cells * outputs * 2 * each.finish + each.block);
   return c;
 }
 
-constexpr double kStartCycles = 1420, kChipCycle = 128, kFetchCycle = 48, kIssueCycle = 4;
+constexpr double kEarlyStart = 1420, kStart = 1915;  // from sm_90 on, and before
+constexpr double kChipCycle = 128, kFetchCycle = 48, kIssueCycle = 4, kLatency = 550;
 constexpr double kMemoryCycle = 14;        // bytes of a multiprocessor: Orin 12.5, H200 20
 constexpr double kCachedBytes = 64 << 10;  // of a multiprocessor's share of the second-level cache
-constexpr double kTf32Cycle = 512;         // multiply-adds
+constexpr double kTf32Cycle = 512;  // multiply-adds; a word of f16 is two of them at twice the rate
 
-/// Of a launch beside its start. `fetched`: bytes of all blocks; `bytes`: operands and results.
-inline double transfer_cycles(double fetched, double bytes, int multiprocessors) {
-  const double fetch = fetched / kFetchCycle / multiprocessors;
-  const double memory = bytes > kCachedBytes * multiprocessors ? bytes / kMemoryCycle : 0;
-  return fetch > memory / multiprocessors ? fetch : memory / multiprocessors;
+/// A launch with `work` cycles of a multiprocessor besides what it moves. `fetched`: bytes of all
+/// blocks; `bytes`: operands and results; `under_way`: bytes that its resident blocks ask for.
+inline double launch_cycles(const GpuTraits& gpu, double work, double fetched, double bytes,
+                            double under_way) {
+  const double mp = gpu.multiprocessors;
+  const double memory = bytes > kCachedBytes * mp ? bytes / kMemoryCycle / mp : 0;
+  const double bounds[] = {fetched / kFetchCycle / mp, memory, bytes / under_way * kLatency};
+  for (const double bound : bounds) work = bound > work ? bound : work;
+  return (gpu.sm >= 90 ? kEarlyStart : kStart) + work;
 }
 
-inline double bottleneck_cycles(const BottleneckCost& c, double bytes, int multiprocessors) {
-  const double rounds = double(ceil_div(int64_t(c.blocks), int64_t(multiprocessors)));
-  const double most = rounds / c.blocks;
-  double cycles = transfer_cycles(c.fetched * most * multiprocessors, bytes, multiprocessors);
-  // a word of f16 is two multiply-adds at twice the rate
+inline double bottleneck_cycles(const GpuTraits& gpu, const BottleneckParams& p,
+                                const BottleneckCost& c, double bytes) {
+  const double mp = gpu.multiprocessors;
+  const double most = double(ceil_div(int64_t(c.blocks), int64_t(mp))) / c.blocks;
+  double work = 0;
   const double bounds[] = {c.products * most / kTf32Cycle, c.on_chip * most / kChipCycle,
                            c.instructions * most / kIssueCycle};
-  for (const double bound : bounds) cycles = bound > cycles ? bound : cycles;
-  return kStartCycles + cycles;
+  for (const double bound : bounds) work = bound > work ? bound : work;
+  constexpr double kResident = 3;
+  const double blocks = c.blocks < kResident * mp ? c.blocks : kResident * mp;
+  return launch_cycles(gpu, work, c.fetched * most * mp, bytes,
+                       blocks * p.patch_pixels * double(p.c) * 4);
 }
 
 /// The three stages as launches of their own.
 struct StagedBottleneck {
-  double pixels, inner;              // of x and expanded; of y
-  double c, expanded, o;             // channels
-  double x_bytes, between, y_bytes;  // of an element of x, of what lies between, of y
-  double weight_bytes;
-  double residual_bytes;  // of an element of y; 0: none
-  bool joins_pointwise;   // window and project are one launch in f32
+  double pixels, inner;       // of x and expanded; of y
+  double c, expanded, o;      // channels
+  double element, y_element;  // bytes of x, of what lies between and of weights; of y
+  double residual_element;    // 0: none
+  bool joins_pointwise;       // window and project are one launch in f32
 };
-inline double staged_cycles(const StagedBottleneck& s, int multiprocessors) {
-  const auto tiles = [](double extent, double tile) {
-    return double(ceil_div(int64_t(extent), int64_t(tile)));
+inline double staged_cycles(const GpuTraits& gpu, const StagedBottleneck& s) {
+  const double mp = gpu.multiprocessors, size = s.element;
+  const auto product = [&](double m, double o, double k, double stored, double residual) {
+    constexpr double kTileM = 128, kTileO = 64, kResident = 3, kInFlight = 36 << 10;
+    const double blocks = double(ceil_div(int64_t(m), int64_t(kTileM)) *
+                                 ceil_div(int64_t(o), int64_t(kTileO))),
+                 resident = blocks < kResident * mp ? blocks : kResident * mp;
+    return launch_cycles(gpu, 0, blocks * (k * (kTileM + kTileO) * size + kTileM * kTileO * stored),
+                         m * (k * size + o * (stored + residual)), resident * kInFlight);
   };
-  const auto product = [&](double m, double o, double k, double in, double out, double residual) {
-    const double fetched =
-        tiles(m, 128) * tiles(o, 64) * (k * (128 * in + 64 * s.weight_bytes) + 128.0 * 64 * out);
-    return kStartCycles +
-           transfer_cycles(fetched, m * (k * in + o * (out + residual)), multiprocessors);
-  };
-  const double expand = product(s.pixels, s.expanded, s.c, s.x_bytes, s.between, 0);
+  constexpr double kResident = 12, kInFlight = 2 << 10;  // blocks of windows: 16 bytes a thread
+  const double expand = product(s.pixels, s.expanded, s.c, size, 0);
+  const double channels = s.inner * s.expanded, threads = channels / 16 / 128;
+  const double under_way = (threads < kResident * mp ? threads : kResident * mp) * kInFlight;
   if (s.joins_pointwise) {
     constexpr double kSpeed = 128 * 0.8;  // multiply-adds of CUDA cores, as of the narrow tile
-    const double sums = s.inner * s.expanded * (round_up(int64_t(s.o), 32) + 9.0) / kSpeed;
     const double bytes =
-        s.pixels * s.expanded * s.between + s.inner * s.o * (s.y_bytes + s.residual_bytes);
-    const double moved = transfer_cycles(bytes, bytes, multiprocessors);
-    return expand + kStartCycles +
-           (sums / multiprocessors > moved ? sums / multiprocessors : moved);
+        s.pixels * s.expanded * size + s.inner * s.o * (s.y_element + s.residual_element);
+    const double sums = channels * (double(round_up(int64_t(s.o), 32)) + 9) / kSpeed / mp;
+    return expand + launch_cycles(gpu, sums, bytes, bytes, under_way);
   }
-  const double window = (s.pixels + s.inner) * s.expanded * s.between;
   // a window's nine weights and six columns of its three rows for four pixels
-  const double on_chip = s.inner * s.expanded * (9 * 4 + 3 * 6 * s.between) / 4 / kChipCycle,
-               moved = transfer_cycles(window, window, multiprocessors);
-  return expand + kStartCycles +
-         (on_chip / multiprocessors > moved ? on_chip / multiprocessors : moved) +
-         product(s.inner, s.o, s.expanded, s.between, s.y_bytes, s.residual_bytes);
+  const double on_chip = channels * (9 * 4 + 3 * 6 * size) / 4 / kChipCycle / mp;
+  const double window = (s.pixels + s.inner) * s.expanded * size;
+  return expand + launch_cycles(gpu, on_chip, window, window, under_way) +
+         product(s.inner, s.o, s.expanded, s.y_element, s.residual_element);
 }
 
 }  // namespace ingot::cuda

@@ -34,6 +34,7 @@ struct BottleneckParams {
   int stride, pad_top, pad_left;                       // of the window
   int tile_h, tile_w, tiles, tiles_w, cells, cells_w;  // tiles: of an image
   int patch_w, patch_pixels, groups;                   // groups: eight pixels of the patch each
+  int patch_inverse, cell_inverse;                     // 2^16 / patch_w and 2^8 / cells_w, above
   int patch_at, expand_at, project_at, channels_at;    // in shared memory, in bytes
   EpilogueParams expand, window;
   ProductParams project;  // the epilogue: y, residual, bias, activation, o
