@@ -6,7 +6,7 @@
 namespace ingot::cuda {
 namespace {
 
-constexpr int64_t kMaxPixels = 1 << 30;
+constexpr int64_t kMaxNumbers = 1 << 30;
 constexpr int kMaxTile = 32;
 
 bool is_whole_pointwise(const Conv2dAttributes& t) {
@@ -29,13 +29,16 @@ bool reads_operands(const BottleneckJob& b) {
          is_aligned(e.bias) && is_aligned(w.w) && is_aligned(w.bias) && is_aligned(o.w) &&
          e.x != o.y;
 }
+/// Pieces of an image of x, and blocks, are counted in 32 and 16 bits.
 bool counts_in_32_bits(const BottleneckJob& b) {
   const conv::Extents &e = b.expand.e, &o = b.project.e;
-  int64_t pixels = 0;
-  return checked_mul(e.h, e.w, &pixels) && checked_mul(pixels, e.n, &pixels) &&
-         pixels < kMaxPixels && o.n * o.oh * o.ow < kMaxPixels && e.c < kMaxPixels / 64 &&
-         e.o < kMaxPixels / 64 && o.o < kMaxPixels / 64 && b.window.t->pad_top < 1 << 20 &&
-         b.window.t->pad_left < 1 << 20;
+  constexpr int64_t kMaxBlocks = 65535;
+  int64_t numbers = 0;
+  return checked_mul(e.h, e.w, &numbers) && checked_mul(numbers, b.expand.x_stride, &numbers) &&
+         numbers < kMaxNumbers && o.oh * o.ow < kMaxNumbers && o.oh <= kMaxBlocks &&
+         o.ow < kMaxNumbers && e.c < kMaxNumbers / 64 && e.o < kMaxNumbers / 64 &&
+         o.o < kMaxNumbers / 64 && o.n <= kMaxBlocks / ceil_div(o.o, kBlockOutputs) &&
+         b.window.t->pad_top < 1 << 20 && b.window.t->pad_left < 1 << 20;
 }
 
 /// What is no clamp is one that changes nothing.
@@ -51,11 +54,12 @@ BottleneckParams params_of(const BottleneckJob& b) {
   BottleneckParams p = {};
   p.x = e.x, p.expand_w = e.w, p.expand_bias = e.bias, p.window_w = w.w, p.window_bias = w.bias,
   p.project_w = o.w;
-  p.pixel_stride = e.x_stride / halves, p.row_stride = e.e.w * p.pixel_stride,
-  p.image_stride = e.e.h * p.row_stride;
+  const int64_t pixel = e.x_stride / halves;
+  p.pixel_pieces = int(pixel / 4), p.row_pieces = int(e.e.w * pixel / 4),
+  p.image_stride = e.e.h * e.e.w * pixel;
   p.c = int(e.e.c / halves), p.k = int(ceil_div(e.e.o, halves)), p.expanded = int(e.e.o);
   p.expand_panel = int64_t(p.c) * kPanel, p.project_panel = int64_t(p.k) * kPanel;
-  p.tap_stride = round_up(e.e.o, kPanel);
+  p.padded = int(round_up(e.e.o, kPanel)), p.output_blocks = int(ceil_div(o.e.o, kBlockOutputs));
   p.h = int(e.e.h), p.width = int(e.e.w), p.oh = int(o.e.oh), p.ow = int(o.e.ow);
   p.steps = int(ceil_div(p.c, 16));
   p.expand_panels = int(ceil_div(e.e.o, kPanel)), p.project_panels = int(ceil_div(o.e.o, kPanel));
@@ -84,7 +88,7 @@ int set_tile(BottleneckParams* p, int height, int width, bool is_f16) {
   p->patch_inverse = int(ceil_div(1 << 16, p->patch_w)),
   p->cell_inverse = int(ceil_div(1 << 8, p->cells_w));
   if (p->cells > kMaxCells || p->groups > kMaxPatchGroups) return 0;
-  p->tiles_w = int(ceil_div(p->ow, width)), p->tiles = int(ceil_div(p->oh, height)) * p->tiles_w;
+  p->tiles_w = int(ceil_div(p->ow, width)), p->tiles_h = int(ceil_div(p->oh, height));
   const int outputs =
       int(ceil_div(p->project.o < kBlockOutputs ? p->project.o : kBlockOutputs, 32));
   const int steps = is_f16 ? 1 : 2, patch = p->steps * p->groups * 512;
@@ -138,20 +142,20 @@ bool choose_bottleneck(const GpuWork& work, const BottleneckJob& b, BottleneckLa
   for (int height = 1; height <= kMaxTile && height < p.oh + 1; height++)
     for (int width = 1; width <= kMaxTile && width < p.ow + 1; width++) {
       const int shared = set_tile(&p, height, width, b.is_f16);
-      if (shared == 0 || uint32_t(shared) > kBottleneckShared || o.n * p.tiles >= kMaxPixels)
-        continue;
+      if (shared == 0 || uint32_t(shared) > kBottleneckShared) continue;
       const BottleneckCost cost = bottleneck_cost(p, double(o.n), b.is_f16);
       const double cycles = bottleneck_cycles(work.traits, p, cost, bytes);
       if (cycles >= least) continue;
       least = cycles, found = true;
-      *out = {p, uint32_t(o.n * p.tiles), uint32_t(shared)};
+      *out = {p, uint32_t(o.n), uint32_t(shared)};
     }
   return found;
 }
 
 Status launch_bottleneck(const GpuWork& work, const BottleneckLaunch& l, bool is_f16) {
-  return launch(work, is_f16 ? KernelId::bottleneck_f16 : KernelId::bottleneck_tf32, l.blocks, l.p,
-                l.shared_bytes, uint32_t(ceil_div(l.p.project.o, kBlockOutputs)));
+  return launch(work, is_f16 ? KernelId::bottleneck_f16 : KernelId::bottleneck_tf32,
+                uint32_t(l.p.tiles_w), l.p, l.shared_bytes, uint32_t(l.p.tiles_h),
+                l.images * uint32_t(l.p.output_blocks));
 }
 
 }  // namespace ingot::cuda

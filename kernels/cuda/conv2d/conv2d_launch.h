@@ -78,7 +78,7 @@ struct BottleneckJob {
 };
 struct BottleneckLaunch {
   BottleneckParams p;
-  uint32_t blocks = 0, shared_bytes = 0;
+  uint32_t images = 0, shared_bytes = 0;
 };
 constexpr uint32_t kBottleneckShared = 48 << 10;  // that every GPU gives a block unasked
 /// Whether one launch has them all, and takes less time than theirs by the formula of

@@ -52,8 +52,8 @@ struct Bottleneck {
   const BottleneckParams& p;
   char* shared;
   int lane, warp, g, t;
-  int own_groups, own_cells;      // of this warp
-  int output_groups;              // of 32 outputs, of this block
+  int own_groups, own_cells;  // of this warp
+  int output_groups;          // of 32 outputs, of this block
   int first_o;
   uint32_t inside;  // bit 2 i + h: whether pixel 2 t + h of this warp's group i is in the image
   RowLane rows;
@@ -90,7 +90,7 @@ struct Bottleneck {
       const bool exists =
           row < p.patch_pixels && unsigned(y) < unsigned(p.h) && unsigned(x) < unsigned(p.width);
       const char* const from =
-          image + (exists ? y * p.row_stride + x * p.pixel_stride + piece * 4 : 0) * 4;
+          piece_at(image, exists ? uint32_t(y * p.row_pieces + x * p.pixel_pieces + piece) : 0);
       char* const to = patch() + pixel_offset(row, piece);
       GPU_ROLLED for (int s = 0; s < p.steps; s++)
           copy_async16(to + s * patch_step(), from + s * 64, exists && s * 16 + piece * 4 < p.c);
@@ -111,9 +111,9 @@ struct Bottleneck {
     expand_from = reinterpret_cast<const char*>(p.expand_w + panel * p.expand_panel + at);
     project_from = reinterpret_cast<const char*>(p.project_w + first_panel * p.project_panel + at);
   }
-  /// 32 channels of a row of floats that has `count`.
+  /// Four of 32 channels of a row of floats.
   GPU_MEMBER void copy_channels(int line, int part, const float* from, int first) const {
-    const bool exists = from && first + part * 4 < p.tap_stride;
+    const bool exists = from && first + part * 4 < p.padded;
     copy_async16(channels(line) + part * 4, exists ? from + first + part * 4 : p.x, exists);
   }
   /// The slice from channel `first` on.
@@ -134,9 +134,10 @@ struct Bottleneck {
             to + (s * output_groups + q) * 2048, project_from + q * p.project_panel * 8 + s * 1024,
             s * 16 < words && first_o / 16 + int(threadIdx.x) / 64 + q * 2 < p.project_panels);
     project_from += kProjectSteps * 1024;
+    // the taps, and behind them the bias
     const int line = int(threadIdx.x) / 8, part = int(threadIdx.x) % 8;
     if (line < 10)
-      copy_channels(line, part, line < 9 ? p.window_w + line * p.tap_stride : p.window_bias, first);
+      copy_channels(line, part, line < 9 ? p.window_w + line * p.padded : p.window_bias, first);
     commit_copies();
   }
 
@@ -244,13 +245,6 @@ struct Bottleneck {
         add_windows<2>(corner, taps, bias, sums[0]);
     }
   }
-  GPU_MEMBER void store_cells(float (&sums)[kCells][kCellPixels]) const {
-    GPU_ROLLED for (int i = 0; i < own_cells; i++) {
-      store_cell(warp + i * kWarps, sums[0]);
-      INGOT_UNROLL for (int pixel = 0; pixel < kCellPixels; pixel++) sums[0][pixel] =
-          sums[1][pixel];
-    }
-  }
   /// The operand of project: a pixel's channel to where fragments are read. Of the second step
   /// neighboring pixels change places, so that 32 channels spread over the banks.
   GPU_MEMBER void store_cell(int cell, float (&sums)[kCellPixels]) const {
@@ -272,7 +266,7 @@ struct Bottleneck {
     }
   }
   GPU_MEMBER void project(float (&sums)[kCells][kOutputGroups][2][4]) const {
-    GPU_ROLLED for (int s = 0; s < kProjectSteps; s++) {
+    INGOT_UNROLL for (int s = 0; s < kProjectSteps; s++) {
       const char* const pixels = shared + s * p.cells * 512 + warp * 512 + pixel_offset(g ^ s, t);
       INGOT_UNROLL for (int q = 0; q < kOutputGroups; q++) if (q < output_groups) {
         uint32_t a[Part::kCount][2][4];
@@ -283,15 +277,10 @@ struct Bottleneck {
     }
   }
 
-  /// The image of this block, and the corner of its tile. Found again at the end: three registers.
+  /// The image of this block, and the corner of its tile.
   struct Tile {
     int image, y, x;
   };
-  GPU_MEMBER Tile tile_of(uint32_t block) const {
-    const int image = int(block) / p.tiles, tile = int(block) - image * p.tiles,
-              line = tile / p.tiles_w;
-    return {image, line * p.tile_h, (tile - line * p.tiles_w) * p.tile_w};
-  }
 
   /// Sums through shared memory, so that the epilogue is one loop.
   GPU_MEMBER void finish(const float (&sums)[kCells][kOutputGroups][2][4], const Tile& tile) const {
@@ -318,11 +307,12 @@ struct Bottleneck {
   }
 
   GPU_MEMBER void run() {
-    const Tile tile = tile_of(blockIdx.x);
+    const int image = int(blockIdx.z) / p.output_blocks;
+    const Tile tile = {image, int(blockIdx.y) * p.tile_h, int(blockIdx.x) * p.tile_w};
     const int y0 = tile.y * p.stride - p.pad_top, x0 = tile.x * p.stride - p.pad_left;
     shared = gpu_shared<char>();
     lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;
-    first_o = int(blockIdx.y) * kBlockOutputs;
+    first_o = (int(blockIdx.z) - image * p.output_blocks) * kBlockOutputs;
     const int outputs = p.project.o - first_o;
     output_groups = ((outputs < kBlockOutputs ? outputs : kBlockOutputs) + 31) / 32;
     own_groups = (p.groups - warp + kWarps - 1) / kWarps;
@@ -333,7 +323,7 @@ struct Bottleneck {
     copy_patch(tile.image, y0, x0);
     copy_expand(0);
     inside = 0;
-    GPU_ROLLED for (int i = 0; i < 2 * kGroups; i++) {
+    GPU_ROLLED for (int i = 0; i < 2 * own_groups; i++) {
       const int pixel = (warp + i / 2 * kWarps) * 8 + 2 * t + i % 2, row = patch_line(pixel);
       inside |= uint32_t(unsigned(y0 + row) < unsigned(p.h) &&
                          unsigned(x0 + pixel - row * p.patch_w) < unsigned(p.width))
@@ -355,12 +345,13 @@ struct Bottleneck {
       float pixels[kCells][kCellPixels] = {};
       window(corners, pixels);
       __syncthreads();  // windows have read what is overwritten
-      store_cells(pixels);
+      INGOT_UNROLL for (int i = 0; i < kCells; i++) if (i < own_cells)
+          store_cell(warp + i * kWarps, pixels[i]);
       __syncwarp();
       project(sums);
     }
     __syncthreads();
-    finish(sums, tile_of(computed_once(blockIdx.x)));
+    finish(sums, tile);
   }
 };
 

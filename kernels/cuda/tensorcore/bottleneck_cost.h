@@ -21,12 +21,11 @@ struct BottleneckCost {
 struct BottleneckInstructions {
   double slice, expand_step, project_step, group, cell[2], patch, patch_step, finish, block;
 };
-constexpr BottleneckInstructions kTf32Instructions = {150, 56, 30, 40, {170, 192}, 50, 24, 80, 430};
-constexpr BottleneckInstructions kF16Instructions = {150, 52, 18, 54, {174, 196}, 40, 15, 80, 430};
+constexpr BottleneckInstructions kTf32Instructions = {165, 56, 26, 39, {152, 174}, 80, 27, 80, 350};
+constexpr BottleneckInstructions kF16Instructions = {165, 51, 15, 54, {164, 186}, 70, 16, 80, 350};
 constexpr double kProductInstructions = 5;  // of eight pixels and a step: a load and four products
 
 inline BottleneckCost bottleneck_cost(const BottleneckParams& p, double images, bool is_f16) {
-  const int blocks_o = int(ceil_div(p.project.o, kBlockOutputs));
   const double project_steps = is_f16 ? 1 : 2, steps = p.steps, groups = p.groups, cells = p.cells,
                slices = double(ceil_div(p.expanded, kExpandedSlice)), warps = kBottleneckWarps;
   const double outputs =
@@ -41,7 +40,7 @@ inline BottleneckCost bottleneck_cost(const BottleneckParams& p, double images, 
   const double patch = steps * groups * fragment, sums = cells * 8 * outputs * row;
   const BottleneckInstructions& each = is_f16 ? kF16Instructions : kTf32Instructions;
   BottleneckCost c;
-  c.blocks = images * p.tiles * blocks_o;
+  c.blocks = images * p.tiles_h * p.tiles_w * p.output_blocks;
   c.products = c.blocks * slices * words;
   c.on_chip = c.blocks * (slices * chip_of_slice + patch * (is_f16 ? 1 : 3) + 2 * sums);
   c.fetched = c.blocks * (slices * weights + double(p.patch_pixels) * p.c * 4 +

@@ -25,17 +25,19 @@ constexpr int kBottleneckWarps = 4;
 /// the end the sums. channels: taps, bias of the window, bias of expand, each a row of 32 floats.
 struct BottleneckParams {
   const float *x, *expand_w, *expand_bias, *window_w, *window_bias, *project_w;
-  int64_t pixel_stride, row_stride, image_stride;      // of x, in words
-  int64_t expand_panel, project_panel;                 // from panel to panel of weights, in words
-  int64_t tap_stride;                                  // of window_w, in floats
-  int h, width, c, oh, ow;                             // c in words; oh, ow: of y
-  int steps;                                           // 16 words of c
-  int expand_panels, project_panels, expanded, k;      // k: expanded channels in words
-  int stride, pad_top, pad_left;                       // of the window
-  int tile_h, tile_w, tiles, tiles_w, cells, cells_w;  // tiles: of an image
-  int patch_w, patch_pixels, groups;                   // groups: eight pixels of the patch each
-  int patch_inverse, cell_inverse;                     // 2^16 / patch_w and 2^8 / cells_w, above
-  int patch_at, expand_at, project_at, channels_at;    // in shared memory, in bytes
+  int64_t image_stride;                 // of x, in words
+  int pixel_pieces, row_pieces;         // from pixel to pixel and row to row of x, 16 bytes each
+  int64_t expand_panel, project_panel;  // from panel to panel of weights, in words
+  int padded;                           // expanded channels up to a multiple of 16
+  int h, width, c, oh, ow;              // c in words; oh, ow: of y
+  int steps;                            // 16 words of c
+  int expand_panels, project_panels, expanded, k;        // k: expanded channels in words
+  int stride, pad_top, pad_left;                         // of the window
+  int tile_h, tile_w, tiles_h, tiles_w, cells, cells_w;  // tiles: of an image
+  int output_blocks;                                     // of 64 outputs
+  int patch_w, patch_pixels, groups;                     // groups: eight pixels of the patch each
+  int patch_inverse, cell_inverse;                       // 2^16 / patch_w and 2^8 / cells_w, above
+  int patch_at, expand_at, project_at, channels_at;      // in shared memory, in bytes
   EpilogueParams expand, window;
   ProductParams project;  // the epilogue: y, residual, bias, activation, o
 };

@@ -265,7 +265,7 @@ void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, La
 /// tensor core.
 void describe(const BottleneckParams& p, const char* kernel, const GpuLaunch& l, LaunchWork* w) {
   const bool f16 = contains(kernel, "f16");
-  const double images = double(l.grid_x) / p.tiles, weight = f16 ? kHalf : kWord;
+  const double images = double(l.grid_z) / p.output_blocks, weight = f16 ? kHalf : kWord;
   const double pixels = images * p.h * p.width, outputs = images * p.oh * p.ow;
   const double numbers = f16 ? 2 : 1, c = p.c * numbers, e = p.expanded, o = p.project.o;
   const BottleneckCost cost = bottleneck_cost(p, images, f16);
