@@ -1,12 +1,13 @@
 // kernels/cuda/conv2d/bottleneck_plan.cpp - which three stages of a chain are one launch, and the
 // tile of it: the one that takes the fewest cycles of those that fit shared memory.
+#include "kernels/cpu/simd/half.inl"
 #include "kernels/cuda/conv2d/conv2d_launch.h"
 #include "kernels/cuda/tensorcore/bottleneck_cost.h"
 
 namespace ingot::cuda {
 namespace {
 
-constexpr int64_t kMaxNumbers = 1 << 30;
+constexpr int64_t kMaxNumbers = 1 << 30, kMaxChannels = 1 << 15;
 constexpr int kMaxTile = 32;
 
 bool is_whole_pointwise(const Conv2dAttributes& t) {
@@ -36,9 +37,9 @@ bool counts_in_32_bits(const BottleneckJob& b) {
   int64_t numbers = 0;
   return checked_mul(e.h, e.w, &numbers) && checked_mul(numbers, b.expand.x_stride, &numbers) &&
          numbers < kMaxNumbers && o.oh * o.ow < kMaxNumbers && o.oh <= kMaxBlocks &&
-         o.ow < kMaxNumbers && e.c < kMaxNumbers / 64 && e.o < kMaxNumbers / 64 &&
-         o.o < kMaxNumbers / 64 && o.n <= kMaxBlocks / ceil_div(o.o, kBlockOutputs) &&
-         b.window.t->pad_top < 1 << 20 && b.window.t->pad_left < 1 << 20;
+         o.ow < kMaxNumbers && e.c < kMaxChannels && e.o < kMaxChannels && o.o < kMaxChannels &&
+         o.n <= kMaxBlocks / ceil_div(o.o, kBlockOutputs) && b.window.t->pad_top < 1 << 20 &&
+         b.window.t->pad_left < 1 << 20;
 }
 
 /// What is no clamp is one that changes nothing.
@@ -46,6 +47,10 @@ EpilogueParams always_clamped(const ActivationSpec& activation) {
   EpilogueParams e = epilogue_params(activation, false);
   if (!e.clamps) e.low = -__builtin_inff();
   return e;
+}
+
+HalvesClamp halves_of(const EpilogueParams& e) {
+  return {cpu::f32_to_f16(e.low) * 0x10001u, cpu::f32_to_f16(e.high) * 0x10001u};
 }
 
 BottleneckParams params_of(const BottleneckJob& b) {
@@ -58,13 +63,14 @@ BottleneckParams params_of(const BottleneckJob& b) {
   p.pixel_pieces = int(pixel / 4), p.row_pieces = int(e.e.w * pixel / 4),
   p.image_stride = e.e.h * e.e.w * pixel;
   p.c = int(e.e.c / halves), p.k = int(ceil_div(e.e.o, halves)), p.expanded = int(e.e.o);
-  p.expand_panel = int64_t(p.c) * kPanel, p.project_panel = int64_t(p.k) * kPanel;
+  p.expand_panel = uint32_t(p.c) * (kPanel / 4), p.project_panel = uint32_t(p.k) * (kPanel / 4);
   p.padded = int(round_up(e.e.o, kPanel)), p.output_blocks = int(ceil_div(o.e.o, kBlockOutputs));
   p.h = int(e.e.h), p.width = int(e.e.w), p.oh = int(o.e.oh), p.ow = int(o.e.ow);
   p.steps = int(ceil_div(p.c, 16));
   p.expand_panels = int(ceil_div(e.e.o, kPanel)), p.project_panels = int(ceil_div(o.e.o, kPanel));
   p.stride = int(w.t->stride_h), p.pad_top = int(w.t->pad_top), p.pad_left = int(w.t->pad_left);
   p.expand = always_clamped(e.t->activation), p.window = always_clamped(w.t->activation);
+  p.expand_halves = halves_of(p.expand), p.window_halves = halves_of(p.window);
   ProductParams& q = p.project;
   q.bias = o.bias, q.residual = o.residual, q.y = o.y, q.alpha = 1;
   q.y_stride = o.y_stride, q.residual_stride = o.residual_stride;

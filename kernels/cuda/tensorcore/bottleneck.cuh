@@ -33,6 +33,18 @@ GPU_FN float clamp_sum(float x, float low, float high) {
 #endif
 }
 
+/// Two f16, after rounding: the same as before, since rounding keeps the order of numbers.
+GPU_FN uint32_t clamp_halves(uint32_t two, uint32_t low, uint32_t high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm("max.NaN.f16x2 %0, %0, %1;" : "+r"(two) : "r"(low));
+  asm("min.NaN.f16x2 %0, %0, %1;" : "+r"(two) : "r"(high));
+  return two;
+#else
+  const F16 type;
+  return pack(type, clamp_sum(unpack(type, two, 0), unpack(type, low, 0), unpack(type, high, 0)),
+              clamp_sum(unpack(type, two, 1), unpack(type, low, 1), unpack(type, high, 1)));
+#endif
+}
 /// What a value is between two launches.
 template <bool kF16>
 GPU_FN Four between_stages(Four v) {
@@ -61,7 +73,7 @@ struct Bottleneck {
   int channel;     // of a slice, of this lane's windows
   int row, piece;  // of 16 words of k and 16 outputs, what this thread copies
   int panel_to;
-  const char *expand_from, *project_from;  // of the next slice
+  uint32_t expand_piece, project_piece;  // where it is in weights, of the next slice
 
   GPU_MEMBER explicit Bottleneck(const BottleneckParams& params) : p(params) {}
 
@@ -105,11 +117,10 @@ struct Bottleneck {
   /// Weights, 32 outputs x 16 words of k at a time: a piece a thread.
   GPU_MEMBER void begin_copies() {
     row = int(threadIdx.x) / 4 % 16, piece = int(threadIdx.x) % 4;
-    const int panel = int(threadIdx.x) / 64, at = row * 16 + piece * 4;
+    const int panel = int(threadIdx.x) / 64, at = row * 4 + piece;
     panel_to = panel * 1024 + panel_offset(row, piece);
-    const int first_panel = first_o / 16 + panel;
-    expand_from = reinterpret_cast<const char*>(p.expand_w + panel * p.expand_panel + at);
-    project_from = reinterpret_cast<const char*>(p.project_w + first_panel * p.project_panel + at);
+    expand_piece = panel * p.expand_panel + at;
+    project_piece = (first_o / 16 + panel) * p.project_panel + at;
   }
   /// Four of 32 channels of a row of floats.
   GPU_MEMBER void copy_channels(int line, int part, const float* from, int first) const {
@@ -120,9 +131,10 @@ struct Bottleneck {
   GPU_MEMBER void copy_expand(int first) {
     const int words = first / 16 + int(threadIdx.x) / 64 < p.expand_panels ? p.c - row : 0;
     char* const to = shared + p.expand_at + panel_to;
-    GPU_ROLLED for (int s = 0; s < p.steps; s++)
-        copy_async16(to + s * 2048, expand_from + s * 1024, s * 16 < words);
-    expand_from += p.expand_panel * 8;
+    GPU_ROLLED for (int s = 0; s < p.steps; s++) copy_async16(
+        to + s * 2048, piece_at(reinterpret_cast<const char*>(p.expand_w), expand_piece + s * 64),
+        s * 16 < words);
+    expand_piece += 2 * p.expand_panel;
     if (threadIdx.x < 8) copy_channels(10, int(threadIdx.x), p.expand_bias, first);
     commit_copies();
   }
@@ -131,9 +143,11 @@ struct Bottleneck {
     char* const to = shared + p.project_at + panel_to;
     INGOT_UNROLL for (int q = 0; q < kOutputGroups; q++) if (q < output_groups)
         INGOT_UNROLL for (int s = 0; s < kProjectSteps; s++) copy_async16(
-            to + (s * output_groups + q) * 2048, project_from + q * p.project_panel * 8 + s * 1024,
+            to + (s * output_groups + q) * 2048,
+            piece_at(reinterpret_cast<const char*>(p.project_w),
+                     project_piece + 2 * q * p.project_panel + s * 64),
             s * 16 < words && first_o / 16 + int(threadIdx.x) / 64 + q * 2 < p.project_panels);
-    project_from += kProjectSteps * 1024;
+    project_piece += kProjectSteps * 64;
     // the taps, and behind them the bias
     const int line = int(threadIdx.x) / 8, part = int(threadIdx.x) % 8;
     if (line < 10)
@@ -189,10 +203,19 @@ struct Bottleneck {
     INGOT_UNROLL for (int i = 0; i < kGroups; i++) if (i < own_groups)
         INGOT_UNROLL for (int h = 0; h < 2; h++) {
       const bool exists = inside >> (2 * i + h) & 1;
-      const float low = exists ? p.expand.low : 0, high = exists ? p.expand.high : 0;
       Four v = four_of(sums[i], h);
-      for (int e = 0; e < 4; e++) v.x[e] = clamp_sum(v.x[e] + bias.x[e], low, high);
-      if (kF16 && !p.expand.calls) v = between_stages<kF16>(v);
+      for (int e = 0; e < 4; e++) v.x[e] += bias.x[e];
+      if constexpr (!kF16) {
+        const float lower = exists ? p.expand.low : 0, upper = exists ? p.expand.high : 0;
+        for (float& x : v.x) x = clamp_sum(x, lower, upper);
+      } else if (!p.expand.calls) {
+        const uint32_t lower = exists ? p.expand_halves.low : 0,
+                       upper = exists ? p.expand_halves.high : 0;
+        INGOT_UNROLL for (int e = 0; e < 4; e += 2) {
+          const uint32_t two = clamp_halves(pack(F16{}, v.x[e], v.x[e + 1]), lower, upper);
+          v.x[e] = unpack(F16{}, two, 0), v.x[e + 1] = unpack(F16{}, two, 1);
+        }
+      }
       *place(i, h) = v;
     }
     // Functions are called when no sums are left to be kept across the call.
@@ -253,15 +276,21 @@ struct Bottleneck {
     char* const to = shared + step * p.cells * 512 + cell * 512;
     INGOT_UNROLL for (int half = 0; half < 2; half++) {
       Four v = {{sums[4 * half], sums[4 * half + 1], sums[4 * half + 2], sums[4 * half + 3]}};
-      for (float& x : v.x) x = clamp_sum(x, p.window.low, p.window.high);
+      if constexpr (!kF16)
+        for (float& x : v.x) x = clamp_sum(x, p.window.low, p.window.high);
       if (p.window.calls) v = activate_unclamped(p.window.activation, v);
-      INGOT_UNROLL for (int e = 0; e < 4; e++) {
-        const int pixel = 4 * half + e;
-        char* const at = to + (first ^ (pixel << 6 | pixel >> 1 << 4));
-        if constexpr (kF16)
-          *reinterpret_cast<uint16_t*>(at) = round_f16(v.x[e]);
-        else
-          *reinterpret_cast<uint32_t*>(at) = near_tf32(v.x[e]);
+      INGOT_UNROLL for (int e = 0; e < 4; e += 2) {
+        // pixel e + 1 lies 64 bytes on, or before
+        const int pixel = 4 * half + e, at = first ^ (pixel << 6 | pixel >> 1 << 4);
+        if constexpr (!kF16) {
+          *reinterpret_cast<uint32_t*>(to + at) = near_tf32(v.x[e]);
+          *reinterpret_cast<uint32_t*>(to + (at ^ 64)) = near_tf32(v.x[e + 1]);
+        } else {
+          const uint32_t two = clamp_halves(pack(F16{}, v.x[e], v.x[e + 1]), p.window_halves.low,
+                                            p.window_halves.high);
+          *reinterpret_cast<uint16_t*>(to + at) = uint16_t(two);
+          *reinterpret_cast<uint16_t*>(to + at + 64) = uint16_t(two >> 16);
+        }
       }
     }
   }
