@@ -167,6 +167,6 @@ const Bottleneck kBottlenecks[] = {
 
 }  // namespace
 
-TEST_CASE("bottleneck: the bits of three launches in one") {
+TEST_CASE("tensor cores: an inverted bottleneck is one launch, with the bits of three") {
   for (const Bottleneck& b : kBottlenecks) check_bottleneck(b);
 }

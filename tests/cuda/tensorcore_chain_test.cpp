@@ -1,6 +1,7 @@
 // Chains in fast and fp16: products are those of tensor cores, stage by stage; the bits of the same
 // stages as instructions of their own. In fast files a depthwise stage and the product behind it
 // stay one launch; in fp16 files what lies between stages is f16 where the next one reads it.
+// Inverted bottlenecks in one launch: bottleneck_test.cpp.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -129,8 +130,8 @@ TEST_CASE("tensor cores: chains of products, stage by stage") {
       make_chain({{kDirect, 3, 2, 20}, {kDirect, 3, 1, 24}, {kDirect, 1, 1, 33}}, 13, 5);
   check_chain(&windows, 2, 3, true);
   Chain inverted =
-      make_chain({{kDirect, 1, 1, 48}, {kDepthwise, 3, 1, 0}, {kDirect, 1, 1, 40}}, 9, 12, true);
-  check_chain(&inverted, 2, 2, true);  // more outputs than the kernel of both takes
+      make_chain({{kDirect, 1, 1, 48}, {kDepthwise, 5, 1, 0}, {kDirect, 1, 1, 40}}, 9, 12, true);
+  check_chain(&inverted, 2, 2, true);  // a window that no kernel of several stages has
 }
 
 TEST_CASE("tensor cores: a stage with more rows of taps than its kernel reads in pieces") {
@@ -149,9 +150,8 @@ TEST_CASE("tensor cores: a stage with more rows of taps than its kernel reads in
 }
 
 TEST_CASE("tensor cores: a depthwise stage and few outputs behind it are one launch in fast") {
-  Chain inverted =
-      make_chain({{kDirect, 1, 1, 32}, {kDepthwise, 3, 1, 0}, {kDirect, 1, 1, 16}}, 20, 8);
-  check_chain(&inverted, 2, 1, false);
+  Chain c = make_chain({{kDirect, 3, 1, 32}, {kDepthwise, 3, 1, 0}, {kDirect, 1, 1, 16}}, 20, 8);
+  check_chain(&c, 2, 1, false);
 }
 
 TEST_CASE("tensor cores: which chains are theirs, and which weights of a chain are packed") {
