@@ -154,6 +154,34 @@ TEST_CASE("tensor cores: a depthwise stage and few outputs behind it are one lau
   check_chain(&c, 2, 1, false);
 }
 
+TEST_CASE("tensor cores: two stages in one launch, in the buffer that those behind leave room in") {
+  struct Case {
+    std::vector<Stage> behind;
+    const char* last;  // the last kernel
+    bool joins;
+  };
+  const Case cases[] = {
+      {{{kDirect, 3, 1, 16}, {kDirect, 1, 1, 8}}, "product_tf32_rows", true},
+      {{{kDirect, 1, 1, 96}, {kDepthwise, 3, 2, 0}, {kDirect, 1, 1, 24}}, "bottleneck_tf32", true},
+      {{{kDirect, 3, 1, 64}, {kDirect, 1, 1, 8}}, "product_tf32_rows", false}};
+  for (const Case& test : cases) {
+    std::vector<Stage> stages = {{kDirect, 3, 2, 32}, {kDepthwise, 3, 1, 0}, {kDirect, 1, 1, 16}};
+    stages.insert(stages.end(), test.behind.begin(), test.behind.end());
+    Chain c = make_chain(stages, 40, 3);
+    c.work.attributes = &c.t;
+    GpuTraits traits;
+    traits.multiprocessors = 3;
+    const Run run = on_gpu(c.work, GpuPrecision::kFast, 0, traits);
+    REQUIRE(run.status.ok());
+    CAPTURE(test.last);
+    CHECK(run.ran("depthwise_pointwise") == test.joins);
+    CHECK(run.kernels.back().find(test.last) != std::string::npos);
+    check_close(run.y, on_cpu(c.work), check::kTf32Product);
+    int64_t at = -1;
+    CHECK(on_gpu(c.work, GpuPrecision::kFast, 33, traits).y.same_bits(run.y, &at));
+  }
+}
+
 TEST_CASE("tensor cores: which chains are theirs, and which weights of a chain are packed") {
   Chain c =
       make_chain({{kDirect, 3, 1, 16}, {kDepthwise, 3, 1, 0}, {kDirect, 1, 1, 16}}, 8, 4, true);

@@ -13,9 +13,11 @@ namespace {
 // more than any device has: the session refuses, naming both numbers
 constexpr uint64_t kTooLarge = uint64_t{1} << 62;
 
-/// Results of even stages and of odd ones lie apart.
+/// Results of even stages and of odd ones lie apart; behind a swap the other way round.
 struct Buffers {
   uint64_t bytes[2] = {0, 0};
+  uint64_t needs[kMaxChainStages] = {};  // of what a stage leaves
+  uint32_t swapped = 0;
   conv::Extents stages[kMaxChainStages];
   DType dtypes[kMaxChainStages];  // of what a stage leaves for the next
   Buffers(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
@@ -31,9 +33,12 @@ struct Buffers {
                         checked_mul<uint64_t>(need, uint64_t(e.oh), &need) &&
                         checked_mul<uint64_t>(need, uint64_t(e.ow), &need) && need < kTooLarge;
       need = fits ? (need + 255) / 256 * 256 : kTooLarge;
+      needs[i] = need;
       if (need > bytes[i % 2]) bytes[i % 2] = need;
     }
   }
+  uint64_t place_of(uint32_t i) const { return (i + swapped) % 2 ? bytes[0] : 0; }
+  bool has_room(uint32_t i) const { return needs[i] <= bytes[(i + swapped) % 2]; }
   /// 16 bytes begin each, in f16 as well.
   static int64_t row(const conv::Extents& e) { return round_up(e.o, 8); }
   /// Depthwise any, products eights of channels with packed weights.
@@ -70,7 +75,7 @@ class StageArguments {
     view.dtype = buffers.dtypes[i], view.rank = 4;
     view.dims[0] = e.n, view.dims[1] = e.oh, view.dims[2] = e.ow, view.dims[3] = e.o;
     view.row_stride = Buffers::row(e);
-    if (scratch) view.data = scratch + (i % 2 ? buffers.bytes[0] : 0);
+    if (scratch) view.data = scratch + buffers.place_of(i);
     return view;
   }
   TensorView inputs_[4];
@@ -127,7 +132,7 @@ uint64_t chain_scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecisi
 Status plan_chain(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   const ChainAttributes& t = a.as<ChainAttributes>();
-  const Buffers buffers(a, work.traits, work.precision);
+  Buffers buffers(a, work.traits, work.precision);
   const TensorView* residual = a.optional(conv::chain_residual(t));
   if (a.outputs[0].elements() == 0) return {};
   const auto job_of = [&](uint32_t i) {
@@ -141,7 +146,7 @@ Status plan_chain(const GpuWork& work) {
       if (residual) j.residual = residual->as<float>(), j.residual_stride = residual->row_stride;
       j.residual_f16 = residual && residual->dtype == DType::kF16;
     } else {
-      j.y = reinterpret_cast<float*>(work.scratch + (i % 2 ? buffers.bytes[0] : 0)),
+      j.y = reinterpret_cast<float*>(work.scratch + buffers.place_of(i)),
       j.y_stride = Buffers::row(j.e), j.y_f16 = buffers.dtypes[i] == DType::kF16;
     }
     return j;
@@ -152,6 +157,26 @@ Status plan_chain(const GpuWork& work) {
     b.window.x = first.y, b.window.x_stride = first.y_stride, b.window.x_f16 = first.y_f16;
     b.joins_pointwise = !is_packed(i + 2) && joins_pointwise(work, b.window, b.project);
     return is_packed(i) == is_packed(i + 2) && choose_bottleneck(work, b, out);
+  };
+  // Whether what is stored from stage i on has room where it lies now.
+  const auto fits = [&](uint32_t i) {
+    BottleneckLaunch bottleneck;
+    for (; i + 1 < t.stage_count; i++) {
+      if (!buffers.has_room(i)) return false;
+      ConvJob next = job_of(i + 1);
+      const ConvJob own = job_of(i);
+      next.x = own.y, next.x_stride = own.y_stride, next.x_f16 = own.y_f16;
+      if (i + 3 < t.stage_count && joins(i + 1, next, &bottleneck)) i += 2;
+    }
+    return true;
+  };
+  // The results of both stages would lie in one buffer: those behind may be in the other.
+  const auto joins_swapped = [&](uint32_t i, const ConvJob& first) {
+    if (i + 2 >= t.stage_count) return false;
+    buffers.swapped ^= 1;
+    if (joins_pointwise(work, first, job_of(i + 1)) && fits(i + 1)) return true;
+    buffers.swapped ^= 1;
+    return false;
   };
   const float* x = a.inputs[0].as<float>();
   int64_t x_stride = a.inputs[0].row_stride;
@@ -175,9 +200,10 @@ Status plan_chain(const GpuWork& work) {
       one.scratch_bytes = work.scratch_bytes - buffers.bytes[0] - buffers.bytes[1];
       status = row->plan(one);
     } else if (i + 1 < t.stage_count && a.inputs[3 + 2 * i].dtype == DType::kF32 &&
-               joins_pointwise(work, j, next)) {
-      status = launch_depthwise_pointwise(work, j, next);
-      j = next;
+               (joins_pointwise(work, j, next) || joins_swapped(i, j))) {
+      const ConvJob both = job_of(i + 1);
+      status = launch_depthwise_pointwise(work, j, both);
+      j = both;
       i++;
     } else {
       status = launch_conv(work, j, nullptr);
