@@ -3,6 +3,8 @@
 {"ingot_attention_f16_128", 5.8},
 {"ingot_attention_f16_64", 6.0},
 {"ingot_attention_tf32_128", 5.3},
+{"ingot_bottleneck_f16", 2.9},
+{"ingot_bottleneck_tf32", 3.4},
 {"ingot_product_f16_any_64x64", 13.1},
 {"ingot_product_f16_first_128x64", 6.4},
 {"ingot_product_f16_first_64x64", 6.9},
