@@ -60,16 +60,30 @@ inline BottleneckCost bottleneck_cost(const BottleneckParams& p, double images, 
 
 constexpr double kEarlyStart = 1420, kStart = 1915;  // from sm_90 on, and before
 constexpr double kChipCycle = 128, kFetchCycle = 48, kIssueCycle = 4, kLatency = 550;
-constexpr double kMemoryCycle = 14;        // bytes of a multiprocessor: Orin 12.5, H200 20
-constexpr double kCachedBytes = 64 << 10;  // of a multiprocessor's share of the second-level cache
 constexpr double kTf32Cycle = 512;  // multiply-adds; a word of f16 is two of them at twice the rate
+
+/// Of a multiprocessor: bytes of memory in a cycle, and its share of what the launch before can have
+/// left in the second-level cache; of the GPUs of docs/cuda-cost.md, means where there are several.
+struct MemoryShare {
+  int sm;
+  double cycle, cached;
+};
+constexpr MemoryShare kMemoryShares[] = {{75, 5, 25e3},    {80, 13, 93e3},  {86, 5, 21e3},
+                                         {87, 11, 62e3},   {89, 3, 160e3},  {90, 17, 95e3},
+                                         {100, 29, 213e3}, {110, 9, 400e3}, {120, 5, 150e3}};
+inline MemoryShare memory_share(const GpuTraits& gpu) {
+  for (const MemoryShare& share : kMemoryShares)
+    if (share.sm == gpu.sm) return share;
+  return {0, 11, 62e3};
+}
 
 /// A launch with `work` cycles of a multiprocessor besides what it moves. `fetched`: bytes of all
 /// blocks; `bytes`: operands and results; `under_way`: bytes that its resident blocks ask for.
 inline double launch_cycles(const GpuTraits& gpu, double work, double fetched, double bytes,
                             double under_way) {
   const double mp = gpu.multiprocessors;
-  const double memory = bytes > kCachedBytes * mp ? bytes / kMemoryCycle / mp : 0;
+  const MemoryShare share = memory_share(gpu);
+  const double memory = bytes > share.cached * mp ? bytes / share.cycle / mp : 0;
   const double bounds[] = {fetched / kFetchCycle / mp, memory, bytes / under_way * kLatency};
   for (const double bound : bounds) work = bound > work ? bound : work;
   return (gpu.sm >= 90 ? kEarlyStart : kStart) + work;
