@@ -62,8 +62,9 @@ constexpr double kEarlyStart = 1420, kStart = 1915;  // from sm_90 on, and befor
 constexpr double kChipCycle = 128, kFetchCycle = 48, kIssueCycle = 4, kLatency = 550;
 constexpr double kTf32Cycle = 512;  // multiply-adds; a word of f16 is two of them at twice the rate
 
-/// Of a multiprocessor: bytes of memory in a cycle, and its share of what the launch before can have
-/// left in the second-level cache; of the GPUs of docs/cuda-cost.md, means where there are several.
+/// Of a multiprocessor: bytes of memory in a cycle, and its share of what the launch before can
+/// have left in the second-level cache; of the GPUs of docs/cuda-cost.md, means where there are
+/// several.
 struct MemoryShare {
   int sm;
   double cycle, cached;
