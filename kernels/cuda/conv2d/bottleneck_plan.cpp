@@ -114,7 +114,7 @@ int set_tile(BottleneckParams* p, int height, int width, bool is_f16) {
   return copies > sums ? copies : sums;
 }
 
-StagedBottleneck staged(const BottleneckJob& b) {
+StagedBottleneck staged(const GpuWork& work, const BottleneckJob& b) {
   const conv::Extents &e = b.expand.e, &o = b.project.e;
   const auto element = [](bool is_f16) { return is_f16 ? 2.0 : 4.0; };
   return {double(e.n * e.h * e.w),
@@ -125,7 +125,7 @@ StagedBottleneck staged(const BottleneckJob& b) {
           element(b.is_f16),
           element(b.project.y_f16),
           b.project.residual ? element(b.project.residual_f16) : 0,
-          b.joins_pointwise};
+          !b.is_f16 && joins_pointwise(work, b.window, b.project)};
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ bool choose_bottleneck(const GpuWork& work, const BottleneckJob& b, BottleneckLa
       !is_window(*b.window.t) || !is_whole_pointwise(*b.project.t) || !reads_operands(b) ||
       !counts_in_32_bits(b) || o.n < 1 || o.oh < 1 || o.ow < 1 || o.o < 1)
     return false;
-  const StagedBottleneck stages = staged(b);
+  const StagedBottleneck stages = staged(work, b);
   const double bytes = stages.pixels * stages.c * stages.element +
                        stages.inner * stages.o * (stages.y_element + stages.residual_element);
   double least = staged_cycles(work.traits, stages);

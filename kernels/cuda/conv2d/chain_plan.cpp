@@ -129,89 +129,108 @@ uint64_t chain_scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecisi
   return b.bytes[0] + b.bytes[1] + most;
 }
 
-Status plan_chain(const GpuWork& work) {
-  const OpArguments& a = *work.arguments;
-  const ChainAttributes& t = a.as<ChainAttributes>();
-  Buffers buffers(a, work.traits, work.precision);
-  const TensorView* residual = a.optional(conv::chain_residual(t));
-  if (a.outputs[0].elements() == 0) return {};
-  const auto job_of = [&](uint32_t i) {
-    const TensorView* bias = a.optional(int(2 + 2 * i));
-    ConvJob j;
-    j.t = &t.stages[i], j.e = buffers.stages[i];
-    j.w = a.inputs[1 + 2 * i].as<float>(), j.bias = bias ? bias->as<float>() : nullptr;
-    if (i + 1 == t.stage_count) {
-      j.y = a.outputs[0].as<float>(), j.y_stride = a.outputs[0].row_stride;
-      j.y_f16 = a.outputs[0].dtype == DType::kF16;
-      if (residual) j.residual = residual->as<float>(), j.residual_stride = residual->row_stride;
-      j.residual_f16 = residual && residual->dtype == DType::kF16;
-    } else {
-      j.y = reinterpret_cast<float*>(work.scratch + buffers.place_of(i)),
-      j.y_stride = Buffers::row(j.e), j.y_f16 = buffers.dtypes[i] == DType::kF16;
+/// The launches of one chain.
+class ChainLaunches {
+ public:
+  explicit ChainLaunches(const GpuWork& work)
+      : work_(work),
+        a_(*work.arguments),
+        t_(a_.as<ChainAttributes>()),
+        buffers_(a_, work.traits, work.precision) {}
+  Status launch() {
+    const float* x = a_.inputs[0].as<float>();
+    int64_t x_stride = a_.inputs[0].row_stride;
+    bool x_f16 = a_.inputs[0].dtype == DType::kF16;
+    for (uint32_t i = 0; i < t_.stage_count; i++) {
+      ConvJob j = job_of(i);
+      j.x = x, j.x_stride = x_stride, j.x_f16 = x_f16;
+      Status status;
+      const StageArguments stage(a_, buffers_, i, work_.scratch);
+      const GpuKernelEntry* row = product_row(stage.get(), work_.traits, work_.precision);
+      BottleneckLaunch bottleneck;
+      if (row && joins_bottleneck(i, j, &bottleneck)) {
+        status = launch_bottleneck(work_, bottleneck, is_packed(i));
+        j = job_of(i += 2);
+      } else if (row) {
+        const uint64_t own = buffers_.bytes[0] + buffers_.bytes[1];
+        GpuWork one = work_;
+        one.arguments = &stage.get(), one.variant = nullptr;
+        one.scratch = work_.scratch + own, one.scratch_bytes = work_.scratch_bytes - own;
+        status = row->plan(one);
+      } else if (joins_next(i, j)) {
+        const ConvJob next = job_of(++i);
+        status = launch_depthwise_pointwise(work_, j, next);
+        j = next;
+      } else {
+        status = launch_conv(work_, j, nullptr);
+      }
+      if (!status.ok()) return status;
+      x = j.y, x_stride = j.y_stride, x_f16 = j.y_f16;
     }
+    return {};
+  }
+
+ private:
+  /// Stage i but for its x.
+  [[gnu::noinline]] ConvJob job_of(uint32_t i) const {
+    const TensorView* bias = a_.optional(int(2 + 2 * i));
+    ConvJob j;
+    j.t = &t_.stages[i], j.e = buffers_.stages[i];
+    j.w = a_.inputs[1 + 2 * i].as<float>(), j.bias = bias ? bias->as<float>() : nullptr;
+    if (i + 1 < t_.stage_count) {
+      j.y = reinterpret_cast<float*>(work_.scratch + buffers_.place_of(i)),
+      j.y_stride = Buffers::row(j.e), j.y_f16 = buffers_.dtypes[i] == DType::kF16;
+      return j;
+    }
+    const TensorView* residual = a_.optional(conv::chain_residual(t_));
+    j.y = a_.outputs[0].as<float>(), j.y_stride = a_.outputs[0].row_stride;
+    j.y_f16 = a_.outputs[0].dtype == DType::kF16;
+    if (residual) j.residual = residual->as<float>(), j.residual_stride = residual->row_stride;
+    j.residual_f16 = residual && residual->dtype == DType::kF16;
     return j;
-  };
-  const auto is_packed = [&](uint32_t i) { return a.inputs[1 + 2 * i].dtype == DType::kF16; };
-  const auto joins = [&](uint32_t i, const ConvJob& first, BottleneckLaunch* out) {
-    BottleneckJob b = {first, job_of(i + 1), job_of(i + 2), is_packed(i), false};
-    b.window.x = first.y, b.window.x_stride = first.y_stride, b.window.x_f16 = first.y_f16;
-    b.joins_pointwise = !is_packed(i + 2) && joins_pointwise(work, b.window, b.project);
-    return is_packed(i) == is_packed(i + 2) && choose_bottleneck(work, b, out);
-  };
-  // Whether what is stored from stage i on has room where it lies now.
-  const auto fits = [&](uint32_t i) {
+  }
+  /// Stage i reads what the stage before it has left.
+  [[gnu::noinline]] ConvJob job_behind(const ConvJob& before, uint32_t i) const {
+    ConvJob j = job_of(i);
+    j.x = before.y, j.x_stride = before.y_stride, j.x_f16 = before.y_f16;
+    return j;
+  }
+  bool is_packed(uint32_t i) const { return a_.inputs[1 + 2 * i].dtype == DType::kF16; }
+
+  bool joins_bottleneck(uint32_t i, const ConvJob& first, BottleneckLaunch* out) const {
+    if (i + 2 >= t_.stage_count || is_packed(i) != is_packed(i + 2)) return false;
+    const BottleneckJob b = {first, job_behind(first, i + 1), job_of(i + 2), is_packed(i)};
+    return choose_bottleneck(work_, b, out);
+  }
+  /// The results of both stages may lie in one buffer: then those behind go to the other.
+  bool joins_next(uint32_t i, const ConvJob& first) {
+    if (i + 1 >= t_.stage_count || is_packed(i + 1)) return false;
+    if (joins_pointwise(work_, first, job_of(i + 1))) return true;
+    if (i + 2 >= t_.stage_count) return false;
+    buffers_.swapped ^= 1;
+    if (joins_pointwise(work_, first, job_of(i + 1)) && fits(i + 1)) return true;
+    buffers_.swapped ^= 1;
+    return false;
+  }
+  /// Whether what is stored from stage i on has room where it lies now.
+  bool fits(uint32_t i) const {
     BottleneckLaunch bottleneck;
-    for (; i + 1 < t.stage_count; i++) {
-      if (!buffers.has_room(i)) return false;
-      ConvJob next = job_of(i + 1);
-      const ConvJob own = job_of(i);
-      next.x = own.y, next.x_stride = own.y_stride, next.x_f16 = own.y_f16;
-      if (i + 3 < t.stage_count && joins(i + 1, next, &bottleneck)) i += 2;
+    for (; i + 1 < t_.stage_count; i++) {
+      if (!buffers_.has_room(i)) return false;
+      if (joins_bottleneck(i + 1, job_behind(job_of(i), i + 1), &bottleneck)) i += 2;
     }
     return true;
-  };
-  // The results of both stages would lie in one buffer: those behind may be in the other.
-  const auto joins_swapped = [&](uint32_t i, const ConvJob& first) {
-    if (i + 2 >= t.stage_count) return false;
-    buffers.swapped ^= 1;
-    if (joins_pointwise(work, first, job_of(i + 1)) && fits(i + 1)) return true;
-    buffers.swapped ^= 1;
-    return false;
-  };
-  const float* x = a.inputs[0].as<float>();
-  int64_t x_stride = a.inputs[0].row_stride;
-  bool x_f16 = a.inputs[0].dtype == DType::kF16;
-  for (uint32_t i = 0; i < t.stage_count; i++) {
-    ConvJob j = job_of(i);
-    j.x = x, j.x_stride = x_stride, j.x_f16 = x_f16;
-    Status status;
-    const StageArguments stage(a, buffers, i, work.scratch);
-    const GpuKernelEntry* row = product_row(stage.get(), work.traits, work.precision);
-    const ConvJob next = job_of(i + 1 < t.stage_count ? i + 1 : i);
-    BottleneckLaunch bottleneck;
-    if (row && i + 2 < t.stage_count && joins(i, j, &bottleneck)) {
-      status = launch_bottleneck(work, bottleneck, is_packed(i));
-      j = job_of(i + 2);
-      i += 2;
-    } else if (row) {
-      GpuWork one = work;
-      one.arguments = &stage.get(), one.variant = nullptr;
-      one.scratch = work.scratch + buffers.bytes[0] + buffers.bytes[1];
-      one.scratch_bytes = work.scratch_bytes - buffers.bytes[0] - buffers.bytes[1];
-      status = row->plan(one);
-    } else if (i + 1 < t.stage_count && a.inputs[3 + 2 * i].dtype == DType::kF32 &&
-               (joins_pointwise(work, j, next) || joins_swapped(i, j))) {
-      const ConvJob both = job_of(i + 1);
-      status = launch_depthwise_pointwise(work, j, both);
-      j = both;
-      i++;
-    } else {
-      status = launch_conv(work, j, nullptr);
-    }
-    if (!status.ok()) return status;
-    x = j.y, x_stride = j.y_stride, x_f16 = j.y_f16;
   }
-  return {};
+
+  const GpuWork& work_;
+  const OpArguments& a_;
+  const ChainAttributes& t_;
+  Buffers buffers_;
+};
+
+Status plan_chain(const GpuWork& work) {
+  if (work.arguments->outputs[0].elements() == 0) return {};
+  return ChainLaunches(work).launch();
 }
 
 /// What the first stage reads, what the last one reads beside it and writes.

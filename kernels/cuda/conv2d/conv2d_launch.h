@@ -71,10 +71,10 @@ bool joins_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& n
 Status launch_depthwise_pointwise(const GpuWork& work, const ConvJob& first, const ConvJob& next);
 
 /// Three stages of a chain: pointwise, depthwise, pointwise. `is_f16`: weights of the first and the
-/// last are packed. `joins_pointwise`: the latter two would be one launch.
+/// last are packed.
 struct BottleneckJob {
   ConvJob expand, window, project;
-  bool is_f16 = false, joins_pointwise = false;
+  bool is_f16 = false;
 };
 struct BottleneckLaunch {
   BottleneckParams p;
