@@ -146,17 +146,17 @@ TEST_CASE("tensor cores, f16 activations: groups of channels read f32 and write 
 TEST_CASE("tensor cores, f16 activations: convolutions read words of two channels") {
   using A = Activation;
   const F16Conv cases[] = {
-      {"3x3", "word_windows", 1, 9, 11, 16, 32, 3, 1},
-      {"tails everywhere", "word_windows", 1, 7, 9, 24, 37, 3, 1},
+      {"3x3", "f16_shared_windows", 1, 9, 11, 16, 32, 3, 1},
+      {"tails everywhere", "f16_shared_windows", 1, 7, 9, 24, 37, 3, 1},
       {"stride", "word_windows", 2, 11, 13, 8, 20, 3, 2},
       {"dilation", "word_windows", 1, 12, 13, 8, 48, 3, 1, 2},
       {"5x5", "word_windows", 1, 9, 9, 8, 64, 5, 1, 1, true, A::kRelu},
       {"1x1 with stride", "word_windows", 2, 9, 9, 40, 24, 1, 2},
       {"1x1", "word_rows", 1, 9, 9, 40, 24, 1, 1, 1, false, A::kSilu},
       {"1x1, batch, tails", "word_rows", 3, 5, 7, 40, 70, 1, 1},
-      {"strided rows", "word_windows", 2, 6, 7, 16, 20, 3, 1, 1, true, A::kRelu, 8},
-      {"y in single elements", "word_windows", 1, 6, 7, 16, 21, 3, 1, 1, true, A::kRelu, 8},
-      {"wide tiles", "word_windows_128x64", 1, 24, 24, 16, 130, 3, 1, 1, false, A::kRelu, 0, 1},
+      {"strided rows", "word_windows", 2, 6, 7, 16, 20, 3, 1, 2, true, A::kRelu, 8},
+      {"y in single elements", "word_windows", 1, 6, 7, 16, 21, 3, 1, 2, true, A::kRelu, 8},
+      {"wide tiles", "word_windows_128x64", 1, 28, 28, 16, 130, 3, 1, 2, false, A::kRelu, 0, 1},
       {"wide tiles of rows", "word_rows_128x64", 1, 24, 24, 16, 130, 1, 1, 1, false, A::kRelu, 0,
        1},
       {"flat tiles", "word_windows_32x128", 1, 4, 8, 16, 250, 3, 1},

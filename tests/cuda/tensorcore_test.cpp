@@ -156,7 +156,7 @@ TEST_CASE("tensor cores: convolutions of every shape class") {
       {"no bias", "windows", 1, 7, 9, 8, 16, 3, 3, 1, 1, 1, 0, A::kNone, 0, false, false},
       {"residual, then activation", "windows", 1, 7, 9, 8, 18, 3, 3, 1, 1, 1, 1, A::kRelu},
       {"activation, then residual", "windows", 1, 7, 9, 8, 18, 3, 3, 1, 1, 1, 2, A::kSilu},
-      {"wide tiles", "windows_128x64", 1, 24, 24, 16, 130, 3, 3, 1, 1, 1, 2, A::kRelu, 0, false,
+      {"wide tiles", "windows_128x64", 1, 24, 24, 16, 130, 3, 3, 1, 2, 2, 2, A::kRelu, 0, false,
        true, 1},
       {"wide tiles of rows", "rows_128x64", 1, 24, 24, 16, 130, 1, 1, 1, 0, 1, 0, A::kRelu, 0,
        false, true, 1},

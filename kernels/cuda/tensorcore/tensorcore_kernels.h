@@ -6,12 +6,14 @@
 //   pairs: rows of x, packed f16 weights
 //   word_rows, word_windows: the same where x is f16, a word of which is two channels; w packed f16
 //   weights
+//   shared_windows: 3x3 windows out of a patch in shared memory; where f16, x is f16 as well
 //   grouped: windows, and w [n][k] of each group, a group a matrix of the batch
 //   bottleneck_<type>: three convolutions of a chain, see bottleneck.cuh
 //   attention_<type>_<widest head>; attention_parts: where keys are cut into parts, their sum
 #pragma once
 #include "kernels/cuda/attention/attention_params.h"
 #include "kernels/cuda/tensorcore/bottleneck_params.h"
+#include "kernels/cuda/tensorcore/shared_windows_params.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
 
 #define INGOT_CUDA_PRODUCTS_OF(X, type)                     \
@@ -28,9 +30,18 @@
   X(product_##type##_transposed_64x64, ProductParams, 128)  \
   X(product_##type##_any_64x64, ProductParams, 128)
 
+#define INGOT_CUDA_SHARED_WINDOWS(X)                              \
+  X(product_tf32_shared_windows_128x32, SharedWindowsParams, 128) \
+  X(product_tf32_shared_windows_128x64, SharedWindowsParams, 128) \
+  X(product_tf32_shared_windows_128x80, SharedWindowsParams, 128) \
+  X(product_f16_shared_windows_128x32, SharedWindowsParams, 128)  \
+  X(product_f16_shared_windows_128x64, SharedWindowsParams, 128)  \
+  X(product_f16_shared_windows_128x80, SharedWindowsParams, 128)
+
 #define INGOT_CUDA_TENSORCORE(X)                         \
   INGOT_CUDA_PRODUCTS_OF(X, f16)                         \
   INGOT_CUDA_PRODUCTS_OF(X, tf32)                        \
+  INGOT_CUDA_SHARED_WINDOWS(X)                           \
   X(product_one_row, ProductParams, 128)                 \
   X(product_few_rows, ProductParams, 128)                \
   X(product_one_row_of_pairs, ProductParams, 128)        \

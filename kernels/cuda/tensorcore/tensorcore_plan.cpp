@@ -187,13 +187,21 @@ Product product_of(OpCode op, const OpArguments& a, const GpuTraits& traits,
 bool is_word_load(Load load) { return load == Load::kWordRows || load == Load::kWordWindows; }
 
 /// Tiles that have a kernel for how the operands are read.
-bool has_kernel(Load load, TileKind kind, int64_t m) {
+bool has_kernel(const Product& q, TileKind kind) {
+  const Load load = q.load;
   switch (kind) {
     case TileKind::kWide: return load != Load::kAny && load != Load::kGrouped;
     case TileKind::kSquare: return true;
     case TileKind::kFlat:
       return load == Load::kRows || load == Load::kWindows || is_word_load(load);
-    case TileKind::kSmall: return load == Load::kRows && m <= kFewRows;
+    case TileKind::kSmall: return load == Load::kRows && q.p.m <= kFewRows;
+    case TileKind::kShared32:
+    case TileKind::kShared64:
+    case TileKind::kShared80:
+      // kWindows with pairs: x is f32, and products are f16
+      return ((load == Load::kWindows && !q.pairs) || load == Load::kWordWindows) &&
+             has_shared_windows(q.p) &&
+             cut_strips(q.p, max_patch(kTileCosts[int(kind)].o)).count > 0;
   }
   return false;
 }
@@ -201,8 +209,11 @@ bool has_kernel(Load load, TileKind kind, int64_t m) {
 /// The model's choice, which is the same at every address but for the tile: where that has no
 /// kernel the square one.
 TileChoice model_variant(const Product& q, const GpuTraits& traits) {
-  TileChoice c = choose_tile(q.batches, q.p.m, q.p.o, q.p.k, traits.multiprocessors);
-  if (!has_kernel(q.load, c.kind, q.p.m)) c.kind = TileKind::kSquare;
+  double cycles = 0;
+  TileChoice c = choose_tile(q.batches, q.p.m, q.p.o, q.p.k, traits.multiprocessors, &cycles);
+  if (!has_kernel(q, c.kind)) c.kind = TileKind::kSquare;
+  if (has_kernel(q, TileKind::kShared32))
+    choose_shared_tile(q.p, traits.multiprocessors, cycles, &c);
   return c;
 }
 
@@ -213,11 +224,15 @@ void list_variants(const Product& q, const GpuTraits& traits, VariantList* list)
   };
   const TileChoice first = model_variant(q, traits);
   add(first.kind, first.splits, -1);
-  constexpr TileKind kKinds[kTileKinds] = {TileKind::kWide, TileKind::kSquare, TileKind::kFlat,
-                                           TileKind::kSmall};
+  constexpr TileKind kKinds[kTileKinds] = {
+      TileKind::kWide,     TileKind::kSquare,   TileKind::kFlat,    TileKind::kSmall,
+      TileKind::kShared32, TileKind::kShared64, TileKind::kShared80};
+  const auto may_cut = [&](TileKind kind, int splits) {
+    return is_shared(kind) ? may_split_slices(ceil_div(q.p.c, 16), splits)
+                           : may_split(ceil_div(q.p.k, 16), splits);
+  };
   for (const TileKind kind : kKinds)
-    for (int splits = 1; has_kernel(q.load, kind, q.p.m) && may_split(ceil_div(q.p.k, 16), splits);
-         splits *= 2)
+    for (int splits = 1; has_kernel(q, kind) && may_cut(kind, splits); splits *= 2)
       if (kind != first.kind || splits != first.splits) add(kind, splits, 0);
 }
 
@@ -234,9 +249,15 @@ TileChoice pick(Product* q, const GpuTraits& traits, const GpuVariant* asked) {
 }
 
 /// Fills what follows from the extents and the number of parts.
-void split(Product* q, int splits) {
+void split(Product* q, const TileChoice& tile) {
   ProductParams& p = q->p;
+  const int splits = tile.splits;
   p.columns = int(round_up(p.o, 4)), p.steps = int(ceil_div(p.k, 16));
+  if (is_shared(tile.kind)) {
+    const int slices = int(ceil_div(p.c, 16));
+    p.split_steps = int(ceil_div(slices, splits)), p.splits = int(ceil_div(slices, p.split_steps));
+    return;
+  }
   // stages of two steps are whole
   p.split_steps = p.steps ? int(round_up(ceil_div(p.steps, splits), 2)) : 2;
   p.splits = p.steps ? int(ceil_div(p.steps, p.split_steps)) : 1;
@@ -257,7 +278,7 @@ uint64_t scratch_of(const OpArguments& a, const GpuTraits& traits, GpuPrecision 
   Product q = product_of(op, a, traits, precision);
   const TileChoice tile = pick(&q, traits, variant);
   if (q.fits) {
-    split(&q, tile.splits);
+    split(&q, tile);
     return partial_bytes(q);
   }
   const GpuKernelEntry* exact = q.pairs ? nullptr : exact_row(op, a, traits);
@@ -327,6 +348,11 @@ Kernels kernels_of(Load load, bool pairs, TileKind kind) {
   }
   return INGOT_KERNELS_OF(any_64x64);
 }
+Kernels shared_kernels_of(TileKind kind) {
+  if (kind == TileKind::kShared32) return INGOT_KERNELS_OF(shared_windows_128x32);
+  if (kind == TileKind::kShared64) return INGOT_KERNELS_OF(shared_windows_128x64);
+  return INGOT_KERNELS_OF(shared_windows_128x80);
+}
 #undef INGOT_KERNELS_OF
 
 Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
@@ -357,6 +383,16 @@ Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
   return {};
 }
 
+Status launch_shared_windows(const GpuWork& work, const Product& q, TileKind kind) {
+  const int o = kTileCosts[int(kind)].o;
+  SharedWindowsParams s = {q.p, cut_strips(q.p, max_patch(o))};
+  s.product.tiles_m = s.strips.tiles * s.strips.count;
+  const Kernels kernels = shared_kernels_of(kind);
+  return launch(work, q.load == Load::kWordWindows ? kernels.f16 : kernels.tf32,
+                uint32_t(s.product.tiles_m) * uint32_t(ceil_div(q.p.o, o)), s,
+                uint32_t(shared_windows_bytes(o, s.strips.patch)), uint32_t(q.p.splits));
+}
+
 template <OpCode op>
 Status plan_tensorcore(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
@@ -369,12 +405,13 @@ Status plan_tensorcore(const GpuWork& work) {
     const GpuKernelEntry* exact = exact_row(op, a, work.traits);
     return exact ? exact->plan(work) : Status(Code::kLimitExceeded);
   }
-  split(&q, variant.splits);
+  split(&q, variant);
   // A session that may be bound again has scratch for its upper bounds, where k may have been cut
   // into fewer parts.
-  for (; partial_bytes(q) > work.scratch_bytes; split(&q, variant.splits)) variant.splits /= 2;
+  for (; partial_bytes(q) > work.scratch_bytes; split(&q, variant)) variant.splits /= 2;
   if (p.splits > 1) p.partial = reinterpret_cast<float*>(work.scratch);
-  INGOT_TRY(launch_product(work, q, variant.kind));
+  INGOT_TRY(is_shared(variant.kind) ? launch_shared_windows(work, q, variant.kind)
+                                    : launch_product(work, q, variant.kind));
   if (p.splits == 1) return {};
   p.batch_first = int(q.batches);
   const int64_t fours = q.batches * p.m * (p.columns / 4);

@@ -5,18 +5,21 @@
 //   bytes a cycle;
 //                                                           wide 192 for 8192 sums, square and flat
 //                                                             128 for 4096
+//   of tiles that share windows (window_strips.h) those of the tensor cores, 512 products a cycle,
+//   which are more
 //
 // With at most kFewRows rows nothing but reading w counts: blocks of 16 outputs, parts until
 // there are four a multiprocessor. Depends on extents and multiprocessors alone: scratch is asked
 // for before addresses are known.
 #pragma once
 #include "kernels/cuda/gemm/tile_model.h"
-#include "kernels/cuda/tensorcore/tensorcore_params.h"
+#include "kernels/cuda/tensorcore/window_strips.h"
 
 namespace ingot::cuda {
 
-enum class TileKind : uint16_t { kWide, kSquare, kFlat, kSmall };
-constexpr int kTileKinds = 4;
+enum class TileKind : uint16_t { kWide, kSquare, kFlat, kSmall, kShared32, kShared64, kShared80 };
+constexpr int kTileKinds = 7;
+constexpr bool is_shared(TileKind kind) { return kind >= TileKind::kShared32; }
 struct TileChoice {
   TileKind kind = TileKind::kSquare;
   int splits = 1;
@@ -26,16 +29,20 @@ inline ProductTile tile_of(TileKind kind) {
   return kind == TileKind::kWide ? kWideTile : kind == TileKind::kFlat ? kFlatTile : kSquareTile;
 }
 /// The name is that of the variant in files.
-constexpr TileCost kTileCosts[kTileKinds] = {{"128x64", kWideTile.m, kWideTile.o, 192},
-                                             {"64x64", kSquareTile.m, kSquareTile.o, 128},
-                                             {"32x128", kFlatTile.m, kFlatTile.o, 128},
-                                             {"few_rows", 1, 16, 0}};
+constexpr TileCost kTileCosts[kTileKinds] = {
+    {"128x64", kWideTile.m, kWideTile.o, 192}, {"64x64", kSquareTile.m, kSquareTile.o, 128},
+    {"32x128", kFlatTile.m, kFlatTile.o, 128}, {"few_rows", 1, 16, 0},
+    {"128x32_shared", kSharedPixels, 32, 128}, {"128x64_shared", kSharedPixels, 64, 256},
+    {"128x80_shared", kSharedPixels, 80, 320}};
 
 constexpr int kMaxSplits = 16;
 /// Every part has eight steps at least, each of which four are in flight.
 inline bool may_split(int64_t steps, int splits) {
   return splits == 1 || (splits <= kMaxSplits && steps / splits >= 8);
 }
+
+/// Of tiles that share windows parts are of slices of channels.
+inline bool may_split_slices(int64_t slices, int splits) { return splits <= 4 && splits <= slices; }
 
 /// Parts of k for a few rows.
 inline int few_rows_splits(int64_t batches, int64_t o, int64_t steps, int multiprocessors) {
@@ -46,8 +53,9 @@ inline int few_rows_splits(int64_t batches, int64_t o, int64_t steps, int multip
   return splits;
 }
 
-inline TileChoice choose_tile(int64_t batches, int64_t m, int64_t o, int64_t k,
-                              int multiprocessors) {
+/// *cycles: of the choice, where it is asked for.
+inline TileChoice choose_tile(int64_t batches, int64_t m, int64_t o, int64_t k, int multiprocessors,
+                              double* cycles = nullptr) {
   const int64_t steps = ceil_div(k, 16);
   if (m <= kFewRows) return {TileKind::kSmall, few_rows_splits(batches, o, steps, multiprocessors)};
   TileChoice best;
@@ -60,7 +68,23 @@ inline TileChoice choose_tile(int64_t batches, int64_t m, int64_t o, int64_t k,
       if (least != 0 && time >= least) continue;
       least = time, best = {kind, splits};
     }
+  if (cycles) *cycles = least;
   return best;
+}
+/// Replaces a choice that takes `cycles` by a tile that shares windows, where that takes less.
+/// @pre has_shared_windows(p)
+inline void choose_shared_tile(const ProductParams& p, int multiprocessors, double cycles,
+                               TileChoice* choice) {
+  constexpr TileKind kKinds[] = {TileKind::kShared32, TileKind::kShared64, TileKind::kShared80};
+  for (const TileKind kind : kKinds) {
+    const TileCost& tile = kTileCosts[int(kind)];
+    const WindowStrips strips = cut_strips(p, max_patch(tile.o));
+    for (int splits = 1; strips.count && may_split_slices(ceil_div(p.c, 16), splits); splits *= 2) {
+      const double time =
+          shared_windows_cycles(p, strips, tile.o, tile.step_cycles, splits, multiprocessors);
+      if (time < cycles) cycles = time, *choice = {kind, splits};
+    }
+  }
 }
 
 }  // namespace ingot::cuda

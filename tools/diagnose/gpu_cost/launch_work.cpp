@@ -279,6 +279,32 @@ void describe(const BottleneckParams& p, const char* kernel, const GpuLaunch& l,
   w->in_flight = double(p.patch_pixels) * p.c * kWord;
 }
 
+/// Each block multiplies its positions, junk between rows and behind the last one included, in whole
+/// eights of words, and fetches its patch once.
+void describe(const SharedWindowsParams& s, const char* kernel, const GpuLaunch&, LaunchWork* w) {
+  const ProductParams& p = s.product;
+  const TileCost& tile = kTileCosts[int(contains(kernel, "128x80")   ? TileKind::kShared80
+                                        : contains(kernel, "128x64") ? TileKind::kShared64
+                                                                     : TileKind::kShared32)];
+  const bool words = contains(kernel, "f16");  // of two f16
+  const double m = p.m, o = p.o, k = p.k, images = m / (double(p.oh) * double(p.ow));
+  const double eights = tiles(p.c, 8) * kSharedTaps;
+  w->known = true;
+  w->unit = words ? Unit::kF16 : Unit::kTf32;
+  w->multiply_adds = m * o * k * (words ? 2 : 1);
+  w->weight_bytes = o * k * kWord;
+  const double sum = p.splits > 1 ? p.splits * kWord : finish_bytes(p);
+  w->bytes = images * double(p.h) * p.width * p.c * kWord + m * o * sum;
+  const double tile_blocks = double(p.tiles_m) * tiles(o, tile.o);
+  w->issued = tile_blocks * tile.m * tile.o * eights * 8 * (words ? 2 : 1);
+  // fragments of four warps: all outputs, and a quarter of the positions
+  w->on_chip = tile_blocks * eights * 8 * kWord * (kWarps * tile.o + tile.m);
+  w->fetched = tile_blocks * (double(s.strips.patch) * p.c + tile.o * k) * kWord + m * o * sum;
+  w->in_flight = (kSharedRing - 1) * tile.o * 64 + double(s.strips.patch) * 64 / 3;
+  w->blocks = tile_blocks * p.splits;
+  add_loop(w, kernel);
+}
+
 /// Sums of parts of the keys, and what they are read for again.
 double part_bytes(const AttentionParams& p, double queries) {
   return p.splits > 1 ? queries * p.splits * (p.value_dim + 4) * kWord : 0;

@@ -1,0 +1,216 @@
+// kernels/cuda/tensorcore/shared_windows.cuh - convolutions of 3x3 windows one pixel apart. Where
+// product() fetches each pixel for each tap, here a block copies a patch of x once and reads it for
+// all nine taps.
+//   block   128 threads: 128 positions of a strip (shared_windows_params.h) x 16 kPanels outputs
+//   warp    32 positions x all outputs of the tile; outputs are the rows of a fragment (A)
+//   k       slices of 16 words of c, in each the taps, in each one or two eights of words: lane
+//           (g, t) has words 2 t and 2 t + 1 of an eight of outputs 2 g and 2 g + 1 of a panel and
+//           of position g of every eight
+//   copies  weights of two taps and the patch of the next slice are under way, a third of it in
+//           each row of taps
+#pragma once
+#include "kernels/cuda/tensorcore/finish.cuh"
+#include "kernels/cuda/tensorcore/product.cuh"
+#include "kernels/cuda/tensorcore/shared_windows_params.h"
+
+namespace ingot::cuda {
+
+/// Weights of a tap: of each panel eights of rows, as PairWeights lays them.
+template <int kPanels>
+struct TapWeights {
+  static constexpr int kStage = kPanels * 1024, kCopies = (kPanels + 1) / 2;
+  const char* from[kCopies];            // this thread's pieces of tap 0, slice 0
+  uint32_t offset, next_tap, next_row;  // in pieces; next_row: from the last tap to the next slice
+  int to, row, left;                    // left: words of c from the slice on
+  GPU_FN TapWeights make(const ProductParams& p, const float* w, int first_o, int slice, int left) {
+    TapWeights s;
+    const int panel = int(threadIdx.x) / 64, piece = int(threadIdx.x) % 4;
+    s.row = int(threadIdx.x) / 4 % 16, s.left = left;
+    s.to = panel * 1024 + s.row / 8 * 512 + PairWeights<64>::offset(s.row % 8, piece);
+    INGOT_UNROLL for (int i = 0; i < kCopies; i++) {
+      const int o = readable_output(p, first_o + (panel + 2 * i) * 16 + piece * 4);
+      s.from[i] = computed_once(
+          reinterpret_cast<const char*>(w + (o >> 4) * p.panel_stride + (o & 15) + s.row * 16));
+    }
+    s.offset = uint32_t(slice) * 64, s.next_tap = uint32_t(p.c) * 4;
+    s.next_row = computed_once(64u - uint32_t(kSharedTaps - 1) * s.next_tap);
+    return s;
+  }
+  GPU_MEMBER void load(char* stage) {
+    INGOT_UNROLL for (int i = 0; i < kCopies; i++) {
+      if (2 * i + 1 == kPanels && threadIdx.x >= 64) break;
+      copy_async16(stage + to + i * 2048, piece_at(from[i], offset), row < left);
+    }
+  }
+  GPU_MEMBER void next(bool is_last) {
+    offset += is_last ? next_row : next_tap;
+    if (is_last) left -= 16;
+  }
+  /// Of an eight of words.
+  GPU_FN void read(const char* own_even, const char* own_odd, uint32_t (&a)[kPanels][4]) {
+    INGOT_UNROLL for (int i = 0; i < kPanels; i++) {
+      load_fragment_half(a[i], 0, own_even + i * 1024);
+      load_fragment_half(a[i], 1, own_odd + i * 1024);
+    }
+  }
+};
+
+/// Of a patch each position has 64 bytes; eights of words change places where bit 1 of the position
+/// is set, so that four neighbours from anywhere on spread over the banks.
+GPU_FN int position_offset(int position, int piece) {
+  return position * 64 + ((piece ^ (position & 2)) << 4);
+}
+
+/// The patch of a block, a slice after another. A thread copies piece threadIdx.x % 4 of every 32nd
+/// position.
+template <int kThird>  // of a patch, in 32 positions
+struct Patches {
+  static constexpr uint32_t kOutside = ~0u;
+  const char* from;       // this thread's piece of the slice
+  const uint32_t* table;  // where this thread's positions are in x, in pieces
+  int to, word, left;     // word: the first of the piece; left: words of c from the slice on
+  GPU_FN Patches make(const SharedWindowsParams& q, const float* x, char* table, int tile,
+                      int strip, int slice, int left) {
+    const ProductParams& p = q.product;
+    const WindowStrips& s = q.strips;
+    GPU_ROLLED for (int i = int(threadIdx.x); i < kThird * 96; i += kProductThreads) {
+      const int at = tile * kSharedPixels + i, line = at / s.pitch, column = at - line * s.pitch,
+                image = line / s.image_rows;
+      const int y = line - image * s.image_rows - p.pad_top,
+                column_x = strip * s.columns + column - p.pad_left;
+      const bool is_inside = i < s.patch && int64_t(image) * p.oh * p.ow < p.m &&
+                             unsigned(y) < unsigned(p.h) && unsigned(column_x) < unsigned(p.width);
+      reinterpret_cast<uint32_t*>(table)[i] =
+          is_inside
+              ? uint32_t((image * p.h + y) * p.width + column_x) * uint32_t(p.pixel_stride / 4)
+              : kOutside;
+    }
+    Patches r;
+    const int piece = int(threadIdx.x) % 4, position = int(threadIdx.x) / 4;
+    r.word = piece * 4, r.left = left;
+    r.from = computed_once(reinterpret_cast<const char*>(x) + int64_t(slice) * 64 + piece * 16);
+    r.to = position_offset(position, piece);
+    r.table = reinterpret_cast<const uint32_t*>(table) + position;
+    return r;
+  }
+  /// What lies outside of the image is zero in both patches, for good.
+  GPU_MEMBER void clear(char* patches, int patch_bytes) const {
+    GPU_ROLLED for (int i = 0; i < kThird * 3; i++) {
+      if (to + i * 2048 >= patch_bytes || table[i * 32] != kOutside) continue;
+      for (int e = 0; e < 2; e++)
+        *reinterpret_cast<FourOf<uint32_t>*>(patches + e * patch_bytes + to +
+                                             i * 2048) = {{0, 0, 0, 0}};
+    }
+  }
+  /// Of the patch that begins at patches + begin.
+  GPU_MEMBER void load(char* patches, int begin, int third) const {
+    uint32_t at[kThird];  // all before the first copy: each change costs three more instructions
+    INGOT_UNROLL for (int i = 0; i < kThird; i++) at[i] = table[(third * kThird + i) * 32];
+    char* const first = patches + computed_once(uint32_t(begin + to + third * kThird * 2048));
+    const bool is_there = left > 0, has_words = word < left;
+    INGOT_UNROLL for (int i = 0; i < kThird; i++) if (is_there && at[i] != kOutside)
+        copy_async16(first + i * 2048, piece_at(from, at[i]), has_words);
+  }
+  GPU_MEMBER void next() { from += 64, left -= 16; }
+};
+
+struct alignas(8) TwoSums {
+  float x[2];
+};
+
+template <class Type, int kPanels>
+GPU_FN void shared_windows(const SharedWindowsParams& q) {
+  using Taps = TapWeights<kPanels>;
+  constexpr int kO = kPanels * 16, kPitch = kO + 4, kJ = 4;
+  static_assert(Taps::kStage * kSharedRing == shared_table_at(kO), "what plans count with");
+  const ProductParams& p = q.product;
+  const WindowStrips& strips = q.strips;
+  char* const shared = gpu_shared<char>();
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;
+  const int block = int(blockIdx.x) % p.tiles_m, first_o = int(blockIdx.x) / p.tiles_m * kO;
+  const int strip = block / strips.tiles, tile = block - strip * strips.tiles;
+  const int begin = int(blockIdx.y) * p.split_steps, last = begin + p.split_steps,
+            words = (last * 16 < p.c ? last * 16 : p.c) - begin * 16;
+  const int patch_bytes = strips.patch * 64;
+  char* const patches = shared + shared_patches_at(kO);
+  char* const table = shared + shared_table_at(kO);
+  Taps weights = Taps::make(p, p.w, first_o, begin, words);
+  using Patch = Patches<patch_thirds(kO)>;
+  Patch patch = Patch::make(q, p.x, table, tile, strip, begin, words);
+  float sums[kPanels][kJ][4] = {};
+  const int piece = g / 2, half = g % 2 * 8;
+  const char *const even = shared + PairWeights<64>::offset(2 * t, piece) + half,
+                    *const odd = shared + PairWeights<64>::offset(2 * t + 1, piece) + half;
+  __syncthreads();  // the table is there
+  patch.clear(patches, patch_bytes);
+  GPU_ROLLED for (int third = 0; third < 3; third++) patch.load(patches, 0, third);
+  INGOT_UNROLL for (int tap = 0; tap < kSharedRing - 1; tap++) {
+    weights.load(shared + tap * Taps::kStage);
+    weights.next(false);
+    commit_copies();
+  }
+  // A lane's first position in the patch of the slice and in its first row of taps, in bytes; of
+  // this row. Patches are whole fours of positions: bit 1 of one says where its first eight is.
+  int own = (warp * 32 + g) * 64 + t * 8, at = own, row = 0, left = words, turn = patch_bytes,
+      other_patch = patch_bytes;
+  const int row_bytes = strips.pitch * 64;
+  GPU_ROLLED for (;;) {  // rows of taps
+    INGOT_UNROLL for (int column = 0; column < 3; column++) {
+      wait_for_copies<kSharedRing - 2>();
+      __syncthreads();
+      if (column == 0) {
+        if (row == 0) patch.next();
+        patch.load(patches, other_patch, row);
+      }
+      weights.load(shared + (column + 2) % kSharedRing * Taps::kStage);
+      weights.next(column == 0 && row == 2);
+      commit_copies();
+      const int tap = at + column * 64, first = tap | (tap >> 2 & 32);
+      INGOT_UNROLL for (int eight = 0; eight < 2; eight++) {
+        if (eight && left <= 8) break;
+        const int stage = column * Taps::kStage + eight * 512;
+        uint32_t a[kPanels][4];
+        Taps::read(even + stage, odd + stage, a);
+        INGOT_UNROLL for (int i = 0; i < kPanels; i++) INGOT_UNROLL for (int e = 0; e < 4; e++)
+            a[i][e] = operand_word(Type{}, a[i][e]);
+        INGOT_UNROLL for (int j = 0; j < kJ; j++) {
+          uint32_t b[2];
+          load_shared(b, patches + (first ^ eight * 32) + j * 512);
+          INGOT_UNROLL for (int e = 0; e < 2; e++) b[e] = operand_word(Type{}, b[e]);
+          INGOT_UNROLL for (int i = 0; i < kPanels; i++) multiply_add(Type{}, sums[i][j], a[i], b);
+        }
+      }
+    }
+    at += row_bytes, row++;
+    if (row < 3) continue;
+    left -= 16;
+    if (left <= 0) break;
+    own += turn, other_patch = patch_bytes - other_patch, turn = -turn;
+    row = 0, at = own;
+  }
+  wait_for_copies<0>();
+  __syncthreads();
+  float* const rows = reinterpret_cast<float*>(shared);
+  int32_t* const lines = reinterpret_cast<int32_t*>(rows + kSharedPixels * kPitch);
+  INGOT_UNROLL for (int j = 0; j < kJ; j++) INGOT_UNROLL for (int h = 0; h < 2; h++)
+      INGOT_UNROLL for (int i = 0; i < kPanels; i++) {
+    *reinterpret_cast<TwoSums*>(rows + (warp * 32 + j * 8 + 2 * t + h) * kPitch + i * 16 +
+                                2 * g) = {{sums[i][j][h], sums[i][j][2 + h]}};
+  }
+  {  // the row of y of each position
+    const int at_strip = tile * kSharedPixels + int(threadIdx.x), line = at_strip / strips.pitch,
+              column = at_strip - line * strips.pitch, image = line / strips.image_rows,
+              y = line - image * strips.image_rows, x = strip * strips.columns + column;
+    const int64_t m = (int64_t(image) * p.oh + y) * p.ow + x;
+    lines[threadIdx.x] = column < strips.columns && x < p.ow && y < p.oh && m < p.m ? int(m) : -1;
+  }
+  __syncthreads();
+  GPU_UNROLL_BY(1)
+  for (int i = int(threadIdx.x); i < kSharedPixels * kO / 4; i += kProductThreads) {
+    const int r = i / (kO / 4), o = i % (kO / 4) * 4, m = lines[r];
+    if (m < 0 || first_o + o >= p.o) continue;
+    store_sums(p, 0, int(blockIdx.y), m, first_o + o, rows + r * kPitch + o, nullptr);
+  }
+}
+
+}  // namespace ingot::cuda

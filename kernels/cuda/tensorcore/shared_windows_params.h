@@ -1,0 +1,46 @@
+// kernels/cuda/tensorcore/shared_windows_params.h - 3x3 windows one pixel apart, read out of a patch
+// of x that a block has in shared memory. Lengths as in tensorcore_params.h.
+//
+// y is cut into strips of columns. A strip is one line of positions: rows of `pitch` pixels of the
+// padded image, behind each other, and images behind each other; padding between two rows or two
+// images is there once. Output and input have the same numbers, so that a tap is a constant number
+// of positions away, and positions that are no pixel of y are computed and not stored:
+//
+//     pitch 6, 4 x 3 pixels, padding 1:    . . . . . .     <- position 0 is the first output, whose
+//                                          . x x x x .        window begins with this position
+//                                          . x x x x .
+#pragma once
+#include "kernels/cuda/tensorcore/tensorcore_params.h"
+
+namespace ingot::cuda {
+
+constexpr int kSharedPixels = 128, kSharedTaps = 9;  // positions of a block's tile; of a window
+constexpr int kSharedRing = 3;                       // taps whose weights shared memory has
+
+/// How y is cut, see above.
+struct WindowStrips {
+  int pitch, columns, count;  // positions of a row, pixels of y among them; strips
+  int image_rows;             // of positions, from an image to the next
+  int tiles;                  // of a strip
+  int patch;                  // positions that a tile reads
+};
+struct SharedWindowsParams {
+  ProductParams product;  // split_steps: slices of 16 words of c
+  WindowStrips strips;
+};
+
+/// Shared memory of a block with tiles of `o` outputs: weights of taps, a table of where positions
+/// are in x, two patches; or at the end the sums and their rows of y.
+constexpr int shared_table_at(int o) { return kSharedRing * o * 64; }
+constexpr int patch_thirds(int o) { return o <= 32 ? 4 : 3; }  // in 32 positions, at most
+constexpr int shared_patches_at(int o) { return shared_table_at(o) + patch_thirds(o) * 96 * 4; }
+/// Positions that a patch has at most, of 48 KB.
+constexpr int max_patch(int o) { return ((48 << 10) - shared_patches_at(o)) / (2 * 64) / 4 * 4; }
+static_assert(max_patch(32) <= patch_thirds(32) * 96 && max_patch(80) <= patch_thirds(80) * 96,
+              "the table has all positions");
+constexpr int shared_windows_bytes(int o, int patch) {
+  const int copies = shared_patches_at(o) + patch * 2 * 64, sums = kSharedPixels * (o + 4 + 1) * 4;
+  return copies > sums ? copies : sums;
+}
+
+}  // namespace ingot::cuda
