@@ -3,7 +3,7 @@
 // conflict; which extents the cost model takes them for, and what they are not offered for.
 #include <doctest/doctest.h>
 
-#include "kernels/cuda/tensorcore/window_strips.h"
+#include "kernels/cuda/tensorcore/tile_choice.h"
 #include "runtime/op/conv2d.h"
 #include "tests/conformance/weights.h"
 #include "tests/cuda/one_instruction.h"
@@ -74,8 +74,12 @@ void check_shared(const SharedCase& c) {
   const int64_t slices = (c.c + 15) / 16, half_slices = (c.c + 31) / 32;
   const auto parts = [](int64_t n) { return n >= 4 ? 3 : n >= 2 ? 2 : 1; };
   const int count = check_variants(w, on_cpu(w), on_cpu(w, "oracle"), GpuPrecision::kFast,
-                                   "product_tf32_shared_windows_128x");
-  CHECK(count == 3 * parts(slices));
+                                   "product_tf32_shared_windows");
+  int tiles = 0;
+  for (int i = int(cuda::TileKind::kShared32); i < cuda::kTileKinds; i++)
+    tiles += cuda::is_worth_sharing(cuda::TileKind(i), c.o);
+  CHECK(tiles >= 1);
+  CHECK(count == tiles * parts(slices));
   if (c.c % 8 || c.padding % 8) return;
   for (const bool all : {false, true}) {
     Work f16 = w, same = w;  // same: its numbers
@@ -88,8 +92,8 @@ void check_shared(const SharedCase& c) {
     }
     pack_f16_weights(&f16);
     const int of_f16 = check_variants(f16, on_cpu(same), on_cpu(same, "oracle"),
-                                      GpuPrecision::kFp16, "product_f16_shared_windows_128x");
-    CHECK(of_f16 == 3 * parts(half_slices));
+                                      GpuPrecision::kFp16, "product_f16_shared_windows");
+    CHECK(of_f16 == tiles * parts(half_slices));
   }
 }
 
@@ -141,7 +145,7 @@ TEST_CASE("shared windows: strips cover y with the fewest tiles") {
   p.c = 16, p.pixel_stride = 16, p.pad_top = p.pad_left = 1;
   const auto cut = [&](int images, int h, int width, int o) {
     p.h = p.oh = h, p.width = p.ow = width, p.m = images * h * width;
-    return cuda::cut_strips(p, cuda::max_patch(o));
+    return cuda::cut_strips(p, cuda::max_patch(o / 16));
   };
   // one strip: padding between rows and between images is there once
   CHECK(cut(8, 20, 20, 32).pitch == 21);
@@ -150,7 +154,7 @@ TEST_CASE("shared windows: strips cover y with the fewest tiles") {
   CHECK(cut(8, 80, 80, 32).count == 1);
   CHECK(cut(8, 80, 80, 80).count == 2);
   CHECK(cut(1, 160, 160, 32).pitch == 82);
-  for (const int o : {32, 64, 80})
+  for (const int o : {32, 48, 64, 80})
     for (int width = 1; width < 700; width += 7) {
       const cuda::WindowStrips s = cut(2, 9, width, o);
       CAPTURE(width);
@@ -158,28 +162,40 @@ TEST_CASE("shared windows: strips cover y with the fewest tiles") {
       CHECK(s.columns * s.count >= width);
       CHECK(s.patch % 4 == 0);
       CHECK(s.patch >= cuda::kSharedPixels + 2 * s.pitch + 2);
-      CHECK(cuda::shared_windows_bytes(o, s.patch) <= 48 << 10);
+      CHECK(cuda::shared_windows_bytes(o / 16, s.patch) <= 48 << 10);
     }
   p.pixel_stride = 1 << 28;  // more pieces than 32 bits count
   CHECK(cut(1, 9, 9, 32).count == 0);
 }
 
 TEST_CASE("shared windows: what the cost model takes them for") {
+  using cuda::TileKind;
   struct Choice {
-    int64_t n, h, c, o;
-    const char* kernel;
+    int images, h, c, o, multiprocessors;
+    TileKind kind;
   };
-  const Choice choices[] = {{1, 40, 16, 16, "shared_windows_128x32"},
-                            {1, 40, 32, 32, "shared_windows_128x32"},
-                            {1, 24, 32, 80, "shared_windows_128x80"}};
+  const Choice choices[] = {
+      {8, 160, 16, 16, 8, TileKind::kShared32}, {8, 80, 32, 32, 8, TileKind::kShared32},
+      {8, 80, 16, 48, 8, TileKind::kShared48},  {8, 40, 64, 64, 132, TileKind::kShared64},
+      {8, 80, 64, 80, 8, TileKind::kShared80},  {8, 40, 64, 96, 8, TileKind::kShared48},
+      {8, 80, 64, 128, 8, TileKind::kWide},     {1, 7, 512, 512, 8, TileKind::kSquare}};
   for (const Choice& c : choices) {
+    CAPTURE(c.h);
     CAPTURE(c.o);
-    Conv2dAttributes t;
-    const Work w = make_work({"choice", c.n, c.h, c.h, c.c, c.o}, &t);
-    GpuTraits traits;
-    traits.multiprocessors = 2;
-    CHECK(on_gpu(w, GpuPrecision::kFast, 0, traits).ran(c.kernel));
+    cuda::ProductParams p = {};
+    p.h = p.oh = p.width = p.ow = c.h, p.m = c.images * c.h * c.h;
+    p.c = c.c, p.o = c.o, p.k = 9 * c.c, p.pixel_stride = c.c, p.pad_top = p.pad_left = 1;
+    double cycles = 0;
+    cuda::TileChoice choice = cuda::choose_tile(1, p.m, p.o, p.k, c.multiprocessors, &cycles);
+    cuda::choose_shared_tile(p, c.multiprocessors, cycles, &choice);
+    CHECK(int(choice.kind) == int(c.kind));
   }
+  Conv2dAttributes t;
+  const Work w = make_work({"a plan", 1, 24, 24, 32, 80}, &t);
+  GpuTraits traits;
+  traits.multiprocessors = 2;
+  const Run run = on_gpu(w, GpuPrecision::kFast, 0, traits);
+  CHECK(run.kernels == std::vector<std::string>{"ingot_product_tf32_shared_windows"});
 }
 
 TEST_CASE("shared windows: other windows have none") {
@@ -199,7 +215,7 @@ TEST_CASE("shared windows: other windows have none") {
       found += on_gpu(w, GpuPrecision::kFast, 0, traits, v).ran("shared_windows");
     return found;
   };
-  CHECK(count(3, 1, 1, 8) == 3);
+  CHECK(count(3, 1, 1, 8) == 1);
   CHECK(count(3, 2, 1, 8) == 0);
   CHECK(count(3, 1, 2, 8) == 0);
   CHECK(count(5, 1, 1, 8) == 0);

@@ -75,7 +75,10 @@ Run check_product(const Work& w, int multiprocessors = 2) {
       const Run other = on_gpu(w, precision, uint32_t(variant), traits, variant);
       check_close(other.y, want,
                   precision == GpuPrecision::kFast ? check::kTf32Product : check::kF16Product);
-      CHECK((other.kernels[0] == last.kernels[0] && other.splits == last.splits) == (variant == 0));
+      // but for tiles that share windows, which are one kernel
+      if (variant == 0 || !other.ran("shared_windows"))
+        CHECK((other.kernels[0] == last.kernels[0] && other.splits == last.splits) ==
+              (variant == 0));
     }
   }
   if (w.inputs[1].view().packing == Packing::kPanels16) {

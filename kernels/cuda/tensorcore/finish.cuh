@@ -60,11 +60,8 @@ GPU_FN Four activate_four(const ActivationSpec& spec, Four v) {
 }
 
 /// Four neighbouring outputs from `o` on, a multiple of 4, of row m of matrix `batch`; those from
-/// p.o on are not stored.
-GPU_FN void finish_four(const ProductParams& p, int64_t batch, int64_t m, int o, Four v) {
-  if (p.scale)
-    for (int i = 0; i < 4; i++) v.x[i] *= o + i < p.o ? p.scale[o + i] : 0.0f;
-  for (float& x : v.x) x *= p.alpha;
+/// p.o on are not stored. Sums of scale and alpha 1.
+GPU_FN void finish_plain(const ProductParams& p, int64_t batch, int64_t m, int o, Four v) {
   const float* bias = p.bias ? p.bias + batch * p.bias_batch + o : nullptr;
   Four residual = {};
   if (p.bias) {
@@ -80,6 +77,14 @@ GPU_FN void finish_four(const ProductParams& p, int64_t batch, int64_t m, int o,
   if (p.residual && !p.residual_first)
     for (int i = 0; i < 4; i++) v.x[i] += residual.x[i];
   store_four(p.y, batch * p.y_batch + m * p.y_stride + o, p.y_f16, p.o - o, p.is_vector, v);
+}
+
+/// The same with scale and alpha.
+GPU_FN void finish_four(const ProductParams& p, int64_t batch, int64_t m, int o, Four v) {
+  if (p.scale)
+    for (int i = 0; i < 4; i++) v.x[i] *= o + i < p.o ? p.scale[o + i] : 0.0f;
+  for (float& x : v.x) x *= p.alpha;
+  finish_plain(p, batch, m, o, v);
 }
 
 GPU_FN Four* partial_of(const ProductParams& p, int64_t batch, int split, int64_t m, int o) {

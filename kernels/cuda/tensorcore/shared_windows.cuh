@@ -15,43 +15,45 @@
 
 namespace ingot::cuda {
 
+/// A position of a strip.
+struct Position {
+  int image, line, column;
+  GPU_FN Position of(const SharedWindowsParams& q, int at) {
+    const uint32_t line = divide(uint32_t(at), q.pitch), image = divide(line, q.image_rows);
+    return {int(image), int(line) - int(image) * q.strips.image_rows,
+            at - int(line) * q.strips.pitch};
+  }
+};
+
 /// Weights of a tap: of each panel eights of rows, as PairWeights lays them.
-template <int kPanels>
 struct TapWeights {
-  static constexpr int kStage = kPanels * 1024, kCopies = (kPanels + 1) / 2;
-  const char* from[kCopies];            // this thread's pieces of tap 0, slice 0
-  uint32_t offset, next_tap, next_row;  // in pieces; next_row: from the last tap to the next slice
-  int to, row, left;                    // left: words of c from the slice on
-  GPU_FN TapWeights make(const ProductParams& p, const float* w, int first_o, int slice, int left) {
+  static constexpr int kCopies = (kMaxSharedPanels + 1) / 2;
+  const char* from[kCopies];              // this thread's pieces of tap 0, slice 0
+  uint32_t offset, next_tap, next_slice;  // in pieces; next_slice: to it from the last tap
+  int to, row, left,
+      panels;  // left: words of c from the slice on; panels: this thread's and others
+  GPU_FN TapWeights make(const SharedWindowsParams& q, int first_o, int slice, int left) {
+    const ProductParams& p = q.product;
     TapWeights s;
     const int panel = int(threadIdx.x) / 64, piece = int(threadIdx.x) % 4;
-    s.row = int(threadIdx.x) / 4 % 16, s.left = left;
+    s.row = int(threadIdx.x) / 4 % 16, s.left = left, s.panels = q.panels - panel;
     s.to = panel * 1024 + s.row / 8 * 512 + PairWeights<64>::offset(s.row % 8, piece);
     INGOT_UNROLL for (int i = 0; i < kCopies; i++) {
       const int o = readable_output(p, first_o + (panel + 2 * i) * 16 + piece * 4);
       s.from[i] = computed_once(
-          reinterpret_cast<const char*>(w + (o >> 4) * p.panel_stride + (o & 15) + s.row * 16));
+          reinterpret_cast<const char*>(p.w + (o >> 4) * p.panel_stride + (o & 15) + s.row * 16));
     }
     s.offset = uint32_t(slice) * 64, s.next_tap = uint32_t(p.c) * 4;
-    s.next_row = computed_once(64u - uint32_t(kSharedTaps - 1) * s.next_tap);
+    s.next_slice = computed_once(64u - uint32_t(kSharedTaps - 1) * s.next_tap);
     return s;
   }
   GPU_MEMBER void load(char* stage) {
-    INGOT_UNROLL for (int i = 0; i < kCopies; i++) {
-      if (2 * i + 1 == kPanels && threadIdx.x >= 64) break;
-      copy_async16(stage + to + i * 2048, piece_at(from[i], offset), row < left);
-    }
+    INGOT_UNROLL for (int i = 0; i < kCopies; i++) if (2 * i < panels)
+        copy_async16(stage + to + i * 2048, piece_at(from[i], offset), row < left);
   }
   GPU_MEMBER void next(bool is_last) {
-    offset += is_last ? next_row : next_tap;
+    offset += is_last ? next_slice : next_tap;
     if (is_last) left -= 16;
-  }
-  /// Of an eight of words.
-  GPU_FN void read(const char* own_even, const char* own_odd, uint32_t (&a)[kPanels][4]) {
-    INGOT_UNROLL for (int i = 0; i < kPanels; i++) {
-      load_fragment_half(a[i], 0, own_even + i * 1024);
-      load_fragment_half(a[i], 1, own_odd + i * 1024);
-    }
   }
 };
 
@@ -63,8 +65,8 @@ GPU_FN int position_offset(int position, int piece) {
 
 /// The patch of a block, a slice after another. A thread copies piece threadIdx.x % 4 of every 32nd
 /// position.
-template <int kThird>  // of a patch, in 32 positions
 struct Patches {
+  static constexpr int kThird = kPatchThird;
   static constexpr uint32_t kOutside = ~0u;
   const char* from;       // this thread's piece of the slice
   const uint32_t* table;  // where this thread's positions are in x, in pieces
@@ -74,16 +76,13 @@ struct Patches {
     const ProductParams& p = q.product;
     const WindowStrips& s = q.strips;
     GPU_ROLLED for (int i = int(threadIdx.x); i < kThird * 96; i += kProductThreads) {
-      const int at = tile * kSharedPixels + i, line = at / s.pitch, column = at - line * s.pitch,
-                image = line / s.image_rows;
-      const int y = line - image * s.image_rows - p.pad_top,
-                column_x = strip * s.columns + column - p.pad_left;
-      const bool is_inside = i < s.patch && int64_t(image) * p.oh * p.ow < p.m &&
-                             unsigned(y) < unsigned(p.h) && unsigned(column_x) < unsigned(p.width);
+      const Position at = Position::of(q, tile * kSharedPixels + i);
+      const int y = at.line - p.pad_top, x_at = strip * s.columns + at.column - p.pad_left;
+      const bool is_inside = i < s.patch && at.image < q.images && unsigned(y) < unsigned(p.h) &&
+                             unsigned(x_at) < unsigned(p.width);
       reinterpret_cast<uint32_t*>(table)[i] =
-          is_inside
-              ? uint32_t((image * p.h + y) * p.width + column_x) * uint32_t(p.pixel_stride / 4)
-              : kOutside;
+          is_inside ? uint32_t((at.image * p.h + y) * p.width + x_at) * uint32_t(p.pixel_stride / 4)
+                    : kOutside;
     }
     Patches r;
     const int piece = int(threadIdx.x) % 4, position = int(threadIdx.x) / 4;
@@ -118,25 +117,25 @@ struct alignas(8) TwoSums {
   float x[2];
 };
 
-template <class Type, int kPanels>
+template <class Type>
 GPU_FN void shared_windows(const SharedWindowsParams& q) {
-  using Taps = TapWeights<kPanels>;
-  constexpr int kO = kPanels * 16, kPitch = kO + 4, kJ = 4;
-  static_assert(Taps::kStage * kSharedRing == shared_table_at(kO), "what plans count with");
+  constexpr int kPanels = kMaxSharedPanels, kJ = 4;
   const ProductParams& p = q.product;
   const WindowStrips& strips = q.strips;
   char* const shared = gpu_shared<char>();
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;
-  const int block = int(blockIdx.x) % p.tiles_m, first_o = int(blockIdx.x) / p.tiles_m * kO;
-  const int strip = block / strips.tiles, tile = block - strip * strips.tiles;
+  const uint32_t of_outputs = divide(uint32_t(blockIdx.x), q.tiles_m),
+                 block = blockIdx.x - of_outputs * uint32_t(p.tiles_m);
+  const int panels = q.panels, stage_bytes = shared_stage_bytes(panels);
+  const int first_o = int(of_outputs) * panels * 16, strip = int(divide(block, q.tiles)),
+            tile = int(block) - strip * strips.tiles;
   const int begin = int(blockIdx.y) * p.split_steps, last = begin + p.split_steps,
             words = (last * 16 < p.c ? last * 16 : p.c) - begin * 16;
   const int patch_bytes = strips.patch * 64;
-  char* const patches = shared + shared_patches_at(kO);
-  char* const table = shared + shared_table_at(kO);
-  Taps weights = Taps::make(p, p.w, first_o, begin, words);
-  using Patch = Patches<patch_thirds(kO)>;
-  Patch patch = Patch::make(q, p.x, table, tile, strip, begin, words);
+  char* const patches = shared + shared_patches_at(panels);
+  TapWeights weights = TapWeights::make(q, first_o, begin, words);
+  Patches patch =
+      Patches::make(q, p.x, shared + shared_table_at(panels), tile, strip, begin, words);
   float sums[kPanels][kJ][4] = {};
   const int piece = g / 2, half = g % 2 * 8;
   const char *const even = shared + PairWeights<64>::offset(2 * t, piece) + half,
@@ -144,8 +143,8 @@ GPU_FN void shared_windows(const SharedWindowsParams& q) {
   __syncthreads();  // the table is there
   patch.clear(patches, patch_bytes);
   GPU_ROLLED for (int third = 0; third < 3; third++) patch.load(patches, 0, third);
-  INGOT_UNROLL for (int tap = 0; tap < kSharedRing - 1; tap++) {
-    weights.load(shared + tap * Taps::kStage);
+  GPU_ROLLED for (int tap = 0; tap < kSharedRing - 1; tap++) {
+    weights.load(shared + tap * stage_bytes);
     weights.next(false);
     commit_copies();
   }
@@ -162,22 +161,25 @@ GPU_FN void shared_windows(const SharedWindowsParams& q) {
         if (row == 0) patch.next();
         patch.load(patches, other_patch, row);
       }
-      weights.load(shared + (column + 2) % kSharedRing * Taps::kStage);
+      weights.load(shared + (column + 2) % kSharedRing * stage_bytes);
       weights.next(column == 0 && row == 2);
       commit_copies();
       const int tap = at + column * 64, first = tap | (tap >> 2 & 32);
       INGOT_UNROLL for (int eight = 0; eight < 2; eight++) {
         if (eight && left <= 8) break;
-        const int stage = column * Taps::kStage + eight * 512;
-        uint32_t a[kPanels][4];
-        Taps::read(even + stage, odd + stage, a);
-        INGOT_UNROLL for (int i = 0; i < kPanels; i++) INGOT_UNROLL for (int e = 0; e < 4; e++)
-            a[i][e] = operand_word(Type{}, a[i][e]);
+        uint32_t b[kJ][2];
         INGOT_UNROLL for (int j = 0; j < kJ; j++) {
-          uint32_t b[2];
-          load_shared(b, patches + (first ^ eight * 32) + j * 512);
-          INGOT_UNROLL for (int e = 0; e < 2; e++) b[e] = operand_word(Type{}, b[e]);
-          INGOT_UNROLL for (int i = 0; i < kPanels; i++) multiply_add(Type{}, sums[i][j], a[i], b);
+          load_shared(b[j], patches + (first ^ eight * 32) + j * 512);
+          INGOT_UNROLL for (int e = 0; e < 2; e++) b[j][e] = operand_word(Type{}, b[j][e]);
+        }
+        const int stage = column * stage_bytes;
+        INGOT_UNROLL for (int i = 0; i < kPanels; i++) {
+          if (i >= kMinSharedPanels && i >= panels) break;
+          uint32_t a[4];
+          load_fragment_half(a, 0, even + stage + i * 1024 + eight * 512);
+          load_fragment_half(a, 1, odd + stage + i * 1024 + eight * 512);
+          INGOT_UNROLL for (int e = 0; e < 4; e++) a[e] = operand_word(Type{}, a[e]);
+          INGOT_UNROLL for (int j = 0; j < kJ; j++) multiply_add(Type{}, sums[i][j], a, b[j]);
         }
       }
     }
@@ -191,25 +193,32 @@ GPU_FN void shared_windows(const SharedWindowsParams& q) {
   wait_for_copies<0>();
   __syncthreads();
   float* const rows = reinterpret_cast<float*>(shared);
-  int32_t* const lines = reinterpret_cast<int32_t*>(rows + kSharedPixels * kPitch);
-  INGOT_UNROLL for (int j = 0; j < kJ; j++) INGOT_UNROLL for (int h = 0; h < 2; h++)
-      INGOT_UNROLL for (int i = 0; i < kPanels; i++) {
-    *reinterpret_cast<TwoSums*>(rows + (warp * 32 + j * 8 + 2 * t + h) * kPitch + i * 16 +
-                                2 * g) = {{sums[i][j][h], sums[i][j][2 + h]}};
+  const int pitch = panels * 16 + 4;
+  int32_t* const lines = reinterpret_cast<int32_t*>(rows + kSharedPixels * pitch);
+  INGOT_UNROLL for (int i = 0; i < kPanels; i++) {
+    if (i >= panels) break;
+    INGOT_UNROLL for (int j = 0; j < kJ; j++) INGOT_UNROLL for (int h = 0; h < 2; h++) *
+        reinterpret_cast<TwoSums*>(rows + (warp * 32 + j * 8 + 2 * t + h) * pitch + i * 16 +
+                                   2 * g) = {{sums[i][j][h], sums[i][j][2 + h]}};
   }
   {  // the row of y of each position
-    const int at_strip = tile * kSharedPixels + int(threadIdx.x), line = at_strip / strips.pitch,
-              column = at_strip - line * strips.pitch, image = line / strips.image_rows,
-              y = line - image * strips.image_rows, x = strip * strips.columns + column;
-    const int64_t m = (int64_t(image) * p.oh + y) * p.ow + x;
-    lines[threadIdx.x] = column < strips.columns && x < p.ow && y < p.oh && m < p.m ? int(m) : -1;
+    const Position at_y = Position::of(q, tile * kSharedPixels + int(threadIdx.x));
+    const int x = strip * strips.columns + at_y.column;
+    const bool is_pixel =
+        at_y.image < q.images && at_y.line < p.oh && at_y.column < strips.columns && x < p.ow;
+    lines[threadIdx.x] = is_pixel ? (at_y.image * p.oh + at_y.line) * p.ow + x : -1;
   }
   __syncthreads();
-  GPU_UNROLL_BY(1)
-  for (int i = int(threadIdx.x); i < kSharedPixels * kO / 4; i += kProductThreads) {
-    const int r = i / (kO / 4), o = i % (kO / 4) * 4, m = lines[r];
-    if (m < 0 || first_o + o >= p.o) continue;
-    store_sums(p, 0, int(blockIdx.y), m, first_o + o, rows + r * kPitch + o, nullptr);
+  // Eight lines and a panel at a time.
+  GPU_ROLLED for (int i = 0; i < panels * 4; i++) {
+    const int r = i % 4 * 32 + int(threadIdx.x) / 4,
+              of_tile = i / 4 * 16 + int(threadIdx.x) % 4 * 4, m = lines[r], o = first_o + of_tile;
+    if (m < 0 || o >= p.o) continue;
+    const Four four = *reinterpret_cast<const Four*>(rows + r * pitch + of_tile);
+    if (p.partial)
+      *partial_of(p, 0, int(blockIdx.y), m, o) = four;
+    else
+      finish_plain(p, 0, m, o, four);
   }
 }
 

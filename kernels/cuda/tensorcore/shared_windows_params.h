@@ -25,22 +25,30 @@ struct WindowStrips {
   int patch;                  // positions that a tile reads
 };
 struct SharedWindowsParams {
-  ProductParams product;  // split_steps: slices of 16 words of c
+  ProductParams product;  // split_steps: slices of 16 words of c; tiles_m: of all strips
   WindowStrips strips;
+  int panels, images;                             // panels: of 16 outputs, of a tile
+  FastDivisor tiles_m, tiles, pitch, image_rows;  // of product and strips
 };
+constexpr int kMinSharedPanels = 2, kMaxSharedPanels = 5;
 
-/// Shared memory of a block with tiles of `o` outputs: weights of taps, a table of where positions
-/// are in x, two patches; or at the end the sums and their rows of y.
-constexpr int shared_table_at(int o) { return kSharedRing * o * 64; }
-constexpr int patch_thirds(int o) { return o <= 32 ? 4 : 3; }  // in 32 positions, at most
-constexpr int shared_patches_at(int o) { return shared_table_at(o) + patch_thirds(o) * 96 * 4; }
-/// Positions that a patch has at most, of 48 KB.
-constexpr int max_patch(int o) { return ((48 << 10) - shared_patches_at(o)) / (2 * 64) / 4 * 4; }
-static_assert(max_patch(32) <= patch_thirds(32) * 96 && max_patch(80) <= patch_thirds(80) * 96,
-              "the table has all positions");
-constexpr int shared_windows_bytes(int o, int patch) {
-  const int copies = shared_patches_at(o) + patch * 2 * 64, sums = kSharedPixels * (o + 4 + 1) * 4;
+/// Shared memory of a block: weights of taps, a table of where positions are in x, two patches; or
+/// at the end the sums and their rows of y.
+constexpr int kPatchThird = 4;  // a third of a patch in 32 positions, at most
+constexpr int shared_stage_bytes(int panels) { return panels * 1024; }  // weights of a tap
+constexpr int shared_table_at(int panels) { return kSharedRing * shared_stage_bytes(panels); }
+constexpr int shared_patches_at(int panels) {
+  return shared_table_at(panels) + kPatchThird * 96 * 4;
+}
+constexpr int shared_windows_bytes(int panels, int patch) {
+  const int copies = shared_patches_at(panels) + patch * 2 * 64,
+            sums = kSharedPixels * (panels * 16 + 4 + 1) * 4;
   return copies > sums ? copies : sums;
 }
+/// Positions that a patch has at most, of 48 KB.
+constexpr int max_patch(int panels) {
+  return ((48 << 10) - shared_patches_at(panels)) / (2 * 64) / 4 * 4;
+}
+static_assert(max_patch(1) <= kPatchThird * 96, "the table has all positions");
 
 }  // namespace ingot::cuda

@@ -44,17 +44,12 @@ INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 128, 64, 
 INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 64, 64, 32)
 INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 32, 128, 32)
 
-#define INGOT_SHARED_WINDOWS(type, Type, o, blocks)                                 \
-  INGOT_GPU_KERNEL_BLOCKS(product_##type##_shared_windows_128x##o, SharedWindowsParams, 128, \
-                          blocks) {                                                 \
-    INGOT_BODY_OF(Type, shared_windows<Type, o / 16>(p));                           \
-  }
-INGOT_SHARED_WINDOWS(tf32, Tf32, 32, 4)
-INGOT_SHARED_WINDOWS(tf32, Tf32, 64, 3)
-INGOT_SHARED_WINDOWS(tf32, Tf32, 80, 3)
-INGOT_SHARED_WINDOWS(f16, F16Words, 32, 4)
-INGOT_SHARED_WINDOWS(f16, F16Words, 64, 3)
-INGOT_SHARED_WINDOWS(f16, F16Words, 80, 3)
+INGOT_GPU_KERNEL_BLOCKS(product_tf32_shared_windows, SharedWindowsParams, 128, 3) {
+  INGOT_BODY_OF(Tf32, shared_windows<Tf32>(p));
+}
+INGOT_GPU_KERNEL_BLOCKS(product_f16_shared_windows, SharedWindowsParams, 128, 3) {
+  INGOT_BODY_OF(F16Words, shared_windows<F16Words>(p));
+}
 
 INGOT_GPU_KERNEL(product_one_row, ProductParams, 128) {
   INGOT_BODY_OF(F16, few_rows<WholeWords, 1>(p));

@@ -30,35 +30,28 @@
   X(product_##type##_transposed_64x64, ProductParams, 128)  \
   X(product_##type##_any_64x64, ProductParams, 128)
 
-#define INGOT_CUDA_SHARED_WINDOWS(X)                              \
-  X(product_tf32_shared_windows_128x32, SharedWindowsParams, 128) \
-  X(product_tf32_shared_windows_128x64, SharedWindowsParams, 128) \
-  X(product_tf32_shared_windows_128x80, SharedWindowsParams, 128) \
-  X(product_f16_shared_windows_128x32, SharedWindowsParams, 128)  \
-  X(product_f16_shared_windows_128x64, SharedWindowsParams, 128)  \
-  X(product_f16_shared_windows_128x80, SharedWindowsParams, 128)
-
-#define INGOT_CUDA_TENSORCORE(X)                         \
-  INGOT_CUDA_PRODUCTS_OF(X, f16)                         \
-  INGOT_CUDA_PRODUCTS_OF(X, tf32)                        \
-  INGOT_CUDA_SHARED_WINDOWS(X)                           \
-  X(product_one_row, ProductParams, 128)                 \
-  X(product_few_rows, ProductParams, 128)                \
-  X(product_one_row_of_pairs, ProductParams, 128)        \
-  X(product_few_rows_of_pairs, ProductParams, 128)       \
-  X(product_f16_pairs_128x64, ProductParams, 128)        \
-  X(product_f16_pairs_64x64, ProductParams, 128)         \
-  X(product_f16_pairs_32x128, ProductParams, 128)        \
-  X(product_f16_word_rows_128x64, ProductParams, 128)    \
-  X(product_f16_word_rows_64x64, ProductParams, 128)     \
-  X(product_f16_word_rows_32x128, ProductParams, 128)    \
-  X(product_f16_word_windows_128x64, ProductParams, 128) \
-  X(product_f16_word_windows_64x64, ProductParams, 128)  \
-  X(product_f16_word_windows_32x128, ProductParams, 128) \
-  X(add_splits, ProductParams, 256)                      \
-  X(bottleneck_f16, BottleneckParams, 128)               \
-  X(bottleneck_tf32, BottleneckParams, 128)              \
-  X(attention_f16_64, AttentionParams, 128)              \
-  X(attention_f16_128, AttentionParams, 128)             \
-  X(attention_tf32_128, AttentionParams, 128)            \
+#define INGOT_CUDA_TENSORCORE(X)                           \
+  INGOT_CUDA_PRODUCTS_OF(X, f16)                           \
+  INGOT_CUDA_PRODUCTS_OF(X, tf32)                          \
+  X(product_tf32_shared_windows, SharedWindowsParams, 128) \
+  X(product_f16_shared_windows, SharedWindowsParams, 128)  \
+  X(product_one_row, ProductParams, 128)                   \
+  X(product_few_rows, ProductParams, 128)                  \
+  X(product_one_row_of_pairs, ProductParams, 128)          \
+  X(product_few_rows_of_pairs, ProductParams, 128)         \
+  X(product_f16_pairs_128x64, ProductParams, 128)          \
+  X(product_f16_pairs_64x64, ProductParams, 128)           \
+  X(product_f16_pairs_32x128, ProductParams, 128)          \
+  X(product_f16_word_rows_128x64, ProductParams, 128)      \
+  X(product_f16_word_rows_64x64, ProductParams, 128)       \
+  X(product_f16_word_rows_32x128, ProductParams, 128)      \
+  X(product_f16_word_windows_128x64, ProductParams, 128)   \
+  X(product_f16_word_windows_64x64, ProductParams, 128)    \
+  X(product_f16_word_windows_32x128, ProductParams, 128)   \
+  X(add_splits, ProductParams, 256)                        \
+  X(bottleneck_f16, BottleneckParams, 128)                 \
+  X(bottleneck_tf32, BottleneckParams, 128)                \
+  X(attention_f16_64, AttentionParams, 128)                \
+  X(attention_f16_128, AttentionParams, 128)               \
+  X(attention_tf32_128, AttentionParams, 128)              \
   X(attention_parts, AttentionParams, 128)

@@ -186,6 +186,12 @@ Product product_of(OpCode op, const OpArguments& a, const GpuTraits& traits,
 
 bool is_word_load(Load load) { return load == Load::kWordRows || load == Load::kWordWindows; }
 
+/// Whether tiles may share windows. kWindows with pairs: x is f32, and products are f16.
+bool may_share(const Product& q) {
+  return ((q.load == Load::kWindows && !q.pairs) || q.load == Load::kWordWindows) &&
+         has_shared_windows(q.p);
+}
+
 /// Tiles that have a kernel for how the operands are read.
 bool has_kernel(const Product& q, TileKind kind) {
   const Load load = q.load;
@@ -196,12 +202,11 @@ bool has_kernel(const Product& q, TileKind kind) {
       return load == Load::kRows || load == Load::kWindows || is_word_load(load);
     case TileKind::kSmall: return load == Load::kRows && q.p.m <= kFewRows;
     case TileKind::kShared32:
+    case TileKind::kShared48:
     case TileKind::kShared64:
     case TileKind::kShared80:
-      // kWindows with pairs: x is f32, and products are f16
-      return ((load == Load::kWindows && !q.pairs) || load == Load::kWordWindows) &&
-             has_shared_windows(q.p) &&
-             cut_strips(q.p, max_patch(kTileCosts[int(kind)].o)).count > 0;
+      return may_share(q) && is_worth_sharing(kind, q.p.o) &&
+             cut_strips(q.p, max_patch(panels_of(kind))).count > 0;
   }
   return false;
 }
@@ -212,8 +217,7 @@ TileChoice model_variant(const Product& q, const GpuTraits& traits) {
   double cycles = 0;
   TileChoice c = choose_tile(q.batches, q.p.m, q.p.o, q.p.k, traits.multiprocessors, &cycles);
   if (!has_kernel(q, c.kind)) c.kind = TileKind::kSquare;
-  if (has_kernel(q, TileKind::kShared32))
-    choose_shared_tile(q.p, traits.multiprocessors, cycles, &c);
+  if (may_share(q)) choose_shared_tile(q.p, traits.multiprocessors, cycles, &c);
   return c;
 }
 
@@ -224,16 +228,13 @@ void list_variants(const Product& q, const GpuTraits& traits, VariantList* list)
   };
   const TileChoice first = model_variant(q, traits);
   add(first.kind, first.splits, -1);
-  constexpr TileKind kKinds[kTileKinds] = {
-      TileKind::kWide,     TileKind::kSquare,   TileKind::kFlat,    TileKind::kSmall,
-      TileKind::kShared32, TileKind::kShared64, TileKind::kShared80};
   const auto may_cut = [&](TileKind kind, int splits) {
     return is_shared(kind) ? may_split_slices(ceil_div(q.p.c, 16), splits)
                            : may_split(ceil_div(q.p.k, 16), splits);
   };
-  for (const TileKind kind : kKinds)
-    for (int splits = 1; has_kernel(q, kind) && may_cut(kind, splits); splits *= 2)
-      if (kind != first.kind || splits != first.splits) add(kind, splits, 0);
+  for (int i = 0; i < kTileKinds; i++)
+    for (int splits = 1; has_kernel(q, TileKind(i)) && may_cut(TileKind(i), splits); splits *= 2)
+      if (TileKind(i) != first.kind || splits != first.splits) add(TileKind(i), splits, 0);
 }
 
 /// What was asked for, where it is offered; else the model's. 32 bits may turn out not to count
@@ -348,11 +349,6 @@ Kernels kernels_of(Load load, bool pairs, TileKind kind) {
   }
   return INGOT_KERNELS_OF(any_64x64);
 }
-Kernels shared_kernels_of(TileKind kind) {
-  if (kind == TileKind::kShared32) return INGOT_KERNELS_OF(shared_windows_128x32);
-  if (kind == TileKind::kShared64) return INGOT_KERNELS_OF(shared_windows_128x64);
-  return INGOT_KERNELS_OF(shared_windows_128x80);
-}
 #undef INGOT_KERNELS_OF
 
 Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
@@ -384,13 +380,18 @@ Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
 }
 
 Status launch_shared_windows(const GpuWork& work, const Product& q, TileKind kind) {
-  const int o = kTileCosts[int(kind)].o;
-  SharedWindowsParams s = {q.p, cut_strips(q.p, max_patch(o))};
+  SharedWindowsParams s = {};
+  s.panels = panels_of(kind), s.product = q.p;
+  s.strips = cut_strips(q.p, max_patch(s.panels)), s.images = q.p.m / (q.p.oh * q.p.ow);
   s.product.tiles_m = s.strips.tiles * s.strips.count;
-  const Kernels kernels = shared_kernels_of(kind);
-  return launch(work, q.load == Load::kWordWindows ? kernels.f16 : kernels.tf32,
-                uint32_t(s.product.tiles_m) * uint32_t(ceil_div(q.p.o, o)), s,
-                uint32_t(shared_windows_bytes(o, s.strips.patch)), uint32_t(q.p.splits));
+  s.tiles_m = fast_divisor(s.product.tiles_m), s.tiles = fast_divisor(s.strips.tiles),
+  s.pitch = fast_divisor(s.strips.pitch), s.image_rows = fast_divisor(s.strips.image_rows);
+  const int64_t blocks = s.product.tiles_m * ceil_div(q.p.o, s.panels * 16);
+  return launch(work,
+                q.load == Load::kWordWindows ? KernelId::product_f16_shared_windows
+                                             : KernelId::product_tf32_shared_windows,
+                uint32_t(blocks), s, uint32_t(shared_windows_bytes(s.panels, s.strips.patch)),
+                uint32_t(q.p.splits));
 }
 
 template <OpCode op>

@@ -17,9 +17,28 @@
 
 namespace ingot::cuda {
 
-enum class TileKind : uint16_t { kWide, kSquare, kFlat, kSmall, kShared32, kShared64, kShared80 };
-constexpr int kTileKinds = 7;
+enum class TileKind : uint16_t {
+  kWide,
+  kSquare,
+  kFlat,
+  kSmall,
+  kShared32,
+  kShared48,
+  kShared64,
+  kShared80
+};
+constexpr int kTileKinds = 8;
 constexpr bool is_shared(TileKind kind) { return kind >= TileKind::kShared32; }
+constexpr int panels_of(TileKind kind) {
+  return int(kind) - int(TileKind::kShared32) + kMinSharedPanels;
+}
+/// Whether tiles that share windows and have so many panels of outputs are worth a try: the fewest
+/// panels of as many tiles as have to be, and of one tile more; and the smallest, for few blocks.
+inline bool is_worth_sharing(TileKind kind, int64_t o) {
+  const int64_t all = ceil_div(o, 16), least = ceil_div(all, kMaxSharedPanels);
+  return panels_of(kind) == kMinSharedPanels || panels_of(kind) == ceil_div(all, least) ||
+         panels_of(kind) == ceil_div(all, least + 1);
+}
 struct TileChoice {
   TileKind kind = TileKind::kSquare;
   int splits = 1;
@@ -32,8 +51,8 @@ inline ProductTile tile_of(TileKind kind) {
 constexpr TileCost kTileCosts[kTileKinds] = {
     {"128x64", kWideTile.m, kWideTile.o, 192}, {"64x64", kSquareTile.m, kSquareTile.o, 128},
     {"32x128", kFlatTile.m, kFlatTile.o, 128}, {"few_rows", 1, 16, 0},
-    {"128x32_shared", kSharedPixels, 32, 128}, {"128x64_shared", kSharedPixels, 64, 256},
-    {"128x80_shared", kSharedPixels, 80, 320}};
+    {"128x32_shared", kSharedPixels, 32, 128}, {"128x48_shared", kSharedPixels, 48, 192},
+    {"128x64_shared", kSharedPixels, 64, 240}, {"128x80_shared", kSharedPixels, 80, 320}};
 
 constexpr int kMaxSplits = 16;
 /// Every part has eight steps at least, each of which four are in flight.
@@ -75,14 +94,14 @@ inline TileChoice choose_tile(int64_t batches, int64_t m, int64_t o, int64_t k, 
 /// @pre has_shared_windows(p)
 inline void choose_shared_tile(const ProductParams& p, int multiprocessors, double cycles,
                                TileChoice* choice) {
-  constexpr TileKind kKinds[] = {TileKind::kShared32, TileKind::kShared64, TileKind::kShared80};
-  for (const TileKind kind : kKinds) {
-    const TileCost& tile = kTileCosts[int(kind)];
-    const WindowStrips strips = cut_strips(p, max_patch(tile.o));
-    for (int splits = 1; strips.count && may_split_slices(ceil_div(p.c, 16), splits); splits *= 2) {
+  for (int i = int(TileKind::kShared32); i < kTileKinds; i++) {
+    const TileCost& tile = kTileCosts[i];
+    const WindowStrips strips = cut_strips(p, max_patch(panels_of(TileKind(i))));
+    if (!strips.count || !is_worth_sharing(TileKind(i), p.o)) continue;
+    for (int splits = 1; may_split_slices(ceil_div(p.c, 16), splits); splits *= 2) {
       const double time =
           shared_windows_cycles(p, strips, tile.o, tile.step_cycles, splits, multiprocessors);
-      if (time < cycles) cycles = time, *choice = {kind, splits};
+      if (time < cycles) cycles = time, *choice = {TileKind(i), splits};
     }
   }
 }

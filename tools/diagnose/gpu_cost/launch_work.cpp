@@ -28,6 +28,9 @@ constexpr double kWarps = 4;  // of a block of products
 // What a mask of f32 adds to the loop of attention for a score of a lane; a mask of bools or a cap,
 // which are called.
 constexpr double kMaskedScore = 8, kCalledScore = 26, kLanes = 32;
+// Of the loop of shared windows: products of an eight of words with a panel of outputs, and
+// instructions of these.
+constexpr double kPanelProducts = 4, kTf32Panel = 12, kF16Panel = 8;
 constexpr double kLoadsPerProduct = 2;  // of kernels of one output a thread: x and w
 
 double tiles(double extent, double tile) { return std::ceil(extent / tile); }
@@ -283,26 +286,27 @@ void describe(const BottleneckParams& p, const char* kernel, const GpuLaunch& l,
 /// eights of words, and fetches its patch once.
 void describe(const SharedWindowsParams& s, const char* kernel, const GpuLaunch&, LaunchWork* w) {
   const ProductParams& p = s.product;
-  const TileCost& tile = kTileCosts[int(contains(kernel, "128x80")   ? TileKind::kShared80
-                                        : contains(kernel, "128x64") ? TileKind::kShared64
-                                                                     : TileKind::kShared32)];
   const bool words = contains(kernel, "f16");  // of two f16
-  const double m = p.m, o = p.o, k = p.k, images = m / (double(p.oh) * double(p.ow));
-  const double eights = tiles(p.c, 8) * kSharedTaps;
+  const double m = p.m, o = p.o, k = p.k, outputs = s.panels * 16;
+  const double tile_blocks = double(p.tiles_m) * tiles(o, outputs);
+  const double eights = tile_blocks * tiles(p.c, 8) * kSharedTaps;
   w->known = true;
   w->unit = words ? Unit::kF16 : Unit::kTf32;
   w->multiply_adds = m * o * k * (words ? 2 : 1);
   w->weight_bytes = o * k * kWord;
   const double sum = p.splits > 1 ? p.splits * kWord : finish_bytes(p);
-  w->bytes = images * double(p.h) * p.width * p.c * kWord + m * o * sum;
-  const double tile_blocks = double(p.tiles_m) * tiles(o, tile.o);
-  w->issued = tile_blocks * tile.m * tile.o * eights * 8 * (words ? 2 : 1);
+  w->bytes = double(s.images) * double(p.h) * p.width * p.c * kWord + m * o * sum;
+  w->issued = eights * kSharedPixels * outputs * 8 * (words ? 2 : 1);
   // fragments of four warps: all outputs, and a quarter of the positions
-  w->on_chip = tile_blocks * eights * 8 * kWord * (kWarps * tile.o + tile.m);
-  w->fetched = tile_blocks * (double(s.strips.patch) * p.c + tile.o * k) * kWord + m * o * sum;
-  w->in_flight = (kSharedRing - 1) * tile.o * 64 + double(s.strips.patch) * 64 / 3;
+  w->on_chip = eights * 8 * kWord * (kWarps * outputs + kSharedPixels);
+  w->fetched = tile_blocks * (double(s.strips.patch) * p.c + outputs * k) * kWord + m * o * sum;
+  w->in_flight = (kSharedRing - 1) * shared_stage_bytes(s.panels) + double(s.strips.patch) * 64 / 3;
   w->blocks = tile_blocks * p.splits;
-  add_loop(w, kernel);
+  // The loop's figure is that of all panels; of each one that a tile has not, it has too many.
+  const double of_panel = words ? kF16Panel : kTf32Panel,
+               absent = double(kMaxSharedPanels - s.panels);
+  const double loop = loop_instructions(kernel) * kMaxSharedPanels * kPanelProducts;
+  w->instructions = eights * kWarps * (loop - absent * of_panel);
 }
 
 /// Sums of parts of the keys, and what they are read for again.
