@@ -99,7 +99,7 @@ void check_shared(const SharedCase& c) {
 
 }  // namespace
 
-TEST_CASE("shared windows: every tile, odd images, slices that are not whole") {
+TEST_CASE("tensor cores, shared windows: every tile, odd images, slices that are not whole") {
   using A = Activation;
   const SharedCase cases[] = {
       {"one slice", 1, 8, 16, 16, 16},
@@ -123,7 +123,7 @@ TEST_CASE("shared windows: every tile, odd images, slices that are not whole") {
   for (const SharedCase& c : cases) check_shared(c);
 }
 
-TEST_CASE("shared windows: padding on each side by itself") {
+TEST_CASE("tensor cores, shared windows: padding on each side by itself") {
   for (uint32_t top : {0u, 1u, 2u})
     for (uint32_t bottom : {0u, 1u, 2u}) {
       CAPTURE(top);
@@ -135,12 +135,12 @@ TEST_CASE("shared windows: padding on each side by itself") {
   check_shared({"wide", 2, 3, 4, 8, 16, 3, 4, 5, 2});
 }
 
-TEST_CASE("shared windows: images wider than a patch are strips") {
+TEST_CASE("tensor cores, shared windows: images wider than a patch are strips") {
   check_shared({"two strips of some tiles", 2, 5, 113, 8, 16});
   check_shared({"the last strip is narrower", 1, 4, 121, 4, 80, 1, 0, 1, 1, 1});
 }
 
-TEST_CASE("shared windows: strips cover y with the fewest tiles") {
+TEST_CASE("tensor cores, shared windows: strips cover y with the fewest tiles") {
   cuda::ProductParams p = {};
   p.c = 16, p.pixel_stride = 16, p.pad_top = p.pad_left = 1;
   const auto cut = [&](int images, int h, int width, int o) {
@@ -168,7 +168,7 @@ TEST_CASE("shared windows: strips cover y with the fewest tiles") {
   CHECK(cut(1, 9, 9, 32).count == 0);
 }
 
-TEST_CASE("shared windows: what the cost model takes them for") {
+TEST_CASE("tensor cores, shared windows: what the cost model takes them for") {
   using cuda::TileKind;
   struct Choice {
     int images, h, c, o, multiprocessors;
@@ -198,7 +198,7 @@ TEST_CASE("shared windows: what the cost model takes them for") {
   CHECK(run.kernels == std::vector<std::string>{"ingot_product_tf32_shared_windows"});
 }
 
-TEST_CASE("shared windows: other windows have none") {
+TEST_CASE("tensor cores, shared windows: other windows have none") {
   const auto count = [](uint32_t kernel, uint32_t stride, uint32_t dilation, int64_t c) {
     Conv2dAttributes t;
     t.kernel_h = t.kernel_w = kernel, t.stride_h = t.stride_w = stride;

@@ -1,13 +1,15 @@
 // kernels/cuda/tensorcore/shared_windows.cuh - convolutions of 3x3 windows one pixel apart. Where
 // product() fetches each pixel for each tap, here a block copies a patch of x once and reads it for
 // all nine taps.
-//   block   128 threads: 128 positions of a strip (shared_windows_params.h) x 16 kPanels outputs
+//   block   128 threads: 128 positions of a strip (shared_windows_params.h) x 2 to 5 panels of 16
+//           outputs, which the launch says: one kernel for all layers of few outputs
 //   warp    32 positions x all outputs of the tile; outputs are the rows of a fragment (A)
 //   k       slices of 16 words of c, in each the taps, in each one or two eights of words: lane
 //           (g, t) has words 2 t and 2 t + 1 of an eight of outputs 2 g and 2 g + 1 of a panel and
 //           of position g of every eight
 //   copies  weights of two taps and the patch of the next slice are under way, a third of it in
 //           each row of taps
+//   end     as product()
 #pragma once
 #include "kernels/cuda/tensorcore/finish.cuh"
 #include "kernels/cuda/tensorcore/product.cuh"
@@ -30,8 +32,7 @@ struct TapWeights {
   static constexpr int kCopies = (kMaxSharedPanels + 1) / 2;
   const char* from[kCopies];              // this thread's pieces of tap 0, slice 0
   uint32_t offset, next_tap, next_slice;  // in pieces; next_slice: to it from the last tap
-  int to, row, left,
-      panels;  // left: words of c from the slice on; panels: this thread's and others
+  int to, row, left, panels;  // left: words of c from the slice on; panels: from this thread's on
   GPU_FN TapWeights make(const SharedWindowsParams& q, int first_o, int slice, int left) {
     const ProductParams& p = q.product;
     TapWeights s;
@@ -58,7 +59,7 @@ struct TapWeights {
 };
 
 /// Of a patch each position has 64 bytes; eights of words change places where bit 1 of the position
-/// is set, so that four neighbours from anywhere on spread over the banks.
+/// is set, so that four neighbors from anywhere on spread over the banks.
 GPU_FN int position_offset(int position, int piece) {
   return position * 64 + ((piece ^ (position & 2)) << 4);
 }

@@ -6,7 +6,8 @@
 //                                                           wide 192 for 8192 sums, square and flat
 //                                                             128 for 4096
 //   of tiles that share windows (window_strips.h) those of the tensor cores, 512 products a cycle,
-//   which are more
+//   which are more; of 64 outputs 240, not 256, since L2, which is what bounds the wide tile, takes
+//   the rows of y besides
 //
 // With at most kFewRows rows nothing but reading w counts: blocks of 16 outputs, parts until
 // there are four a multiprocessor. Depends on extents and multiprocessors alone: scratch is asked

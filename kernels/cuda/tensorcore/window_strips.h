@@ -25,7 +25,8 @@ inline WindowStrips cut_strips(const ProductParams& p, int max_positions) {
   };
   WindowStrips best = {};
   const int rows = p.oh + 2 - shared(p.h, p.oh, p.pad_top);
-  const int64_t pieces = images * p.h * p.width * (p.pixel_stride / 4);
+  const int64_t of_pixel = p.pixel_stride / 4;
+  if (of_pixel >= kMaxExtent || images * p.h * p.width * of_pixel >= kMaxExtent) return best;
   // the first count that patches have room for, and some more: strips of even widths
   const int widest = (max_positions - kSharedPixels - 2) / 2 - 2,
             first = p.ow <= widest ? 1 : int(ceil_div(p.ow, widest));
@@ -36,7 +37,7 @@ inline WindowStrips cut_strips(const ProductParams& p, int max_positions) {
     const int64_t patch = round_up(int64_t{kSharedPixels} + 2 * s.pitch + 2, 4);
     const int64_t positions = ((images - 1) * rows + p.oh - 1) * s.pitch + s.columns,
                   tiles = ceil_div(positions, kSharedPixels);
-    if (patch > max_positions || positions + patch >= kMaxExtent || pieces >= kMaxExtent) continue;
+    if (patch > max_positions || positions + patch >= kMaxExtent) continue;
     s.patch = int(patch), s.tiles = int(tiles);
     if (best.count == 0 || tiles * count < int64_t{best.tiles} * best.count) best = s;
   }
