@@ -1,14 +1,14 @@
-// kernels/cuda/tensorcore/shared_windows_params.h - 3x3 windows one pixel apart, read out of a patch
-// of x that a block has in shared memory. Lengths as in tensorcore_params.h.
+// kernels/cuda/tensorcore/shared_windows_params.h - 3x3 windows one pixel apart, read out of a
+// patch of x that a block has in shared memory. Lengths as in tensorcore_params.h.
 //
 // y is cut into strips of columns. A strip is one line of positions: rows of `pitch` pixels of the
 // padded image, behind each other, and images behind each other; padding between two rows or two
 // images is there once. Output and input have the same numbers, so that a tap is a constant number
 // of positions away, and positions that are no pixel of y are computed and not stored:
 //
-//     pitch 6, 4 x 3 pixels, padding 1:    . . . . . .     <- position 0 is the first output, whose
-//                                          . x x x x .        window begins with this position
-//                                          . x x x x .
+//     4 x 3 pixels, padding 1: pitch 5     . . . . .     position 0 is the first output, and where
+//                                          . x x x x     its window begins; the window of output 3
+//                                          . x x x x     ends with the padding of the next row
 #pragma once
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
 

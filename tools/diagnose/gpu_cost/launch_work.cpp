@@ -282,8 +282,8 @@ void describe(const BottleneckParams& p, const char* kernel, const GpuLaunch& l,
   w->in_flight = double(p.patch_pixels) * p.c * kWord;
 }
 
-/// Each block multiplies its positions, junk between rows and behind the last one included, in whole
-/// eights of words, and fetches its patch once.
+/// Each block multiplies its positions, what lies between rows and behind the last one included, in
+/// whole eights of words, and fetches its patch once.
 void describe(const SharedWindowsParams& s, const char* kernel, const GpuLaunch&, LaunchWork* w) {
   const ProductParams& p = s.product;
   const bool words = contains(kernel, "f16");  // of two f16
