@@ -274,7 +274,8 @@ files_of_test() {  # NAME
     echo "dev: one test by its name needs python3: apt-get install python3" >&2
     exit 7
   }
-  [ -f build/gcc/CTestTestfile.cmake ] ||
+  # `./dev build` and `./dev show` leave the tree without tests
+  { [ -f build/gcc/CTestTestfile.cmake ] && grep -q '^INGOT_TESTS:BOOL=ON' build/gcc/CMakeCache.txt; } ||
     configure_and_build gcc help -- "${gcc_options[@]}" \
       -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null || exit 1
   test_files=$(python3 cmake/dev/one_test.py build/gcc "$1" test full quick long \

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "runtime/op/conv2d.h"
 #include "tests/conformance/weights.h"
@@ -20,6 +21,7 @@ struct Bottleneck {
   uint32_t top = 1, left = 1, bottom = 1, right = 1;
   Activation activation = Activation::kRelu6, last = Activation::kNone;
   bool residual = false, residual_first = false, bias = true;
+  bool infinite = false;  // a weight of expand
   int64_t padding = 0;  // of x's pixels, in elements
   int multiprocessors = 16;
   bool joins = true, joins_f16 = true;
@@ -58,6 +60,9 @@ Stages stages_of(const Bottleneck& b, GpuPrecision precision) {
                                            {s.channels[i], taps, taps, k}, uint32_t(2 + i),
                                            taps * taps * k)
                                 .packed);
+    if (b.infinite && i == 0)
+      static_cast<float*>(s.work.inputs.back().view().data)[3] =
+          std::numeric_limits<float>::infinity();
     s.work.inputs.push_back(
         b.bias ? random_weights(Packing::kVector16, {s.channels[i]}, uint32_t(5 + i), 1).packed
                : Tensor());
@@ -158,6 +163,7 @@ const Bottleneck kBottlenecks[] = {
     {.name = "no activation, no bias", .activation = Activation::kNone, .bias = false},
     {.name = "rows of x that lie apart", .padding = 8},
     {.name = "outputs that are no fours", .o = 19},
+    {.name = "an infinite weight: what lies outside is 0", .infinite = true},
     {.name = "expanded channels that are no eights", .expanded = 36, .joins_f16 = false},
     {.name = "channels that are no eights", .c = 12, .joins_f16 = false},
     {.name = "channels that are no fours", .c = 10, .joins = false, .joins_f16 = false},
@@ -169,4 +175,21 @@ const Bottleneck kBottlenecks[] = {
 
 TEST_CASE("tensor cores: an inverted bottleneck is one launch, with the bits of three") {
   for (const Bottleneck& b : kBottlenecks) check_bottleneck(b);
+}
+
+TEST_CASE("tensor cores: a bottleneck without outputs, and a stage behind it") {
+  Bottleneck b = {.name = ""};
+  Stages s = stages_of(b, GpuPrecision::kFast);
+  s.work.attributes = &s.t;
+  s.t.stage_count = 4;
+  s.work.inputs[5] = Tensor(DType::kF32, {0, 1, 1, b.expanded});
+  s.work.inputs[5].view().packing = Packing::kPanels16;
+  s.work.inputs[6] = Tensor();
+  s.work.inputs.push_back(Tensor(DType::kF32, {8, 1, 1, 0}));
+  s.work.inputs.back().view().packing = Packing::kPanels16;
+  s.work.inputs.push_back(random_weights(Packing::kVector16, {8}, 3, 1).packed);
+  s.work.output = Tensor(DType::kF32, {1, b.h, b.w, 8});
+  const Run run = on_gpu(s.work, GpuPrecision::kFast, 0, GpuTraits());
+  REQUIRE(run.status.ok());
+  check_close(run.y, on_cpu(s.work), check::kTf32Product);
 }

@@ -135,9 +135,10 @@ bool choose_bottleneck(const GpuWork& work, const BottleneckJob& b, BottleneckLa
       b.is_f16 ? work.precision == GpuPrecision::kFp16
                : work.precision == GpuPrecision::kFast && !is_in_f16(work.precision, work.traits);
   const conv::Extents& o = b.project.e;
+  if (o.n < 1 || o.oh < 1 || o.ow < 1 || o.o < 1) return false;
   if (!has_type || !work.traits.has_tensor_cores() || !is_whole_pointwise(*b.expand.t) ||
       !is_window(*b.window.t) || !is_whole_pointwise(*b.project.t) || !reads_operands(b) ||
-      !counts_in_32_bits(b) || o.n < 1 || o.oh < 1 || o.ow < 1 || o.o < 1)
+      !counts_in_32_bits(b))
     return false;
   const StagedBottleneck stages = staged(work, b);
   const double bytes = stages.pixels * stages.c * stages.element +
@@ -148,7 +149,8 @@ bool choose_bottleneck(const GpuWork& work, const BottleneckJob& b, BottleneckLa
   for (int height = 1; height <= kMaxTile && height < p.oh + 1; height++)
     for (int width = 1; width <= kMaxTile && width < p.ow + 1; width++) {
       const int shared = set_tile(&p, height, width, b.is_f16);
-      if (shared == 0 || uint32_t(shared) > kBottleneckShared) continue;
+      if (shared == 0) break;  // wider ones have too many cells as well
+      if (uint32_t(shared) > kBottleneckShared) continue;
       const BottleneckCost cost = bottleneck_cost(p, double(o.n), b.is_f16);
       const double cycles = bottleneck_cycles(work.traits, p, cost, bytes);
       if (cycles >= least) continue;

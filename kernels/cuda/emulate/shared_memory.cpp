@@ -10,7 +10,8 @@ namespace {
 
 constexpr uint32_t kMax = 48 << 10;
 constexpr size_t kAlignment = 128, kGuard = 256;
-constexpr unsigned char kPattern = 0xa5;
+constexpr unsigned char kPattern = 0xff;  // NaN in every type of floats
+constexpr unsigned char kGuardPattern = 0xa5;
 
 void check_size(size_t bytes) {
   if (bytes > kMax) fail("more shared memory than every GPU gives a block");
@@ -32,13 +33,14 @@ void SharedMemory::begin_launch(uint32_t dynamic_bytes) {
   variables_.clear();
 }
 void SharedMemory::begin_block() {
-  std::memset(memory_.data(), kPattern, memory_.size());
+  std::memset(memory_.data(), kGuardPattern, memory_.size());
+  std::memset(start(), kPattern, dynamic_bytes_);
   for (Variable& v : variables_) v.is_made = false;
 }
 void SharedMemory::end_block() const {
   const unsigned char* const guard = static_cast<const unsigned char*>(start()) + dynamic_bytes_;
   for (const unsigned char* at = guard; at != memory_.data() + memory_.size(); at++)
-    if (*at != kPattern) fail("a block wrote behind its shared memory");
+    if (*at != kGuardPattern) fail("a block wrote behind its shared memory");
 }
 
 void SharedMemory::declare(void* at, size_t bytes) {

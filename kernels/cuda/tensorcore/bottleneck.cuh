@@ -206,13 +206,15 @@ struct Bottleneck {
       Four v = four_of(sums[i], h);
       for (int e = 0; e < 4; e++) v.x[e] += bias.x[e];
       if constexpr (!kF16) {
-        const float lower = exists ? p.expand.low : 0, upper = exists ? p.expand.high : 0;
-        for (float& x : v.x) x = clamp_sum(x, lower, upper);
+        for (float& x : v.x) {
+          x = clamp_sum(x, p.expand.low, p.expand.high);
+          x = exists ? x : 0;  // the sum is a NaN where a weight is infinite
+        }
       } else if (!p.expand.calls) {
-        const uint32_t lower = exists ? p.expand_halves.low : 0,
-                       upper = exists ? p.expand_halves.high : 0;
         INGOT_UNROLL for (int e = 0; e < 4; e += 2) {
-          const uint32_t two = clamp_halves(pack(F16{}, v.x[e], v.x[e + 1]), lower, upper);
+          const uint32_t clamped = clamp_halves(pack(F16{}, v.x[e], v.x[e + 1]),
+                                                p.expand_halves.low, p.expand_halves.high),
+                         two = exists ? clamped : 0;
           v.x[e] = unpack(F16{}, two, 0), v.x[e + 1] = unpack(F16{}, two, 1);
         }
       }

@@ -21,7 +21,7 @@ struct BottleneckCost {
 struct BottleneckInstructions {
   double slice, expand_step, project_step, group, cell[2], patch, patch_step, finish, block;
 };
-constexpr BottleneckInstructions kTf32Instructions = {165, 56, 26, 39, {152, 174}, 80, 27, 80, 350};
+constexpr BottleneckInstructions kTf32Instructions = {165, 56, 26, 43, {152, 174}, 80, 27, 80, 350};
 constexpr BottleneckInstructions kF16Instructions = {165, 51, 15, 46, {152, 174}, 70, 16, 80, 350};
 constexpr double kProductInstructions = 5;  // of eight pixels and a step: a load and four products
 

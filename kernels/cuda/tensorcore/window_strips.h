@@ -38,6 +38,8 @@ inline WindowStrips cut_strips(const ProductParams& p, int max_positions) {
     const int64_t positions = ((images - 1) * rows + p.oh - 1) * s.pitch + s.columns,
                   tiles = ceil_div(positions, kSharedPixels);
     if (patch > max_positions || positions + patch >= kMaxExtent) continue;
+    // of the narrowest tile; launches count blocks in 32 bits
+    if (tiles * count * ceil_div(p.o, 32) >= kMaxExtent) continue;
     s.patch = int(patch), s.tiles = int(tiles);
     if (best.count == 0 || tiles * count < int64_t{best.tiles} * best.count) best = s;
   }
