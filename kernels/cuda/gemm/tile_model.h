@@ -11,6 +11,7 @@
 //
 // 600 and 3000 are the cycles to fill a pipeline and to start another kernel.
 #pragma once
+#include "kernels/cuda/gemm/cycle_rates.h"
 #include "runtime/base/checked_math.h"
 #include "runtime/device/gpu/kernel_set.h"
 
@@ -33,20 +34,25 @@ struct ProductExtents {
   int64_t batches, m, o, k;  // batches: groups as well
 };
 
-inline double model_cycles(const TileCost& tile, const ProductExtents& e, int parts,
-                           int multiprocessors) {
-  const double fetch = (tile.m + tile.o) * 64 / 48.0,
-               step = tile.step_cycles > fetch ? tile.step_cycles : fetch;
-  const double blocks =
-      double(e.batches) * double(ceil_div(e.m, tile.m)) * double(ceil_div(e.o, tile.o)) * parts;
+/// Of blocks that take `each` cycles beside filling their pipelines, and of adding `parts` partial
+/// sums of each of `sums` numbers.
+inline double cycles_of_blocks(double blocks, double each, int parts, double sums,
+                               int multiprocessors) {
   double waves = blocks / multiprocessors;
   if (waves < double(int64_t{1} << 52))
     waves = double(int64_t((blocks + multiprocessors - 1) / multiprocessors));
-  double time = waves * (double(ceil_div(ceil_div(e.k, 16), parts)) * step + 600);
-  if (parts > 1)
-    time += 3000 +
-            (parts + 2) * double(e.batches) * double(e.m) * double(e.o) / (8.0 * multiprocessors);
-  return time;
+  const double time = waves * (each + kFill);
+  return parts > 1 ? time + 3000 + (parts + 2) * sums / (8.0 * multiprocessors) : time;
+}
+
+inline double model_cycles(const TileCost& tile, const ProductExtents& e, int parts,
+                           int multiprocessors) {
+  const double fetch = (tile.m + tile.o) * 64 / kL2Cycle,
+               step = tile.step_cycles > fetch ? tile.step_cycles : fetch;
+  const double blocks =
+      double(e.batches) * double(ceil_div(e.m, tile.m)) * double(ceil_div(e.o, tile.o)) * parts;
+  return cycles_of_blocks(blocks, double(ceil_div(ceil_div(e.k, 16), parts)) * step, parts,
+                          double(e.batches) * double(e.m) * double(e.o), multiprocessors);
 }
 
 /// Variants in the order in which they are added, but the quickest by the model first; the

@@ -2,6 +2,7 @@
 // long it and the launches that it stands for take; bounds and constants are those of
 // docs/cuda-cost.md. Host code, of plans and of `ingot why`.
 #pragma once
+#include "kernels/cuda/gemm/cycle_rates.h"
 #include "kernels/cuda/tensorcore/bottleneck_params.h"
 #include "runtime/base/checked_math.h"
 #include "runtime/device/gpu/kernel_set.h"
@@ -58,8 +59,6 @@ inline BottleneckCost bottleneck_cost(const BottleneckParams& p, double images, 
   return c;
 }
 
-constexpr double kEarlyStart = 1420, kStart = 1915;  // from sm_90 on, and before
-constexpr double kChipCycle = 128, kFetchCycle = 48, kIssueCycle = 4, kLatency = 550;
 constexpr double kTf32Cycle = 512;  // multiply-adds; a word of f16 is two of them at twice the rate
 
 /// Of a multiprocessor: bytes of memory in a cycle, and its share of what the launch before can
@@ -85,9 +84,9 @@ inline double launch_cycles(const GpuTraits& gpu, double work, double fetched, d
   const double mp = gpu.multiprocessors;
   const MemoryShare share = memory_share(gpu);
   const double memory = bytes > share.cached * mp ? bytes / share.cycle / mp : 0;
-  const double bounds[] = {fetched / kFetchCycle / mp, memory, bytes / under_way * kLatency};
+  const double bounds[] = {fetched / kL2Cycle / mp, memory, bytes / under_way * kMemoryLatency};
   for (const double bound : bounds) work = bound > work ? bound : work;
-  return (gpu.sm >= 90 ? kEarlyStart : kStart) + work;
+  return (gpu.sm >= 90 ? kEarlyGap : kGap) + kFill + kMemoryLatency + work;
 }
 
 inline double bottleneck_cycles(const GpuTraits& gpu, const BottleneckParams& p,

@@ -50,15 +50,13 @@ inline WindowStrips cut_strips(const ProductParams& p, int max_positions) {
 /// words and a tap, of which the block fetches a ninth of the patch.
 inline double shared_windows_cycles(const ProductParams& p, const WindowStrips& strips, int o,
                                     double step_cycles, int parts, int multiprocessors) {
-  const double fetch = (strips.patch * 64.0 / kSharedTaps + o * 64) / 48,
+  const double fetch = (strips.patch * 64.0 / kSharedTaps + o * 64) / kL2Cycle,
                step = step_cycles > fetch ? step_cycles : fetch;
   const int64_t blocks = int64_t{strips.tiles} * strips.count * ceil_div(p.o, o) * parts,
                 eights = ceil_div(p.c, 8), of_part = ceil_div(ceil_div(p.c, 16), parts) * 2;
-  const double waves = double(ceil_div(blocks, multiprocessors));
-  double time =
-      waves * (double(eights < of_part ? eights : of_part) / 2 * kSharedTaps * step + 600);
-  if (parts > 1) time += 3000 + (parts + 2) * double(p.m) * double(p.o) / (8.0 * multiprocessors);
-  return time;
+  return cycles_of_blocks(double(blocks),
+                          double(eights < of_part ? eights : of_part) / 2 * kSharedTaps * step,
+                          parts, double(p.m) * double(p.o), multiprocessors);
 }
 
 }  // namespace ingot::cuda

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "runtime/device/gpu/f16_activations.h"
+#include "kernels/cuda/gemm/cycle_rates.h"
 #include "runtime/device/gpu/launch_order.h"
 #include "tools/diagnose/gpu_cost/gpu_operands.h"
 #include "tools/files/failure.h"
@@ -12,16 +13,8 @@
 namespace ingot::gpu_cost {
 namespace {
 
-// Cycles. Graph launches of dependent kernels were 0.5 us apart beyond the kernels on a V100 at
-// 1.53 GHz (NVIDIA, Getting Started with CUDA Graphs); a load of memory that misses all caches
-// takes 470 to 570 on A100 and H100 (arXiv:2208.11174, arXiv:2402.13499); filling a pipeline of
-// k-tiles 600, as kernels/cuda/gemm/tile_model.h has it.
-constexpr double kGap = 765, kMemoryLatency = 550, kFill = 600;
-// What is left of the gap where a kernel is there already and waits for the end of the one before:
-// assumed, a word that travels through the second-level cache.
-constexpr double kEarlyGap = 270;
-constexpr double kIssueCycle = 4;                  // instructions of warps, one of each sub-core
-constexpr double kChipCycle = 128, kL2Cycle = 48;  // bytes a cycle of a multiprocessor
+using cuda::kChipCycle, cuda::kEarlyGap, cuda::kFill, cuda::kGap, cuda::kIssueCycle, cuda::kL2Cycle,
+    cuda::kMemoryLatency;
 constexpr uint32_t kRegisters = 64 << 10, kThreadRegisters = 64;  // kernels are compiled for 64 to
                                                                   // 128 a thread
 
