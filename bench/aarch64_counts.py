@@ -8,8 +8,8 @@ aarch64_counts.py --ingot build/gcc/bin/ingot --runner build/aarch64/tests/suppo
 
 Each program runs a network once and three times; half of the difference is an inference. Peers are
 called through Python as bench/peer.py calls them, whose own instructions (some 10,000 a call) are
-in their figures, as writing its inputs is in ours. An emulated count is no time: it knows no cache, no
-latency and no width of a processor. Outputs are compared with the golden first.
+in their figures, as writing its inputs is in ours. An emulated count is no time: it knows no cache,
+no latency and no width of a processor. Outputs are compared with the golden first.
 
 Needs root/ in the work folder (debootstrap --foreign for arm64, with python3), site/ (the wheels),
 and what peers convert networks to: ./dev show aarch64-counts makes all of it."""

@@ -19,7 +19,7 @@ INGOT_INLINE typename V::F round_away(typename V::F x) {
   return V::add(whole, up);
 }
 
-// Vectors that take subnormal numbers for zero would take the reciprocal of a scale above 8.5e37 so.
+// Vectors that take subnormal numbers for zero take the reciprocal of a scale above 8.5e37 as 0.
 #if defined(INGOT_SIMD_NEON32)
 constexpr bool kSubnormalsAreZero = true;
 #else

@@ -1,5 +1,5 @@
-// kernels/cuda/gemm/cycle_rates.h - what the cycles of a launch are counted with, in plans that choose
-// between kernels and in `ingot why`: docs/cuda-cost.md. Nothing of it was measured here.
+// kernels/cuda/gemm/cycle_rates.h - what the cycles of a launch are counted with, in plans that
+// choose between kernels and in `ingot why`: docs/cuda-cost.md. Nothing of it was measured here.
 #pragma once
 
 namespace ingot::cuda {

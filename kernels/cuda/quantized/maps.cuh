@@ -1,5 +1,5 @@
-// kernels/cuda/quantized/maps.cuh - operators of integers that are no products, an element a thread.
-// Contracts: runtime/op/quantize.h, lookup.h, quantized_elementwise.h, quantized_pool2d.h.
+// kernels/cuda/quantized/maps.cuh - operators of integers that are no products, an element a
+// thread. Contracts: runtime/op/quantize.h, lookup.h, quantized_elementwise.h, quantized_pool2d.h.
 #pragma once
 #include "kernels/cpu/quantized/requantize_one.inl"
 #include "kernels/cuda/device/lane.h"
