@@ -104,6 +104,8 @@ dev_show() {
         "build/pack-${2:-90}/tests/cuda/libfake_cuda.so" "${3:-9}" ;;
     gpu-cost) show_needs numpy onnx==1.23.2 torch; dev_build_gcc >/dev/null
       "$python" tests/figures/gpu_cost.py --ingot build/gcc/bin/ingot --work build/models "${@:2}" ;;
+    gpu-weights) show_needs numpy onnx==1.23.2; dev_build_gcc >/dev/null
+      "$python" tests/figures/gpu_weights.py --ingot build/gcc/bin/ingot --work build/models "${@:2}" ;;
     gpu-arena) show_needs numpy onnx==1.23.2 torch; dev_build_tests >/dev/null
       "$python" tests/figures/gpu_arena.py --ingot build/gcc/bin/ingot --fake build/gcc/tests/cuda/libfake_cuda.so \
         --work build/models "${@:2}" ;;
@@ -219,6 +221,7 @@ cuda-loops   instructions for each of a tensor core, and loads in flight, of eve
 cuda-sizes  device code of each architecture and unit, packed, within its ceilings
 gpu-cost [--before BIN] [--write docs/cuda-cost.md]  predicted milliseconds, launches, bytes and FLOPs of six networks on H200 and Orin Nano,
           batches 1, 8, 32, each precision
+gpu-weights [--before BIN] [--rows 1,64]  predicted microseconds of MiniLM's linear layers with weights of 32, 8 and 4 bits, by rows
 gpu-arena [--before BIN] [--batches 1,8]  bytes of the arena of six fp16 networks on a GPU, over the fake driver, and of its activations
           beside what they would take as f32
 gpu-pack [ARCH [MINUTES]]  the folder for a machine with a GPU, a driver and a shell (90): its size and contents, then all of it in

@@ -8,6 +8,7 @@
 #include "kernels/cuda/elementwise/elementwise_kernels.h"
 #include "kernels/cuda/gemm/gemm_kernels.h"
 #include "kernels/cuda/image/image_kernels.h"
+#include "kernels/cuda/linear/weight_tiles_kernels.h"
 #include "kernels/cuda/movement/movement_kernels.h"
 #include "kernels/cuda/pool2d/pool2d_kernels.h"
 #include "kernels/cuda/ports/ports_kernels.h"
@@ -26,6 +27,7 @@
 #define INGOT_CUDA_UNIT_PRODUCTS(X) INGOT_CUDA_CONV2D(X) INGOT_CUDA_GEMM(X)
 #define INGOT_CUDA_UNIT_QUANTIZED(X) INGOT_CUDA_QUANTIZED(X)
 #define INGOT_CUDA_UNIT_TENSORCORE(X) INGOT_CUDA_TENSORCORE(X)
+#define INGOT_CUDA_UNIT_WEIGHTS(X) INGOT_CUDA_WEIGHT_TILES(X)
 #define INGOT_CUDA_UNIT_SEQUENCE(X) INGOT_CUDA_ATTENTION(X) INGOT_CUDA_RECURRENT(X)
 #define INGOT_CUDA_UNIT_CONDITIONAL(X) INGOT_CUDA_DECIDING(X)
 
@@ -33,7 +35,8 @@
   INGOT_CUDA_UNIT_TENSORS(X)    \
   INGOT_CUDA_UNIT_PRODUCTS(X)   \
   INGOT_CUDA_UNIT_TENSORCORE(X) \
-  INGOT_CUDA_UNIT_SEQUENCE(X) INGOT_CUDA_UNIT_CONDITIONAL(X) INGOT_CUDA_UNIT_QUANTIZED(X)
+  INGOT_CUDA_UNIT_SEQUENCE(X) INGOT_CUDA_UNIT_CONDITIONAL(X) INGOT_CUDA_UNIT_QUANTIZED(X) \
+      INGOT_CUDA_UNIT_WEIGHTS(X)
 
 namespace ingot::cuda {
 

@@ -29,9 +29,17 @@ const Span<const GpuKernelEntry>* const kFamilies[] = {&kTensorcoreRows,
                                                        &kDynamicQuantizeRows,
                                                        &kWeightsRows};
 
-enum Unit : uint16_t { kTensors, kProducts, kTensorcore, kSequence, kConditional, kQuantized };
-constexpr const char* kUnits[] = {"tensors",  "products",    "tensorcore",
-                                  "sequence", "conditional", "quantized"};
+enum Unit : uint16_t {
+  kTensors,
+  kProducts,
+  kTensorcore,
+  kSequence,
+  kConditional,
+  kQuantized,
+  kWeights
+};
+constexpr const char* kUnits[] = {"tensors",     "products",  "tensorcore", "sequence",
+                                  "conditional", "quantized", "weights"};
 
 constexpr GpuKernel kKernels[] = {
 #define INGOT_CUDA_ROW(unit, name, Params, threads) \
@@ -53,6 +61,9 @@ constexpr GpuKernel kKernels[] = {
 #undef X
 #define X(name, Params, threads) INGOT_CUDA_ROW(kQuantized, name, Params, threads)
                         INGOT_CUDA_UNIT_QUANTIZED(X)
+#undef X
+#define X(name, Params, threads) INGOT_CUDA_ROW(kWeights, name, Params, threads)
+                            INGOT_CUDA_UNIT_WEIGHTS(X)
 #undef X
 };
 static_assert(sizeof kKernels / sizeof *kKernels == size_t(KernelId::kCount), "");

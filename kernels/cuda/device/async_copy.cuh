@@ -31,6 +31,17 @@ GPU_FN void copy_async4(void* to, const void* from, bool valid) {
   *static_cast<uint32_t*>(to) = valid ? *static_cast<const uint32_t*>(from) : 0;
 #endif
 }
+/// 8 bytes likewise.
+GPU_FN void copy_async8(void* to, const void* from, bool valid) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(
+                   static_cast<uint32_t>(__cvta_generic_to_shared(to))),
+               "l"(from), "r"(valid ? 8 : 0)
+               : "memory");
+#else
+  *static_cast<uint2*>(to) = valid ? *static_cast<const uint2*>(from) : uint2{0, 0};
+#endif
+}
 GPU_FN void commit_copies() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -51,6 +62,9 @@ GPU_FN void copy_async16(void* to, const void* from, bool valid) {
 }
 GPU_FN void copy_async4(void* to, const void* from, bool valid) {
   emulate::async_copy(to, from, 4, valid);
+}
+GPU_FN void copy_async8(void* to, const void* from, bool valid) {
+  emulate::async_copy(to, from, 8, valid);
 }
 GPU_FN void commit_copies() { emulate::async_commit(); }
 template <int kPending>

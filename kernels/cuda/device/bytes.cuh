@@ -54,4 +54,18 @@ GPU_FN void copy_unit(const char* from, int64_t from_at, char* to, int64_t to_at
 template <int bytes>
 using Unit = typename UnitOf<bytes>::Type;
 
+/// Four bytes of eight, those of a before those of b: the digits of `choice` (0 .. 7) say which, the
+/// lowest digit the lowest byte. One instruction.
+GPU_FN uint32_t pick_bytes(uint32_t a, uint32_t b, uint32_t choice) {
+#if defined(__CUDACC__)
+  return __byte_perm(a, b, choice);
+#else
+  const uint64_t all = uint64_t(b) << 32 | a;
+  uint32_t picked = 0;
+  for (int i = 0; i < 4; i++)
+    picked |= uint32_t(all >> 8 * (choice >> 4 * i & 7) & 255) << 8 * i;
+  return picked;
+#endif
+}
+
 }  // namespace ingot::cuda

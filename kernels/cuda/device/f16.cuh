@@ -16,9 +16,35 @@ GPU_FN float widen_f16(uint16_t h) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
   return x;
 }
+/// Of both halves of a word, each rounded once.
+GPU_FN uint32_t subtract_halves(uint32_t a, uint32_t b) {
+  uint32_t d;
+  asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  return d;
+}
+GPU_FN uint32_t multiply_halves(uint32_t a, uint32_t b) {
+  uint32_t d;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  return d;
+}
 #else
 GPU_FN uint16_t round_f16(float x) { return cpu::f32_to_f16(x); }
 GPU_FN float widen_f16(uint16_t h) { return cpu::f16_to_f32(h); }
+// In f32 the difference and the product of two f16 are exact, or rounding them again is rounding once.
+template <class Operation>
+GPU_FN uint32_t of_halves(uint32_t a, uint32_t b, Operation operation) {
+  const auto half = [&](int i) {
+    return uint32_t(
+        round_f16(operation(widen_f16(uint16_t(a >> 16 * i)), widen_f16(uint16_t(b >> 16 * i)))));
+  };
+  return half(0) | half(1) << 16;
+}
+GPU_FN uint32_t subtract_halves(uint32_t a, uint32_t b) {
+  return of_halves(a, b, [](float x, float y) { return x - y; });
+}
+GPU_FN uint32_t multiply_halves(uint32_t a, uint32_t b) {
+  return of_halves(a, b, [](float x, float y) { return x * y; });
+}
 #endif
 
 /// Four neighbours in one access of 8 bytes.

@@ -1,9 +1,9 @@
 // kernels/cuda/linear/weights_plan.cpp - Linear with weights of 8 and 4 bits: a few rows by kernels
-// that read them as they lie, more rows by the kernels of f32 weights, panels of which are made in
-// scratch, some at a time.
+// that read them as they lie, more rows by tiles that do (weight_tiles.h) where products are of f16,
+// else by the kernels of f32 weights, panels of which are made in scratch, some at a time.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/gemm/tile_model.h"
-#include "kernels/cuda/linear/weights_params.h"
+#include "kernels/cuda/linear/weight_tiles.h"
 #include "runtime/op/linear.h"
 
 namespace ingot::cuda {
@@ -12,7 +12,9 @@ namespace {
 /// Of panels of f32 at a time: enough outputs for tiles on every multiprocessor, few enough to stay
 /// in a large second-level cache.
 constexpr uint64_t kExpandedBytes = 16 << 20;
-enum : uint16_t { kFewRowsVariant, kQuickRowsVariant, kExpandedVariant };
+constexpr double kLast = 1e300;  // the model takes another one
+// Others are tiles (tensorcore/tile_choice.h).
+enum : uint16_t { kFewRowsVariant = 64, kQuickRowsVariant, kExpandedVariant };
 
 bool is_aligned16(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
@@ -108,33 +110,68 @@ uint64_t expanded_scratch(const OpArguments& a, const GpuTraits& traits, GpuPrec
   return part.weight_bytes() + (least ? least_gpu_scratch(*row, one, traits, precision)
                                       : gpu_scratch(*row, one, traits, precision, nullptr));
 }
+
+bool is_f16(const OpArguments& a) {
+  const TensorView* residual = a.optional(3);
+  return a.inputs[0].dtype == DType::kF16 || a.outputs[0].dtype == DType::kF16 ||
+         (residual && residual->dtype == DType::kF16);
+}
+
+/// What a product is computed by: the variants and, of more than a few rows, its tiles.
+struct Choice {
+  WeightTiles tiles;
+  VariantList variants;
+  Choice(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
+    if (is_few(a)) {
+      if (precision != GpuPrecision::kExact && weights_of(a).is_aligned)
+        variants.add({"quick_rows", 1, kQuickRowsVariant}, 0);
+      variants.add({"few_rows", 1, kFewRowsVariant}, 1);
+    } else {
+      tiles = weight_tiles(a, weights_of(a), traits, precision);
+      if (tiles.fits) list_weight_tiles(tiles, traits, &variants);
+    }
+    // its kernels take f32
+    if (!is_f16(a)) variants.add({"expanded", 1, kExpandedVariant}, kLast);
+  }
+  uint64_t scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
+                   const GpuVariant& variant) const {
+    switch (variant.id) {
+      case kFewRowsVariant:
+      case kQuickRowsVariant: return 0;
+      case kExpandedVariant: return expanded_scratch(a, traits, precision, false);
+      default: return weight_tiles_scratch(tiles, variant.parts);
+    }
+  }
+};
+
 uint64_t scratch_of_variant(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
                             const GpuVariant& variant) {
-  return variant.id == kExpandedVariant ? expanded_scratch(a, traits, precision, false) : 0;
+  if (a.outputs[0].elements() == 0) return 0;
+  return Choice(a, traits, precision).scratch(a, traits, precision, variant);
 }
 uint64_t scratch_weights(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
-  return is_few(a) ? 0 : expanded_scratch(a, traits, precision, false);
+  if (a.outputs[0].elements() == 0) return 0;
+  const Choice choice(a, traits, precision);
+  if (choice.variants.count() == 0) return 0;
+  return choice.scratch(a, traits, precision, choice.variants.pick(nullptr));
 }
 uint64_t least_scratch_weights(const OpArguments& a, const GpuTraits& traits,
                                GpuPrecision precision) {
-  return is_few(a) ? 0 : expanded_scratch(a, traits, precision, true);
+  if (is_few(a) || a.outputs[0].elements() == 0) return 0;
+  const WeightTiles tiles = weight_tiles(a, weights_of(a), traits, precision);
+  return tiles.fits ? weight_tiles_scratch(tiles, 0) : expanded_scratch(a, traits, precision, true);
 }
-
-/// The first is the model's: what reads the weights once, where rows are few.
-void list_variants(const OpArguments& a, GpuPrecision precision, VariantList* list) {
-  if (is_few(a)) {
-    if (precision != GpuPrecision::kExact && weights_of(a).is_aligned)
-      list->add({"quick_rows", 1, kQuickRowsVariant}, 0);
-    list->add({"few_rows", 1, kFewRowsVariant}, 1);
-  }
-  list->add({"expanded", 1, kExpandedVariant}, 2);
-}
-uint32_t list_weights(const OpArguments& a, const GpuTraits&, GpuPrecision precision,
+uint32_t list_weights(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
                       GpuVariant* out) {
   if (a.outputs[0].elements() == 0) return 0;
-  VariantList variants;
-  list_variants(a, precision, &variants);
-  return variants.copy(out);
+  return Choice(a, traits, precision).variants.copy(out);
+}
+/// Of tiles. What x has to be is asked again as f32.
+uint64_t f16_operands_of_weights(const OpArguments& a, const GpuTraits& traits) {
+  if (a.outputs[0].elements() == 0 || is_few(a)) return 0;
+  const uint64_t x = 1, residual = 1 << 3, y = uint64_t{1} << a.input_count;
+  const bool fits = weight_tiles(a, weights_of(a), traits, GpuPrecision::kFp16).fits;
+  return fits ? x | residual | y : 0;
 }
 
 Status launch_few_rows(const GpuWork& work, bool is_quick) {
@@ -196,11 +233,15 @@ Status launch_expanded(const GpuWork& work) {
 Status plan_weights(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   if (a.outputs[0].elements() == 0) return {};
-  VariantList variants;
-  list_variants(a, work.precision, &variants);
-  const uint16_t variant = variants.pick(work.variant).id;
-  return variant == kExpandedVariant ? launch_expanded(work)
-                                     : launch_few_rows(work, variant == kQuickRowsVariant);
+  const Choice choice(a, work.traits, work.precision);
+  if (choice.variants.count() == 0) return Status(Code::kLimitExceeded);
+  const GpuVariant& variant = choice.variants.pick(work.variant);
+  switch (variant.id) {
+    case kFewRowsVariant:
+    case kQuickRowsVariant: return launch_few_rows(work, variant.id == kQuickRowsVariant);
+    case kExpandedVariant: return launch_expanded(work);
+    default: return launch_weight_tiles(work, choice.tiles, variant);
+  }
 }
 
 constexpr GpuKernelEntry kWeightsTable[] = {{OpCode::kLinear,
@@ -209,7 +250,7 @@ constexpr GpuKernelEntry kWeightsTable[] = {{OpCode::kLinear,
                                              scratch_weights,
                                              plan_weights,
                                              {list_weights, scratch_of_variant},
-                                             nullptr,
+                                             f16_operands_of_weights,
                                              least_scratch_weights}};
 
 }  // namespace

@@ -97,7 +97,7 @@ Status launch_tiles(const GpuWork& work, const QuantizedTiles& tiles, const GpuV
   p.tiles_m = int(ceil_div(p.m, tile.m));
   return launch(work, kernel_of(tiles.load, kind),
                 uint32_t(p.tiles_m) * uint32_t(ceil_div(p.o, tile.o)), p,
-                uint32_t(tile.shared_bytes(false)));
+                uint32_t(tile.shared_bytes(kWordWeights)));
 }
 
 }  // namespace ingot::cuda

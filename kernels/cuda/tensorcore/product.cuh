@@ -117,15 +117,17 @@ GPU_FN void product(const Params& p) {
   using Sum = typename Type::Sum;
   using Part = Fragments<Type>;
   constexpr ProductTile kTile = {kM, kO};
-  constexpr bool kPairs = Weights<kO>::kStep == kO * 32;  // packed f16 weights
+  constexpr int kOutputBytes = Weights<kO>::kStep / kO;
+  constexpr bool kPairs = kOutputBytes == kPairWeights;  // packed f16 weights
   constexpr bool kTable = Pixels<kM, 1>::kTable > 0;
-  constexpr int kHalves = kTile.halves(kPairs, kTable), kStages = kTile.stages(kPairs, kTable);
+  constexpr int kHalves = kTile.halves(kOutputBytes, kTable),
+                kStages = kTile.stages(kOutputBytes, kTable);
   using PixelTile = Pixels<kM, kHalves>;
   constexpr int kAhead = (kStages - 1) * kHalves;                  // steps from a copy to its use
   constexpr int kRing = kStages * kHalves;                         // steps of all stages
   constexpr int kPixels = kM * 64, kWeights = Weights<kO>::kStep;  // bytes of a step
   constexpr int kStage = kHalves * (kPixels + kWeights), kJ = kWarpM / 8, kPitch = kO + 4;
-  constexpr bool kPlain = kPlainWords<Type> || kPairs;
+  constexpr bool kPlain = !Weights<kO>::kUnpacks && (kPlainWords<Type> || kPairs);
   // Rounded by who has copied them: what four warps multiply, and what is copied word by word.
   constexpr bool kPaired = PixelTile::kRoundsOnce && kIsF16<Type>,
                  kRounded =
@@ -173,6 +175,8 @@ GPU_FN void product(const Params& p) {
       if (stage > 0 && step >= left) break;
       wait_for_copies<kStages - 2>();
       if constexpr (kRounded) pixels.round(Type{}, shared + stage * kStage);
+      if constexpr (Weights<kO>::kUnpacks)
+        weights.unpack(shared + stage * kStage + kHalves * kPixels);
       __syncthreads();
       if (ahead < left) load(ahead, (stage + kStages - 1) % kStages * kStage);
       commit_copies();
@@ -180,7 +184,9 @@ GPU_FN void product(const Params& p) {
         const char *const own_weights = weights_of_lane + stage * kStage + half * kWeights,
                           *const own_pixels = pixels_of_lane + stage * kStage + half * kPixels;
         uint32_t a[Part::kCount][2][4];
-        if constexpr (kPlain) {
+        if constexpr (Weights<kO>::kUnpacks) {
+          weights.read_unpacked(own_weights, a);
+        } else if constexpr (kPlain) {
           Weights<kO>::read_fragments(own_weights, halves_of_lane, a);
         } else {
           uint32_t words[4][4];

@@ -1,6 +1,7 @@
 // kernels/cuda/tensorcore/product_extents.h - windows and rows as the extents of a product, counted
-// in 32 bits. Host code, of plans.
+// in 32 bits; what else plans of products share: the epilogue, parts of k. Host code.
 #pragma once
+#include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
 #include "runtime/base/checked_math.h"
 #include "runtime/op/conv2d.h"
@@ -48,6 +49,40 @@ inline void set_windows(ProductParams* p, const Conv2dAttributes& t, int64_t n, 
   p->stride_w = int(t.stride_w);
   p->dilation_h = int(t.dilation_h), p->dilation_w = int(t.dilation_w), p->pad_top = int(t.pad_top),
   p->pad_left = int(t.pad_left);
+}
+
+inline void set_epilogue(ProductParams* p, const TensorView& y, const TensorView* bias,
+                         const TensorView* residual, const ActivationSpec& activation,
+                         bool residual_first) {
+  p->y = y.as<float>(), p->y_stride = y.row_stride;
+  p->bias = bias ? bias->as<const float>() : nullptr;
+  p->residual = residual ? residual->as<const float>() : nullptr,
+  p->residual_stride = residual ? int64_t{residual->row_stride} : 0;
+  p->activation = activation, p->residual_first = residual_first, p->alpha = 1;
+  p->y_f16 = y.dtype == DType::kF16, p->residual_f16 = residual && residual->dtype == DType::kF16;
+  p->is_vector = is_aligned(p->y, p->y_f16 ? 8 : 16) && is_aligned(p->bias) &&
+                 is_aligned(p->residual, p->residual_f16 ? 8 : 16) && p->y_stride % 4 == 0 &&
+                 p->residual_stride % 4 == 0;
+}
+
+inline void set_steps(ProductParams* p) {
+  p->columns = int(round_up(p->o, 4)), p->steps = int(ceil_div(p->k, 16));
+}
+/// Cuts steps into parts, at most as many as are asked for: stages of two steps are whole.
+inline void set_splits(ProductParams* p, int splits) {
+  p->split_steps = p->steps ? int(round_up(ceil_div(p->steps, splits), 2)) : 2;
+  p->splits = p->steps ? int(ceil_div(p->steps, p->split_steps)) : 1;
+}
+/// Of one matrix.
+inline uint64_t partial_bytes(const ProductParams& p) {
+  if (p.splits == 1) return 0;
+  return uint64_t(p.splits) * uint64_t(p.m) * uint64_t(p.columns) * 4;
+}
+/// The sum of the parts of `batches` matrices, by the product's own parameters.
+inline Status launch_add_splits(const GpuWork& work, ProductParams* p, int64_t batches) {
+  p->batch_first = int(batches);
+  const int64_t fours = batches * p->m * (p->columns / 4);
+  return launch(work, KernelId::add_splits, blocks_for(fours, 256, work.traits), *p);
 }
 
 }  // namespace ingot::cuda

@@ -42,29 +42,30 @@ constexpr int kTableWords = 224, kTableWord = 8;
 
 /// Extents of the blocks' tiles: pixels x outputs. A stage of shared memory has one step of 16
 /// words of k or two (halves): three stages of two where that is at most 48 KB, else as many of one
-/// as are, four at most, or five where a table has taken the sixth. `pairs`: weights take half of
-/// their words; `singly`: there is a table.
+/// as are, four at most, or five where a table has taken the sixth. `weights`: bytes of a step that
+/// an output's take; `singly`: there is a table.
 struct ProductTile {
   int m, o;
-  constexpr int step_bytes(bool pairs) const { return m * 64 + o * (pairs ? 32 : 64); }
+  constexpr int step_bytes(int weights) const { return m * 64 + o * weights; }
   constexpr int table_bytes(bool singly) const { return singly ? kTableWords * kTableWord : 0; }
-  constexpr int room(bool pairs, bool singly) const {
-    return ((48 << 10) - table_bytes(singly)) / step_bytes(pairs);
+  constexpr int room(int weights, bool singly) const {
+    return ((48 << 10) - table_bytes(singly)) / step_bytes(weights);
   }
-  constexpr int halves(bool pairs, bool singly = false) const {
-    return room(pairs, singly) >= 6 ? 2 : 1;
+  constexpr int halves(int weights, bool singly = false) const {
+    return room(weights, singly) >= 6 ? 2 : 1;
   }
-  constexpr int stages(bool pairs, bool singly = false) const {
-    const int steps = room(pairs, singly);
+  constexpr int stages(int weights, bool singly = false) const {
+    const int steps = room(weights, singly);
     return steps >= 6 ? 3 : steps < 4 ? steps : singly ? steps : 4;
   }
-  constexpr int shared_bytes(bool pairs, bool singly = false) const {
-    const int copies = stages(pairs, singly) * halves(pairs, singly) * step_bytes(pairs) +
+  constexpr int shared_bytes(int weights, bool singly = false) const {
+    const int copies = stages(weights, singly) * halves(weights, singly) * step_bytes(weights) +
                        table_bytes(singly),
               sums = m * (o + 4 + 1) * 4;
     return copies > sums ? copies : sums;
   }
 };
+constexpr int kWordWeights = 64, kPairWeights = 32;  // bytes of 16 words, of 8 words of two f16
 constexpr ProductTile kWideTile = {128, 64}, kSquareTile = {64, 64}, kFlatTile = {32, 128};
 constexpr int kMaxTapRows = 15;  // rows of a kernel's window, where x is read in pieces; 16 columns
 constexpr int kFewRows = 4;      // rows of x at most for the kernel without tensor cores

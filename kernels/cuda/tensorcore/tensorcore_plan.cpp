@@ -23,20 +23,6 @@ struct Product {
 
 constexpr int64_t kLeastGroup = 16;  // channels that a group reads; fewer are the exact row's
 
-void set_epilogue(Product* q, const TensorView& y, const TensorView* bias,
-                  const TensorView* residual, const ActivationSpec& activation,
-                  bool residual_first) {
-  ProductParams& p = q->p;
-  p.y = y.as<float>(), p.y_stride = y.row_stride;
-  p.bias = bias ? bias->as<const float>() : nullptr;
-  p.residual = residual ? residual->as<const float>() : nullptr,
-  p.residual_stride = residual ? int64_t{residual->row_stride} : 0;
-  p.activation = activation, p.residual_first = residual_first, p.alpha = 1;
-  p.y_f16 = y.dtype == DType::kF16, p.residual_f16 = residual && residual->dtype == DType::kF16;
-  p.is_vector = is_aligned(p.y, p.y_f16 ? 8 : 16) && is_aligned(p.bias) &&
-                is_aligned(p.residual, p.residual_f16 ? 8 : 16) && p.y_stride % 4 == 0 &&
-                p.residual_stride % 4 == 0;
-}
 void set_panels(Product* q, const TensorView& w, int64_t o, int64_t k) {
   ProductParams& p = q->p;
   p.w = w.as<const float>();
@@ -74,7 +60,7 @@ Product conv2d_product(const OpArguments& a) {
   const int64_t n = x.dims[0], h = x.dims[planes ? 2 : 1], width = x.dims[planes ? 3 : 2];
   const int64_t c = x.dims[planes ? 1 : 3] / t.groups;
   const int64_t taps = int64_t(t.kernel_h) * t.kernel_w;
-  set_epilogue(&q, y, a.optional(2), a.optional(3), t.activation, t.residual_first);
+  set_epilogue(&q.p, y, a.optional(2), a.optional(3), t.activation, t.residual_first);
   if (t.method == ConvMethod::kGrouped)
     set_groups(&q, w, t.groups, y.dims[3], taps * c, c);
   else
@@ -111,7 +97,7 @@ Product linear_product(const OpArguments& a) {
   const LinearAttributes& t = a.as<LinearAttributes>();
   const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
   Product q;
-  set_epilogue(&q, y, a.optional(2), a.optional(3), t.activation, t.residual_first);
+  set_epilogue(&q.p, y, a.optional(2), a.optional(3), t.activation, t.residual_first);
   set_panels(&q, w, y.row_length(), x.row_length());
   set_rows(&q.p, y.rows(), x.row_length(), x.row_stride, &q.fits);
   q.p.x = x.as<const float>();
@@ -138,7 +124,7 @@ Product matmul_product(const OpArguments& g) {
   const matmul::Extents e = matmul::extents(t, a, b);
   Product q;
   ProductParams& p = q.p;
-  set_epilogue(&q, y, nullptr, nullptr, {}, false);
+  set_epilogue(&q.p, y, nullptr, nullptr, {}, false);
   p.alpha = t.alpha;
   set_rows(&p, e.m, e.k, t.trans_a ? 1 : int64_t{a.row_stride}, &q.fits);
   if (t.trans_a) p.channel_stride = a.row_stride;
@@ -253,20 +239,15 @@ TileChoice pick(Product* q, const GpuTraits& traits, const GpuVariant* asked) {
 void split(Product* q, const TileChoice& tile) {
   ProductParams& p = q->p;
   const int splits = tile.splits;
-  p.columns = int(round_up(p.o, 4)), p.steps = int(ceil_div(p.k, 16));
+  set_steps(&p);
   if (is_shared(tile.kind)) {
     const int slices = int(ceil_div(p.c, 16));
     p.split_steps = int(ceil_div(slices, splits)), p.splits = int(ceil_div(slices, p.split_steps));
     return;
   }
-  // stages of two steps are whole
-  p.split_steps = p.steps ? int(round_up(ceil_div(p.steps, splits), 2)) : 2;
-  p.splits = p.steps ? int(ceil_div(p.steps, p.split_steps)) : 1;
+  set_splits(&p, splits);
 }
-uint64_t partial_bytes(const Product& q) {
-  if (q.p.splits == 1) return 0;
-  return uint64_t(q.batches) * uint64_t(q.p.splits) * uint64_t(q.p.m) * uint64_t(q.p.columns) * 4;
-}
+uint64_t partial_bytes(const Product& q) { return uint64_t(q.batches) * partial_bytes(q.p); }
 
 const GpuKernelEntry* exact_row(OpCode op, const OpArguments& a, const GpuTraits& traits) {
   return find_gpu_row(ingot_cuda_kernel_set, op, a, traits, GpuPrecision::kExact);
@@ -372,7 +353,7 @@ Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
     // where x is f16, weights take as many words as it
     const bool halves_weights = q.pairs && !is_word_load(q.load);
     const bool singly = q.load == Load::kFirst || q.load == Load::kAny;
-    const int shared = tile.shared_bytes(halves_weights, singly);
+    const int shared = tile.shared_bytes(halves_weights ? kPairWeights : kWordWeights, singly);
     INGOT_TRY(launch(work, kernel, blocks, p, few ? 0 : uint32_t(shared), uint32_t(p.splits),
                      uint32_t(count)));
   }
@@ -414,9 +395,7 @@ Status plan_tensorcore(const GpuWork& work) {
   INGOT_TRY(is_shared(variant.kind) ? launch_shared_windows(work, q, variant.kind)
                                     : launch_product(work, q, variant.kind));
   if (p.splits == 1) return {};
-  p.batch_first = int(q.batches);
-  const int64_t fours = q.batches * p.m * (p.columns / 4);
-  return launch(work, KernelId::add_splits, blocks_for(fours, 256, work.traits), p);
+  return launch_add_splits(work, &p, q.batches);
 }
 
 template <OpCode op>

@@ -49,6 +49,7 @@ GPU_FN HalfLane halves_of(const RowLane& rows) {
 template <int kOutputs>
 struct PanelTile {
   static constexpr int kStep = kOutputs * 64;  // bytes of a step of 16 words
+  static constexpr bool kUnpacks = false;  // words are as they were copied
   /// Rows 4 t + q. `outputs`: the first of 32, within the tile.
   GPU_FN RowLane rows_of(int outputs) {
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
@@ -117,6 +118,7 @@ using MatrixWeights = FourOutputs<kOutputs, false>;
 /// other pair of rows pieces are in reverse.
 template <int kOutputs>
 struct PairWeights {
+  static constexpr bool kUnpacks = false;  // words are as they were copied
   static constexpr int kStep = kOutputs * 32,
                        kPieces = kOutputs / 64;  // 128 threads: four panels at a time
   const char* from[kPieces];
@@ -197,6 +199,7 @@ struct SingleWeights : PanelTile<kOutputs> {
 /// 4: they change places by r >> 2.
 template <int kOutputs>
 struct RowWeights {
+  static constexpr bool kUnpacks = false;  // words are as they were copied
   static constexpr int kStep = kOutputs * 64, kPieces = kOutputs * 4 / 128;
   const char* from[kPieces];
   int to, steps;

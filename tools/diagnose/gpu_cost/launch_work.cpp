@@ -191,26 +191,34 @@ void describe(const ExpandWeightsParams& p, const char*, const GpuLaunch&, Launc
 struct TensorExtents {
   double batches, m, o, k;
 };
-/// Tiles of its kernel, a word of k at `weight` bytes an output, sums at `sum` bytes.
+TileKind kind_of(const char* kernel) {
+  return contains(kernel, "128x64")   ? TileKind::kWide
+         : contains(kernel, "32x128") ? TileKind::kFlat
+                                      : TileKind::kSquare;
+}
+/// Bytes that weights of an output take: of a word of k in memory, of 16 in a tile.
+struct TensorWeights {
+  double word;
+  int tile;
+};
+constexpr TensorWeights kWholeWords = {kWord, kWordWeights}, kPairWords = {kHalf, kPairWeights};
+/// Tiles of its kernel, sums at `sum` bytes.
 void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExtents& e, double sum,
-                      double weight, int splits) {
-  const TileKind kind = contains(kernel, "128x64")   ? TileKind::kWide
-                        : contains(kernel, "32x128") ? TileKind::kFlat
-                                                     : TileKind::kSquare;
-  const TileCost& tile = kTileCosts[int(kind)];
+                      const TensorWeights& weights, int splits) {
+  const TileCost& tile = kTileCosts[int(kind_of(kernel))];
   const double steps = tiles(e.k, 16);
   w->blocks = e.batches * tiles(e.m, tile.m) * tiles(e.o, tile.o);
   w->issued = w->blocks * tile.m * tile.o * steps * 16;
   w->on_chip = w->blocks * steps * tile.step_cycles * kChipBytes;
   w->fetched = w->blocks *
-               ((tile.m * kWord + tile.o * weight) * steps * 16 + tile.m * tile.o * sum * splits);
-  const bool pairs = weight == kHalf,
-             singly = contains(kernel, "_first_") || contains(kernel, "_any_");
-  const ProductTile shape = tile_of(kind);
-  w->in_flight = double(shape.step_bytes(pairs)) * shape.halves(pairs, singly) *
-                 (shape.stages(pairs, singly) - 1);
+               ((tile.m * kWord + tile.o * weights.word) * steps * 16 + tile.m * tile.o * sum * splits);
+  const bool singly = contains(kernel, "_first_") || contains(kernel, "_any_");
+  const ProductTile shape = tile_of(kind_of(kernel));
+  const int bytes = weights.tile;
+  w->in_flight = double(shape.step_bytes(bytes)) * shape.halves(bytes, singly) *
+                 (shape.stages(bytes, singly) - 1);
   // what the figure of a loop counts once
-  const double stages = w->blocks * steps / shape.halves(pairs, singly);
+  const double stages = w->blocks * steps / shape.halves(bytes, singly);
   w->blocks *= splits;  // of these, each has its part of the steps
   const double words = contains(kernel, "bytes") ? (kWordsOfThread - 1) * kByteWord : 0;
   w->instructions = stages * kWarps * words;
@@ -259,9 +267,31 @@ void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, La
   }
   w->unit = f16 ? Unit::kF16 : Unit::kTf32;
   const double stored = p.splits > 1 ? kWord : float_bytes(p.y_f16);
-  set_tensor_tiles(w, kernel, {l.grid_z * 1.0, m, o, k}, stored, weight, p.splits);
+  set_tensor_tiles(w, kernel, {l.grid_z * 1.0, m, o, k}, stored,
+                   weight == kHalf ? kPairWords : kWholeWords, p.splits);
   if (words) w->issued *= 2;
   add_loop(w, kernel);
+}
+/// Weights are read as they were copied and written as fragments, besides.
+void describe(const WeightTileParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
+  const double m = p.m, o = p.o, words = p.k;
+  const WeightTileShape shape = {contains(kernel, "_f16_"), p.weights.bits};
+  w->known = true;
+  w->unit = shape.is_f16 ? Unit::kF16 : Unit::kTf32;
+  w->multiply_adds = m * o * double(p.weights.k);
+  w->weight_bytes = bytes_of(p.weights, o);
+  w->bytes = m * words * kWord + m * o * (p.splits > 1 ? p.splits * kWord : finish_bytes(p));
+  set_tensor_tiles(w, kernel, {1, m, o, words}, p.splits > 1 ? kWord : float_bytes(p.y_f16),
+                   {shape.packed_bytes() / 16.0, shape.tile_bytes()}, p.splits);
+  w->on_chip += w->issued / (tile_of(kind_of(kernel)).m * 16.0) *
+                (shape.tile_bytes() + shape.packed_bytes());
+  if (shape.is_f16) w->issued *= 2;
+  add_loop(w, kernel);
+}
+void describe(const RowsAsHalvesParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  const double rows = double(p.count) / double(std::max<int64_t>(p.pieces.divisor, 1));
+  w->known = true;
+  w->bytes = rows * double(p.k) * (kWord + kHalf);
 }
 
 /// Windows are computed by instructions that are counted with the others; what multiplies is the
@@ -438,7 +468,7 @@ void describe(const QuantizedTileParams& p, const char* kernel, const GpuLaunch&
   w->multiply_adds = m * o * p.runs * p.run_bytes;
   w->weight_bytes = o * p.runs * p.run_bytes;
   w->bytes = std::min(images * double(p.h) * p.width * pixel, m * k * kBytes) + m * o * sum;
-  set_tensor_tiles(w, kernel, {1, m, o, k}, sum, kBytes, 1);
+  set_tensor_tiles(w, kernel, {1, m, o, k}, sum, kWholeWords, 1);
   w->issued *= kBytes;
   add_loop(w, kernel);
 }
