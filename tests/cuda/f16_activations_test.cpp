@@ -9,6 +9,7 @@
 #include "runtime/op/conv2d.h"
 #include "runtime/op/conv_transpose2d.h"
 #include "runtime/op/elementwise.h"
+#include "runtime/op/gather.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/normalize.h"
 #include "runtime/op/pool2d.h"
@@ -299,4 +300,20 @@ TEST_CASE("tensor cores, f16 activations: movements, all operands or none") {
   check_mixtures(larger, 3, 1);
   resize.mode = ResizeMode::kLinear;
   CHECK(takes(larger, {}) == 0);
+}
+
+TEST_CASE("tensor cores, f16 activations: gathered rows are moved, or rounded") {
+  GatherAttributes gather;
+  for (const int64_t length : {24, 7})
+    for (const DType type : {DType::kI64, DType::kI32}) {
+      Work w{OpCode::kGather, &gather, {}, Tensor(DType::kF32, {6, length})};
+      Tensor indices(type, {6});
+      for (int64_t i = 0; i < 6; i++) indices.set(i, double(i * 5 % 9 - 2));
+      w.inputs = {Tensor(DType::kF32, {9, length}).random(1), indices};
+      const Run run = check_mixtures(w, 1 | 1 << 2, 2);
+      CHECK(run.ran("gather_as_halves"));  // the last mixture: a table of f32, rows of f16
+      indices.set(3, 9);
+      w.inputs[1] = indices, w.output = with_type(w.output, DType::kF16), w.any_row = true;
+      CHECK(on_gpu(w, GpuPrecision::kFp16, 0, {}).status.code() == Code::kBadIndexValue);
+    }
 }

@@ -158,7 +158,8 @@ TEST_CASE("products: bf16") {
     ProductParams p = params(q, x.data(), packed.data(), 1, nullptr, y.data());
     p.tiles_m = (p.m + 63) / 64;
     run<ProductParams>(body<Bf16, WindowPixels, 64, 64, 32>, p,
-                       unsigned(p.tiles_m * ((q.o + 63) / 64)), kSquareTile.shared_bytes(kWordWeights), 3);
+                       unsigned(p.tiles_m * ((q.o + 63) / 64)),
+                       kSquareTile.shared_bytes(kWordWeights), 3);
     double largest = 0, worst = 0;
     for (int m = 0; m < q.m(); m++)
       for (int o = 0; o < q.o; o++) {

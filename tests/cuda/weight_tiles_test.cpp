@@ -81,7 +81,7 @@ TEST_CASE("weight tiles: every tile and part, x of f32") {
             CHECK(first.ran("expand_weights"));
             continue;
           }
-          CHECK(first.ran(is_fp16 ? bits == 8 ? "weights_f16_w8_" : "weights_f16_w4_"
+          CHECK(first.ran(is_fp16     ? bits == 8 ? "weights_f16_w8_" : "weights_f16_w4_"
                           : bits == 8 ? "weights_tf32_w8_"
                                       : "weights_tf32_w4_"));
           CHECK(first.ran("rows_as_halves") == is_fp16);
@@ -128,7 +128,8 @@ TEST_CASE("weight tiles: x, y and the residual of f16") {
     }
 }
 
-TEST_CASE("weight tiles: whole numbers are exact, whatever the zero point, from the least scale on") {
+TEST_CASE(
+    "weight tiles: whole numbers are exact, whatever the zero point, from the least scale on") {
   for (const TileCase& c : {TileCase{20, 96, 48, 32}, TileCase{70, 128, 144, 0}})
     for (const int bits : {8, 4})
       for (const int zero : {-128, -9, -8, 0, 7, 127})

@@ -62,8 +62,7 @@ GPU_FN uint32_t pick_bytes(uint32_t a, uint32_t b, uint32_t choice) {
 #else
   const uint64_t all = uint64_t(b) << 32 | a;
   uint32_t picked = 0;
-  for (int i = 0; i < 4; i++)
-    picked |= uint32_t(all >> 8 * (choice >> 4 * i & 7) & 255) << 8 * i;
+  for (int i = 0; i < 4; i++) picked |= uint32_t(all >> 8 * (choice >> 4 * i & 7) & 255) << 8 * i;
   return picked;
 #endif
 }

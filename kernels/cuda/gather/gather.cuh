@@ -3,6 +3,7 @@
 // or written for it.
 #pragma once
 #include "kernels/cuda/device/bytes.cuh"
+#include "kernels/cuda/device/f16.cuh"
 #include "kernels/cuda/gather/gather_params.h"
 
 namespace ingot::cuda {
@@ -27,18 +28,40 @@ GPU_FN int64_t slice_at(const Indices& indices, const int64_t* extents, int dept
   return slice;
 }
 
+/// The unit of `from` that unit i of `to` is; -1 where an index is bad.
+GPU_FN int64_t gathered_unit(const GatherParams& p, int64_t i) {
+  uint64_t row = uint64_t(i);
+  const int64_t unit = int64_t(take_remainder(&row, p.row));
+  uint64_t outer = row;
+  const uint64_t tuple = take_remainder(&outer, p.tuples);
+  const int64_t at =
+      slice_at(p.indices, p.extents, p.depth, int64_t(p.tuples_repeat ? tuple : row));
+  return at < 0 ? -1 : (int64_t(outer) * p.slices + at) * p.row.divisor + unit;
+}
+
 INGOT_GPU_KERNEL(gather_units, GatherParams, 256) {
   GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
-    uint64_t row = uint64_t(i);
-    const int64_t unit = int64_t(take_remainder(&row, p.row));
-    uint64_t outer = row;
-    const uint64_t tuple = take_remainder(&outer, p.tuples);
-    const int64_t at =
-        slice_at(p.indices, p.extents, p.depth, int64_t(p.tuples_repeat ? tuple : row));
-    if (at < 0)
+    const int64_t from = gathered_unit(p, i);
+    if (from < 0)
       report(p.indices);
     else
-      copy_unit(p.from, (int64_t(outer) * p.slices + at) * p.row.divisor + unit, p.to, i, p.unit);
+      copy_unit(p.from, from, p.to, i, p.unit);
+  }
+}
+
+/// Rows of f32 to rows of f16, in units of one or four.
+INGOT_GPU_KERNEL(gather_as_halves, GatherParams, 256) {
+  GPU_ROLLED for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+    const int64_t from = gathered_unit(p, i);
+    const float* const data = reinterpret_cast<const float*>(p.from);
+    if (from < 0) {
+      report(p.indices);
+    } else if (p.unit == 4) {
+      reinterpret_cast<uint16_t*>(p.to)[i] = round_f16(data[from]);
+    } else {
+      const FourFloats four = load_four<FourFloats>(data, from * 4, false, 4, true);
+      store_four(reinterpret_cast<float*>(p.to), i * 4, true, 4, true, four);
+    }
   }
 }
 

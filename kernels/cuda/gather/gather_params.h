@@ -29,7 +29,7 @@ struct GatherParams {
   int64_t extents[kMaxRank];
   int depth;           // entries of a tuple
   bool tuples_repeat;  // gather: the same tuples for every outer position
-  int unit;            // bytes
+  int unit;            // bytes of `from`
 };
 
 /// Element i of `to` is the one of `from` whose position along the axis is index i. Dims of the

@@ -21,12 +21,16 @@ Status plan_rows(const GpuWork& work, GatherParams* p, int64_t rows, int64_t ele
   p->from = data.as<const char>();
   p->to = y.as<char>();
   p->indices = indices_of(work, work.arguments->inputs[1]);
-  const int unit = widest_unit(uint64_t(bytes) | reinterpret_cast<uintptr_t>(p->from) |
-                               reinterpret_cast<uintptr_t>(p->to));
+  const bool rounds = data.dtype == DType::kF32 && y.dtype == DType::kF16;
+  const uintptr_t from = reinterpret_cast<uintptr_t>(p->from),
+                  to = reinterpret_cast<uintptr_t>(p->to);
+  const bool in_fours = elements % 4 == 0 && from % 16 == 0 && to % 8 == 0;
+  const int unit = rounds ? (in_fours ? 16 : 4) : widest_unit(uint64_t(bytes) | from | to);
   p->row = fast_divisor(bytes / unit);
   p->count = rows * (bytes / unit);
   p->unit = unit;
-  return launch(work, KernelId::gather_units, blocks_for(p->count, 256, work.traits), *p);
+  return launch(work, rounds ? KernelId::gather_as_halves : KernelId::gather_units,
+                blocks_for(p->count, 256, work.traits), *p);
 }
 
 Status plan_gather(const GpuWork& work) {
@@ -80,10 +84,17 @@ Status plan_gather_elements(const GpuWork& work) {
   return launch(work, KernelId::gather_elements, blocks_for(p.count, 256, work.traits), p);
 }
 
+/// Rows of f16 are moved, those of f32 moved or rounded: of a table of constants, for one.
+uint64_t f16_operands_of_gather(const OpArguments& a, const GpuTraits&) {
+  const uint64_t y = uint64_t{1} << a.input_count;
+  if (a.inputs[0].dtype != DType::kF16) return y;
+  return a.outputs[0].dtype == DType::kF16 ? 1 | y : 0;
+}
+
 constexpr GpuKernelEntry kGatherTable[] = {
-    {OpCode::kGather, "gather", nullptr, nullptr, plan_gather},
+    {OpCode::kGather, "gather", nullptr, nullptr, plan_gather, {}, f16_operands_of_gather},
     {OpCode::kGatherElements, "gather_elements", nullptr, nullptr, plan_gather_elements},
-    {OpCode::kGatherNd, "gather_nd", nullptr, nullptr, plan_gather_nd}};
+    {OpCode::kGatherNd, "gather_nd", nullptr, nullptr, plan_gather_nd, {}, f16_operands_of_gather}};
 
 }  // namespace
 

@@ -61,7 +61,8 @@ struct WeightScale<Tf32, kBits> {
   static constexpr int kNumbers = 1;
   float scale, less;  // near_tf32() is in both
   GPU_FN WeightScale make(float scale, uint32_t zeros, int own) {
-    const float rounded = float_of(near_tf32(scale)), zero = float(int(zeros >> 8 * own & 255) - 128);
+    const float rounded = float_of(near_tf32(scale)),
+                zero = float(int(zeros >> 8 * own & 255) - 128);
     return {rounded, -(zero * rounded)};
   }
   GPU_MEMBER uint32_t times(float number) const { return word_of(V::fma(number, scale, less)); }
@@ -82,9 +83,10 @@ struct WeightScale<Tf32, kBits> {
 template <class Type, int kBits>
 struct ScalesOfThread {
   static constexpr int kOutputs = kBits / 2,
-                       kStep = WeightTileShape{WeightScale<Type, 8>::kNumbers == 2, 8}.step_numbers();
-  const char *scales, *zeros;  // of block 0, 64 and 16 bytes apart
-  uint32_t zero_mask;          // none: 0, and what is read is some scale's bytes
+                       kStep =
+                           WeightTileShape{WeightScale<Type, 8>::kNumbers == 2, 8}.step_numbers();
+  const char *scales, *zeros;                     // of block 0, 64 and 16 bytes apart
+  uint32_t zero_mask;                             // none: 0, and what is read is some scale's bytes
   uint32_t next_scales[kOutputs], next_zeros[1];  // f32; bytes of four outputs
   WeightScale<Type, kBits> of[kOutputs];
   int first, next, blocks, steps_left, steps_of_block;  // first: of four outputs
@@ -199,8 +201,9 @@ struct Weights8 : UnpackedTile<Type, kOutputs, 8> {
         INGOT_UNROLL for (int o = 0; o < 4; o++) fragments[o / 2].x[2 * row + o % 2] =
             this->scales.of[o].word_of_bytes(k, o);
       }
-      INGOT_UNROLL for (int i = 0; i < 2; i++) *reinterpret_cast<Fragment*>(
-          tile + this->place + u * Base::kPart + i * Base::kPairOfOutputs) = fragments[i];
+      INGOT_UNROLL for (int i = 0; i < 2; i++) *
+          reinterpret_cast<Fragment*>(tile + this->place + u * Base::kPart +
+                                      i * Base::kPairOfOutputs) = fragments[i];
     }
   }
 };
@@ -255,8 +258,9 @@ struct Weights4 : UnpackedTile<Type, kOutputs, 4> {
         INGOT_UNROLL for (int n = 0; n < 4; n++) fragments[n / 2].x[n % 2 * 2 + e] =
             this->scales.of[e].word_of_eight(four, n, mask, change);
       }
-      INGOT_UNROLL for (int part = 0; part < 2; part++) *reinterpret_cast<Fragment*>(
-          tile + this->place + fours_to(u) * 16 + part * Base::kPart) = fragments[part];
+      INGOT_UNROLL for (int part = 0; part < 2; part++) *
+          reinterpret_cast<Fragment*>(tile + this->place + fours_to(u) * 16 + part * Base::kPart) =
+          fragments[part];
     }
   }
 };
@@ -270,16 +274,16 @@ using FloatsOf8 = Weights8<Tf32, kOutputs>;
 template <int kOutputs>
 using FloatsOf4 = Weights4<Tf32, kOutputs>;
 
-#define INGOT_WEIGHT_TILE(type, Type, Weights, bits, m, o, warp_m)                            \
-  INGOT_GPU_KERNEL_BLOCKS(weights_##type##_w##bits##_##m##x##o, WeightTileParams, 128, 3) {   \
-    INGOT_BODY_OF(Type, product<Type, RowPixels, Weights##bits, m, o, warp_m>(p));            \
+#define INGOT_WEIGHT_TILE(type, Type, Weights, bits, m, o, warp_m)                          \
+  INGOT_GPU_KERNEL_BLOCKS(weights_##type##_w##bits##_##m##x##o, WeightTileParams, 128, 3) { \
+    INGOT_BODY_OF(Type, product<Type, RowPixels, Weights##bits, m, o, warp_m>(p));          \
   }
-#define INGOT_WEIGHT_TILES(type, Type, Weights)              \
-  INGOT_WEIGHT_TILE(type, Type, Weights, 8, 128, 64, 64)     \
-  INGOT_WEIGHT_TILE(type, Type, Weights, 8, 64, 64, 32)      \
-  INGOT_WEIGHT_TILE(type, Type, Weights, 8, 32, 128, 32)     \
-  INGOT_WEIGHT_TILE(type, Type, Weights, 4, 128, 64, 64)     \
-  INGOT_WEIGHT_TILE(type, Type, Weights, 4, 64, 64, 32)      \
+#define INGOT_WEIGHT_TILES(type, Type, Weights)          \
+  INGOT_WEIGHT_TILE(type, Type, Weights, 8, 128, 64, 64) \
+  INGOT_WEIGHT_TILE(type, Type, Weights, 8, 64, 64, 32)  \
+  INGOT_WEIGHT_TILE(type, Type, Weights, 8, 32, 128, 32) \
+  INGOT_WEIGHT_TILE(type, Type, Weights, 4, 128, 64, 64) \
+  INGOT_WEIGHT_TILE(type, Type, Weights, 4, 64, 64, 32)  \
   INGOT_WEIGHT_TILE(type, Type, Weights, 4, 32, 128, 32)
 INGOT_WEIGHT_TILES(f16, F16Words, HalvesOf)
 INGOT_WEIGHT_TILES(tf32, Tf32, FloatsOf)

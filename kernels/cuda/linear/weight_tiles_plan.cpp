@@ -1,8 +1,7 @@
 // kernels/cuda/linear/weight_tiles_plan.cpp - products of many rows with weights of 8 and 4 bits as
 // tiles of tensor cores: x is f16, or becomes that in scratch.
-#include "kernels/cuda/linear/weight_tiles.h"
-
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/linear/weight_tiles.h"
 #include "kernels/cuda/tensorcore/product_extents.h"
 #include "kernels/cuda/tensorcore/tile_choice.h"
 #include "runtime/op/linear.h"
@@ -15,9 +14,9 @@ constexpr TileKind kKinds[] = {TileKind::kWide, TileKind::kSquare, TileKind::kFl
 constexpr double kUnpackCycles[] = {60, 60, 110};
 constexpr int kRowPiece = 8;  // numbers of a row that a thread makes f16 at a time
 
-#define INGOT_KERNEL_OF(type, bits)                                 \
-  (wide   ? KernelId::weights_##type##_w##bits##_128x64             \
-   : flat ? KernelId::weights_##type##_w##bits##_32x128             \
+#define INGOT_KERNEL_OF(type, bits)                     \
+  (wide   ? KernelId::weights_##type##_w##bits##_128x64 \
+   : flat ? KernelId::weights_##type##_w##bits##_32x128 \
           : KernelId::weights_##type##_w##bits##_64x64)
 KernelId kernel_of(const WeightTileShape& shape, TileKind kind) {
   const bool wide = kind == TileKind::kWide, flat = kind == TileKind::kFlat;
@@ -101,8 +100,7 @@ Status launch_weight_tiles(const GpuWork& work, const WeightTiles& tiles,
   p.tiles_m = int(ceil_div(p.m, tile.m));
   INGOT_TRY(launch(work, kernel_of(tiles.shape, kind),
                    uint32_t(p.tiles_m) * uint32_t(ceil_div(p.o, tile.o)), p,
-                   uint32_t(tile.shared_bytes(tiles.shape.tile_bytes())),
-                   uint32_t(p.splits)));
+                   uint32_t(tile.shared_bytes(tiles.shape.tile_bytes())), uint32_t(p.splits)));
   return p.splits == 1 ? Status() : launch_add_splits(work, &p, 1);
 }
 

@@ -10,7 +10,8 @@
   X(move_8, MoveParams, 256) X(move_16, MoveParams, 256) X(turn_1, TurnParams, 256)             \
   X(turn_2, TurnParams, 256) X(turn_4, TurnParams, 256) X(turn_8, TurnParams, 256)              \
   X(concat_units, ConcatParams, 256) X(pad_units, PadParams, 256)                               \
-  X(gather_units, GatherParams, 256) X(gather_elements, GatherElementsParams, 256)              \
+  X(gather_units, GatherParams, 256) X(gather_as_halves, GatherParams, 256)                     \
+  X(gather_elements, GatherElementsParams, 256)                                                 \
   X(scatter_claim, ScatterParams, 256) X(scatter_write, ScatterParams, 256)                     \
   X(scatter_keys, ScatterParams, 256) X(scatter_combine, ScatterParams, 256)                    \
   X(clear_words, ClearParams, 256) X(sort_count, SortParams, 256) X(sort_scan, SortParams, 256) \

@@ -49,7 +49,7 @@ GPU_FN HalfLane halves_of(const RowLane& rows) {
 template <int kOutputs>
 struct PanelTile {
   static constexpr int kStep = kOutputs * 64;  // bytes of a step of 16 words
-  static constexpr bool kUnpacks = false;  // words are as they were copied
+  static constexpr bool kUnpacks = false;      // words are as they were copied
   /// Rows 4 t + q. `outputs`: the first of 32, within the tile.
   GPU_FN RowLane rows_of(int outputs) {
     const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;

@@ -210,8 +210,8 @@ void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExtents& e,
   w->blocks = e.batches * tiles(e.m, tile.m) * tiles(e.o, tile.o);
   w->issued = w->blocks * tile.m * tile.o * steps * 16;
   w->on_chip = w->blocks * steps * tile.step_cycles * kChipBytes;
-  w->fetched = w->blocks *
-               ((tile.m * kWord + tile.o * weights.word) * steps * 16 + tile.m * tile.o * sum * splits);
+  w->fetched = w->blocks * ((tile.m * kWord + tile.o * weights.word) * steps * 16 +
+                            tile.m * tile.o * sum * splits);
   const bool singly = contains(kernel, "_first_") || contains(kernel, "_any_");
   const ProductTile shape = tile_of(kind_of(kernel));
   const int bytes = weights.tile;
@@ -283,8 +283,8 @@ void describe(const WeightTileParams& p, const char* kernel, const GpuLaunch&, L
   w->bytes = m * words * kWord + m * o * (p.splits > 1 ? p.splits * kWord : finish_bytes(p));
   set_tensor_tiles(w, kernel, {1, m, o, words}, p.splits > 1 ? kWord : float_bytes(p.y_f16),
                    {shape.packed_bytes() / 16.0, shape.tile_bytes()}, p.splits);
-  w->on_chip += w->issued / (tile_of(kind_of(kernel)).m * 16.0) *
-                (shape.tile_bytes() + shape.packed_bytes());
+  w->on_chip +=
+      w->issued / (tile_of(kind_of(kernel)).m * 16.0) * (shape.tile_bytes() + shape.packed_bytes());
   if (shape.is_f16) w->issued *= 2;
   add_loop(w, kernel);
 }
@@ -377,9 +377,9 @@ void describe(const AttentionParams& p, const char* kernel, const GpuLaunch&, La
 }
 
 /// Of the tensor that is read only what is written.
-void describe(const GatherParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+void describe(const GatherParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
   w->known = true;
-  w->bytes = 2 * double(p.count) * p.unit;
+  w->bytes = (contains(kernel, "as_halves") ? 1.5 : 2) * double(p.count) * p.unit;
 }
 void describe(const GatherElementsParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
   w->known = true;
