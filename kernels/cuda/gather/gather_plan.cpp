@@ -84,17 +84,34 @@ Status plan_gather_elements(const GpuWork& work) {
   return launch(work, KernelId::gather_elements, blocks_for(p.count, 256, work.traits), p);
 }
 
-/// Rows of f16 are moved, those of f32 moved or rounded: of a table of constants, for one.
-uint64_t f16_operands_of_gather(const OpArguments& a, const GpuTraits&) {
+/// Rows of f16 are moved, those of f32 moved or rounded: of a table of constants, for one. Not
+/// where they are short: what belongs to a table of bytes, its scales, keeps f32.
+uint64_t f16_operands_of_rows(const OpArguments& a, int64_t elements) {
   const uint64_t y = uint64_t{1} << a.input_count;
-  if (a.inputs[0].dtype != DType::kF16) return y;
+  if (a.inputs[0].dtype != DType::kF16) return elements > 0 && elements % 4 == 0 ? y : 0;
   return a.outputs[0].dtype == DType::kF16 ? 1 | y : 0;
+}
+uint64_t f16_operands_of_gather(const OpArguments& a, const GpuTraits&) {
+  const TensorView& data = a.inputs[0];
+  const int axis = int(a.as<GatherAttributes>().axis);
+  return f16_operands_of_rows(a, extent_of(data, axis + 1, data.rank));
+}
+uint64_t f16_operands_of_gather_nd(const OpArguments& a, const GpuTraits&) {
+  const TensorView &data = a.inputs[0], &indices = a.inputs[1];
+  const int depth = int(a.as<GatherNdAttributes>().batch_dims) + int(indices.row_length());
+  return f16_operands_of_rows(a, extent_of(data, depth, data.rank));
 }
 
 constexpr GpuKernelEntry kGatherTable[] = {
     {OpCode::kGather, "gather", nullptr, nullptr, plan_gather, {}, f16_operands_of_gather},
     {OpCode::kGatherElements, "gather_elements", nullptr, nullptr, plan_gather_elements},
-    {OpCode::kGatherNd, "gather_nd", nullptr, nullptr, plan_gather_nd, {}, f16_operands_of_gather}};
+    {OpCode::kGatherNd,
+     "gather_nd",
+     nullptr,
+     nullptr,
+     plan_gather_nd,
+     {},
+     f16_operands_of_gather_nd}};
 
 }  // namespace
 
