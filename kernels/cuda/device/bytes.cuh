@@ -54,8 +54,8 @@ GPU_FN void copy_unit(const char* from, int64_t from_at, char* to, int64_t to_at
 template <int bytes>
 using Unit = typename UnitOf<bytes>::Type;
 
-/// Four bytes of eight, those of a before those of b: the digits of `choice` (0 .. 7) say which, the
-/// lowest digit the lowest byte. One instruction.
+/// Four bytes of eight, those of a before those of b: the digits of `choice` (0 .. 7) say which,
+/// the lowest digit the lowest byte. One instruction.
 GPU_FN uint32_t pick_bytes(uint32_t a, uint32_t b, uint32_t choice) {
 #if defined(__CUDACC__)
   return __byte_perm(a, b, choice);

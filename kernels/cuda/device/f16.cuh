@@ -30,7 +30,8 @@ GPU_FN uint32_t multiply_halves(uint32_t a, uint32_t b) {
 #else
 GPU_FN uint16_t round_f16(float x) { return cpu::f32_to_f16(x); }
 GPU_FN float widen_f16(uint16_t h) { return cpu::f16_to_f32(h); }
-// In f32 the difference and the product of two f16 are exact, or rounding them again is rounding once.
+// In f32 the difference and the product of two f16 are exact, or rounding them again is rounding
+// once.
 template <class Operation>
 GPU_FN uint32_t of_halves(uint32_t a, uint32_t b, Operation operation) {
   const auto half = [&](int i) {

@@ -1,5 +1,5 @@
-// kernels/cuda/device/global_loads.cuh - neighbouring words of memory in one load, from an address of
-// which the compiler does not know that it is one of memory (computed_once.cuh).
+// kernels/cuda/device/global_loads.cuh - neighbouring words of memory in one load, from an
+// address of which the compiler does not know that it is one of memory (computed_once.cuh).
 #pragma once
 #include "kernels/cuda/device/gpu.h"
 

@@ -126,8 +126,8 @@ struct ScalesOfThread {
 };
 
 /// What both widths share: a tile of fragments as product() takes them, [32 outputs][part][i][lane]
-/// of four words, and behind it what was copied. Lane (g, t) multiplies words 4 t .. 4 t + 3 of k by
-/// outputs 4 g .. 4 g + 3 of 32: those of part (two words) and i (two outputs) are a fragment.
+/// of four words, and behind it what was copied. Lane (g, t) multiplies words 4 t .. 4 t + 3 of k
+/// by outputs 4 g .. 4 g + 3 of 32: those of part (two words) and i (two outputs) are a fragment.
 template <class Type, int kOutputs, int kBits>
 struct UnpackedTile {
   static constexpr bool kUnpacks = true;

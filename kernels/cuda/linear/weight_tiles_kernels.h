@@ -1,6 +1,6 @@
 // kernels/cuda/linear/weight_tiles_kernels.h - X(kernel, parameters, threads of a block)
-//   weights_<type>_w<bits>_<rows of a tile>x<outputs of a tile>: rows of f16 or f32 times weights of
-//   8 or 4 bits, products of f16 or tf32
+//   weights_<type>_w<bits>_<rows of a tile>x<outputs of a tile>: rows of f16 or f32 times
+//   weights of 8 or 4 bits, products of f16 or tf32
 #pragma once
 #include "kernels/cuda/linear/weight_tiles_params.h"
 

@@ -1,6 +1,6 @@
 // kernels/cuda/linear/weight_tiles_params.h - what products on tensor cores with weights of 8 and 4
-// bits take. Lengths of x count words, as ProductParams says: of two f16, or f32; k of weights counts
-// numbers.
+// bits take. Lengths of x count words, as ProductParams says: of two f16, or f32; k of weights
+// counts numbers.
 #pragma once
 #include "kernels/cuda/linear/weights_params.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"

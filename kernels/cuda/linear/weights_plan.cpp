@@ -1,6 +1,6 @@
 // kernels/cuda/linear/weights_plan.cpp - Linear with weights of 8 and 4 bits: a few rows by kernels
-// that read them as they lie, more rows by tiles that do (weight_tiles.h) where products are of f16,
-// else by the kernels of f32 weights, panels of which are made in scratch, some at a time.
+// that read them as they lie, more rows by tiles that do (weight_tiles.h) where products are not
+// exact, else by the kernels of f32 weights, panels of which are made in scratch, some at a time.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/gemm/tile_model.h"
 #include "kernels/cuda/linear/weight_tiles.h"
