@@ -2,29 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/gemm/tile_model.h"
 #include "kernels/cuda/tensorcore/attention_split.h"
 #include "kernels/cuda/tensorcore/bottleneck_cost.h"
-#include "kernels/cuda/tensorcore/tile_choice.h"
-#include "tools/diagnose/gpu_cost/loop_instructions.h"
+#include "tools/diagnose/gpu_cost/tensor_tiles.h"
 
 namespace ingot::gpu_cost {
 namespace {
 
 using namespace ingot::cuda;
 
-constexpr double kWord = 4;  // bytes of an f32
-constexpr double kHalf = 2;  // of an f16
 double float_bytes(bool is_f16) { return is_f16 ? kHalf : kWord; }
-constexpr double kChipBytes = 128;   // that a multiprocessor's shared memory gives in a cycle
 constexpr double kVectorBytes = 16;  // that a thread has under way where nothing else is said
-// Warp instructions of a word of k that is put together of bytes; a thread has 16 a stage, of which
-// the figure of the loop has one.
-constexpr double kByteWord = 60, kWordsOfThread = 16;
-constexpr double kWarps = 4;  // of a block of products
 // What a mask of f32 adds to the loop of attention for a score of a lane; a mask of bools or a cap,
 // which are called.
 constexpr double kMaskedScore = 8, kCalledScore = 26, kLanes = 32;
@@ -32,9 +23,6 @@ constexpr double kMaskedScore = 8, kCalledScore = 26, kLanes = 32;
 // instructions of these.
 constexpr double kPanelProducts = 4, kTf32Panel = 12, kF16Panel = 8;
 constexpr double kLoadsPerProduct = 2;  // of kernels of one output a thread: x and w
-
-double tiles(double extent, double tile) { return std::ceil(extent / tile); }
-bool contains(const char* name, const char* part) { return strstr(name, part) != nullptr; }
 
 /// The tile of an exact product by its kernel's name, and the share of its multiply-adds that
 /// loads of shared memory leave (kernels/cuda/conv2d/conv2d_plan.cpp has the same numbers).
@@ -185,50 +173,6 @@ void describe(const ExpandWeightsParams& p, const char*, const GpuLaunch&, Launc
   w->known = true;
   w->weight_bytes = bytes_of(p.w, outputs);
   w->bytes = outputs * double(p.w.k) * kWord;
-}
-
-/// Extents of a product on tensor cores; k in words of x.
-struct TensorExtents {
-  double batches, m, o, k;
-};
-TileKind kind_of(const char* kernel) {
-  return contains(kernel, "128x64")   ? TileKind::kWide
-         : contains(kernel, "32x128") ? TileKind::kFlat
-                                      : TileKind::kSquare;
-}
-/// Bytes that weights of an output take: of a word of k in memory, of 16 in a tile.
-struct TensorWeights {
-  double word;
-  int tile;
-};
-constexpr TensorWeights kWholeWords = {kWord, kWordWeights}, kPairWords = {kHalf, kPairWeights};
-/// Tiles of its kernel, sums at `sum` bytes.
-void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExtents& e, double sum,
-                      const TensorWeights& weights, int splits) {
-  const TileCost& tile = kTileCosts[int(kind_of(kernel))];
-  const double steps = tiles(e.k, 16);
-  w->blocks = e.batches * tiles(e.m, tile.m) * tiles(e.o, tile.o);
-  w->issued = w->blocks * tile.m * tile.o * steps * 16;
-  w->on_chip = w->blocks * steps * tile.step_cycles * kChipBytes;
-  w->fetched = w->blocks * ((tile.m * kWord + tile.o * weights.word) * steps * 16 +
-                            tile.m * tile.o * sum * splits);
-  const bool singly = contains(kernel, "_first_") || contains(kernel, "_any_");
-  const ProductTile shape = tile_of(kind_of(kernel));
-  const int bytes = weights.tile;
-  w->in_flight = double(shape.step_bytes(bytes)) * shape.halves(bytes, singly) *
-                 (shape.stages(bytes, singly) - 1);
-  // what the figure of a loop counts once
-  const double stages = w->blocks * steps / shape.halves(bytes, singly);
-  w->blocks *= splits;  // of these, each has its part of the steps
-  const double words = contains(kernel, "bytes") ? (kWordsOfThread - 1) * kByteWord : 0;
-  w->instructions = stages * kWarps * words;
-}
-/// Of the loop, once all that the unit multiplies is known.
-void add_loop(LaunchWork* w, const char* kernel) {
-  const double product = w->unit == Unit::kS8    ? 16 * 8 * 32
-                         : w->unit == Unit::kF16 ? 16 * 8 * 16
-                                                 : 16 * 8 * 8;
-  w->instructions += w->issued / product * loop_instructions(kernel);
 }
 
 /// What an epilogue reads and writes for one output.
