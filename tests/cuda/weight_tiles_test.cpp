@@ -62,7 +62,7 @@ uint64_t operands_as_f16(const Work& w, const GpuTraits& traits) {
 
 }  // namespace
 
-TEST_CASE("weight tiles: every tile and part, x of f32") {
+TEST_CASE("tensor cores, weight tiles: every tile and part, x of f32") {
   for (const TileCase& c : kTileCases)
     for (const int bits : {8, 4})
       for (const bool zeros : {false, true})
@@ -99,7 +99,7 @@ TEST_CASE("weight tiles: every tile and part, x of f32") {
         }
 }
 
-TEST_CASE("weight tiles: x, y and the residual of f16") {
+TEST_CASE("tensor cores, weight tiles: x, y and the residual of f16") {
   for (const TileCase& c : kTileCases)
     for (const int bits : {8, 4}) {
       const GpuTraits traits = traits_of(c);
@@ -157,7 +157,7 @@ TEST_CASE(
         }
 }
 
-TEST_CASE("weight tiles: what they do not take is expanded") {
+TEST_CASE("tensor cores, weight tiles: what they do not take is expanded") {
   const TileCase c = {20, 96, 40, 16};
   const QuantizedWeights weights = weights_in_blocks(c.o, c.k, 4, c.block, true, 5);
   LinearAttributes t;
@@ -174,7 +174,7 @@ TEST_CASE("weight tiles: what they do not take is expanded") {
   CHECK(operands_as_f16(tile_work(few, others, &t, DType::kF32), traits_of(few)) == 0);
 }
 
-TEST_CASE("weight tiles: with little scratch k is cut into fewer parts") {
+TEST_CASE("tensor cores, weight tiles: with little scratch k is cut into fewer parts") {
   const TileCase c = {20, 1024, 40, 32, 60};
   const QuantizedWeights weights = weights_in_blocks(c.o, c.k, 8, c.block, true, 5);
   LinearAttributes t;
