@@ -13,7 +13,7 @@ constexpr int kTensorQueries = 64, kTensorHead = 128;
 
 /// Element (b, h, t, 0) of an operand lies at b * batch + h * head + t * token.
 struct AttentionOperand {
-  float* data;
+  float* data;  // or on tensor cores f16
   int64_t batch, head, token;
 };
 
@@ -29,6 +29,7 @@ struct AttentionParams {
   float hidden, empty;  // the score of a key that a bool hides; what a row is that sees nothing
   CausalMask causal;
   bool mask_is_bool, counts_are_i64, one_count;
+  bool y_f16;  // what the launch writes to y; on tensor cores
   uint32_t fault_value;
   uint32_t* fault;
   // on tensor cores: keys are cut into parts of split_keys, whose sums are

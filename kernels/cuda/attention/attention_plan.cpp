@@ -51,6 +51,7 @@ AttentionParams attention_params(const GpuWork& work, int rows) {
   if (const TensorView* counts = g.optional(4))
     p.counts = counts->data, p.counts_are_i64 = counts->dtype == DType::kI64,
     p.one_count = counts->elements() <= 1;
+  p.y_f16 = y.dtype == DType::kF16;
   p.fault = work.fault, p.fault_value = work.fault_value;
   return p;
 }

@@ -12,7 +12,8 @@
 #pragma once
 #include "kernels/cuda/attention/tile.cuh"
 #include "kernels/cuda/device/approximate.cuh"
-#include "kernels/cuda/tensorcore/attention_tokens.cuh"
+#include "kernels/cuda/device/f16.cuh"
+#include "kernels/cuda/tensorcore/attention_halves.cuh"
 #include "kernels/cuda/tensorcore/finish.cuh"
 
 namespace ingot::cuda {
@@ -76,6 +77,7 @@ GPU_FN int64_t row_of_all(const AttentionParams& p, const AttentionTile& tile, i
 template <class Tokens, int kDim>
 struct AttentionBlock {
   using Type = typename Tokens::Type;
+  using Number = typename Tokens::Number;
   static constexpr int kN = Tokens::kN, kKeys = Tokens::kTokens, kSteps = kKeys / 16;
   typename Tokens::Queries q;
   int64_t y_at[2], mask_at[2];  // y_at: negative where the row does not exist
@@ -83,12 +85,12 @@ struct AttentionBlock {
   float o[kDim / 8][4], top[2], total[4];  // total: as a product has it
 
   GPU_MEMBER void begin(const AttentionParams& p, const AttentionTile& tile) {
-    const float* from[2] = {};
+    const Number* from[2] = {};
     INGOT_UNROLL for (int h = 0; h < 2; h++) {
       const int r = int(threadIdx.x) / 32 * 16 + 8 * h + int(threadIdx.x) % 32 / 4;
       const bool exists = r < tile.rows;
       const AttentionRow row = make_row<uint32_t>(p, tile, exists ? r : 0);
-      if (exists) from[h] = p.q.data + row.q;
+      if (exists) from[h] = reinterpret_cast<const Number*>(p.q.data) + row.q;
       y_at[h] = !exists ? -1 : p.partial ? row_of_all(p, tile, r) : row.y;
       mask_at[h] = row.mask, visible[h] = exists ? int(row.visible) : 0;
       top[h] = -kMaxFloat;
@@ -175,7 +177,14 @@ struct AttentionBlock {
         INGOT_UNROLL for (int j = 0; j < Tokens::kRun; j++) y.x[j] =
             nothing ? p.empty : y.x[j] * factor;
         const int column = Tokens::column(i);
-        if (column < p.value_dim) *reinterpret_cast<Run*>(to + column) = y;
+        if (column >= p.value_dim) continue;
+        if constexpr (Tokens::kRun == 2)  // a word of f16
+          if (p.y_f16) {
+            uint16_t* const halves = reinterpret_cast<uint16_t*>(p.y.data) + y_at[h];
+            *reinterpret_cast<uint32_t*>(halves + column) = pack(Type{}, y.x[0], y.x[1]);
+            continue;
+          }
+        *reinterpret_cast<Run*>(to + column) = y;
       }
       if (p.partial && threadIdx.x % 4 == 0)
         to[p.value_dim] = top[h], to[p.value_dim + 1] = total[2 * h];
@@ -229,9 +238,12 @@ GPU_FN void combine_parts(const AttentionParams& p) {
     const float factor = quick_reciprocal(total);
     for (float& x : y.x) x = total == 0 ? p.empty : x * factor;
     const int64_t head = row / queries, b = head / (p.kv_heads * p.group);
-    float* const to =
-        p.y.data + place_of(p.y, b, head - b * (p.kv_heads * p.group), row - head * queries);
-    *reinterpret_cast<Four*>(to + column) = y;
+    const int64_t at =
+        place_of(p.y, b, head - b * (p.kv_heads * p.group), row - head * queries) + column;
+    if (p.y_f16)
+      store_f16s(p.y.data, at, 4, true, {{y.x[0], y.x[1], y.x[2], y.x[3]}});
+    else
+      *reinterpret_cast<Four*>(p.y.data + at) = y;
   }
 }
 

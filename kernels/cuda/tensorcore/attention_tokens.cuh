@@ -1,11 +1,13 @@
 // kernels/cuda/tensorcore/attention_tokens.cuh - keys and values from memory into shared memory,
 // and out of it as fragments; one struct for each type of products, with the same members:
+//   Number                        what q, k and v are in memory
 //   kShared                       bytes of shared memory of a block
 //   Queries::load()               fragments of 16 queries, scaled
 //   begin(), before_scores(), ..  what is copied when, see AttentionBlock::take_keys()
 //   add_scores(), add_values()    products of a tile of keys
 //   kRun, column(), run()         which outputs a lane has
-// A tile is 4096 numbers: 64 keys of heads up to 64 wide, 32 of heads up to 128.
+// A tile is 4096 numbers: 64 keys of heads up to 64 wide, 32 of heads up to 128. Here q, k and v
+// are f32; of f16 see attention_halves.cuh.
 #pragma once
 #include "kernels/cuda/attention/tile.cuh"
 #include "kernels/cuda/device/loops.h"
@@ -14,64 +16,123 @@
 
 namespace ingot::cuda {
 
-/// Copies a tile of rows of f32 after the other: a thread has pieces (16 bytes) t, t + 4, t + 8 ..
-/// of rows g, g + 32 .., where 4 g + t is its number. What does not exist is zeros.
-template <int kDim>
+/// Copies a tile of rows after the other. A piece is 16 bytes, and as many threads as it has numbers
+/// (4 of f32, 8 of f16: n) share a row: a thread has pieces t, t + n, t + 2 n .. of rows g, g + 128 /
+/// n .., where n g + t is its number. What does not exist is zeros.
+template <int kDim, class Number>
 struct TokenCopies {
-  static constexpr int kTokens = 4096 / kDim, kRows = kTokens / 32, kPieces = kDim / 16;
-  static constexpr int kCopies = kRows * kPieces;  // of a thread
+  static constexpr int kOfPiece = 16 / int(sizeof(Number)), kApart = 128 / kOfPiece;
+  static constexpr int kTokens = 4096 / kDim, kRows = kTokens / kApart;
+  static constexpr int kPieces = kDim / kOfPiece / kOfPiece;  // of a row, of a thread
   const char* from;
   int64_t apart;     // bytes between rows of a thread
   int left, pieces;  // tokens from this thread's first on; pieces of a row that exist
   GPU_FN TokenCopies make(const AttentionOperand& o, const AttentionTile& tile, int width,
                           int first, int end) {
-    const int row = first + int(threadIdx.x) / 4, piece = int(threadIdx.x) % 4;
+    const int row = first + int(threadIdx.x) / kOfPiece, piece = int(threadIdx.x) % kOfPiece;
+    const Number* const numbers = reinterpret_cast<const Number*>(o.data);
     return {
-        reinterpret_cast<const char*>(o.data + place_of(o, tile.b, tile.kv_head, row)) + piece * 16,
-        o.token * 128, end - row, (width / 4 - piece + 3) / 4};
+        reinterpret_cast<const char*>(numbers + place_of(o, tile.b, tile.kv_head, row)) + piece * 16,
+        o.token * (kApart * int(sizeof(Number))), end - row,
+        (width / kOfPiece - piece + kOfPiece - 1) / kOfPiece};
   }
   /// `to(row, piece)`: where they go.
   template <class Place>
   GPU_MEMBER void load(Place to) {
     INGOT_UNROLL for (int i = 0; i < kRows; i++) {
-      const int exist = i * 32 < left ? pieces : 0;
+      const int exist = i * kApart < left ? pieces : 0;
       INGOT_UNROLL for (int j = 0; j < kPieces; j++)
-          copy_async16(to(i, j), from + j * 64, j < exist);
+          copy_async16(to(i, j), from + j * kOfPiece * 16, j < exist);
       from += apart;
     }
     left -= kTokens;
   }
 };
 
-/// f16: a thread rounds what it has copied itself, so that each number is rounded once, and the
-/// next tile is under way while this one is used. Rows of kDim f16, whose 16-byte pieces are
-/// swizzled so that eight rows of a column are eight places, and four rows of two columns too.
+/// Products in f16 of tiles in shared memory, rows of kDim f16, whose 16-byte pieces are swizzled so
+/// that eight rows of a column are eight places, and four rows of two columns too.
 template <int kDim>
-struct F16Tokens {
+struct F16Products {
   using Type = F16;
   static constexpr int kTokens = 4096 / kDim, kN = kTokens / 8, kParts = 1;
-  static constexpr int kTile = kTokens * kDim * 2, kStaged = kTokens * kDim * 4;
-  static constexpr int kShared = 2 * kTile + 2 * kStaged;
+  static constexpr int kTile = kTokens * kDim * 2;
   static constexpr uint32_t kOne = 0x3c003c00;  // two f16
   GPU_FN int offset(int row, int column) {
     return row * kDim * 2 + ((column ^ ((row & 3) << 1 | (row >> 2 & 1))) << 4);
   }
 
-  struct Queries {
+  struct Words {
     uint32_t words[kDim / 16][4];
+  };
+  GPU_FN void add_scores(const char* keys, const Words& q, int dim, float (&s)[kN][4]) {
+    const int lane = int(threadIdx.x) % 32;
+    INGOT_UNROLL for (int i = 0; i < kDim / 32; i++) {
+      if (i > 0 && i * 32 >= dim) break;
+      const char* const from = keys + offset(lane % 8, i * 4 + lane / 8);
+      INGOT_UNROLL for (int n = 0; n < kN; n++) {
+        uint32_t words[4];
+        load_matrices<false>(words, from + n * 8 * kDim * 2);
+        INGOT_UNROLL for (int half = 0; half < 2; half++) {
+          const uint32_t b[2] = {words[2 * half], words[2 * half + 1]};
+          multiply_add(F16{}, s[n], q.words[2 * i + half], b);
+        }
+      }
+    }
+  }
+  /// Weights of 16 keys as a lane multiplies them.
+  GPU_FN void pack_weights(const float (&s)[kN][4], int i, uint32_t (&a)[1][4]) {
+    INGOT_UNROLL for (int r = 0; r < 4; r++) a[0][r] =
+        pack(F16{}, s[2 * i + r / 2][r % 2 * 2], s[2 * i + r / 2][r % 2 * 2 + 1]);
+  }
+  GPU_FN void add_values(const char* values, const uint32_t (&a)[kTokens / 16][1][4], int dim,
+                         float (&o)[kDim / 8][4]) {
+    const int lane = int(threadIdx.x) % 32;
+    INGOT_UNROLL for (int b = 0; b < kDim / 32; b++) {
+      if (b > 0 && b * 32 >= dim) break;
+      INGOT_UNROLL for (int half = 0; half < 2; half++) {
+        const int column = b * 4 + half * 2;
+        const char* const from = values + offset(lane % 16, column + lane / 16);
+        INGOT_UNROLL for (int i = 0; i < kTokens / 16; i++) {
+          uint32_t words[4];
+          load_matrices<true>(words, from + i * 16 * kDim * 2);
+          INGOT_UNROLL for (int n = 0; n < 2; n++) {
+            const uint32_t v[2] = {words[2 * n], words[2 * n + 1]};
+            multiply_add(F16{}, o[column + n], a[i][0], v);
+          }
+        }
+      }
+    }
+  }
+  static constexpr int kRun = 2;  // neighbouring outputs of a lane
+  GPU_FN int column(int i) { return i * 8 + int(threadIdx.x) % 4 * 2; }
+  GPU_FN void run(const float (&o)[kDim / 8][4], int i, int h, float (&y)[kRun]) {
+    y[0] = o[i][2 * h], y[1] = o[i][2 * h + 1];
+  }
+};
+
+/// f16: a thread rounds what it has copied itself, so that each number is rounded once, and the
+/// next tile is under way while this one is used.
+template <int kDim>
+struct F16Tokens : F16Products<kDim> {
+  using Base = F16Products<kDim>;
+  using Number = float;
+  static constexpr int kTile = Base::kTile, kStaged = 2 * kTile;
+  static constexpr int kShared = 2 * kTile + 2 * kStaged;
+
+  struct Queries : Base::Words {
     GPU_MEMBER void load(const float* const (&from)[2], int dim, float scale) {
       const int t = int(threadIdx.x) % 4;
       INGOT_UNROLL for (int i = 0; i < kDim / 16; i++) INGOT_UNROLL for (int r = 0; r < 4; r++) {
         const int column = i * 16 + r / 2 * 8 + t * 2;
         const float* const row = from[r % 2];
-        words[i][r] =
+        this->words[i][r] =
             row && column < dim ? pack(F16{}, row[column] * scale, row[column + 1] * scale) : 0;
       }
     }
   };
 
   struct Tile {
-    using Copies = TokenCopies<kDim>;
+    using Copies = TokenCopies<kDim, float>;
     Copies next;
     char *staged, *rounded;  // of this thread
     GPU_FN Tile make(const AttentionOperand& o, const AttentionTile& tile, int width, int first,
@@ -95,7 +156,7 @@ struct F16Tokens {
         load_shared(x, staged + (i * Copies::kPieces + j) * 2048);
         const Two two = {{pack(F16{}, float_of(x[0]), float_of(x[1])),
                           pack(F16{}, float_of(x[2]), float_of(x[3]))}};
-        *reinterpret_cast<Two*>(rounded + i * 32 * kDim * 2 + offset(row, column + 2 * j) -
+        *reinterpret_cast<Two*>(rounded + i * 32 * kDim * 2 + Base::offset(row, column + 2 * j) -
                                 row * kDim * 2) = two;
       }
     }
@@ -105,7 +166,8 @@ struct F16Tokens {
 
   GPU_FN F16Tokens make(const AttentionParams& p, const AttentionTile& tile, int first, int end) {
     char* const shared = gpu_shared<char>();
-    return {Tile::make(p.k, tile, p.dim, first, end, shared, shared + 2 * kTile),
+    return {{},
+            Tile::make(p.k, tile, p.dim, first, end, shared, shared + 2 * kTile),
             Tile::make(p.v, tile, p.value_dim, first, end, shared + kTile,
                        shared + 2 * kTile + kStaged),
             shared, shared + kTile};
@@ -122,49 +184,12 @@ struct F16Tokens {
     __syncthreads();
   }
 
-  GPU_MEMBER void add_scores(const Queries& q, int dim, float (&s)[kN][4]) const {
-    const int lane = int(threadIdx.x) % 32;
-    INGOT_UNROLL for (int i = 0; i < kDim / 32; i++) {
-      if (i > 0 && i * 32 >= dim) break;
-      const char* const from = own_keys + offset(lane % 8, i * 4 + lane / 8);
-      INGOT_UNROLL for (int n = 0; n < kN; n++) {
-        uint32_t words[4];
-        load_matrices<false>(words, from + n * 8 * kDim * 2);
-        INGOT_UNROLL for (int half = 0; half < 2; half++) {
-          const uint32_t b[2] = {words[2 * half], words[2 * half + 1]};
-          multiply_add(F16{}, s[n], q.words[2 * i + half], b);
-        }
-      }
-    }
+  GPU_MEMBER void add_scores(const Queries& q, int dim, float (&s)[Base::kN][4]) const {
+    Base::add_scores(own_keys, q, dim, s);
   }
-  /// Weights of 16 keys as a lane multiplies them.
-  GPU_FN void pack_weights(const float (&s)[kN][4], int i, uint32_t (&a)[1][4]) {
-    INGOT_UNROLL for (int r = 0; r < 4; r++) a[0][r] =
-        pack(F16{}, s[2 * i + r / 2][r % 2 * 2], s[2 * i + r / 2][r % 2 * 2 + 1]);
-  }
-  GPU_MEMBER void add_values(const uint32_t (&a)[kTokens / 16][1][4], int dim,
+  GPU_MEMBER void add_values(const uint32_t (&a)[Base::kTokens / 16][1][4], int dim,
                              float (&o)[kDim / 8][4]) const {
-    const int lane = int(threadIdx.x) % 32;
-    INGOT_UNROLL for (int b = 0; b < kDim / 32; b++) {
-      if (b > 0 && b * 32 >= dim) break;
-      INGOT_UNROLL for (int half = 0; half < 2; half++) {
-        const int column = b * 4 + half * 2;
-        const char* const from = own_values + offset(lane % 16, column + lane / 16);
-        INGOT_UNROLL for (int i = 0; i < kTokens / 16; i++) {
-          uint32_t words[4];
-          load_matrices<true>(words, from + i * 16 * kDim * 2);
-          INGOT_UNROLL for (int n = 0; n < 2; n++) {
-            const uint32_t v[2] = {words[2 * n], words[2 * n + 1]};
-            multiply_add(F16{}, o[column + n], a[i][0], v);
-          }
-        }
-      }
-    }
-  }
-  static constexpr int kRun = 2;  // neighbouring outputs of a lane
-  GPU_FN int column(int i) { return i * 8 + int(threadIdx.x) % 4 * 2; }
-  GPU_FN void run(const float (&o)[kDim / 8][4], int i, int h, float (&y)[kRun]) {
-    y[0] = o[i][2 * h], y[1] = o[i][2 * h + 1];
+    Base::add_values(own_values, a, dim, o);
   }
 };
 
@@ -173,6 +198,7 @@ struct F16Tokens {
 template <int kDim>
 struct Tf32Tokens {
   using Type = Tf32;
+  using Number = float;
   using Part = Fragments<Tf32>;
   static constexpr int kTokens = 4096 / kDim, kN = kTokens / 8, kParts = 2, kRow = kDim * 4;
   static constexpr int kTile = kTokens * kRow, kShared = 2 * kTile;
@@ -202,15 +228,15 @@ struct Tf32Tokens {
     }
   };
 
-  TokenCopies<kDim> next_keys, next_values;
+  using Copies = TokenCopies<kDim, float>;
+  Copies next_keys, next_values;
   char* shared;
 
   GPU_FN Tf32Tokens make(const AttentionParams& p, const AttentionTile& tile, int first, int end) {
-    using Copies = TokenCopies<kDim>;
     return {Copies::make(p.k, tile, p.dim, first, end),
             Copies::make(p.v, tile, p.value_dim, first, end), gpu_shared<char>()};
   }
-  GPU_FN void copy(TokenCopies<kDim>* next, char* tile) {
+  GPU_FN void copy(Copies* next, char* tile) {
     const int row = int(threadIdx.x) / 4, piece = int(threadIdx.x) % 4;
     char* const to[2] = {tile + offset(row, piece), tile + offset(row, piece + 4)};
     next->load([&to](int i, int j) { return to[j % 2] + i * 32 * kRow + j / 2 * 128; });

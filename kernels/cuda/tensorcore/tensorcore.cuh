@@ -78,6 +78,8 @@ INGOT_GPU_KERNEL_BLOCKS(bottleneck_tf32, BottleneckParams, 128, 3) {
 // Without asynchronous copies they go through registers, and 64 KB hold one block.
 INGOT_ATTENTION(f16, F16Tokens, 64, (kChip >= 80 ? 3 : 2))
 INGOT_ATTENTION(f16, F16Tokens, 128, 2)
+INGOT_ATTENTION(halves, HalfTokens, 64, (kChip >= 80 ? 3 : 2))
+INGOT_ATTENTION(halves, HalfTokens, 128, 2)
 INGOT_ATTENTION(tf32, Tf32Tokens, 128, 2)
 INGOT_GPU_KERNEL(attention_parts, AttentionParams, 128) { INGOT_BODY_OF(F16, combine_parts(p)); }
 

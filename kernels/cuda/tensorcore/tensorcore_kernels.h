@@ -9,7 +9,8 @@
 //   shared_windows: 3x3 windows out of a patch in shared memory; where f16, x is f16 as well
 //   grouped: windows, and w [n][k] of each group, a group a matrix of the batch
 //   bottleneck_<type>: three convolutions of a chain, see bottleneck.cuh
-//   attention_<type>_<widest head>; attention_parts: where keys are cut into parts, their sum
+//   attention_<type>_<widest head>, halves: f16 products of q, k and v that are f16 in memory;
+//   attention_parts: where keys are cut into parts, their sum
 #pragma once
 #include "kernels/cuda/attention/attention_params.h"
 #include "kernels/cuda/tensorcore/bottleneck_params.h"
@@ -53,5 +54,7 @@
   X(bottleneck_tf32, BottleneckParams, 128)                \
   X(attention_f16_64, AttentionParams, 128)                \
   X(attention_f16_128, AttentionParams, 128)               \
+  X(attention_halves_64, AttentionParams, 128)             \
+  X(attention_halves_128, AttentionParams, 128)            \
   X(attention_tf32_128, AttentionParams, 128)              \
   X(attention_parts, AttentionParams, 128)
