@@ -122,10 +122,10 @@ TEST_CASE("why: loops of tensor cores have a figure of what they issue, which ca
   int kernels = 0;
   for (uint32_t i = 0; i < ingot_cuda_kernel_set.kernels.size; i++) {
     const std::string name = ingot_cuda_kernel_set.kernels[i].name;
-    const bool multiplies =
-        is_one_of(name, {"product_f16", "product_tf32", "attention_f16", "attention_tf32",
-                         "quantized_rows", "quantized_windows", "quantized_bytes", "bottleneck",
-                         "weights_f16", "weights_tf32"});
+    const bool multiplies = is_one_of(
+        name, {"product_f16", "product_tf32", "attention_f16", "attention_halves", "attention_tf32",
+               "quantized_rows", "quantized_windows", "quantized_bytes", "bottleneck",
+               "weights_f16", "weights_tf32"});
     CAPTURE(name);
     CHECK((gpu_cost::loop_instructions(name.c_str()) > 1) == multiplies);
     kernels += multiplies;

@@ -51,8 +51,8 @@ uint64_t halves_taken(const Work& w) {
 void check_same(const Tensor& got, const Tensor& want, const char* what) {
   int64_t at = -1;
   const bool same = got.same_bits(want, &at);
-  CHECK_MESSAGE(same, what << ": element " << at << " is " << got.at(at) << ", not "
-                           << want.at(at));
+  CHECK_MESSAGE(same,
+                what << ": element " << at << " is " << got.at(at) << ", not " << want.at(at));
 }
 
 /// Every mixture against the kernel of f32 and the naive one, in several orders of threads.
@@ -99,8 +99,8 @@ TEST_CASE("attention of f16: lengths, widths, layouts have the bits of f32") {
       {"128", {"wide heads, more keys", 1, 2, 2, 33, 97, 80, 80}},
       {"128", {"wide values", 1, 1, 1, 3, 33, 16, 104}},
       {"64", {"a tile of queries and one", 1, 2, 2, 65, 16, 16, 16}},
-      {"64", {"strided rows", 2, 3, 3, 20, 21, 16, 16, CausalMask::kNone, {}, MaskKind::kNone, {},
-              0, 8}},
+      {"64",
+       {"strided rows", 2, 3, 3, 20, 21, 16, 16, CausalMask::kNone, {}, MaskKind::kNone, {}, 0, 8}},
   };
   for (const auto& [kernel, c] : cases)
     for (const int layout : {0, 3, 1}) {
@@ -172,9 +172,10 @@ TEST_CASE("attention of f16: keys in parts, whose sums stay f32") {
   }
 }
 
-TEST_CASE("attention of f16: keys beyond a count may hold anything; rows that see nothing are zero") {
+TEST_CASE(
+    "attention of f16: keys beyond a count may hold anything; rows that see nothing are zero") {
   AttentionAttributes t;
-  const AttentionCase c = {"", 2, 1, 1, 3, 70, 8, 8, CausalMask::kNone, {}, MaskKind::kNone,
+  const AttentionCase c = {"",     2, 1, 1, 3, 70, 8, 8, CausalMask::kNone, {}, MaskKind::kNone,
                            {66, 0}};
   Work w = halves_work(c, 3, 3, &t);
   for (int64_t i = 66 * 8; i < 140 * 8; i++) w.inputs[1].set(i, NAN), w.inputs[2].set(i, NAN);
@@ -196,22 +197,21 @@ TEST_CASE("attention of f16: q, k and v together or none, where 16 bytes of them
   for (uint64_t some = 1; some < kHeads; some++) CHECK(taken(plain, some | y) == y);
   CHECK(taken({"", 1, 2, 2, 9, 18, 12, 16}, kHeads | y) == y);
   CHECK(taken({"", 1, 2, 2, 9, 18, 16, 12}, kHeads | y) == y);
-  const AttentionCase strided = {"", 1, 2, 2, 9, 18, 16, 16, CausalMask::kNone, {},
-                                 MaskKind::kNone, {}, 0, 4};
+  const AttentionCase strided = {"", 1, 2, 2, 9, 18, 16, 16, CausalMask::kNone, {}, MaskKind::kNone,
+                                 {}, 0, 4};
   CHECK(taken(strided, kHeads | y) == y);
   CHECK(taken(strided, y) == y);
   // the exact kernel's
   for (const AttentionCase& c :
        {AttentionCase{"", 1, 2, 2, 9, 18, 13, 16}, AttentionCase{"", 1, 1, 1, 3, 20, 16, 136},
-        AttentionCase{"", 1, 2, 2, 9, 18, 16, 16, CausalMask::kNone, {}, MaskKind::kNone, {}, 0,
-                      3}}) {
+        AttentionCase{
+            "", 1, 2, 2, 9, 18, 16, 16, CausalMask::kNone, {}, MaskKind::kNone, {}, 0, 3}}) {
     CHECK(taken(c, 0) == 0);
     CHECK(taken(c, y) == 0);
   }
   AttentionAttributes t;
-  Work masked = halves_work({"", 1, 2, 2, 9, 18, 8, 8, CausalMask::kNone, {2, 9, 1},
-                             MaskKind::kFloat},
-                            3, 3, &t);
+  Work masked = halves_work(
+      {"", 1, 2, 2, 9, 18, 8, 8, CausalMask::kNone, {2, 9, 1}, MaskKind::kFloat}, 3, 3, &t);
   CHECK(halves_taken(masked) == 0);
   CHECK(halves_taken(halves_mixture(masked, kHeads | 16)) == 16);
 }

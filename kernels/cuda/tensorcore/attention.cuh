@@ -80,7 +80,8 @@ struct AttentionBlock {
   using Number = typename Tokens::Number;
   static constexpr int kN = Tokens::kN, kKeys = Tokens::kTokens, kSteps = kKeys / 16;
   typename Tokens::Queries q;
-  int64_t y_at[2], mask_at[2];  // y_at: negative where the row does not exist
+  int64_t mask_at[2];
+  int y_at[2];  // in fours of y, or a row of a part; negative where the row does not exist
   int visible[2];
   float o[kDim / 8][4], top[2], total[4];  // total: as a product has it
 
@@ -91,7 +92,7 @@ struct AttentionBlock {
       const bool exists = r < tile.rows;
       const AttentionRow row = make_row<uint32_t>(p, tile, exists ? r : 0);
       if (exists) from[h] = reinterpret_cast<const Number*>(p.q.data) + row.q;
-      y_at[h] = !exists ? -1 : p.partial ? row_of_all(p, tile, r) : row.y;
+      y_at[h] = !exists ? -1 : p.partial ? int(row_of_all(p, tile, r)) : int(row.y / 4);
       mask_at[h] = row.mask, visible[h] = exists ? int(row.visible) : 0;
       top[h] = -kMaxFloat;
     }
@@ -170,7 +171,8 @@ struct AttentionBlock {
       if (y_at[h] < 0) continue;
       const bool nothing = !p.partial && total[2 * h] == 0;
       const float factor = p.partial ? 1.0f : quick_reciprocal(total[2 * h]);
-      float* const to = p.partial ? partial_row(p, y_at[h], int(blockIdx.y)) : p.y.data + y_at[h];
+      const int64_t at = int64_t(y_at[h]) * 4;
+      float* const to = p.partial ? partial_row(p, y_at[h], int(blockIdx.y)) : p.y.data + at;
       INGOT_UNROLL for (int i = 0; i < kDim / 4 / Tokens::kRun; i++) {
         Run y;
         Tokens::run(o, i, h, y.x);
@@ -180,7 +182,7 @@ struct AttentionBlock {
         if (column >= p.value_dim) continue;
         if constexpr (Tokens::kRun == 2)  // a word of f16
           if (p.y_f16) {
-            uint16_t* const halves = reinterpret_cast<uint16_t*>(p.y.data) + y_at[h];
+            uint16_t* const halves = reinterpret_cast<uint16_t*>(p.y.data) + at;
             *reinterpret_cast<uint32_t*>(halves + column) = pack(Type{}, y.x[0], y.x[1]);
             continue;
           }
@@ -238,12 +240,12 @@ GPU_FN void combine_parts(const AttentionParams& p) {
     const float factor = quick_reciprocal(total);
     for (float& x : y.x) x = total == 0 ? p.empty : x * factor;
     const int64_t head = row / queries, b = head / (p.kv_heads * p.group);
-    const int64_t at =
-        place_of(p.y, b, head - b * (p.kv_heads * p.group), row - head * queries) + column;
+    const int64_t at = place_of(p.y, b, head - b * (p.kv_heads * p.group), row - head * queries);
+    float* const to = p.y.data + at / (p.y_f16 ? 2 : 1);
     if (p.y_f16)
-      store_f16s(p.y.data, at, 4, true, {{y.x[0], y.x[1], y.x[2], y.x[3]}});
+      store_f16s(to, column, 4, true, {{y.x[0], y.x[1], y.x[2], y.x[3]}});
     else
-      *reinterpret_cast<Four*>(p.y.data + at) = y;
+      *reinterpret_cast<Four*>(to + column) = y;
   }
 }
 

@@ -25,10 +25,11 @@ bool is_fit(const AttentionOperand& o, int dim, int numbers, int bytes) {
 /// @pre q, k and v have one type
 bool is_fit(const AttentionParams& p, bool halves) {
   const int of_piece = halves ? 8 : 4;
+  const int64_t batches = p.tiles / p.tiles_of_unit / p.kv_heads;
   return is_fit(p.q, p.dim, of_piece, 16) && is_fit(p.k, p.dim, of_piece, 16) &&
          is_fit(p.v, p.value_dim, of_piece, 16) && is_fit(p.y, p.value_dim, 4, p.y_f16 ? 8 : 16) &&
-         (!p.mask || p.mask_strides[3] == 1) && p.tiles <= INT32_MAX &&
-         p.group * p.queries <= INT32_MAX && p.keys <= INT32_MAX / 2;
+         batches * p.y.batch / 4 <= INT32_MAX && (!p.mask || p.mask_strides[3] == 1) &&
+         p.tiles <= INT32_MAX && p.group * p.queries <= INT32_MAX && p.keys <= INT32_MAX / 2;
 }
 
 /// The widest head of the kernel: in tf32 one for all, since it fills its registers with two
@@ -83,7 +84,9 @@ Status plan_tensor_attention(const GpuWork& work) {
   if (p.splits > 1) p.partial = reinterpret_cast<float*>(work.scratch);
   const KernelId narrow = f16 ? KernelId::attention_halves_64 : KernelId::attention_f16_64,
                  wide = f16 ? KernelId::attention_halves_128 : KernelId::attention_f16_128,
-                 kernel = !in_f16 ? KernelId::attention_tf32_128 : head == 64 ? narrow : wide;
+                 kernel = !in_f16      ? KernelId::attention_tf32_128
+                          : head == 64 ? narrow
+                                       : wide;
   const uint32_t shared_bytes = (in_f16 && !f16 ? 12 : 8) * kKeyTile;
   const bool y_f16 = p.y_f16;
   p.y_f16 = y_f16 && p.splits == 1;  // sums of parts are f32

@@ -31,10 +31,10 @@ struct TokenCopies {
                           int first, int end) {
     const int row = first + int(threadIdx.x) / kOfPiece, piece = int(threadIdx.x) % kOfPiece;
     const Number* const numbers = reinterpret_cast<const Number*>(o.data);
-    return {
-        reinterpret_cast<const char*>(numbers + place_of(o, tile.b, tile.kv_head, row)) + piece * 16,
-        o.token * (kApart * int(sizeof(Number))), end - row,
-        (width / kOfPiece - piece + kOfPiece - 1) / kOfPiece};
+    return {reinterpret_cast<const char*>(numbers + place_of(o, tile.b, tile.kv_head, row)) +
+                piece * 16,
+            o.token * (kApart * int(sizeof(Number))), end - row,
+            (width / kOfPiece - piece + kOfPiece - 1) / kOfPiece};
   }
   /// `to(row, piece)`: where they go.
   template <class Place>
@@ -170,7 +170,8 @@ struct F16Tokens : F16Products<kDim> {
             Tile::make(p.k, tile, p.dim, first, end, shared, shared + 2 * kTile),
             Tile::make(p.v, tile, p.value_dim, first, end, shared + kTile,
                        shared + 2 * kTile + kStaged),
-            shared, shared + kTile};
+            shared,
+            shared + kTile};
   }
   GPU_MEMBER void begin() { keys.copy(), values.copy(); }
   GPU_MEMBER void before_scores() {

@@ -292,29 +292,33 @@ void describe(const AttentionParams& p, const char* kernel, const GpuLaunch&, La
   const double queries = units * double(p.queries * p.group), keys = units * double(p.keys);
   w->known = true;
   if (contains(kernel, "parts")) {
-    w->bytes = part_bytes(p, queries) + queries * p.value_dim * kWord;
+    w->bytes = part_bytes(p, queries) + queries * p.value_dim * float_bytes(p.y_f16);
     return;
   }
-  const bool tensor_cores = contains(kernel, "16") || contains(kernel, "tf32");
+  const bool halves = contains(kernel, "halves"), f16 = halves || contains(kernel, "f16");
+  const bool tensor_cores = f16 || contains(kernel, "tf32");
   const double share = p.causal != CausalMask::kNone ? 0.5 : 1;
-  w->unit = contains(kernel, "f16") ? Unit::kF16 : tensor_cores ? Unit::kTf32 : Unit::kF32;
+  w->unit = f16 ? Unit::kF16 : tensor_cores ? Unit::kTf32 : Unit::kF32;
   w->multiply_adds = share * queries * double(p.keys) * double(p.dim + p.value_dim);
-  const double read = double(p.dim + p.value_dim) * kWord;
-  w->bytes = keys * read +
-             (p.splits > 1 ? queries * p.dim * kWord + part_bytes(p, queries) : queries * read);
+  const double number = float_bytes(halves), read = double(p.dim + p.value_dim) * number;
+  const double sums =
+      p.splits > 1 ? part_bytes(p, queries) : queries * p.value_dim * float_bytes(p.y_f16);
+  w->bytes = keys * read + queries * p.dim * number + sums;
   w->blocks = double(p.tiles) * std::max(p.splits, 1);
   const double rows = tensor_cores ? kTensorQueries : kAttentionQueries;
   const double scores = share * double(p.tiles) * rows * double(p.keys);
   w->issued = scores * double(p.dim + p.value_dim);
   w->fetched = share * double(p.tiles) * double(p.keys) * read;
-  // fragments as in a square tile; without tensor cores a quad of each factor for four products
+  // fragments as in a square tile, of halves for 16 queries of a warp and copied for 64; without
+  // tensor cores a quad of each factor for four products
   const TileCost& tile = kTileCosts[int(TileKind::kSquare)];
-  const double fragment = tile.step_cycles * kChipBytes / (double(tile.m) * tile.o * 16);
+  const double fragment = halves ? kHalf / 16 + kHalf / kTensorQueries
+                                 : tile.step_cycles * kChipBytes / (double(tile.m) * tile.o * 16);
   w->on_chip = w->issued * (tensor_cores ? fragment : kLoadsPerProduct);
   if (!tensor_cores) return;
   add_loop(w, kernel);
   // A block has a tile of keys and values under way, or two.
-  w->in_flight = (w->unit == Unit::kF16 ? 2 : 1) * double(kKeyTile) * kWord;
+  w->in_flight = (f16 ? 2 : 1) * double(kKeyTile) * number;
   if (p.mask || p.softcap > 0)
     w->instructions +=
         scores / kLanes * (p.mask_is_bool || p.softcap > 0 ? kCalledScore : kMaskedScore);

@@ -2,6 +2,8 @@
 // by CUDA 11.8
 {"ingot_attention_f16_128", 5.8},
 {"ingot_attention_f16_64", 6.0},
+{"ingot_attention_halves_128", 4.8},
+{"ingot_attention_halves_64", 4.9},
 {"ingot_attention_tf32_128", 5.3},
 {"ingot_bottleneck_f16", 2.9},
 {"ingot_bottleneck_tf32", 3.4},
