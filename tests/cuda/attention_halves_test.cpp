@@ -112,8 +112,8 @@ TEST_CASE("attention of f16: lengths, widths, layouts have the bits of f32") {
 
 TEST_CASE("attention of f16: several tiles of queries for a block") {
   AttentionAttributes t;
-  // 40 tiles for the 16 blocks of one multiprocessor: what the last one read is overwritten
-  const AttentionCase c = {"", 1, 20, 20, 66, 70, 8, 8};
+  // 40 tiles for the 16 blocks of one multiprocessor, each of which begins anew with its copies
+  const AttentionCase c = {"", 1, 20, 20, 66, 40, 64, 64};
   check_halves(halves_work(c, 3, 3, &t), "64", 1);
 }
 
