@@ -87,7 +87,7 @@ struct HalvesCase {
 
 }  // namespace
 
-TEST_CASE("attention of f16: lengths, widths, layouts have the bits of f32") {
+TEST_CASE("attention on tensor cores, f16: lengths, widths, layouts have the bits of f32") {
   const HalvesCase cases[] = {
       {"64", {"one query, one key", 1, 1, 1, 1, 1, 8, 8}},
       {"64", {"one query", 1, 2, 2, 1, 37, 32, 32}},
@@ -110,14 +110,14 @@ TEST_CASE("attention of f16: lengths, widths, layouts have the bits of f32") {
     }
 }
 
-TEST_CASE("attention of f16: several tiles of queries for a block") {
+TEST_CASE("attention on tensor cores, f16: several tiles of queries for a block") {
   AttentionAttributes t;
   // 40 tiles for the 16 blocks of one multiprocessor, each of which begins anew with its copies
   const AttentionCase c = {"", 1, 20, 20, 66, 40, 64, 64};
   check_halves(halves_work(c, 3, 3, &t), "64", 1);
 }
 
-TEST_CASE("attention of f16: masks, causal order, groups of heads, counts, caps") {
+TEST_CASE("attention on tensor cores, f16: masks, causal order, groups of heads, counts, caps") {
   using C = CausalMask;
   using Mask = MaskKind;
   const HalvesCase cases[] = {
@@ -148,7 +148,7 @@ TEST_CASE("attention of f16: masks, causal order, groups of heads, counts, caps"
     }
 }
 
-TEST_CASE("attention of f16: keys in parts, whose sums stay f32") {
+TEST_CASE("attention on tensor cores, f16: keys in parts, whose sums stay f32") {
   using C = CausalMask;
   const HalvesCase cases[] = {
       {"64", {"one query", 1, 2, 2, 1, 700, 64, 64}},
@@ -184,7 +184,9 @@ TEST_CASE(
   for (int64_t i = 3 * 8; i < 6 * 8; i++) CHECK(run.y.at(i) == 0);
 }
 
-TEST_CASE("attention of f16: q, k and v together or none, where 16 bytes of them can be read") {
+TEST_CASE(
+    "attention on tensor cores, f16: q, k and v together or none, where 16 bytes of them can be "
+    "read") {
   const auto taken = [](const AttentionCase& c, uint64_t mixture) {
     AttentionAttributes t;
     return halves_taken(halves_mixture(halves_work(c, 3, 3, &t), mixture));
@@ -216,7 +218,7 @@ TEST_CASE("attention of f16: q, k and v together or none, where 16 bytes of them
   CHECK(halves_taken(halves_mixture(masked, kHeads | 16)) == 16);
 }
 
-TEST_CASE("attention of f16: what lies where 16 bytes cannot be read is not taken") {
+TEST_CASE("attention on tensor cores, f16: what lies where 16 bytes cannot be read is not taken") {
   AttentionAttributes t;
   const Work w = halves_work({"", 1, 2, 2, 9, 18, 16, 16}, 3, 3, &t);
   for (size_t moved = 0; moved < 4; moved++) {
@@ -238,7 +240,7 @@ TEST_CASE("attention of f16: what lies where 16 bytes cannot be read is not take
   }
 }
 
-TEST_CASE("attention of f16: a plan refuses what was not taken") {
+TEST_CASE("attention on tensor cores, f16: a plan refuses what was not taken") {
   AttentionAttributes t;
   const Work fit = halves_work({"", 1, 2, 2, 9, 18, 16, 16}, 3, 3, &t);
   for (uint64_t some = 1; some < kHeads; some++)

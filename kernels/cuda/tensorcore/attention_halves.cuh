@@ -6,8 +6,8 @@
 
 namespace ingot::cuda {
 
-/// Two tiles of keys and two of values: the next of each is under way while one is used. What a copy
-/// overwrites was read before the barrier in front of it.
+/// Two tiles of keys and two of values: the next of each is under way while one is used. What a
+/// copy overwrites was read before the barrier in front of it.
 template <int kDim>
 struct HalfTokens : F16Products<kDim> {
   using Base = F16Products<kDim>;
@@ -45,7 +45,7 @@ struct HalfTokens : F16Products<kDim> {
             shared + Base::offset(int(threadIdx.x) / n, int(threadIdx.x) % n),
             kTile};
   }
-  /// Eight threads have eight neighbouring pieces of a row, which are eight places wherever it lies.
+  /// Eight threads have eight neighbouring pieces of a row, which are eight places in any row.
   GPU_FN void copy(Copies* next, char* to) {
     next->load([to](int i, int j) { return to + i * Copies::kApart * kDim * 2 + j * 128; });
     commit_copies();

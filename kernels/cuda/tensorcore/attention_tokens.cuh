@@ -16,9 +16,9 @@
 
 namespace ingot::cuda {
 
-/// Copies a tile of rows after the other. A piece is 16 bytes, and as many threads as it has numbers
-/// (4 of f32, 8 of f16: n) share a row: a thread has pieces t, t + n, t + 2 n .. of rows g, g + 128 /
-/// n .., where n g + t is its number. What does not exist is zeros.
+/// Copies a tile of rows after the other. A piece is 16 bytes, n numbers (4 of f32, 8 of f16), and
+/// n threads share a row: a thread has pieces t, t + n, t + 2 n .. of rows g, g + 128 / n .., where
+/// n g + t is its number. What does not exist is zeros.
 template <int kDim, class Number>
 struct TokenCopies {
   static constexpr int kOfPiece = 16 / int(sizeof(Number)), kApart = 128 / kOfPiece;
@@ -30,9 +30,9 @@ struct TokenCopies {
   GPU_FN TokenCopies make(const AttentionOperand& o, const AttentionTile& tile, int width,
                           int first, int end) {
     const int row = first + int(threadIdx.x) / kOfPiece, piece = int(threadIdx.x) % kOfPiece;
-    const Number* const numbers = reinterpret_cast<const Number*>(o.data);
-    return {reinterpret_cast<const char*>(numbers + place_of(o, tile.b, tile.kv_head, row)) +
-                piece * 16,
+    const Number* const numbers =
+        reinterpret_cast<const Number*>(o.data) + place_of(o, tile.b, tile.kv_head, row);
+    return {reinterpret_cast<const char*>(numbers) + piece * 16,
             o.token * (kApart * int(sizeof(Number))), end - row,
             (width / kOfPiece - piece + kOfPiece - 1) / kOfPiece};
   }
@@ -49,8 +49,8 @@ struct TokenCopies {
   }
 };
 
-/// Products in f16 of tiles in shared memory, rows of kDim f16, whose 16-byte pieces are swizzled so
-/// that eight rows of a column are eight places, and four rows of two columns too.
+/// Products in f16 of tiles in shared memory. Rows of kDim f16, whose 16-byte pieces are swizzled
+/// so that eight rows of a column are eight places, and four rows of two columns too.
 template <int kDim>
 struct F16Products {
   using Type = F16;
