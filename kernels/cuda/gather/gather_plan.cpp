@@ -85,7 +85,7 @@ Status plan_gather_elements(const GpuWork& work) {
 }
 
 /// Rows of f16 are moved, those of f32 moved or rounded: of a table of constants, for one. Not
-/// where they are short: what belongs to a table of bytes, its scales, keeps f32.
+/// where they are not whole fours: the scales of a table of bytes, one a row, keep f32.
 uint64_t f16_operands_of_rows(const OpArguments& a, int64_t elements) {
   const uint64_t y = uint64_t{1} << a.input_count;
   if (a.inputs[0].dtype != DType::kF16) return elements > 0 && elements % 4 == 0 ? y : 0;

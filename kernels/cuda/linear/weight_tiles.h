@@ -11,17 +11,18 @@ struct WeightTiles {
   WeightTileShape shape = {};
   RowsAsHalvesParams rows = {};  // where x is f32 and products are of f16
   bool converts = false;         // likewise
-  bool fits = false;
+  bool fits = false;             // by extents: scratch is asked for before addresses are known
+  bool is_aligned = false;       // x lies where tiles of words can be read from
 };
 
-/// @pre y has elements, and has no more than 2^31 - 1 rows
+/// @pre y has elements
 WeightTiles weight_tiles(const OpArguments& a, const PackedWeights& w, const GpuTraits& traits,
                          GpuPrecision precision);
 /// Tiles and parts of k, each with the model's cycles.
 void list_weight_tiles(const WeightTiles& tiles, const GpuTraits& traits, VariantList* list);
 /// With parts of k as the variant has them; 0: the least that launch_weight_tiles() makes do with.
 uint64_t weight_tiles_scratch(const WeightTiles& tiles, int parts);
-/// In fewer parts where there is less scratch. @pre fits, and the least scratch
+/// In fewer parts where there is less scratch. @pre fits, is_aligned, and the least scratch
 Status launch_weight_tiles(const GpuWork& work, const WeightTiles& tiles,
                            const GpuVariant& variant);
 

@@ -52,8 +52,8 @@ WeightTiles weight_tiles(const OpArguments& a, const PackedWeights& w, const Gpu
   p.o = narrow(y.row_length(), &q.fits),
   p.readable = narrow(round_up(y.row_length(), kPanel), &q.fits), p.k = narrow(words, &q.fits);
   narrow(w.k, &q.fits);
-  if (!q.converts)
-    q.fits = q.fits && w.k % piece == 0 && x.row_stride % piece == 0 && is_aligned(p.x);
+  if (!q.converts) q.fits = q.fits && w.k % piece == 0 && x.row_stride % piece == 0;
+  q.is_aligned = q.converts || is_aligned(p.x);
   q.fits = q.fits && ceil_div(p.m, kFlatTile.m) * ceil_div(p.o, kSquareTile.o) < kMaxExtent;
   set_steps(&p);
   q.rows.x = p.x, q.rows.x_stride = x.row_stride, q.rows.k = int(q.fits ? w.k : 0);

@@ -155,35 +155,37 @@ uint64_t scratch_weights(const OpArguments& a, const GpuTraits& traits, GpuPreci
   if (choice.variants.count() == 0) return 0;
   return choice.scratch(a, traits, precision, choice.variants.pick(nullptr));
 }
+/// Of f32 there is a way that needs none, see plan_rows_by_rows(); of f16 tiles alone.
 uint64_t least_scratch_weights(const OpArguments& a, const GpuTraits& traits,
                                GpuPrecision precision) {
-  if (is_few(a) || a.outputs[0].elements() == 0) return 0;
-  const WeightTiles tiles = weight_tiles(a, weights_of(a), traits, precision);
-  return tiles.fits ? weight_tiles_scratch(tiles, 0) : expanded_scratch(a, traits, precision, true);
+  if (is_few(a) || a.outputs[0].elements() == 0 || !is_f16(a)) return 0;
+  return weight_tiles_scratch(weight_tiles(a, weights_of(a), traits, precision), 0);
 }
 uint32_t list_weights(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
                       GpuVariant* out) {
   if (a.outputs[0].elements() == 0) return 0;
   return Choice(a, traits, precision).variants.copy(out);
 }
-/// Of tiles. What x has to be is asked again as f32.
+/// Of tiles. Where x cannot be f16 it is asked again as f32.
 uint64_t f16_operands_of_weights(const OpArguments& a, const GpuTraits& traits) {
   if (a.outputs[0].elements() == 0 || is_few(a)) return 0;
-  const uint64_t x = 1, residual = 1 << 3, y = uint64_t{1} << a.input_count;
-  const bool fits = weight_tiles(a, weights_of(a), traits, GpuPrecision::kFp16).fits;
-  return fits ? x | residual | y : 0;
+  const uint64_t x = 1, others = uint64_t{1} << 3 | uint64_t{1} << a.input_count;
+  const WeightTiles tiles = weight_tiles(a, weights_of(a), traits, GpuPrecision::kFp16);
+  if (tiles.fits && tiles.is_aligned) return x | others;
+  return a.inputs[0].dtype == DType::kF16 ? others : 0;
 }
 
-Status launch_few_rows(const GpuWork& work, bool is_quick) {
+/// `count` rows from `first` on, WeightsOf16Rows::kRows at most.
+Status launch_few_rows(const GpuWork& work, bool is_quick, int64_t first, int64_t count) {
   const OpArguments& a = *work.arguments;
   const LinearAttributes& t = a.as<LinearAttributes>();
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   const TensorView *bias = a.optional(2), *residual = a.optional(3);
   FewRowsOfWeightsParams p = {};
-  p.x = x.as<const float>(), p.y = y.as<float>();
+  p.x = x.as<const float>() + first * x.row_stride, p.y = y.as<float>() + first * y.row_stride;
   p.bias = bias ? bias->as<const float>() : nullptr;
-  p.residual = residual ? residual->as<const float>() : nullptr;
-  p.rows = y.rows(), p.outputs = y.row_length();
+  p.residual = residual ? residual->as<const float>() + first * residual->row_stride : nullptr;
+  p.rows = count, p.outputs = y.row_length();
   p.x_stride = x.row_stride, p.y_stride = y.row_stride;
   p.residual_stride = residual ? int64_t{residual->row_stride} : 0;
   p.w = weights_of(a);
@@ -230,6 +232,17 @@ Status launch_expanded(const GpuWork& work) {
   return {};
 }
 
+/// A few rows after the other: without scratch, from any address. For x that lies where tiles
+/// cannot be read from, and sessions that are bound again with less scratch than tiles need.
+Status plan_rows_by_rows(const GpuWork& work) {
+  const int64_t rows = work.arguments->outputs[0].rows(), most = WeightsOf16Rows::kRows;
+  const bool is_quick =
+      work.precision != GpuPrecision::kExact && weights_of(*work.arguments).is_aligned;
+  for (int64_t first = 0; first < rows; first += most)
+    INGOT_TRY(launch_few_rows(work, is_quick, first, rows - first < most ? rows - first : most));
+  return {};
+}
+
 Status plan_weights(const GpuWork& work) {
   const OpArguments& a = *work.arguments;
   if (a.outputs[0].elements() == 0) return {};
@@ -238,10 +251,18 @@ Status plan_weights(const GpuWork& work) {
   const GpuVariant& variant = choice.variants.pick(work.variant);
   switch (variant.id) {
     case kFewRowsVariant:
-    case kQuickRowsVariant: return launch_few_rows(work, variant.id == kQuickRowsVariant);
-    case kExpandedVariant: return launch_expanded(work);
-    default: return launch_weight_tiles(work, choice.tiles, variant);
+    case kQuickRowsVariant:
+      return launch_few_rows(work, variant.id == kQuickRowsVariant, 0, a.outputs[0].rows());
+    case kExpandedVariant:
+      if (work.scratch_bytes >= expanded_scratch(a, work.traits, work.precision, true))
+        return launch_expanded(work);
+      break;
+    default:
+      if (choice.tiles.is_aligned && work.scratch_bytes >= weight_tiles_scratch(choice.tiles, 0))
+        return launch_weight_tiles(work, choice.tiles, variant);
+      break;
   }
+  return is_f16(a) ? Status(Code::kLimitExceeded) : plan_rows_by_rows(work);
 }
 
 constexpr GpuKernelEntry kWeightsTable[] = {{OpCode::kLinear,

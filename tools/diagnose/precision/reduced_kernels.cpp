@@ -114,12 +114,29 @@ TensorView ReducedKernels::rounded(const TensorView& view, Memory* memory) const
   return copy;
 }
 
+/// Scales of weights of 8 and 4 bits as products of f16 have them: f16 of 64 times what they are
+/// (kernels/cuda/linear/weight_tiles.cuh), so that one of 1024 is infinite here, too.
+TensorView ReducedKernels::times_64(const TensorView& scales) {
+  uint64_t bytes = 0;
+  if (scales.dtype != DType::kF32 || !scales.data || !storage_bytes(scales, &bytes)) return scales;
+  TensorView copy = rounded(scales, &operands_[2]);
+  const size_t count = bytes / sizeof(float);
+  float* const to = copy.as<float>();
+  for (size_t i = 0; i < count; i++) to[i] = scales.as<const float>()[i] * 64;
+  round_to(format_, to, count);
+  for (size_t i = 0; i < count; i++) to[i] /= 64;
+  return copy;
+}
+
 Status ReducedKernels::run_product(const KernelEntry& entry, const OpArguments& arguments,
                                    const Team& team) {
   if (!is_reduced(entry.op, arguments)) return entry.run(arguments, team);
   std::vector<TensorView> inputs(arguments.inputs, arguments.inputs + arguments.input_count);
   for (uint16_t i = 0; i < multiplied(entry.op) && i < arguments.input_count; i++)
     inputs[i] = rounded(inputs[i], &operands_[i]);
+  if (entry.op == OpCode::kLinear && arguments.input_count > linear_weights::kScales &&
+      precision_ == GpuPrecision::kFp16)
+    inputs[linear_weights::kScales] = times_64(arguments.inputs[linear_weights::kScales]);
   OpArguments own = arguments;
   own.inputs = inputs.data();
   return entry.run(own, team);

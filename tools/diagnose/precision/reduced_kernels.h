@@ -38,6 +38,7 @@ class ReducedKernels {
   Status run_chain(const OpArguments& arguments, const Team& team);
   TensorView rounded(const TensorView& view, Memory* memory) const;
   bool is_reduced(OpCode op, const OpArguments& arguments) const;
+  TensorView times_64(const TensorView& scales);
 
   const cli::ProgramView& view_;
   const GpuPrecision precision_;
