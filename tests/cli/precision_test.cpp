@@ -184,6 +184,25 @@ TEST_CASE("precision: numbers that f16 has not are fast") {
   CHECK(inspected(folder)["precision"] == "fast");
 }
 
+TEST_CASE("precision: scales of weights of 8 bits that f16 has not are fast") {
+  for (const float scale : {1e3f, 1e6f}) {  // of a byte: some 8, some 8,000
+    CAPTURE(scale);
+    OnnxGraph g;
+    g.input("image", {1, 3, kSide, kSide}).node("GlobalAveragePool", {"image"}, {"pooled"});
+    g.node("Flatten", {"pooled"}, {"f"})
+        .initializer("wf", {3, 256}, drawn(768, 1e-3f, 4))
+        .node("MatMul", {"f", "wf"}, {"small"})
+        .initializer("wg", {256, 64}, drawn(256 * 64, scale, 5))
+        .node("MatMul", {"small", "wg"}, {"scores"});
+    const Folder folder;
+    const Ran ran =
+        convert(folder, spilled(folder, g.output("scores").bytes()), "fp16", {"--dtype", "w8"});
+    CAPTURE(ran.err);
+    CHECK(ran.exit == 0);
+    CHECK(has(ran.err, "fast is written instead") == (scale > 1e5f));
+  }
+}
+
 TEST_CASE("precision: bf16 has the numbers that f16 has not") {
   const Folder folder;
   const Ran ran = convert(folder, spilled(folder, large()), "bf16");
