@@ -31,23 +31,6 @@ Work halves_work(const AttentionCase& c, int q_rank, int k_rank, AttentionAttrib
   return w;
 }
 
-/// Operands, inputs before y, as f16.
-Work halves_mixture(const Work& w, uint64_t operands) {
-  Work to = w;
-  for (size_t i = 0; i < w.inputs.size(); i++)
-    if (operands >> i & 1) to.inputs[i] = with_type(w.inputs[i], DType::kF16);
-  if (operands >> w.inputs.size() & 1) to.output = with_type(w.output, DType::kF16);
-  return to;
-}
-uint64_t halves_taken(const Work& w) {
-  const std::vector<TensorView> views = views_of(w.inputs);
-  const OpArguments a = arguments_of(w, views, w.output.view());
-  const GpuKernelEntry* const row =
-      find_gpu_row(ingot_cuda_kernel_set, w.op, a, {}, GpuPrecision::kFp16);
-  REQUIRE((row && row->f16_operands));
-  return row->f16_operands(a, {});
-}
-
 void check_same(const Tensor& got, const Tensor& want, const char* what) {
   int64_t at = -1;
   const bool same = got.same_bits(want, &at);
@@ -67,8 +50,8 @@ void check_halves(Work w, const std::string& width, int multiprocessors = 2) {
   check_close(plain.y, on_cpu(w, "oracle"), check::kF16Product);
   for (const uint64_t mixture : {kHeads, kHeads | y, y}) {
     CAPTURE(mixture);
-    const Work mixed = halves_mixture(w, mixture);
-    CHECK((halves_taken(mixed) & mixture) == mixture);
+    const Work mixed = with_f16(w, mixture);
+    CHECK((f16_operands_of(mixed, {}) & mixture) == mixture);
     const Run run = on_gpu(mixed, GpuPrecision::kFp16, 0, traits);
     REQUIRE(run.status.ok());
     CHECK_MESSAGE(run.ran((mixture & kHeads ? "attention_halves_" : "attention_f16_") + width),
@@ -164,7 +147,7 @@ TEST_CASE("attention on tensor cores, f16: keys in parts, whose sums stay f32") 
     const Work w = halves_work(c, 3, 4, &t);
     GpuTraits traits;
     traits.multiprocessors = 8;
-    const Run run = on_gpu(halves_mixture(w, kHeads | uint64_t{1} << w.inputs.size()),
+    const Run run = on_gpu(with_f16(w, kHeads | uint64_t{1} << w.inputs.size()),
                            GpuPrecision::kFp16, 0, traits);
     CHECK(run.splits > 1);
     CHECK(run.ran("attention_parts"));
@@ -179,7 +162,7 @@ TEST_CASE(
                            {66, 0}};
   Work w = halves_work(c, 3, 3, &t);
   for (int64_t i = 66 * 8; i < 140 * 8; i++) w.inputs[1].set(i, NAN), w.inputs[2].set(i, NAN);
-  const Run run = on_gpu(halves_mixture(w, kHeads), GpuPrecision::kFp16, 0, {});
+  const Run run = on_gpu(with_f16(w, kHeads), GpuPrecision::kFp16, 0, {});
   for (int64_t i = 0; i < 3 * 8; i++) CHECK(std::isfinite(run.y.at(i)));
   for (int64_t i = 3 * 8; i < 6 * 8; i++) CHECK(run.y.at(i) == 0);
 }
@@ -189,7 +172,7 @@ TEST_CASE(
     "read") {
   const auto taken = [](const AttentionCase& c, uint64_t mixture) {
     AttentionAttributes t;
-    return halves_taken(halves_mixture(halves_work(c, 3, 3, &t), mixture));
+    return f16_operands_of(with_f16(halves_work(c, 3, 3, &t), mixture), {});
   };
   const uint64_t y = 8;
   const AttentionCase plain = {"", 1, 2, 2, 9, 18, 16, 16};
@@ -214,8 +197,8 @@ TEST_CASE(
   AttentionAttributes t;
   Work masked = halves_work(
       {"", 1, 2, 2, 9, 18, 8, 8, CausalMask::kNone, {2, 9, 1}, MaskKind::kFloat}, 3, 3, &t);
-  CHECK(halves_taken(masked) == 0);
-  CHECK(halves_taken(halves_mixture(masked, kHeads | 16)) == 16);
+  CHECK(f16_operands_of(masked, {}) == 0);
+  CHECK(f16_operands_of(with_f16(masked, kHeads | 16), {}) == 16);
 }
 
 TEST_CASE("attention on tensor cores, f16: what lies where 16 bytes cannot be read is not taken") {
@@ -223,7 +206,7 @@ TEST_CASE("attention on tensor cores, f16: what lies where 16 bytes cannot be re
   const Work w = halves_work({"", 1, 2, 2, 9, 18, 16, 16}, 3, 3, &t);
   for (size_t moved = 0; moved < 4; moved++) {
     CAPTURE(moved);
-    const Work halves = halves_mixture(w, kHeads | 8);
+    const Work halves = with_f16(w, kHeads | 8);
     std::vector<TensorView> views = views_of(halves.inputs);
     TensorView y = halves.output.view();
     const auto ask = [&](uint64_t halves_away) {
@@ -244,12 +227,11 @@ TEST_CASE("attention on tensor cores, f16: a plan refuses what was not taken") {
   AttentionAttributes t;
   const Work fit = halves_work({"", 1, 2, 2, 9, 18, 16, 16}, 3, 3, &t);
   for (uint64_t some = 1; some < kHeads; some++)
-    CHECK(on_gpu(halves_mixture(fit, some), GpuPrecision::kFp16, 0, {}).status.code() ==
+    CHECK(on_gpu(with_f16(fit, some), GpuPrecision::kFp16, 0, {}).status.code() ==
           Code::kLimitExceeded);
   const Work narrow = halves_work({"", 1, 2, 2, 9, 18, 12, 12}, 3, 3, &t);
-  CHECK(on_gpu(halves_mixture(narrow, kHeads), GpuPrecision::kFp16, 0, {}).status.code() ==
+  CHECK(on_gpu(with_f16(narrow, kHeads), GpuPrecision::kFp16, 0, {}).status.code() ==
         Code::kLimitExceeded);
   const Work odd = halves_work({"", 1, 2, 2, 9, 18, 13, 13}, 3, 3, &t);
-  CHECK(on_gpu(halves_mixture(odd, 8), GpuPrecision::kFp16, 0, {}).status.code() ==
-        Code::kLimitExceeded);
+  CHECK(on_gpu(with_f16(odd, 8), GpuPrecision::kFp16, 0, {}).status.code() == Code::kLimitExceeded);
 }

@@ -25,24 +25,6 @@ using namespace ingot::conformance;
 
 namespace {
 
-/// Operands, inputs before the output, as f16.
-Work in_f16(const Work& w, uint64_t operands) {
-  Work to = w;
-  for (size_t i = 0; i < w.inputs.size(); i++)
-    if (operands >> i & 1) to.inputs[i] = with_type(w.inputs[i], DType::kF16);
-  if (operands >> w.inputs.size() & 1) to.output = with_type(w.output, DType::kF16);
-  return to;
-}
-
-uint64_t takes(const Work& w, const GpuTraits& traits) {
-  const std::vector<TensorView> views = views_of(w.inputs);
-  const OpArguments a = arguments_of(w, views, w.output.view());
-  const GpuKernelEntry* row =
-      find_gpu_row(ingot_cuda_kernel_set, w.op, a, traits, GpuPrecision::kFp16);
-  REQUIRE(row != nullptr);
-  return row->f16_operands ? row->f16_operands(a, traits) : 0;
-}
-
 /// Every mixture of `operands` that the row takes, and the last one's kernels; `least`: mixtures
 /// that it has to take.
 Run check_mixtures(const Work& plain, uint64_t operands, int least, int multiprocessors = 2,
@@ -53,13 +35,13 @@ Run check_mixtures(const Work& plain, uint64_t operands, int least, int multipro
   int taken = 0;
   for (uint64_t mixture = operands; mixture; mixture = (mixture - 1) & operands) {
     CAPTURE(mixture);
-    Work w = in_f16(plain, mixture);
+    Work w = with_f16(plain, mixture);
     Work want_of = plain;  // the same numbers
     for (size_t i = 0; i < w.inputs.size(); i++)
       if (mixture >> i & 1) want_of.inputs[i] = with_type(w.inputs[i], DType::kF32);
     pack_f16_weights(&w);
     w.any_row = true;
-    if ((takes(w, traits) & mixture) != mixture) continue;
+    if ((f16_operands_of(w, traits) & mixture) != mixture) continue;
     taken++;
     const Tensor want = on_cpu(want_of);
     last = on_gpu(w, GpuPrecision::kFp16, 0, traits);
@@ -141,7 +123,7 @@ TEST_CASE("tensor cores, f16 activations: groups of channels read f32 and write 
   CHECK(check_mixtures(w, kResidual | kY4, 3).ran("grouped"));
   GpuTraits traits;
   traits.multiprocessors = 2;
-  CHECK((takes(in_f16(w, kX), traits) & kX) == 0);
+  CHECK((f16_operands_of(with_f16(w, kX), traits) & kX) == 0);
 }
 
 TEST_CASE("tensor cores, f16 activations: convolutions read words of two channels") {
@@ -247,7 +229,7 @@ TEST_CASE("tensor cores, f16 activations: pooling and means") {
   rows.kind = ReduceKind::kSum, rows.axes = 2;
   Work w{OpCode::kReduce, &rows, {}, Tensor(DType::kF32, {4, 1})};
   w.inputs = {Tensor(DType::kF32, {4, 24}).random(1)};
-  CHECK(takes(w, {}) == 0);
+  CHECK(f16_operands_of(w, {}) == 0);
 }
 
 TEST_CASE("tensor cores, f16 activations: rows") {
@@ -299,7 +281,7 @@ TEST_CASE("tensor cores, f16 activations: movements, all operands or none") {
   larger.inputs = {Tensor(DType::kF32, {1, 5, 7, 8}).random(1)};
   check_mixtures(larger, 3, 1);
   resize.mode = ResizeMode::kLinear;
-  CHECK(takes(larger, {}) == 0);
+  CHECK(f16_operands_of(larger, {}) == 0);
 }
 
 TEST_CASE("tensor cores, f16 activations: gathered rows are moved, or rounded") {

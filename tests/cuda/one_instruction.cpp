@@ -48,6 +48,23 @@ Tensor with_type(const Tensor& t, DType dtype) {
   return to;
 }
 
+Work with_f16(const Work& w, uint64_t operands) {
+  Work to = w;
+  for (size_t i = 0; i < w.inputs.size(); i++)
+    if (operands >> i & 1) to.inputs[i] = with_type(w.inputs[i], DType::kF16);
+  if (operands >> w.inputs.size() & 1) to.output = with_type(w.output, DType::kF16);
+  return to;
+}
+
+uint64_t f16_operands_of(const Work& w, const GpuTraits& traits) {
+  const std::vector<TensorView> views = views_of(w.inputs);
+  const OpArguments a = arguments_of(w, views, w.output.view());
+  const GpuKernelEntry* row =
+      find_gpu_row(ingot_cuda_kernel_set, w.op, a, traits, GpuPrecision::kFp16);
+  REQUIRE(row != nullptr);
+  return row->f16_operands ? row->f16_operands(a, traits) : 0;
+}
+
 Tensor on_cpu(const Work& w, const char* table) {
   Tensor y = w.output;
   y.poison();

@@ -23,6 +23,11 @@ void pack_f16_weights(Work* w);
 /// The tensor in another type of floats, rounded.
 Tensor with_type(const Tensor& t, DType dtype);
 
+/// Operands, a bit each, inputs before the output, as f16.
+Work with_f16(const Work& w, uint64_t operands);
+/// Which operands the row of a GPU takes as f16 in fp16, of the types that they have now.
+uint64_t f16_operands_of(const Work& w, const GpuTraits& traits);
+
 /// What is asked of a GPU's row: `views` and `y` must outlive it.
 OpArguments arguments_of(const Work& w, const std::vector<TensorView>& views, const TensorView& y);
 std::vector<TensorView> views_of(const std::vector<Tensor>& tensors);

@@ -1,5 +1,5 @@
-// Many rows times weights of 8 and 4 bits in files whose products are of f16: every tile and number
-// of parts of k, x of f32 and of f16, blocks of every length, zero points that are any byte; whole
+// Many rows times weights of 8 and 4 bits in files whose products are of f16: every tile and
+// split-K, x of f32 and of f16, blocks of every length, zero points that are any byte; whole
 // numbers bit for bit, others within f16's tolerance, the same bits in every order of threads.
 #include <doctest/doctest.h>
 
@@ -50,15 +50,6 @@ GpuTraits traits_of(const TileCase& c) {
   GpuTraits traits;
   traits.multiprocessors = c.multiprocessors;
   return traits;
-}
-
-uint64_t operands_as_f16(const Work& w, const GpuTraits& traits) {
-  const std::vector<TensorView> views = views_of(w.inputs);
-  const OpArguments a = arguments_of(w, views, w.output.view());
-  const GpuKernelEntry* row =
-      find_gpu_row(ingot_cuda_kernel_set, w.op, a, traits, GpuPrecision::kFp16);
-  REQUIRE(row != nullptr);
-  return row->f16_operands(a, traits);
 }
 
 }  // namespace
@@ -112,8 +103,8 @@ TEST_CASE("tensor cores, weight tiles: x, y and the residual of f16") {
       // A row of x is whole pieces.
       const bool in_pieces = c.k % 8 == 0 && c.padding % 8 == 0;
       const uint64_t y = uint64_t{1} << w.inputs.size();
-      CHECK((operands_as_f16(w, traits) & (1 | y)) == (1 | y));
-      CHECK(operands_as_f16(halves, traits) == (in_pieces ? 1 | 1 << 3 | y : 1 << 3 | y));
+      CHECK((f16_operands_of(w, traits) & (1 | y)) == (1 | y));
+      CHECK(f16_operands_of(halves, traits) == (in_pieces ? 1 | 1 << 3 | y : 1 << 3 | y));
       if (!in_pieces) continue;
       const Run first = on_gpu(w, GpuPrecision::kFp16, 0, traits),
                 direct = on_gpu(halves, GpuPrecision::kFp16, 0, traits);
@@ -165,13 +156,13 @@ TEST_CASE("tensor cores, weight tiles: what they do not take is expanded") {
   const Run run = on_gpu(w, GpuPrecision::kFp16, 0, traits_of(c));
   REQUIRE(run.status.ok());
   CHECK(run.ran("expand_weights"));
-  CHECK(operands_as_f16(w, traits_of(c)) == 0);
+  CHECK(f16_operands_of(w, traits_of(c)) == 0);
   // A step of tf32 has half as many numbers.
   CHECK(on_gpu(w, GpuPrecision::kFast, 0, traits_of(c)).ran("weights_tf32_w4_"));
   // Few rows read x as f32.
   const TileCase few = {16, 96, 40, 32};
   const QuantizedWeights others = weights_in_blocks(few.o, few.k, 4, few.block, true, 5);
-  CHECK(operands_as_f16(tile_work(few, others, &t, DType::kF32), traits_of(few)) == 0);
+  CHECK(f16_operands_of(tile_work(few, others, &t, DType::kF32), traits_of(few)) == 0);
 }
 
 TEST_CASE("tensor cores, weight tiles: with little scratch k is cut into fewer parts") {

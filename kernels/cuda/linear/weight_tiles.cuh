@@ -98,7 +98,7 @@ struct ScalesOfThread {
     s.zeros = w.zeros ? reinterpret_cast<const char*>(w.zeros + (at & ~int64_t{3})) : s.scales;
     s.zeros = computed_once(s.zeros), s.zero_mask = w.zeros ? ~0u : 0, s.first = int(o & 3);
     s.next = int(divide(uint64_t(k), w.block)), s.blocks = int(w.blocks);
-    // A part of k may begin within a block.
+    // A split may begin within a block.
     const int begun = (k - s.next * int(w.block.divisor)) / kStep;
     s.steps_of_block = s.blocks > 1 ? int(w.block.divisor) / kStep : 1 << 30;
     s.fetch(), s.advance();

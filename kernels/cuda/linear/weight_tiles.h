@@ -18,9 +18,9 @@ struct WeightTiles {
 /// @pre y has elements
 WeightTiles weight_tiles(const OpArguments& a, const PackedWeights& w, const GpuTraits& traits,
                          GpuPrecision precision);
-/// Tiles and parts of k, each with the model's cycles.
+/// Tiles, each with every split-K, and the model's cycles.
 void list_weight_tiles(const WeightTiles& tiles, const GpuTraits& traits, VariantList* list);
-/// With parts of k as the variant has them; 0: the least that launch_weight_tiles() makes do with.
+/// With the split-K of a variant; 0: the least that launch_weight_tiles() makes do with.
 uint64_t weight_tiles_scratch(const WeightTiles& tiles, int parts);
 /// In fewer parts where there is less scratch. @pre fits, is_aligned, and the least scratch
 Status launch_weight_tiles(const GpuWork& work, const WeightTiles& tiles,

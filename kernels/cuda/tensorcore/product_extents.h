@@ -1,5 +1,5 @@
 // kernels/cuda/tensorcore/product_extents.h - windows and rows as the extents of a product, counted
-// in 32 bits; what else plans of products share: the epilogue, parts of k. Host code.
+// in 32 bits; what else plans of products share: the epilogue, split-K. Host code.
 #pragma once
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
