@@ -1,4 +1,4 @@
-"""The integer networks of the comparison: TFLite files of ../shared as they are, and networks of
+"""The integer networks of the comparison: TFLite files of shared material as they are, and networks of
 the zoo that onnxruntime's tools quantize (weights and calibration data seeded).
 
 A golden is made by the runtime that a file was made for: LiteRT, whose integers ours must equal,
@@ -106,7 +106,7 @@ def prepare_integers(name, work, inspect):
     if kind == "tflite":
         path = SHARED / rest
         if not path.exists():
-            raise Unavailable("../shared is absent")
+            raise Unavailable("there is no shared material")
         if not npz.exists():
             np.savez(npz, **own_names(inspect(path), litert_golden(path, npz)))
         return path, npz, path

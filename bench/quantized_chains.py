@@ -5,7 +5,7 @@ the outputs of both files are compared byte for byte, then both run in turn, rou
   quantized_chains.py [--ingot BIN] [--threads 1,2] [--rounds N] [--seconds S] [SOURCE ...]
 
 Without chains is what --target mcu converts: windows of rows would lie in memory that a
-microcontroller does not have. SOURCE: ONNX or TFLite; without any, MoveNet of ../shared and what
+microcontroller does not have. SOURCE: ONNX or TFLite; without any, MoveNet of shared material and what
 ./dev show integer-speed left in build/bench. The time of a file is that of its fastest run, the
 ratio that of the rounds' median, with the smallest and the largest. Arena: activations and scratch
 of one thread. Exit code 1: outputs differ, or there was nothing to run. Needs numpy.
@@ -22,6 +22,9 @@ import tempfile
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from shared import SHARED  # noqa: E402
+
 DTYPES = {"f32": "float32", "u8": "uint8", "i8": "int8", "i32": "int32", "i64": "int64"}
 MOVENET = "models/google-coral__test_data/movenet_single_pose_lightning_ptq.tflite"
 
@@ -81,7 +84,7 @@ def main():
     args = parser.parse_args()
     sources = args.sources or [
         path
-        for path in [ROOT.parent / "shared" / MOVENET]
+        for path in [SHARED / MOVENET]
         + sorted((ROOT / "build/bench").glob("mobilenetv2_*_int.onnx"))
         if path.exists()
     ]

@@ -2,11 +2,10 @@
 
 A row is fp32, batch 1, static shapes. `limit` is the most that Ingot's time may be of the best
 peer's: 1.0 for networks of convolutions, 1.3 for the others. Sources: the zoo's script in
-tests/models, PyPI packages, ../shared (TFLite files written as ONNX: tflite_as_onnx.py), and two
+tests/models, PyPI packages, shared material (TFLite files written as ONNX: tflite_as_onnx.py), and two
 small ones made here.
 """
 
-import os
 import pathlib
 import subprocess
 import sys
@@ -15,7 +14,9 @@ import zipfile
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-SHARED = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared"))
+sys.path.insert(0, str(ROOT / "tests/support"))
+from shared import SHARED  # noqa: E402
+
 OCR = "rapidocr-onnxruntime==1.4.4:rapidocr_onnxruntime/models/ch_PP-OCRv4_{}_infer.onnx"
 
 ROWS = {  # name: (limit, source, shapes of inputs that the source leaves open)
@@ -219,7 +220,7 @@ def prepare(name, work):
         return path, npz
     if kind == "tflite":
         if not (SHARED / rest).exists():
-            raise Unavailable("../shared is absent")
+            raise Unavailable("there is no shared material")
         import tflite_as_onnx
 
         try:
@@ -247,7 +248,7 @@ def prepare(name, work):
     else:
         file = SHARED / rest if kind == "shared" else from_package(rest, work)
         if not file.exists():
-            raise Unavailable("../shared is absent")
+            raise Unavailable("there is no shared material")
         model = onnx.load(file)
     for port in model.graph.input:
         for dim, extent in zip(port.type.tensor_type.shape.dim, shapes.get(port.name, [])):

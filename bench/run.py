@@ -12,7 +12,7 @@ Prints for each network and thread count the median time of every runtime, and I
 best peer's: the median of the paired rounds with the smallest and the largest. Peers that wait are
 stopped, so that no spinning pool disturbs the one that is measured; N threads run on the first N
 processors, and Ingot on as many of these as it finds worth waking. "again" is a second run of
-ourselves, the noise; "prototype" the measured design study in ../shared. Peers that are not
+ourselves, the noise; "prototype" the measured design study of shared material. Peers that are not
 installed or do not run a network are named. The table is written
 to RESULTS/<date>.md with the processor's name, unless only some networks were asked for. --json
 FILE keeps every figure; --tables FILE.. prints (and writes) the table of such files without
@@ -389,7 +389,7 @@ def main():
                 env={**os.environ, "OUT": str(pathlib.Path(args.work).resolve())},
             )
         else:
-            print("[skip] the prototype: ../shared is absent")
+            print("[skip] the prototype: there is no shared material")
             args.engines.remove("prototype")
     random.seed(1)
     results, notes, versions = [], {}, {}

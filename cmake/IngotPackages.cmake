@@ -1,6 +1,6 @@
 # Debian packages, one for each component: `cpack -G DEB` in a tree whose prefix is /usr, or
 # ./dev package deb. The same bytes from the same commit: SOURCE_DATE_EPOCH is the time of all.
-if(NOT INGOT_INSTALL OR NOT INGOT_SHARED OR CMAKE_CROSSCOMPILING OR NOT TARGET ingot_cli)
+if(NOT INGOT_INSTALL OR NOT INGOT_SHARED_LIBRARY OR CMAKE_CROSSCOMPILING OR NOT TARGET ingot_cli)
   return()
 endif()
 set(debian ${PROJECT_SOURCE_DIR}/packaging/debian)

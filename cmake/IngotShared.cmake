@@ -1,6 +1,6 @@
 # The shared library: runtime, CPU kernels and the back end of GPUs in one. Linked as C: it needs
 # nothing of the C++ library.
-if(NOT INGOT_SHARED OR CMAKE_SYSTEM_NAME STREQUAL Generic)
+if(NOT INGOT_SHARED_LIBRARY OR CMAKE_SYSTEM_NAME STREQUAL Generic)
   return()
 endif()
 find_package(Threads REQUIRED)

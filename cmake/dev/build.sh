@@ -1,5 +1,9 @@
 # Build trees, each in build/NAME; a compiler cache is used when there is one.
 jobs=$(nproc 2>/dev/null || echo 2)
+# A compilation takes up to 1.5 GiB.
+memory_jobs=$(awk '/^MemAvailable:/ { print int($2 / 1572864) }' /proc/meminfo 2>/dev/null) || memory_jobs=
+[ -z "$memory_jobs" ] || [ "$memory_jobs" -ge "$jobs" ] || jobs=$((memory_jobs > 0 ? memory_jobs : 1))
+unset memory_jobs
 
 # A cache that cannot be written (no home, or a read-only one) fails every compilation, so it is tried first.
 has_ccache() {

@@ -130,7 +130,7 @@ cuda_build() {
   local tree=$1 architectures=$2 list
   shift 2
   list=$(IFS=';'; echo "$*")
-  configure_and_build "$tree" ingot_cuda_kernels -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_TOOLS=OFF -DINGOT_TESTS=OFF -DINGOT_SHARED=OFF \
+  configure_and_build "$tree" ingot_cuda_kernels -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_TOOLS=OFF -DINGOT_TESTS=OFF -DINGOT_SHARED_LIBRARY=OFF \
     -DINGOT_CUDA=ON "-DINGOT_NVCC=$list" "-DINGOT_CUDA_ARCHITECTURES=$architectures"
 }
 

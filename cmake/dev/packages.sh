@@ -1,7 +1,7 @@
 # Installs distribution packages that are missing; says what and why before it does.
 build_packages=(g++ cmake ninja-build pkg-config flatbuffers-compiler libflatbuffers-dev libprotozero-dev libcli11-dev
   nlohmann-json3-dev libzip-dev zlib1g-dev libmimalloc-dev libpng-dev libjpeg-dev help2man)
-test_packages=(libboost-dev libssl-dev doctest-dev clang libclang-rt-dev binutils g++-aarch64-linux-gnu qemu-user gcc-arm-none-eabi make
+test_packages=(libboost-dev libssl-dev doctest-dev clang 'libclang-rt-dev|libclang-common-14-dev' binutils g++-aarch64-linux-gnu qemu-user gcc-arm-none-eabi make
   libstdc++-arm-none-eabi-newlib qemu-system-arm python3 python3-venv git file clang-format clang-tidy zsh)
 demo_packages=(python3 python3-venv espeak-ng)
 lint_packages=(clang-format clang-tidy python3 git)
@@ -12,12 +12,22 @@ apt=(timeout 900 apt-get -o Acquire::http::Timeout=20 -o Acquire::https::Timeout
 
 have_package() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
 
-# need_packages WHY PACKAGE...
+# The first of PACKAGE|OTHER (a name for each release of a distribution) that is there or can be had.
+chosen_package() {
+  local names=() p
+  IFS='|' read -ra names <<<"$1"
+  [ ${#names[@]} -gt 1 ] || { echo "$1"; return; }
+  for p in "${names[@]}"; do ! have_package "$p" || { echo "$p"; return; }; done
+  for p in "${names[@]}"; do ! apt-cache show "$p" >/dev/null 2>&1 || { echo "$p"; return; }; done
+  echo "${names[0]}"
+}
+
+# need_packages WHY PACKAGE[|OTHER]...
 need_packages() {
   local why=$1; shift
   [ "${INGOT_PACKAGES:-}" != present ] || return 0
   local missing=() p
-  for p in "$@"; do have_package "$p" || missing+=("$p"); done
+  for p in "$@"; do have_package "$(chosen_package "$p")" || missing+=("$p"); done
   [ ${#missing[@]} -eq 0 ] && return 0
   if ! command -v apt-get >/dev/null; then
     echo "dev: $why needs: ${missing[*]}; this is no Debian or Ubuntu: install their equivalents by hand, then set INGOT_PACKAGES=present" >&2
@@ -32,6 +42,7 @@ need_packages() {
   mkdir -p build/logs
   local log=build/logs/apt.log
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${apt[@]}" update -qq >"$log" 2>&1 || true
+  for p in "${!missing[@]}"; do missing[p]=$(chosen_package "${missing[p]}"); done  # of the lists just read
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >>"$log" 2>&1 || {
     echo "dev: apt-get could not install: ${missing[*]} (no network? whole log: $log)" >&2
     exit 7

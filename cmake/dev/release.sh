@@ -88,7 +88,7 @@ package_static() {  # TARGET
   case $target in arm | i686 | riscv64) what=DEVICE ;; esac
   local toolchain=(--toolchain "$PWD/cmake/toolchains/musl.cmake" -DINGOT_MUSL_TARGET="$target" -DINGOT_MUSL_TOOLS="$tools")
   release_libraries "$tools" "${toolchain[@]}" || return 1
-  configure_and_build "$tree" ingot_cli -- "${toolchain[@]}" -DCMAKE_BUILD_TYPE=Release -DINGOT_TESTS=OFF -DINGOT_CUDA=OFF -DINGOT_SHARED=OFF \
+  configure_and_build "$tree" ingot_cli -- "${toolchain[@]}" -DCMAKE_BUILD_TYPE=Release -DINGOT_TESTS=OFF -DINGOT_CUDA=OFF -DINGOT_SHARED_LIBRARY=OFF \
     -DINGOT_TOOLS=$what -DCMAKE_CXX_FLAGS="$(release_flags)" -DCMAKE_C_FLAGS="$(release_flags)" || return 1
   name=ingot-$(release_version)-linux-$target
   rm -rf "$release/$name" $release/packages/ingot-*-linux-"$target".tar.gz*

@@ -30,7 +30,7 @@ target_row() {  # NAME
 
 # Options of cmake for a target, one a line.
 target_options() {  # NAME
-  printf '%s\n' --toolchain "cmake/toolchains/$1.cmake" -DINGOT_TOOLS=OFF -DINGOT_TESTS=ON -DINGOT_SHARED=OFF \
+  printf '%s\n' --toolchain "cmake/toolchains/$1.cmake" -DINGOT_TOOLS=OFF -DINGOT_TESTS=ON -DINGOT_SHARED_LIBRARY=OFF \
     -DINGOT_WERROR=ON
   # the host side of the GPU is tested there too: a Jetson's
   if [ "$1" = aarch64 ]; then

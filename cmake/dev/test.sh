@@ -7,6 +7,8 @@ stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
 stages_test=(lint gcc package firmware models sizes demo)
 stages_full=(python slow overlay tidy tsan cuda aarch64 cross nodes fuzz asan)          # what ./.ci/run adds
+# What shared material adds (tests/support/shared.py), in the trees that the others left.
+stages_shared=(shared_gcc shared_models shared_boards shared_python shared_aarch64 shared_asan)
 stages_long=(parsers asan_slow fuzz_long mutants peers abi browser pages torch trial torch-list keras tflite integers board "${target_names[@]/#/target_}")
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
@@ -29,14 +31,43 @@ count_log() {
   done <<<"$(sed -E 's/^[0-9]+: //; s/\x1b\[[0-9;]*m//g' "$log")"
 }
 
+# Seconds of a stage on 2 quiet processors of 2.6 GHz without a compiler cache: what the share done
+# is computed from.
+stage_weight() {  # STAGE
+  case $1 in
+    gcc) echo 720 ;;
+    models | overlay | asan | aarch64) echo 300 ;;
+    slow | fuzz | nodes | cuda) echo 240 ;;
+    python | package | cross | tidy | tsan) echo 120 ;;
+    *) echo 40 ;;
+  esac
+}
+
+# A line every half minute: the stage, what it has done, and the share of all stages by their weights.
+report_stage() {  # STAGE LOG
+  local began=$SECONDS seconds at weight
+  weight=$(stage_weight "$1")
+  while sleep 30 >/dev/null 2>&1; do
+    seconds=$((SECONDS - began))
+    at=$(tail -c 200000 "$2" | grep -aoE 'built \[[0-9]+/[0-9]+\]|^ *[0-9]+/[0-9]+ Test|^\[(ok|fail)\] .{1,60}' | tail -n 1) || true
+    at=$(tr -s ' ' <<<"${at# }" | sed -E 's/^ //; s/ Test$/ tests/')
+    echo "  $1: ${seconds} s${at:+, $at}; $((100 * (weight_done + (seconds < weight ? seconds : weight)) / weight_all)) % of all done"
+  done
+}
+weight_done=0 weight_all=1
+
 run_stage() {
   local name=$1 log=build/logs/stage-$1.log began=$SECONDS status=0
   mkdir -p build/logs
   # A process of its own, so that it can be ended with all it started.
   timeout --kill-after=20 "$(stage_seconds "$name")" "$BASH" ./dev --stage "$name" >"$log" 2>&1 &
-  local pid=$!
-  trap 'kill $pid 2>/dev/null; exit 130' INT TERM
+  local pid=$! reporter
+  report_stage "$name" "$log" &
+  reporter=$!
+  trap 'kill $pid $reporter 2>/dev/null; exit 130' INT TERM
   wait $pid || status=$?
+  kill $reporter 2>/dev/null || true
+  wait $reporter 2>/dev/null || true
   trap - INT TERM
   if [ $status -eq 124 ] || [ $status -eq 137 ]; then
     echo "ERROR $name: not done after $(stage_seconds "$name") s (INGOT_STAGE_SECONDS sets another limit)" >>"$log"
@@ -53,6 +84,7 @@ run_stage() {
   fi
   sed -nE 's/.*\[skip\] (.*)/    skipped: \1/p' "$log" | grep -v 'skipped$' | sort | uniq -c | sed -E 's/^ *([0-9]+) +/    \1 x /' | head -12 || true
   passed=$((passed + stage_passed)) failed=$((failed + stage_failed)) skipped=$((skipped + stage_skipped))
+  weight_done=$((weight_done + $(stage_weight "$name")))
   drop_trees "$name"
 }
 
@@ -61,7 +93,7 @@ run_stage() {
 drop_trees() {  # STAGE
   [ "${INGOT_DROP_TREES:-}" = 1 ] && [ $stage_failed -eq 0 ] || return 0
   case $1 in
-    parsers | package | tsan | aarch64 | cross) rm -rf "build/$1" ;;
+    parsers | package | tsan | shared_aarch64 | cross) rm -rf "build/$1" ;;
     cuda) rm -rf build/cuda_code* ;;
   esac
 }
@@ -104,7 +136,7 @@ stage_tidy() { lint_tidy 150; }
 
 stage_gcc() {
   configure_and_build gcc all -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
-  run_ctest gcc -LE slow
+  run_ctest gcc -LE slow -E '^onnx_models$'  # stage models runs it, with models
 }
 # Tests of minutes, in the tree of stage gcc.
 stage_slow() {
@@ -144,8 +176,84 @@ stage_models() {
   need_ingot "${model_runners[@]}"
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no model was run: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
-  "$python" tests/models/run_models.py --part first --ingot build/gcc/bin/ingot --work build/models
-  "$python" tests/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming
+  need_python "goldens of TFLite models" ai-edge-litert flatbuffers || echo "[skip] ai-edge-litert is not to be had: TFLite is compared with no runtime"
+  local failed=0
+  "$python" tests/models/run_models.py --part first --ingot build/gcc/bin/ingot --work build/models || failed=1
+  INGOT_MODELS=$PWD/build/models run_ctest gcc -R '^onnx_models$' || failed=1
+  tflite_operators || failed=1
+  "$python" tests/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming || failed=1
+  return $failed
+}
+
+# Small networks of every kind of operator that TFLite's published models have (integers, recurrent
+# layers, hybrids, detectors) against LiteRT; stage tflite has more of each.
+tflite_operators() {
+  "$python" -c 'import ai_edge_litert, flatbuffers' 2>/dev/null || return 0  # counted above
+  local script failed=0
+  for script in "integer_operators.py --exact-to litert --seeds 2" "integer_recurrent.py --exact-to litert --seeds 2" \
+    "hybrid_operators.py --seeds 2" "run_operators.py --seeds 3" "detection.py --seeds 20"; do
+    # shellcheck disable=SC2086
+    "$python" tests/tflite/$script --ingot build/gcc/bin/ingot || failed=1
+  done
+  return $failed
+}
+
+# The tests that read shared material, with it.
+stage_shared_gcc() {
+  need_shared || return 0
+  configure_and_build gcc all -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  run_ctest gcc -L shared
+}
+
+stage_shared_models() {
+  need_shared || return 0
+  need_ingot "${model_runners[@]}"
+  need_python "models" numpy onnx==1.23.2 onnxruntime || { echo "[skip] no model was run: numpy, onnx and onnxruntime are not to be had"; return 0; }
+  local failed=0
+  "$python" tests/models/run_models.py --part shared --ingot build/gcc/bin/ingot --work build/models || failed=1
+  "$python" tests/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models || failed=1
+  return $failed
+}
+
+# A published network on a bare board, MLPerf Tiny's in a project, their figures.
+stage_shared_boards() {
+  need_shared || return 0
+  need_ingot
+  local models=$INGOT_SHARED/models failed=0
+  bash tests/firmware/run.sh build/gcc/bin/ingot build/firmware_mnist_8 "$models/xboot__libonnx/mnist_8/model.onnx" \
+    "$models/golden/xboot__libonnx__mnist_8__model.onnx.npz" || failed=1
+  need_riscv
+  python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards_tiny --boards mps2-an386,riscv32-virt \
+    --networks str_ww_ref_model || failed=1
+  python3 tests/figures/binary_sizes.py --part shared --ingot build/gcc/bin/ingot --work build/sizes_shared || failed=1
+  return $failed
+}
+
+stage_shared_python() {
+  need_shared || return 0
+  python_needed || return 0
+  "$clean" tests/python/run_models.py --ingot build/gcc/bin/ingot --work build/models mnist_8 dtln_1
+}
+
+# The models of stage shared_models on the other processor, as stage aarch64 has the others.
+stage_shared_aarch64() {
+  need_shared || return 0
+  need_ingot
+  local names
+  mapfile -t names < <(awk -F'\t' '$2 ~ /^shared:/ { print $1 }' tests/models/models.tsv)
+  emulate_models "${names[@]}"
+}
+
+stage_shared_asan() {
+  need_shared || return 0
+  build_for_ctest asan -- "${asan_options[@]}" -- -L shared -LE 'no_asan|slow'
+  sanitized_ctest asan -L shared -LE 'no_asan|slow'
+}
+
+need_shared() {
+  [ "$INGOT_SHARED" = none ] || return 0
+  echo "[skip] there is no shared material: INGOT_SHARED names the folder that has it"
+  return 1
 }
 
 # The same models on one scalar core, checkpoints laid over them, the decoder's bits, figures of dynamic shapes.
@@ -183,7 +291,7 @@ stage_asan_slow() {
 # the same templates. No suppressions.
 stage_tsan() {
   configure_and_build tsan "${tsan_tests[@]/#/test_}" -- -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=thread \
-    -DINGOT_TESTS=ON -DINGOT_WERROR=ON -DINGOT_ISAS=none -DINGOT_SHARED=OFF -DINGOT_CUDA=OFF
+    -DINGOT_TESTS=ON -DINGOT_WERROR=ON -DINGOT_ISAS=none -DINGOT_SHARED_LIBRARY=OFF -DINGOT_CUDA=OFF
   local name
   for name in "${tsan_tests[@]}"; do
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 run_ctest tsan -R "^$name\$"
@@ -197,18 +305,22 @@ stage_aarch64() {
   mapfile -t options < <(target_options aarch64)
   build_for_ctest aarch64 raw_runner state_runner gpu_runner fake_cuda -- "${options[@]}" -- -L per_isa
   run_ctest aarch64 -L per_isa
+  emulate_models
+}
+# The answers of stage models again, on an emulated processor.
+emulate_models() {  # [NAME..]
   if [ ! -f build/models/hashes.json ] || ! "$python" -c "import numpy" 2>/dev/null; then
     echo "[skip] no model was emulated: stage models ran none"
     return 0
   fi
   local qemu="qemu-aarch64 -L /usr/aarch64-linux-gnu" sm=0
   "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models ${every_model:+--full} --emulated \
-    "$qemu build/aarch64/tests/support/raw_runner"
+    "$qemu build/aarch64/tests/support/raw_runner" "$@"
   # The host side of the GPU, with the cubins that an Orin would get where a compiler made some: the
   # fake driver looks kernels up in them.
   if compgen -G "build/aarch64/kernels/cuda/cubin/*.sm87.*.cubin" >/dev/null; then sm=87; else echo "[skip] cubins in aarch64: no nvcc"; fi
   "$python" tests/cuda/run_models.py --ingot build/gcc/bin/ingot --work build/models --emulated \
-    "$qemu -E FAKE_CUDA_SM=$sm -E INGOT_CUDA_DRIVER=$PWD/build/aarch64/tests/cuda/libfake_cuda.so build/aarch64/tests/cuda/gpu_runner"
+    "$qemu -E FAKE_CUDA_SM=$sm -E INGOT_CUDA_DRIVER=$PWD/build/aarch64/tests/cuda/libfake_cuda.so build/aarch64/tests/cuda/gpu_runner" "$@"
 }
 
 stage_firmware() {
@@ -217,7 +329,7 @@ stage_firmware() {
   need_riscv
   # a project as `ingot firmware` writes it; all boards and networks: ./dev show firmware
   python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --boards mps2-an386,riscv32-virt \
-    --networks str_ww_ref_model,digits_f32
+    --networks digits,digits_f32
 }
 
 stage_nodes() {
@@ -279,7 +391,7 @@ files_of_test() {  # NAME
     configure_and_build gcc help -- "${gcc_options[@]}" \
       -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null || exit 1
   test_files=$(python3 cmake/dev/one_test.py build/gcc "$1" test full quick long \
-    "${stages_test[@]}" "${stages_full[@]}" "${stages_long[@]}") || {
+    "${stages_test[@]}" "${stages_full[@]}" "${stages_shared[@]}" "${stages_long[@]}") || {
     # a tree that lacks a package has fewer tests
     if grep -q 'not found: .*(install' build/logs/configure-gcc.log 2>/dev/null; then
       echo "dev: no test '$1' in this tree: $(explain_configure gcc)" >&2
@@ -319,6 +431,7 @@ list_tests() {
   echo "./dev test        ${stages_test[*]}"
   echo "./dev test full   ${stages_full[*]}"
   echo "./dev test quick  ${stages_quick[*]}"
+  echo "./dev test shared ${stages_shared[*]}"
   echo "./dev test long   all of these and ${stages_long[*]}"
   echo "./dev test --target NAME   the suite on another processor: ${target_names[*]}"
   if [ -f build/gcc/CTestTestfile.cmake ]; then
@@ -345,6 +458,7 @@ dev_test() {
       test) list+=("${stages_test[@]}") ;;
       full) list+=("${stages_full[@]}") ;;
       quick) list+=("${stages_quick[@]}") ;;
+      shared) list+=("${stages_shared[@]}") ;;
       processors) list+=("${target_names[@]/#/target_}") ;;
       long) list+=("${stages_test[@]}" "${stages_full[@]}" "${stages_long[@]}") every_model=1 ;;
       *) list+=("$s") ;;
@@ -356,10 +470,13 @@ dev_test() {
   for s in "${list[@]}"; do  # a wrong name is not found after half an hour
     declare -F "stage_$s" >/dev/null || files_of_test "$s"
   done
+  weight_all=0
+  for s in "${list[@]}"; do weight_all=$((weight_all + $(stage_weight "$s"))); done
   for s in "${list[@]}"; do
     # A test may have the name of a stage (demo): the stage is meant.
     if declare -F "stage_$s" >/dev/null; then run_stage "$s"; else run_named_test "$s"; fi
   done
+  [ "$INGOT_SHARED" != none ] || printf '%s\n' "on the repository alone: ./dev test shared has what shared material adds (INGOT_SHARED names it)"
   echo "took $((SECONDS - began)) s"
   echo "$passed passed, $failed failed, $skipped skipped"
   [ $failed -eq 0 ]

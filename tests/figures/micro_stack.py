@@ -10,7 +10,6 @@ rule here knows is an error, as are recursion and frames whose size is not known
 as well: what it really used of a painted stack must be within the figure."""
 
 import argparse
-import os
 import pathlib
 import re
 import shutil
@@ -18,7 +17,10 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MODELS = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared")) / "models"
+sys.path.insert(0, str(ROOT / "tests/support"))
+from shared import SHARED  # noqa: E402
+
+MODELS = SHARED / "models"
 NETWORKS = (
     "str_ww_ref_model",
     "kws_ref_model",
@@ -153,17 +155,15 @@ class Graph:
         return self.found[title]
 
 
-def networks(ingot, work):
-    """MLPerf Tiny's where they are, else the digit reader."""
+def networks(ingot, work, tiny):
+    """MLPerf Tiny's (shared material), or the digit reader."""
     files = []
-    for name in NETWORKS:
+    for name in NETWORKS if tiny else ():
         source, out = MODELS / f"mlcommons__tiny/{name}.tflite", work / f"{name}.ingot"
-        if source.exists():
-            convert(ingot, source, out, "--dim", "N=1", "--exact-to", "builtin")
-            files.append(out)
+        convert(ingot, source, out, "--dim", "N=1", "--exact-to", "builtin")
+        files.append(out)
     if files:
         return "tiny", files
-    print("[skip] stack of MLPerf Tiny's networks: ../shared is absent")
     out = work / "digits.ingot"
     convert(ingot, ROOT / "examples/digits/digits.onnx", out, "--dim", "n=1")
     return "digits", [out]
@@ -180,10 +180,10 @@ def call(*command):
     return done.stdout
 
 
-def measure(ingot, work, board=BOARD, show=False):
+def measure(ingot, work, board=BOARD, show=False, tiny=False):
     """{} and a counted skip where there is no compiler for it."""
-    name, files = networks(ingot, work)
-    folder = work / f"stack_{board}"
+    name, files = networks(ingot, work, tiny)
+    folder = work / f"stack_{board}_{name}"
     shutil.rmtree(folder, ignore_errors=True)
     call(ingot, "firmware", *files, "-o", folder, "--board", board)
     settings = (folder / "board.mk").read_text()
@@ -228,7 +228,8 @@ def main():
     parser.add_argument("--chain", action="store_true", help="the frames along the longest way")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    figures = measure(args.ingot.resolve(), args.work.resolve(), args.board, args.chain)
+    ingot, work, tiny = args.ingot.resolve(), args.work.resolve(), MODELS.is_dir()
+    figures = measure(ingot, work, args.board, args.chain, tiny)
     for name, size in figures.items():
         print(f"{name:24} {size:>8,} bytes")
 

@@ -5,11 +5,10 @@ arena, multiply-adds, bytes of the program in flash, and whether every output ha
   minimum_ram.py --ingot BIN --work DIR [--boards A,B]
 
 --boards: the last lines, one network built as firmware and run in QEMU (mps2-an386), where compiler
-and emulator are there. Networks of ../shared; where they are absent, nothing is measured."""
+and emulator are there. Networks of shared material; where it is absent, nothing is measured."""
 
 import argparse
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -17,7 +16,10 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARED = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared")) / "models"
+sys.path.insert(0, str(ROOT / "tests/support"))
+import shared  # noqa: E402
+
+SHARED = shared.SHARED / "models"
 TINY = "mlcommons__tiny/"
 # name, file, options, whether it has to reach the aim
 NETWORKS = (
@@ -109,7 +111,7 @@ def main():
     ingot, work = args.ingot.resolve(), args.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     if not SHARED.exists():
-        print("[skip] minimum RAM: ../shared is absent")
+        print("[skip] minimum RAM: there is no shared material (MLPerf Tiny's networks)")
         return
     print(f"{'network':24} {'whole':>10} {'in patches':>10} {'':>7} {'work':>6} {'flash':>8}")
     reached = failed = 0

@@ -4,13 +4,12 @@ with its own Makefile, run in QEMU; every byte of the outputs as on the host.
 
   boards.py --ingot BIN --work DIR [--boards A,B] [--networks A,B] [--count]
 
-The networks are MLPerf Tiny's (../shared) with their reference inputs; where they are absent, the
-project's own digit reader, quantized; it is there in f32 in any case. --count: instructions of a
+The networks are the project's own digit reader, quantized and in f32, and MLPerf Tiny's with their
+reference inputs where shared material is present. --count: instructions of a
 run on a Cortex-M4 (QEMU's counter, a nanosecond for each), beside the published rows. A board that
 is too small is refused when the project is written, and the line says so."""
 
 import argparse
-import os
 import pathlib
 import re
 import shutil
@@ -18,7 +17,10 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARED = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared")) / "models"
+sys.path.insert(0, str(ROOT / "tests/support"))
+import shared  # noqa: E402
+
+SHARED = shared.SHARED / "models"
 FLOATS = "digits_f32"  # the same bits with and without floating point in hardware
 NETWORKS = {
     "str_ww_ref_model": "wake word",
@@ -26,6 +28,7 @@ NETWORKS = {
     "vww_96_int8": "person",
     "pretrainedResnet_quant": "image",
     "ad01_int8": "anomaly",
+    "digits": "digits int8",
     FLOATS: "digits f32",
 }
 BOARDS = (
@@ -83,6 +86,9 @@ def digits_of_bytes(ingot, work):
 
     make_digits.write_samples(work / "samples.npz")
     return digits(ingot, work, "--dtype", "int8", "--calibrate", work / "samples.npz")
+
+
+OWN = {"digits": digits_of_bytes, FLOATS: digits}  # the project's own
 
 
 def check_on_board(ingot, work, board, files, program):
@@ -162,14 +168,11 @@ def main():
     ingot, work = args.ingot.resolve(), args.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-    if SHARED.exists():
-        names = [name for name in args.networks.split(",") if name != FLOATS]
-        files = {name: convert(ingot, work, name) for name in names}
-    else:
-        print("[skip] MLPerf Tiny's networks: ../shared is absent; the digit reader stands in")
-        files = {"digits": digits_of_bytes(ingot, work)}
-    if FLOATS in args.networks.split(","):
-        files[FLOATS] = digits(ingot, work)
+    names = args.networks.split(",")
+    files = {n: convert(ingot, work, n) for n in names if SHARED.exists() and n not in OWN}
+    files |= {name: OWN[name](ingot, work) for name in names if name in OWN}
+    if not files:
+        print("[skip] no network for a board: there is no shared material (MLPerf Tiny's networks)")
     results, failed = [], 0
     for board in args.boards.split(","):
         emulator = "qemu-system-riscv32" if board.startswith("riscv") else "qemu-system-arm"

@@ -1,24 +1,18 @@
 #!/usr/bin/env bash
 # One network as a bare Cortex-M4 image: convert for flash, its own kernel table, no heap linked, run
 # under qemu-system-arm, the answer compared.
-#   run.sh INGOT WORK        prints sizes and the answer; the last line counts
-# The network is mnist_8 where ../shared is present, else the project's own digit reader.
+#   run.sh INGOT WORK [SOURCE.onnx GOLDEN.npz]     prints sizes and the answer; the last line counts
+# The network is the project's own digit reader, whose answer on this machine is expected, or SOURCE
+# with the outputs of GOLDEN.
 set -euo pipefail
 ingot=$1 work=$2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repo=$(cd "$here/../.." && pwd)
-shared=${INGOT_SHARED:-$repo/../shared}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
+source=${3:-$repo/examples/digits/digits.onnx} golden=${4:-}
 dims=()
-source=$shared/models/xboot__libonnx/mnist_8/model.onnx golden=$shared/models/golden/xboot__libonnx__mnist_8__model.onnx.npz
-network=mnist_8
-if [ ! -f "$source" ]; then
-  echo "[skip] mnist_8: ../shared is absent; the digit reader stands in"
-  source=$repo/examples/digits/digits.onnx golden=
-  dims=(--dim n=1)
-  network=digits
-fi
+[ -n "$golden" ] || dims=(--dim n=1)
 "$ingot" convert "$source" -o "$work/model.ingot" --target mcu "${dims[@]}"
 python3 - "$ingot" "$work" "$source" "$golden" <<'PY'
 import io, pathlib, struct, subprocess, sys, zipfile
@@ -78,6 +72,5 @@ fi
 arm-none-eabi-size "$work/image.elf"
 text=$(arm-none-eabi-size -A "$work/image.elf" | awk '$1==".text"{print $2}')
 model=$(stat -c %s "$work/model.ingot")
-echo "$network" >"$work/name"
 echo "code and constants $text bytes, model file $model bytes"
 timeout 120 qemu-system-arm -M netduinoplus2 -nographic -monitor none -serial none -semihosting-config enable=on,target=native -kernel "$work/image.elf"

@@ -11,6 +11,9 @@ import sys
 import tempfile
 
 ingot, source = sys.argv[1:3]
+sys.path.insert(0, os.path.join(source, "tests/support"))
+from shared import SHARED  # noqa: E402
+
 passed = failed = skipped = 0
 
 
@@ -196,10 +199,8 @@ def compare_jld2(np, path, tensors):
 
 
 samples()
-shared = os.path.join(
-    os.environ.get("INGOT_SHARED", os.path.join(source, "..", "shared")), "models", "flux"
-)
-why = model_zoo(shared) if os.path.isdir(shared) else "../shared/models/flux is not there"
+shared = str(SHARED / "models/flux")
+why = model_zoo(shared) if os.path.isdir(shared) else "there is no shared material"
 if why:
     skipped += 1
     print("[skip] Flux files beside the project: " + why)

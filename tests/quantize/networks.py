@@ -2,16 +2,20 @@
 
 keyword     a small depthwise-separable network trained here on made sounds (8 words and noise)
 unbalanced  the same network with pairs of channels rescaled: the same function, hard for bytes
-silero      a voice detector of ../shared over made speech and noise, its state fed back
-ocr         a text recognizer (PP-OCRv4, fetched by ../shared/models-pypi/fetch.py) on drawn lines
+silero      a voice detector of shared material over made speech and noise, its state fed back
+ocr         a text recognizer (PP-OCRv4, of its PyPI package) on drawn lines
 """
 
 import pathlib
+import sys
 
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared" / "models"
+sys.path.insert(0, str(ROOT / "tests/support"))
+import shared  # noqa: E402
+
+SHARED = shared.SHARED / "models"
 RATE = 16000
 WORDS = 8
 

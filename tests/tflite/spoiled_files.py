@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Real models of ../shared with one field that cannot be: scales, zero points, shapes, buffers,
+"""Real models of shared material with one field that cannot be: scales, zero points, shapes, buffers,
 indices of tensors and operators, options, subgraphs that call themselves.
 
   spoiled_files.py --ingot BIN [--mutants N] [--seed S] [FILE ...]
@@ -21,7 +21,10 @@ import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-SHARED = pathlib.Path(__file__).resolve().parents[3] / "shared/models"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import shared  # noqa: E402
+
+SHARED = shared.SHARED / "models"
 FILES = (
     "mlcommons__tiny/ad01_int8.tflite",
     "mlcommons__tiny/kws_ref_model.tflite",
@@ -249,7 +252,7 @@ def main():
     a = parser.parse_args()
     files = a.files or [SHARED / name for name in FILES]
     if not files[0].exists():
-        print("[skip] no file was spoiled: ../shared is not there")
+        print("[skip] no file was spoiled: there is no shared material")
         return 0
     codes, failed = collections.Counter(), 0
     with tempfile.TemporaryDirectory() as temporary:

@@ -4,8 +4,8 @@ stands in the way, damaged ones give one line.
 
   programs_test.py INGOT SOURCE_ROOT
 
-Needs Python alone. Archives of ../shared/formats/pt2 are compared with the outputs beside them,
-where they are present.
+Needs Python alone. Archives of shared material are compared with the outputs beside them, where they
+are present.
 """
 
 import json
@@ -16,6 +16,9 @@ import tempfile
 import zipfile
 
 INGOT, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
+sys.path.insert(0, str(ROOT / "tests/support"))
+from shared import SHARED  # noqa: E402
+
 DATA = pathlib.Path(__file__).resolve().parent / "data"
 passed = failed = 0
 
@@ -246,9 +249,9 @@ def npz_of(path, **arrays):
 
 
 def shared(work):
-    folder = ROOT.parent / "shared" / "formats"
+    folder = SHARED / "formats"
     if not (folder / "pt2").is_dir():
-        print("[skip] archives of ../shared/formats/pt2: not present")
+        print("[skip] archives of shared material: not present")
         return
     for source in sorted((folder / "pt2").glob("*.pt2")):
         net = source.name.split("_")[0]

@@ -43,7 +43,7 @@ class IngotConan(ConanFile):
         toolchain = CMakeToolchain(self)
         for name in ("TOOLS", "TESTS", "CUDA"):
             toolchain.cache_variables[f"INGOT_{name}"] = "OFF"
-        toolchain.cache_variables["INGOT_SHARED"] = bool(self.options.shared)
+        toolchain.cache_variables["INGOT_SHARED_LIBRARY"] = bool(self.options.shared)
         if not self.options.system_flatbuffers:
             headers = self.dependencies["flatbuffers"].cpp_info.includedirs[0]
             toolchain.cache_variables["INGOT_FLATBUFFERS_HEADERS"] = headers

@@ -7,7 +7,7 @@ vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}"
     -DINGOT_TOOLS=OFF
     -DINGOT_TESTS=OFF
     -DINGOT_CUDA=OFF
-    -DINGOT_SHARED=${shared}
+    -DINGOT_SHARED_LIBRARY=${shared}
     "-DINGOT_FLATBUFFERS_HEADERS=${CURRENT_INSTALLED_DIR}/include")
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(PACKAGE_NAME ingot CONFIG_PATH lib/cmake/Ingot)

@@ -10,7 +10,7 @@ DEPENDS = "flatbuffers flatbuffers-native"
 inherit cmake pkgconfig
 
 # Conversion is for hosts; GPU code needs NVIDIA's compiler.
-EXTRA_OECMAKE = "-DINGOT_TOOLS=OFF -DINGOT_TESTS=OFF -DINGOT_CUDA=OFF -DINGOT_SHARED=ON \
+EXTRA_OECMAKE = "-DINGOT_TOOLS=OFF -DINGOT_TESTS=OFF -DINGOT_CUDA=OFF -DINGOT_SHARED_LIBRARY=ON \
     -DINGOT_FLATBUFFERS_HEADERS=${STAGING_INCDIR} -DINGOT_FLATC=${STAGING_BINDIR_NATIVE}/flatc"
 
 FILES:${PN}-staticdev += "${libdir}/libingot*.a"

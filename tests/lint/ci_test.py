@@ -1,0 +1,70 @@
+"""Continuous integration runs everything on the repository alone, then what shared material adds,
+and fails where either does. A checkout with .ci/run and a `./dev` that records its calls stands in.
+  ci_test.py SOURCE_DIR"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+root = pathlib.Path(sys.argv[1])
+# Fails where it is asked to, and says what it sees.
+DEV = """#!/usr/bin/env bash
+cd "$(dirname "${BASH_SOURCE[0]}")"
+beside=absent; [ -e ../shared ] && beside=present
+echo "$*: beside $beside, given ${INGOT_SHARED:+$(cat "$INGOT_SHARED/marker")}" >>"$CALLS"
+case "$PLANTED" in
+  alone) [ -n "${INGOT_SHARED:-}" ] || exit 1 ;;
+  shared) [ -z "${INGOT_SHARED:-}" ] || exit 1 ;;
+esac
+"""
+ALONE = ["test: beside absent, given", "test full: beside absent, given"]
+passed = failed = 0
+
+
+def check(ok, text):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
+        print("[fail] " + text)
+
+
+def run(work, planted="", stale=""):
+    """Exit code and the calls of ./dev; `stale`: a value of the variable that CI must not heed."""
+    calls = work / "calls"
+    calls.unlink(missing_ok=True)
+    environment = {**os.environ, "CALLS": str(calls), "PLANTED": planted, "INGOT_SHARED": stale}
+    done = subprocess.run(
+        ["bash", str(work / "checkout/.ci/run")], env=environment, capture_output=True, text=True
+    )
+    return done.returncode, [line.strip() for line in calls.read_text().splitlines()], done.stdout
+
+
+with tempfile.TemporaryDirectory() as name:
+    work = pathlib.Path(name)
+    checkout = work / "checkout"
+    (checkout / ".ci").mkdir(parents=True)
+    shutil.copy(root / ".ci/run", checkout / ".ci/run")
+    (checkout / "dev").write_text(DEV)
+    (checkout / "dev").chmod(0o755)
+    git = ["git", "-C", str(checkout), "-c", "user.name=t", "-c", "user.email=t@localhost"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "a checkout"]):
+        subprocess.run(git + words, check=True)
+    status, calls, text = run(work)
+    check((status, calls) == (0, ALONE), f"nothing beside: {status}, {calls}")
+    (work / "shared").mkdir()
+    (work / "shared/marker").write_text("material")
+    both = [*ALONE, "test shared: beside absent, given material"]
+    status, calls, text = run(work)
+    check((status, calls) == (0, both), f"material beside: {status}, {calls}")
+    check("the repository alone" in text and "with shared material" in text, f"log: {text}")
+    status, calls, _ = run(work, stale=str(work / "shared"))
+    check((status, calls) == (0, both), f"a variable from before: {status}, {calls}")
+    status, calls, _ = run(work, planted="alone")
+    check(status == 1 and calls == both, f"fails without material alone: {status}, {calls}")
+    status, calls, _ = run(work, planted="shared")
+    check(status == 1 and calls == both, f"fails with material alone: {status}, {calls}")
+print(f"ci: {passed} passed, {failed} failed")
+sys.exit(1 if failed else 0)
