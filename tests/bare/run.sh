@@ -1,51 +1,68 @@
 #!/usr/bin/env bash
-# A fresh clone in a bare Debian: debootstrap's minimal system in a folder, a clone of HEAD inside,
-# then ./dev demo, ./dev test and ./dev test full, timed. Needs root, debootstrap and the package
-# sources of this machine; touches nothing outside WORK.
-#   run.sh [WORK] [COMMAND...]        default: build/bare "./dev demo" "./dev test" "./dev test
-# full"
+# A newcomer's machine: a minimal system in a folder, a clone of HEAD inside and nothing beside it,
+# then ./dev demo and ./dev test, timed. Needs root, debootstrap and the package sources of this
+# machine; touches nothing outside WORK.
+#   run.sh WORK [SUITE..] [-- COMMAND..]
+# Default suites: bookworm trixie jammy noble (Debian 12, 13, Ubuntu 22.04, 24.04); default commands:
+# "./dev demo" "./dev test". A command that ends with a line of counts must have 0 failed and at most
+# 25 skipped. A suite that cannot be had is a counted skip. The last line counts commands.
 set -euo pipefail
-repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-work=${1:-$repo/build/bare}
-[ $# -gt 0 ] && shift
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+repo=$(cd "$here/../.." && pwd)
+. "$here/../support/system_roots.sh"
+mkdir -p "${1:?run.sh WORK [SUITE..] [-- COMMAND..]}"
+work=$(cd "$1" && pwd)
+shift
+suites=() commands=()
+while [ $# -gt 0 ] && [ "$1" != -- ]; do suites+=("$1"); shift; done
+[ $# -eq 0 ] || shift
 commands=("$@")
-[ $# -eq 0 ] && commands=("./dev demo" "./dev test" "./dev test full")
-[ "$(id -u)" -eq 0 ] || { echo "bare: debootstrap and chroot need root" >&2; exit 1; }
-command -v debootstrap >/dev/null || apt-get install -y -qq debootstrap >/dev/null
-root=$work/root
-mkdir -p "$work"
-cleanup() {
-  for point in proc sys dev/pts dev; do mountpoint -q "$root/$point" && umount -l "$root/$point"; done
-  return 0
+[ ${#suites[@]} -gt 0 ] || suites=(bookworm trixie jammy noble)
+[ ${#commands[@]} -gt 0 ] || commands=("./dev demo" "./dev test")
+most_skipped=25
+need_debootstrap bare
+trap 'unmount_roots "$work"' EXIT
+passed=0 failed=0 skipped=0
+
+# The machine's way to its package sources: certificates and settings of the index; nothing else.
+environment=(HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 PIP_CERT=/etc/ca-of-this-machine.crt
+  SSL_CERT_FILE=/etc/ca-of-this-machine.crt)
+for v in PIP_DEFAULT_TIMEOUT PIP_INDEX_URL http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY; do
+  [ -z "${!v:-}" ] || environment+=("$v=${!v}")
+done
+
+prepare() {  # SUITE: the clone in its root
+  clean_root "$work" "$1" || return 1
+  root=$work/root-$1
+  cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ca-of-this-machine.crt"
+  [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/pip.conf"
+  git clone -q "$repo" "$root/root/ingot"
 }
-trap cleanup EXIT
-if [ ! -x "$root/usr/bin/apt-get" ]; then
-  . /etc/os-release
-  mirror=$( (grep -rhE '^(URIs:|deb )' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null || true) |
-    grep -oE 'https?://[^ ]+/(debian|ubuntu)/?$|https?://[^ ]+/(debian|ubuntu)/? ' | head -1)
-  mirror=${mirror% }
-  echo "== debootstrap --variant=minbase $VERSION_CODENAME"
-  debootstrap --variant=minbase "$VERSION_CODENAME" "$root" "$mirror" >"$work/debootstrap.log" 2>&1
-fi
-# The machine's way to its package sources, certificates and index settings; nothing else.
-cp /etc/resolv.conf "$root/etc/resolv.conf"
-for path in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources /etc/apt/apt.conf.d /etc/pip.conf /etc/hosts; do
-  [ -e "$path" ] && mkdir -p "$root$(dirname "$path")" && cp -r "$path" "$root$(dirname "$path")/"
+
+# One line: the command, what it counted, its time.
+run_inside() {  # SUITE COMMAND
+  local began=$SECONDS status=0 counts verdict=ok log
+  log=$work/$1-$(tr -cs 'a-z0-9' - <<<"$2").log
+  chroot "$root" env -i "${environment[@]}" bash -c "cd /root/ingot && $2" </dev/null >"$log" 2>&1 || status=$?
+  counts=$(grep -oE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$log" | tail -n 1) || true
+  [ $status -eq 0 ] || verdict="FAILED, exit code $status"
+  if [ -n "$counts" ] && [ "$(sed -E 's/.* ([0-9]+) skipped/\1/' <<<"$counts")" -gt $most_skipped ]; then
+    verdict="FAILED, more than $most_skipped skipped"
+  fi
+  echo "$1: $2: $verdict${counts:+, $counts}, $((SECONDS - began)) s; log: $log"
+  if [ "$verdict" = ok ]; then passed=$((passed + 1)); return; fi
+  failed=$((failed + 1))
+  tail -n "${INGOT_BARE_LINES:-40}" "$log" | sed 's/^/    /'
+}
+
+for suite in "${suites[@]}"; do
+  if ! prepare "$suite"; then
+    echo "[skip] no system of $suite could be made: $(tail -1 "$work/debootstrap-$suite.log")"
+    skipped=$((skipped + 1))
+    continue
+  fi
+  for command in "${commands[@]}"; do run_inside "$suite" "$command"; done
+  unmount_roots "$work"
 done
-cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ca-of-this-machine.crt"
-[ -e "$root/etc/apt/sources.list.d/debian.sources" ] && rm -f "$root/etc/apt/sources.list"
-for point in proc sys dev dev/pts; do mkdir -p "$root/$point"; mountpoint -q "$root/$point" || mount --bind "/$point" "$root/$point"; done
-rm -rf "$root/root/ingot"
-git clone -q "$repo" "$root/root/ingot"
-passes=(PIP_DEFAULT_TIMEOUT PIP_INDEX_URL http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY)
-environment=(HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 PIP_CERT=/etc/ca-of-this-machine.crt SSL_CERT_FILE=/etc/ca-of-this-machine.crt)
-for v in "${passes[@]}"; do [ -n "${!v:-}" ] && environment+=("$v=${!v}"); done
-status=0
-for c in "${commands[@]}"; do
-  began=$SECONDS
-  echo "== in a bare $(. "$root/etc/os-release" && echo "$PRETTY_NAME"): $c"
-  if chroot "$root" env -i "${environment[@]}" bash -c "cd /root/ingot && $c" </dev/null >"$work/output.log" 2>&1; then ok=ok; else ok=FAILED status=1; fi
-  tail -n "${INGOT_BARE_LINES:-40}" "$work/output.log"
-  echo "== $c: $ok in $((SECONDS - began)) s"
-done
-exit $status
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

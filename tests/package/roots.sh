@@ -16,16 +16,10 @@ shift 2
 suites=("$@")
 [ ${#suites[@]} -gt 0 ] || mapfile -t suites < <(printf '%s\n' "$VERSION_CODENAME" trixie noble | awk '!seen[$0]++')
 . "$here/checks.sh"
-[ "$(id -u)" -eq 0 ] || { echo "roots: debootstrap and chroot need root" >&2; exit 1; }
-command -v debootstrap >/dev/null || apt-get install -y -qq debootstrap >/dev/null
+. "$here/../support/system_roots.sh"
+need_debootstrap roots
 root=
-# Of every root, also of one that an earlier call left: what is deleted below a mount is this
-# machine's.
-unmount() {
-  local point
-  for point in "$work"/root-*/{proc,dev}; do ! mountpoint -q "$point" || umount -l "$point"; done
-}
-trap unmount EXIT
+trap 'unmount_roots "$work"' EXIT
 inside() { # COMMAND: in the root, its output in log
   env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
     chroot "$root" bash -euc "$1" </dev/null >"$work/log" 2>&1
@@ -63,44 +57,14 @@ server() {
   try "remove the server" "rm -r /var/lib/ingot/models/* /var/lib/ingot/models/.[!.]* && apt-get -qq purge -y --autoremove ingot-serve" || true
 }
 
-mirror_of() { # SUITE
-  local site
-  site=$(apt-get indextargets --format "\$(SITE)" "Created-By: Packages" 2>/dev/null | grep -v security | head -1)
-  case $1 in noble | jammy) site=${INGOT_UBUNTU_MIRROR:-${site%%//*}//archive.ubuntu.com/ubuntu} ;; esac
-  echo "$site"
-}
-
-clean_root() { # SUITE: a fresh copy of its minimal system
-  local base=$work/base-$1 script=$1 mirror
-  mirror=$(mirror_of "$1")
-  [ -e /usr/share/debootstrap/scripts/"$1" ] || { case $1 in noble | jammy) script=gutsy ;; *) script=sid ;; esac; }
-  if [ ! -e "$base/done" ]; then
-    rm -rf "$base"
-    local components=main
-    [ "$script" != gutsy ] || components=main,universe
-    # Where this machine has no keys of the other distribution, checksums alone are checked.
-    debootstrap --variant=minbase --no-check-gpg --components=$components "$1" "$base" "$mirror" \
-      "/usr/share/debootstrap/scripts/$script" >"$work/debootstrap-$1.log" 2>&1 || return 1
-    touch "$base/done"
-  fi
-  root=$work/root-$1
-  unmount
-  rm -rf --one-file-system "$root"
-  cp -a --reflink=auto "$base" "$root"
-  mount --bind /proc "$root/proc"
-  mount --bind /dev "$root/dev"
-  cp /etc/resolv.conf "$root/etc/resolv.conf"
-  cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
-  mkdir -p "$root/srv"
-  cp "$packages"/*.deb "$here/consumer/consumer.c" "$top/examples/digits/digits.onnx" "$root/srv/"
-}
-
 [ "${suites[*]}" != - ] || suites=()
 for suite in "${suites[@]}"; do
-  if ! clean_root "$suite"; then
+  if ! clean_root "$work" "$suite"; then
     echo "[skip] no root of $suite could be made: $(tail -1 "$work/debootstrap-$suite.log")"
     continue
   fi
+  root=$work/root-$suite
+  cp "$packages"/*.deb "$here/consumer/consumer.c" "$top/examples/digits/digits.onnx" "$root/srv/"
   try "apt reads its sources" "apt-get -qq update && apt-get -qq install -y --no-install-recommends gcc libc6-dev pkg-config" || continue
   inside "find /usr /etc /var/lib/dpkg/info -name '*ingot*'" && [ ! -s "$work/log" ] || fail "$suite: Ingot is there before it is installed"
   files_of_root >"$work/before"
@@ -117,7 +81,7 @@ for suite in "${suites[@]}"; do
   # libraries that came with the command line stay until autoremove, and no such is there
   files_of_root >"$work/after"
   if left=$(comm -13 "$work/before" "$work/after") && [ -z "$left" ]; then pass "$suite: nothing is left"; else fail "$suite: left: $(head -5 <<<"$left" | tr '\n' ' ')"; fi
-  unmount
+  unmount_roots "$work"
 done
 
 # An empty root: no shell, no library, nothing. Other processors: the emulator and its libraries,
