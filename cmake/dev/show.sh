@@ -174,7 +174,7 @@ dev_show() {
     worlds) show_worlds "${@:2}" ;;
     --list | '')
       cat <<'TXT'
-bare      a fresh clone in a bare Debian: ./dev demo, ./dev test, ./dev test full, the time of each (needs root)
+bare [SUITE ..] [-- COMMAND ..]  a clone in minimal systems of Debian 12, 13, Ubuntu 22.04, 24.04: ./dev demo, ./dev test (needs root)
 models    every model: convert, verify, golden, one answer on every instruction set and thread count, exact memory, traps
 bits      every model: the same bits on scalar, AVX2, AVX-512 and, emulated, NEON (goes on where it was broken off)
 hashes [--all]  one SHA-256 of each small network's outputs: AVX-512, AVX2, one lane, NEON under qemu, the emulated GPU here and on
