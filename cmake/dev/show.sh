@@ -45,6 +45,10 @@ dev_show() {
       build/serve_client/bin/python tests/serve/triton_client.py --ingot build/gcc/bin/ingot --grpc &&
         build/serve_client/bin/python tests/serve/load.py --ingot build/gcc/bin/ingot \
           --client build/gcc/tests/serve/ingot_serve_load "${peer[@]}" "${@:2}" ;;
+    serve-attacks) # [--minutes M]
+      build_serve ingot_make_endless || return 1
+      python3 tests/serve/attacks.py --server build/gcc/bin/ingot-serve \
+        --endless build/gcc/tests/serve/ingot_make_endless --minutes 60 "${@:2}" ;;
     ray) # [--images N]
       python_needed || return 1
       [ -x build/ray/bin/python ] || python3 -m venv build/ray
@@ -191,6 +195,8 @@ state     streaming models with state in the arena: goldens over all steps, equa
 shared-arena  three networks in one arena in turns: bytes of each, of the sum, what is saved
 serve     Triton's client against ingot serve, over HTTP and gRPC: every call, every answer beside that of ingot run; 100,000
           requests from 64 connections, 10,000 that wait a tritonserver beside it (--requests N)
+serve-attacks  hostile clients against ingot serve, which answers within 100 ms after each; then an hour of hostile and honest
+          ones together, the honest ones' p99 within 3 times the quiet one (--minutes M)
 ray [--images N]  examples/ray: images on 1, 2 and 4 workers, and with 2 of 4 killed on the way; images by Ray Serve; recordings
           by Ray Data beside examples/speech
 triton-backend  libtriton_ingot.so in a real tritonserver: its answers beside those of ingot serve

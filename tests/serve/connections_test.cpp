@@ -97,6 +97,42 @@ TEST_CASE("serve: full queues, late requests, too many connections") {
   CHECK(server.end() == 0);
 }
 
+TEST_CASE("serve: a client's error is no failure, and requests are counted by how long they took") {
+  const Models models;
+  ServerProcess server({models.root, "--access-log"});
+  CHECK(goes_on(server.port()));
+  CHECK(status(ask(server.port(), post(kInfer, "{}"))) == 400);
+  const std::string told = ask(server.port(), get("/metrics"));
+  CAPTURE(told);
+  const std::string of = "{model=\"batch\",version=\"1\",";
+  CHECK(has(told, "ingot_requests_total" + of + "result=\"invalid\"} 1\n"));
+  CHECK(has(told, "ingot_requests_total" + of + "result=\"failed\"} 0\n"));
+  CHECK(has(told, "ingot_request_duration_seconds_bucket" + of + "le=\"60\"} 1\n"));
+  CHECK(has(told, "ingot_request_duration_seconds_bucket" + of + "le=\"+Inf\"} 1\n"));
+  CHECK(has(ask(server.port(), get("/v2/models/batch/stats")), "\"fail\":{\"count\":0"));
+  CHECK(server.end() == 0);
+  const std::string log = server.output();
+  CAPTURE(log);
+  CHECK(has(log, " 127.0.0.1 \"POST /v2/models/batch/infer\" 200 "));
+  CHECK(has(log, " 127.0.0.1 \"POST /v2/models/batch/infer\" 400 2 "));
+}
+
+TEST_CASE("serve: pages of the server's own host, and of one that is allowed, may post") {
+  const Models models;
+  ServerProcess server({models.root, "--allow-host", "models.example"});
+  const std::string body = request_of(1);
+  const auto asked = [&](const std::string& host, const std::string& origin) {
+    return status(ask(server.port(), "POST " + kInfer + " HTTP/1.1\r\nHost: " + host +
+                                         "\r\nOrigin: " + origin + "\r\nContent-Length: " +
+                                         std::to_string(body.size()) + "\r\n\r\n" + body));
+  };
+  CHECK(asked("localhost:80", "http://localhost:80") == 200);
+  CHECK(asked("models.example", "https://models.example") == 200);
+  CHECK(asked("127.0.0.1", "https://Models.Example:8443") == 200);
+  CHECK(asked("localhost", "http://localhost.models.example") == 403);
+  CHECK(asked("other.example", "https://models.example") == 403);
+}
+
 TEST_CASE("serve: SIGTERM waits for what has begun") {
   const Models models;
   ServerProcess server({models.root, "--batch-delay-us", "2000000"});

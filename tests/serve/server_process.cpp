@@ -57,6 +57,14 @@ ServerProcess::~ServerProcess() {
   unlink(errors_.c_str());
 }
 
+std::string ServerProcess::output() const {
+  std::string text;
+  char bytes[4096];
+  for (ssize_t got; (got = read(output_, bytes, sizeof bytes)) > 0;)
+    text.append(bytes, size_t(got));
+  return text;
+}
+
 std::string ServerProcess::errors() const { return cli_test::slurp(errors_); }
 
 void ServerProcess::signal_end() const { kill(process_, SIGTERM); }

@@ -14,6 +14,8 @@ class ServerProcess {
   ~ServerProcess();
   uint16_t port() const { return port_; }
   int process() const { return process_; }
+  /// What it wrote on standard output since it was ready. @pre it has ended
+  std::string output() const;
   /// What it wrote on standard error, as far as it is there.
   std::string errors() const;
   /// SIGTERM; its exit code.

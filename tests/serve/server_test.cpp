@@ -71,7 +71,7 @@ TEST_CASE("serve: what is wrong with a request has a number and a line") {
       {with("[1,4]", "[2,4]"), 400, "16 bytes, expected 32"},
       {with("[1,4]", "[1,-4]"), 400, "a negative or too large extent"},
       {with("[1,4]", "[0,4]"), 400, "more elements than its shape [0,4] has"},
-      {with("[1,4]", "[9223372036854775807,9223372036854775807]"), 400, "is too large"},
+      {with("[1,4]", "[9223372036854775807,9223372036854775807]"), 400, "expected [-1,4]"},
       {with("[1,4]", "[1,4,1,1,1,1,1,1,1]"), 400, "more than 8 dimensions"},
       {with("[1,4]", "[1.5,4]"), 400, "an extent of a shape is no integer"},
       {with("[0,1,2,3]", "[0,1,2]"), 400, "12 bytes, expected 16"},
@@ -124,6 +124,23 @@ TEST_CASE("serve: what is wrong with a request has a number and a line") {
       {get("/v2", "A: " + std::string(20000, 'a') + "\r\n"), 431, "16,384"},
       {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 15), 400, "not HTTP/1"},
       {"GARBAGE\r\n\r\n", 400, "not HTTP/1"},
+      {"GET /v2 HTTP/1.1\r\n\r\n", 400, "Host: expected one line, found none"},
+      {"GET /v2 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "Host: expected one line"},
+      {"GET http://b/v2 HTTP/1.1\r\nHost: a\r\n\r\n", 400, "Host: another than"},
+      {"GET /v2 HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403, "--allow-host"},
+      {get("/v2", "X: a\r\n b\r\n"), 400, "not HTTP/1"},
+      {"POST " + kInfer + " HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n 2\r\n\r\n{}", 400,
+       "not HTTP/1"},
+      {get("/v2", "X: a\r\n \r\n"), 400, "not HTTP/1"},
+      {post(kInfer, good, "Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n"), 400,
+       "Content-Encoding: expected one line"},
+      {post("/v2/repository/models/batch/unload", "", "Origin: http://evil.example\r\n"), 403,
+       "Origin: a page of another site"},
+      {post("/v2/repository/models/batch/unload", "", "Origin: null\r\n"), 403, "Origin"},
+      {post(kInfer, good, "Sec-Fetch-Site: cross-site\r\n"), 403, "Origin"},
+      {post(kInfer,
+            request_of(1, "\"parameters\":{\"sequence_id\":\"" + std::string(300, 's') + "\"},")),
+       400, "sequence_id: 300 bytes, expected at most 256"},
       {post("/v2/repository/models/batch/load", "{\"parameters\":{\"config\":\"{}\"}}"), 501,
        "load"},
       {post("/v2/repository/models/none/load", ""), 404, "no such folder"},
@@ -340,6 +357,9 @@ TEST_CASE("serve: what it cannot begin with is one line and a number") {
   refused({models.file, "--http-port", "0"}, 7,
           "Not a directory; expected NAME/VERSION/model.ingot");
   refused({models.root, "--address", "nowhere"}, 1, "expected an address");
+  for (const char* everyone : {"0.0.0.0", "::"})
+    refused({models.root, "--http-port", "0", "--address", everyone}, 1,
+            "reached from other machines without a token and without TLS");
   refused({models.root, "--tls-cert", "a.pem"}, 1, "expected both or none");
   const std::string none = models.folder / "none", empty = models.folder / "empty";
   cli_test::spill(empty, "");

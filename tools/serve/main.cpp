@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -53,6 +54,8 @@ ModelSettings model_settings(const ServeOptions& o) {
   settings.max_rows = o.max_batch;
   settings.instances = o.instances;
   settings.max_queued = o.max_queue;
+  settings.session.max_run_ns = uint64_t{o.max_run_seconds} * 1000000000u;
+  if (o.max_run_steps) settings.session.max_steps = o.max_run_steps;
   settings.delay_ns = uint64_t{o.batch_delay_us} * 1000;
   settings.joins = !o.no_joining;
   settings.max_sequences = o.max_sequences;
@@ -119,10 +122,13 @@ Source source_of(const ServeOptions& o) {
   return {root, what.substr(at + 1), what.substr(0, at)};
 }
 
+/// What is not loaded then goes on loading while the rest is served.
+constexpr double kMostStartSeconds = 60;
+
 /// One that was asked for by name is there, or the server does not begin.
 void load_models(Repository& repository, const Source& source) {
   try {
-    repository.load_all(source.only);
+    repository.load_all(source.only, kMostStartSeconds);
     if (!source.only.empty()) repository.find(source.only, source.tag);
   } catch (const ServeError& error) {
     host::fail(source.only.empty() ? Exit::kUnavailable : Exit::kMismatch, error.text());
@@ -206,7 +212,7 @@ int run(asio::io_context& loop, asio::signal_set& signals, Service& service, Htt
   int exit = 0;
   signals.async_wait(asio::bind_executor(strand, [&](boost::system::error_code error, int) {
     if (error) return;
-    if (!is_quiet) fprintf(stderr, "ends: takes no more requests\n");
+    if (!is_quiet) fprintf(stderr, "shutting down: draining requests\n");
     http.stop();
     drain_until = ingot_clock_ns() + uint64_t{o.drain_seconds} * 1000000000u;
     service.repository.stop_taking();
@@ -217,7 +223,7 @@ int run(asio::io_context& loop, asio::signal_set& signals, Service& service, Htt
     const bool ends = service.repository.stops();
     if (ends && service.answering == 0) return loop.stop();
     if (ends && ingot_clock_ns() >= drain_until) {
-      fprintf(stderr, "ends: %llu requests had not ended after --drain-seconds %u\n",
+      fprintf(stderr, "shutting down: %llu requests had not ended after --drain-seconds %u\n",
               static_cast<unsigned long long>(service.answering.load()), o.drain_seconds);
       exit = int(Exit::kUnavailable);
       return loop.stop();
@@ -233,42 +239,88 @@ int run(asio::io_context& loop, asio::signal_set& signals, Service& service, Htt
   return exit;
 }
 
+/// Models are tried when they are loaded: beyond this machine, strangers need a token, or at least
+/// to know the certificate's name.
+void refuse_open_door(const ServeOptions& o, bool is_quiet) {
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address(o.address, error);
+  if (error || address.is_loopback() || !o.token_file.empty() || !o.certificate.empty()) return;
+  if (!o.insecure)
+    host::fail(Exit::kUsage, "--address " + o.address +
+                                 ": reached from other machines without a token and without TLS; "
+                                 "give --token-file or --tls-cert and --tls-key, or allow it: "
+                                 "--insecure");
+  if (!is_quiet)
+    fprintf(stderr, "warning: --insecure: whoever reaches %s may run, load and unload models\n",
+            o.address.c_str());
+}
+
+void configure(Service& service, const ServeOptions& o) {
+  service.max_body = cli::parse_bytes("--max-body", o.max_body);
+  service.token = read_token(o.token_file);
+  service.has_shared_memory = o.shared_memory;
+  service.hosts.allowed = o.allowed_hosts;
+  service.hosts.checks = o.token_file.empty() && o.certificate.empty();
+  if (o.access_log) service.access_log = std::make_unique<AccessLog>(STDOUT_FILENO);
+}
+
+/// Loads models while connections are answered already. @return what ends the server
+std::optional<host::Failure> start(Service& service, const Source& source,
+                                   const std::vector<std::string>& urls, bool is_quiet) {
+  try {
+    load_models(service.repository, source);
+  } catch (const host::Failure& failure) {
+    return failure;
+  }
+  if (service.repository.stops()) return std::nullopt;
+  print_models(service.repository, is_quiet);
+  for (const std::string& url : urls) printf("%s\n", url.c_str());
+  printf("ready\n");
+  fflush(stdout);
+  return std::nullopt;
+}
+
 int serve(const ServeOptions& o, bool is_quiet) {
   signal(SIGPIPE, SIG_IGN);
   install_bus_error_line();
   raise_descriptor_limit(o.max_connections);
+  refuse_open_door(o, is_quiet);
   const Source source = source_of(o);
   Service service(source.root, source.tag, model_settings(o),
                   cli::parse_bytes("--max-bodies", o.max_bodies));
-  service.max_body = cli::parse_bytes("--max-body", o.max_body);
-  service.token = read_token(o.token_file);
-  service.has_shared_memory = o.shared_memory;
+  configure(service, o);
   asio::io_context loop(int(o.io_threads));
-  HttpFront http(loop, service, http_settings(o));
-  load_models(service.repository, source);
+  Workers workers;  // ends before the loop does, to which it hands answers
+  HttpFront http(loop, workers, service, http_settings(o));
   // before it says that it is ready: who reads that may end it at once
   asio::signal_set signals(loop, SIGTERM, SIGINT);
-  print_models(service.repository, is_quiet);
+  std::vector<std::string> urls = {http.url()};
 #ifdef INGOT_HAVE_GRPC
   setenv("GRPC_VERBOSITY", "NONE", 0);  // what it cannot do, it says here, in one line
   std::optional<GrpcFront> grpc;
-  if (!o.no_grpc) grpc.emplace(service, grpc_settings(o));
-  printf("%s\n", http.url().c_str());
-  if (grpc) printf("%s\n", grpc->url().c_str());
+  if (!o.no_grpc) grpc.emplace(service, workers, grpc_settings(o));
+  if (grpc) urls.push_back(grpc->url());
 #else
-  printf("%s\n", http.url().c_str());
   if (!o.no_grpc && !is_quiet) fprintf(stderr, "note: this build has no gRPC: HTTP alone\n");
 #endif
-  printf("ready\n");
-  fflush(stdout);
+  std::optional<host::Failure> failed;
+  std::thread starts([&] {
+    failed = start(service, source, urls, is_quiet);
+    if (failed) loop.stop();
+  });
   const int exit = run(loop, signals, service, http, o, is_quiet);
+  // What still runs keeps the memory that it runs in.
+  fflush(stdout);
+  const bool goes_on = service.repository.is_loading() || service.repository.is_stuck();
+  if (exit || (service.repository.stops() && goes_on)) _exit(exit);
+  starts.join();
+  service.repository.stop_taking();
   // A thread of a model that has handed over an answer may still be in the loop's queue.
-  if (!exit) service.repository.end_threads();
+  service.repository.end_threads();
 #ifdef INGOT_HAVE_GRPC
   if (grpc) grpc->stop();
 #endif
-  // What still runs keeps the memory that it runs in.
-  if (exit) _exit(exit);
+  if (failed) throw host::Failure(*failed);
   return exit;
 }
 
@@ -302,7 +354,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return serve::complain(host::Exit::kUnavailable, "serve: out of memory");
   } catch (const std::exception& error) {
-    return serve::complain(host::Exit::kInternal,
-                           std::string("serve: a fault of our own: ") + error.what());
+    return serve::complain(host::Exit::kInternal, std::string("serve: internal error: ") +
+                                                      error.what() + "; please report it");
   }
 }

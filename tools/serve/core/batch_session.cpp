@@ -67,7 +67,7 @@ std::string cut_short(const Region& region) {
 
 BatchSession::BatchSession(const Model& model, const ModelPorts& ports,
                            const SessionSettings& settings)
-    : ports_(ports) {
+    : ports_(ports), max_run_ns_(settings.max_run_ns), max_steps_(settings.max_steps) {
   std::vector<ingot_binding> upper;
   for (const OpenDimension& dimension : ports.dimensions()) {
     bindings_.push_back({dimension.name.c_str(), std::max<int64_t>(dimension.low, 1)});
@@ -83,10 +83,23 @@ BatchSession::BatchSession(const Model& model, const ModelPorts& ports,
     options.upper_bounds = upper.data();
     options.upper_bound_count = upper.size();
   }
+  refuse_steps(model, options);
   auto session = model.session(options);
   if (!session) refuse(Refusal::kUnavailable, session.error().text());
   session_ = std::move(*session);
   inputs_.resize(ports.inputs().size());
+}
+
+void BatchSession::refuse_steps(const Model& model, const ingot_session_options& options) const {
+  if (max_steps_ == UINT64_MAX) return;
+  const auto need = model.requirements(options);
+  if (!need) refuse(Refusal::kUnavailable, need.error().text());
+  if (need->steps <= max_steps_) return;
+  refuse(Refusal::kUnsupported,
+         (need->steps == UINT64_MAX
+              ? "a run has no bound on its instructions"
+              : "a run is up to " + std::to_string(need->steps) + " instructions") +
+             ", --max-run-steps allows " + std::to_string(max_steps_));
 }
 
 std::string BatchSession::bind(const Job& first, int64_t rows) {
@@ -154,29 +167,41 @@ void BatchSession::leave_sequence(Job* job) {
     job->fail(Refusal::kInternal, saved.error().text());
 }
 
-bool BatchSession::run_session(Job* const* jobs, size_t count) {
-  uint64_t deadline = 0;
+BatchSession::Ran BatchSession::run_session(Job* const* jobs, size_t count) {
+  uint64_t asked = 0;  // by the clients
   for (size_t j = 0; j < count; j++) {
     if (!jobs[j]->deadline_ns) {
-      deadline = 0;
+      asked = 0;
       break;
     }
-    deadline = std::max(deadline, jobs[j]->deadline_ns);
+    asked = std::max(asked, jobs[j]->deadline_ns);
   }
+  const uint64_t most = max_run_ns_ ? ingot_clock_ns() + max_run_ns_ : 0;
+  const bool is_most = most && (!asked || most < asked);
+  const uint64_t deadline = is_most ? most : asked;
   const auto ran = deadline ? session_.run_until(deadline) : session_.run();
   const uint64_t now = ingot_clock_ns();
   for (size_t j = 0; j < count; j++) jobs[j]->ran_ns = now;
-  if (ran) return true;
+  if (ran) return Ran::kEnded;
   const ingot_code code = ran.error().code;
-  if (count > 1 && code != INGOT_DEADLINE_EXCEEDED) return false;
-  const Refusal why = code == INGOT_DEADLINE_EXCEEDED ? Refusal::kDeadline
+  const bool is_cancelled = code == INGOT_CANCELLED, is_late = code == INGOT_DEADLINE_EXCEEDED;
+  // cancel() may come when the run that it was meant for has just ended
+  if (is_cancelled && std::any_of(jobs, jobs + count, [](const Job* job) { return !job->gone; }))
+    return Ran::kAgain;
+  if (count > 1 && !is_late && !is_cancelled) return Ran::kEachAlone;
+  const Refusal why = is_late        ? Refusal::kDeadline
+                      : is_cancelled ? Refusal::kCancelled
                       : code == INGOT_BAD_INDEX_VALUE || code == INGOT_DIMENSION_OUT_OF_BOUNDS ||
                               code == INGOT_CONTROL_REFUSED
                           ? Refusal::kInvalid
                           : Refusal::kInternal;
+  const std::string text = is_late && is_most ? "the run was stopped after " +
+                                                    std::to_string(max_run_ns_ / 1000000) +
+                                                    " ms; more: ingot serve --max-run-seconds"
+                                              : ran.error().text();
   for (size_t j = 0; j < count; j++)
-    if (!jobs[j]->failed) jobs[j]->fail(why, ran.error().text());
-  return true;
+    if (!jobs[j]->failed) jobs[j]->fail(why, text);
+  return Ran::kEnded;
 }
 
 void BatchSession::read_outputs(Job* const* jobs, size_t count) {
@@ -234,7 +259,9 @@ void BatchSession::run(Job* const* jobs, size_t count) {
   for (size_t j = 0; j < count; j++) jobs[j]->run_ns = jobs[j]->ran_ns = now;
   if (count == 1 && jobs[0]->failed) return;
   if (ports_.has_state() && !enter_sequence(jobs[0])) return;
-  if (!run_session(jobs, count)) {
+  const Ran ran = run_session(jobs, count);
+  if (ran == Ran::kAgain) return run(jobs, count);
+  if (ran == Ran::kEachAlone) {
     for (size_t j = 0; j < count; j++)
       if (!jobs[j]->failed) run(jobs + j, 1);
     return;

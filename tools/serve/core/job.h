@@ -2,6 +2,7 @@
 // it wants, what came of it. Jobs are used again, and keep their memory.
 // Threads  one at a time: the protocol's until submit(), the model's until `ended` is called.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -46,6 +47,7 @@ struct OutputTensor {
 };
 
 class ServedModel;
+class JobPool;
 
 struct Job {
   std::string model, version, id;  // as the client named them
@@ -71,7 +73,18 @@ struct Job {
   std::string error;
   /// Called once when the job has ended, on a thread of the model's. It may not wait.
   void (*ended)(void* user, Job* job) = nullptr;
+  /// Whether nobody waits for the answer any more. May be null. Asked by a thread of the model's
+  /// until the job has ended. It may not wait.
+  bool (*is_gone)(void* user) = nullptr;
+  /// Called instead of `ended` where a run goes on beyond its deadline, in one instruction: the job
+  /// is the model's from then on, which calls `discard` when the run has ended. Both may be null:
+  /// then `ended` comes with the run's end. Inputs lie in the job itself.
+  void (*abandoned)(void* user) = nullptr;
+  void (*discard)(Job* job) = nullptr;
+  JobPool* pool = nullptr;  // of `discard`
   void* user = nullptr;
+  std::atomic<bool> gone{false};  // is_gone() said so
+  bool is_abandoned = false;
 
   void fail(Refusal refusal, const std::string& text) {
     failed = true;
@@ -83,6 +96,10 @@ struct Job {
     uint64_t bytes = body.capacity();
     for (const InputTensor& input : inputs) bytes += input.converted.capacity();
     for (const OutputTensor& output : outputs) bytes += output.elements.capacity();
+    for (const std::string* text : {&model, &version, &id, &error, &sequence_id})
+      bytes += text->capacity();
+    for (const InputTensor& input : inputs) bytes += input.name.capacity();
+    for (const OutputTensor& output : outputs) bytes += output.name.capacity();
     return bytes;
   }
   void clear() {
@@ -94,6 +111,8 @@ struct Job {
     timeout_ns = deadline_ns = 0;
     served.reset(), sequence.reset();
     next = nullptr;
+    gone = is_abandoned = false;
+    is_gone = nullptr, abandoned = nullptr, discard = nullptr;
   }
 };
 

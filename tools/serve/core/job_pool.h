@@ -59,6 +59,9 @@ class JobPool {
     if (free_.size() < kMaxKept) free_.push_back(std::move(job));
   }
 
+  /// Gives a job back that its protocol let go of.
+  static void discard(Job* job) { job->pool->give_back(std::unique_ptr<Job>(job)); }
+
   uint64_t held_bytes() const { return held_.load(std::memory_order_relaxed); }
 
  private:

@@ -67,6 +67,28 @@ ModelPorts::ModelPorts(const Model& model, int64_t max_rows) {
     }
     dimensions_.push_back(dimension);
   }
+  largest_body_ = body_limit();
+}
+
+uint64_t ModelPorts::body_limit() const {
+  constexpr uint64_t kElementText = 64;  // of a number, its indent and its comma
+  uint64_t all = 65536;
+  for (const ingot_value_type& type : inputs_) {
+    uint64_t elements = 1;
+    for (int32_t d = 0; d < type.rank; d++) {
+      const int32_t symbol = type.dim_symbol[d];
+      if (symbol == INGOT_DIM_EXPRESSION) return UINT64_MAX;
+      const bool is_open = symbol >= 0 && size_t(symbol) < dimensions_.size();
+      const int64_t extent = is_open ? dimensions_[size_t(symbol)].high : type.dims[d];
+      if (__builtin_mul_overflow(elements, uint64_t(std::max<int64_t>(extent, 1)), &elements))
+        return UINT64_MAX;
+    }
+    uint64_t text = 0;
+    if (__builtin_mul_overflow(elements, kElementText, &text) ||
+        __builtin_add_overflow(all, text, &all))
+      return UINT64_MAX;
+  }
+  return all;
 }
 
 void ModelPorts::find_batch() {
@@ -80,6 +102,34 @@ void ModelPorts::find_batch() {
         if (type.dim_symbol[d] == symbol) return;
     }
   batch_ = symbol;
+}
+
+const ingot_value_type& ModelPorts::port_of(const InputTensor& input) const {
+  const ingot_value_type* type = find_port(inputs_, input.name);
+  if (!type)
+    refuse(Refusal::kInvalid,
+           "input '" + input.name.substr(0, 256) + "' is unknown; there are " + names_of(inputs_));
+  if (input.dtype != type->dtype)
+    refuse(Refusal::kInvalid, "input '" + input.name + "': type " + type_name(input.dtype) +
+                                  ", expected " + type_name(type->dtype));
+  return *type;
+}
+
+void ModelPorts::check_input(const InputTensor& input) const {
+  const ingot_value_type& type = port_of(input);
+  bool fits = input.shape.rank == type.rank;
+  for (int32_t d = 0; fits && d < type.rank; d++) {
+    const int32_t symbol = type.dim_symbol[d];
+    if (symbol == INGOT_DIM_NUMBER) fits = input.shape.dims[d] == type.dims[d];
+    if (symbol >= 0 && size_t(symbol) < dimensions_.size())
+      fits = input.shape.dims[d] <= dimensions_[size_t(symbol)].high;
+  }
+  if (fits) return;
+  Job alone;
+  alone.symbols.assign(dimensions_.size(), 0);
+  InputTensor named = input;
+  named.port = uint32_t(&type - inputs_.data());
+  resolve_shape(named, &alone);  // which says what is wrong
 }
 
 void ModelPorts::resolve_shape(const InputTensor& input, Job* job) const {
@@ -126,18 +176,11 @@ void ModelPorts::resolve(Job* job) const {
                                   std::to_string(inputs_.size()) + ": " + names_of(inputs_));
   for (size_t i = 0; i < job->inputs.size(); i++) {
     InputTensor& input = job->inputs[i];
-    const ingot_value_type* type = find_port(inputs_, input.name);
-    if (!type)
-      refuse(Refusal::kInvalid,
-             "input '" + input.name + "' is unknown; there are " + names_of(inputs_));
-    input.port = uint32_t(type - inputs_.data());
+    input.port = uint32_t(&port_of(input) - inputs_.data());
     for (size_t j = 0; j < i; j++)
       if (job->inputs[j].port == input.port)
         refuse(Refusal::kInvalid, "input '" + input.name + "' is given twice");
     const std::string where = "input '" + input.name + "': ";
-    if (input.dtype != type->dtype)
-      refuse(Refusal::kInvalid,
-             where + "type " + type_name(input.dtype) + ", expected " + type_name(type->dtype));
     resolve_shape(input, job);
     uint64_t bytes = 0;
     if (!tensor_bytes(input.dtype, input.shape, &bytes) || bytes != input.bytes)

@@ -34,16 +34,24 @@ class ModelPorts {
   /// Finds each port of the request, checks names, types, shapes and sizes, and adds the outputs
   /// that nobody named. @throws ServeError kInvalid
   void resolve(Job* job) const;
+  /// Checks what is known of an input before its elements: its name, type and shape.
+  /// @throws ServeError kInvalid
+  void check_input(const InputTensor& input) const;
+  /// More than a request as JSON or bytes has any use for; what it is inflated to may not be longer.
+  uint64_t largest_body() const { return largest_body_; }
   /// Whether both may be computed in one run.
   bool agree(const Job& a, const Job& b) const;
 
  private:
   void find_batch();
+  uint64_t body_limit() const;
+  const ingot_value_type& port_of(const InputTensor& input) const;
   void resolve_shape(const InputTensor& input, Job* job) const;
   std::vector<ingot_value_type> inputs_, outputs_;
   std::vector<OpenDimension> dimensions_;
   int32_t batch_ = -1;
   bool has_state_ = false;
+  uint64_t largest_body_ = 0;
 };
 
 /// "[-1,3,224,224]".

@@ -6,7 +6,41 @@
 
 namespace ingot::serve {
 
-Repository::~Repository() = default;
+namespace {
+
+constexpr size_t kLoaders = 4;
+
+}  // namespace
+
+class Repository::Loading {
+ public:
+  Loading(Repository* repository, const std::string& name) : repository_(*repository), name_(name) {
+    const std::lock_guard<std::mutex> lock(repository_.mutex_);
+    if (!repository_.loading_.emplace(name, false).second)
+      refuse(Refusal::kBusy, "model '" + name + "' is being loaded already; try again later");
+  }
+  ~Loading() {
+    const std::lock_guard<std::mutex> lock(repository_.mutex_);
+    repository_.loading_.erase(name_);
+    repository_.loaded_.notify_all();
+  }
+  Loading(const Loading&) = delete;
+  Loading& operator=(const Loading&) = delete;
+  /// @pre mutex_ is held
+  bool is_unloaded() const { return repository_.loading_.at(name_); }
+
+ private:
+  Repository& repository_;
+  const std::string name_;
+};
+
+Repository::~Repository() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    waiting_.clear();
+  }
+  for (std::thread& loader : loaders_) loader.join();
+}
 
 Repository::Entry Repository::load_entry(const std::string& name) {
   const FolderModel folder = read_model_folder(root_, name);
@@ -44,19 +78,57 @@ Repository::Entry Repository::load_entry(const std::string& name) {
   return entry;
 }
 
-void Repository::load_all(const std::string& only) {
-  for (const std::string& name : only.empty() ? models_of(root_) : std::vector{only}) {
-    const std::lock_guard<std::mutex> one(load_mutex_);
-    Entry entry = load_entry(name);
+void Repository::load_first(const std::string& name) {
+  Entry entry;
+  try {
+    const Loading loading(this, name);
+    try {
+      entry = load_entry(name);
+    } catch (const ServeError& error) {
+      entry.failures[0] = error.text();
+    } catch (const std::exception& error) {
+      entry.failures[0] = error.what();
+    }
     const std::lock_guard<std::mutex> lock(mutex_);
-    entries_[name] = std::move(entry);
+    if (!loading.is_unloaded()) entries_[name] = std::move(entry);
+  } catch (const ServeError&) {  // a client had it loaded
   }
 }
 
+void Repository::load_all(const std::string& only, double wait_seconds) {
+  if (!only.empty()) {
+    Entry entry = load_entry(only);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    entries_[only] = std::move(entry);
+    return;
+  }
+  waiting_ = models_of(root_);
+  std::reverse(waiting_.begin(), waiting_.end());
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (loaders_.size() < std::min(kLoaders, waiting_.size()))
+    loaders_.emplace_back([this] {
+      std::unique_lock<std::mutex> held(mutex_);
+      while (!waiting_.empty()) {
+        const std::string name = waiting_.back();
+        waiting_.pop_back();
+        starting_++;
+        held.unlock();
+        load_first(name);
+        held.lock();
+        starting_--;
+        loaded_.notify_all();
+      }
+    });
+  loaded_.wait_for(lock, std::chrono::duration<double>(wait_seconds),
+                   [&] { return waiting_.empty() && starting_ == 0; });
+}
+
 void Repository::load(const std::string& name) {
-  const std::lock_guard<std::mutex> one(load_mutex_);
+  const Loading loading(this, name);
   Entry entry = load_entry(name);
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (loading.is_unloaded())
+    refuse(Refusal::kUnavailable, "model '" + name + "' was unloaded while it was loaded");
   Entry& now = entries_[name];
   if (!entry.failures.empty()) {
     const std::string why = "model '" + name + "' version " +
@@ -71,21 +143,39 @@ void Repository::load(const std::string& name) {
 }
 
 void Repository::unload(const std::string& name) {
-  const std::lock_guard<std::mutex> one(load_mutex_);
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = entries_.find(name);
-  if (found == entries_.end()) refuse(Refusal::kNotFound, "model '" + name + "' is unknown");
-  for (const auto& [number, served] : found->second.versions) replaced_.push_back(served);
-  found->second = Entry();
-  found->second.is_unloaded = true;
+  const auto loads = loading_.find(name);
+  if (found == entries_.end() && loads == loading_.end())
+    refuse(Refusal::kNotFound, "model '" + name + "' is unknown");
+  if (loads != loading_.end()) loads->second = true;
+  Entry& entry = entries_[name];
+  for (const auto& [number, served] : entry.versions) replaced_.push_back(served);
+  entry = Entry();
+  entry.is_unloaded = true;
+}
+
+void Repository::refuse_unknown(const std::string& name) const {
+  if (is_to_be_loaded(name))
+    refuse(Refusal::kUnavailable, "model '" + name + "' is being loaded; try again later");
+  refuse(Refusal::kNotFound, "model '" + name + "' is unknown");
+}
+
+bool Repository::is_to_be_loaded(const std::string& name) const {
+  return loading_.count(name) || std::count(waiting_.begin(), waiting_.end(), name);
+}
+
+bool Repository::is_loading() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return !loading_.empty() || !waiting_.empty();
 }
 
 std::shared_ptr<ServedModel> Repository::find(const std::string& name,
                                               const std::string& version) const {
-  if (stops_) refuse(Refusal::kUnavailable, "the server ends and takes no more requests");
+  if (stops_) refuse(Refusal::kUnavailable, "the server is shutting down: draining requests");
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = entries_.find(name);
-  if (found == entries_.end()) refuse(Refusal::kNotFound, "model '" + name + "' is unknown");
+  if (found == entries_.end()) refuse_unknown(name);
   const Entry& entry = found->second;
   if (entry.is_unloaded) refuse(Refusal::kUnavailable, "model '" + name + "' is unloaded");
   uint64_t number = entry.by_default;
@@ -122,7 +212,7 @@ std::vector<std::shared_ptr<ServedModel>> Repository::served() const {
 std::vector<std::string> Repository::versions(const std::string& name) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = entries_.find(name);
-  if (found == entries_.end()) refuse(Refusal::kNotFound, "model '" + name + "' is unknown");
+  if (found == entries_.end()) refuse_unknown(name);
   std::vector<std::string> list;
   for (const auto& [number, served] : found->second.versions)
     list.push_back(std::to_string(number));
@@ -131,6 +221,7 @@ std::vector<std::string> Repository::versions(const std::string& name) const {
 
 std::vector<ModelState> Repository::index() const {
   std::vector<ModelState> list;
+  std::vector<std::string> loading;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [name, entry] : entries_) {
@@ -145,12 +236,15 @@ std::vector<ModelState> Repository::index() const {
         list.push_back({name, std::to_string(number), false, why});
       if (entry.is_unloaded) list.push_back({name, "", false, "unloaded"});
     }
+    loading = waiting_;
+    for (const auto& [name, is_unloaded] : loading_) loading.push_back(name);
   }
   try {
     for (const std::string& name : models_of(root_)) {
       const bool is_listed = std::any_of(list.begin(), list.end(),
                                          [&](const ModelState& s) { return s.name == name; });
-      if (!is_listed) list.push_back({name, "", false, "not loaded"});
+      const bool is_loading = std::count(loading.begin(), loading.end(), name);
+      if (!is_listed) list.push_back({name, "", false, is_loading ? "loading" : "not loaded"});
     }
   } catch (const ServeError&) {  // the folder went away; what is loaded is served
   }
@@ -160,8 +254,18 @@ std::vector<ModelState> Repository::index() const {
 bool Repository::is_ready() const {
   if (stops_) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (!waiting_.empty() || starting_) return false;
   return std::all_of(entries_.begin(), entries_.end(),
                      [](const auto& entry) { return entry.second.failures.empty(); });
+}
+
+bool Repository::is_stuck() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [name, entry] : entries_)
+    for (const auto& [number, served] : entry.versions)
+      if (served->is_stuck()) return true;
+  return std::any_of(replaced_.begin(), replaced_.end(),
+                     [](const auto& served) { return served->is_stuck(); });
 }
 
 void Repository::end_threads() {
@@ -175,7 +279,7 @@ void Repository::destroy_unused() {
   std::vector<std::shared_ptr<ServedModel>> unused;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto at = replaced_.begin(); at != replaced_.end();) {
-    if (at->use_count() == 1) {
+    if (at->use_count() == 1 && !(*at)->is_stuck()) {
       unused.push_back(std::move(*at));
       at = replaced_.erase(at);
     } else {

@@ -1,12 +1,14 @@
 // tools/serve/core/repository.h - the models of a folder NAME/VERSION/model.ingot that are served:
 // of each the highest version, and each that a tag points to (docs/registry.md).
-// Threads  any. Loading does not hold up requests.
+// Threads  any. Loading holds up neither requests nor loads of other models, unload nor the index.
 #pragma once
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tools/serve/core/served_model.h"
@@ -28,14 +30,20 @@ class Repository {
   ~Repository();
 
   const std::string& root() const { return root_; }
-  /// Loads what the folder has; what cannot be loaded is in the index with the reason.
+  /// Loads what the folder has, several models at once; what cannot be loaded is in the index with
+  /// the reason. Returns after `wait_seconds` at the latest: what is not loaded then goes on loading.
   /// @param only this model; "": each. @throws ServeError kNotFound where a folder cannot be read
-  void load_all(const std::string& only);
+  void load_all(const std::string& only, double wait_seconds);
   /// Reads the model's folder again: new versions are served from now on, requests that came before
   /// end in the versions that they began in. Where a version that is to be served cannot be
-  /// loaded, what was served stays. @throws ServeError
+  /// loaded, what was served stays. @throws ServeError; kBusy: it is being loaded already
   void load(const std::string& name);
+  /// At once, also while it is loaded.
   void unload(const std::string& name);
+  /// Whether a load has not ended yet.
+  bool is_loading() const;
+  /// Whether a thread of a model may not end for long.
+  bool is_stuck() const;
 
   /// @param version a number, a tag, or "": the default. @throws ServeError kNotFound, kUnavailable
   std::shared_ptr<ServedModel> find(const std::string& name, const std::string& version) const;
@@ -62,15 +70,25 @@ class Repository {
     bool lacks_tag = false;  // the one asked for: the highest version stands for it
     bool is_unloaded = false;
   };
+  /// Of the models that are being loaded, as long as it lives. @throws ServeError kBusy
+  class Loading;
   Entry load_entry(const std::string& name);
+  void load_first(const std::string& name);
+  /// @pre mutex_ is held
+  [[noreturn]] void refuse_unknown(const std::string& name) const;
+  bool is_to_be_loaded(const std::string& name) const;
 
   const std::string root_, tag_;
   const ModelSettings settings_;
   std::atomic<bool> stops_{false};
-  std::mutex load_mutex_;  // one load at a time
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // of all below
   std::map<std::string, Entry> entries_;
+  std::map<std::string, bool> loading_;  // true: unloaded meanwhile
+  std::vector<std::string> waiting_;     // to be loaded for the first time, the next one last
+  size_t starting_ = 0;                  // loads that load_all() began
+  std::condition_variable loaded_;
   std::vector<std::shared_ptr<ServedModel>> replaced_;
+  std::vector<std::thread> loaders_;
 };
 
 }  // namespace ingot::serve

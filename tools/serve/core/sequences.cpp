@@ -15,7 +15,21 @@ void Sequences::forget_idle(uint64_t now) {
   }
 }
 
+uint64_t Sequences::bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& [id, sequence] : all_) bytes += id.size() + sequence->kept_bytes;
+  return bytes;
+}
+
+void Sequences::check_id(const std::string& id) {
+  constexpr size_t kMaxIdBytes = 256;
+  if (id.size() > kMaxIdBytes)
+    refuse(Refusal::kInvalid, "sequence_id: " + std::to_string(id.size()) +
+                                  " bytes, expected at most " + std::to_string(kMaxIdBytes));
+}
+
 std::shared_ptr<Sequence> Sequences::enter(const std::string& id, bool starts, bool ends) {
+  check_id(id);
   const uint64_t now = ingot_clock_ns();
   auto found = all_.find(id);
   const bool is_idle =
@@ -40,7 +54,7 @@ std::shared_ptr<Sequence> Sequences::enter(const std::string& id, bool starts, b
 
 void Sequences::leave(const std::string& id, const std::shared_ptr<Sequence>& sequence, bool ran) {
   sequence->waiting--;
-  if (ran) sequence->runs = false;
+  if (ran) sequence->runs = false, sequence->kept_bytes = sequence->state.capacity();
   if (!sequence->ends || sequence->waiting) return;
   const auto found = all_.find(id);
   if (found != all_.end() && found->second == sequence) all_.erase(found);

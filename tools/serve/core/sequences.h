@@ -17,6 +17,7 @@ struct Sequence {
   bool ends = false;           // its last request has come
   uint64_t waiting = 0;        // its requests that have not ended
   uint64_t used_ns = 0;        // of ingot_clock_ns(), when its last request came
+  uint64_t kept_bytes = 0;     // of the state, when its last request ended
 };
 
 class Sequences {
@@ -25,12 +26,16 @@ class Sequences {
   Sequences(size_t most, uint64_t idle_ns) : most_(most), idle_ns_(idle_ns) {}
 
   /// The sequence of a request that comes now, one request more waiting in it.
-  /// @throws ServeError where it has not begun, or there are too many
+  /// @throws ServeError where it has not begun, there are too many, or the id is too long
   std::shared_ptr<Sequence> enter(const std::string& id, bool starts, bool ends);
   /// A request of it has ended; after the last one of a sequence that ends it is forgotten.
   /// @param ran false: it was late, and another one of the sequence may run
   void leave(const std::string& id, const std::shared_ptr<Sequence>& sequence, bool ran);
   size_t count() const { return all_.size(); }
+  /// What they keep: names and states.
+  uint64_t bytes() const;
+  /// @throws ServeError kInvalid of an id that is too long to be kept
+  static void check_id(const std::string& id);
 
  private:
   void forget_idle(uint64_t now);

@@ -10,10 +10,12 @@ namespace ingot::serve {
 enum class Refusal {
   kInvalid,       // the request itself: malformed, names, shapes, types
   kUnauthorized,  // no token, or another
+  kForbidden,     // a page of another origin, a host name that is not served
   kNotFound,      // no such model, version, region, path
   kTooLarge,      // beyond a limit on sizes
   kBusy,          // a queue or the memory for requests is full; later it may be served
-  kDeadline,      // the client's time is over
+  kDeadline,      // the client's time is over, or the server's for one run
+  kCancelled,     // the client has gone
   kUnavailable,   // the server drains, or the model is not ready
   kUnsupported,   // what the protocol has and this server has not
   kInternal,      // the run failed
@@ -21,15 +23,26 @@ enum class Refusal {
 
 class ServeError : public std::exception {
  public:
-  ServeError(Refusal why, std::string text) : why_(why), text_(std::move(text)) {}
+  ServeError(Refusal why, std::string text) : why_(why), text_(std::move(text)) {
+    if (text_.size() <= kMaxText) return;
+    text_.resize(kMaxText);  // it repeats a name of the client's, which may be as long as a body
+    text_ += "...";
+  }
   Refusal why() const { return why_; }
   const std::string& text() const { return text_; }
   const char* what() const noexcept override { return text_.c_str(); }
 
  private:
+  static constexpr size_t kMaxText = 1000;
   Refusal why_;
   std::string text_;
 };
+
+/// The request itself is at fault: sent again, it would be refused again.
+constexpr bool is_of_client(Refusal why) {
+  return why == Refusal::kInvalid || why == Refusal::kUnauthorized || why == Refusal::kForbidden ||
+         why == Refusal::kNotFound || why == Refusal::kTooLarge || why == Refusal::kUnsupported;
+}
 
 [[noreturn]] inline void refuse(Refusal why, std::string text) {
   throw ServeError(why, std::move(text));

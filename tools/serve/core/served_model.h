@@ -2,6 +2,7 @@
 // and the threads that join requests and run them.
 // Threads  any, but for the destructor, which waits for the model's own.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -44,6 +45,8 @@ class ServedModel {
   const ModelPorts& ports() const { return ports_; }
   /// Whether requests are joined: two items computed together gave the bits that they gave alone.
   bool joins() const { return joins_; }
+  /// Whether a thread of its own may not end for long: the destructor would wait for it.
+  bool is_stuck() const;
   uint64_t arena_bytes() const { return arena_bytes_; }
 
   /// Checks and queues; job->ended is called when it has ended. @throws ServeError, and the job is
@@ -55,11 +58,32 @@ class ServedModel {
   void count_refused(Refusal why);
   Statistics statistics() const;
   size_t queued() const;
+  size_t sequence_count() const;
+  uint64_t sequence_bytes() const;
   /// Requests that were taken from the queue: they wait for others to join them, or run.
   size_t running() const;
 
  private:
-  void work(BatchSession& session);
+  /// A session, and what it computes: `jobs` are changed by the instance's thread alone, with
+  /// mutex_ held.
+  struct Instance {
+    std::unique_ptr<BatchSession> session;
+    std::vector<Job*> jobs;
+    bool is_stuck = false;  // in one instruction, beyond every deadline
+  };
+
+  void start();
+  void try_joining();
+  void work(Instance& instance);
+  /// Ends jobs in the queue whose time is over, and all jobs whose clients have gone, while the
+  /// instances are busy with others.
+  void watch();
+  uint64_t sweep(Job** ended, std::vector<Job*>* abandoned);
+  void abandon(Instance& instance, uint64_t now, std::vector<Job*>* abandoned);
+  bool is_busy_for_good() const;
+  void end_unrun(Job* list);
+  void leave_sequence(Job* job, bool ran);
+  void count_late(const Job& job);
   void take_compatible(std::vector<Job*>* jobs, int64_t* rows, Job** late);
   void end(Job* job, bool ran);
   void record(const std::vector<Job*>& jobs, int64_t rows);
@@ -68,17 +92,20 @@ class ServedModel {
   Model model_;
   ModelPorts ports_;
   ModelSettings settings_;
-  bool joins_ = false;
+  std::atomic<bool> joins_{false};
   uint64_t arena_bytes_ = 0;
-  std::vector<std::unique_ptr<BatchSession>> sessions_;
+  std::vector<std::unique_ptr<Instance>> instances_;
   std::vector<std::thread> threads_;
+  std::thread watch_;
 
   mutable std::mutex mutex_;  // of all below
   std::condition_variable wake_;
   Job *first_ = nullptr, *last_ = nullptr;
   size_t queued_ = 0, running_ = 0;
   Sequences sequences_;
-  bool stops_ = false;
+  bool stops_ = false, watch_stops_ = false, watch_sleeps_ = false;
+  bool has_tried_ = false;  // whether rows may be joined
+  std::condition_variable watch_wake_, tried_;
 
   mutable std::mutex statistics_mutex_;
   Statistics statistics_;

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/serve/core/access_log.h"
+#include "tools/serve/core/host_names.h"
 #include "tools/serve/core/job_pool.h"
 #include "tools/serve/core/repository.h"
 #include "tools/serve/core/shared_regions.h"
@@ -22,6 +24,8 @@ struct Service {
   bool has_shared_memory = false;
   std::string token;      // of "Authorization: Bearer"; "": none is asked for
   uint64_t max_body = 0;  // of one request
+  HostNames hosts;
+  std::unique_ptr<AccessLog> access_log;  // null: none is kept
   uint64_t began_ns = ingot_clock_ns();
   std::atomic<uint64_t> connections{0}, refused_connections{0};
   std::atomic<uint64_t> answering{0};  // connections from a whole header to the end of its answer

@@ -34,7 +34,8 @@ std::shared_ptr<grpc::ServerCredentials> credentials(const GrpcSettings& setting
 
 class GrpcFront::Listener {
  public:
-  Listener(Service& service, const GrpcSettings& settings) : calls_(service) {
+  Listener(Service& service, Workers& workers, const GrpcSettings& settings)
+      : calls_(service, workers) {
     const bool is_v6 = settings.address.find(':') != std::string::npos;
     host_ = is_v6 ? "[" + settings.address + "]" : settings.address;
     const std::string at = host_ + ":" + std::to_string(settings.port);
@@ -45,6 +46,9 @@ class GrpcFront::Listener {
     builder.SetMaxReceiveMessageSize(
         int(std::min<uint64_t>(service.max_body + 65536, uint64_t{1} << 30)));
     builder.SetMaxSendMessageSize(-1);
+    // the library inflates a message without a limit
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
     // another server on the port is an error, and not another half of the calls
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.AddListeningPort(at, credentials(settings), &port_);
@@ -70,8 +74,8 @@ class GrpcFront::Listener {
   std::unique_ptr<grpc::Server> server_;
 };
 
-GrpcFront::GrpcFront(Service& service, const GrpcSettings& settings)
-    : listener_(std::make_unique<Listener>(service, settings)) {}
+GrpcFront::GrpcFront(Service& service, Workers& workers, const GrpcSettings& settings)
+    : listener_(std::make_unique<Listener>(service, workers, settings)) {}
 GrpcFront::~GrpcFront() = default;
 std::string GrpcFront::url() const { return listener_->url(); }
 void GrpcFront::stop() { listener_->stop(); }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tools/serve/core/service.h"
+#include "tools/serve/http/workers.h"
 
 namespace ingot::serve {
 
@@ -19,7 +20,7 @@ struct GrpcSettings {
 class GrpcFront {
  public:
   /// Listens. @throws host::Failure kUnavailable
-  GrpcFront(Service& service, const GrpcSettings& settings);
+  GrpcFront(Service& service, Workers& workers, const GrpcSettings& settings);
   ~GrpcFront();
   /// "grpc://127.0.0.1:8001"
   std::string url() const;

@@ -14,10 +14,12 @@ grpc::StatusCode code_of(Refusal why) {
   switch (why) {
     case Refusal::kInvalid: return grpc::StatusCode::INVALID_ARGUMENT;
     case Refusal::kUnauthorized: return grpc::StatusCode::UNAUTHENTICATED;
+    case Refusal::kForbidden: return grpc::StatusCode::PERMISSION_DENIED;
     case Refusal::kNotFound: return grpc::StatusCode::NOT_FOUND;
     case Refusal::kTooLarge: return grpc::StatusCode::OUT_OF_RANGE;
     case Refusal::kBusy: return grpc::StatusCode::RESOURCE_EXHAUSTED;
     case Refusal::kDeadline: return grpc::StatusCode::DEADLINE_EXCEEDED;
+    case Refusal::kCancelled: return grpc::StatusCode::CANCELLED;
     case Refusal::kUnavailable: return grpc::StatusCode::UNAVAILABLE;
     case Refusal::kUnsupported: return grpc::StatusCode::UNIMPLEMENTED;
     case Refusal::kInternal: return grpc::StatusCode::INTERNAL;
@@ -106,16 +108,32 @@ void add_statistics(const ServedModel& model, inference::ModelStatisticsResponse
 /// An inference between its call and its answer.
 struct InferCall {
   Service* service;
+  grpc::CallbackServerContext* context;
+  const inference::ModelInferRequest* request;
   inference::ModelInferResponse* response;
   grpc::ServerUnaryReactor* reactor;
   std::unique_ptr<Job> job;
+  uint64_t began_ns = ingot_clock_ns();
 
+  void log(const grpc::Status& status) const {
+    AccessLine line;
+    line.client = context->peer();
+    line.method = "ModelInfer";
+    line.target = request->model_name();
+    line.status = int(status.error_code());
+    line.request_bytes = request->ByteSizeLong();
+    line.answer_bytes = status.ok() ? response->ByteSizeLong() : 0;
+    line.duration_ns = ingot_clock_ns() - began_ns;
+    service->access_log->write(line);
+  }
   void finish(const grpc::Status& status) {
+    if (service->access_log) log(status);
     if (job) service->jobs.give_back(std::move(job));
     service->answering--;
     reactor->Finish(status);
     delete this;
   }
+  static bool is_gone(void* user) { return static_cast<InferCall*>(user)->context->IsCancelled(); }
   static void on_ended(void* user, Job* job) {
     InferCall* const call = static_cast<InferCall*>(user);
     call->finish(status_of_call([&] {
@@ -150,13 +168,14 @@ GrpcService::Reactor* GrpcService::answer(Context* context, const Fill& fill) {
 }
 
 template <class Fill>
-GrpcService::Reactor* GrpcService::answer_slowly(Context* context, Fill fill) {
+GrpcService::Reactor* GrpcService::answer_on(boost::asio::thread_pool& pool, Context* context,
+                                             Fill fill) {
   Reactor* const reactor = context->DefaultReactor();
   const grpc::Status allowed = status_of_call([&] { check_token(context); });
   if (!allowed.ok())
     reactor->Finish(allowed);
   else
-    boost::asio::post(slow_, [reactor, fill] { reactor->Finish(status_of_call(fill)); });
+    boost::asio::post(pool, [reactor, fill] { reactor->Finish(status_of_call(fill)); });
   return reactor;
 }
 
@@ -237,7 +256,7 @@ INGOT_GRPC_CALL(ModelStatistics) {
 }
 
 INGOT_GRPC_CALL(RepositoryIndex) {
-  return answer_slowly(context, [this, request, response] {
+  return answer_on(workers_.folder, context, [this, request, response] {
     for (const ModelState& state : service_.repository.index()) {
       if (request->ready() && !state.is_ready) continue;
       auto* model = response->add_models();
@@ -250,15 +269,14 @@ INGOT_GRPC_CALL(RepositoryIndex) {
 }
 
 INGOT_GRPC_CALL(RepositoryModelLoad) {
-  return answer_slowly(context, [this, request] {
+  return answer_on(workers_.loads, context, [this, request] {
     if (!request->parameters().empty()) refuse_load_parameters();
     service_.repository.load(request->model_name());
   });
 }
 
 INGOT_GRPC_CALL(RepositoryModelUnload) {
-  return answer_slowly(context,
-                       [this, request] { service_.repository.unload(request->model_name()); });
+  return answer(context, [&] { service_.repository.unload(request->model_name()); });
 }
 
 INGOT_GRPC_CALL(SystemSharedMemoryStatus) {
@@ -288,7 +306,7 @@ INGOT_GRPC_CALL(SystemSharedMemoryUnregister) {
 INGOT_GRPC_CALL(ModelInfer) {
   Reactor* const reactor = context->DefaultReactor();
   service_.answering++;
-  InferCall* const call = new InferCall{&service_, response, reactor, nullptr};
+  InferCall* const call = new InferCall{&service_, context, request, response, reactor, nullptr};
   const grpc::Status status = status_of_call([&] {
     check_token(context);
     const auto model = service_.repository.find(request->model_name(), request->model_version());
@@ -301,6 +319,7 @@ INGOT_GRPC_CALL(ModelInfer) {
       job->served = model;
       job->user = call;
       job->ended = InferCall::on_ended;
+      job->is_gone = InferCall::is_gone;
       model->submit(job);
     } catch (const ServeError& refused) {
       model->count_refused(refused.why());

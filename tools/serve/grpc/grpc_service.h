@@ -1,18 +1,17 @@
 // tools/serve/grpc/grpc_service.h - the calls of GRPCInferenceService.
 // Threads  gRPC's; an inference ends on a thread of its model.
 #pragma once
-#include <boost/asio/thread_pool.hpp>
 #include <functional>
 
 #include "kserve.grpc.pb.h"
 #include "tools/serve/core/service.h"
+#include "tools/serve/http/workers.h"
 
 namespace ingot::serve {
 
 class GrpcService final : public inference::GRPCInferenceService::CallbackService {
  public:
-  explicit GrpcService(serve::Service& service) : service_(service) {}
-  ~GrpcService() override { slow_.join(); }
+  GrpcService(serve::Service& service, Workers& workers) : service_(service), workers_(workers) {}
 
  private:
   using Context = grpc::CallbackServerContext;
@@ -41,12 +40,12 @@ class GrpcService final : public inference::GRPCInferenceService::CallbackServic
   /// Calls `fill` and ends the call with what it throws.
   template <class Fill>
   Reactor* answer(Context* context, const Fill& fill);
-  /// The same on a thread for calls that read files.
+  /// The same on a thread of this pool.
   template <class Fill>
-  Reactor* answer_slowly(Context* context, Fill fill);
+  Reactor* answer_on(boost::asio::thread_pool& pool, Context* context, Fill fill);
 
   serve::Service& service_;  // not the base class, which is another Service
-  boost::asio::thread_pool slow_{1};
+  Workers& workers_;
 };
 
 }  // namespace ingot::serve

@@ -1,5 +1,7 @@
 #include "tools/serve/http/connection.h"
 
+#include <poll.h>
+
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
@@ -17,7 +19,6 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
-constexpr size_t kMaxHeader = 16384;
 constexpr size_t kReadBytes = 16384;
 // Of a body, before any of it has come: who says that much will come has sent nothing yet.
 constexpr uint64_t kFirstBodyBytes = 65536;
@@ -32,16 +33,10 @@ struct Pieces {
   const_iterator end() const { return last; }
 };
 
-std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
-
-/// A number of digits alone. @throws ServeError kInvalid
-uint64_t header_number(std::string_view text, const char* name) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size())
-    refuse(Refusal::kInvalid, std::string(name) + ": expected a number");
-  return number;
-}
+// Longer ones are decoded and written by threads of their own.
+constexpr size_t kShortJson = 16384;
+// After a client closed its side, for those that send a request, close it and still read.
+constexpr uint64_t kHalfClosedNs = 250000000;
 
 }  // namespace
 
@@ -118,8 +113,10 @@ void Connection<Stream>::on_header(Code error) {
     return reply({400, error_json("not HTTP/1: " + error.message())}, true);
   if (error) return;
   set_answering(true);
+  began_ns_ = ingot_clock_ns();
   keeps_alive_ = parser_->keep_alive() && !service_.repository.stops();
   try {
+    check_head(parser_->get(), service_);
     path_ = path_parts(view(parser_->get().target()));
     if (!is_public(path_)) service_.check_token(view(parser_->get()[http::field::authorization]));
     read_body();
@@ -153,6 +150,7 @@ void Connection<Stream>::read_body() {
     refuse(Refusal::kTooLarge, "a body of " + std::to_string(bytes) + " bytes, at most " +
                                    std::to_string(service_.max_body) +
                                    " are taken; see: ingot serve --max-body");
+  refuse_long_body(bytes);
   const size_t here = std::min<uint64_t>(buffer_.size(), bytes);
   job_ = service_.jobs.take(std::min(bytes, std::max<uint64_t>(here, kFirstBodyBytes)));
   if (here) memcpy(job_->body.data(), buffer_.data().data(), here);
@@ -166,6 +164,23 @@ void Connection<Stream>::read_body() {
     return;
   }
   read_rest(bytes, here);
+}
+
+/// Of an inference: longer than any request to the model, before it is read.
+template <class Stream>
+void Connection<Stream>::refuse_long_body(uint64_t bytes) {
+  constexpr uint64_t kAnyModel = uint64_t{1} << 20;
+  const auto path = bytes > kAnyModel && parser_->get().method() == http::verb::post
+                        ? infer_path(path_)
+                        : std::nullopt;
+  if (!path) return;
+  const auto model = service_.repository.find(path->model, path->version);
+  const uint64_t most = std::max(kAnyModel, model->ports().largest_body());
+  if (bytes <= most) return;
+  model->count_refused(Refusal::kTooLarge);
+  refuse(Refusal::kTooLarge, "a body of " + std::to_string(bytes) + " bytes, at most " +
+                                 std::to_string(most) + " are a request to model '" +
+                                 model->name() + "'");
 }
 
 template <class Stream>
@@ -187,26 +202,17 @@ template <class Stream>
 void Connection<Stream>::on_body() {
   socket().expires_never();
   try {
-    decode_body(view(parser_->get()[http::field::content_encoding]), service_.max_body,
-                &service_.jobs, job_.get());
     const std::string_view method = view(parser_->get().method_string());
     const auto inference = method == "POST" ? infer_path(path_) : std::nullopt;
     if (inference) return infer(*inference);
+    decode_body(view(parser_->get()[http::field::content_encoding]), kMaxControlBody,
+                &service_.jobs, job_.get());
     const std::string_view body(reinterpret_cast<const char*>(job_->body.data()),
                                 job_->body.size());
-    if (!is_slow(path_)) return reply(answer(service_, method, path_, body));
-    asio::post(*settings_.slow, [self = this->shared_from_this(), method, body] {
-      Reply made;
-      try {
-        made = answer(self->service_, method, self->path_, body);
-      } catch (const ServeError& refused) {
-        made = {status_of(refused.why()), error_json(refused.text())};
-      } catch (const std::exception& failure) {
-        made = {500, error_json(failure.what())};
-      }
-      asio::post(self->stream_.get_executor(),
-                 [self, made = std::move(made)] { self->reply(made); });
-    });
+    const Pace pace = pace_of(path_);
+    if (pace == Pace::kAtOnce) return reply(answer(service_, method, path_, body));
+    Workers& workers = *settings_.workers;
+    answer_on(pace == Pace::kLoads ? workers.loads : workers.folder, method, body);
   } catch (const ServeError& refused) {
     reply_error(refused.why(), refused.text());
   } catch (const std::bad_alloc&) {
@@ -216,19 +222,58 @@ void Connection<Stream>::on_body() {
 }
 
 template <class Stream>
+void Connection<Stream>::answer_on(asio::thread_pool& pool, std::string_view method,
+                                   std::string_view body) {
+  asio::post(pool, [self = this->shared_from_this(), method, body] {
+    Reply made = answer_or_refusal(self->service_, method, self->path_, body);
+    asio::post(self->stream_.get_executor(), [self, made = std::move(made)] { self->reply(made); });
+  });
+}
+
+template <class Stream>
+bool Connection<Stream>::decodes_apart() const {
+  const auto& request = parser_->get();
+  if (!request[http::field::content_encoding].empty()) return true;
+  if (job_->body.size() <= kShortJson) return false;
+  return json_bytes(request, job_->body.size()) > kShortJson;
+}
+
+template <class Stream>
 void Connection<Stream>::infer(const InferPath& path) {
   std::shared_ptr<ServedModel> model = service_.repository.find(path.model, path.version);
+  if (!decodes_apart()) return submit(model);
+  asio::post(settings_.workers->decode, [self = this->shared_from_this(), model] {
+    Refusal why = Refusal::kBusy;
+    std::string text = "out of memory; try again later";
+    try {
+      return self->submit(model);
+    } catch (const ServeError& refused) {
+      why = refused.why(), text = refused.text();
+    } catch (const std::exception&) {
+      self->self_.reset();
+    }
+    asio::post(self->stream_.get_executor(),
+               [self, why, text = std::move(text)] { self->reply_error(why, text); });
+  });
+}
+
+template <class Stream>
+void Connection<Stream>::submit(const std::shared_ptr<ServedModel>& model) {
   try {
     const auto& request = parser_->get();
-    const auto found = request.find("Inference-Header-Content-Length");
-    const uint64_t json_bytes =
-        found == request.end()
-            ? job_->body.size()
-            : header_number(view(found->value()), "Inference-Header-Content-Length");
-    read_infer_request(json_bytes, service_.shared(), job_.get());
+    decode_body(view(request[http::field::content_encoding]),
+                std::min(service_.max_body, model->ports().largest_body()), &service_.jobs,
+                job_.get());
+    read_infer_request(json_bytes(request, job_->body.size()), service_.shared(), job_.get(),
+                       &model->ports());
     job_->served = model;
     job_->user = this;
     job_->ended = on_ended;
+    job_->is_gone = is_gone;
+    job_->abandoned = on_abandoned;
+    job_->discard = JobPool::discard;
+    job_->pool = &service_.jobs;
+    closed_ns_ = 0;
     self_ = this->shared_from_this();
     model->submit(job_.get());
   } catch (const ServeError& refused) {
@@ -238,21 +283,71 @@ void Connection<Stream>::infer(const InferPath& path) {
   }
 }
 
+/// While a model has the job nothing reads the connection, which therefore stays open here.
 template <class Stream>
-void Connection<Stream>::on_ended(void* user, Job*) {
-  Connection* const connection = static_cast<Connection*>(user);
-  asio::post(connection->stream_.get_executor(),
-             [self = std::move(connection->self_)] { self->write_inference(); });
+bool Connection<Stream>::is_gone(void* user) {
+  Connection& self = *static_cast<Connection*>(user);
+  pollfd peer = {self.socket().socket().native_handle(), POLLRDHUP, 0};
+  if (poll(&peer, 1, 0) <= 0) return false;
+  if (peer.revents & (POLLERR | POLLHUP | POLLNVAL)) return true;
+  const uint64_t now = ingot_clock_ns();
+  if (!self.closed_ns_) self.closed_ns_ = now;
+  return now - self.closed_ns_ >= kHalfClosedNs;
 }
 
 template <class Stream>
-void Connection<Stream>::write_inference() {
-  if (job_->failed) return reply_error(job_->why, job_->error);
+void Connection<Stream>::on_ended(void* user, Job*) {
+  const auto self = std::move(static_cast<Connection*>(user)->self_);
+  const auto executor = self->stream_.get_executor();
+  if (!self->encodes_apart()) {
+    asio::post(executor, [self] {
+      self->make_inference();
+      self->write();
+    });
+    return;
+  }
+  asio::post(self->settings_.workers->decode, [self, executor] {
+    self->make_inference();
+    asio::post(executor, [self] { self->write(); });
+  });
+}
+
+/// The job is the model's: it is not looked at here any more.
+template <class Stream>
+void Connection<Stream>::on_abandoned(void* user) {
+  const auto self = std::move(static_cast<Connection*>(user)->self_);
+  asio::post(self->stream_.get_executor(), [self] {
+    (void)self->job_.release();
+    self->reply_error(Refusal::kDeadline,
+                      "the run did not stop at its deadline; it is in one long instruction");
+  });
+}
+
+template <class Stream>
+bool Connection<Stream>::encodes_apart() const {
+  if (job_->failed) return false;
+  uint64_t json = 0, all = 0;
+  for (const OutputTensor& output : job_->outputs) {
+    all += output.elements.size();
+    if (!output.is_binary) json += output.elements.size();
+  }
+  return json > kShortJson ||
+         (all > kShortJson && !parser_->get()[http::field::accept_encoding].empty());
+}
+
+template <class Stream>
+void Connection<Stream>::make_inference() {
+  const auto refuse_by = [this](Refusal why, const std::string& text) {
+    make_reply({status_of(why), error_json(text)});
+  };
+  if (job_->failed) return refuse_by(job_->why, job_->error);
   text_.clear();
   try {
     write_infer_reply(*job_, &text_);
   } catch (const ServeError& refused) {
-    return reply_error(refused.why(), refused.text());
+    return refuse_by(refused.why(), refused.text());
+  } catch (const std::bad_alloc&) {
+    return refuse_by(Refusal::kBusy, "out of memory; try again later");
   }
   pieces_.assign({{}, asio::buffer(text_)});
   for (const OutputTensor& output : job_->outputs)
@@ -264,10 +359,9 @@ void Connection<Stream>::write_inference() {
     append_number(text_.size(), &head_);
     head_ += "\r\n";
   }
-  write();
 }
 
-/// Others wait while a body is compressed, some 20 ms, and its bytes are held twice.
+/// Compressing takes some 20 ms of a thread, and the bytes are held twice.
 constexpr size_t kMaxCompressed = size_t{1} << 20;
 
 template <class Stream>
@@ -301,6 +395,7 @@ void Connection<Stream>::compress() {
 template <class Stream>
 void Connection<Stream>::begin_head(int status, const char* type) {
   if (service_.repository.stops()) keeps_alive_ = false;
+  status_ = status;
   head_.clear();
   head_ += "HTTP/1.1 ";
   append_number(status, &head_);
@@ -316,12 +411,17 @@ void Connection<Stream>::begin_head(int status, const char* type) {
 
 template <class Stream>
 void Connection<Stream>::reply(const Reply& reply, bool reads_no_further) {
+  make_reply(reply, reads_no_further);
+  write();
+}
+
+template <class Stream>
+void Connection<Stream>::make_reply(const Reply& reply, bool reads_no_further) {
   if (reads_no_further) keeps_alive_ = false;
   text_ = reply.body;
   pieces_.assign({{}, asio::buffer(text_)});
   begin_head(reply.status, reply.type);
   if (parser_->is_header_done() && parser_->get().method() == http::verb::head) pieces_.resize(1);
-  write();
 }
 
 template <class Stream>
@@ -333,11 +433,30 @@ template <class Stream>
 void Connection<Stream>::write() {
   head_ += "\r\n";
   pieces_[0] = asio::buffer(head_);
+  if (service_.access_log) log();
   socket().expires_after(settings_.request);
   const Pieces pieces{pieces_.data(), pieces_.data() + pieces_.size()};
   asio::async_write(stream_, pieces, [self = this->shared_from_this()](Code error, size_t) {
     if (!error) self->on_written();
   });
+}
+
+template <class Stream>
+void Connection<Stream>::log() {
+  AccessLine line;
+  Code unknown;
+  const auto client = socket().socket().remote_endpoint(unknown);
+  line.client = unknown ? "-" : client.address().to_string();
+  line.method = line.target = "-";
+  if (parser_->is_header_done()) {
+    line.method = std::string(view(parser_->get().method_string()));
+    line.target = std::string(view(parser_->get().target()));
+    line.request_bytes = parser_->content_length().value_or(0);
+    line.duration_ns = ingot_clock_ns() - began_ns_;
+  }
+  line.status = status_;
+  line.answer_bytes = asio::buffer_size(pieces_) - head_.size();
+  service_.access_log->write(line);
 }
 
 template <class Stream>

@@ -4,8 +4,6 @@
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/parser.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -13,7 +11,9 @@
 #include <vector>
 
 #include "tools/serve/core/service.h"
+#include "tools/serve/http/request_head.h"
 #include "tools/serve/http/routes.h"
+#include "tools/serve/http/workers.h"
 
 namespace ingot::serve {
 
@@ -23,7 +23,7 @@ using TlsStream = boost::asio::ssl::stream<boost::beast::tcp_stream>;
 /// What all connections of a front share.
 struct ConnectionSettings {
   Service* service = nullptr;
-  boost::asio::io_context* slow = nullptr;  // where calls run that read files
+  Workers* workers = nullptr;
   std::chrono::seconds idle{300}, request{30};
 };
 
@@ -35,7 +35,6 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   void start();
 
  private:
-  using Parser = boost::beast::http::request_parser<boost::beast::http::empty_body>;
   using Code = boost::system::error_code;
 
   boost::beast::tcp_stream& socket() { return boost::beast::get_lowest_layer(stream_); }
@@ -44,12 +43,24 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   void on_header(Code error);
   /// Answers what needs no body, or begins to read it.
   void read_body();
+  void refuse_long_body(uint64_t bytes);
   /// The rest of a body of so many bytes; memory is taken as they come.
   void read_rest(uint64_t bytes, size_t here);
   void on_body();
+  /// A call on its own thread, whose answer is written by the connection's.
+  void answer_on(boost::asio::thread_pool& pool, std::string_view method, std::string_view body);
   void infer(const InferPath& path);
+  /// Decodes the body and gives it to the model. @throws ServeError
+  void submit(const std::shared_ptr<ServedModel>& model);
+  bool decodes_apart() const;
   static void on_ended(void* user, Job* job);
-  void write_inference();
+  static bool is_gone(void* user);
+  static void on_abandoned(void* user);
+  /// Whether the answer takes long to be written as JSON, or to be compressed.
+  bool encodes_apart() const;
+  /// Of the job's outputs, or of why it failed.
+  void make_inference();
+  void make_reply(const Reply& reply, bool reads_no_further = false);
   void reply(const Reply& reply, bool reads_no_further = false);
   void reply_error(Refusal why, const std::string& text, bool reads_no_further = false);
   /// Of the answer in pieces_, whose first is kept for the head; the body is compressed here where
@@ -57,6 +68,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   void begin_head(int status, const char* type);
   void compress();
   void write();
+  void log();
   void on_written();
   /// Reads what the client still sends, for a while, so that it gets to read the answer.
   void linger();
@@ -66,11 +78,13 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   const ConnectionSettings& settings_;
   Service& service_;
   boost::beast::flat_buffer buffer_;
-  std::optional<Parser> parser_;
+  std::optional<HeadParser> parser_;
   std::vector<std::string> path_;
   std::unique_ptr<Job> job_;
   std::shared_ptr<Connection> self_;  // while a model has the job
   bool keeps_alive_ = false, is_answering_ = false;
+  uint64_t began_ns_ = 0, closed_ns_ = 0;  // of the request; when its client closed its side
+  int status_ = 0;
   std::string head_, text_, packed_;
   std::vector<boost::asio::const_buffer> pieces_;
   uint64_t lingered_bytes_ = 0;

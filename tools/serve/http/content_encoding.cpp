@@ -148,8 +148,8 @@ void decode_body([[maybe_unused]] std::string_view encoding, [[maybe_unused]] ui
     pool->grow_body(job, have + room);
     have += inflater.read(job->body.data() + have, room);
     if (have > max_body)
-      refuse(Refusal::kTooLarge, "a compressed body of more than " + std::to_string(max_body) +
-                                     " bytes; see: ingot serve --max-body");
+      refuse(Refusal::kTooLarge,
+             "a compressed body of more than " + std::to_string(max_body) + " bytes");
   }
   pool->drop(job->body.size() - have);
   job->body.resize(have);

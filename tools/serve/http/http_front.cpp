@@ -4,7 +4,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
-#include <thread>
 
 #include "tools/files/failure.h"
 #include "tools/serve/http/connection.h"
@@ -17,7 +16,7 @@ using asio::ip::tcp;
 
 class HttpFront::Listener {
  public:
-  Listener(asio::io_context& loop, Service& service, const HttpSettings& settings)
+  Listener(asio::io_context& loop, Workers& workers, Service& service, const HttpSettings& settings)
       : loop_(loop),
         service_(service),
         max_connections_(settings.max_connections),
@@ -27,16 +26,11 @@ class HttpFront::Listener {
     if (!settings.certificate.empty())
       tls_.emplace(tls_context(settings.certificate, settings.key));
     shared_.service = &service;
-    shared_.slow = &slow_;
+    shared_.workers = &workers;
     shared_.idle = std::chrono::seconds(settings.idle_seconds);
     shared_.request = std::chrono::seconds(settings.request_seconds);
     listen(settings);
-    slow_thread_ = std::thread([this] { slow_.run(); });
     accept();
-  }
-  ~Listener() {
-    slow_.stop();
-    slow_thread_.join();
   }
 
   std::string url() const {
@@ -114,13 +108,11 @@ class HttpFront::Listener {
   asio::steady_timer pause_;
   std::optional<asio::ssl::context> tls_;
   ConnectionSettings shared_;
-  asio::io_context slow_{1};
-  asio::executor_work_guard<asio::io_context::executor_type> slow_works_{slow_.get_executor()};
-  std::thread slow_thread_;
 };
 
-HttpFront::HttpFront(asio::io_context& loop, Service& service, const HttpSettings& settings)
-    : listener_(std::make_unique<Listener>(loop, service, settings)) {}
+HttpFront::HttpFront(asio::io_context& loop, Workers& workers, Service& service,
+                     const HttpSettings& settings)
+    : listener_(std::make_unique<Listener>(loop, workers, service, settings)) {}
 HttpFront::~HttpFront() = default;
 std::string HttpFront::url() const { return listener_->url(); }
 void HttpFront::stop() { listener_->stop(); }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tools/serve/core/service.h"
+#include "tools/serve/http/workers.h"
 
 namespace ingot::serve {
 
@@ -23,7 +24,8 @@ struct HttpSettings {
 class HttpFront {
  public:
   /// Listens. @throws host::Failure kUnavailable, kUsage
-  HttpFront(boost::asio::io_context& loop, Service& service, const HttpSettings& settings);
+  HttpFront(boost::asio::io_context& loop, Workers& workers, Service& service,
+            const HttpSettings& settings);
   ~HttpFront();
   /// "http://127.0.0.1:8000"
   std::string url() const;

@@ -7,8 +7,6 @@
 namespace ingot::serve {
 namespace {
 
-constexpr size_t kMaxControlBody = 65536;
-
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -151,6 +149,7 @@ Reply metrics(Service& service) {
   counts.connections = service.connections;
   counts.refused_connections = service.refused_connections;
   counts.request_bytes_held = service.jobs.held_bytes();
+  if (service.access_log) counts.dropped_log_lines = service.access_log->dropped();
   counts.uptime_seconds = double(ingot_clock_ns() - service.began_ns) / 1e9;
   return {200, metrics_text(service.repository, counts),
           "text/plain; version=0.0.4; charset=utf-8"};
@@ -189,8 +188,10 @@ std::optional<InferPath> infer_path(const std::vector<std::string>& path) {
   return std::nullopt;
 }
 
-bool is_slow(const std::vector<std::string>& path) {
-  return path.size() >= 3 && path[0] == "v2" && path[1] == "repository";
+Pace pace_of(const std::vector<std::string>& path) {
+  if (path.size() < 3 || path[0] != "v2" || path[1] != "repository") return Pace::kAtOnce;
+  if (path[2] == "index") return Pace::kReadsFolder;
+  return path.back() == "load" ? Pace::kLoads : Pace::kAtOnce;
 }
 
 bool is_public(const std::vector<std::string>& path) {
@@ -222,14 +223,27 @@ Reply answer(Service& service, std::string_view method, const std::vector<std::s
   unknown_path();
 }
 
+Reply answer_or_refusal(Service& service, std::string_view method,
+                        const std::vector<std::string>& path, std::string_view body) {
+  try {
+    return answer(service, method, path, body);
+  } catch (const ServeError& refused) {
+    return {status_of(refused.why()), error_json(refused.text())};
+  } catch (const std::exception& failure) {
+    return {500, error_json(failure.what())};
+  }
+}
+
 int status_of(Refusal why) {
   switch (why) {
     case Refusal::kInvalid: return 400;
     case Refusal::kUnauthorized: return 401;
+    case Refusal::kForbidden: return 403;
     case Refusal::kNotFound: return 404;
     case Refusal::kTooLarge: return 413;
     case Refusal::kBusy: return 429;
     case Refusal::kDeadline: return 504;
+    case Refusal::kCancelled: return 499;
     case Refusal::kUnavailable: return 503;
     case Refusal::kUnsupported: return 501;
     case Refusal::kInternal: return 500;
@@ -242,6 +256,7 @@ const char* status_text(int status) {
     case 200: return "OK";
     case 400: return "Bad Request";
     case 401: return "Unauthorized";
+    case 403: return "Forbidden";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
     case 408: return "Request Timeout";
@@ -250,6 +265,7 @@ const char* status_text(int status) {
     case 415: return "Unsupported Media Type";
     case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
+    case 499: return "Client Closed Request";
     case 501: return "Not Implemented";
     case 503: return "Service Unavailable";
     case 504: return "Gateway Timeout";

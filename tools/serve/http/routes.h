@@ -10,6 +10,9 @@
 
 namespace ingot::serve {
 
+/// Of a call that is no inference.
+constexpr size_t kMaxControlBody = 65536;
+
 struct Reply {
   int status = 200;
   std::string body;
@@ -25,14 +28,20 @@ struct InferPath {
   std::string model, version;
 };
 std::optional<InferPath> infer_path(const std::vector<std::string>& path);
-/// Whether the call may take long: it reads files.
-bool is_slow(const std::vector<std::string>& path);
+/// Where the call is answered: it may take long where it reads files, and a load where it tries a
+/// model, which holds up nothing else.
+enum class Pace { kAtOnce, kReadsFolder, kLoads };
+Pace pace_of(const std::vector<std::string>& path);
 /// Health is asked without a token.
 bool is_public(const std::vector<std::string>& path);
 
 /// @throws ServeError
 Reply answer(Service& service, std::string_view method, const std::vector<std::string>& path,
              std::string_view body);
+
+/// The same, with what it throws as its answer.
+Reply answer_or_refusal(Service& service, std::string_view method,
+                        const std::vector<std::string>& path, std::string_view body);
 
 int status_of(Refusal why);
 const char* status_text(int status);

@@ -52,6 +52,15 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
   command->add_flag("--no-batching", o.no_joining, "compute each request by itself");
   number("--max-queue", o.max_queue, 1, 1000000,
          "requests that wait for a model; more are refused");
+  number("--max-run-seconds", o.max_run_seconds, 1, 86400,
+         "how long one run may take; it is stopped then, and its requests get 504", "S");
+  command
+      ->add_option(
+          "--max-run-steps", o.max_run_steps,
+          "instructions that a run may have at most, loops as often as their bounds allow; "
+          "models with more, or without a bound, are not loaded; 0: any")
+      ->type_name("N")
+      ->capture_default_str();
   number("--max-sequences", o.max_sequences, 1, 1000000,
          "sequences of a model with state that have not ended; more are refused");
   number("--sequence-idle-seconds", o.sequence_idle_seconds, 1, 86400,
@@ -63,6 +72,18 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
   text("--tls-cert", o.certificate, "encrypt with this chain of certificates", "CERT.pem");
   text("--tls-key", o.key, "the certificate's private key", "KEY.pem");
   text("--token-file", o.token_file, "ask for the bearer token that the file has", "TOKEN.txt");
+  command->add_flag("--insecure", o.insecure,
+                    "listen beyond this machine without a token and without TLS: whoever reaches "
+                    "it may run, load and unload models");
+  command
+      ->add_option(
+          "--allow-host", o.allowed_hosts,
+          "a name that the server answers to and whose pages may ask, beside addresses and "
+          "local names (repeatable)")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all();
+  command->add_flag("--access-log", o.access_log, "a line of each request on standard output");
   command->add_flag("--shared-memory", o.shared_memory,
                     "let clients name shared memory of this machine that the server may open");
   text("--max-body", o.max_body, "bytes of one request", "BYTES")->capture_default_str();

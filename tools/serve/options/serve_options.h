@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ingot::serve {
 
@@ -15,8 +16,11 @@ struct ServeOptions {
   uint32_t max_batch = 8, batch_delay_us = 0, instances = 1, threads = 0, max_queue = 256;
   uint32_t max_sequences = 256, sequence_idle_seconds = 60;
   uint32_t max_connections = 16000, idle_seconds = 300, request_seconds = 30, drain_seconds = 30;
-  uint32_t io_threads = 1;
-  bool shared_memory = false, no_joining = false, no_grpc = false;
+  uint32_t io_threads = 1, max_run_seconds = 30;
+  uint64_t max_run_steps = 0;
+  std::vector<std::string> allowed_hosts;
+  bool shared_memory = false, no_joining = false, no_grpc = false, insecure = false;
+  bool access_log = false;
 };
 
 extern const char* const kServeSummary;

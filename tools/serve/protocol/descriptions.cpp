@@ -55,6 +55,20 @@ class MetricsText {
   void value(const std::string& labels, Number number) {
     text_ += name_ + (labels.empty() ? " " : "{" + labels + "} ") + std::to_string(number) + "\n";
   }
+  void histogram(const std::string& labels, const Statistics& statistics) {
+    uint64_t below = 0;
+    for (size_t i = 0; i < Histogram::kBoundCount; i++) {
+      below += statistics.latencies.counts[i];
+      char bound[24];
+      snprintf(bound, sizeof bound, "%g", Histogram::kBounds[i]);
+      text_ +=
+          name_ + "_bucket{" + labels + ",le=\"" + bound + "\"} " + std::to_string(below) + "\n";
+    }
+    const std::string count = std::to_string(statistics.success.count) + "\n";
+    text_ += name_ + "_bucket{" + labels + ",le=\"+Inf\"} " + count;
+    text_ += name_ + "_sum{" + labels + "} " + std::to_string(double(statistics.success.ns) / 1e9);
+    text_ += "\n" + name_ + "_count{" + labels + "} " + count;
+  }
   std::string take() { return std::move(text_); }
 
  private:
@@ -139,13 +153,14 @@ std::string metrics_text(const Repository& repository, const ServerCounts& count
   struct Row {
     std::string labels;
     Statistics statistics;
-    uint64_t queued, running, arena_bytes;
+    uint64_t queued, running, arena_bytes, sequences, sequence_bytes;
   };
   std::vector<Row> rows;
   for (const auto& model : repository.served())
     rows.push_back(
         {"model=\"" + label(model->name()) + "\",version=\"" + label(model->version()) + "\"",
-         model->statistics(), model->queued(), model->running(), model->arena_bytes()});
+         model->statistics(), model->queued(), model->running(), model->arena_bytes(),
+         model->sequence_count(), model->sequence_bytes()});
   MetricsText text;
   const auto of_models = [&](const char* name, const char* type, const char* help, auto of) {
     text.family(name, type, help);
@@ -159,7 +174,12 @@ std::string metrics_text(const Repository& repository, const ServerCounts& count
     text.value(row.labels + ",result=\"refused\"", s.refused);
     text.value(row.labels + ",result=\"late\"", s.late);
     text.value(row.labels + ",result=\"failed\"", s.failure.count - s.refused - s.late);
+    text.value(row.labels + ",result=\"invalid\"", s.invalid);
+    text.value(row.labels + ",result=\"cancelled\"", s.cancelled);
   }
+  text.family("ingot_request_duration_seconds", "histogram",
+              "From arrival to answer, of requests that went well.");
+  for (const Row& row : rows) text.histogram(row.labels, row.statistics);
   of_models("ingot_inferences_total", "counter", "Rows of batches that were computed.",
             [](const Row& r) { return r.statistics.inferences; });
   of_models("ingot_executions_total", "counter", "Runs of a session, each of one or more requests.",
@@ -177,12 +197,18 @@ std::string metrics_text(const Repository& repository, const ServerCounts& count
             [](const Row& r) { return r.running; });
   of_models("ingot_arena_bytes", "gauge", "Memory of the sessions, mapped weights included.",
             [](const Row& r) { return r.arena_bytes; });
+  of_models("ingot_sequences", "gauge", "Sequences that have not ended.",
+            [](const Row& r) { return r.sequences; });
+  of_models("ingot_sequence_bytes", "gauge", "What their names and states hold.",
+            [](const Row& r) { return r.sequence_bytes; });
   text.family("ingot_connections", "gauge", "Open connections over HTTP.");
   text.value("", counts.connections);
   text.family("ingot_refused_connections_total", "counter", "Beyond --max-connections.");
   text.value("", counts.refused_connections);
   text.family("ingot_request_bytes", "gauge", "What bodies of requests hold.");
   text.value("", counts.request_bytes_held);
+  text.family("ingot_dropped_log_lines_total", "counter", "Of --access-log, which nobody read.");
+  text.value("", counts.dropped_log_lines);
   text.family("ingot_uptime_seconds", "gauge", "Since the server began.");
   text.value("", counts.uptime_seconds);
   return text.take();

@@ -21,6 +21,7 @@ Json regions_json(const std::vector<std::shared_ptr<Region>>& regions);
 /// Counts of the front ends, for the metrics.
 struct ServerCounts {
   uint64_t connections = 0, refused_connections = 0, request_bytes_held = 0;
+  uint64_t dropped_log_lines = 0;
   double uptime_seconds = 0;
 };
 std::string metrics_text(const Repository& repository, const ServerCounts& counts);

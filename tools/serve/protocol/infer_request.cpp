@@ -48,7 +48,8 @@ struct TensorParameters {
 /// then, in whatever order the request has its members.
 class RequestReader : public nlohmann::json_sax<nlohmann::json> {
  public:
-  RequestReader(Job* job, bool reads_elements) : job_(job), reads_elements_(reads_elements) {}
+  RequestReader(Job* job, bool reads_elements, const ModelPorts* ports)
+      : job_(job), reads_elements_(reads_elements), ports_(ports) {}
 
   std::vector<TensorParameters> of_inputs, of_outputs;
 
@@ -119,6 +120,7 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
   Place inside(bool is_object);
   bool number(bool is_negative, uint64_t bits);
   InputTensor& input() { return job_->inputs[input_]; }
+  void begin_data();
   void add_bytes(const void* from, size_t bytes);
   void add_integer(int64_t value, bool is_bool);
   void add_unsigned(uint64_t value);
@@ -126,6 +128,7 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
 
   Job* job_;
   const bool reads_elements_;
+  const ModelPorts* const ports_;
   Place stack_[kMaxDepth] = {};
   size_t depth_ = 0;
   std::string key_;
@@ -134,6 +137,15 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
   uint64_t most_bytes_ = 0;
   bool has_inputs_ = false, has_outputs_ = false;
 };
+
+/// Elements begin: what is known of their input is checked, so that nobody reads millions of them
+/// for nothing. What comes behind them is checked before they are read for the second time.
+void RequestReader::begin_data() {
+  of_inputs.back().has_data = true;
+  const bool is_known =
+      !input().name.empty() && input().dtype != INGOT_INVALID_DTYPE && of_inputs.back().has_shape;
+  if (ports_ && is_known) ports_->check_input(input());
+}
 
 void RequestReader::expect_of_key(Kind found) const {
   if (depth_ == 0) invalid("expected an object");
@@ -209,7 +221,7 @@ Place RequestReader::inside(bool is_object) {
         return Place::kShape;
       }
       if (!is_object && key_ == "data") {
-        if (!reads_elements_) of_inputs.back().has_data = true;
+        if (!reads_elements_) begin_data();
         return Place::kData;
       }
       return Place::kSkipped;
@@ -247,7 +259,9 @@ bool RequestReader::string(string_t& value) {
       if (key_ == "id") job_->id = value;
       break;
     case Place::kTopParameters:
-      if (key_ == "sequence_id") job_->sequence_id = value;
+      if (key_ != "sequence_id") break;
+      Sequences::check_id(value);
+      job_->sequence_id = value;
       break;
     case Place::kInput:
       if (reads_elements_) break;
@@ -413,13 +427,14 @@ std::shared_ptr<Region> region_of(const SharedRegions* regions, const std::strin
 
 }  // namespace
 
-void read_infer_request(uint64_t json_bytes, const SharedRegions* regions, Job* job) {
+void read_infer_request(uint64_t json_bytes, const SharedRegions* regions, Job* job,
+                        const ModelPorts* ports) {
   if (json_bytes > job->body.size())
     invalid("Inference-Header-Content-Length is " + std::to_string(json_bytes) +
             ", and the body has " + std::to_string(job->body.size()) + " bytes");
   const uint8_t* const begin = job->body.data();
   const uint8_t* const end = begin + json_bytes;
-  RequestReader reader(job, false);
+  RequestReader reader(job, false, ports);
   if (!nlohmann::json::sax_parse(begin, end, &reader)) invalid("not JSON");
   uint64_t offset = json_bytes;
   bool has_elements = false;
@@ -461,7 +476,9 @@ void read_infer_request(uint64_t json_bytes, const SharedRegions* regions, Job* 
     output.region_bytes = said.region_bytes;
   }
   if (!has_elements) return;
-  RequestReader elements(job, true);
+  if (ports)  // given behind their elements, they were not checked yet
+    for (const InputTensor& input : job->inputs) ports->check_input(input);
+  RequestReader elements(job, true, ports);
   elements.of_inputs = reader.of_inputs;
   if (!nlohmann::json::sax_parse(begin, end, &elements)) invalid("not JSON");
   for (size_t i = 0; i < job->inputs.size(); i++) {
