@@ -7,6 +7,7 @@
 
 #include "tests/cli/command_line.h"
 #include "tests/format/small_files.h"
+#include "tools/files/npz/npz.h"
 
 using namespace cli_test;
 using namespace ingot;
@@ -144,6 +145,43 @@ TEST_CASE("verify: 3 GB for a file of 1 KB are refused before they are taken, wi
   const Ran less = run({"verify", small, "--bytes", "4K"});
   CHECK(less.exit == 7);
   CHECK(has(less.err, "--bytes allows 4,096;"));
+}
+
+TEST_CASE("run, bench, why, report, check: a loop of 2^40 iterations ends at --max-run-seconds") {
+  const Folder folder;
+  const std::string file = looping(folder, int64_t{1} << 40), inputs = folder / "in.npz";
+  host::Array x, y;
+  x.name = "in:x", x.dtype = DType::kF32, x.dims = {4}, x.bytes.resize(16);
+  y = x, y.name = "out:y";
+  host::write_npz(inputs, {x, y});
+  const std::vector<std::vector<std::string>> commands = {
+      {"run", file, "--inputs", inputs, "--outputs", folder / "out.npz"},
+      {"bench", file},
+      {"why", file},
+      {"report", file, "-o", folder / "report"},
+      {"check", file, "--golden", inputs},
+  };
+  for (std::vector<std::string> words : commands) {
+    words.insert(words.end(), {"--max-run-seconds", "0.5", "--threads", "1"});
+    CAPTURE(words[0]);
+    Ran ran;
+    CHECK(seconds_of([&] { ran = run(words); }) < 30);
+    CHECK(ran.exit == 7);
+    CHECK(is_one_error_line(ran.err));
+    CHECK(has(ran.err, "--max-run-seconds"));
+  }
+  CHECK(run({"run", file, "--inputs", inputs, "--outputs", folder / "out.npz", "--seconds", "0.5"})
+            .exit == 7);
+  CHECK(run({"run", slow(folder, 1 << 20), "--inputs", inputs, "--outputs", "out.npz", "--seconds",
+             "nothing"})
+            .exit == 1);
+  const std::string hours = slow(folder, 1 << 20);
+  CHECK(seconds_of([&] {
+          CHECK(run({"bench", hours, "--max-run-seconds", "0.5"}).exit == 7);
+        }) < 40);
+  CHECK(run({"run", looping(folder, 1000), "--inputs", inputs, "--outputs", folder / "out.npz",
+             "--max-run-seconds", "60"})
+            .exit == 0);
 }
 
 TEST_CASE("inspect: says how many instructions a run executes at most") {

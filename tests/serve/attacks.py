@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Hostile clients against `ingot serve`: models that do not end, bodies that inflate a thousandfold,
-names of megabytes, pages of other sites, heads that proxies read differently. After each attack, and
-while it lasts, the server answers within 100 ms. With --minutes hostile and honest clients work
-together: the honest ones' p99 stays within three times the quiet one's.
+"""Hostile clients against `ingot serve`: models that do not end, bodies that inflate a thousand
+times, names of megabytes, pages of other sites, heads that proxies read differently. After each
+attack, and while it lasts, the server answers within 100 ms. With --minutes hostile and honest
+clients work together: the honest ones' p99 stays within three times the quiet one's.
 
   attacks.py --server INGOT_SERVE --endless MAKE_ENDLESS [--minutes M]
 
@@ -42,7 +42,7 @@ class Server:
             text=True,
         )
         self.port = 0
-        for line in self.process.stdout:
+        for line in iter(self.process.stdout.readline, ""):
             if "://" in line:
                 self.port = int(line.strip().rpartition(":")[2])
             if line.strip() == "ready":
@@ -118,7 +118,7 @@ def ask(port, request, timeout=30):
 
 
 def request_of(count=1, width=8, **parameters):
-    """Of branching_network, whose rows have eight numbers, or of a model with others and no flag."""
+    """Of branching_network, whose rows have eight numbers, or of a model without a flag."""
     numbers = [i % 7 / 4 for i in range(count * width)]
     inputs = [{"name": "x", "shape": [count, width], "datatype": "FP32", "data": numbers}]
     if width == 8:
@@ -159,10 +159,7 @@ class Checks:
             f"after it in {after * 1e3:.0f} ms, while it lasted in {worst * 1e3:.0f} ms, an honest "
             f"request with {honest}; expected {limit * 1e3:.0f} ms and 200",
         )
-        print(
-            f"{what}: {seconds:.1f} s; answers while it lasted {worst * 1e3:.1f} ms, after it "
-            f"{after * 1e3:.1f} ms"
-        )
+        print(f"{what}: {seconds:.1f} s; latest answers {worst * 1e3:.1f}, {after * 1e3:.1f} ms")
 
     def watched(self, make):
         """Latencies while make() lasts and after it, and how long it takes."""
@@ -211,9 +208,6 @@ def await_metric(port, name, labels, value, seconds):
     return False
 
 
-# B.3: models that do not end
-
-
 def endless_models(check, server):
     port = server.port
     check("start-up beside models that do not end", server.start_seconds < 20, server.start_seconds)
@@ -228,9 +222,8 @@ def endless_models(check, server):
             first.sendall(endless)
             await_metric(port, "ingot_running_requests", 'model="endless"', 1, 5)
             began = time.monotonic()
-            status, text = ask(
-                port, post(INFER % "endless", request_of(width=4, timeout=200000))
-            )
+            hurried = post(INFER % "endless", request_of(width=4, timeout=200000))
+            status, text = ask(port, hurried)
             took = time.monotonic() - began
             check("a timeout in the queue", status == 504 and took < 1, f"{status} in {took:.1f} s")
             answer_of(first)
@@ -254,12 +247,10 @@ def endless_models(check, server):
         check("a queue whose clients have gone is emptied", left)
 
     def loads():
-        calls = [("load", "endless"), ("load", "endless"), ("unload", "endless")]
+        path = "/v2/repository/models/endless/"
         threads = [
-            threading.Thread(
-                target=ask, args=(port, post(f"/v2/repository/models/{name}/{call}", b""))
-            )
-            for call, name in calls
+            threading.Thread(target=ask, args=(port, post(path + call, b"")))
+            for call in ("load", "load", "unload")
         ]
         for thread in threads:
             thread.start()
@@ -295,9 +286,6 @@ def endless_models(check, server):
     check.attack("one instruction that takes hours", stubborn)
 
 
-# B.4: bodies
-
-
 def bomb(elements=30_000_000, name="x", datatype="FP64"):
     head = b'{"inputs":[{"name":"%s","datatype":"%s","shape":[%d],"data":[' % (
         name.encode(), datatype.encode(), elements)
@@ -310,14 +298,12 @@ def large_bodies(check, server):
     behind = gzip.compress(
         b'{"inputs":[{"data":[' + b"1," * 20_000_000 + b'1],"name":"x","datatype":"FP32",'
         b'"shape":[1,8]}]}', 9)
-    check.attack(
-        f"a compressed body of {len(packed)} bytes",
-        lambda: check.refused("it", post(INFER % QUIET, packed, gzipped), 413),
-    )
-    check.attack(
-        "elements before their name, compressed",
-        lambda: check.refused("it", post(INFER % QUIET, behind, gzipped), 413),
-    )
+
+    def refused(body, path=INFER % QUIET):
+        return lambda: check.refused("it", post(path, body, gzipped), 413)
+
+    check.attack(f"a compressed body of {len(packed)} bytes", refused(packed))
+    check.attack("elements before their name, compressed", refused(behind))
 
     def many(body, *lines):
         def send():
@@ -341,11 +327,7 @@ def large_bodies(check, server):
     elements_first = b'{"inputs":[{"data":[' + b"1," * 500_000 + b'1],"name":"x"}]}'
     check.attack("1 MB of JSON whose elements come first", many(elements_first))
     check.attack("names of megabytes", many(json.dumps({"id": "n" * 1_000_000}).encode()))
-    check.attack("a compressed body to the repository", lambda: check.refused(
-        "it", post("/v2/repository/index", packed, gzipped), 413))
-
-
-# B.5: who asks, and how
+    check.attack("a compressed body to the repository", refused(packed, "/v2/repository/index"))
 
 
 def strangers(check, server):
@@ -397,15 +379,10 @@ def strangers(check, server):
 
 
 def open_door(check, program, repository):
-    for words, status in (
-        (["--address", "0.0.0.0"], 1), (["--address", "::"], 1),
-    ):
-        ran = subprocess.run([program, str(repository), "--http-port", "0", "--no-grpc", *words],
-                             capture_output=True, text=True, timeout=60)
-        check(" ".join(words), ran.returncode == status and "--insecure" in ran.stderr, ran)
-
-
-# Together
+    for address in ("0.0.0.0", "::"):
+        words = [program, str(repository), "--http-port", "0", "--no-grpc", "--address", address]
+        ran = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        check(f"--address {address}", ran.returncode == 1 and "--insecure" in ran.stderr, ran)
 
 
 def honest_client(port, until, results):
@@ -442,8 +419,8 @@ def hostile_client(port, until, number):
             with connect(port, 30) as client:
                 client.sendall(random.randbytes(random.randrange(2000)))
         else:
-            ask(port, post(INFER % "kept", json.dumps({"parameters": {"sequence_id": "n" * 99999}}
-                                                      ).encode()))
+            body = {"parameters": {"sequence_id": "n" * 99999}}
+            ask(port, post(INFER % "kept", json.dumps(body).encode()))
         time.sleep(0.02)
 
 

@@ -123,12 +123,12 @@ Source source_of(const ServeOptions& o) {
 }
 
 /// What is not loaded then goes on loading while the rest is served.
-constexpr double kMostStartSeconds = 60;
+constexpr double kMaxStartSeconds = 60;
 
 /// One that was asked for by name is there, or the server does not begin.
 void load_models(Repository& repository, const Source& source) {
   try {
-    repository.load_all(source.only, kMostStartSeconds);
+    repository.load_all(source.only, kMaxStartSeconds);
     if (!source.only.empty()) repository.find(source.only, source.tag);
   } catch (const ServeError& error) {
     host::fail(source.only.empty() ? Exit::kUnavailable : Exit::kMismatch, error.text());

@@ -1,6 +1,9 @@
 #include "tools/session/engine.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -350,6 +353,7 @@ void Engine::create_session(const SessionSettings& settings) {
          path_ +
              ": the file leaves dimensions open that nothing here determines; say them:" + missing);
   }
+  watch_.reset();  // before its session
   ingot_session_options options = options_of(settings, list);
   if (!settings.places.empty()) {
     session_ = Session();  // before its assignment
@@ -363,6 +367,13 @@ void Engine::create_session(const SessionSettings& settings) {
                                  what_would_fit(settings, session.error().have));
   if (!session) fail_with(path_, session.error());
   session_ = std::move(*session);
+  if (settings.run_seconds > 0)
+    watch_ = std::make_unique<RunWatch>(session_.get(), settings.run_seconds, [this] {
+      const std::string line = "ingot: " + late_text() + "\n";
+      fflush(nullptr);
+      fputs(line.c_str(), stderr);
+      _exit(int(Exit::kUnavailable));
+    });
   // Inputs and outputs are held beside the arena, of which nothing was touched yet.
   uint64_t ports = 0;
   for (uint32_t i = 0; i < summary_.input_count; i++) ports += session_.input(i).value().bytes;
@@ -391,13 +402,22 @@ void Engine::set_port(const ingot_tensor& port, const Array& array,
   copy_in(array.bytes.data(), port);
 }
 
+std::string Engine::late_text() const {
+  char seconds[32];
+  snprintf(seconds, sizeof seconds, "%.3g", watch_->seconds());
+  return path_ + ": the run was stopped after " + seconds + " s; more: --max-run-seconds";
+}
+
 void Engine::run() {
   if (!run_unless_cancelled()) fail(Exit::kUnavailable, path_ + ": the run was cancelled");
 }
 
 bool Engine::run_unless_cancelled() {
+  if (watch_) watch_->begin();
   const auto result = session_.run();
+  const bool is_late = watch_ && watch_->end();
   if (result) return true;
+  if (result.error().code == INGOT_CANCELLED && is_late) fail(Exit::kUnavailable, late_text());
   if (result.error().code == INGOT_CANCELLED) return false;
   std::string where = path_;
   ingot_instruction instruction{};

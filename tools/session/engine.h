@@ -11,6 +11,7 @@
 #include "tools/files/npz/npz.h"
 #include "tools/session/arguments.h"
 #include "tools/session/placing.h"
+#include "tools/session/run_watch.h"
 
 namespace ingot::cli {
 
@@ -39,6 +40,7 @@ struct SessionSettings {
   int32_t threads = 0;
   uint32_t flags = 0;
   uint64_t arena_limit = 0;  // 0: none
+  double run_seconds = 300;  // of each run; 0: any
 };
 
 /// One model, opened, and at most one session of it.
@@ -98,8 +100,9 @@ class Engine {
   void set_input(uint32_t i, const host::Array& array, const std::string& where);
   /// The same for a port's memory wherever it lies.
   void set_port(const ingot_tensor& port, const host::Array& array, const std::string& where) const;
+  /// @throws Failure, also where it took longer than SessionSettings.run_seconds
   void run();
-  /// The same; false where the run was cancelled.
+  /// The same; false where the run was cancelled by the session's caller.
   bool run_unless_cancelled();
   host::Array take_output(uint32_t i);
   std::vector<host::Array> take_outputs();
@@ -118,12 +121,14 @@ class Engine {
   std::map<std::string, int64_t> bindings_;
   std::map<std::string, std::string> bound_by_;
   std::vector<ingot_binding> binding_list() const;
+  std::string late_text() const;
   template <class Ask>
   bool ask_placement(const SessionSettings& settings, const Ask& ask) const;
   static ingot_session_options options_of(const SessionSettings& settings,
                                           const std::vector<ingot_binding>& bindings);
   Assignment assignment_;
   Session session_;
+  std::unique_ptr<RunWatch> watch_;    // of session_; null: a run may take any time
   std::vector<uint8_t> saved_states_;  // of state_tensor()
 };
 

@@ -15,7 +15,8 @@ namespace ingot::cli {
 namespace {
 
 struct CompareArguments {
-  std::string source, file, golden, html, rtol, atol, winograd = "auto", threads = "0";
+  std::string source, file, golden, html, rtol, atol, winograd = "auto", threads = "0",
+                                                      run_seconds = "300";
   std::vector<std::string> shapes, images, dims, targets, layouts, states, inits;
   bool json = false;
 };
@@ -55,6 +56,7 @@ int compare_files(const CompareArguments& a) {
   q.source = a.source, q.file = a.file, q.golden = a.golden;
   q.options = options_of(a);
   q.session.threads = parse_threads(a.threads);
+  q.session.run_seconds = parse_run_seconds(a.run_seconds);
   q.rtol = parse_tolerance("--rtol", a.rtol);
   q.atol = parse_tolerance("--atol", a.atol);
   place_dims(a, &q);
@@ -117,6 +119,7 @@ void add_compare(CLI::App& app, Action* chosen) {
       ->type_name("A");
   command->add_option("--threads", a->threads, "threads of the run whose outputs are checked")
       ->type_name("N|auto");
+  declare_run_seconds(command, &a->run_seconds);
   const auto repeatable = [&](const char* name, std::vector<std::string>* to, const char* help,
                               const char* type) {
     command->add_option(name, *to, std::string(help) + " (repeatable)")

@@ -171,7 +171,7 @@ void add_run(CLI::App& app, Action* chosen) {
       command->add_option("--outputs", a->outputs, ".npz to write, an array NAME for each output")
           ->required()
           ->type_name("OUT.npz"));
-  a->session.declare(command, true);
+  a->session.declare(command, true, "--max-run-seconds,--seconds");
   reads_file(
       command
           ->add_option("--load-state", a->load_state, "begin with the state that --save-state kept")

@@ -5,7 +5,7 @@
 
 namespace ingot::cli {
 
-void SessionArguments::declare(CLI::App* command, bool memory) {
+void SessionArguments::declare(CLI::App* command, bool memory, const char* run_limit) {
   command->add_option("--device", device, "auto, cpu, cuda or cuda:N")
       ->type_name("DEVICE")
       ->capture_default_str();
@@ -37,6 +37,8 @@ void SessionArguments::declare(CLI::App* command, bool memory) {
       ->take_all();
   group_options(command, "Session",
                 {"device", "strict", "host-branches", "blocking-wait", "place", "threads", "dim"});
+  if (run_limit) declare_run_seconds(command, &run_seconds, run_limit);
+  if (run_limit) group_options(command, "Session", {"max-run-seconds"});
   if (!memory) return;
   command
       ->add_option("--arena-bytes", arena_bytes,
@@ -55,6 +57,18 @@ void SessionArguments::declare(CLI::App* command, bool memory) {
   group_options(command, "Memory", {"arena-bytes", "trust", "map"});
 }
 
+void declare_run_seconds(CLI::App* command, std::string* seconds, const char* names) {
+  command
+      ->add_option(names, *seconds,
+                   "how long one run may take, in seconds; it is stopped then; 0: any time")
+      ->type_name("S")
+      ->capture_default_str();
+}
+
+double parse_run_seconds(const std::string& seconds) {
+  return parse_real("--max-run-seconds", seconds, 0, 1e6);
+}
+
 OpenSettings SessionArguments::open_settings() const {
   OpenSettings settings;
   settings.trust = parse_choice("--trust", trust, {"none", "hashes"}) == "hashes"
@@ -71,13 +85,15 @@ SessionSettings SessionArguments::session_settings() const {
   if (kind == "gpu" || kind == "GPU" || kind == "nvidia")  // nearer to cpu by its letters
     host::fail(host::Exit::kUsage,
                "--device: a GPU is cuda, the second cuda:1; found '" + device + "'");
-  parse_choice("--device", kind, {"auto", "cpu", "cuda", "null", "fake"});
+  // "null" and "fake" are devices of tests
+  if (kind != "null" && kind != "fake") parse_choice("--device", kind, {"auto", "cpu", "cuda"});
   settings.device = device;
   settings.places = parse_places(places);
   if (strict) settings.flags |= INGOT_STRICT;
   if (host_branches) settings.flags |= INGOT_HOST_BRANCHES;
   if (blocking_wait) settings.flags |= INGOT_BLOCKING_WAIT;
   settings.threads = parse_threads(threads);
+  settings.run_seconds = parse_run_seconds(run_seconds);
   if (!arena_bytes.empty()) settings.arena_limit = parse_bytes("--arena-bytes", arena_bytes);
   // 0 would mean no limit
   if (!arena_bytes.empty() && settings.arena_limit == 0) settings.arena_limit = 1;

@@ -46,6 +46,7 @@ class Watched {
     SessionSettings settings;
     settings.threads = 1;  // helpers would begin the next instruction while this one is looked at
     settings.flags = INGOT_KEEP_VALUES;
+    settings.run_seconds = question.run_seconds;
     engine_.create_session(settings);
     feed(&engine_, question);
   }

@@ -72,6 +72,7 @@ struct ProgramQuestion {
   std::function<bool(const compare::Iterations&)> is_kept;
   const LoopNest* loops = nullptr;  // of the file
   compare::Limits limits;
+  double run_seconds = 300;  // of one run; 0: any
 };
 
 /// Inputs and state before a run. @throws Failure.

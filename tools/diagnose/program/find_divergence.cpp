@@ -252,7 +252,7 @@ class Finder {
     engine.bind_dims(bindings_);
     SessionSettings settings;
     settings.threads = 1, settings.flags = INGOT_KEEP_VALUES;
-    engine.create_session(settings);
+    settings.run_seconds = q_.session.run_seconds, engine.create_session(settings);
     feed(&engine, program_question());
     engine.run();
     std::map<std::string, Tensor> values;
@@ -302,7 +302,7 @@ class Finder {
     p.inputs = inputs_;
     p.states = states_;
     p.limits.rtol = q_.rtol, p.limits.atol = q_.atol;
-    p.limits.stored = operands_;
+    p.limits.stored = operands_, p.run_seconds = q_.session.run_seconds;
     return p;
   }
 
