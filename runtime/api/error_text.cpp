@@ -144,6 +144,19 @@ bool field_says_more(const ingot_error& e) {
          std::strcmp(e.field, "header.magic") != 0;
 }
 
+/// What a name that was not found should have been one of; null where the field does not say.
+const char* kind_of_name(const ingot_error& e) {
+  if (e.code != INGOT_NOT_FOUND || !e.name[0] || !e.field) return nullptr;
+  static constexpr const char* kKinds[][2] = {{"inputs", "input"},
+                                              {"outputs", "output"},
+                                              {"options.bindings", "dimension"},
+                                              {"bindings", "dimension"},
+                                              {"metadata key", "metadata key"}};
+  for (const auto& kind : kKinds)
+    if (std::strcmp(e.field, kind[0]) == 0) return kind[1];
+  return nullptr;
+}
+
 /// What `operand` counts.
 const char* counted(const ingot_error& e) {
   if (e.code == INGOT_HEADER_INVALID || e.code == INGOT_HASH_MISMATCH) return ", part ";
@@ -180,9 +193,13 @@ size_t write_error(const ingot_error& e, char* out, size_t size) {
   if (e.code == INGOT_OK) return text.add("no error").end();
   if (e.instruction != INGOT_NO_INSTRUCTION)
     text.add("instruction ").add(uint64_t{e.instruction}).add(": ");
-  text.add(sentence(e.code));
+  const char* const kind = kind_of_name(e);
+  if (kind)
+    text.add("no ").add(kind).add(" named");
+  else
+    text.add(sentence(e.code));
   if (e.name[0]) text.add(" '").add(e.name).add("'");
-  if (field_says_more(e)) text.add(": ").add(e.field);
+  if (!kind && field_says_more(e)) text.add(": ").add(e.field);
   write_numbers(e, &text);
   if (e.offset) text.add(", at byte ").add_grouped(e.offset);
   if (e.operand >= 0) text.add(counted(e)).add(uint64_t(e.operand));

@@ -64,7 +64,7 @@ Status find_device(const char* name, Device* out, ErrorDetail* detail) {
   const Status status = fail(detail, Code::kNoSuchDevice, field);
   if (detail) {
     std::strncpy(detail->name, name, sizeof detail->name - 1);
-    detail->hint = "use auto, cpu, cuda, null, fake:0 or fake:1";
+    detail->hint = "use auto, cpu, cuda or cuda:1";
   }
   return status;
 }

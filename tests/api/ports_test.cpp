@@ -55,7 +55,7 @@ TEST_CASE("ports: a name that does not exist is an error with the names that do"
   REQUIRE(!typo);
   CHECK(typo.error().code == INGOT_NOT_FOUND);
   CHECK(typo.error().text() ==
-        "not found 'tabel': inputs; did you mean 'table'? there are: 'table', 'indices'");
+        "no input named 'tabel'; did you mean 'table'? there are: 'table', 'indices'");
   CHECK(session.input("tabel").error().text() == typo.error().text());
   CHECK(model.input("tabel").error().text() == typo.error().text());
   CHECK(has(session.output<float>("z").error().text(), "'z': outputs"));
@@ -113,11 +113,11 @@ TEST_CASE("ports: whoever takes the value of an error is ended with its text, in
   CHECK(has(said_before_abort([&] {
               for (float& x : session.input<float>("typo").value()) x = 1;
             }),
-            "ingot: a result was used that is an error: not found 'typo': inputs"));
+            "ingot: a result was used that is an error: no input named 'typo'"));
   CHECK(has(said_before_abort([&] { (*session.input<float>("indices"))[0] = 1; }),
             "expected i64, found f32"));
   CHECK(has(said_before_abort([&] { session.output<float>("typo")->begin(); }),
-            "not found 'typo': outputs"));
+            "no output named 'typo'"));
   CHECK(has(said_before_abort(
                 [&] { (void)Model::open("/no/such/file", ingot_cpu_kernels(nullptr))->session(); }),
             "the file cannot be opened '/no/such/file': No such file or directory"));

@@ -29,7 +29,7 @@ constexpr bool kSanitized = false;
 void check_clean_end(const Ran& ran) {
   CHECK(ran.signal == 0);
   CHECK(ran.exit >= 0);
-  CHECK(ran.exit < 8);  // 8 is a fault of our own
+  CHECK(ran.exit < 8);  // 8 is an internal error
   if (ran.exit != 0) CHECK(is_one_error_line(ran.err));
 }
 

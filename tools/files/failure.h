@@ -17,7 +17,7 @@ enum class Exit : int {
   kMismatch = 5,     // a key, name, shape, type or dimension does not fit
   kCheckFailed = 6,  // the outputs are not the expected ones
   kUnavailable = 7,  // device, memory, disk or file
-  kInternal = 8,     // a fault of our own
+  kInternal = 8,     // internal error
 };
 
 /// Thrown on the host. The text is one line: "where: what is wrong, expected and found; what to

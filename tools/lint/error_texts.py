@@ -34,7 +34,7 @@ WORDS = (
     ),
     (
         re.compile(
-            r'"[^"]*\b(?:unknown error|internal error|went wrong|'
+            r'"[^"]*\b(?:unknown error|internal error(?!: )|went wrong|'
             r'invalid (?:value|input|data|file)|bad (?:value|file))\b'
         ),
         "say what is wrong, expected and found",

@@ -100,7 +100,9 @@ void list_missing_kernels(const ProgramDef& program, const BoundProgram& bound,
                                  "no kernel takes " + types, ""});
   }
   if (error.unsupported.empty()) return;
-  error.message = std::to_string(error.unsupported.size()) + " instructions have no kernel";
+  error.message = error.unsupported.size() == 1
+                      ? "1 instruction has no kernel"
+                      : std::to_string(error.unsupported.size()) + " instructions have no kernel";
   throw error;
 }
 

@@ -456,8 +456,8 @@ std::string say_lost(const std::vector<SourceWeightSpec>& weights) {
   }
   if (!lost) return "";
   return "weights: " + std::to_string(lost) + " of " + std::to_string(weights.size()) +
-         " cannot be given back by ingot extract: " + names + (lost > 3 ? ", ..." : "") +
-         "; --keep-weights keeps their bytes in the file";
+         " were changed by the conversion and cannot be extracted: " + names +
+         (lost > 3 ? ", ..." : "") + "; --keep-weights stores their original bytes too";
 }
 
 }  // namespace ingot::convert

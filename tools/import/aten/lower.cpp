@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "tools/files/suggest.h"
 #include "tools/graph/dim_limit.h"
 #include "tools/import/aten/complex_tensor.h"
 #include "tools/import/aten/lower_custom.h"
@@ -113,10 +114,12 @@ Choice choose(const Call& call) {
   Choice choice;
   const std::vector<Schema>* schemas = operator_table().find(name);
   if (!schemas && name == call.name) {
-    std::string others;
+    std::vector<std::string> others;
     for (const auto& row : operator_table().all())
-      if (row.first.find("::") != std::string::npos) others += " and " + row.first;
-    throw Refused{"", "only operators of the namespace aten" + others + " are supported", ""};
+      if (row.first.find("::") != std::string::npos) others.push_back(row.first);
+    throw Refused{
+        "", "the operator is not supported" + host::did_you_mean(name, others),
+        "all that are: ingot operators --torch; one of your own: --plugin (docs/custom.md)"};
   }
   if (!schemas && name.size() > 1 && name.back() == '_') {
     schemas = operator_table().find(name.substr(0, name.size() - 1));

@@ -257,8 +257,8 @@ Results embed_bags(Operands& o) {
 TensorQuantization stated(Operands& o) {
   const auto integers = integers_of_c10(o.integer("dtype"));
   if (!integers)
-    o.refuse("dtype", "is type number " + std::to_string(o.integer("dtype")) +
-                          " of PyTorch, which is no quantised type that is supported");
+    o.refuse("dtype", "is " + name_of_c10(o.integer("dtype")) +
+                          ", expected torch.qint8, torch.quint8 or torch.qint32");
   return {*integers, 1, 0};
 }
 Results quantize_tensor(Operands& o) {

@@ -26,6 +26,28 @@ DType dtype_of_c10(int64_t scalar_type) {
   }
 }
 
+std::string name_of_c10(int64_t scalar_type) {
+  static constexpr const char* kNames[] = {"uint8",           "int8",
+                                           "int16",           "int32",
+                                           "int64",           "float16",
+                                           "float32",         "float64",
+                                           "complex32",       "complex64",
+                                           "complex128",      "bool",
+                                           "qint8",           "quint8",
+                                           "qint32",          "bfloat16",
+                                           "quint4x2",        "quint2x4",
+                                           "bits1x8",         "bits2x4",
+                                           "bits4x2",         "bits8",
+                                           "bits16",          "float8_e5m2",
+                                           "float8_e4m3fn",   "float8_e5m2fnuz",
+                                           "float8_e4m3fnuz", "uint16",
+                                           "uint32",          "uint64"};
+  const auto count = int64_t(sizeof kNames / sizeof kNames[0]);
+  if (scalar_type < 0 || scalar_type >= count)
+    return "element type " + std::to_string(scalar_type) + " of PyTorch";
+  return std::string("torch.") + kNames[scalar_type];
+}
+
 namespace {
 
 /// As Value::describe(), with the items of a list.
@@ -150,8 +172,7 @@ DType Operands::dtype(const char* name, DType otherwise) const {
   if (!given(name)) return otherwise;
   const DType found = dtype_of_c10(integer(name));
   if (found == DType::kInvalid)
-    refuse(name, "is type number " + std::to_string(integer(name)) +
-                     " of PyTorch, which is not supported");
+    refuse(name, "is " + name_of_c10(integer(name)) + ", which is not supported");
   return found;
 }
 

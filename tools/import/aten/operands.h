@@ -60,6 +60,8 @@ class Operands {
 
 /// kInvalid for types that no tensor of ours has.
 DType dtype_of_c10(int64_t scalar_type);
+/// "torch.complex64"; of a number that PyTorch gave later, "element type 99".
+std::string name_of_c10(int64_t scalar_type);
 /// >= 0, or corrupt.
 int64_t wrapped_axis(int64_t axis, int64_t rank, const std::string& owner);
 

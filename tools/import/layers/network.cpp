@@ -122,8 +122,9 @@ void Network::check_options() const {
     symbols += (symbols.empty() ? "'" : ", '") + symbol + "'";
   for (const auto& [name, bounds] : options_.dims)
     if (!symbols_.count(name))
-      fail_conversion(5, file_ + ": --dim names '" + name + "', which is no symbolic dimension; " +
-                             (symbols.empty() ? "this model has none" : "there are " + symbols));
+      fail_conversion(
+          5, file_ + ": --dim " + name + ": the model has no dynamic dimension of that name; " +
+                 (symbols.empty() ? "all of its dimensions are fixed" : "it has " + symbols));
 }
 
 Weight Network::weight(const checkpoint::Tensor& tensor) {

@@ -176,8 +176,9 @@ void Translator::check_dims(graph::Model& inferred) const {
     std::string known;
     for (const std::string& symbol : declared_symbols_)
       known += (known.empty() ? "'" : ", '") + symbol + "'";
-    fail_conversion(5, name_ + ": --dim names '" + name + "', which is no symbolic dimension; " +
-                           (known.empty() ? "this model has none" : "there are " + known));
+    fail_conversion(5, name_ + ": --dim " + name +
+                           ": the model has no dynamic dimension of that name; " +
+                           (known.empty() ? "all of its dimensions are fixed" : "it has " + known));
   }
 }
 
@@ -193,9 +194,8 @@ void compare_outputs(graph::Model& model, const Graph& source, const std::string
     const DType dtype = narrow ? narrow->widened : dtype_of(declared.element_type);
     if (declared.is_tensor && dtype != DType::kInvalid && dtype != made.dtype) {
       fail_conversion(2, name + ": output '" + made.name + "' is declared as " +
-                             element_type_name(declared.element_type) +
-                             ", its nodes make type number " + std::to_string(int(made.dtype)) +
-                             " (schema/ingot.fbs)");
+                             element_type_name(declared.element_type) + ", its nodes compute " +
+                             dtype_name(made.dtype));
     }
     if (!declared.has_shape) continue;
     bool differs = declared.dims.size() != made.dims.size();

@@ -162,9 +162,12 @@ void Translator::translate_node(const Node& node, Scope& scope) {
   }
   if (!is_default_domain(node.domain)) {
     unsupported.push_back(unsupported_node(
-        node, "operators of domain '" + std::string(node.domain) + "' are not supported",
-        "export with standard ONNX operators (no runtime-specific optimisation), or hand in a "
-        "library that has it with --plugin"));
+        node, "the operator is not supported",
+        node.domain == "com.microsoft"
+            ? "export the model without an optimizer that fuses operators for one runtime; those "
+              "of "
+              "com.microsoft that are supported: ingot operators"
+            : "export with standard ONNX operators, or give a library that has it with --plugin"));
     return poison_outputs();
   }
   if (opset == scope.opsets.end())

@@ -113,9 +113,10 @@ void Inputs::check_options() const {
                              "', which is no input; the inputs are " + listed(inputs_));
   for (const auto& [name, bounds] : options_.dims)
     if (!symbols_.count(name))
-      fail_conversion(
-          5, file_ + ": --dim names '" + name + "', which is no symbolic dimension; " +
-                 (symbols_.empty() ? "this program has none" : "there are " + listed(symbols_)));
+      fail_conversion(5, file_ + ": --dim " + name +
+                             ": the program has no dynamic dimension of that name; " +
+                             (symbols_.empty() ? "all of its dimensions are fixed"
+                                               : "it has " + listed(symbols_)));
 }
 
 }  // namespace ingot::pt2

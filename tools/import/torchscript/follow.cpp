@@ -177,10 +177,9 @@ class Inputs {
                                "', which is no argument but tensors" + takes);
     for (const auto& [name, bounds] : options_.dims)
       if (!used_dims_.count(name))
-        fail_conversion(
-            5, path_ + ": --dim names '" + name +
-                   "', which is no symbolic dimension; name one in --input-shape, as in x=" + name +
-                   "x3x224x224");
+        fail_conversion(5, path_ + ": --dim " + name +
+                               ": no dimension of that name; name one in --input-shape, as in x=" +
+                               name + "x3x224x224");
   }
 
   const std::string& path_;

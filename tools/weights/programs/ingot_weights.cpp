@@ -110,10 +110,10 @@ class Reader {
       add_constants();
     if (metadata) say(*metadata);
     if (lost_)
-      out_.notes.push_back(std::to_string(lost_) + " of " +
-                           std::to_string(lost_ + out_.tensors.size()) +
-                           " weights cannot be given back: " + lost_names_ +
-                           (lost_ > 3 ? ", ..." : "") + "; convert again with --keep-weights");
+      out_.notes.push_back(
+          std::to_string(lost_) + " of " + std::to_string(lost_ + out_.tensors.size()) +
+          " weights were changed by the conversion and cannot be extracted: " + lost_names_ +
+          (lost_ > 3 ? ", ..." : "") + "; convert again with --keep-weights");
     return std::move(out_);
   }
 
