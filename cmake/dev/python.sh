@@ -130,7 +130,7 @@ dev_wheel() {
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
   fi
   SOURCE_DATE_EPOCH=$(python_source_date) "$python" -m pip wheel . --no-build-isolation --no-deps -w build/wheels/raw \
-    -C cmake.define.INGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >build/logs/wheel.log 2>&1 || {
+    -C cmake.define.INGOT_CUDA=AUTO -C cmake.define.INGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >build/logs/wheel.log 2>&1 || {
     tail -n 40 build/logs/wheel.log >&2
     return 1
   }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from ._files import (
     open_model,
     other_file,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._session import Pipeline, Session
 
 _TRUST = {"none": 0, "hashes": 1}
 _MAP = {"share": 0, "copy": 1}
@@ -77,6 +82,23 @@ class Requirements:
     weights_widened: int
     weights_shared: int
     steps: int
+
+
+class SessionOptions(TypedDict, total=False):
+    """Keywords of a session; ingot.Session says what each means."""
+
+    bindings: Mapping[str, int] | None
+    arena: Any
+    pool: Pool | None
+    rebindable: bool
+    upper_bounds: Mapping[str, int] | None
+    bind_ports: bool
+    keep_values: bool
+    strict: bool
+    huge_pages: bool
+    lock_memory: bool
+    prefault: bool
+    asynchronous: bool
 
 
 def session_options(
@@ -140,7 +162,7 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def completed(options: dict[str, Any]) -> dict[str, Any]:
+def completed(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options with the defaults of what was not given; another name is a TypeError."""
     unknown = sorted(set(options) - set(DEFAULTS))
     if unknown:
@@ -286,7 +308,7 @@ class Model:
         return found
 
     def requirements(
-        self, device: str | None = None, threads: int = 0, **options: Any
+        self, device: str | None = None, threads: int = 0, **options: Unpack[SessionOptions]
     ) -> Requirements:
         """What session() with equal arguments will take, to the byte. Allocates nothing.
 
@@ -298,7 +320,9 @@ class Model:
         except CallerError as error:
             raise named_dimension(error, self, given) from None
 
-    def session(self, device: str | None = None, threads: int = 0, **options: Any):
+    def session(
+        self, device: str | None = None, threads: int = 0, **options: Unpack[SessionOptions]
+    ) -> Session:
         """Makes an ingot.Session; see there for the options."""
         from ._session import Session
 
@@ -311,8 +335,8 @@ class Model:
         threads: int = 0,
         *,
         two_threads: bool = False,
-        **options: Any,
-    ):
+        **options: Unpack[SessionOptions],
+    ) -> Pipeline:
         """Makes an ingot.Pipeline with `depth` slots."""
         from ._session import Pipeline
 
@@ -394,6 +418,9 @@ class Pool(_ingot.Pool):
         _arguments.refuse_second_init(self)
         super().__init__(_arguments.whole_number("threads", threads, 0, _arguments.INT32[1]))
         self._is_made = True
+
+    def __repr__(self) -> str:
+        return f"<ingot.Pool of {self.threads} threads>"
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float32") -> np.ndarray:

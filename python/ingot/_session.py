@@ -6,13 +6,23 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _arguments, _ingot
 from ._errors import CallerError, Error, caller_error
-from ._model import Model, Requirements, completed, named_dimension, session_options
+from ._model import (
+    Model,
+    Requirements,
+    SessionOptions,
+    completed,
+    named_dimension,
+    session_options,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
 
 _MAX_DEPTH = 16  # of a pipeline, as pipeline.h has it
 
@@ -40,7 +50,11 @@ class Session(_ingot.Session):
     """
 
     def __init__(
-        self, model: Model, device: str | None = None, threads: int = 0, **options: Any
+        self,
+        model: Model,
+        device: str | None = None,
+        threads: int = 0,
+        **options: Unpack[SessionOptions],
     ) -> None:
         _arguments.refuse_second_init(self)
         _check_model(model)
@@ -59,7 +73,12 @@ class Session(_ingot.Session):
         self.model = model
         self._is_made = True
 
-    def __enter__(self) -> Session:
+    def __repr__(self) -> str:
+        if getattr(self, "model", None) is None or self.closed:
+            return "<ingot.Session, closed>"
+        return f"<ingot.Session on {self.placement()['device']} of {self.model!r}>"
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -152,7 +171,7 @@ class Pipeline(_ingot.Pipeline):
         threads: int = 0,
         *,
         two_threads: bool = False,
-        **options: Any,
+        **options: Unpack[SessionOptions],
     ) -> None:
         _arguments.refuse_second_init(self)
         _check_model(model)
@@ -168,7 +187,12 @@ class Pipeline(_ingot.Pipeline):
         self._maps = 0  # that were begun
         self._of_map = 0  # items in flight that the last of them pushed, at most
 
-    def __enter__(self) -> Pipeline:
+    def __repr__(self) -> str:
+        if getattr(self, "model", None) is None:
+            return "<ingot.Pipeline, closed>"
+        return f"<ingot.Pipeline of {self._depth} slots of {self.model!r}>"
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:

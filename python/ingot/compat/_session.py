@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import logging
 import os
 import threading
 import weakref
@@ -47,6 +48,7 @@ def set_default_logger_verbosity(verbosity: int) -> None:
 
 
 def get_device() -> str:
+    """"GPU" where there is one that a session may take, else "CPU"."""
     return "GPU" if "CUDAExecutionProvider" in get_available_providers() else "CPU"
 
 
@@ -316,5 +318,9 @@ def _chosen_provider(
     there = get_available_providers()
     for name in asked:
         if name in there:
+            if name != asked[0]:
+                logging.getLogger("ingot").warning(
+                    "%s is not available here: the session runs on %s", asked[0], name
+                )
             return name
     raise ValueError(f"none of the providers {asked} is here; here are: {there}")
