@@ -128,8 +128,21 @@ demo_cuda_options() {
 # of a processor for those of AVX-512 with sanitizers. Stages of hours set asan_isas= and have all.
 asan_options=(-DINGOT_ISAS="${asan_isas-avx2;neon}" -DINGOT_CUDA=OFF -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=address,undefined -DINGOT_FUZZ=ON -DINGOT_TESTS=ON -DINGOT_WERROR=ON)
 
-dev_build_gcc() {
+# What tools/serve asks for; its build has no target without.
+has_server_packages() {
+  echo '#include <boost/beast/version.hpp>
+#include <openssl/ssl.h>' | g++ -E -x c++ - >/dev/null 2>&1
+}
+
+dev_build_gcc() {  # [server]
   need_packages "the build" "${build_packages[@]}"
-  configure_and_build gcc ingot_cli -- -DINGOT_TESTS=OFF -DINGOT_CUDA=AUTO -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc
+  local targets=(ingot_cli)
+  if [ "${1:-}" = server ] && has_server_packages; then
+    targets+=(ingot_serve)
+  elif [ "${1:-}" = server ]; then
+    echo "build/gcc: without ingot serve; apt-get install libboost-dev libssl-dev, then build again"
+  fi
+  configure_and_build gcc "${targets[@]}" -- -DINGOT_TESTS=OFF -DINGOT_CUDA=AUTO -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc
   echo "build/gcc/bin/ingot"
+  [ "${targets[1]:-}" != ingot_serve ] || echo "build/gcc/bin/ingot-serve"
 }

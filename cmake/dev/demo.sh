@@ -20,7 +20,9 @@ with zipfile.ZipFile(next(into.glob("*.whl"))) as wheel:
 PY
 }
 
-demo_say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+demo_say() {
+  if [ -t 1 ]; then printf '\n\033[1m%s\033[0m\n' "$*"; else printf '\n%s\n' "$*"; fi
+}
 
 demo_offline() {
   demo_say "No network: the small digit reader that this project trained itself (examples/digits)"
