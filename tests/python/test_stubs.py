@@ -8,6 +8,8 @@ import sys
 import tempfile
 import unittest
 
+import small_models
+
 import ingot
 from ingot import _ingot
 
@@ -75,6 +77,17 @@ class StubTest(unittest.TestCase):
         self.assertTrue(importlib.resources.files("ingot").joinpath("py.typed").is_file())
         for name in ingot.__all__:
             self.assertTrue(getattr(ingot, name).__doc__, f"{name} has no docstring")
+
+    def test_sessions_have_types_and_say_what_they_are(self):
+        for method, made in (("session", "Session"), ("pipeline", "Pipeline")):
+            found = inspect.signature(getattr(ingot.Model, method))
+            self.assertEqual(found.return_annotation, made)
+            self.assertEqual(found.parameters["options"].annotation, "Unpack[SessionOptions]")
+        model = small_models.linear()
+        with model.session() as session:
+            self.assertRegex(repr(session), "^<ingot.Session on cpu of <ingot.Model .*linear")
+        self.assertEqual(repr(session), "<ingot.Session, closed>")
+        self.assertEqual(repr(ingot.Pool(2)), "<ingot.Pool of 2 threads>")
 
     def test_a_type_checker_reads_a_program(self):
         try:
