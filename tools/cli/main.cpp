@@ -44,18 +44,37 @@ std::string summary_of(const graph::ConversionError& error) {
   return has_all ? error.message : error.message + "; " + hint;
 }
 
-/// What stands in the way of conversion, whole, under that line.
+std::string place_of(const graph::Unsupported& u) {
+  return (u.node.empty() ? "" : " in node '" + u.node + "'") +
+         (u.output.empty() ? "" : " (output '" + u.output + "')");
+}
+
+/// What stands in the way of conversion, under that line: the same fault of many nodes once.
 void list_unsupported(const graph::ConversionError& error) {
+  constexpr size_t kListed = 3;  // nodes of one fault
+  std::vector<std::vector<const graph::Unsupported*>> kinds;
   for (const graph::Unsupported& u : error.unsupported) {
     // said already
     if (error.unsupported.size() == 1 && error.message.find(u.why) != std::string::npos) continue;
-    std::string line = "  " + u.op;
-    if (!u.attribute.empty()) line += "." + u.attribute;
-    if (!u.node.empty()) line += " in node '" + u.node + "'";
-    if (!u.output.empty()) line += " (output '" + u.output + "')";
-    line += ": " + u.why;
-    if (!u.hint.empty()) line += "; " + u.hint;
-    fprintf(stderr, "%s\n", one_line(line).c_str());
+    const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
+      return kind[0]->op == u.op && kind[0]->attribute == u.attribute && kind[0]->why == u.why &&
+             kind[0]->hint == u.hint;
+    });
+    if (same != kinds.end())
+      same->push_back(&u);
+    else
+      kinds.push_back({&u});
+  }
+  for (const auto& kind : kinds) {
+    const graph::Unsupported& u = *kind[0];
+    const std::string op = "  " + u.op + (u.attribute.empty() ? "" : "." + u.attribute);
+    const std::string why = ": " + u.why + (u.hint.empty() ? "" : "; " + u.hint);
+    for (size_t i = 0; i < std::min(kind.size(), kListed); i++)
+      fprintf(stderr, "%s\n", one_line(op + place_of(*kind[i]) + why).c_str());
+    if (kind.size() > kListed)
+      fprintf(stderr, "%s\n",
+              one_line(op + " in " + counted(kind.size() - kListed, "more node") + ": the same")
+                  .c_str());
   }
 }
 
@@ -207,7 +226,7 @@ int parse_and_act(int argc, char** argv) {
       "  ingot bench model.ingot --threads 1\n\n"
       "Exit codes: 0 ok, 1 usage, 2 corrupt file, 3 unsafe file, 4 unsupported,\n"
       "5 key, name or shape mismatch, 6 check failed, 7 device, memory, disk or file\n"
-      "unavailable, 8 a fault of our own.\n"
+      "unavailable, 8 an internal error: please report it.\n"
       "INGOT_CPU_ISA names the kernels to use (see ingot --version), or oracle.");
   Action chosen;
   add_commands(app, &chosen);
@@ -278,6 +297,6 @@ int main(int argc, char** argv) {
                          "out of memory; close other programs or use a smaller input");
   } catch (const std::exception& error) {
     return cli::complain(host::Exit::kInternal,
-                         std::string("a fault of our own: ") + error.what() + "; please report it");
+                         std::string("internal error: ") + error.what() + "; please report it");
   }
 }

@@ -1,6 +1,7 @@
 // ingot bench - how long a run takes, and how much memory it holds.
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/options/session_options.h"
+#include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/files/input_file.h"
 #include "tools/session/feed.h"
@@ -41,7 +43,13 @@ struct Port {
   ingot_tensor tensor;
 };
 
+/// Time of all processors since they started, in ticks of the system.
+struct ProcessorTimes {
+  double busy = 0, idle = 0, stolen = 0;
+};
+
 struct Measured {
+  double others = 0, stolen = 0;  // parts of all processors' time while runs were measured
   double load_ms = 0, first_ms = 0, start_mb = 0;
   std::vector<double> run_ms;  // sorted
   long minor_faults = 0, major_faults = 0, steady_faults = 0;
@@ -82,6 +90,27 @@ std::string processor_name() {
   return system.machine;
 }
 
+/// Zeros where the system does not say.
+ProcessorTimes processor_times() {
+  ProcessorTimes times;
+  host::InputStream file("/proc/stat");
+  std::string line;
+  if (!std::getline(file, line)) return times;
+  double user = 0, nice = 0, system = 0, idle = 0, wait = 0, irq = 0, soft = 0, steal = 0;
+  if (sscanf(line.c_str(), "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle,
+             &wait, &irq, &soft, &steal) < 8)
+    return times;
+  times.busy = user + nice + system + irq + soft, times.idle = idle + wait, times.stolen = steal;
+  return times;
+}
+
+/// In the ticks of ProcessorTimes.
+double own_ticks() {
+  const rusage now = usage();
+  const auto seconds = [](const timeval& t) { return double(t.tv_sec) + double(t.tv_usec) / 1e6; };
+  return (seconds(now.ru_utime) + seconds(now.ru_stime)) * double(sysconf(_SC_CLK_TCK));
+}
+
 double percentile(const std::vector<double>& sorted, double p) {
   const double at = p * double(sorted.size() - 1);
   const size_t low = size_t(at);
@@ -104,6 +133,8 @@ void measure(Engine* engine, double seconds, Measured* m) {
   constexpr size_t kMaxRuns = 1'000'000;
   m->run_ms.reserve(
       std::min<size_t>(kMaxRuns, size_t(seconds * 1000 / std::max(m->first_ms / 4, 0.0005)) + 16));
+  const ProcessorTimes times = processor_times();
+  const double own = own_ticks();
   const uint64_t start = ingot_clock_ns();
   const uint64_t limit = start + uint64_t(seconds * 1e9);
   for (uint64_t now = start;
@@ -117,6 +148,11 @@ void measure(Engine* engine, double seconds, Measured* m) {
                     double(now - start) / (seconds * 1e9));
   }
   m->steady_faults = usage().ru_minflt - after.ru_minflt;
+  const ProcessorTimes then = processor_times();
+  const double busy = then.busy - times.busy, stolen = then.stolen - times.stolen;
+  const double all = busy + stolen + then.idle - times.idle;
+  if (all > 0) m->stolen = stolen / all;
+  if (all > 0) m->others = std::max(0.0, busy - (own_ticks() - own)) / all;
   std::sort(m->run_ms.begin(), m->run_ms.end());
 }
 
@@ -135,6 +171,13 @@ void print_text(const Json& r, const std::string& file) {
   add("median",
       short_time(r["median_ms"]) + " of " + std::to_string(r["runs"].get<size_t>()) + " runs");
   add("p90, p99", short_time(r["p90_ms"]) + ", " + short_time(r["p99_ms"]));
+  const double spread = r["spread"], others = r["other_work"], stolen = r["stolen"];
+  add("spread", number(100 * spread, 3) + " % from p10 to p90, of the median");
+  if (others > 0.1 || stolen > 0.02)
+    note("other programs took " + number(100 * others, 2) +
+         " % of the processors' time, the "
+         "hypervisor " +
+         number(100 * stolen, 2) + " %: repeat it on a quiet machine");
   add("arena",
       short_bytes(r["arena_bytes"]) + ", of it weights " + short_bytes(r["weights_bytes"]));
   add("resident", number(r["rss_mb"].get<double>()) + " MB");
@@ -196,6 +239,10 @@ int bench(const BenchArguments& a) {
                        {"p90_ms", percentile(m.run_ms, 0.9)},
                        {"p99_ms", percentile(m.run_ms, 0.99)},
                        {"min_ms", m.run_ms.front()},
+                       {"spread", (percentile(m.run_ms, 0.9) - percentile(m.run_ms, 0.1)) /
+                                      std::max(percentile(m.run_ms, 0.5), 1e-9)},
+                       {"other_work", m.others},
+                       {"stolen", m.stolen},
                        {"runs", m.run_ms.size()},
                        {"threads", placement.threads},
                        {"device", placement.device},
@@ -219,7 +266,7 @@ int bench(const BenchArguments& a) {
                        {"cpu", processor_name()},
                        {"version", ingot_version()}};
   if (a.json)
-    printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    printf("%s\n", json_text(report).c_str());
   else
     print_text(report, a.file);
   return 0;

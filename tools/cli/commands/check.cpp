@@ -5,6 +5,7 @@
 
 #include "tools/cli/conversion/conversion.h"
 #include "tools/cli/options/session_options.h"
+#include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/diagnose/steps/check_golden.h"
 #include "tools/files/file_kind.h"
@@ -70,7 +71,7 @@ int check_file(const CheckArguments& a) {
         {"isa", placement.isa},    {"threads", placement.threads}, {"steps", golden.steps},
         {"spread", golden.spread}, {"winograd", result.winograd},  {"outputs", values},
         {"notes", result.notes}};
-    printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    printf("%s\n", json_text(report).c_str());
   } else {
     for (const CheckedValue& v : result.values) {
       printf("%s %s\n", v.comparison.passed ? "ok  " : "FAIL",

@@ -6,6 +6,7 @@
 
 #include "tools/checkpoint/tensors/compare_tensors.h"
 #include "tools/cli/options/command.h"
+#include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/weights/programs/read_weights.h"
 
@@ -174,7 +175,7 @@ int diff(const DiffArguments& a) {
                          {"values", c.values}, {"types", c.types},   {"shapes", c.shapes},
                          {"only_a", c.only_a}, {"only_b", c.only_b}, {"facts", c.facts},
                          {"rows", c.rows}};
-    printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    printf("%s\n", json_text(report).c_str());
   } else {
     print(c, a, prefix_hint(left, right));
   }

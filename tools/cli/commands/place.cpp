@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/options/session_options.h"
+#include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/reports/placement_report.h"
 
@@ -195,7 +196,7 @@ int run(const PlaceArguments& a) {
   report["variants"] = variants_of(engine, settings);
   report["weights"] = weights_of(assignment);
   if (a.json) {
-    printf("%s\n", report.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
+    printf("%s\n", json_text(report, 1).c_str());
     return 0;
   }
   if (!assumed.empty()) printf("assuming %s\n", assumed.c_str());

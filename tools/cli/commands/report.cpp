@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/options/session_options.h"
+#include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/reports/gpu_cost_report.h"
 #include "tools/cli/reports/placement_report.h"
@@ -39,10 +40,10 @@ int report(const ReportArguments& a) {
   found.update(why_report(&engine, view, seconds));
   add_peaks(&found);
   folder.add("index.html", report_html(found, engine, view));
-  folder.add("report.json", found.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  folder.add("report.json", json_text(found, 1) + "\n");
   folder.commit();
-  summary("wrote %s/index.html: %s instructions, %s\n", one_line(a.output).c_str(),
-          grouped(view.program().instructions.size).c_str(),
+  summary("wrote %s/index.html: %s, %s\n", one_line(a.output).c_str(),
+          counted(view.program().instructions.size, "instruction").c_str(),
           short_time(found["instructions_ms"].get<double>()).c_str());
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/options/command.h"
+#include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/tune/tune_prediction.h"
 #include "tools/compile/write/tunings.h"
@@ -287,7 +288,7 @@ int tune(const TuneArguments& a) {
     written->commit();
   }
   if (a.json) {
-    printf("%s\n", report.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
+    printf("%s\n", json_text(report, 1).c_str());
     return 0;
   }
   if (!assumed.empty()) printf("assuming %s (say others with --dim)\n", assumed.c_str());

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/options/session_options.h"
+#include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/diagnose/golden/compare.h"
 #include "tools/files/output_file.h"
@@ -100,7 +101,7 @@ std::string bind_open(Engine* engine, const SessionSettings& settings, bool* fit
 /// Instructions of a run in words.
 std::string steps_text(uint64_t steps) {
   if (steps == UINT64_MAX) return "without a bound on its instructions";
-  return "of " + grouped(steps) + (steps == 1 ? " instruction" : " instructions") + " at most";
+  return "of " + counted(steps, "instruction") + " at most";
 }
 
 /// All but weights that are mapped from the file.
@@ -188,8 +189,8 @@ Check run_golden(const VerifyArguments& a, Engine* engine, const FileGolden& gol
                engine->path() +
                    ": embedded golden: has no element of an output, so nothing was "
                    "compared; embed one that has: ingot convert SOURCE --golden FILE.npz");
-  return {"golden", std::to_string(cases) + (cases == 1 ? " case, " : " cases, ") +
-                        std::to_string(outputs) + " outputs, largest error " + number(worst, 3)};
+  return {"golden", counted(cases, "case") + ", " + counted(outputs, "output") +
+                        ", largest error " + number(worst, 3)};
 }
 
 void verify(const VerifyArguments& a, std::vector<Check>* done, const GiveUp& give_up) {
@@ -197,15 +198,16 @@ void verify(const VerifyArguments& a, std::vector<Check>* done, const GiveUp& gi
   if (!a.bytes.empty()) (void)parse_bytes("--bytes", a.bytes);
   SessionSettings settings = a.session.session_settings();
   if (a.session.threads == "0") settings.threads = 1;
+  settings.run_seconds = 0;  // --seconds limits all of them
   const auto dims = a.session.bindings();
   Engine engine(a.file);
   const ingot_model_summary& s = engine.summary();
   done->push_back({"structure", "format " + std::to_string(s.format_major) + "." +
                                     std::to_string(s.format_minor) + ", " + grouped(s.file_bytes) +
                                     " bytes, program of " + grouped(s.program_bytes)});
-  done->push_back({"meaning", std::to_string(s.instruction_count) + " instructions, " +
-                                  std::to_string(s.value_count) +
-                                  " values, every type, shape and index"});
+  done->push_back({"meaning", counted(s.instruction_count, "instruction") + ", " +
+                                  counted(s.value_count, "value") +
+                                  ", every type, shape and index"});
   Error error;
   if (ingot_model_verify_hashes(engine.model().get(), &error) != INGOT_OK) fail_with(a.file, error);
   done->push_back({"hashes", "SHA-256 of every part, zeros between them, weights of " +
@@ -246,7 +248,7 @@ void print_report(const VerifyArguments& a, const std::vector<Check>& done,
                    {"golden", golden},
                    {"checks", checks}};
     if (failed) report["problem"] = failed->message();
-    printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    printf("%s\n", json_text(report).c_str());
   } else {
     Table table({"", "", ""});
     for (const Check& check : done) table.row({check.made ? "ok" : "--", check.name, check.detail});
@@ -298,7 +300,7 @@ void add_verify(CLI::App& app, Action* chosen) {
                    "what a session may take beside mapped weights, as 512M; else 1 GiB and four "
                    "times the file")
       ->type_name("BYTES");
-  a->session.declare(command, false);
+  a->session.declare(command, false, nullptr);
 }
 
 }  // namespace ingot::cli

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/options/session_options.h"
+#include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/reports/gpu_cost_report.h"
 #include "tools/cli/reports/why_html.h"
@@ -38,11 +39,13 @@ void print_memory(const Json& m, bool all) {
   if (m["outside_bytes"].get<uint64_t>())
     printf("  outside of it (thread stacks and the like): %s\n",
            grouped(m["outside_bytes"].get<uint64_t>()).c_str());
-  printf(
-      "Activations are %.4g times the lower bound of %s bytes, which is what lives at step %s, "
-      "%s:\n",
-      m["ratio"].get<double>(), grouped(m["lower_bound"].get<uint64_t>()).c_str(),
-      m["peak_step"].dump().c_str(), m["peak_at"].get<std::string>().c_str());
+  const uint64_t activations = m["activations"], bound = m["lower_bound"];
+  printf("Activations: %s bytes, %s. The peak is at step %s, %s:\n", grouped(activations).c_str(),
+         activations == bound
+             ? "equal to the lower bound"
+             : (number(m["ratio"].get<double>()) + " times the lower bound of " + grouped(bound))
+                   .c_str(),
+         m["peak_step"].dump().c_str(), m["peak_at"].get<std::string>().c_str());
   Table live({"value", ">bytes", ">from step", ">to step"});
   for (size_t i = 0; i < m["live"].size() && (all || i < 12); i++) {
     const Json& v = m["live"][i];
@@ -104,18 +107,14 @@ void print_moves(const Json& report, double total_ms, bool all) {
 
 void print_passes(const Json& report, bool all) {
   Table table({"pass", ">changed", "remarks"});
-  std::string idle;
+  const bool is_known = !report["passes"].empty();
   for (const Json& p : report["passes"]) {
     const std::string name = p["name"], remarks = p["note"];
-    if (p["changed"] == 0 && remarks.empty() && !all) {
-      idle += (idle.empty() ? "" : ", ") + name;
-      continue;
-    }
+    if (p["changed"] == 0 && remarks.empty() && !all) continue;
     add_pass_rows(&table, name, p["changed"].dump(), remarks, all ? ~size_t{0} : 3);
   }
-  printf("\nPasses\n%s",
-         table.empty() && idle.empty() ? "  the file does not say\n" : table.text().c_str());
-  if (!idle.empty()) printf("  nothing to do for: %s\n", idle.c_str());
+  const char* const nothing = is_known ? "  none changed anything\n" : "  the file does not say\n";
+  printf("\nPasses\n%s", table.empty() ? nothing : table.text().c_str());
 }
 
 /// The same question for a GPU that is not here.
@@ -130,7 +129,7 @@ int predict(const WhyArguments& a, const gpu_cost::GpuModel& gpu) {
   Json report = {{"file", a.file}, {"dims", engine.bindings()}};
   report.update(gpu_cost_json(gpu_cost::predict(view, gpu), view));
   if (a.json) {
-    printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    printf("%s\n", json_text(report).c_str());
     return 0;
   }
   if (!assumed.empty()) printf("assuming %s (say others with --dim)\n", assumed.c_str());
@@ -154,7 +153,7 @@ int why(const WhyArguments& a) {
     write_why_html(report, view, a.html);
   }
   if (a.json) {
-    printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    printf("%s\n", json_text(report).c_str());
     return 0;
   }
   print_memory(report["memory"], a.all);

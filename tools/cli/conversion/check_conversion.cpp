@@ -141,10 +141,10 @@ void check_with_naive_kernels(const CheckedConversion& made) {
 void check_open_extents(const CheckedConversion& made, double seconds) {
   DrawnExtents drawn = draw_extents(made.path, made.typical, kDrawnUsual);
   if (drawn.refused > 0)
-    note("not all extents go together: of " + std::to_string(kDrawnUsual) +
-         " sessions that were tried " + std::to_string(drawn.refused) +
-         " would be refused, the first with " + drawn.first_refusal +
-         "; --dim says which are meant");
+    note("some sizes cannot be combined: of " + std::to_string(kDrawnUsual) +
+         " combinations that were tried " + std::to_string(drawn.refused) +
+         " are refused, the first with " + drawn.first_refusal +
+         "; --dim sets or bounds a dimension");
   if (seconds == 0 || (!made.kernels && chosen_kernels() == naive_kernels())) return;
   const DrawnExtents small = draw_extents(made.path, {}, kDrawnSmall);
   drawn.sound.insert(drawn.sound.end(), small.sound.begin(), small.sound.end());

@@ -3,9 +3,11 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "tools/cli/options/command.h"
+#include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/files/file_kind.h"
 #include "tools/import/pt2/archive.h"
@@ -201,15 +203,20 @@ void print_source(const Json& r, const InspectArguments& a) {
   }
   printf("Can be converted: no, %zu %s in the way\n", r["obstacles"].size(),
          r["obstacles"].size() == 1 ? "thing stands" : "things stand");
+  std::map<std::string, size_t> kinds;  // how many had the same fault
   for (const Json& o : r["obstacles"]) {
     std::string line = "  " + text_of(o["op"]);
     if (!text_of(o["attribute"]).empty()) line += "." + text_of(o["attribute"]);
+    constexpr size_t kListed = 3;
+    if (++kinds[line + ": " + text_of(o["why"])] > kListed) continue;
     if (!text_of(o["node"]).empty()) line += " '" + text_of(o["node"]) + "'";
     if (!text_of(o["output"]).empty()) line += " -> '" + text_of(o["output"]) + "'";
     line += ": " + text_of(o["why"]);
     if (!text_of(o["hint"]).empty()) line += "; " + text_of(o["hint"]);
     printf("%s\n", line.c_str());
   }
+  for (const auto& [fault, count] : kinds)
+    if (count > 3) printf("%s (%s more)\n", fault.c_str(), counted(count - 3, "node").c_str());
 }
 
 /// Options that say nothing about this kind of file are refused, not passed over.
@@ -221,7 +228,6 @@ void refuse_ignored(const InspectArguments& a, bool tensors_only) {
   };
   if (tensors_only) {
     refuse(a.ops, "--ops", "programs");
-    refuse(a.tensors, "--tensors", "programs");
     refuse(a.plan, "--plan", "programs");
     refuse(a.metadata, "--metadata", "programs");
     refuse(!a.dims.empty(), "--dim", "programs");
@@ -286,16 +292,16 @@ void print_inspection(const Json& r, const InspectArguments& a) {
   for (const Json& t : r["tunings"]) {
     std::string dims;
     for (const Json& d : t["dims"]) dims += (dims.empty() ? ", dimensions " : " ") + d.dump();
-    printf("Tuned on: %s, %u.%u, %u multiprocessors%s: %zu instructions\n",
-           text_of(t["gpu"]).c_str(), t["compute_capability"].get<unsigned>() / 10,
+    printf("Tuned on: %s, %u.%u, %u multiprocessors%s: %s\n", text_of(t["gpu"]).c_str(),
+           t["compute_capability"].get<unsigned>() / 10,
            t["compute_capability"].get<unsigned>() % 10, t["multiprocessors"].get<unsigned>(),
-           dims.c_str(), t["instructions"].size());
+           dims.c_str(), counted(t["instructions"].size(), "instruction").c_str());
   }
   printf("Bytes\n");
   Table bytes({"", ">", ""});
   bytes.row({"program", grouped(r["program_bytes"].get<uint64_t>()), ""});
   bytes.row({"weights", grouped(r["weights_bytes"].get<uint64_t>()),
-             text_of(r["weight_parts"]) + " parts at multiples of " +
+             counted(r["weight_parts"].get<uint64_t>(), "part") + " at multiples of " +
                  grouped(r["segment_alignment"].get<uint64_t>())});
   if (!r["storage"].is_null())
     bytes.row({"converted", grouped(r["storage"]["widened_bytes"].get<uint64_t>()),
@@ -312,8 +318,9 @@ void print_inspection(const Json& r, const InspectArguments& a) {
   fputs(bytes.text().c_str(), stdout);
   if (!r["steps"].is_null()) {
     const uint64_t steps = r["steps"].get<uint64_t>();
-    printf("A run: %s\n", steps == UINT64_MAX ? "no bound on its instructions"
-                                              : (grouped(steps) + " instructions at most").c_str());
+    printf("A run: %s\n", steps == UINT64_MAX
+                              ? "no bound on its instructions"
+                              : (counted(steps, "instruction") + " at most").c_str());
   }
   if (a.tensors && !r["storage"].is_null()) print_storage(r["storage"]);
   if (r.contains("ops")) print_ops(r["ops"]);
@@ -331,7 +338,7 @@ int inspect_many(const InspectArguments& a) {
   const Json report =
       std::filesystem::is_directory(a.file) ? inspect_folder(a) : inspect_archive(a);
   if (a.json)
-    printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    printf("%s\n", json_text(report).c_str());
   else
     print_folder(report);
   return 0;
@@ -375,7 +382,7 @@ void add_inspect(CLI::App& app, Action* chosen) {
         if (weights && !a->json)
           print_checkpoint(report, *a);
         else if (a->json)
-          printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+          printf("%s\n", json_text(report).c_str());
         else if (state)
           print_state_file(report);
         else

@@ -148,6 +148,35 @@ std::string number(double value, int digits) {
   return text;
 }
 
+std::string counted(uint64_t n, const std::string& noun) {
+  return grouped(n) + " " + noun + (n == 1 ? "" : "s");
+}
+
+namespace {
+
+constexpr size_t kTableColumns = 100, kNarrowest = 32;
+
+/// Pieces of at most `most` columns, cut behind a space where there is one in their second half.
+std::vector<std::string> wrapped_cell(std::string text, size_t most) {
+  std::vector<std::string> pieces;
+  while (width(text) > most) {
+    size_t at = 0, columns = 0, space = 0;
+    while (columns < most) {
+      if (text[at] == ' ' && columns >= most / 2) space = at + 1;
+      at++;
+      while (at < text.size() && (uint8_t(text[at]) & 0xc0) == 0x80) at++;
+      columns++;
+    }
+    if (space) at = space;
+    pieces.push_back(text.substr(0, at));
+    text.erase(0, at);
+  }
+  pieces.push_back(text);
+  return pieces;
+}
+
+}  // namespace
+
 std::string Table::text(const std::string& indent) const {
   std::vector<size_t> widths;
   std::vector<bool> right;
@@ -161,13 +190,29 @@ std::string Table::text(const std::string& indent) const {
     for (size_t i = 0; i < cells.size() && i < widths.size(); i++)
       widths[i] = std::max(widths[i], width(cells[i]));
   }
+  size_t before_last = indent.size();
+  for (size_t i = 0; i + 1 < widths.size(); i++) before_last += widths[i] + 2;
+  const size_t room = std::max(kNarrowest, kTableColumns - std::min(kTableColumns, before_last));
+  const bool wraps = !right.empty() && !right.back();
   std::string out;
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text = indent;
     // a cell is one line, whatever a name holds
     for (size_t i = 0; i < cells.size() && i < widths.size(); i++) {
+      if (i) text += "  ";
+      if (wraps && i + 1 == widths.size()) {
+        const std::vector<std::string> pieces = wrapped_cell(cells[i], room);
+        text += pieces[0];
+        for (size_t k = 1; k < pieces.size(); k++) {
+          text.erase(text.find_last_not_of(' ') + 1);
+          std::replace(text.begin(), text.end(), '\n', '?');
+          out += text + "\n";
+          text = std::string(before_last, ' ') + pieces[k];
+        }
+        continue;
+      }
       const std::string pad(widths[i] - width(cells[i]), ' ');
-      text += (i ? "  " : "") + (right[i] ? pad + cells[i] : cells[i] + pad);
+      text += right[i] ? pad + cells[i] : cells[i] + pad;
     }
     text.erase(text.find_last_not_of(' ') + 1);
     std::replace(text.begin(), text.end(), '\n', '?');

@@ -30,7 +30,10 @@ std::string short_time(double milliseconds);
 /// "12" or "3.5e-07" with `digits` significant ones.
 std::string number(double value, int digits = 4);
 
-/// Columns that line up. Cells of a column that starts with '>' in its heading are set flush right.
+/// "1 instruction", "12 instructions".
+std::string counted(uint64_t n, const std::string& noun);
+
+/// Columns that line up. The last one is wrapped where a line would be longer than 100 columns. Cells of a column that starts with '>' in its heading are set flush right.
 class Table {
  public:
   explicit Table(std::vector<std::string> headings) : headings_(std::move(headings)) {}

@@ -86,6 +86,13 @@ std::vector<std::pair<std::string, std::string>> rows_of(const DivergenceAnswer&
   return rows;
 }
 
+/// Of a node that its source gave no name, its output's.
+std::string name_of(const DivergenceAnswer& a, const compare::SourceState& state) {
+  if (!state.name.empty() || state.sources.empty()) return state.name;
+  const uint32_t source = state.sources[0];
+  return source < a.source_nodes.size() ? a.source_nodes[source].output : "";
+}
+
 /// The source's nodes, and which of them diverges first (-1: none).
 std::vector<GraphNode> nodes_of(const DivergenceAnswer& a, int64_t* first) {
   std::vector<GraphNode> nodes;
@@ -94,7 +101,8 @@ std::vector<GraphNode> nodes_of(const DivergenceAnswer& a, int64_t* first) {
   for (size_t i = 0; i < a.source.size(); i++) {
     const compare::SourceState& state = a.source[i];
     const NodeError e = error_of(a, state);
-    GraphNode node{state.op, state.name, e.text, color(e), false, {}, rows_of(a, state, e)};
+    const std::string name = name_of(a, state);
+    GraphNode node{state.op, name, e.text, color(e), false, {}, rows_of(a, state, e)};
     std::set<size_t> before;
     for (const graph::ValueId id : state.inputs)
       if (const auto made = maker.find(id); made != maker.end()) before.insert(made->second);

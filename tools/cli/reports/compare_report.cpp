@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 
 namespace ingot::cli {
@@ -147,7 +148,7 @@ void print_compare_json(const DivergenceAnswer& a, const std::string& source,
                        {"outputs", outputs},
                        {"instructions", instructions},
                        {"notes", a.notes}};
-  printf("%s\n", report.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  printf("%s\n", json_text(report).c_str());
 }
 
 }  // namespace ingot::cli

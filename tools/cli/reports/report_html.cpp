@@ -87,7 +87,7 @@ class Writers {
   std::map<int32_t, size_t> of_value_;
 };
 
-/// Inputs and states, then the instructions in the order of the file.
+/// Inputs and states, then the instructions in the order of the file, then outputs.
 std::vector<GraphNode> nodes_of(const Json& report, const ProgramView& view,
                                 const Metadata& metadata) {
   const ProgramDef& program = view.program();
@@ -136,6 +136,17 @@ std::vector<GraphNode> nodes_of(const Json& report, const ProgramView& view,
     }
     add_sources(instruction, metadata, &node);
     nodes.push_back(std::move(node));
+  }
+  for (const PortDef& port : program.outputs) {
+    std::set<size_t> before;
+    writers.add_read(port.value, &before);
+    nodes.push_back({"output",
+                     port.name,
+                     type_of(view, port.value),
+                     "#fff",
+                     false,
+                     {before.begin(), before.end()},
+                     {{"output", port.name}, {"type", type_of(view, port.value)}}});
   }
   return nodes;
 }
