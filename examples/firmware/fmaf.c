@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fmaf.c - a * b + c rounded once, for processors without such an instruction (Cortex-M0 to M3,
    RISC-V without F); the linker drops it elsewhere. C libraries for bare metal round twice, and
    then the last bits are not those of other machines. */

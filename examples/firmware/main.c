@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - opens each model of models.h in one arena, feeds it the inputs that were written beside
    it, and compares the outputs with those of the host, byte for byte. Replace the loop over models
    by what your device does: fill the inputs, run, read the outputs. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* startup.c - the vector table and the C start of a bare Cortex-M or RISC-V machine, and output
    through the debugger or the emulator (semihosting). No heap: nothing defines _sbrk, so that a
    link that needs malloc fails. */
@@ -104,6 +105,70 @@ __asm__(
 #else
 /* No frame of its own: the stack pointer is the vector table's. */
 __attribute__((used)) void reset(void) { start(); }
-__attribute__((section(".vectors"), used)) void (*const vectors[16])(void) = {
-    (void (*)(void))(uintptr_t)__stack_top, reset, fault, fault, fault, fault, fault};
+
+/* What is not defined elsewhere is a fault. Of the processor: functions of these names. Of the board:
+   Interrupt_Handler(number), for as many as the table has. */
+#define HANDLER(name) __attribute__((weak, alias("fault"))) void name(void)
+HANDLER(NMI_Handler);
+HANDLER(HardFault_Handler);
+HANDLER(MemManage_Handler);
+HANDLER(BusFault_Handler);
+HANDLER(UsageFault_Handler);
+HANDLER(SecureFault_Handler);
+HANDLER(SVC_Handler);
+HANDLER(DebugMon_Handler);
+HANDLER(PendSV_Handler);
+HANDLER(SysTick_Handler);
+__attribute__((weak)) void Interrupt_Handler(unsigned number) {
+  (void)number;
+  fault();
+}
+static void interrupt(void) {
+  uint32_t number;
+  __asm__ volatile("mrs %0, ipsr" : "=r"(number));
+  Interrupt_Handler((unsigned)(number & 0x1ffu) - 16u);
+}
+#ifndef BOARD_INTERRUPTS
+#define BOARD_INTERRUPTS 32 /* 32, or a multiple of 32 up to 224 */
+#endif
+#define INTERRUPTS_8 \
+  interrupt, interrupt, interrupt, interrupt, interrupt, interrupt, interrupt, interrupt
+#define INTERRUPTS_32 INTERRUPTS_8, INTERRUPTS_8, INTERRUPTS_8, INTERRUPTS_8
+__attribute__((section(".vectors"), used)) void (*const vectors[16 + BOARD_INTERRUPTS])(void) = {
+    (void (*)(void))(uintptr_t)__stack_top,
+    reset,
+    NMI_Handler,
+    HardFault_Handler,
+    MemManage_Handler,
+    BusFault_Handler,
+    UsageFault_Handler,
+    SecureFault_Handler,
+    0,
+    0,
+    0,
+    SVC_Handler,
+    DebugMon_Handler,
+    0,
+    PendSV_Handler,
+    SysTick_Handler,
+    INTERRUPTS_32,
+#if BOARD_INTERRUPTS >= 64
+    INTERRUPTS_32,
+#endif
+#if BOARD_INTERRUPTS >= 96
+    INTERRUPTS_32,
+#endif
+#if BOARD_INTERRUPTS >= 128
+    INTERRUPTS_32,
+#endif
+#if BOARD_INTERRUPTS >= 160
+    INTERRUPTS_32,
+#endif
+#if BOARD_INTERRUPTS >= 192
+    INTERRUPTS_32,
+#endif
+#if BOARD_INTERRUPTS >= 224
+    INTERRUPTS_32,
+#endif
+};
 #endif

@@ -49,6 +49,13 @@ TEST_CASE("firmware: a model of one operator names one kernel, and the project i
   CHECK(image.find("  .stack ") < image.find("  .data "));
   CHECK(image.find("  .data ") < image.find("  .bss "));
   CHECK(image.find("  .bss ") != std::string::npos);
+  const std::string header = slurp(project + "/models.h");
+  CHECK(header.rfind("/* SPDX-License-Identifier: Apache-2.0 */", 0) == 0);
+  CHECK(count_of(header, "FIRMWARE_MODELS_H") == 2);
+  CHECK(count_of(slurp(project + "/models/linear.c"), "SHA-256 ") == 1);
+  CHECK(count_of(slurp(project + "/Makefile"), "-MMD") == 1);
+  CHECK(count_of(slurp(project + "/startup.c"), "SysTick_Handler") > 1);
+  CHECK(count_of(slurp(project + "/README.md"), "libstdc++-arm-none-eabi-newlib") == 1);
   refuses({"firmware", model, "-o", project}, 1, {project, "is there already"});
 }
 
@@ -60,6 +67,35 @@ TEST_CASE("firmware: a board that is too small is refused with both numbers, and
   CHECK_FALSE(fs::exists(project));
   refuses({"firmware", model, "-o", project, "--board", "arduino"}, 1,
           {"--board", "'arduino'", "microbit"});
+}
+
+TEST_CASE("firmware: a board of one's own, by processor, flash and RAM") {
+  const Folder folder;
+  const std::string model = converted(folder, "linear"), project = folder / "project";
+  const std::vector<std::string> words = {"firmware",  model,     "-o",   project, "--cpu",
+                                          "cortex-m4", "--flash", "512K", "--ram"};
+  const auto with = [&](const std::string& ram) {
+    std::vector<std::string> all = words;
+    all.push_back(ram);
+    return all;
+  };
+  refuses(with("4K"), 7, {"--board custom", "RAM", "found 4096"});
+  refuses(with("much"), 1, {"--ram", "expected BYTES", "found 'much'"});
+  refuses({"firmware", model, "-o", project, "--cpu", "cortex-m4"}, 1, {"expected all three"});
+  refuses({"firmware", model, "-o", project, "--cpu", "z80", "--flash", "1M", "--ram", "1M"}, 1,
+          {"--cpu: 'z80' is not known", "cortex-m0plus"});
+  REQUIRE(run(with("96K@0x20010000")).exit == 0);
+  const std::string memory = slurp(project + "/memory.ld");
+  CHECK(count_of(memory, "ORIGIN = 0x08000000, LENGTH = 524288") == 1);
+  CHECK(count_of(memory, "ORIGIN = 0x20010000, LENGTH = 98304") == 1);
+}
+
+TEST_CASE("firmware: a source's batch is one where nobody says otherwise") {
+  const Folder folder;
+  const Ran ran = run({"firmware", data("batch.onnx"), "-o", folder / "project"});
+  CAPTURE(ran.err);
+  CHECK(ran.exit == 0);
+  CHECK(ran.err.find("'N' is the batch, which is 1") != std::string::npos);
 }
 
 TEST_CASE("firmware: a stack in which no model can be opened, or that wraps, is refused") {

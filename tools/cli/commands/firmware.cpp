@@ -17,7 +17,7 @@ constexpr uint64_t kLeastStackBytes = 2560;
 struct FirmwareArguments {
   std::vector<std::string> files;
   FirmwareConversion conversion;
-  std::string output, board = "mps2-an386", stack = "6144";
+  std::string output, board = "mps2-an386", stack = "6144", cpu, flash, ram;
 };
 
 uint32_t stack_bytes(const FirmwareArguments& a) {
@@ -32,7 +32,13 @@ uint32_t stack_bytes(const FirmwareArguments& a) {
 
 int write_firmware(const FirmwareArguments& a) {
   firmware::Project project;
-  project.board = &firmware::board_named(a.board);
+  const bool is_custom = !a.cpu.empty() || !a.flash.empty() || !a.ram.empty();
+  if (is_custom && (a.cpu.empty() || a.flash.empty() || a.ram.empty()))
+    host::fail(host::Exit::kUsage, "--cpu, --flash and --ram: expected all three, or --board");
+  const firmware::Board board =
+      is_custom ? firmware::custom_board(a.cpu, a.flash, a.ram) : firmware::board_named(a.board);
+  project.board = &board;
+  project.version = ingot_version();
   project.has_min_ram = a.conversion.min_ram.is_wanted;
   project.stack_bytes = stack_bytes(a);
   std::set<std::string> names;
@@ -53,8 +59,9 @@ void add_firmware(CLI::App& app, Action* chosen) {
   CLI::App* command =
       add_command(app, chosen, "firmware", "Write a project for a microcontroller that runs models",
                   "  ingot firmware kws.ingot -o kws_m4 --board mps2-an386\n"
-                  "  ingot firmware kws.tflite vww.tflite --dim N=1 -o both && make -C both run\n"
-                  "  ingot firmware vww.tflite --dim N=1 -o small --board netduinoplus2 --min-ram",
+                  "  ingot firmware kws.tflite vww.tflite -o both && make -C both run\n"
+                  "  ingot firmware vww.tflite -o small --board netduinoplus2 --min-ram\n"
+                  "  ingot firmware kws.tflite -o mine --cpu cortex-m4 --flash 512K --ram 96K",
                   [a] { return write_firmware(*a); });
   reads_file(
       command->add_option("MODEL", a->files, "files of ingot convert --target mcu, or sources")
@@ -69,6 +76,15 @@ void add_firmware(CLI::App& app, Action* chosen) {
   command->add_option("--board", a->board, "one of " + boards)
       ->type_name("NAME")
       ->capture_default_str();
+  command
+      ->add_option(
+          "--cpu", a->cpu,
+          "with --flash and --ram: a board of your own; one of " + firmware::processor_names())
+      ->type_name("CPU");
+  command->add_option("--flash", a->flash, "of a board of your own, as 512K or 512K@0x08000000")
+      ->type_name("BYTES[@ADDRESS]");
+  command->add_option("--ram", a->ram, "the same, as 128K or 128K@0x20000000")
+      ->type_name("BYTES[@ADDRESS]");
   command->add_option("--stack", a->stack, "bytes kept for the stack")
       ->type_name("BYTES")
       ->capture_default_str();

@@ -9,11 +9,13 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "tools/cli/conversion/conversion.h"
 #include "tools/cli/conversion/min_ram_options.h"
+#include "tools/cli/output/terminal.h"
 #include "tools/compile/emit/kernel_table_source.h"
 #include "tools/compile/firmware/flash_image.h"
 #include "tools/compile/firmware/rows.h"
 #include "tools/files/input_file.h"
 #include "tools/session/make_inputs.h"
+#include "tools/session/metadata.h"
 #include "tools/session/program_view.h"
 
 namespace ingot::cli {
@@ -104,6 +106,35 @@ void make_case(const std::string& path, firmware::ProjectModel* model) {
     model->outputs.insert(model->outputs.end(), array.bytes.begin(), array.bytes.end());
 }
 
+/// Dimensions that are the first of an input and of which nobody said anything else: batches.
+std::vector<std::string> batches_of(const std::string& path) {
+  const Engine engine(path);
+  const std::vector<std::string> symbols = engine.symbol_names();
+  std::set<std::string> first, others;
+  for (uint32_t i = 0; i < engine.summary().input_count; i++) {
+    const ingot_value_type type = engine.input(i);
+    for (int32_t d = 0; d < type.rank; d++)
+      if (type.dim_symbol[d] >= 0) (d ? others : first).insert(symbols[size_t(type.dim_symbol[d])]);
+  }
+  std::vector<std::string> batches;
+  for (const std::string& name : first)
+    if (!others.count(name)) batches.push_back(name);
+  return batches;
+}
+
+/// The source with a batch of one where it leaves its batch open.
+ConvertedFile converted(const std::string& source, convert::ConvertOptions options) {
+  ConvertedFile file(source, options);
+  if (!file.was_converted()) return file;
+  const std::vector<std::string> batches = batches_of(file.path());
+  if (batches.empty()) return file;
+  for (const std::string& name : batches) {
+    options.dims.push_back(name + "=1");
+    note(source + ": '" + name + "' is the batch, which is 1; another: --dim " + name + "=NUMBER");
+  }
+  return ConvertedFile(source, options);
+}
+
 }  // namespace
 
 void FirmwareConversion::declare(CLI::App* command) {
@@ -121,7 +152,7 @@ firmware::ProjectModel firmware_model(const std::string& source,
   options.targets = {"mcu"}, options.dims = conversion.dims;
   options.min_ram = conversion.min_ram;
   options.for_core = true;
-  const ConvertedFile file(source, options);
+  const ConvertedFile file = converted(source, options);
   if (!file.was_converted() && conversion.min_ram.is_wanted)
     host::fail(host::Exit::kUsage,
                source +
@@ -144,6 +175,8 @@ firmware::ProjectModel firmware_model(const std::string& source,
   model.image = firmware::flash_image(read_all(file.path()), source);
   model.arena_bytes = measure_arena(source, model.image);
   make_case(file.path(), &model);
+  model.source = std::filesystem::path(source).filename().string();
+  model.sha256 = read_metadata(Engine(file.path())).source_sha256;
   return model;
 }
 

@@ -2,6 +2,8 @@
 // QEMU has it.
 #include "tools/compile/firmware/board.h"
 
+#include <cstdlib>
+
 #include "tools/files/failure.h"
 
 namespace ingot::firmware {
@@ -39,7 +41,62 @@ constexpr Board kBoards[] = {
 };
 #undef INGOT_QEMU_ARM
 
+struct Processor {
+  const char* name;
+  const char* flags;
+  const char* toolchain;
+};
+constexpr char kRiscv[] = "riscv64-unknown-elf-";
+constexpr Processor kProcessors[] = {
+    {"cortex-m0", "-mcpu=cortex-m0 -mthumb", kArm},
+    {"cortex-m0plus", "-mcpu=cortex-m0plus -mthumb", kArm},
+    {"cortex-m3", "-mcpu=cortex-m3 -mthumb", kArm},
+    {"cortex-m4", "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard", kArm},
+    {"cortex-m7", "-mcpu=cortex-m7 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard", kArm},
+    {"cortex-m33", "-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard", kArm},
+    {"cortex-m55", "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard", kArm},
+    {"rv32imac", "-march=rv32imac -mabi=ilp32 -mcmodel=medany --specs=picolibc.specs", kRiscv},
+};
+
+uint32_t number_of(const char* option, const std::string& text, const std::string& given) {
+  char* end = nullptr;
+  const unsigned long long number = strtoull(text.c_str(), &end, 0);
+  unsigned long long unit = 1;
+  if (*end == 'K' || *end == 'k') unit = kKiB, end++;
+  if (*end == 'M' || *end == 'm') unit = kMiB, end++;
+  if (text.empty() || text[0] == '-' || *end || number > UINT32_MAX / unit)
+    host::fail(host::Exit::kUsage, std::string(option) + ": expected BYTES or BYTES@ADDRESS, as " +
+                                       "512K@0x08000000, found '" + given + "'");
+  return uint32_t(number * unit);
+}
+
+void read_memory(const char* option, const std::string& given, uint32_t* origin, uint32_t* bytes) {
+  const size_t at = given.find('@');
+  *bytes = number_of(option, given.substr(0, at), given);
+  if (at != std::string::npos) *origin = number_of(option, given.substr(at + 1), given);
+}
+
 }  // namespace
+
+std::string processor_names() {
+  std::string names;
+  for (const Processor& each : kProcessors)
+    names += (names.empty() ? "" : ", ") + std::string(each.name);
+  return names;
+}
+
+Board custom_board(const std::string& cpu, const std::string& flash, const std::string& ram) {
+  for (const Processor& each : kProcessors) {
+    if (cpu != each.name) continue;
+    Board board = {"custom", each.name,  each.flags, each.toolchain, "", 0x08000000,
+                   0,        0x20000000, 0};
+    read_memory("--flash", flash, &board.flash_origin, &board.flash_bytes);
+    read_memory("--ram", ram, &board.ram_origin, &board.ram_bytes);
+    return board;
+  }
+  host::fail(host::Exit::kUsage,
+             "--cpu: '" + cpu + "' is not known; expected one of " + processor_names());
+}
 
 Span<const Board> boards() { return {kBoards, sizeof kBoards / sizeof kBoards[0]}; }
 

@@ -19,6 +19,21 @@ constexpr uint64_t kStaticBytes = 64;  // .data and .bss besides the arena
 constexpr char kTemplate[] = "examples/firmware/";
 constexpr char kCxxHeaders[] = "examples/firmware/cxx/";
 constexpr char kCore[] = "ingot/";
+constexpr char kLicense[] = "SPDX-License-Identifier: Apache-2.0";
+
+/// First lines of a file that is written here: `begin` and `end` are its comments'.
+std::string head_of(const Project& project, const char* begin, const char* end) {
+  return std::string(begin) + kLicense + end + begin + "Written by ingot firmware " +
+         project.version + end;
+}
+
+/// "kws.tflite, SHA-256 0123...", without what would end a comment.
+std::string origin_of(const ProjectModel& model) {
+  std::string text;
+  for (const char c : model.source)
+    text += c == '*' || static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+  return text + (model.sha256.empty() ? "" : ", SHA-256 " + model.sha256);
+}
 
 std::string hex(uint32_t n) {
   char text[16];
@@ -70,8 +85,9 @@ void check_board(const Project& project) {
 
 void add_models(const Project& project, host::OutputFolder* folder) {
   std::string header =
-      "/* models.h - the models of this firmware and a case of each, made by `ingot firmware`. */\n"
-      "#include <stddef.h>\n\n"
+      head_of(project, "/* ", " */\n") +
+      "/* models.h - the models of this firmware and a case of each. */\n"
+      "#ifndef FIRMWARE_MODELS_H\n#define FIRMWARE_MODELS_H\n#include <stddef.h>\n\n"
       "#define FIRMWARE_ARENA_BYTES " +
       std::to_string(arena_bytes(project)) + "\n#define FIRMWARE_MODEL_COUNT " +
       std::to_string(project.models.size()) +
@@ -80,18 +96,23 @@ void add_models(const Project& project, host::OutputFolder* folder) {
   std::string rows;
   for (const ProjectModel& model : project.models) {
     const std::string& n = model.name;
-    folder->add("models/" + n + ".c", "/* " + n +
-                                          ": an .ingot file as it lies in flash, and a case. */\n" +
-                                          array_source(n + "_image", model.image) +
-                                          array_source(n + "_inputs", model.inputs) +
-                                          array_source(n + "_outputs", model.outputs));
+    folder->add("models/" + n + ".c",
+                head_of(project, "/* ", " */\n") + "/* " + n +
+                    ": an .ingot file as it lies in flash, and a case.\n   Made of " +
+                    origin_of(model) + " */\n#include \"models.h\"\n\n" +
+                    array_source(n + "_image", model.image) +
+                    array_source(n + "_inputs", model.inputs) +
+                    array_source(n + "_outputs", model.outputs));
     header +=
         "extern const unsigned char " + n + "_image[], " + n + "_inputs[], " + n + "_outputs[];\n";
     rows += "    {\"" + n + "\", " + n + "_image, " + std::to_string(model.image.size()) + ", " +
             n + "_inputs, " + n + "_outputs},\n";
   }
-  folder->add("models.h",
-              header + "static const firmware_model firmware_models[] = {\n" + rows + "};\n");
+  folder->add("models.h", header + "extern const firmware_model firmware_models[];\n#endif\n");
+  folder->add("models/list.c", head_of(project, "/* ", " */\n") +
+                                   "#include \"models.h\"\n\nconst firmware_model "
+                                   "firmware_models[] = {\n" +
+                                   rows + "};\n");
 }
 
 void add_board(const Project& project, host::OutputFolder* folder) {
@@ -100,17 +121,17 @@ void add_board(const Project& project, host::OutputFolder* folder) {
   const std::string link = is_riscv ? "" : "--specs=nano.specs";
   const std::string headers = is_riscv ? "-idirafter " : "";
   folder->add("memory.ld",
-              "/* " + std::string(b.name) + ": " + b.processor + " */\nMEMORY {\n" +
-                  "  FLASH (rx) : ORIGIN = " + hex(b.flash_origin) + ", LENGTH = " +
-                  std::to_string(b.flash_bytes) + "\n  RAM (rwx) : ORIGIN = " + hex(b.ram_origin) +
-                  ", LENGTH = " + std::to_string(b.ram_bytes) +
+              head_of(project, "/* ", " */\n") + "/* " + b.name + ": " + b.processor +
+                  " */\nMEMORY {\n" + "  FLASH (rx) : ORIGIN = " + hex(b.flash_origin) +
+                  ", LENGTH = " + std::to_string(b.flash_bytes) + "\n  RAM (rwx) : ORIGIN = " +
+                  hex(b.ram_origin) + ", LENGTH = " + std::to_string(b.ram_bytes) +
                   "\n}\n__stack_bytes = " + std::to_string(project.stack_bytes) + ";\n");
-  folder->add("board.mk", "# " + std::string(b.name) + ": " + b.processor +
+  folder->add("board.mk", head_of(project, "# ", "\n") + "# " + b.name + ": " + b.processor +
                               "\nCROSS ?= " + b.toolchain + "\nCPU_FLAGS = " + b.flags +
                               "\nLINK_FLAGS = " + link + "\nLIBRARIES = -lm\nCXX_HEADERS = " +
                               (is_riscv ? headers + "cxx" : "") + "\nQEMU ?= " + b.emulator + "\n");
   folder->add("toolchain.cmake",
-              "# " + std::string(b.name) + ": " + b.processor +
+              head_of(project, "# ", "\n") + "# " + b.name + ": " + b.processor +
                   "\nset(CMAKE_SYSTEM_NAME Generic)\nset(CMAKE_SYSTEM_PROCESSOR " +
                   (is_riscv ? "riscv32" : "arm") + ")\nset(CMAKE_C_COMPILER " + b.toolchain +
                   "gcc)\nset(CMAKE_CXX_COMPILER " + b.toolchain +
@@ -125,16 +146,24 @@ std::string readme(const Project& project) {
   const ProjectNeeds needs = needs_of(project);
   std::string text =
       "# Firmware for " + std::string(project.board->name) + " (" + project.board->processor +
-      ")\nMade by `ingot firmware`. It builds as it is:\n\n```sh\nmake run            "
-      "# or: cmake -S . -B build --toolchain toolchain.cmake && cmake --build "
-      "build\n```\n\nmain.c opens each model, runs it on the inputs in models/, and "
+      ")\nWritten by ingot firmware " + project.version + ". It builds as it is:\n\n```sh\nmake" +
+      (*project.board->emulator ? " run" : "    ") +
+      "            # or: cmake -S . -B build --toolchain toolchain.cmake && cmake --build "
+      "build\n```\nOn Debian the compiler is in " +
+      (lacks_cxx_headers(*project.board)
+           ? "gcc-riscv64-unknown-elf and picolibc-riscv64-unknown-elf"
+           : "gcc-arm-none-eabi, libnewlib-arm-none-eabi and libstdc++-arm-none-eabi-newlib") +
+      ", the emulator in qemu-system-" + (lacks_cxx_headers(*project.board) ? "misc" : "arm") +
+      ".\n\nA handler of an interrupt is a function of its CMSIS name (SysTick_Handler) for the "
+      "processor's own, and\nInterrupt_Handler(number) for the board's. main.c opens each model, "
+      "runs it on the inputs in models/, and "
       "compares its outputs with\nthose of the host. ingot/ is the core, unchanged; "
       "kernels.cpp names the kernels of these models\nand no other. A model that is "
       "converted again needs the folder written again.\n\n| model | flash, bytes | "
-      "arena, bytes |\n|---|--:|--:|\n";
+      "arena, bytes | made of |\n|---|--:|--:|---|\n";
   for (const ProjectModel& model : project.models)
     text += "| " + model.name + " | " + std::to_string(model.image.size()) + " | " +
-            std::to_string(model.arena_bytes) + " |\n";
+            std::to_string(model.arena_bytes) + " | " + origin_of(model) + " |\n";
   return text + "\nRAM: " + std::to_string(needs.ram_bytes) + " of " +
          std::to_string(project.board->ram_bytes) + " bytes, " +
          std::to_string(project.stack_bytes) + " of them stack.\n";

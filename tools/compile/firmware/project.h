@@ -13,6 +13,7 @@ namespace ingot::firmware {
 
 struct ProjectModel {
   std::string name;             // of its array: a C identifier
+  std::string source, sha256;   // file name and SHA-256 of the model that it was made of
   std::vector<uint8_t> image;   // of flash_image()
   uint32_t arena_bytes = 0;     // of ingot_micro_arena_bytes()
   std::vector<uint8_t> inputs;  // of the example, one behind the other
@@ -24,6 +25,7 @@ struct Project {
   const Board* board = nullptr;
   uint32_t stack_bytes = 6144;
   bool has_min_ram = false;  // models are computed in patches where that helps
+  std::string version;       // of the tool
   std::vector<ProjectModel> models;
 };
 
