@@ -263,6 +263,13 @@ TEST_CASE("bench: makes valid inputs and prints every key that scripts rely on")
   }
   CHECK(run({"bench", folder / "linear.ingot", "--seconds", "0"}).out.find("median") !=
         std::string::npos);
+  const std::string text = run({"bench", folder / "linear.ingot", "--seconds", "0", "--json"}).out;
+  for (size_t at = 0, digits = 0; at < text.size(); at++) {  // as 13.904887500000001
+    digits = text[at] >= '0' && text[at] <= '9' ? digits + 1 : 0;
+    CHECK(digits < 16);
+  }
+  for (const char* key : {"spread", "other_work", "stolen"})
+    CHECK(Json::parse(text)[key].get<double>() >= 0);
   const Json touched =
       json_of(run({"bench", folder / "linear.ingot", "--seconds", "0", "--json", "--prefault"}));
   CHECK(touched["prefault"] == true);
@@ -332,6 +339,11 @@ TEST_CASE("why: names the peak, the time of each instruction and the passes") {
   CHECK(text.exit == 0);
   for (const char* word : {"Memory: arena of", "lower bound", "GFLOP/s", "Passes"})
     CHECK(text.out.find(word) != std::string::npos);
+  CHECK(text.out.find("nothing to do for") == std::string::npos);
+  CHECK(text.out.find("\nActivations: ") != std::string::npos);
+  REQUIRE(run({"report", model, "-o", folder / "page", "--dim", "N=4", "--seconds", "0.01"}).exit ==
+          0);
+  CHECK(slurp(folder / "page/index.html").find("\"head\":\"output\"") != std::string::npos);
 }
 
 TEST_CASE("kernels: writes source that names the kernels of this model") {
