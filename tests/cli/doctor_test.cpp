@@ -220,22 +220,36 @@ TEST_CASE(
   // Whatever the build can be asked for is advised by its own number.
   const std::string build = slurp(INGOT_DOCS "/../cmake/IngotCuda.cmake");
   int architectures = 0;
-  for (const char* list : {"set(INGOT_CUDA_OLDEST ", "set(INGOT_CUDA_NEWEST "}) {
+  for (const auto& [list, toolkit] :
+       {std::pair("set(INGOT_CUDA_OLDEST ", "11.8"), std::pair("set(INGOT_CUDA_TWELVE ", "12.4"),
+        std::pair("set(INGOT_CUDA_NEWEST ", "13.0")}) {
     const size_t from = build.find(list);
     REQUIRE(from != std::string::npos);
     std::istringstream words(
         build.substr(from + strlen(list), build.find(')', from) - from - strlen(list)));
     for (std::string sm; words >> sm; architectures++) {
-      const bool is_jetson = sm == "72" || sm == "87";
-      advised(sm, ((is_jetson ? "./dev cuda-toolkit 11.8, then build with -DINGOT_CUDA=ON "
-                                "-DINGOT_CUDA_ARCHITECTURES="
-                              : "./dev cuda-toolkit 13.0, then build with -DINGOT_CUDA=ON "
-                                "-DINGOT_CUDA_ARCHITECTURES=") +
-                   sm)
+      advised(sm, (std::string("./dev cuda-toolkit ") + toolkit +
+                   ", then build with -DINGOT_CUDA=ON -DINGOT_CUDA_ARCHITECTURES=" + sm)
                       .c_str());
     }
   }
   CHECK(architectures == 10);
+
+  // What is asked of graphs, and why not more: never silent.
+  CHECK(has(good["library"], "libfake_cuda.so"));
+  CHECK(good["devices"][0]["graphs"] == "early starts, branches, Ifs and Loops by the GPU");
+  const auto graphs = [&](const char* use) {
+    return Json::parse(ask({{"INGOT_CUDA_GRAPHS", use}}).out);
+  };
+  const auto told = [](const Json& report) {
+    return report["cuda"]["devices"][0]["graphs"].get<std::string>();
+  };
+  CHECK(has(told(graphs("ordered")), "no early starts (INGOT_CUDA_GRAPHS), branches"));
+  CHECK(has(told(graphs("serial")), "one chain (INGOT_CUDA_GRAPHS), Ifs and Loops by the GPU"));
+  CHECK(has(told(graphs("host")), "by the CPU (it was asked for: INGOT_CUDA_GRAPHS)"));
+  CHECK(has(told(graphs("none")), "none: kernel by kernel"));
+  CHECK(finds(graphs("none"), "graphs are 'none', which costs time", "unset it"));
+  CHECK(has(graphs("some")["cuda"]["problem"], "INGOT_CUDA_GRAPHS is none of"));
 
   const Json orin = Json::parse(
       ask({{"FAKE_CUDA_SM", "87"}, {"FAKE_CUDA_INTEGRATED", "1"}, {"FAKE_CUDA_VERSION", "12060"}})

@@ -7,6 +7,8 @@
 
 #include <set>
 
+#include "runtime/device/cuda/cuda_device.h"
+#include "runtime/device/cuda/gpu.h"
 #include "tests/cuda/session_answers.h"
 
 using namespace ingot;
@@ -75,10 +77,14 @@ convert::FileSpec two_branches(int64_t count) {
   return file;
 }
 
-bool is_serial() { return std::getenv("INGOT_CUDA_SERIAL") != nullptr; }
+std::string graphs() {
+  const char* const use = std::getenv("INGOT_CUDA_GRAPHS");
+  return use ? use : std::getenv("INGOT_CUDA_SERIAL") ? "serial" : "full";
+}
+bool is_serial() { return graphs() != "full" && graphs() != "ordered"; }
 bool starts_early() {
   const char* version = std::getenv("FAKE_CUDA_VERSION");
-  return !is_serial() && (!version || std::atoi(version) >= 12030);
+  return graphs() == "full" && (!version || std::atoi(version) >= 12030);
 }
 
 }  // namespace
@@ -142,7 +148,46 @@ TEST_CASE("launch order: a graph has branches, and kernels start early where the
     // input, one way, the other, their sum, output: the sum alone waits for two
     CHECK(fake_cuda().kernels - before.kernels == 5);
     CHECK(fake_cuda().branches - before.branches == (is_serial() ? 0 : 1));
+    CHECK(fake_cuda().plain - before.plain == (graphs() == "none" ? 5 : 0));
+    CHECK((fake_cuda().execs == before.execs) == (graphs() == "none"));
     CHECK(fake_cuda().early - before.early == (starts_early() ? 3 : 0));
+  }
+  CHECK(alive() == "");
+}
+
+TEST_CASE("launch order: shared memory of a function stays what its greediest launch wants") {
+  fake_cuda();
+  {
+    Device device;
+    device.interface = &cuda::kCudaDevice;
+    device.name = cuda::kGpuNames[0];
+    ErrorDetail detail;
+    cuda::Gpu gpu{};
+    REQUIRE(cuda::hold_gpu(device, &gpu, &detail).ok());
+    {
+      const cuda::Current current(gpu.context);
+      cuda::Function function = nullptr;
+      const uint16_t kernel = ingot_cuda_kernel_set.copy_in;
+      REQUIRE(cuda::find_function(gpu, device, kernel, &function, &detail).ok());
+      cuda::Graph graph = nullptr;
+      REQUIRE(cuda::driver().cuGraphCreate(&graph, 0) == 0);
+      std::vector<uint8_t> bytes(ingot_cuda_kernel_set.kernels[kernel].params_bytes);
+      void* params[] = {bytes.data()};
+      for (const uint32_t shared : {100u << 10, 60u << 10, 1000u}) {  // of one graph
+        CHECK(cuda::allow_shared(function, shared) == 0);
+        cuda::KernelNodeParams node = {};
+        node.function = function, node.params = params, node.shared_bytes = shared;
+        node.grid_x = node.grid_y = node.grid_z = node.block_y = node.block_z = 1;
+        node.block_x = ingot_cuda_kernel_set.kernels[kernel].threads;
+        cuda::GraphNode added = nullptr;
+        CHECK(cuda::driver().cuGraphAddKernelNode(&added, graph, nullptr, 0, &node) == 0);
+      }
+      cuda::GraphExec exec = nullptr;
+      CHECK(cuda::driver().cuGraphInstantiateWithFlags(&exec, graph, 0) == 0);
+      if (exec) CHECK(cuda::driver().cuGraphExecDestroy(exec) == 0);
+      CHECK(cuda::driver().cuGraphDestroy(graph) == 0);
+    }
+    cuda::drop_gpu(gpu);
   }
   CHECK(alive() == "");
 }

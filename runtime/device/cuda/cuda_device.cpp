@@ -157,6 +157,7 @@ void tell_variant(const Device& device, OpCode op, const OpArguments& arguments,
 const char* host_decides(const Device& device) {
   if (device.host_branches) return "it was asked for: INGOT_HOST_BRANCHES";
   const Driver& d = driver();
+  if (d.graphs >= GraphUse::kHost) return "it was asked for: INGOT_CUDA_GRAPHS";
   if (d.version < kConditionalDriver || !d.cuGraphConditionalHandleCreate || !d.cuGraphAddNode_v2)
     return "the driver is older than CUDA 12.4, whose graphs decide nothing";
   return gpu_facts(device.ordinal).has_decider

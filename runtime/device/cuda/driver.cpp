@@ -14,6 +14,9 @@
 #include "runtime/base/os/thread.h"
 
 namespace ingot::cuda {
+
+const char* const kGraphUseNames[kGraphUses] = {"full", "ordered", "serial", "host", "none"};
+
 namespace {
 
 Driver table;
@@ -73,6 +76,17 @@ void* open_named(const char* path) {
   return library;
 }
 
+/// Where drivers lie that the loader was not told of.
+constexpr const char* kUsualPlaces[] = {
+    "/usr/local/nvidia/lib64/libcuda.so.1",           // containers
+    "/usr/lib/x86_64-linux-gnu/libcuda.so.1",         // Debian
+    "/usr/lib64/libcuda.so.1",                        // Red Hat
+    "/usr/lib/wsl/lib/libcuda.so.1",                  // Windows
+    "/usr/lib/aarch64-linux-gnu/tegra/libcuda.so.1",  // Jetsons until JetPack 5
+    "/usr/lib/aarch64-linux-gnu/nvidia/libcuda.so.1",
+    "/usr/lib/aarch64-linux-gnu/libcuda.so.1",
+};
+
 void* open_installed() {
   if (void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) return library;
   const char* const why = dlerror();
@@ -84,6 +98,8 @@ void* open_installed() {
             "in a container, start it with its GPU (--gpus all, --runtime nvidia); else install "
             "the driver again");
   if (void* library = dlopen("libcuda.so", RTLD_NOW | RTLD_LOCAL)) return library;
+  for (const char* const place : kUsualPlaces)
+    if (void* library = is_there ? nullptr : dlopen(place, RTLD_NOW | RTLD_LOCAL)) return library;
   if (!is_there)
     give_up(
         kNoDriver,
@@ -128,14 +144,29 @@ void say_why_not_started(Result result) {
               : kSaysMore);
 }
 
+/// False where a variable has a word that means nothing.
+bool read_graph_use() {
+  const char* const serial = secure_getenv("INGOT_CUDA_SERIAL");
+  table.graphs = serial && *serial ? GraphUse::kSerial : GraphUse::kFull;
+  const char* const named = secure_getenv("INGOT_CUDA_GRAPHS");
+  if (!named || !*named) return true;
+  for (int i = 0; i < kGraphUses; i++) {
+    if (strcmp(named, kGraphUseNames[i]) != 0) continue;
+    table.graphs = GraphUse(i);
+    return true;
+  }
+  give_up("device: INGOT_CUDA_GRAPHS is none of full, ordered, serial, host, none", named,
+          "unset it, or name one of them");
+  return false;
+}
+
 void load() {
   forks = os::fork_count();
   const char* const named = named_library();
   void* library = named ? open_named(named) : open_installed();
   if (!library) return;
   table.problem = table.hint = nullptr;
-  const char* const serial = secure_getenv("INGOT_CUDA_SERIAL");
-  table.serial = serial && *serial;
+  if (!read_graph_use()) return;
 // NOLINTBEGIN(bugprone-macro-parentheses): types and lists of parameters
 #define X(name, parameters)                                                   \
   table.name = reinterpret_cast<Result(*) parameters>(dlsym(library, #name)); \
@@ -149,6 +180,8 @@ void load() {
   INGOT_CUDA_DRIVER_OPTIONAL(X)
 #undef X
   // NOLINTEND(bugprone-macro-parentheses)
+  Dl_info found;
+  table.library = dladdr(reinterpret_cast<void*>(table.cuInit), &found) ? found.dli_fname : nullptr;
   // From cuInit on a child has a driver that refuses every call, also where there was no session.
   if (!os::watch_forks(nullptr).ok())
     return give_up("device: forks cannot be watched",
@@ -164,6 +197,18 @@ void load() {
 }
 
 }  // namespace
+
+const char* retreat_hint() {
+  constexpr const char* kNext[kGraphUses] = {
+      "with INGOT_CUDA_GRAPHS=ordered in the environment no kernel starts early; serial, host and "
+      "none ask less of the driver still",
+      "with INGOT_CUDA_GRAPHS=serial in the environment graphs are one plain chain; host and none "
+      "ask less of the driver still",
+      "with INGOT_CUDA_GRAPHS=host in the environment the CPU decides Ifs and Loops; with none "
+      "there are no graphs",
+      "with INGOT_CUDA_GRAPHS=none in the environment there are no graphs", nullptr};
+  return kNext[int(table.graphs)];
+}
 
 bool is_forked() { return os::fork_count() != forks; }
 

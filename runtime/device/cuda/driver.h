@@ -104,57 +104,63 @@ enum : Result {
   kSystemNotReady = 802,
   kDriverMismatch = 803,
   kCompatNotSupported = 804,
+  kFirstSticky = 700,  // between these what was launched has failed
+  kLastSticky = 799,
   kUnknownResult = 999,
 };
 
-#define INGOT_CUDA_DRIVER(X)                                                                     \
-  X(cuInit, (unsigned flags))                                                                    \
-  X(cuDriverGetVersion, (int* version))                                                          \
-  X(cuGetErrorName, (Result error, const char** name))                                           \
-  X(cuDeviceGetCount, (int* count))                                                              \
-  X(cuDeviceGet, (DeviceId * device, int ordinal))                                               \
-  X(cuDeviceGetName, (char* name, int length, DeviceId device))                                  \
-  X(cuDeviceGetAttribute, (int* value, int attribute, DeviceId device))                          \
-  X(cuDeviceTotalMem_v2, (size_t * bytes, DeviceId device))                                      \
-  X(cuDevicePrimaryCtxRetain, (Context * context, DeviceId device))                              \
-  X(cuDevicePrimaryCtxRelease_v2, (DeviceId device))                                             \
-  X(cuCtxPushCurrent_v2, (Context context))                                                      \
-  X(cuCtxPopCurrent_v2, (Context * context))                                                     \
-  X(cuCtxGetDevice, (DeviceId * device))                                                         \
-  X(cuModuleLoadData, (Module * module, const void* image))                                      \
-  X(cuModuleGetFunction, (Function * function, Module module, const char* name))                 \
-  X(cuModuleUnload, (Module module))                                                             \
-  X(cuFuncSetAttribute, (Function function, int attribute, int value))                           \
-  X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes))                                \
-  X(cuMemAlloc_v2, (Address * address, size_t bytes))                                            \
-  X(cuMemFree_v2, (Address address))                                                             \
-  X(cuMemHostAlloc, (void** pointer, size_t bytes, unsigned flags))                              \
-  X(cuMemFreeHost, (void* pointer))                                                              \
-  X(cuMemcpyHtoDAsync_v2, (Address to, const void* from, size_t bytes, Stream stream))           \
-  X(cuMemcpyDtoHAsync_v2, (void* to, Address from, size_t bytes, Stream stream))                 \
-  X(cuPointerGetAttribute, (void* value, int attribute, Address pointer))                        \
-  X(cuStreamCreate, (Stream * stream, unsigned flags))                                           \
-  X(cuStreamDestroy_v2, (Stream stream))                                                         \
-  X(cuStreamGetCtx, (Stream stream, Context * context))                                          \
-  X(cuStreamSynchronize, (Stream stream))                                                        \
-  X(cuStreamQuery, (Stream stream))                                                              \
-  X(cuStreamWaitEvent, (Stream stream, Event event, unsigned flags))                             \
-  X(cuEventCreate, (Event * event, unsigned flags))                                              \
-  X(cuEventRecord, (Event event, Stream stream))                                                 \
-  X(cuEventSynchronize, (Event event))                                                           \
-  X(cuEventQuery, (Event event))                                                                 \
-  X(cuEventDestroy_v2, (Event event))                                                            \
-  X(cuEventElapsedTime, (float* milliseconds, Event begin, Event end))                           \
-  X(cuLaunchHostFunc, (Stream stream, void (*function)(void*), void* user))                      \
-  X(cuGraphCreate, (Graph * graph, unsigned flags))                                              \
-  X(cuGraphAddKernelNode, (GraphNode * node, Graph graph, const GraphNode* before, size_t count, \
-                           const KernelNodeParams* params))                                      \
-  X(cuGraphAddEventRecordNode,                                                                   \
-    (GraphNode * node, Graph graph, const GraphNode* before, size_t count, Event event))         \
-  X(cuGraphInstantiateWithFlags, (GraphExec * exec, Graph graph, unsigned long long flags))      \
-  X(cuGraphUpload, (GraphExec exec, Stream stream))                                              \
-  X(cuGraphLaunch, (GraphExec exec, Stream stream))                                              \
-  X(cuGraphExecDestroy, (GraphExec exec))                                                        \
+#define INGOT_CUDA_DRIVER(X)                                                                      \
+  X(cuInit, (unsigned flags))                                                                     \
+  X(cuDriverGetVersion, (int* version))                                                           \
+  X(cuGetErrorName, (Result error, const char** name))                                            \
+  X(cuDeviceGetCount, (int* count))                                                               \
+  X(cuDeviceGet, (DeviceId * device, int ordinal))                                                \
+  X(cuDeviceGetName, (char* name, int length, DeviceId device))                                   \
+  X(cuDeviceGetAttribute, (int* value, int attribute, DeviceId device))                           \
+  X(cuDeviceTotalMem_v2, (size_t * bytes, DeviceId device))                                       \
+  X(cuDevicePrimaryCtxRetain, (Context * context, DeviceId device))                               \
+  X(cuDevicePrimaryCtxRelease_v2, (DeviceId device))                                              \
+  X(cuCtxPushCurrent_v2, (Context context))                                                       \
+  X(cuCtxPopCurrent_v2, (Context * context))                                                      \
+  X(cuCtxGetDevice, (DeviceId * device))                                                          \
+  X(cuModuleLoadData, (Module * module, const void* image))                                       \
+  X(cuModuleGetFunction, (Function * function, Module module, const char* name))                  \
+  X(cuModuleUnload, (Module module))                                                              \
+  X(cuFuncGetAttribute, (int* value, int attribute, Function function))                           \
+  X(cuFuncSetAttribute, (Function function, int attribute, int value))                            \
+  X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes))                                 \
+  X(cuMemAlloc_v2, (Address * address, size_t bytes))                                             \
+  X(cuMemFree_v2, (Address address))                                                              \
+  X(cuMemHostAlloc, (void** pointer, size_t bytes, unsigned flags))                               \
+  X(cuMemFreeHost, (void* pointer))                                                               \
+  X(cuMemcpyHtoDAsync_v2, (Address to, const void* from, size_t bytes, Stream stream))            \
+  X(cuMemcpyDtoHAsync_v2, (void* to, Address from, size_t bytes, Stream stream))                  \
+  X(cuPointerGetAttribute, (void* value, int attribute, Address pointer))                         \
+  X(cuStreamCreate, (Stream * stream, unsigned flags))                                            \
+  X(cuStreamDestroy_v2, (Stream stream))                                                          \
+  X(cuStreamGetCtx, (Stream stream, Context * context))                                           \
+  X(cuStreamSynchronize, (Stream stream))                                                         \
+  X(cuStreamQuery, (Stream stream))                                                               \
+  X(cuStreamWaitEvent, (Stream stream, Event event, unsigned flags))                              \
+  X(cuEventCreate, (Event * event, unsigned flags))                                               \
+  X(cuEventRecord, (Event event, Stream stream))                                                  \
+  X(cuEventSynchronize, (Event event))                                                            \
+  X(cuEventQuery, (Event event))                                                                  \
+  X(cuEventDestroy_v2, (Event event))                                                             \
+  X(cuEventElapsedTime, (float* milliseconds, Event begin, Event end))                            \
+  X(cuLaunchHostFunc, (Stream stream, void (*function)(void*), void* user))                       \
+  X(cuLaunchKernel, (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,        \
+                     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, \
+                     Stream stream, void** params, void** extra))                                 \
+  X(cuGraphCreate, (Graph * graph, unsigned flags))                                               \
+  X(cuGraphAddKernelNode, (GraphNode * node, Graph graph, const GraphNode* before, size_t count,  \
+                           const KernelNodeParams* params))                                       \
+  X(cuGraphAddEventRecordNode,                                                                    \
+    (GraphNode * node, Graph graph, const GraphNode* before, size_t count, Event event))          \
+  X(cuGraphInstantiateWithFlags, (GraphExec * exec, Graph graph, unsigned long long flags))       \
+  X(cuGraphUpload, (GraphExec exec, Stream stream))                                               \
+  X(cuGraphLaunch, (GraphExec exec, Stream stream))                                               \
+  X(cuGraphExecDestroy, (GraphExec exec))                                                         \
   X(cuGraphDestroy, (Graph graph))
 
 /// Null where the driver is older; see host_decides(), has_early_launches().
@@ -166,6 +172,18 @@ enum : Result {
   X(cuGraphAddDependencies_v2, (Graph graph, const GraphNode* from, const GraphNode* to,           \
                                 const EdgeData* edges, size_t count))
 
+/// What is asked of the driver's graphs: each leaves out one thing more, for a driver that refuses
+/// it or does it wrong. INGOT_CUDA_GRAPHS names one; no result depends on it.
+enum class GraphUse : int {
+  kFull,     // "full", the default
+  kOrdered,  // "ordered": no kernel starts before the one that it waits for has ended
+  kSerial,   // "serial": and graphs are one chain (INGOT_CUDA_SERIAL=1 is the same)
+  kHost,     // "host": and the CPU decides Ifs and Loops
+  kNone,     // "none": and there are no graphs, each run launches kernel by kernel
+};
+constexpr int kGraphUses = 5;
+extern const char* const kGraphUseNames[kGraphUses];
+
 struct Driver {
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define X(name, parameters) Result(*name) parameters;
@@ -175,8 +193,8 @@ struct Driver {
   // NOLINTEND(bugprone-macro-parentheses)
   int version;  // 12040: CUDA 12.4
   int device_count;
-  // INGOT_CUDA_SERIAL: graphs are one chain, each node behind all of the one before
-  bool serial;
+  GraphUse graphs;
+  const char* library;  // its path, as the loader found it
   const char* problem;  // null: ready; else one static sentence
   const char* hint;
 };
@@ -185,6 +203,9 @@ struct Driver {
 /// variable INGOT_CUDA_DRIVER names (not for setuid programs). Never unloaded. A driver that is not
 /// there is no error: `problem` says it.
 const Driver& driver();
+
+/// What to try next where the driver refused a graph; null where nothing is left.
+const char* retreat_hint();
 
 /// True in the child of a process that has loaded the driver: it refuses every call there. @pre
 /// driver() was called

@@ -203,6 +203,15 @@ Status find_function(const Gpu& gpu, Device& device, uint16_t kernel, Function* 
   return load_function(gpu.slot, facts[gpu.ordinal].sm, device, kernel, out, detail);
 }
 
+Result allow_shared(Function function, uint32_t bytes) {
+  if (bytes <= (48u << 10)) return 0;  // always allowed
+  const Locked hold;                   // of two that raise it the one with more stays
+  int allowed = 0;
+  const Result result = driver().cuFuncGetAttribute(&allowed, kFunctionMaxDynamicShared, function);
+  if (result || int64_t(bytes) <= allowed) return result;
+  return driver().cuFuncSetAttribute(function, kFunctionMaxDynamicShared, int(bytes));
+}
+
 uint64_t free_bytes(const Gpu& gpu, uint64_t refused) {
   size_t free = 0, total = 0;
   if (driver().cuMemGetInfo_v2(&free, &total)) return 0;

@@ -43,9 +43,7 @@ Status find_launchable(Walk& walk, const GpuLaunch& l, Function* function) {
                    "device: a launch that its kernel cannot have", kernel.params_bytes,
                    l.params_bytes);
   INGOT_TRY(find_function(walk.state->gpu, *walk.device, l.kernel, function, walk.detail));
-  if (l.shared_bytes <= (48u << 10)) return {};
-  const Result result =
-      driver().cuFuncSetAttribute(*function, kFunctionMaxDynamicShared, int(l.shared_bytes));
+  const Result result = allow_shared(*function, l.shared_bytes);
   return result ? fail_with(*walk.device, walk.detail, result, Code::kInternal) : Status();
 }
 
@@ -54,13 +52,24 @@ Status find_launchable(Walk& walk, const GpuLaunch& l, Function* function) {
 /// conditional nodes.
 bool has_early_launches(const Walk& walk) {
   const Driver& d = driver();
-  return (walk.traits.sm == 0 || walk.traits.sm >= 90) && !walk.inside_node && !d.serial &&
-         d.version >= kEarlyLaunchDriver && d.cuGraphAddDependencies_v2;
+  return (walk.traits.sm == 0 || walk.traits.sm >= 90) && !walk.inside_node &&
+         d.graphs == GraphUse::kFull && d.version >= kEarlyLaunchDriver &&
+         d.cuGraphAddDependencies_v2;
+}
+
+/// The driver's own reason, and what asks less of it. A sticky error is none of the graph's.
+Status refuse_graph(Walk& walk, Result result) {
+  const Status status = fail_with(*walk.device, walk.detail, result, Code::kDeviceLost);
+  const char* const hint = retreat_hint();
+  const bool is_sticky = result >= kFirstSticky && result <= kLastSticky;
+  if (walk.detail && hint && !is_sticky && result != kResultOutOfMemory)
+    walk.detail->hint = hint;
+  return status;
 }
 
 Status add_in_order(Walk& walk, const KernelNodeParams& params, const LaunchAccess& touched) {
   LaunchOrder::Waits waits;
-  walk.order->wait(driver().serial ? LaunchAccess() : touched, &waits);
+  walk.order->wait(driver().graphs >= GraphUse::kSerial ? LaunchAccess() : touched, &waits);
   const bool is_early = waits.count == 1 && waits.launches[0].is_kernel && has_early_launches(walk);
   GraphNode added, before[LaunchOrder::kMaxLaunches];
   for (uint32_t i = 0; i < waits.count; i++)
@@ -72,7 +81,7 @@ Status add_in_order(Walk& walk, const KernelNodeParams& params, const LaunchAcce
     const EdgeData edge = {kPortProgrammatic, 0, kEdgeProgrammatic, {}};
     result = driver().cuGraphAddDependencies_v2(walk.graph, before, &added, &edge, 1);
   }
-  if (result) return fail_with(*walk.device, walk.detail, result, Code::kDeviceLost);
+  if (result) return refuse_graph(walk, result);
   walk.order->add({added, true});
   return {};
 }
@@ -89,9 +98,31 @@ Status add_launch(void* user, const GpuLaunch& l) {
   return add_in_order(walk, node, access_of(walk.touched, l, walk.scratch, walk.scratch_bytes));
 }
 
+/// Without graphs: what a launch needs is there before the first run.
+Status check_launch(void* user, const GpuLaunch& l) {
+  Function function = nullptr;
+  return find_launchable(*static_cast<Walk*>(user), l, &function);
+}
+
+/// Without graphs: on the session's stream, behind all that is there.
+Status launch_now(void* user, const GpuLaunch& l) {
+  Walk& walk = *static_cast<Walk*>(user);
+  Function function = nullptr;
+  INGOT_TRY(find_launchable(walk, l, &function));
+  void* params[] = {const_cast<void*>(l.params)};
+  const Result result = driver().cuLaunchKernel(
+      function, l.grid_x, l.grid_y, l.grid_z, ingot_cuda_kernel_set.kernels[l.kernel].threads, 1, 1,
+      l.shared_bytes, walk.state->stream, params, nullptr);
+  return result ? lose(*walk.device, walk.detail, result) : Status();
+}
+
 /// Behind all that was added so far.
 Status add_event(Walk& walk) {
   if (!walk.next_event) return {};
+  if (!walk.graph) {
+    const Result result = driver().cuEventRecord(*walk.next_event++, walk.state->stream);
+    return result ? lose(*walk.device, walk.detail, result) : Status();
+  }
   GraphNode added, before[LaunchOrder::kMaxLaunches];
   const uint32_t waits = wait_for_all(walk, before);
   const Result result = driver().cuGraphAddEventRecordNode(
@@ -219,10 +250,7 @@ Status instantiate(Walk& walk, GraphExec* exec, Add add) {
     const Result result = driver().cuGraphInstantiateWithFlags(exec, walk.graph, 0);
     if (result) {
       *exec = nullptr;
-      status = fail_with(device, walk.detail, result, Code::kDeviceLost);
-      if (walk.detail && result == kInvalidValue && !driver().serial)
-        walk.detail->hint =
-            "with INGOT_CUDA_SERIAL=1 in the environment graphs are one plain chain";
+      status = refuse_graph(walk, result);
     }
   }
   driver().cuGraphDestroy(walk.graph);
@@ -270,6 +298,10 @@ Status build_piece(Device& device, const StepProgram& program, SegmentPieces* se
   SessionState& s = state_of(device);
   Walk walk = {&device, &s, detail};
   walk.traits = traits_of(gpu_facts(device.ordinal));
+  if (driver().graphs == GraphUse::kNone) {
+    segment->newest = 0;
+    return walk_segment(walk, program, segment->segment, check_launch);
+  }
   INGOT_TRY(walk_segment(walk, program, segment->segment, hash_launch));
   Piece* piece = find_piece(segment, walk.hash);
   if (!piece->exec || piece->hash != walk.hash) {
@@ -291,7 +323,28 @@ Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorD
   if (!scan.next(&whole) || !whole.takes_outputs)
     return fail_on(device, detail, Code::kInternal, "device: control flow in a queued graph");
   walk.traits = traits_of(gpu_facts(device.ordinal));
+  if (driver().graphs == GraphUse::kNone) return walk_segment(walk, program, whole, check_launch);
   return instantiate(walk, program, whole, &out->exec);
+}
+
+Status launch_kernels(Device& device, const StepProgram& program, const GraphSegment& segment,
+                      const Event* events, ErrorDetail* detail) {
+  Walk walk = {&device, &state_of(device), detail};
+  walk.next_event = events;
+  walk.traits = traits_of(gpu_facts(device.ordinal));
+  return walk_segment(walk, program, segment, launch_now);
+}
+
+Status launch_piece(Device& device, const StepProgram& program, const Piece& piece,
+                    ErrorDetail* detail) {
+  if (driver().graphs == GraphUse::kNone) {
+    GraphSegment whole;
+    SegmentScan scan(program, true);
+    (void)scan.next(&whole);  // as make_piece() found it
+    return launch_kernels(device, program, whole, nullptr, detail);
+  }
+  const Result result = driver().cuGraphLaunch(piece.exec, state_of(device).stream);
+  return result ? lose(device, detail, result) : Status();
 }
 
 Status make_timed_graph(Device& device, const StepProgram& program, const GraphSegment& segment,

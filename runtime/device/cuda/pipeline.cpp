@@ -60,18 +60,19 @@ Result take(DeviceQueue* queue) {
 }
 
 /// Copy, run and copy, each on its stream, each behind the one before.
-Result queue_work(DeviceQueue* queue, Lane& lane, Stream compute) {
+Result queue_inputs(DeviceQueue* queue, Lane& lane, Stream compute) {
+  const QueueSlot& slot = lane.slot;
+  if (!uploads(slot)) return 0;
+  Result result = driver().cuMemcpyHtoDAsync_v2(device_address(slot.inputs), slot.host_inputs,
+                                                size_t(slot.input_bytes), queue->up);
+  if (!result) result = driver().cuEventRecord(lane.uploaded, queue->up);
+  return result ? result : driver().cuStreamWaitEvent(compute, lane.uploaded, 0);
+}
+Result queue_outputs(DeviceQueue* queue, Lane& lane, Stream compute) {
   const QueueSlot& slot = lane.slot;
   Result result = 0;
   Stream last = compute;
-  if (uploads(slot)) {
-    result = driver().cuMemcpyHtoDAsync_v2(device_address(slot.inputs), slot.host_inputs,
-                                           size_t(slot.input_bytes), queue->up);
-    if (!result) result = driver().cuEventRecord(lane.uploaded, queue->up);
-    if (!result) result = driver().cuStreamWaitEvent(compute, lane.uploaded, 0);
-  }
-  if (!result && lane.piece.exec) result = driver().cuGraphLaunch(lane.piece.exec, compute);
-  if (!result && downloads(slot)) {
+  if (downloads(slot)) {
     result = driver().cuEventRecord(lane.computed, compute);
     if (!result) result = driver().cuStreamWaitEvent(queue->down, lane.computed, 0);
     if (!result)
@@ -152,7 +153,11 @@ Status submit_slot(DeviceQueue* queue, uint32_t index, ErrorDetail* detail) {
   Lane& lane = queue->lanes[index];
   *static_cast<volatile uint32_t*>(lane.slot.program.fault) = 0;
   const Current current(s.gpu.context);
-  const Result result = current.refused() ? current.refused() : queue_work(queue, lane, s.stream);
+  Result result = current.refused();
+  if (!result) result = queue_inputs(queue, lane, s.stream);
+  if (result) return lose(device, detail, result);
+  INGOT_TRY(launch_piece(device, lane.slot.program, lane.piece, detail));
+  result = queue_outputs(queue, lane, s.stream);
   return result ? lose(device, detail, result) : Status();
 }
 

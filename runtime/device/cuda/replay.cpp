@@ -24,8 +24,14 @@ SegmentPieces* find_segment(const Part& part, uint32_t step) {
 
 /// @pre the context is current: where another one is, or none, the driver takes the stream for a
 /// stranger's
-Result launch_graph(const SessionState& s, GraphExec exec) {
-  return driver().cuGraphLaunch(exec, s.stream);
+Status launch_segment(Device& device, const StepProgram& program, const SegmentPieces& segment,
+                      ErrorDetail* detail) {
+  if (driver().graphs == GraphUse::kNone)
+    return launch_kernels(device, program, segment.segment, nullptr, detail);
+  const GraphExec exec = segment.pieces[segment.newest].exec;
+  if (!exec) return fail_on(device, detail, Code::kInternal, "device: steps without a graph");
+  const Result result = driver().cuGraphLaunch(exec, state_of(device).stream);
+  return result ? lose(device, detail, result) : Status();
 }
 
 /// What decides, as the segment before has told it.
@@ -109,9 +115,7 @@ class Replay {
   }
   Status launch(SegmentPieces& segment) {
     if (control_.watch) return run_timed(device_, program_, &segment, control_, detail_);
-    const GraphExec exec = segment.pieces[segment.newest].exec;
-    if (!exec) return fail_on(device_, detail_, Code::kInternal, "device: steps without a graph");
-    if (const Result result = launch_graph(state_, exec)) return lose(device_, detail_, result);
+    INGOT_TRY(launch_segment(device_, program_, segment, detail_));
     return segment.segment.needs.reads() ? wait() : Status();
   }
   Status wait() {
@@ -156,13 +160,12 @@ Status launch(Device& device, const StepProgram& program, void (*ended)(void*), 
   INGOT_TRY(check_usable(device, detail));
   const Part* part = find_part(s, program);
   if (!part || part->count != 1) return no_graph(device, detail);
-  const SegmentPieces& only = part->segments[0];
   clear_counts(*part);
   static_cast<volatile HostMailbox*>(s.mailbox)->fault = 0;
   const Current current(s.gpu.context);
   if (current.refused()) return lose(device, detail, current.refused());
-  Result result = launch_graph(s, only.pieces[only.newest].exec);
-  if (!result && ended) result = driver().cuLaunchHostFunc(s.stream, ended, user);
+  INGOT_TRY(launch_segment(device, program, part->segments[0], detail));
+  const Result result = ended ? driver().cuLaunchHostFunc(s.stream, ended, user) : 0;
   return result ? lose(device, detail, result) : Status();
 }
 

@@ -95,6 +95,13 @@ Status build_piece(Device& device, const StepProgram& program, SegmentPieces* se
 /// A graph of all of a program whose host decides nothing beside the newest ones, that its owner
 /// destroys. @pre as build_piece()
 Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorDetail* detail);
+/// What make_piece() made. @pre the context is current
+Status launch_piece(Device& device, const StepProgram& program, const Piece& piece,
+                    ErrorDetail* detail);
+/// GraphUse::kNone: the kernels of a segment one by one, planned as they are launched; `events`, or
+/// null, as make_timed_graph() has them. @pre the context is current
+Status launch_kernels(Device& device, const StepProgram& program, const GraphSegment& segment,
+                      const Event* events, ErrorDetail* detail);
 /// Of the part that build_part() made; null.
 Part* find_part(const SessionState& state, const StepProgram& program);
 void drop_piece(Piece* piece);

@@ -38,7 +38,7 @@ Status make(Device& device, const StepProgram& program, const GraphSegment& segm
       break;
     }
   }
-  if (status.ok())
+  if (status.ok() && driver().graphs != GraphUse::kNone)
     status = make_timed_graph(device, program, segment, timing->events(), &timing->exec, detail);
   if (status.ok())
     *out = timing;
@@ -77,7 +77,11 @@ Status run_timed(Device& device, const StepProgram& program, SegmentPieces* segm
   SessionState& s = state_of(device);
   Piece& piece = segment->pieces[segment->newest];
   if (!piece.timing) INGOT_TRY(make(device, program, segment->segment, &piece.timing, detail));
-  Result result = driver().cuGraphLaunch(piece.timing->exec, s.stream);
+  Result result = 0;
+  if (piece.timing->exec)
+    result = driver().cuGraphLaunch(piece.timing->exec, s.stream);
+  else
+    INGOT_TRY(launch_kernels(device, program, segment->segment, piece.timing->events(), detail));
   if (!result) result = wait_for_stream(s);
   if (!result) result = tell(program, segment->segment, piece.timing, os::monotonic_ns(), control);
   return result ? lose(device, detail, result) : read_fault(device, program, detail);

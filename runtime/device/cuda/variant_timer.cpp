@@ -40,6 +40,9 @@ Status VariantClock::prepare(const TimedWork& timed, uint32_t repeats, GraphExec
   INGOT_TRY(check_usable(device_, detail));
   const Current current(s.gpu.context);
   if (current.refused()) return lose(device_, detail, current.refused());
+  if (driver().graphs == GraphUse::kNone)
+    return fail_on(device_, detail, Code::kInvalidArgument,
+                   "device: INGOT_CUDA_GRAPHS=none leaves no graph to time variants in");
   GpuWork work;
   work.arguments = timed.arguments;
   work.scratch = reinterpret_cast<uint8_t*>(uintptr_t(scratch_));

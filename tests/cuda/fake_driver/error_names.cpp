@@ -16,6 +16,7 @@ Result cuGetErrorName(Result error, const char** name) {
     case kIllegalAddress: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
     case kNotInitialized: *name = "CUDA_ERROR_NOT_INITIALIZED"; break;
     case kInvalidImage: *name = "CUDA_ERROR_INVALID_IMAGE"; break;
+    case kNotPermitted: *name = "CUDA_ERROR_NOT_PERMITTED"; break;
     case 719: *name = "CUDA_ERROR_LAUNCH_FAILED"; break;
     default: *name = "CUDA_ERROR_UNKNOWN"; break;
   }

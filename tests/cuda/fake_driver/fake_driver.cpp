@@ -20,6 +20,7 @@ Result cuInit(unsigned flags) {
   if (!world().process) world().process = getpid();
   ENTER(cuInit);
   if (flags) return kInvalidValue;
+  wait_for_start();
   return visible().empty() ? Result(kNoDevice) : kOk;
 }
 Result cuDriverGetVersion(int* version) {
@@ -82,6 +83,7 @@ Result cuDevicePrimaryCtxRetain(Context* context, DeviceId device) {
   if (!own.references && compute_mode == kComputeModeExclusive) return kDeviceUnavailable;
   own.device = device;
   if (own.references++ == 0) world().control.contexts++;
+  hold_awake();
   *context = &own;
   return kOk;
 }
@@ -208,6 +210,12 @@ Result cuModuleUnload(Module module) {
   ENTER_TO_RELEASE_WITH_CONTEXT(cuModuleUnload);
   const Result result = destroy(world().modules, module, &world().control.modules);
   return result ? result : injected;
+}
+Result cuFuncGetAttribute(int* value, int attribute, Function function) {
+  ENTER_WITH_CONTEXT(cuFuncGetAttribute);
+  if (attribute != kFunctionMaxDynamicShared) return kInvalidValue;
+  *value = int(function->most_shared);
+  return kOk;
 }
 Result cuFuncSetAttribute(Function function, int attribute, int value) {
   ENTER_WITH_CONTEXT(cuFuncSetAttribute);

@@ -17,6 +17,47 @@ bool reads_over_the_bus(const ingot::DecideParams& p) {
 
 constexpr const char* kWrongWait = "a node that waits for one of another graph, or twice for one";
 
+/// A launch may ask for no more shared memory than its function is allowed now, whatever it was
+/// allowed when the node was added.
+bool is_allowed_shared(const GraphT& graph) {
+  for (const Node& node : graph.nodes) {
+    if (node.function && node.launch.shared_bytes > node.function->most_shared) return false;
+    if (!node.conditional) continue;
+    for (const auto& body : node.conditional->bodies)
+      if (!is_allowed_shared(*body)) return false;
+  }
+  return true;
+}
+
+/// What is wrong with a launch, in a graph or by itself; else `added` is what runs.
+Result describe_launch(const KernelNodeParams& p, Node* added) {
+  const TestKernel* test = p.function->test;
+  const GpuKernel* kernel =
+      test ? nullptr : &ingot_cuda_kernel_set.kernels[size_t(p.function->kernel)];
+  const uint32_t threads = test ? test->threads : kernel->threads;
+  const uint32_t params_bytes = test ? test->params_bytes : kernel->params_bytes;
+  if (!p.grid_x || !p.grid_y || !p.grid_z || p.grid_x > INT32_MAX || p.grid_y > 65535 ||
+      p.grid_z > 65535 || p.shared_bytes > p.function->most_shared || p.extra)
+    return kInvalidValue;
+  if (p.block_x != threads || p.block_y != 1 || p.block_z != 1) return kInvalidValue;
+  added->function = p.function;
+  added->kernel = p.function->kernel;
+  added->test = test;
+  added->launch.kernel = test ? uint16_t{0} : uint16_t(p.function->kernel);
+  added->launch.grid_x = p.grid_x, added->launch.grid_y = p.grid_y, added->launch.grid_z = p.grid_z;
+  added->launch.shared_bytes = p.shared_bytes;
+  added->launch.params_bytes = decltype(added->launch.params_bytes)(params_bytes);
+  const uint8_t* params = static_cast<const uint8_t*>(p.params[0]);
+  added->params.assign(params, params + params_bytes);
+  return kOk;
+}
+
+/// FAKE_CUDA_REFUSES: of "early", "branches", "conditions", "graphs" what this driver's graphs lack.
+bool refuses(const char* what) {
+  const char* const text = std::getenv("FAKE_CUDA_REFUSES");
+  return text && std::strstr(text, what);
+}
+
 /// Bodies are the driver's: nobody adds to them any more.
 void set_orders(GraphT* graph) {
   graph->order = running_order(*graph);
@@ -59,27 +100,10 @@ Result cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* befor
   if (!set_before(*graph, before, count, &added)) return misuse(kWrongWait);
   if (current.empty() || p->function->context != current.back())
     return misuse("a function of another context than the current one");
-  const TestKernel* test = p->function->test;
-  const GpuKernel* kernel =
-      test ? nullptr : &ingot_cuda_kernel_set.kernels[size_t(p->function->kernel)];
-  const uint32_t threads = test ? test->threads : kernel->threads;
-  const uint32_t params_bytes = test ? test->params_bytes : kernel->params_bytes;
-  if (!p->grid_x || !p->grid_y || !p->grid_z || p->grid_x > INT32_MAX || p->grid_y > 65535 ||
-      p->grid_z > 65535 || p->shared_bytes > p->function->most_shared || p->extra)
-    return kInvalidValue;
-  if (p->block_x != threads || p->block_y != 1 || p->block_z != 1) return kInvalidValue;
-  added.function = p->function;
-  added.kernel = p->function->kernel;
-  added.test = test;
-  added.launch.kernel = test ? uint16_t{0} : uint16_t(p->function->kernel);
-  added.launch.grid_x = p->grid_x, added.launch.grid_y = p->grid_y, added.launch.grid_z = p->grid_z;
-  added.launch.shared_bytes = p->shared_bytes;
-  added.launch.params_bytes = decltype(added.launch.params_bytes)(params_bytes);
-  const uint8_t* params = static_cast<const uint8_t*>(p->params[0]);
-  added.params.assign(params, params + params_bytes);
-  if (graph->is_in_loop && !test && added.kernel == ingot_cuda_kernel_set.decide) {
+  if (const Result result = describe_launch(*p, &added)) return result;
+  if (graph->is_in_loop && !added.test && added.kernel == ingot_cuda_kernel_set.decide) {
     ingot::DecideParams decides;
-    std::memcpy(&decides, params, sizeof decides);
+    std::memcpy(&decides, added.params.data(), sizeof decides);
     world().control.bus_words += reads_over_the_bus(decides);
   }
   *node = add_node(graph, std::move(added));
@@ -114,6 +138,15 @@ Result cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long l
   ENTER_WITH_CONTEXT(cuGraphInstantiateWithFlags);
   if (!world().graphs.count(graph)) return misuse("a graph that is not alive");
   if (const Result result = check_conditions(graph)) return result;
+  if (!is_allowed_shared(*graph)) return kInvalidValue;
+  if (refuses("graphs")) return kNotPermitted;
+  for (size_t n = 1; n < graph->nodes.size(); n++) {
+    const std::vector<size_t>& before = graph->nodes[n].before;
+    if ((refuses("early") && graph->nodes[n].is_early) ||
+        (refuses("branches") && std::find(before.begin(), before.end(), n - 1) == before.end()) ||
+        (refuses("conditions") && graph->nodes[n].conditional))
+      return kNotPermitted;
+  }
   *exec = create<GraphExecT>(world().execs, &world().control.execs);
   (*exec)->graph = *graph;
   set_orders(&(*exec)->graph);
@@ -132,6 +165,7 @@ Result cuGraphLaunch(GraphExec exec, Stream stream) {
   if (!all_run_in(exec->graph, stream->context))
     return misuse(
         "a kernel of another context than the stream's, or of a module that is not loaded");
+  if (!is_allowed_shared(exec->graph)) return kInvalidValue;
   world().control.launches++;
   queue(stream, [exec] {
     const uint64_t began = world().now;
@@ -144,6 +178,22 @@ Result cuGraphLaunch(GraphExec exec, Stream stream) {
     if (noise > 0 && ++world().graphs_run % uint64_t(noise) == 0)
       world().now += 9 * (world().now - began);
   });
+  return kOk;
+}
+Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                      unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                      Stream stream, void** params, void** extra) {
+  ENTER_WITH_CONTEXT(cuLaunchKernel);
+  CHECK_STREAM(stream);
+  if (function->context != stream->context)
+    return misuse("a function of another context than the stream's");
+  auto node = std::make_shared<Node>();
+  if (const Result result = describe_launch({function, grid_x, grid_y, grid_z, block_x, block_y,
+                                             block_z, shared_bytes, params, extra},
+                                            node.get()))
+    return result;
+  world().control.plain++;
+  queue(stream, [node] { run_node(*node); });
   return kOk;
 }
 Result cuGraphExecDestroy(GraphExec exec) {

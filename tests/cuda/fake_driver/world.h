@@ -21,6 +21,7 @@
 #include "tests/cuda/fake_driver/fake_driver.h"
 #include "tests/cuda/fake_driver/fake_machine.h"
 #include "tests/cuda/fake_driver/handles.h"
+#include "tests/cuda/fake_driver/hostile.h"
 
 extern "C" const ingot::GpuKernelSet ingot_cuda_kernel_set;
 
@@ -253,10 +254,11 @@ inline void run_node(const Node& node) {
   if (node.test)
     return emulate::launch({launch.grid_x, launch.grid_y, launch.grid_z}, node.test->threads,
                            launch.shared_bytes, node.test->run, launch.params);
-  world().now +=
-      duration_of(ingot_cuda_kernel_set.kernels[size_t(node.kernel)].name + std::strlen("ingot_"));
+  const char* const name = ingot_cuda_kernel_set.kernels[size_t(node.kernel)].name;
+  hang_in(name);
+  world().now += duration_of(name + std::strlen("ingot_"));
   world().kernel_runs[size_t(node.kernel)]++;
-  (void)emulate::run_launch(launch);
+  if (!is_wrong(name)) (void)emulate::run_launch(launch);
 }
 
 /// False where a node waits for one that is not there, or for one twice.
@@ -283,6 +285,7 @@ inline std::vector<size_t> running_order(const GraphT& graph) {
   std::vector<size_t> waits(count), order;
   std::vector<std::vector<size_t>> behind(count);
   for (size_t n = 0; n < count; n++) {
+    if (graph.nodes[n].is_early && races()) continue;
     waits[n] = graph.nodes[n].before.size();
     for (const size_t before : graph.nodes[n].before) behind[before].push_back(n);
   }

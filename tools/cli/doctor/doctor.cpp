@@ -94,6 +94,7 @@ Json as_json(const Diagnosis& found) {
                        {"free_bytes", gpu.free_bytes},
                        {"device_code", gpu.code_sm},
                        {"device_code_compiler", gpu.code_compiler},
+                       {"graphs", gpu.graphs},
                        {"usable", gpu.problem.empty()},
                        {"why", gpu.problem}});
   for (const Finding& finding : found.findings)
@@ -129,6 +130,8 @@ Json as_json(const Diagnosis& found) {
           {"clocks", clocks},
           {"cuda",
            {{"driver_version", found.gpus.driver_version},
+            {"library", found.gpus.library},
+            {"graphs", found.gpus.graphs},
             {"problem", found.gpus.problem},
             {"device_code", found.gpus.device_code},
             {"devices", devices}}},
@@ -179,7 +182,8 @@ void print(const Diagnosis& found) {
     line("device code", found.gpus.device_code.empty() ? "none: this program was built without nvcc"
                                                        : words(found.gpus.device_code, ", "));
   line("cuda", found.gpus.driver_version
-                   ? "driver of CUDA " + two_part(found.gpus.driver_version / 10, 100)
+                   ? "driver of CUDA " + two_part(found.gpus.driver_version / 10, 100) +
+                         (found.gpus.library.empty() ? "" : ", " + found.gpus.library)
                    : "");
   line("cuda", found.gpus.problem);
   for (const GpuReport& gpu : found.gpus.gpus)
@@ -194,6 +198,8 @@ void print(const Diagnosis& found) {
               : gpu.code_sm ? std::to_string(gpu.code_sm)
                             : "none") +
              (gpu.problem.empty() ? "" : ", not usable: " + gpu.problem));
+  for (const GpuReport& gpu : found.gpus.gpus)
+    if (gpu.problem.empty()) line("graphs", gpu.name + ": " + gpu.graphs);
   for (const Finding& finding : found.findings)
     printf("%s %s\n        do: %s\n", finding.is_problem ? "problem" : "note   ",
            one_line(finding.what).c_str(), one_line(finding.fix).c_str());

@@ -22,6 +22,9 @@ struct GpuReport {
   bool is_integrated = false;
   // free: with this process's context in place; 0 where it could not be made
   int64_t total_bytes = 0, free_bytes = 0;
+  // What its graphs do: kernels that start early, branches, Ifs and Loops that it decides; and why
+  // not.
+  std::string graphs;
   int code_sm = 0, code_compiler = 0;  // of the device code that fits: 87, 11080; 0: none does
   std::string problem, fix;            // why it cannot be used; "" when it can
 };
@@ -29,6 +32,8 @@ struct GpuReport {
 struct GpusReport {
   int driver_version = 0;    // 12060: CUDA 12.6
   std::string problem, fix;  // of the driver as a whole
+  std::string library;       // where it was found
+  std::string graphs;        // INGOT_CUDA_GRAPHS, "full" where it is not set
   std::vector<GpuReport> gpus;
   std::vector<std::string> device_code;  // "87 (CUDA 11.8)"
 };

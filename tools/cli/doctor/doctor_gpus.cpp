@@ -2,6 +2,7 @@
 // it.
 #include <algorithm>
 
+#include "runtime/device/cuda/cuda_device.h"
 #include "runtime/device/cuda/gpu.h"
 #include "runtime/device/cuda/image_reader.h"
 #include "tools/cli/doctor/doctor.h"
@@ -30,7 +31,8 @@ std::string advice_for(int sm) {
     return "use cpu: device code can be made for compute capability 7.2 (Xavier), 7.5 (Turing) and "
            "later";
   if (!best) return "use cpu: this version cannot make device code for it; a newer one may";
-  const char* const toolkit = best == 72 || best == 87 ? "11.8" : "13.0";
+  // as cmake/IngotCuda.cmake has it: what CUDA 12 makes runs with drivers of CUDA 12 and later
+  const char* const toolkit = best == 72 || best == 87 ? "11.8" : best <= 90 ? "12.4" : "13.0";
   return std::string("./dev cuda-toolkit ") + toolkit +
          ", then build with -DINGOT_CUDA=ON -DINGOT_CUDA_ARCHITECTURES=" + std::to_string(best) +
          (best == sm ? "" : ", which runs there too");
@@ -49,6 +51,27 @@ int64_t ask_free_bytes(int ordinal) {
   return free_bytes;
 }
 
+/// What graphs on it do, and why not more.
+std::string graphs_on(int ordinal) {
+  const cuda::Driver& d = cuda::driver();
+  const cuda::GpuFacts& facts = cuda::gpu_facts(ordinal);
+  if (d.graphs == cuda::GraphUse::kNone) return "none: kernel by kernel (INGOT_CUDA_GRAPHS)";
+  std::string out;
+  if (d.graphs != cuda::GraphUse::kFull)
+    out = "no early starts (INGOT_CUDA_GRAPHS)";
+  else if (facts.sm && facts.sm < 90)
+    out = "no early starts (compute capability 9.0 has them)";
+  else
+    out = d.version >= cuda::kEarlyLaunchDriver && d.cuGraphAddDependencies_v2
+              ? "early starts"
+              : "no early starts (a driver of CUDA 12.3 has them)";
+  out += d.graphs >= cuda::GraphUse::kSerial ? ", one chain (INGOT_CUDA_GRAPHS)" : ", branches";
+  Device device{nullptr, cuda::kGpuNames[ordinal], "", ordinal};
+  const char* const why = cuda::kCudaDevice.host_decides(device);
+  return out + (why ? std::string(", Ifs and Loops by the CPU (") + why + ")"
+                    : std::string(", Ifs and Loops by the GPU"));
+}
+
 GpuReport examine(int ordinal) {
   const cuda::GpuFacts& facts = cuda::gpu_facts(ordinal);
   GpuReport out;
@@ -64,6 +87,7 @@ GpuReport examine(int ordinal) {
     out.problem = text_of(busy);
     out.fix = cuda::kBusyHint;
   }
+  out.graphs = graphs_on(ordinal);
   cuda::ImageEntry entry;
   const Span<const uint8_t> images = ingot_cuda_kernel_set.images();
   const char* const unit = ingot_cuda_kernel_set.units[0];
@@ -90,6 +114,8 @@ GpusReport examine_gpus() {
                                 ")");
   const cuda::Driver& driver = cuda::driver();
   out.driver_version = driver.version;
+  out.library = text_of(driver.library);
+  out.graphs = cuda::kGraphUseNames[int(driver.graphs)];
   out.problem = text_of(driver.problem);
   out.fix = text_of(driver.hint);
   for (int i = 0; out.problem.empty() && i < driver.device_count && i < cuda::kMaxGpus; i++)
@@ -103,6 +129,11 @@ std::vector<Finding> gpu_findings(const MachineFacts& facts, const GpusReport& r
       facts.has_gpu_nodes || !facts.l4t.empty() || !facts.kernel_driver.empty();
   if (!report.problem.empty() && expects_gpu)
     out.push_back({true, "no GPU can be used: " + report.problem, report.fix});
+  if (report.problem.empty() && !report.gpus.empty() && report.graphs != "full")
+    out.push_back({false,
+                   "INGOT_CUDA_GRAPHS or INGOT_CUDA_SERIAL is set: graphs are '" + report.graphs +
+                       "', which costs time",
+                   "unset it where the driver does not need it"});
   for (const GpuReport& gpu : report.gpus) {
     const bool lacks_code = gpu.sm && !gpu.code_sm;
     const bool is_newer = gpu.code_compiler >= 13000 && report.driver_version < 13000;
@@ -120,7 +151,8 @@ std::vector<Finding> gpu_findings(const MachineFacts& facts, const GpusReport& r
                          version_of(gpu.code_compiler) +
                          ", whose ABI drivers before 13.0 do not know",
                      facts.l4t.empty() ? "update the driver to 580 or newer, or build with an nvcc "
-                                         "of CUDA 12 (-DINGOT_NVCC)"
+                                         "of CUDA 12: ./dev cuda-toolkit 12.4, then "
+                                         "-DINGOT_NVCC=build/cuda/12.4/bin/nvcc"
                                        : "build with CUDA 11.8: ./dev cuda-toolkit 11.8, then "
                                          "-DINGOT_NVCC=build/cuda/11.8/bin/nvcc"});
     if (gpu.free_bytes && gpu.free_bytes * 10 < gpu.total_bytes)
