@@ -11,9 +11,11 @@ set(INGOT_CUDA_HOST_COMPILER "" CACHE FILEPATH
   "C++ compiler of this machine that nvcc preprocesses with, also in a cross build; empty: g++")
 
 # Jetsons keep the driver that their JetPack came with: the oldest compiler is right for them (72
-# Xavier, 87 Orin), the newest elsewhere.
+# Xavier, 87 Orin). Servers and desktops up to 90 may have a driver of CUDA 12, which takes no code
+# of CUDA 13: a compiler of CUDA 12 makes theirs where one is at hand. The newest elsewhere.
 set(INGOT_CUDA_OLDEST 72 87)
-set(INGOT_CUDA_NEWEST 75 80 86 89 90 100 110 120)
+set(INGOT_CUDA_TWELVE 75 80 86 89 90)
+set(INGOT_CUDA_NEWEST 100 110 120)
 
 # Sets ingot_nvccs (paths) and, for each, ingot_nvcc_version_<i> and ingot_nvcc_targets_<i>.
 function(ingot_find_nvcc)
@@ -75,11 +77,23 @@ function(ingot_nvcc_for architecture out)
           continue()
         endif()
       endif()
-      if("${best}" STREQUAL ""
-         OR (architecture IN_LIST INGOT_CUDA_OLDEST AND ingot_nvcc_version_${i} VERSION_LESS
-           ingot_nvcc_version_${best})
-         OR (NOT architecture IN_LIST INGOT_CUDA_OLDEST AND ingot_nvcc_version_${i} VERSION_GREATER
-           ingot_nvcc_version_${best}))
+      if("${best}" STREQUAL "")
+        set(best ${i})
+        continue()
+      endif()
+      set(mine ${ingot_nvcc_version_${i}})
+      set(others ${ingot_nvcc_version_${best}})
+      if(architecture IN_LIST INGOT_CUDA_OLDEST)
+        if(mine VERSION_LESS others)
+          set(best ${i})
+        endif()
+      elseif(architecture IN_LIST INGOT_CUDA_TWELVE AND mine MATCHES "^12" AND NOT others MATCHES
+        "^12")
+        set(best ${i})
+      elseif(architecture IN_LIST INGOT_CUDA_TWELVE AND others MATCHES "^12" AND NOT mine MATCHES
+        "^12")
+        continue()
+      elseif(mine VERSION_GREATER others)
         set(best ${i})
       endif()
     endforeach()
@@ -127,14 +141,14 @@ function(ingot_cuda_images)
   set(made)
   set(wanted ${INGOT_CUDA_ARCHITECTURES})
   if(NOT wanted)
-    set(wanted ${INGOT_CUDA_OLDEST} ${INGOT_CUDA_NEWEST})
+    set(wanted ${INGOT_CUDA_OLDEST} ${INGOT_CUDA_TWELVE} ${INGOT_CUDA_NEWEST})
   endif()
   foreach(architecture ${wanted})
     ingot_nvcc_for(${architecture} i)
     if("${i}" STREQUAL "")
       if(INGOT_CUDA_ARCHITECTURES AND ingot_nvccs)
         message(FATAL_ERROR
-          "INGOT_CUDA_ARCHITECTURES: no compiler at hand makes ${architecture}; ./dev cuda-toolkit 11.8 makes 72 and 87, 13.0 75 to 121")
+          "INGOT_CUDA_ARCHITECTURES: no compiler at hand makes ${architecture}; ./dev cuda-toolkit 11.8 makes 72 and 87, 12.4 75 to 90, 13.0 75 to 121")
       endif()
       continue()
     endif()

@@ -177,12 +177,14 @@ stage_cuda() {
   fi
   cuda_declarations || status=1
   cuda_models || status=1
+  if [ -x build/gcc/tests/cuda/pack_run ]; then gpu_rehearse build/gcc || status=1
+  else echo "[skip] rehearsal of a pack: stage gcc did not build its programs"; fi
   if [ -n "${every_model:-}" ]; then
     local version architectures
     for version in 12.4 13.2; do
       if ! new=$(cuda_nvcc $version); then echo "[skip] device code by CUDA $version, which could not be assembled"; continue; fi
       architectures="75;80;86;87;89;90;100;110;120"
-      [ $version = 12.4 ] && architectures=87
+      [ $version = 12.4 ] && architectures="75;80;86;87;89;90"
       cuda_build "cuda_code_$version" "$architectures" "$new"
       python3 tests/cuda/ptxas_gate.py --tree "build/cuda_code_$version" || status=1
     done
