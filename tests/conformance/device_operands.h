@@ -1,6 +1,8 @@
 // tests/conformance/device_operands.h - operands of one instruction in device memory between
 // guards, for programs that launch kernels through the CUDA driver without a session.
 #pragma once
+#include <doctest/doctest.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -45,14 +47,16 @@ class Guarded {
   Guarded& operator=(const Guarded&) = delete;
 
   uint8_t* inside() const { return reinterpret_cast<uint8_t*>(uintptr_t(address_ + start_)); }
-  /// What is there now; ends the process when a guard changed.
+  /// What is there now; a guard that changed is a failure of the case, once.
   const uint8_t* fetch() {
     gpu().download(host_.data(), address_, host_.size());
     for (size_t i = 0; i < host_.size(); i++)
       if ((i < start_ || i >= start_ + bytes_) && host_[i] != kDriverPattern) {
-        std::fprintf(stderr, "conformance: a kernel wrote %s its operand\n",
-                     i < start_ ? "before" : "behind");
-        std::abort();
+        FAIL_CHECK("a kernel wrote " << (i < start_ ? "before" : "behind") << " its operand of "
+                                     << bytes_ << " bytes, at " << int64_t(i) - int64_t(start_)
+                                     << ": " << int(host_[i]) << " instead of "
+                                     << int(kDriverPattern));
+        break;
       }
     return host_.data() + start_;
   }

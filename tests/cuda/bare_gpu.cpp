@@ -10,11 +10,15 @@ namespace {
 
 using namespace ingot::cuda;
 
+/// What the process ends with: the kernels that are to blame.
+const std::string* kernels_to_blame = nullptr;
+
 void check(Result result, const char* call) {
   if (!result) return;
   const char* name = nullptr;
   if (driver().cuGetErrorName(result, &name) || !name) name = "an error without a name";
-  std::fprintf(stderr, "bare_gpu: %s: %s\n", call, name);
+  std::fprintf(stderr, "[fail] bare_gpu: %s: %s; ran: %s\n", call, name,
+               kernels_to_blame ? kernels_to_blame->c_str() : "nothing");
   std::abort();
 }
 void check(const Status& status, const ErrorDetail& detail, const char* what) {
@@ -74,8 +78,8 @@ void BareGpu::add(const GpuLaunch& l) {
   added.node.grid_x = l.grid_x, added.node.grid_y = l.grid_y, added.node.grid_z = l.grid_z;
   added.node.block_x = kernel.threads, added.node.block_y = added.node.block_z = 1;
   added.node.shared_bytes = l.shared_bytes;
-  if (l.shared_bytes > (48u << 10))
-    CALL(cuFuncSetAttribute, added.node.function, kFunctionMaxDynamicShared, int(l.shared_bytes));
+  check(allow_shared(added.node.function, l.shared_bytes), "cuFuncSetAttribute");
+  added.kernel = kernel.name;
   const uint8_t* params = static_cast<const uint8_t*>(l.params);
   added.params.assign(params, params + l.params_bytes);
   nodes_.push_back(std::move(added));
@@ -83,6 +87,7 @@ void BareGpu::add(const GpuLaunch& l) {
 void BareGpu::add(Function function, uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
                   const void* params, size_t params_bytes) {
   Node added = {};
+  added.kernel = "a kernel of the test";
   added.node = {function, blocks, 1, 1, threads, 1, 1, shared_bytes, nullptr, nullptr};
   added.params.assign(static_cast<const uint8_t*>(params),
                       static_cast<const uint8_t*>(params) + params_bytes);
@@ -102,6 +107,12 @@ void BareGpu::run() {
   Graph graph = nullptr;
   GraphExec exec = nullptr;
   GraphNode last = nullptr;
+  last_run_.clear();
+  for (const Node& each : nodes_)
+    last_run_ += (last_run_.empty() ? "" : ", ") + std::string(each.kernel) + " grid " +
+                 std::to_string(each.node.grid_x) + "x" + std::to_string(each.node.grid_y) + "x" +
+                 std::to_string(each.node.grid_z);
+  kernels_to_blame = &last_run_;
   CALL(cuGraphCreate, &graph, 0);
   for (Node& each : nodes_) {
     void* params[] = {each.params.data()};

@@ -1,8 +1,9 @@
 // tests/cuda/bare_gpu.h - memory and launches on the first GPU through the driver, for tests that
-// have no session. Each failure of the driver ends the process: after one nothing that a GPU says
-// can be believed.
+// have no session. Each failure of the driver ends the process, with the kernels that ran last:
+// after one nothing that a GPU says can be believed.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "runtime/device/cuda/gpu.h"
@@ -29,11 +30,14 @@ class BareGpu {
   cuda::Function load(const void* image, const char* kernel);
   /// Runs what was added, one behind the other, as one graph, and waits.
   void run();
+  /// "ingot_softmax grid 8x1x1, ...": what run() ran last.
+  const std::string& last_run() const { return last_run_; }
 
  private:
   struct Node {
     cuda::KernelNodeParams node;
     std::vector<uint8_t> params;
+    const char* kernel;
   };
 
   BareGpu();
@@ -43,6 +47,7 @@ class BareGpu {
   cuda::Stream stream_ = nullptr;
   GpuTraits traits_;
   std::vector<Node> nodes_;
+  std::string last_run_;
 };
 
 }  // namespace ingot::test

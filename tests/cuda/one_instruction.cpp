@@ -98,16 +98,19 @@ bool is_tensorcore_row(const Work& w, int sm, GpuPrecision precision) {
 
 void check_close(const Tensor& got, const Tensor& want, check::Tolerance tolerance) {
   double largest = 0, worst = 0;
+  int64_t first = -1;  // that is off
   for (int64_t i = 0; i < want.view().elements(); i++)
     largest = std::max(largest, std::fabs(want.at(i)));
+  const double allowed = tolerance.relative * largest + tolerance.absolute;
   for (int64_t i = 0; i < want.view().elements(); i++) {
     if (std::isnan(want.at(i)) && std::isnan(got.at(i))) continue;
-    const double error = std::fabs(got.at(i) - want.at(i));
+    const double error = std::isnan(got.at(i)) ? 1e30 : std::fabs(got.at(i) - want.at(i));
     worst = error <= worst ? worst : error;
-    if (std::isnan(got.at(i))) worst = 1e30;
+    if (first < 0 && !(error <= allowed)) first = i;
   }
-  CHECK_MESSAGE(worst <= tolerance.relative * largest + tolerance.absolute,
-                "off by " << worst << " of " << largest);
+  CHECK_MESSAGE(first < 0, "element " << first << ": " << (first < 0 ? 0 : got.at(first))
+                                      << " instead of " << (first < 0 ? 0 : want.at(first))
+                                      << "; off by " << worst << " of " << largest);
 }
 
 bool Run::ran(const std::string& name) const {
