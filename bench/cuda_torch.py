@@ -3,7 +3,7 @@
 torch.compile(mode="max-autotune").
 
   cuda_torch.py --ingot build/gcc/bin/ingot --work DIR [--device cuda|cpu] [--batches 1,8,32]
-  [--rounds 5] [--seconds 0.5] [--budget SECONDS]
+  [--ways eager,graph,compile] [--rounds 5] [--seconds 0.5] [--budget SECONDS]
                 [--report FILE.json] [--prepare] [model ...]
 
 Torch runs each network as bench/onnx_as_torch.py writes it, in f16 on a GPU (f32 on a CPU); Ingot
@@ -12,7 +12,7 @@ from memory of the host to memory of the host, inputs and outputs copied. Output
 Ingot's exact ones on the CPU first, and items of a batch with the same item alone; who is wrong is
 named and not timed. Then rounds of all ways in random order: medians of each round, the ratio
 paired by round, p50 and p99 of all runs, load to first result. A batch is made of a file with room
-for one item by other first dimensions (batched() there); what does not batch so, or torch cannot
+for one item by other first dimensions (bench/batched.py); what does not batch so, or torch cannot
 run, is named with the reason. --budget: begins no network that would end later than so many seconds
 from now; --report keeps what was measured, and a later call of the same version goes on where this
 one stopped. --prepare: makes the files and measures nothing (a machine without packages then finds
@@ -348,7 +348,7 @@ def prepare(args, row, batch):
     """Files of a network for a batch: ONNX, inputs with exact outputs, a converted file for each
     precision."""
     import onnx
-    from onnx_as_torch import batched
+    from batched import batched
 
     work = pathlib.Path(args.work)
     stem = work / f"{row['name']}.b{batch}"
@@ -461,7 +461,7 @@ def compare(args, row, batch):
             failed |= "wrong by" in str(why)
     peers = {}
     try:
-        for way in WAYS if args.device == "cuda" else ("eager", "compile"):
+        for way in args.ways if args.device == "cuda" else ("eager", "compile"):
             peer = Torch(args, way, files)
             if "left" in peer.facts:
                 result["left"][way] = peer.facts["left"]
@@ -521,7 +521,7 @@ def line_of(result, columns, ours):
 
 def report(args, results, left):
     columns = (
-        list(WAYS) + list(PRECISIONS) if args.device == "cuda" else ["eager", "compile", "exact"]
+        args.ways + list(PRECISIONS) if args.device == "cuda" else ["eager", "compile", "exact"]
     )
     ours = "fp16" if args.device == "cuda" else "exact"
     head = [
@@ -591,6 +591,7 @@ def main():
     parser.add_argument("--models", default="build/models")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--batches", default="1,8,32")
+    parser.add_argument("--ways", type=lambda text: text.split(","), default=list(WAYS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--budget", type=float, default=float("inf"))

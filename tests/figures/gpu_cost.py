@@ -6,7 +6,7 @@ networks by batch and precision, on two GPUs.
               [--precisions exact,fast,fp16] [--before BIN] [--write docs/cuda-cost.md]
 
 Models are those of tests/models; one with room for one item becomes one of several by
-bench/onnx_as_torch.py, batched(). int8 is what the file is: a network in full integers. With
+bench/batched.py. int8 is what the file is: a network in full integers. With
 --before the same files go through another build of ingot, and the ratio stands beside it."""
 
 import argparse
@@ -65,7 +65,7 @@ def convert(args, name, source, batch, precision):
     words = OPEN.get(name, "").format(batch).split()
     made = source
     if name in ZOO and batch > 1:
-        from onnx_as_torch import batched  # wants torch
+        from batched import batched
 
         made = out.with_suffix(".onnx")
         onnx.save(batched(onnx.load(source), batch), made)

@@ -116,6 +116,9 @@ Json gpu_cost_json(const gpu_cost::ProgramCost& cost, const ProgramView& view) {
                  {"activation_bytes", cost.activation_bytes},
                  {"activation_bytes_f32", view.plan_bytes()},
                  {"instructions", Json::array()}};
+  if (const auto* const measured =
+          gpu_cost::measured_factor(gpu, precision_name(view.program().precision)))
+    report["measured"] = {{"factor", measured->factor}, {"networks", measured->networks}};
   for (const gpu_cost::InstructionCost& c : cost.instructions) {
     const InstructionDef& instruction = view.program().instructions[c.instruction];
     const int32_t output = instruction.output_count ? instruction.outputs[0] : -1;
@@ -146,6 +149,12 @@ void print_gpu_cost(const Json& report, bool all) {
          report["launches"].dump().c_str(), microseconds(report["start_ns"]).c_str(),
          number(report["flops"].get<double>() / 1e9, 3).c_str(),
          short_bytes(uint64_t(report["bytes"].get<double>())).c_str());
+  if (report.contains("measured"))
+    printf("  %s times of that were measured there, a mean over %s networks: %s\n",
+           number(report["measured"]["factor"].get<double>(), 3).c_str(),
+           report["measured"]["networks"].dump().c_str(),
+           microseconds(report["ns"].get<double>() * report["measured"]["factor"].get<double>())
+               .c_str());
   if (report["hidden_ns"].get<double>() > 0.5)
     printf("  %s more as one chain: launches that wait for none of each other hide their starts\n",
            microseconds(report["hidden_ns"]).c_str());

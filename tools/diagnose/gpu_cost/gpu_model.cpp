@@ -26,6 +26,11 @@ constexpr GpuModel kModels[] = {
     {"rtx5090",     "GeForce RTX 5090",         120, 170, 2.407, 1792.0,  96.0, 128,  256, 1.0},
     {"rtx5060ti",   "GeForce RTX 5060 Ti",      120,  36, 2.572,  448.0,  32.0, 128,  256, 1.0},
 };
+
+constexpr MeasuredFactor kMeasured[] = {
+#include "tools/diagnose/gpu_cost/measured.inl"
+    {"", "", 0, 0},
+};
 // clang-format on
 
 }  // namespace
@@ -61,6 +66,12 @@ GpuModel gpu_model_like(int sm, int multiprocessors) {
   GpuModel made = nearest ? *nearest : gpu_models()[gpu_models().size - 1];
   made.sm = sm, made.multiprocessors = multiprocessors;
   return made;
+}
+
+const MeasuredFactor* measured_factor(const GpuModel& gpu, const std::string& precision) {
+  for (const MeasuredFactor& row : kMeasured)
+    if (row.networks && row.key == std::string(gpu.key) && row.precision == precision) return &row;
+  return nullptr;
 }
 
 std::string known_gpu_models() {

@@ -41,6 +41,16 @@ GpuModel gpu_model_like(int sm, int multiprocessors);
 /// "sm_72 (xavier), sm_75 (t4), ...", for messages.
 std::string known_gpu_models();
 
+/// How much longer networks took on it than predicted: a geometric mean over `networks` of a report
+/// of hardware (tests/figures/gpu_factors.py).
+struct MeasuredFactor {
+  const char *key, *precision;
+  double factor;
+  int networks;
+};
+/// Null: nothing was measured on it.
+const MeasuredFactor* measured_factor(const GpuModel& gpu, const std::string& precision);
+
 /// What plans of kernels ask of a device.
 GpuTraits traits_of(const GpuModel& gpu);
 
