@@ -9,6 +9,7 @@
 #                 parts need, so that --prebuilt finds them
 #   --pack ARCH   one folder with the programs, models and device code of that architecture, for a
 #                 machine that has a driver, a shell and nothing else: PACK/run --minutes N --out DIR
+#   --learn FILE  the results.json of a pack: what was measured by what was predicted goes into the cost model (docs/cuda-cost.md)
 #   --fresh       forgets what was done
 #   --list        the parts
 gpu_parts=(doctor fragments conformance fast branches models replays pipeline torch sanitizers)
@@ -262,12 +263,14 @@ gpu_architectures() {  # PREPARE
   if [ -n "$1" ]; then echo "${INGOT_CUDA_ARCHITECTURES:-}"; else cuda_architectures; fi
 }
 
+gpu_pack_programs=(ingot_cli gpu_runner test_conformance_driver test_cuda_fragments_gpu pipeline_bench
+  pack_tool pack_run fake_cuda)
+
 # gpu_pack ARCHITECTURE: build/gpu/pack-ARCHITECTURE, which runs on a machine with a driver and a
 # shell (PACK/run).
 gpu_pack() {
   local architecture=${1#sm_} nvcc version=13.0 makes="75 80 86 89 90 100 120"
-  local programs=(ingot_cli gpu_runner test_conformance_driver test_cuda_fragments_gpu pipeline_bench
-    pack_tool fake_cuda)
+  local programs=("${gpu_pack_programs[@]}")
   [ "$(uname -m)" != aarch64 ] || makes="72 87 90 100 110"
   if [[ " $makes " != *" $architecture "* ]] || [ -z "$architecture" ]; then
     echo "dev: gpu: --pack: on $(uname -m) for one of $makes, found '${1:-}';" \
@@ -275,20 +278,40 @@ gpu_pack() {
     return 1
   fi
   [[ " 72 87 " != *" $architecture "* ]] || version=11.8
+  [[ " 75 80 86 89 90 " != *" $architecture "* ]] || version=12.4  # drivers of CUDA 12 take it, too
   gpu_need_python "models of a pack" || {
     echo "dev: gpu: --pack: its models need numpy and onnx" >&2
     return 7
   }
-  nvcc=$(cuda_nvcc $version) || {
+  if [ "$(uname -m)" = aarch64 ]; then  # a Jetson has the compiler that its driver takes
+    nvcc=$(cuda_nvcc $version 2>/dev/null || PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || {
+      echo "dev: gpu: --pack: no nvcc: JetPack has it (apt-get install cuda-nvcc, or nvidia-jetpack)" >&2
+      return 7
+    }
+  elif ! nvcc=$(cuda_nvcc $version); then
     echo "dev: gpu: --pack: no CUDA $version, and none could be assembled" >&2
-    return 7
-  }
+    [ $version = 12.4 ] && nvcc=$(cuda_nvcc 13.0) || return 7
+    echo "dev: gpu: --pack: made by CUDA 13.0 instead: a driver before CUDA 13 does not take it" >&2
+  fi
   configure_and_build "pack-$architecture" "${programs[@]}" -- "${gcc_options[@]}" -DINGOT_CUDA=ON \
     "-DINGOT_NVCC=$nvcc" "-DINGOT_CUDA_ARCHITECTURES=$architecture" || return 1
   mkdir -p build/gpu
   "$python" tests/cuda/gpu_pack/make_pack.py --build "build/pack-$architecture" \
     --models build/models --architecture "$architecture" --commit "$(gpu_code)" \
     --out "build/gpu/pack-$architecture"
+}
+
+# gpu_learn RESULTS.json
+gpu_learn() {
+  [ -f "$1" ] || { echo "dev: gpu: --learn: no file '$1'; a pack leaves results.json" >&2; return 1; }
+  python3 tests/figures/gpu_factors.py "$1" --write tools/diagnose/gpu_cost/measured.inl
+}
+
+# gpu_rehearse TREE: a small pack of its programs, on hostile machines over the fake driver; a minute.
+gpu_rehearse() {
+  mkdir -p build/gpu
+  python3 tests/cuda/gpu_pack/make_pack.py --build "$1" --models build/models --architecture 0 --small --commit "$(gpu_code)" \
+    --out build/gpu/pack-small && python3 tests/cuda/gpu_pack/rehearse.py build/gpu/pack-small "$1/tests/cuda/libfake_cuda.so" "${@:2}"
 }
 
 # The last commit of what is measured: one of a report or a page makes nothing old.
@@ -322,6 +345,7 @@ dev_gpu() {
       --prepare) prepare=1 ;;
       --fresh) fresh=1 ;;
       --pack) gpu_pack "${2:-}"; return ;;
+      --learn) gpu_learn "${2:-}"; return ;;
       --list) printf '%s\n' "${gpu_parts[@]}"; return 0 ;;
       -*) echo "dev: gpu: no option $1; see cmake/dev/gpu.sh" >&2; return 1 ;;
       *) [[ " ${gpu_parts[*]} " == *" $1 "* ]] || { echo "dev: gpu: no part '$1'; parts: ${gpu_parts[*]}" >&2; return 1; }

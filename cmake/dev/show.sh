@@ -104,8 +104,11 @@ dev_show() {
     gpu-pack) # [ARCHITECTURE [MINUTES]]
       need_packages "the pack" "${build_packages[@]}" "${test_packages[@]}" python3
       gpu_pack "${2:-90}" || return 1
-      bash tests/cuda/gpu_pack/rehearse.sh "build/gpu/pack-${2:-90}" \
-        "build/pack-${2:-90}/tests/cuda/libfake_cuda.so" "${3:-9}" ;;
+      "$python" tests/cuda/gpu_pack/rehearse.py "build/gpu/pack-${2:-90}" \
+        "build/pack-${2:-90}/tests/cuda/libfake_cuda.so" --minutes "${3:-5}" ;;
+    gpu-hostile) # [--only WORD]
+      dev_build_tests >/dev/null
+      gpu_rehearse build/gcc "${@:2}" ;;
     gpu-cost) show_needs numpy onnx==1.23.2 torch; dev_build_gcc >/dev/null
       "$python" tests/figures/gpu_cost.py --ingot build/gcc/bin/ingot --work build/models "${@:2}" ;;
     gpu-weights) show_needs numpy onnx==1.23.2; dev_build_gcc >/dev/null
@@ -230,8 +233,10 @@ gpu-cost [--before BIN] [--write docs/cuda-cost.md]  predicted milliseconds, lau
 gpu-weights [--before BIN] [--rows 1,64]  predicted microseconds of MiniLM's linear layers with weights of 32, 8 and 4 bits, by rows
 gpu-arena [--before BIN] [--batches 1,8]  bytes of the arena of six fp16 networks on a GPU, over the fake driver, and of its activations
           beside what they would take as f32
-gpu-pack [ARCH [MINUTES]]  the folder for a machine with a GPU, a driver and a shell (90): its size and contents, then all of it in
-          an empty root over the fake driver, and what goes wrong there, named (9 minutes; needs root)
+gpu-pack [ARCH [MINUTES]]  the folder for a machine with a GPU, a driver and a shell (90): its size and contents, then one call of
+          5 minutes in an empty root over the fake driver; needs root
+gpu-hostile [--only WORD]  a small pack on machines that are as bad as they can be: slow starts, failing calls, kernels that never end,
+          full disks, a call that is cut off: a sound report each time (a minute; needs root)
 compare   faults planted in passes, kernels, the import and files, each located at its node
 matrix    500 ways of saving one network, each loaded to the CPU and to both of the tests' GPUs; writes docs/checkpoints.md (needs torch)
 checkpoints  every checkpoint of shared material and of packages that it lists, read by ingot and by torch or safetensors; sharded ones of four processes (needs torch)

@@ -23,6 +23,12 @@ inline FakeCuda& fake_cuda() {
   return *control;
 }
 
+/// False with INGOT_CUDA_GRAPHS=none, where a run is a launch for each kernel.
+inline bool has_graphs() {
+  const char* const use = std::getenv("INGOT_CUDA_GRAPHS");
+  return !use || std::string(use) != "none";
+}
+
 /// An entry point of the fake driver by its name, as another library of the process would call it.
 template <class F>
 F* entry(const char* name) {

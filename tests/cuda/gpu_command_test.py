@@ -5,6 +5,7 @@ prepared tree, replays of branches, what the vendor's checks watch.
   gpu_command_test.py ROOT
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -60,6 +61,59 @@ def architectures(tree):
         )
 
 
+def compilers(tree):
+    """Which of several compilers makes the code of an architecture (cmake/IngotCuda.cmake)."""
+    (tree / "ask.cmake").write_text(
+        f"""cmake_minimum_required(VERSION 3.16)
+include({ROOT}/cmake/IngotCuda.cmake)
+set(versions ${{HAVE}})
+foreach(version ${{versions}})
+  list(LENGTH ingot_nvccs i)
+  list(APPEND ingot_nvccs nvcc-${{version}})
+  set(ingot_nvcc_version_${{i}} ${{version}})
+  set(ingot_nvcc_targets_${{i}} 75 80 86 89 90)
+  if(version VERSION_LESS 13)
+    list(APPEND ingot_nvcc_targets_${{i}} 72 87)
+  else()
+    list(APPEND ingot_nvcc_targets_${{i}} 100 120)
+  endif()
+endforeach()
+foreach(architecture 72 75 87 90 100)
+  ingot_nvcc_for(${{architecture}} i products)
+  if(NOT "${{i}}" STREQUAL "")
+    message("${{architecture}}@${{ingot_nvcc_version_${{i}}}}")
+  endif()
+endforeach()
+"""
+    )
+    for have, want in (
+        ("11.8;12.4;13.0", "72@11.8 75@12.4 87@11.8 90@12.4 100@13.0"),
+        ("13.2;12.4", "72@12.4 75@12.4 87@12.4 90@12.4 100@13.2"),
+        ("11.8;13.0", "72@11.8 75@13.0 87@11.8 90@13.0 100@13.0"),
+        ("12.4", "72@12.4 75@12.4 87@12.4 90@12.4"),
+    ):
+        _, said = ask(tree, f"cmake '-DHAVE={have}' -P ask.cmake")
+        check(" ".join(said.split()) == want, f"of compilers {have}: {want}", said)
+
+
+def factors(tree):
+    """What a report says of predictions goes into the cost model by one command."""
+    figure = {"network": "n", "batch": 1, "precision": "fp16", "p50_ms": 2.0, "predicted_ms": 1.0}
+    other = {**figure, "batch": 8, "p50_ms": 0.5}
+    report = {"gpu": "NVIDIA H200", "figures": [figure, other, {**figure, "precision": "fast"}]}
+    (tree / "results.json").write_text(json.dumps(report))
+    table = tree / "measured.inl"
+    table.write_text('// head\n{"h200", "fp16", 9, 1},\n{"t4", "fp16", 3, 2},\n')
+    script = f"{ROOT}/tests/figures/gpu_factors.py"
+    status, said = ask(tree, f"python3 {script} results.json --write {table}")
+    rows = [line for line in table.read_text().splitlines() if line.startswith("{")]
+    want = ['{"h200", "fast", 2, 1},', '{"h200", "fp16", 1, 2},', '{"t4", "fp16", 3, 2},']
+    check(status == 0 and rows == want, "factors of a report; other GPUs' stay", said)
+    (tree / "results.json").write_text(json.dumps({"gpu": "NVIDIA H200", "figures": []}))
+    status, said = ask(tree, f"python3 {script} results.json --write {table}")
+    check(status != 0 and "no figure" in said, "a report without figures changes nothing", said)
+
+
 def replays(tree):
     write(tree / "build/gcc/tests/cuda/test_cuda_branches_gpu", SAYS)
     for fake, want in (("", 1000), ("1", 20)):
@@ -95,6 +149,8 @@ def sanitizers(tree):
 
 with tempfile.TemporaryDirectory() as name:
     architectures(pathlib.Path(name))
+    compilers(pathlib.Path(name))
+    factors(pathlib.Path(name))
     replays(pathlib.Path(name))
     sanitizers(pathlib.Path(name))
 print(f"gpu_command: {len(failed)} failed")

@@ -29,8 +29,10 @@ TEST_CASE(
       write(session->input(0), std::vector<float>(800, float(i)));
       FakeCuda before = fake;
       REQUIRE(session->start().ok());
-      CHECK(deeds(fake) - deeds(before) == 1);
-      CHECK(fake.launches - before.launches == 1);
+      if (has_graphs()) {
+        CHECK(deeds(fake) - deeds(before) == 1);
+        CHECK(fake.launches - before.launches == 1);
+      }
       CHECK(fake.kernels == before.kernels);  // still queued
       CHECK(session->start().error().code == INGOT_WRONG_STATE);
       CHECK(session->run().error().code == INGOT_WRONG_STATE);
@@ -131,14 +133,14 @@ TEST_CASE(
     CHECK(wrong_items(*pipeline, 4) == 0);
     const FakeCuda before = fake;
     CHECK(wrong_items(*pipeline, 10) == 0);
-    CHECK(fake.launches - before.launches == 10);
+    if (has_graphs()) CHECK(fake.launches - before.launches == 10);
     const uint64_t copies = is_integrated() ? 0 : 10;  // the graph's own kernels copy there
     CHECK(fake.uploads - before.uploads == copies);
     CHECK(fake.downloads - before.downloads == copies);
     CHECK(fake.waits - before.waits == 10);
     // Two copies, launch, two waits of streams, three records; one wait. Without copies the launch
     // and one record.
-    CHECK(deeds(fake) - deeds(before) == (is_integrated() ? 30 : 90));
+    if (has_graphs()) CHECK(deeds(fake) - deeds(before) == (is_integrated() ? 30 : 90));
     CHECK(fake.switches - before.switches == 40);  // to submit and to collect
     CHECK(fake.allocations == before.allocations);
     CHECK(fake.pinned == before.pinned);

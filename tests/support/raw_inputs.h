@@ -96,18 +96,41 @@ inline bool bind_from_shapes(Opened* o, int count, char** shapes) {
   return true;
 }
 
-inline bool fill_inputs(const Opened& o, ingot_session* session, const std::string& dir) {
+/// Small numbers, the same ones every time; of whole numbers and bools 0 and 1.
+inline void make_numbers(const ingot_tensor& t) {
+  uint8_t* const bytes = static_cast<uint8_t*>(t.data);
+  const size_t width = ingot_dtype_bytes(t.dtype);
+  std::memset(bytes, 0, t.bytes);
+  for (size_t i = 0; i < t.bytes / width; i++) {
+    const float number = float(int(i * 37 % 64) - 32) / 16;
+    if (t.dtype == INGOT_F32)
+      std::memcpy(bytes + i * width, &number, sizeof number);
+    else
+      bytes[i * width] = uint8_t(i % 2);
+  }
+}
+
+/// `items`: each file has one, and is repeated. `dir` "-": numbers made here.
+inline bool fill_inputs(const Opened& o, ingot_session* session, const std::string& dir,
+                        uint64_t items = 1) {
   for (uint32_t i = 0; i < o.summary.input_count; i++) {
     ingot_tensor t{};
     ingot_session_input(session, i, &t);
+    if (dir == "-") {
+      make_numbers(t);
+      continue;
+    }
     std::string name = o.inputs[i].name;
     std::replace_if(
         name.begin(), name.end(), [](char c) { return c == '/' || c == ':'; }, '_');
     const std::string path = dir + "/" + name + ".bin";
-    if (!read_all(path, t.data, t.bytes)) {
-      std::fprintf(stderr, "%s: expected exactly %" PRIu64 " bytes\n", path.c_str(), t.bytes);
+    const uint64_t bytes = t.bytes / items;
+    if (bytes * items != t.bytes || !read_all(path, t.data, bytes)) {
+      std::fprintf(stderr, "%s: expected exactly %" PRIu64 " bytes\n", path.c_str(), bytes);
       return false;
     }
+    for (uint64_t n = 1; n < items; n++)
+      std::memcpy(static_cast<uint8_t*>(t.data) + n * bytes, t.data, bytes);
   }
   return true;
 }

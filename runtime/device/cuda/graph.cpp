@@ -62,8 +62,7 @@ Status refuse_graph(Walk& walk, Result result) {
   const Status status = fail_with(*walk.device, walk.detail, result, Code::kDeviceLost);
   const char* const hint = retreat_hint();
   const bool is_sticky = result >= kFirstSticky && result <= kLastSticky;
-  if (walk.detail && hint && !is_sticky && result != kResultOutOfMemory)
-    walk.detail->hint = hint;
+  if (walk.detail && hint && !is_sticky && result != kResultOutOfMemory) walk.detail->hint = hint;
   return status;
 }
 
@@ -332,7 +331,10 @@ Status launch_kernels(Device& device, const StepProgram& program, const GraphSeg
   Walk walk = {&device, &state_of(device), detail};
   walk.next_event = events;
   walk.traits = traits_of(gpu_facts(device.ordinal));
-  return walk_segment(walk, program, segment, launch_now);
+  const Status status = walk_segment(walk, program, segment, launch_now);
+  // part of a run is under way, as after any error of one
+  if (!status.ok()) state_of(device).is_lost = true;
+  return status;
 }
 
 Status launch_piece(Device& device, const StepProgram& program, const Piece& piece,

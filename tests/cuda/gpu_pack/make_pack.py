@@ -3,10 +3,12 @@
 shell: stripped programs, their shared libraries but the C library's, fragments, models, larger
 networks without their weights, and a manifest with the hash of each file.
 
-  make_pack.py --build TREE --models DIR --architecture 90 --commit NAME --out PACK
+  make_pack.py --build TREE --models DIR --architecture 90 --commit NAME --out PACK [--small]
 
 The tree is built for that architecture alone. What cannot be had here (a model whose source is
-not) is left out and named. At most 50 MiB, else nothing is left under the name PACK.
+not) is left out and named. At most 50 MiB, else nothing is left under the name PACK. --small: for
+rehearsals over the fake driver, of a tree without device code (architecture 0), with files of
+tests/golden: neither Python's packages nor a network are asked for.
 """
 
 import argparse
@@ -21,9 +23,13 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path.insert(0, str(ROOT / "tests/models"))
-from convert_once import Converted  # noqa: E402
-from sources import Tally, call, locate, make_zoo, read_rows  # noqa: E402
+sys.path[:0] = [str(ROOT / "tests/models"), str(ROOT / "bench")]
+if "--small" not in sys.argv:
+    import numpy as np
+    import onnx
+    from batched import batched
+    from convert_once import Converted
+    from sources import Tally, call, locate, make_zoo, read_rows, write_inputs
 
 LIMIT = 50 << 20
 PROGRAMS = (
@@ -32,6 +38,7 @@ PROGRAMS = (
     "tests/cuda/test_cuda_fragments_gpu",
     "tests/cuda/pipeline_bench",
     "tests/cuda/pack_tool",
+    "tests/cuda/pack_run",
     "tests/conformance/test_conformance_driver",
 )
 # Of the C library, which a machine has: they fit each other and its kernel.
@@ -43,18 +50,25 @@ MODELS = {
     "exact fp16 fast": "digits mnist_8 decoder_full tflite_tiny_ic",
     "exact": "looping detector ppocr_cls tflite_mnist_lstm tflite_tiny_kws_int8",
 }
-# Larger ones: no weights, made again by seed. Options of `ingot convert`.
+# Larger ones: no weights, made again by seed. Options of `ingot convert`, and dimensions of a run of
+# @ items; without them each batch is a graph of its own.
 SEEDED = {
-    "mobilenetv2_224": "",
-    "yolov8n_320": "",
-    "minilm_l6": "--dim batch=1..2 --dim sequence=1..512",
-    "resnet50_224": "",
+    "resnet50_224": ("", ""),
+    "mobilenetv2_224": ("", ""),
+    "minilm_l6": ("--dim batch=1..32 --dim sequence=1..64", "batch=@ sequence=64"),
+    "yolov8n_320": ("", ""),
 }
-PYTHON = "bench/cuda_torch.py bench/onnx_as_torch.py bench/rounds.py"
+BATCHES = (1, 8, 32)
+GOLDEN = "small_network branching_network if chain conv2d softmax".split()
+PYTHON = "bench/cuda_torch.py bench/onnx_as_torch.py bench/batched.py bench/rounds.py"
 
 
 def fail(text):
     sys.exit(f"make_pack: {text}")
+
+
+def output_of(*words):
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout
 
 
 def programs(tree, out, architecture):
@@ -65,14 +79,19 @@ def programs(tree, out, architecture):
             fail(f"{path} is not built")
         to = out / "bin" / path.name
         subprocess.run(["strip", "-o", to, path], check=True)
-        said = call(["ldd", path]).stdout
+        said = output_of("ldd", path)
         for library, at in re.findall(r"(\S+) => (/\S+)", said):
             if not re.match(C_LIBRARY, library):
                 libraries[library] = at
         if "not found" in said:
             fail(f"{path}: {said}")
+        # LD_LIBRARY_PATH stays as it is: the driver may be found by it
+        if "(RPATH)" not in (dynamic := output_of("readelf", "-d", path)):
+            fail(f"{path} does not find lib/ beside it by its RPATH:\n{dynamic}")
     for library, at in libraries.items():
         subprocess.run(["strip", "-o", out / "lib" / library, os.path.realpath(at)], check=True)
+    if architecture == "0":
+        return {"emulated"}
     table = tree / "kernels/cuda/device_images.bin.tsv"
     rows = [line.split("\t") for line in table.read_text().splitlines()[1:]]
     units = {row[0] for row in rows if row[1] == architecture}
@@ -85,8 +104,17 @@ def programs(tree, out, architecture):
     return units
 
 
+def golden(out):
+    """Lines of models.txt, as models()."""
+    for name in GOLDEN:
+        source = ROOT / f"tests/golden/accept/v1/{name}.ingot"
+        shutil.copy(source, out / f"models/{name}.exact.ingot")
+    shapes = {"branching_network": ["x=8x8"]}
+    return [(name, ["exact"], [1], shapes.get(name, [])) for name in GOLDEN]
+
+
 def models(ingot, work, out, tally):
-    """Lines of models.txt: name, precisions, shapes."""
+    """Lines of models.txt: name, precisions, batches, shapes."""
     lines = []
     for precisions, names in MODELS.items():
         for row in read_rows(names.split()):
@@ -105,28 +133,67 @@ def models(ingot, work, out, tally):
                 if done.returncode:
                     fail(f"{row['name']}, {precision}: {done.stderr}")
                 have.append(precision)
-            lines.append((row["name"], have, converted))
+            shutil.copytree(converted.inputs, out / "inputs" / row["name"])
+            lines.append((row["name"], have, [1], converted.shapes))
     return lines
 
 
-def seeded(work, out, ingot, tally):
+def graph_of(row, work, tally):
+    """The ONNX file of a row; None where it is not to be had here."""
+    for source in (work / f"zoo/{row['name']}.onnx", work / f"{row['name']}.onnx"):
+        if source.exists():
+            return source
+    if row["source"].startswith("zoo"):
+        source = make_zoo(row["name"], work)[0]
+    else:
+        source = (locate(row, work, tally) or [None])[0]
+    return source if source and pathlib.Path(source).exists() else None
+
+
+def one_item(model, dims, out):
+    """Random inputs of one item, and their shapes as gpu_runner takes them."""
+    numbers, arrays = np.random.default_rng(3), {}
+    known = dict(pair.split("=") for pair in dims.replace("@", "1").split())
+    weights = {i.name for i in model.graph.initializer}
+    for port in model.graph.input:
+        if port.name in weights:
+            continue
+        shape = [
+            d.dim_value or int(known.get(d.dim_param, 1)) for d in port.type.tensor_type.shape.dim
+        ]
+        kind = onnx.helper.tensor_dtype_to_np_dtype(port.type.tensor_type.elem_type)
+        if np.issubdtype(kind, np.floating):
+            arrays[port.name] = numbers.standard_normal(shape).astype(kind)
+        else:  # tokens, masks, kinds of tokens
+            arrays[port.name] = np.ones(shape, kind)
+    write_inputs(arrays, out)
+    return [f"{n}={'x'.join(map(str, a.shape))}" for n, a in arrays.items() if a.ndim]
+
+
+def seeded(work, out, tally):
     lines = []
     for row in read_rows(SEEDED):
-        name = row["name"]
-        source = work / f"zoo/{name}.onnx"
-        if not source.exists():
-            source = work / f"{name}.onnx"
-        if not source.exists() and row["source"].startswith("zoo"):
-            source = make_zoo(name, work)[0]
-        converted = Converted(row, ingot, work, tally) if source.exists() else None
-        if not converted or converted.problem:
-            print(f"left out: {name}: its graph is not to be had here")
+        source = graph_of(row, work, tally)
+        if not source:
+            print(f"left out: {row['name']}: its graph is not to be had here")
             continue
-        done = call([sys.executable, HERE / "seed_networks.py", source, out / "seeds"])
-        if done.returncode:
-            fail(f"{name}: {done.stderr}")
-        (out / f"seeds/{name}.options").write_text(SEEDED[name] + "\n")
-        lines.append((name, ["exact", "fp16", "fast"], converted))
+        name, (options, dims) = row["name"], SEEDED[row["name"]]
+        model = onnx.load(source)
+        for batch in BATCHES if not dims else (1,):
+            stem = name if batch == 1 else f"{name}.b{batch}"
+            to = out / f"seeds/{stem}.onnx"
+            to.parent.mkdir(exist_ok=True)
+            onnx.save(model if batch == 1 else batched(model, batch), to)
+            command = [sys.executable, HERE / "seed_networks.py", to, out / "seeds"]
+            done = call([*command, "--weights", f"{name}.weights"])
+            if done.returncode:
+                fail(f"{name}: {done.stderr}")
+            if batch > 1:  # the same weights
+                (out / f"seeds/{stem}.seed").unlink()
+        (out / f"seeds/{name}.options").write_text(options + "\n")
+        (out / f"seeds/{name}.dims").write_text(dims + "\n")
+        shapes = one_item(model, dims, out / "inputs" / name)
+        lines.append((name, ["exact", "fp16", "fast"], BATCHES, shapes if dims else []))
     return lines
 
 
@@ -150,17 +217,21 @@ def main():
     parser.add_argument("--architecture", required=True)
     parser.add_argument("--commit", required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--small", action="store_true")
     args = parser.parse_args()
     out = args.out.with_name(args.out.name + ".tmp")
     shutil.rmtree(out, ignore_errors=True)
     for folder in ("bin/cubin", "lib", "models", "inputs", "seeds", "python/tests/models"):
         (out / folder).mkdir(parents=True)
     units = programs(args.build, out, args.architecture)
-    ingot, tally = args.build / "bin/ingot", Tally()
-    lines = models(ingot, args.models, out, tally) + seeded(args.models, out, ingot, tally)
-    for name, _, converted in lines:
-        shutil.copytree(converted.inputs, out / "inputs" / name)
-    text = "".join(f"{n} {','.join(p)} {' '.join(c.shapes)}\n" for n, p, c in lines)
+    if args.small:
+        lines = golden(out)
+    else:
+        ingot, tally = args.build / "bin/ingot", Tally()
+        lines = models(ingot, args.models, out, tally) + seeded(args.models, out, tally)
+    text = "".join(
+        f"{n} {','.join(p)} {','.join(map(str, b))} {' '.join(s)}\n" for n, p, b, s in lines
+    )
     (out / "models.txt").write_text(text)
     for script in PYTHON.split():
         to = out / "python" / script
@@ -170,6 +241,7 @@ def main():
         shutil.copy(script, out / "python/tests/models")
     shutil.copy(ROOT / "tests/models/models.tsv", out / "python/tests/models")
     shutil.copy(HERE / "run", out)
+    shutil.copy(HERE / "ort_gpu.py", out / "python")
     (out / "made.txt").write_text(
         f"pack of {args.commit} for sm_{args.architecture}, {platform.machine()} Linux with "
         f"{' '.join(platform.libc_ver())} or newer\n"

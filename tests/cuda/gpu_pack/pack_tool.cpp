@@ -1,21 +1,9 @@
-// tests/cuda/gpu_pack/pack_tool.cpp - what PACK/run needs beside a shell's own words: a clock, a
-// limit of time, room on a disk, hashes of files, weights by seed.
+// tests/cuda/gpu_pack/pack_tool.cpp - files of a pack: hashes, copies, weights by seed.
 //
-//   pack_tool now                            seconds of a clock that only rises
-//   pack_tool limit SECONDS COMMAND...       its exit status; 124 where the time was over
-//   pack_tool make DIR MIB                   makes DIR; an error where less is free there
 //   pack_tool copy FROM TO
 //   pack_tool check PACK                     every file of PACK/manifest.tsv, whole
 //   pack_tool seed TABLE OUT                 weights that seed_networks.py left out
 // Errors   one line; exit 1: cannot be done, 2: damaged, 64: wrong words.
-#include <signal.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -23,63 +11,15 @@
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "runtime/base/sha256.h"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 int fail(int code, const std::string& text) {
   std::fprintf(stderr, "pack: %s\n", text.c_str());
   return code;
-}
-
-/// In a process group of its own, so that what the command began ends with it.
-int limit(long seconds, char** command) {
-  const pid_t child = fork();
-  if (child < 0) return fail(1, std::string("no process: ") + std::strerror(errno));
-  if (child == 0) {
-    setpgid(0, 0);
-    execvp(command[0], command);
-    _exit(fail(127, std::string(command[0]) + ": " + std::strerror(errno)));
-  }
-  setpgid(child, child);
-  const auto end = Clock::now() + std::chrono::seconds(seconds);
-  bool asked = false;
-  for (int status = 0;;) {
-    const pid_t ended = waitpid(child, &status, WNOHANG);
-    if (ended == child) {
-      kill(-child, SIGKILL);
-      if (asked) return 124;
-      return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    }
-    if (!asked && Clock::now() >= end) {
-      kill(-child, SIGTERM);
-      asked = true;
-    } else if (asked && Clock::now() >= end + std::chrono::seconds(3)) {
-      kill(-child, SIGKILL);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-}
-
-/// With every folder above it.
-int make(const std::string& folder, uint64_t mib) {
-  for (size_t at = 1; at <= folder.size(); at++)
-    if (at == folder.size() || folder[at] == '/')
-      if (mkdir(folder.substr(0, at).c_str(), 0777) != 0 && errno != EEXIST)
-        return fail(1,
-                    folder + ": cannot be made: " + std::strerror(errno) + "; name another --out");
-  struct statvfs disk = {};
-  if (statvfs(folder.c_str(), &disk) != 0) return fail(1, folder + ": " + std::strerror(errno));
-  const uint64_t free_mib = uint64_t(disk.f_bavail) * disk.f_frsize >> 20;
-  if (free_mib < mib)
-    return fail(1, folder + ": " + std::to_string(mib) + " MiB are needed, " +
-                       std::to_string(free_mib) + " are free");
-  return 0;
 }
 
 /// "" or what is wrong with one file.
@@ -177,13 +117,6 @@ int copy(const char* from, const char* to) {
 
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
-  if (what == "now" && argc == 2)
-    return std::printf("%ld\n", long(std::chrono::duration_cast<std::chrono::seconds>(
-                                         Clock::now().time_since_epoch())
-                                         .count())),
-           0;
-  if (what == "limit" && argc > 3) return limit(std::atol(argv[2]), argv + 3);
-  if (what == "make" && argc == 4) return make(argv[2], std::strtoull(argv[3], nullptr, 10));
   if (what == "copy" && argc == 4) return copy(argv[2], argv[3]);
   if (what == "check" && argc == 3) return check(argv[2]);
   if (what == "seed" && argc == 4) return seed(argv[2], argv[3]);

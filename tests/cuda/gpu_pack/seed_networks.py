@@ -2,15 +2,16 @@
 """A network without its weights: what PACK/run makes again on the machine with the GPU, by seed, so
 that a pack of at most 50 MiB has networks of 100 MB.
 
-  seed_networks.py SOURCE.onnx OUT       writes OUT/NAME.onnx and OUT/NAME.seed
+  seed_networks.py SOURCE.onnx OUT [--weights FILE]     writes OUT/NAME.onnx and OUT/NAME.seed
 
-Weights of f32 and some size become external data in NAME.weights, which is not written; NAME.seed
+Weights of f32 and some size become external data in NAME.weights (or FILE, which graphs of several
+batches share), which is not written; NAME.seed
 has a line "offset count mean deviation" for each, as measured here, so that activations keep their
 size. pack_tool seed NAME.seed NAME.weights makes the file: other numbers, the same ones everywhere.
 """
 
+import argparse
 import pathlib
-import sys
 
 import numpy as np
 import onnx
@@ -20,7 +21,13 @@ SMALLEST = 4096  # elements; biases and statistics stay as they are
 
 
 def main():
-    source, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--weights")
+    args = parser.parse_args()
+    source, out = args.source, args.out
+    weights = args.weights or f"{source.stem}.weights"
     out.mkdir(parents=True, exist_ok=True)
     model = onnx.load(source)
     rows, offset = [], 0
@@ -34,7 +41,7 @@ def main():
         tensor.ClearField("float_data")
         tensor.data_location = TensorProto.EXTERNAL
         for key, value in (
-            ("location", f"{source.stem}.weights"),
+            ("location", weights),
             ("offset", offset),
             ("length", 4 * count),
         ):
