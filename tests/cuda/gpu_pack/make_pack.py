@@ -221,7 +221,8 @@ def main():
     args = parser.parse_args()
     out = args.out.with_name(args.out.name + ".tmp")
     shutil.rmtree(out, ignore_errors=True)
-    for folder in ("bin/cubin", "lib", "models", "inputs", "seeds", "python/tests/models"):
+    scripts = ("python/tests/models", "python/tests/support")
+    for folder in ("bin/cubin", "lib", "models", "inputs", "seeds", *scripts):
         (out / folder).mkdir(parents=True)
     units = programs(args.build, out, args.architecture)
     if args.small:
@@ -239,6 +240,8 @@ def main():
         shutil.copy(ROOT / script, to)
     for script in (ROOT / "tests/models").glob("*.py"):
         shutil.copy(script, out / "python/tests/models")
+    for script in (ROOT / "tests/support").glob("*.py"):
+        shutil.copy(script, out / "python/tests/support")
     shutil.copy(ROOT / "tests/models/models.tsv", out / "python/tests/models")
     shutil.copy(HERE / "run", out)
     shutil.copy(HERE / "ort_gpu.py", out / "python")
