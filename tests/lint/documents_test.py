@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What the documents name exists: links, and paths of this repository in backticks or in a README's
 four facts. Every document and public header is in the contents of the site (docs/site/index.md).
+Records of docs/decisions.md that documents and sources cite are there.
 
   documents_test.py ROOT        the last line counts
 
@@ -17,7 +18,9 @@ TOPS = "runtime|kernels|schema|tools|tests|bench|examples|docs|packaging|cmake"
 PATH = re.compile(rf"(?<![\w./-])((?:{TOPS})/[\w./{{}},*<>-]*[\w}}>*/])")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[\w-]*)?\)")
 MADE = ("bench/results/gpu/",)  # by a machine that has one
-RECORDS = ("docs/decisions.md", "CHANGELOG.md")  # what was true on its day
+RECORD = re.compile(r"\bD\d{1,3}\b")
+SELF = "tests/lint/documents_test.py"  # plants a citation
+CITING = (".md", ".h", ".hpp", ".cpp", ".c", ".inl", ".cu", ".cuh", ".def", ".fbs", ".py", ".sh")
 
 
 def expanded(path):
@@ -47,6 +50,21 @@ def findings(name, text, tree):
                     yield f"{name}:{number}: names {path}, which does not exist"
 
 
+def records_of(text):
+    headings = [line for line in text.splitlines() if line.startswith("### D")]
+    return [record for line in headings for record in RECORD.findall(line)]
+
+
+def lost_records(name, text, kept):
+    """A citation names decisions: in a sentence that has that word, or as D and two or more digits
+    in a comment or a document."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for found in RECORD.findall(line):
+            is_cited = name.endswith(".md") or "ecision" in line or "(" + found in line
+            if is_cited and len(found) > 2 and found not in kept:
+                yield f"{name}:{number}: cites {found}, which docs/decisions.md does not have"
+
+
 def left_out_of_site(index, tree):
     """A page that no table of contents has is a warning of Sphinx, and ends ./dev pages."""
     wanted = [name[: -len(".md")] for name in tree if re.fullmatch(r"docs/(?!site/).*\.md", name)]
@@ -72,7 +90,7 @@ def main():
     documents = [
         name
         for name in tree
-        if name.endswith(".md") and name not in RECORDS and (ROOT / name).exists()
+        if name.endswith(".md") and (ROOT / name).exists()
     ]
     planted = list(
         findings("README.md", "[x](nothing.md) `runtime/nothing` tools/{graph,nothing}", tree)
@@ -80,6 +98,14 @@ def main():
     wrong = [line for name in documents for line in findings(name, (ROOT / name).read_text(), tree)]
     if len(planted) != 3:
         wrong.append(f"of three planted mistakes {len(planted)} were found")
+    kept = records_of((ROOT / "docs/decisions.md").read_text())
+    if len(kept) != len(set(kept)) or len(kept) < 40:
+        wrong.append("docs/decisions.md has a record twice, or hardly any")
+    for name in tree:
+        if name.endswith(CITING) and (ROOT / name).exists() and name != SELF:
+            wrong += lost_records(name, (ROOT / name).read_text(errors="replace"), kept)
+    if len(list(lost_records("docs/x.md", "as decision D999 says", kept))) != 1:
+        wrong.append("a citation of a record that does not exist was not found")
     index = (ROOT / "docs/site/index.md").read_text()
     wrong += left_out_of_site(index, [name for name in tree if (ROOT / name).exists()])
     if len(left_out_of_site(index.replace("reference/pool_h", ""), tree)) != 1:
