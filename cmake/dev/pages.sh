@@ -8,7 +8,13 @@ dev_pages() {
   local work=build/pages_work
   mkdir -p $work build/logs
   "$python" docs/site/zoo.py . --check || return 1
-  "$python" docs/site/stage.py . $work/source || return 1
+  # What the command line alone can tell; other tables are those that ./dev show has made.
+  mkdir -p build/tables
+  rm -f build/tables/torch-operators.md
+  if [ -x build/gcc/bin/ingot ]; then
+    build/gcc/bin/ingot operators --torch >build/tables/torch-operators.md || return 1
+  fi
+  "$python" docs/site/stage.py . $work/source build/tables || return 1
   (cat docs/site/Doxyfile; echo "OUTPUT_DIRECTORY = $work") | doxygen - 2>build/logs/doxygen.log || {
     cat build/logs/doxygen.log >&2
     return 1

@@ -14,12 +14,12 @@ dev_show() {
     dynamic) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; "$python" tests/figures/dynamic.py --full --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     threads) dev_test tsan ;;
     tflite-files) show_needs numpy; dev_build_gcc >/dev/null
-      "$python" tests/models/tflite_files.py --ingot build/gcc/bin/ingot --work build/models --write docs/tflite-files.md ;;
+      "$python" tests/models/tflite_files.py --ingot build/gcc/bin/ingot --work build/models --write build/tables/tflite-files.md ;;
     model-files) show_needs numpy; dev_build_gcc >/dev/null
-      "$python" tests/models/model_files.py --ingot build/gcc/bin/ingot --work build/models --write docs/models.md "${@:2}" ;;
+      "$python" tests/models/model_files.py --ingot build/gcc/bin/ingot --work build/models --write build/tables/models.md "${@:2}" ;;
     torch | torch-list | keras | tflite | integers) dev_test "$1" ;;
     keras-layers) show_needs numpy torch keras h5py; dev_build_gcc >/dev/null
-      "$python" tests/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers --applications --write docs/keras-layers.md ;;
+      "$python" tests/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers --applications --write build/tables/keras-layers.md ;;
     keras-masks) show_needs numpy torch keras h5py; dev_build_gcc >/dev/null
       "$python" tests/keras/masked_networks.py --ingot build/gcc/bin/ingot --work build/keras_masks ;;
     quantized-torch)
@@ -93,12 +93,12 @@ dev_show() {
       "$python" tests/onnx_nodes/run_backend.py --ingot build/gcc/bin/ingot ${testdata:+--debian "$testdata"} --write docs/onnx-backend.md "${@:2}" ;;
     operator-types) show_needs numpy onnx==1.23.2 ml_dtypes; dev_build_tests >/dev/null
       "$python" tests/onnx_nodes/operator_types.py --ingot build/gcc/bin/ingot \
-        --emulator build/gcc/tests/cuda/libfake_cuda.so --write docs/operator-types.md "${@:2}" ;;
+        --emulator build/gcc/tests/cuda/libfake_cuda.so --write build/tables/operator-types.md "${@:2}" ;;
     onnx-contrib) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
       "$python" tests/onnx/contrib_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     fuzz-onnx) fuzz_onnx "${@:2}" ;;
     planted-onnx) fuzz_onnx_ready || return 1
-      "$python" tests/fuzz_onnx/planted.py --runner build/gcc/tests/fuzz_onnx/graph_runner --write docs/planted-onnx.md "${@:2}" ;;
+      "$python" tests/fuzz_onnx/planted.py --runner build/gcc/tests/fuzz_onnx/graph_runner --write build/tables/planted-onnx.md "${@:2}" ;;
     onnx-extents) fuzz_onnx_ready || return 1; dev_build_gcc >/dev/null
       "$python" tests/onnx_nodes/value_extents.py --ingot build/gcc/bin/ingot --runner build/gcc/tests/fuzz_onnx/graph_runner "${@:2}" ;;
     gpu-pack) # [ARCHITECTURE [MINUTES]]
@@ -125,7 +125,7 @@ dev_show() {
       [ -x $tensorflow/bin/python ] || python3 -m venv $tensorflow
       "$tensorflow/bin/python" -c 'import tensorflow, tf2onnx' 2>/dev/null ||
         timeout 900 "$tensorflow/bin/pip" install -q tensorflow-cpu tf2onnx >build/logs/pip-tensorflow.log 2>&1 || tensorflow=
-      "$python" tests/onnx/opset_sweep.py --ingot build/gcc/bin/ingot --write docs/opset-sweep.md \
+      "$python" tests/onnx/opset_sweep.py --ingot build/gcc/bin/ingot --write build/tables/opset-sweep.md \
         ${tensorflow:+--tensorflow $tensorflow/bin/python} "${@:2}" ;;
     onnx-optimized) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
       "$python" tests/onnx/optimized_networks.py --ingot build/gcc/bin/ingot "${@:2}" ;;
@@ -207,16 +207,16 @@ minimum-ram  networks converted with --min-ram beside the whole: RAM, work, flas
 streaming  networks run for each new frame (--stream) beside the whole: work, frames with its bits
 torch     32 networks of torchvision and timm in three formats, every checkpoint and the matrix, against torch
 torch-list  250 single-operator modules and 120 networks in .pt2, TorchScript and both forms of ONNX, against eager torch; writes
-          docs/torch-list.md (an hour or two on 2 cores)
+          build/tables/torch-list.md (an hour or two on 2 cores)
 tflite    every builtin operator of TFLite that is converted, against LiteRT on drawn shapes
-tflite-files   every TFLite file of shared material and of its packages: equal, refused, why; writes docs/tflite-files.md
+tflite-files   every TFLite file of shared material and of its packages: equal, refused, why; writes build/tables/tflite-files.md
 integers  operators and networks that onnxruntime's tools quantized, against onnxruntime
 quantized-torch   layers of PyTorch quantized programs, drawn at random, against its engines
 quantization  loss of own quantization beside onnxruntime, NNCF and LiteRT's quantizer (minutes)
 weights   a transformer block with weights of 8 and 4 bits beside onnxruntime's MatMulNBits
-model-files    every other model file of shared material and of its packages, ONNX above all: equal, refused, why; writes docs/models.md
+model-files    every other model file of shared material and of its packages, ONNX above all: equal, refused, why; writes build/tables/models.md
 keras-masks  networks of keras with masks of steps, initial states and operations, against keras
-keras-layers  every layer of keras.layers and 20 of keras.applications, against keras; writes docs/keras-layers.md
+keras-layers  every layer of keras.layers and 20 of keras.applications, against keras; writes build/tables/keras-layers.md
 keras     8 networks of keras.applications as keras saves them, against keras' own outputs
 sweeps    byte flips and truncations of three small files
 fuzz [S] [TARGET ..]  S seconds (600) of coverage-guided fuzzing of each target, or of those named, under ASan and UBSan
@@ -263,16 +263,16 @@ unchanged COMMIT [--except NAME ..] [NAME ..]  every model converted by the buil
 speed-before COMMIT FILE..  what a run of .ingot files takes beside the build of that commit, interleaved
 onnx-backend [NAME ..]  every backend test of the onnx package and of Debian's libonnx-testdata: converted, run, compared; writes
           docs/onnx-backend.md (minutes)
-operator-types  docs/operator-types.md: operators by type, device and source (minutes)
+operator-types  build/tables/operator-types.md: operators by type, device and source (minutes)
 onnx-contrib [--seeds N]  operators of com.microsoft, drawn at random, against onnxruntime
 onnx-ml [--seeds N] [--time]  operators of ai.onnx.ml, drawn at random, against onnxruntime; --time: ensembles of 10 to 1,000 trees
 planted-onnx [NAME..]  bugs planted in the import, passes and kernels, and the graph of the fuzzer that finds each; writes
-          docs/planted-onnx.md (some 5 minutes)
+          build/tables/planted-onnx.md (some 5 minutes)
 onnx-extents [NAME..]  networks of ONNX whose extents are values that a run tells, at several of them, against onnxruntime
 fuzz-onnx [N [SEED]]  N (50000) random valid graphs of ONNX against onnxruntime, from SEED (0) on; operators by types, counted
           (./dev fuzz-onnx is the same; ./dev fuzz-onnx --seed S: one graph, and the least part of it that differs)
 opset-sweep [NAME ..]  small networks at every opset from each exporter, raw, simplified by onnxslim and optimized by onnxruntime,
-          against the framework's own answer; writes docs/opset-sweep.md (minutes)
+          against the framework's own answer; writes build/tables/opset-sweep.md (minutes)
 onnx-optimized [NAME ..]  networks of shared material as onnxruntime's offline optimizer writes them, at each level
 registry-blocks  two versions of a network with the same weights: what the second takes on XFS, Btrfs and ext4 (needs root)
 packages [SUITE ..]  Debian packages and static command lines, made, then installed, used and removed in clean roots of Debian and

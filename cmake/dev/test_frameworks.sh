@@ -37,14 +37,14 @@ stage_trial() {
   "$python" tests/torch/trial/trial.py --ingot build/gcc/bin/ingot --work build/trial --jobs "$jobs" ${INGOT_TRIAL:+--part $INGOT_TRIAL}
 }
 # 250 modules and 120 networks in .pt2, TorchScript and what both ONNX exporters write: at least 97 %
-# of each equal to eager torch. Writes docs/torch-list.md.
+# of each equal to eager torch. Writes build/tables/torch-list.md.
 stage_torch-list() {
   dev_build_gcc
   need_python "the list of programs of PyTorch" torch torchvision timm transformers onnx==1.23.2 onnxscript onnxruntime || {
     echo "[skip] no program was tried: torch, torchvision, timm, transformers, onnx, onnxscript and onnxruntime are not to be had"
     return 0
   }
-  "$python" tests/torch/trial/listed.py --ingot build/gcc/bin/ingot --work build/torch_list --jobs "$jobs" --write docs/torch-list.md
+  "$python" tests/torch/trial/listed.py --ingot build/gcc/bin/ingot --work build/torch_list --jobs "$jobs" --write build/tables/torch-list.md
 }
 
 # Every builtin operator of TFLite that is converted, on shapes drawn at random, and whole quantized
@@ -142,7 +142,7 @@ stage_keras() {
   for name in MobileNetV2 EfficientNetB0 ResNet50 DenseNet121 Xception InceptionV3 MobileNetV3Small ConvNeXtTiny; do
     [ -f "build/keras/$name.npz" ] || "$python" tests/keras/make_networks.py build/keras "$name" || echo "[skip] $name: this keras does not make it"
   done
-  "$python" tests/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers --applications --write docs/keras-layers.md
+  "$python" tests/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers --applications --write build/tables/keras-layers.md
   "$python" tests/keras/masked_networks.py --ingot build/gcc/bin/ingot --work build/keras_masks
   INGOT_KERAS_NETWORKS=build/keras "$python" tests/keras/keras_test.py build/gcc/bin/ingot .
 }

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The pages of the site, laid out as in the repository, so that their links stay as they are.
 
-  stage.py ROOT OUT
+  stage.py ROOT OUT [TABLES]
 
 Pages are the documents and every file that they link to: Markdown as it is, sources as a page that
 shows them, folders as their README or a list of their files. A link to nothing ends with exit code
-1."""
+1. TABLES is a folder of generated tables, which become pages of docs/tables; one that is not there
+is left out, with a line that names the command that makes it."""
 
 import pathlib
 import re
@@ -15,7 +16,20 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 OUT = pathlib.Path(sys.argv[2]).resolve()
+TABLES = pathlib.Path(sys.argv[3]).resolve() if len(sys.argv) > 3 else None
+# name, and the command that makes it
+GENERATED = (
+    ("torch-operators", "ingot operators --torch"),
+    ("operator-types", "./dev show operator-types (minutes)"),
+    ("models", "./dev show model-files (minutes)"),
+    ("tflite-files", "./dev show tflite-files (minutes)"),
+    ("opset-sweep", "./dev show opset-sweep (minutes)"),
+    ("planted-onnx", "./dev show planted-onnx (some 5 minutes)"),
+    ("keras-layers", "./dev show keras-layers (minutes)"),
+    ("torch-list", "./dev show torch-list (an hour or two)"),
+)
 FIRST = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+PROJECT = ("SECURITY.md", "CODE_OF_CONDUCT.md")
 ORPHAN = "---\norphan: true\n---\n"  # Sphinx: in no table of contents
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^\s*(`{3,})")
@@ -42,7 +56,7 @@ def write(name, text):
 
 
 def is_document(name):
-    return name in FIRST or re.fullmatch(r"docs/(?!site/).*\.md", name)
+    return name in FIRST + PROJECT or re.fullmatch(r"docs/(?!site/).*\.md", name)
 
 
 class Site:
@@ -115,7 +129,7 @@ class Site:
             if fence is None:
                 line = LINK.sub(link_of_site, line)
             lines.append(line)
-        orphan = "" if name in FIRST or name.startswith("docs/") else ORPHAN
+        orphan = "" if name in FIRST + PROJECT or name.startswith("docs/") else ORPHAN
         write(name, orphan + "\n".join(lines) + "\n")
 
     def lay_out(self):
@@ -128,14 +142,30 @@ class Site:
                 shutil.copy(ROOT / name, OUT / name)
 
 
-def front_page(tracked):
-    """index.md, with a list of the documents that it does not name."""
+def tables():
+    """Writes docs/tables/NAME.md of each table that was made. @return their names"""
+    made = []
+    for name, command in GENERATED:
+        table = TABLES / f"{name}.md" if TABLES else None
+        if table and table.is_file():
+            write(f"docs/tables/{name}.md", table.read_text())
+            made.append(f"docs/tables/{name}")
+        else:
+            print(f"[left out] the table {name}: {command} makes it")
+    return made
+
+
+def front_page(tracked, generated):
+    """index.md, with a list of the documents that it does not name, and of generated tables."""
     front = (ROOT / "docs/site/index.md").read_text().replace("](../", "](docs/")
     pages = sorted(name[:-3] for name in tracked if is_document(name))
     others = [page for page in pages if not re.search(rf"\b{re.escape(page)}(>|$)", front, re.M)]
     if others:
         rows = "\n".join(others)
         front += f"\n```{{toctree}}\n:hidden:\n:caption: More\n{rows}\n```\n"
+    if generated:
+        rows = "\n".join(generated)
+        front += f"\n```{{toctree}}\n:hidden:\n:caption: Generated tables\n{rows}\n```\n"
     return front
 
 
@@ -146,7 +176,7 @@ def main():
         if is_document(name):
             site.want(name)
     site.lay_out()
-    write("index.md", front_page(site.tracked))
+    write("index.md", front_page(site.tracked, tables()))
     for fault in site.faults:
         print(f"FAILED {fault}")
     print(f"{len(site.seen)} files of the repository are pages or images of the site")

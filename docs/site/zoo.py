@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""docs/zoo.md, and the table of peers in README.md: networks of the tests with their measured
-figures, out of the files that the measurements wrote.
+"""docs/zoo.md, and the peers in docs/comparison.md and README.md: networks of the tests with their
+measured figures, out of the files that the measurements wrote.
 
-  zoo.py ROOT            writes both
+  zoo.py ROOT            writes them
   zoo.py ROOT --check    exit code 1 where they would be others"""
 
 import math
@@ -13,6 +13,7 @@ import sys
 ROOT = pathlib.Path(sys.argv[1])
 RESULTS = ROOT / "bench/results"
 PAGE = ROOT / "docs/zoo.md"
+COMPARISON = ROOT / "docs/comparison.md"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- written by docs/site/zoo.py -->", "<!-- end of what zoo.py writes -->"
 
@@ -83,57 +84,10 @@ def speed(path, title):
     return [*made, ""]
 
 
-def origins():
-    made = {}
-    for line in (ROOT / "tests/models/models.tsv").read_text().splitlines():
-        name, _, rest = line.partition("\t")
-        kind, _, place = rest.split("\t")[0].partition(":")
-        first = place.split(":")[0]
-        if kind == "pypi":
-            made[name] = f"package `{first}`"
-        elif kind == "shared":
-            made[name] = first.removeprefix("models/").split("/")[0].replace("__", "/")
-        else:
-            others = {"zoo": "tests/models/make_zoo.py", "file": first}
-            made[name] = others.get(kind, "made by a test")
-    return made
-
-
 def memory_rows():
     text = (ROOT / "docs/memory.md").read_text()
     text = text[text.index("<!-- made by ./dev show memory") :]
     return rows_below(text, "| model | weights |")[1]
-
-
-def memory():
-    rows = memory_rows()
-    made = ["## Memory"]
-    made += ["KiB, from [memory.md](memory.md), which has more columns and says how it was"]
-    made += ["measured: one thread, at the shapes of each network's reference outputs.", ""]
-    made += ["| network | from | weights | arena | resident | onnxruntime resident |"]
-    made += ["|---|---|--:|--:|--:|--:|"]
-    source = origins()
-    for row in rows:
-        cells = [row[0], source.get(row[0], ""), row[1], row[6], row[7], row[9]]
-        made.append(f"| {' | '.join(cells)} |")
-    return [*made, ""]
-
-
-def files():
-    made = ["## Model files"]
-    made += ["Every file among the models of the tests and in the packages that they"]
-    made.append("list, converted, verified and compared:")
-    made.append("")
-    text = (ROOT / "docs/models.md").read_text()
-    of_all = re.search(r"^Of (\d+) files$", text, re.M)[1]
-    counts = re.findall(r"^- (\d+ .*?)[.;,]?$", text, re.M)
-    made.append(f"- of {of_all} files ([models.md](models.md)): {'; '.join(counts)};")
-    text = (ROOT / "docs/tflite-files.md").read_text()
-    words = re.search(r"^Of (\d+ files .*?)\.\n", text, re.M | re.S)[1].replace("\n", " ")
-    made.append(f"- of TFLite ([tflite-files.md](tflite-files.md)), of {words};")
-    made.append("- of PyTorch and Keras, layer by layer: [torch-list.md](torch-list.md),")
-    made.append("  [keras-layers.md](keras-layers.md).")
-    return [*made, ""]
 
 
 def newest():
@@ -142,23 +96,19 @@ def newest():
 
 def page():
     made = ["# Model zoo", "Networks of the tests with what was measured. docs/site/zoo.py writes"]
-    made += ["this page out of the measurements' own files; nothing on it is typed.", ""]
+    made += ["this page out of the measurements' own files; nothing on it is typed. Memory of each"]
+    made += ["network: [memory.md](memory.md).", ""]
     floats, integers = newest()
     made += speed(floats, "Speed, fp32")
     made += speed(integers, "Speed, int8")
-    return "\n".join([*made, *memory(), *files()]).rstrip() + "\n"
+    return "\n".join(made).rstrip() + "\n"
 
 
 def peers_table():
-    """Geometric means over the networks that both run; how many those are stands in brackets."""
+    """Geometric means over the networks that both run, with their number in brackets."""
     speeds = [ratios_by_peer(path) for path in newest()]
-    resident = {"onnxruntime": [], "litert": []}
-    for row in memory_rows():
-        for peer, column in (("onnxruntime", 9), ("litert", 10)):
-            if row[column]:
-                kib = [float(cell.replace(",", "")) for cell in (row[column], row[7])]
-                resident[peer].append(kib[0] / kib[1])
-    made = ["| beside | time, fp32 | time, int8 | resident memory |", "|---|--:|--:|--:|"]
+    resident = resident_ratios()
+    made = ["| peer | time, fp32 | time, int8 | resident memory |", "|---|--:|--:|--:|"]
     for peer in dict.fromkeys([*speeds[0], *speeds[1]]):
         cells = [columns.get(peer, []) for columns in (*speeds, resident)]
         cells = [f"{mean_of(c):.2f} ({len(c)})" if c else "" for c in cells]
@@ -166,14 +116,43 @@ def peers_table():
     return "\n".join(made)
 
 
-def readme():
-    text = README.read_text()
-    before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}\n{peers_table()}\n{END}{rest.partition(END)[2]}"
+def resident_ratios():
+    """Of each peer its resident memory over Ingot's, of the networks that both run."""
+    made = {"onnxruntime": [], "litert": []}
+    for row in memory_rows():
+        for peer, column in (("onnxruntime", 9), ("litert", 10)):
+            if row[column]:
+                kib = [float(cell.replace(",", "")) for cell in (row[column], row[7])]
+                made[peer].append(kib[0] / kib[1])
+    return made
+
+
+def three_figures():
+    """What stands on the first screen."""
+    floats, integers = newest()
+    machine = floats.read_text().splitlines()[1].split(".")[0].split(" (")[0]
+    rows = (
+        ("time, fp32", "onnxruntime", ratios_by_peer(floats)["onnxruntime"]),
+        ("time, int8", "LiteRT", ratios_by_peer(integers)["litert"]),
+        ("resident memory", "onnxruntime", resident_ratios()["onnxruntime"]),
+    )
+    made = [f"| one thread, AVX-512, {machine} | a peer's, divided by Ingot's | networks |"]
+    made.append("|---|--:|--:|")
+    made += [f"| {what} | {mean_of(r):.2f} ({peer}) | {len(r)} |" for what, peer, r in rows]
+    return "\n".join(made)
+
+
+def between_marks(path, text):
+    before, _, rest = path.read_text().partition(BEGIN)
+    return f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}"
 
 
 def main():
-    made = {PAGE: page(), README: readme()}
+    made = {
+        PAGE: page(),
+        COMPARISON: between_marks(COMPARISON, peers_table()),
+        README: between_marks(README, three_figures()),
+    }
     if "--check" not in sys.argv:
         for path, text in made.items():
             path.write_text(text)
@@ -182,7 +161,7 @@ def main():
     for name in older:
         print(f"FAILED {name} is older than the measurements: python3 docs/site/zoo.py .")
     if not older:
-        print("docs/zoo.md and README.md have what was measured")
+        print("docs/zoo.md, docs/comparison.md and README.md have what was measured")
     return 1 if older else 0
 
 

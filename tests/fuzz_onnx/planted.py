@@ -99,6 +99,7 @@ def main():
     last = f"{len(bugs) - len(missed)} of {len(bugs)} planted bugs are found"
     print(f"{last} (onnxruntime {onnxruntime.__version__})")
     if a.write and not a.names:
+        a.write.parent.mkdir(parents=True, exist_ok=True)
         a.write.write_text(HEAD + "".join(rows[b] + "\n" for b in bugs) + f"\n{last}.\n")
     return 1 if missed or not bugs else 0
 

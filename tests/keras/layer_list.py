@@ -3,7 +3,7 @@
 converted, run, and compared with keras' own output to 1e-4 of the largest number (networks whose
 roundings in keras are larger: with f64, to twice keras' own distance).
 
-  layer_list.py --ingot PATH --work DIR [--write docs/keras-layers.md] [--applications]
+  layer_list.py --ingot PATH --work DIR [--write PAGE] [--applications]
                 [--only NAME ...]
 
 --applications: 20 networks of keras.applications with random weights, too. Needs keras with a back
@@ -29,7 +29,13 @@ import numpy as np
 import make_networks
 
 L = keras.layers
-BEGIN = "<!-- made by ./dev show keras-layers -->"
+HEAD = """# Layers of Keras, counted
+Every class of `keras.layers` that has a meaning in inference, alone in a model with random weights,
+saved as .keras, converted, run and compared with Keras' own output to 1e-4 of the largest number;
+then networks of `keras.applications` with random weights. `./dev show keras-layers` makes this page
+(part of `./dev test keras`).
+
+"""
 LIMIT = 1e-4
 SIGNAL, IMAGE, VOLUME, ROW = (10, 6), (9, 8, 4), (6, 5, 4, 3), (7,)
 PLAIN = {1: SIGNAL, 2: IMAGE, 3: VOLUME}
@@ -374,8 +380,8 @@ def main():
         lines += ["", f"Of keras.applications {len(good)} of {len(networks)}: {', '.join(good)}."]
     print("\n".join(lines + failures))
     if a.write and not a.only and a.applications:
-        page = a.write.read_text()
-        a.write.write_text(page[: page.index(BEGIN)] + BEGIN + "\n" + "\n".join(lines) + "\n")
+        a.write.parent.mkdir(parents=True, exist_ok=True)
+        a.write.write_text(HEAD + "\n".join(lines) + "\n")
     print(f"keras layers: {equal + len(good)} passed, {len(failures)} failed")
     return 1 if failures else 0
 

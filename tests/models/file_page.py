@@ -37,6 +37,7 @@ def make_page(description, is_wanted, row_of, page_of):
     if skipped:
         print(f"[skip] {skipped} files of packages are not to be had here")
     if a.write:
+        a.write.parent.mkdir(parents=True, exist_ok=True)
         a.write.write_text(page_of(rows))
     print(f"{len(rows) - failed} files as they should be, {failed} not, {skipped} skipped")
     return 1 if failed else 0

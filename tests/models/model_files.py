@@ -6,8 +6,8 @@ stands with its reasons.
 
   model_files.py --ingot BIN --work DIR [--write FILE] [name-part ...]
 
-FILE is written whole: docs/models.md (./dev show model-files). Options of a conversion are those of
-the file's first row in models.tsv; a TorchScript program gets the shapes of its golden, or 2x3.
+FILE is written whole (./dev show model-files: build/tables/models.md). Options of a conversion are
+those of the file's first row in models.tsv; a TorchScript program gets the shapes of its golden, or 2x3.
 
 Exits with 1 where a file is converted and does not pass, or ends in another way than a refusal
 (exit codes 2 to 5). Files of packages are skipped, and counted, where the package index is out of
@@ -107,7 +107,7 @@ def page_of(rows):
         "`./dev show model-files` writes this page: every model among the files of the tests and\n"
         "in the packages that they list, converted, verified, and compared with its golden or,\n"
         "where it has none, with the naive kernels. A number in brackets is an exit code.\n"
-        "[tflite-files.md](tflite-files.md) has those of TFLite.\n\n"
+        "`./dev show tflite-files` has those of TFLite.\n\n"
         f"Of {len(rows)} files\n\n{counts}.\n\n"
         "| file | source | bytes | operators | outcome |\n| --- | --- | --- | --- | --- |\n"
     )

@@ -6,7 +6,7 @@ reasons.
 
   tflite_files.py --ingot BIN --work DIR [--write FILE] [name-part ...]
 
-FILE is written whole: docs/tflite-files.md (./dev show tflite-files).
+FILE is written whole (./dev show tflite-files: build/tables/tflite-files.md).
 
 Exits with 1 where a file is converted and passes in no mode, or ends in another way than a refusal
 (exit codes 2 to 5); EXPECTED names those whose golden is known to be none, with the reason. Files

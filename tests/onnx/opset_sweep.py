@@ -3,7 +3,7 @@
 simplified by onnxslim and optimized by onnxruntime at each level; converted, run, and compared with
 what the framework itself computed.
 
-  opset_sweep.py --ingot BIN [--tensorflow PYTHON] [--write docs/opset-sweep.md] [name ...]
+  opset_sweep.py --ingot BIN [--tensorflow PYTHON] [--write PAGE] [name ...]
 
 Needs numpy, onnx, onnxruntime and torch with onnxscript. Without scikit-learn and skl2onnx, keras
 or onnxslim their part is skipped, which is counted; so is tf2onnx without --tensorflow, the Python
@@ -242,6 +242,7 @@ def main():
     page += f"\n{equal} of {files} files are equal.\n"
     print("\n".join([f"opset sweep: {equal} of {files} files equal", *skipped]))
     if args.write and not args.names and not skipped:
+        args.write.parent.mkdir(parents=True, exist_ok=True)
         args.write.write_text(page)
     sys.exit(0 if files and equal == files else 1)
 

@@ -61,12 +61,11 @@ void add_operators(CLI::App& app, Action* chosen) {
       "  ingot operators\n"
       "  ingot operators Conv STFT\n"
       "  ingot operators --markdown > docs/operators.md\n"
-      "  ingot operators --torch > docs/torch-operators.md",
+      "  ingot operators --torch > torch-operators.md",
       [a] { return operators(*a); });
   command->add_option("NAME", a->names, "operators to describe")->type_name("");
   command->add_flag("--markdown", a->markdown, "print the page docs/operators.md");
-  command->add_flag("--torch", a->torch,
-                    "print the page docs/torch-operators.md, of PyTorch's operators");
+  command->add_flag("--torch", a->torch, "print a page of PyTorch's operators");
 }
 
 }  // namespace ingot::cli

@@ -4,7 +4,7 @@
 
 namespace ingot::aten {
 
-/// One line for each operator with its overloads, as docs/torch-operators.md has them: the whole
+/// One line for each operator with its overloads, as `ingot operators --torch` prints them: the whole
 /// page.
 std::string operators_page();
 

@@ -169,7 +169,7 @@ std::string operators_page() {
   std::string page =
       "# Operators of ONNX that can be converted\n"
       "Made by `ingot operators --markdown`; a test compares. "
-      "[operator-types.md](operator-types.md) "
+      "`./dev show operator-types` "
       "says\nin which types, on which devices and from which other sources.\n\n";
   page +=
       std::to_string(forms.size()) + " operators of the default domain, opsets " +
