@@ -55,8 +55,8 @@ the KServe v2 protocol, as a service of systemd that is begun by hand.")
 foreach(component ${components})
   string(TOUPPER ${component} upper)
   set(folder share/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
-  install(FILES ${debian}/copyright DESTINATION ${folder} COMPONENT ${component}
-    EXCLUDE_FROM_ALL)
+  install(FILES ${debian}/copyright ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${folder}
+    COMPONENT ${component} EXCLUDE_FROM_ALL)
   install(CODE "execute_process(COMMAND gzip -9n INPUT_FILE \"${PROJECT_SOURCE_DIR}/CHANGELOG.md\"
     OUTPUT_FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/changelog.gz\"
     COMMAND_ERROR_IS_FATAL ANY)" COMPONENT ${component} EXCLUDE_FROM_ALL)

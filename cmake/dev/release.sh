@@ -94,7 +94,7 @@ package_static() {  # TARGET
   rm -rf "$release/$name" $release/packages/ingot-*-linux-"$target".tar.gz*
   case $target in x86_64 | i686) ;; *) emulator=("qemu-$target") ;; esac
   mkdir -p "$release/$name"
-  cp "build/$tree/bin/ingot" LICENSE "$release/$name/"
+  cp "build/$tree/bin/ingot" LICENSE NOTICE "$release/$name/"
   cp packaging/static/README "$release/$name/"
   for shell in bash zsh fish; do "${emulator[@]}" "$release/$name/ingot" completion $shell >"$release/$name/ingot.$shell" || return 1; done
   mkdir -p "$release/$name/licenses"

@@ -20,7 +20,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # What a build of the runtime for Linux takes; the rest of the repository is tests and documents.
-TREE = ("CMakeLists.txt", "LICENSE", "cmake", "runtime", "kernels", "schema", "packaging")
+TREE = ("CMakeLists.txt", "LICENSE", "NOTICE", "cmake", "runtime", "kernels", "schema", "packaging")
 
 # Where a world has the core's sources ("": it has none), where its example, and where the archive
 # of the sources for Linux.

@@ -28,6 +28,7 @@ lib=$(dirname "$(find "$prefix" -name libingot.so)")
 if grep -rlI -e "$work/first" -e "$tree" "$prefix" >"$work/remembered"; then fail "remembers where it was made: $(head -3 "$work/remembered")"
 else pass "no file remembers where it was made"; fi
 there "$prefix/share/doc/ingot/LICENSE"
+there "$prefix/share/doc/ingot/NOTICE"
 there "$prefix/share/bash-completion/completions/ingot"
 there "$prefix/share/zsh/site-functions/_ingot"
 there "$prefix/share/fish/vendor_completions.d/ingot.fish"
