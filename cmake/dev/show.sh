@@ -90,7 +90,7 @@ dev_show() {
       esac ;;
     onnx-backend) show_needs numpy onnx==1.23.2; dev_build_gcc >/dev/null
       show_onnx_testdata
-      "$python" tests/onnx_nodes/run_backend.py --ingot build/gcc/bin/ingot ${testdata:+--debian "$testdata"} --write docs/onnx-backend.md "${@:2}" ;;
+      "$python" tests/onnx_nodes/run_backend.py --ingot build/gcc/bin/ingot ${testdata:+--debian "$testdata"} --write build/tables/onnx-backend.md "${@:2}" ;;
     operator-types) show_needs numpy onnx==1.23.2 ml_dtypes; dev_build_tests >/dev/null
       "$python" tests/onnx_nodes/operator_types.py --ingot build/gcc/bin/ingot \
         --emulator build/gcc/tests/cuda/libfake_cuda.so --write build/tables/operator-types.md "${@:2}" ;;
@@ -262,7 +262,7 @@ unchanged COMMIT [--except NAME ..] [NAME ..]  every model converted by the buil
           each runs the other's file with the same bits
 speed-before COMMIT FILE..  what a run of .ingot files takes beside the build of that commit, interleaved
 onnx-backend [NAME ..]  every backend test of the onnx package and of Debian's libonnx-testdata: converted, run, compared; writes
-          docs/onnx-backend.md (minutes)
+          build/tables/onnx-backend.md (minutes)
 operator-types  build/tables/operator-types.md: operators by type, device and source (minutes)
 onnx-contrib [--seeds N]  operators of com.microsoft, drawn at random, against onnxruntime
 onnx-ml [--seeds N] [--time]  operators of ai.onnx.ml, drawn at random, against onnxruntime; --time: ensembles of 10 to 1,000 trees

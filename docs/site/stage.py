@@ -19,8 +19,12 @@ OUT = pathlib.Path(sys.argv[2]).resolve()
 TABLES = pathlib.Path(sys.argv[3]).resolve() if len(sys.argv) > 3 else None
 # name, and the command that makes it
 GENERATED = (
+        ("zoo", "python3 docs/site/zoo.py . --page FILE"),
     ("torch-operators", "ingot operators --torch"),
-    ("operator-types", "./dev show operator-types (minutes)"),
+
+        ("operator-types", "./dev show operator-types (minutes)"),
+    ("onnx-backend", "./dev show onnx-backend (minutes)"),
+
     ("models", "./dev show model-files (minutes)"),
     ("tflite-files", "./dev show tflite-files (minutes)"),
     ("opset-sweep", "./dev show opset-sweep (minutes)"),

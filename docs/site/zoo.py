@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""docs/zoo.md, and the peers in docs/comparison.md and README.md: networks of the tests with their
-measured figures, out of the files that the measurements wrote.
+"""The peers in docs/comparison.md and README.md, and a page of each network with its measured
+figures, out of the files that the measurements wrote.
 
-  zoo.py ROOT            writes them
-  zoo.py ROOT --check    exit code 1 where they would be others"""
+  zoo.py ROOT              writes the two tables
+  zoo.py ROOT --check      exit code 1 where they would be others
+  zoo.py ROOT --page OUT   writes the page of each network"""
 
 import math
 import pathlib
@@ -12,7 +13,6 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1])
 RESULTS = ROOT / "bench/results"
-PAGE = ROOT / "docs/zoo.md"
 COMPARISON = ROOT / "docs/comparison.md"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- written by docs/site/zoo.py -->", "<!-- end of what zoo.py writes -->"
@@ -66,7 +66,7 @@ def speed(path, title):
     head, rows = rows_below(text, "| network | thr |")
     peers = [name.removesuffix(" ms") for name in head[2 : head.index("best peer")]]
     machine, method = text.splitlines()[1:3]
-    made = [f"## {title}", machine, "", f"From [{path.name}](../bench/results/{path.name}), which"]
+    made = [f"## {title}", machine, "", f"From bench/results/{path.name}, which"]
     made[-1] += " has two threads, ranges and what a peer could not run. Milliseconds, one thread,"
     made[-1] += " batch 1; medians of separate processes, outputs compared first."
     made += ["", "| network | " + " | ".join(peers) + " | Ingot / best |"]
@@ -97,7 +97,7 @@ def newest():
 def page():
     made = ["# Model zoo", "Networks of the tests with what was measured. docs/site/zoo.py writes"]
     made += ["this page out of the measurements' own files; nothing on it is typed. Memory of each"]
-    made += ["network: [memory.md](memory.md).", ""]
+    made += ["network: docs/memory.md.", ""]
     floats, integers = newest()
     made += speed(floats, "Speed, fp32")
     made += speed(integers, "Speed, int8")
@@ -148,8 +148,10 @@ def between_marks(path, text):
 
 
 def main():
+    if "--page" in sys.argv:
+        pathlib.Path(sys.argv[sys.argv.index("--page") + 1]).write_text(page())
+        return 0
     made = {
-        PAGE: page(),
         COMPARISON: between_marks(COMPARISON, peers_table()),
         README: between_marks(README, three_figures()),
     }
@@ -161,7 +163,7 @@ def main():
     for name in older:
         print(f"FAILED {name} is older than the measurements: python3 docs/site/zoo.py .")
     if not older:
-        print("docs/zoo.md, docs/comparison.md and README.md have what was measured")
+        print("docs/comparison.md and README.md have what was measured")
     return 1 if older else 0
 
 

@@ -2,7 +2,7 @@
 """All of ONNX's backend tests: the node tests and the models of the newest `onnx` package (simple,
 light, pytorch-converted, pytorch-operator), and those of Debian's libonnx-testdata. Each is
 converted, run on the oracle kernels and on the best instruction set, and compared with its
-published outputs. `--write` puts the table into docs/onnx-backend.md: what passed, and every other
+published outputs. `--write` puts the table into a page: what passed, and every other
 case with its reason, counted.
 
   run_backend.py --ingot BIN [--debian FOLDER] [--isa best] [--write PAGE] [--suite NAME]
@@ -243,6 +243,7 @@ def main():
     rows = run_all(args)
     page, total = page_of(rows)
     if args.write:
+        args.write.parent.mkdir(parents=True, exist_ok=True)
         args.write.write_text(page)
     print("\n".join(table(rows)[0]))
     inside = total["cases"] - total["outside"]
