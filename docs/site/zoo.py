@@ -85,9 +85,8 @@ def speed(path, title):
 
 
 def memory_rows():
-    text = (ROOT / "docs/memory.md").read_text()
-    text = text[text.index("<!-- made by ./dev show memory") :]
-    return rows_below(text, "| model | weights |")[1]
+    lines = (RESULTS / "memory.tsv").read_text().splitlines()
+    return [line.split("\t") for line in lines[1:]]
 
 
 def newest():
@@ -97,7 +96,7 @@ def newest():
 def page():
     made = ["# Model zoo", "Networks of the tests with what was measured. docs/site/zoo.py writes"]
     made += ["this page out of the measurements' own files; nothing on it is typed. Memory of each"]
-    made += ["network: docs/memory.md.", ""]
+    made += ["network: bench/results/memory.tsv.", ""]
     floats, integers = newest()
     made += speed(floats, "Speed, fp32")
     made += speed(integers, "Speed, int8")

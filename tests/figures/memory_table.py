@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What every model of tests/models/models.tsv takes: arena against the lower bound (largest sum of
-live bytes at one step), and beside onnxruntime and LiteRT; with --write the table in docs/memory.md
-is brought up to date.
+live bytes at one step), and compared with onnxruntime and LiteRT; with --write the summary in
+docs/memory.md is brought up to date, with --table the rows, one line each, tabs between.
 
-  memory_table.py --ingot BIN --work DIR [--write FILE] [name ...]
+  memory_table.py --ingot BIN --work DIR [--write FILE] [--table FILE] [name ...]
 
 Models that DIR does not have are converted first. A peer that is not installed, or cannot run a model,
 is a counted skip.
@@ -52,7 +52,7 @@ COLUMNS = (
     "arena",
     "resident",
     "onnxruntime arena",
-    "resident",
+    "onnxruntime resident",
     "LiteRT resident",
 )
 
@@ -173,7 +173,8 @@ def main():
     )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
-    parser.add_argument("--write")
+    parser.add_argument("--write", help="a document whose summary is replaced")
+    parser.add_argument("--table", type=pathlib.Path, help="where the rows are written")
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
     work, tally, rows = pathlib.Path(args.work), Tally(), {}
@@ -194,18 +195,21 @@ def main():
     )
     says += beside(rows, "ort", lambda f: f["resident"], "Resident against onnxruntime")
     says += beside(rows, "litert", lambda f: f["resident"], "Resident against LiteRT")
-    text = "\n".join(table(rows)) + "\n\n" + "\n".join(says) + "\n"
-    print(text)
+    print("\n".join([*table(rows), "", *says, ""]))
     if len(rows) < len(listed):
         print(f"{len(listed) - len(rows)} of {len(listed)} models were not measured")
     tally.check(
         rows and close >= 0.9 * len(rows),
         f"{close} of {len(rows)} models within 5 % of the lower bound",
     )
-    if (
-        args.write and not args.names and len(rows) == len(listed)
-    ):  # a table that lacks models does not replace one that has them
-        replace_figures(args.write, "memory", text)
+    # a table that lacks models does not replace one that has them
+    is_whole = not args.names and len(rows) == len(listed)
+    if args.write and is_whole:
+        replace_figures(args.write, "memory", "\n".join(says) + "\n")
+    if args.table and is_whole:
+        cells = [line[1:-1].split("|") for line in table(rows) if not line.startswith("|--")]
+        lines = ["\t".join(cell.strip() for cell in row) for row in cells]
+        args.table.write_text("\n".join(lines) + "\n")
     print(f"memory: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     sys.exit(1 if tally.failed else 0)
 

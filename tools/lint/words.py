@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Refuses words of our own where the field has one: names in code, and phrases in documents and in
-what users read. ARCHITECTURE.md has the glossary of those that stay.
+what users read. docs/glossary.md has those that stay.
 
 FORBIDDEN is data: a pattern, what to write instead, and the files where it may stand (beginnings of
 paths). tests/lint/words_test.py plants one of each."""

@@ -138,6 +138,7 @@ def table(results, torch):
     order = {
         name: i for i, name in enumerate(["zip", "legacy", "safetensors", "TorchScript", "pt2"])
     }
+    table_rows = []
     for (container, wrapper), row in sorted(rows.items(), key=lambda item: order[item[0][0]]):
         texts = []
         for device in devices:
@@ -147,7 +148,13 @@ def table(results, torch):
             texts.append(
                 f"{len(good)} of {len(cells)}" + (f" with `{'`, `'.join(flags)}`" if flags else "")
             )
-        lines.append(f"| {container} | {wrapper} | " + " | ".join(texts) + " |")
+        cells = " | ".join(texts)
+        same = [r for r in table_rows if r[0] == container and r[2] == cells]
+        if same:  # wrappers of a container that load alike share a row
+            same[0][1] += f", {wrapper}"
+        else:
+            table_rows.append([container, wrapper, cells])
+    lines += [f"| {' | '.join(row)} |" for row in table_rows]
     return "\n".join(lines)
 
 
