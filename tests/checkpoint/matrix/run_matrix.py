@@ -204,7 +204,8 @@ def main():
 
 
 def strip_version(text):
-    return re.sub(r"torch [0-9.]+", "torch", text)
+    """Without torch's version and the places where lines are broken."""
+    return re.sub(r"torch [0-9.]+", "torch", " ".join(text.split()))
 
 
 if __name__ == "__main__":
