@@ -7,7 +7,8 @@ stands with its reasons.
   model_files.py --ingot BIN --work DIR [--write FILE] [name-part ...]
 
 FILE is written whole (./dev show model-files: build/tables/models.md). Options of a conversion are
-those of the file's first row in models.tsv; a TorchScript program gets the shapes of its golden, or 2x3.
+those of the file's first row in models.tsv; a TorchScript program gets the shapes of its golden, or
+2x3.
 
 Exits with 1 where a file is converted and does not pass, or ends in another way than a refusal
 (exit codes 2 to 5). Files of packages are skipped, and counted, where the package index is out of

@@ -40,8 +40,8 @@ def ingot(*arguments):
 
 
 def operator_list():
-    """`ingot operators --torch` has a row for each operator that the importer registers and for each
-    that tests/aten calls, no row twice, and a reason for each argument without effect."""
+    """`ingot operators --torch` has a row for each operator that the importer registers and for
+    each that tests/aten calls, no row twice, and a reason for each argument without effect."""
     done = ingot("operators", "--torch")
     rows = re.findall(r"^- `(.*)`$", done.stdout, re.M)
     formed = [re.fullmatch(r"((?:\w+::)?\w+)(?:\.\w+)?\((.*)\)", row) for row in rows]

@@ -4,8 +4,7 @@
 
 namespace ingot::aten {
 
-/// One line for each operator with its overloads, as `ingot operators --torch` prints them: the whole
-/// page.
+/// One line for each operator with its overloads: the whole page of `ingot operators --torch`.
 std::string operators_page();
 
 }  // namespace ingot::aten
