@@ -99,7 +99,7 @@ Status decode_value(const FileView& file, const fb::Value* from, int32_t index, 
   to->kind = ValueKind(from->kind());
   to->alias = AliasKind(from->alias());
   to->rank = uint8_t(rank);
-  to->is_data_dependent = false;
+  to->is_data_dependent = to->shows_in_whole = false;
   to->stored = DType(from->stored());
   to->alias_of = from->alias_of();
   to->root = index;

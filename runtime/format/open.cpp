@@ -85,6 +85,7 @@ Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t
   INGOT_TRY(validate_data_dependent(p, a.values, a.instructions, s.written_in, s.dim_dependence,
                                     s.value_resolving, detail));
   INGOT_TRY(validate_plan_shape(p, detail));
+  find_shown_parts(p, a.values, s.value_seen, s.state_seen, s.chain);
   *out = p;
   return {};
 }

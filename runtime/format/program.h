@@ -51,6 +51,8 @@ struct ValueDef {
   AliasKind alias;
   uint8_t rank;
   bool is_data_dependent;  // its extents depend on a data-dependent symbol
+  // in_place: it overwrites a part of a whole that is read afterwards, with the new part
+  bool shows_in_whole;
   // constants: kF16 or kBF16 where the file has that and the kernels see f32; else kInvalid
   DType stored;
   int32_t alias_of;

@@ -57,6 +57,10 @@ Status validate_data_dependent(const ProgramDef& program, ValueDef* values,
                                InstructionDef* instructions, const uint32_t* written_in,
                                uint8_t* dims, uint8_t* resolving, ErrorDetail* detail);
 
+/// Sets ValueDef::shows_in_whole. `is_written`, `is_part` and `last_read` have one entry a value.
+void find_shown_parts(const ProgramDef& program, ValueDef* values, uint8_t* is_written,
+                      uint8_t* is_part, int32_t* last_read);
+
 /// After binding: reads only of what was written, overlaps only where a contract allows. `block`
 /// gives working memory.
 void count_dataflow(const ProgramDef& program, Block* block);

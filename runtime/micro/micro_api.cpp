@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "ingot/micro.h"
+#include "runtime/base/float_state.h"
 #include "runtime/micro/model.h"
 
 using namespace ingot;
@@ -125,6 +126,7 @@ int32_t ingot_micro_run(const ingot_micro* model, ingot_micro_hook hook, void* u
     refuse(&e, Code::kInvalidArgument, INGOT_MICRO_TEXT("an argument is null"));
     return report(e, error);
   }
+  const DefaultFloatState float_state;
   const MicroModel m = model_of(model);
   for (uint32_t step = 0; step < m.instructions.count; step++) {
     if (hook && hook(user, step) != 0) {

@@ -54,9 +54,12 @@ struct Intervals {
 int32_t storage_root(const ProgramDef& program, int32_t value, const LifetimeRules& rules) {
   const int32_t root = program.values[size_t(value)].root;
   if (!rules.keep_values || program.values[size_t(root)].kind == ValueKind::kState) return root;
-  while (program.values[size_t(value)].alias == AliasKind::kView)
-    value = program.values[size_t(value)].alias_of;
-  return value;
+  for (;;) {
+    const ValueDef& def = program.values[size_t(value)];
+    if (def.alias == AliasKind::kNone || (def.alias == AliasKind::kInPlace && !def.shows_in_whole))
+      return value;
+    value = def.alias_of;
+  }
 }
 
 bool is_direct_port(const ProgramDef& program, const BoundProgram& bound,

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/base/float_state.h"
 #include "runtime/base/os/free_memory.h"
 #include "runtime/base/os/memory.h"
 #include "runtime/session/backend_services.h"
@@ -222,6 +223,7 @@ Status session_requirements(const OpenModel& model, const SessionRequest& asked,
 
 Status create_session(const OpenModel& model, const SessionRequest& asked, RunSession** out,
                       ErrorDetail* detail) {
+  const DefaultFloatState float_state;
   const Status status = make_session(model, asked, out, detail);
   const BackendServices* services = backend_services();
   if (status.ok() || !detail || !services) return status;

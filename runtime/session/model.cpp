@@ -6,6 +6,7 @@
 
 #include "runtime/base/bump_allocator.h"
 #include "runtime/base/byte_order.h"
+#include "runtime/base/float_state.h"
 #include "runtime/base/os/thread.h"
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
@@ -135,6 +136,7 @@ void name_error(ErrorDetail* detail, const char* name) {
 
 Status open_model(const ModelOrigin& origin, const OpenRequest& request, OpenModel** out,
                   ErrorDetail* detail) {
+  const DefaultFloatState float_state;
   BlockSource blocks(request);
   OpenModel::Block first;
   INGOT_TRY(blocks.take(sizeof(OpenModel), "model", &first, detail));

@@ -3,6 +3,7 @@
 // them.
 #include <cstring>
 
+#include "runtime/base/float_state.h"
 #include "runtime/base/os/platform.h"
 #include "runtime/format/tunings.h"
 #include "runtime/session/backend_services.h"
@@ -123,6 +124,7 @@ bool states_changed(const RunSession& s, const BoundProgram& bound) {
 }  // namespace
 
 Status rebind_session(RunSession* s, Span<const DimBinding> bindings, ErrorDetail* detail) {
+  const DefaultFloatState float_state;
   const OpenModel& model = *s->model;
   const ProgramDef& program = model.program;
   const Rebinding& r = s->tables.rebinding;

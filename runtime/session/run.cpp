@@ -1,6 +1,7 @@
 // runtime/session/run.cpp - one run, and what surrounds it.
 #include <cstring>
 
+#include "runtime/base/float_state.h"
 #include "runtime/session/resolve_sizes.h"
 
 namespace ingot {
@@ -74,6 +75,7 @@ void lead_run(void* argument, ThreadTeam* thread_team) {
 }  // namespace
 
 Status run_on_device(RunSession* s, ErrorDetail* detail) {
+  const DefaultFloatState float_state;
   LeaderRun run{s, detail, {}};
   if (s->tables.thread_team && s->executor.parallel) {
     if (!run_on_executor(s->executor, s->tables.thread_team, s->threads, lead_run, &run))

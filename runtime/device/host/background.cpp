@@ -1,6 +1,7 @@
 // runtime/device/host/background.cpp - two counters, each slept on by the other side.
 #include "runtime/device/host/background.h"
 
+#include "runtime/base/float_state.h"
 #include "runtime/base/os/file.h"
 
 namespace ingot {
@@ -50,6 +51,7 @@ bool Background::wait(uint32_t count, uint64_t deadline_ns) {
 }
 
 void Background::work(void* argument) {
+  const DefaultFloatState float_state;
   Background& self = *static_cast<Background*>(argument);
   for (uint32_t done = 0;; done++) {
     while (self.asked_.load(std::memory_order_acquire) == done) os::wait_on(&self.asked_, done, 0);

@@ -1,6 +1,7 @@
 // runtime/device/host/thread_pool.cpp - sleeping, waking, and the caller's own threads.
 #include "runtime/device/host/thread_pool.h"
 
+#include "runtime/base/float_state.h"
 #include "runtime/base/os/file.h"
 
 namespace ingot {
@@ -49,6 +50,7 @@ void ThreadPool::stop() {
 }
 
 void ThreadPool::work(void* argument) {
+  const DefaultFloatState float_state;  // threads begin with their creator's
   const Worker& worker = *static_cast<const Worker*>(argument);
   ThreadPool& pool = *worker.pool;
   for (uint32_t seen = 0;;) {
@@ -92,6 +94,7 @@ struct WorkShare {
 
 /// Whoever comes first leads, so that bodies run one behind the other, in any order, finish too.
 void take_share(void* pointer, int32_t) {
+  const DefaultFloatState float_state;
   WorkShare& share = *static_cast<WorkShare*>(pointer);
   const uint32_t ticket = share.tickets.fetch_add(1, std::memory_order_acq_rel);
   if (ticket != 0) {

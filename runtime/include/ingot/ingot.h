@@ -23,7 +23,9 @@
  * Memory    Only open, create, and the calls that say so allocate. run() does not allocate, lock,
  *           or throw; on the calling thread it makes at most one wake and one wait, no other system
  *           call.
- * Answers   do not depend on threads, arena, map mode or (in fp32) instruction set.
+ * Answers   do not depend on threads, arena, map mode, (in fp32) instruction set, or the caller's
+ *           floating-point state: calls that compute set rounding to nearest, subnormal numbers and
+ *           no traps in each thread that works, and bring the caller's state back.
  */
 #ifndef INGOT_INGOT_H_
 #define INGOT_INGOT_H_
