@@ -1,6 +1,7 @@
 // runtime/session/ports.cpp - the caller's memory in place of the arena's, and values looked at
 // from outside.
 #include "runtime/device/gpu/service_kernels.h"
+#include "runtime/session/port_overlap.h"
 #include "runtime/session/resolve_sizes.h"
 #include "runtime/session/split.h"
 
@@ -100,6 +101,9 @@ Status bind_port(RunSession* s, bool is_input, uint32_t index, const TensorView*
   const bool had_memory = port->view.data != nullptr;
   if (view) {
     INGOT_TRY(check_bound(defs[index], *port, *view, bytes, detail));
+    uint64_t used = 0;
+    if (!is_input && storage_bytes(*view, &used))
+      INGOT_TRY(check_output_memory(*s, index, view->data, used, detail));
     if (port->is_direct) move_operands(s, port, uintptr_t(view->data) - port->offset_in_root);
     static_cast<TensorType&>(port->view) = port->most;
     port->view.data = view->data;
@@ -116,6 +120,7 @@ Status bind_port(RunSession* s, bool is_input, uint32_t index, const TensorView*
     port->is_bound = false;
   }
   port->on_device = false;
+  s->are_ports_checked = false;
   if (s->pinned) aim_descriptor(s, is_input, index, port->host_copy, port->most.row_stride);
   if (!had_memory) s->unbound_ports--;
   follow_owners(s);

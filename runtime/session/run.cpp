@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "runtime/base/float_state.h"
+#include "runtime/session/port_overlap.h"
 #include "runtime/session/resolve_sizes.h"
 
 namespace ingot {
@@ -119,6 +120,10 @@ Status begin_run(RunSession* s, uint64_t deadline_ns, ErrorDetail* detail) {
     return fail(detail, Code::kWrongState,
                 "run: the session is running (started, or called from its own callback?)");
   if (s->unbound_ports) return name_unbound(s, detail);
+  if (!s->are_ports_checked) {
+    INGOT_TRY(check_port_memory(*s, detail));
+    s->are_ports_checked = true;
+  }
   s->is_running = true;
   s->parked_activations = s->parked_scratch = 0;
   s->runs++;

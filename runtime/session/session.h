@@ -50,6 +50,7 @@ struct RunSession {
   bool is_dead = false;
   bool is_running = false;
   bool is_locked = false;
+  bool are_ports_checked = true;  // for overlaps, since one was bound
   const char* threads_reason = "";
   int threads = 1;
   uint32_t join_spins = 0;

@@ -139,3 +139,69 @@ TEST_CASE("ports: what does not fit is named with both numbers") {
   CHECK(session->bind_input(1, good).error().code == INGOT_NOT_FOUND);
   CHECK(session->bind_input(0, good).ok());
 }
+
+namespace {
+
+/// y = -x, and z = x + y or -y: whether x is read behind the instruction that writes y.
+convert::FileSpec two_outputs_network(bool reads_again) {
+  convert::FileSpec file;
+  file.segment_alignment = 16;
+  convert::ProgramSpec& p = file.program;
+  const int32_t x = p.add_value(input("x", {16})), y = p.add_value(output("y", {16})),
+                z = p.add_value(output("z", {16}));
+  p.add_instruction(step(ElementwiseOp::kNeg), {x}, {y});
+  if (reads_again)
+    p.add_instruction(step(ElementwiseOp::kAdd), {x, y}, {z});
+  else
+    p.add_instruction(step(ElementwiseOp::kNeg), {y}, {z});
+  add_ports(&file);
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("ports: an output may lie on an input only where that was read before it is written") {
+  for (const bool reads_again : {false, true}) {
+    CAPTURE(reads_again);
+    FileBytes bytes(two_outputs_network(reads_again));
+    Model model = open_bytes_or_fail(bytes);
+    auto session = model.session(one_thread());
+    REQUIRE(session.ok());
+    AlignedBlock shared(256, 64), other(256, 64);
+    const std::vector<float> x = ramp(16);
+    const auto at = [&](const Result<ingot_tensor>& port, void* memory) {
+      return with_memory(port.value(), memory);
+    };
+    // y onto x: one instruction reads x and writes y element by element
+    REQUIRE(session->bind_input(0, at(session->input(0), shared.data())).ok());
+    const auto bound = session->bind_output(0, at(session->output(0), shared.data()));
+    CHECK(bound.ok() == !reads_again);
+    if (!bound.ok()) {
+      CHECK(bound.error().code == INGOT_INVALID_ARGUMENT);
+      CHECK(std::string(bound.error().name) == "y");
+    }
+    std::memcpy(shared.data(), x.data(), 64);
+    REQUIRE(session->run().ok());
+    CHECK(read<float>(session->output(0))[1] == -x[1]);
+    CHECK(read<float>(session->output(1))[1] == (reads_again ? 0.0f : x[1]));
+    // z onto x: written last
+    session = model.session(one_thread());
+    REQUIRE(session->bind_input(0, at(session->input(0), shared.data())).ok());
+    CHECK(session->bind_output(1, at(session->output(1), shared.data())).ok());
+    // half onto x
+    CHECK(session->bind_output(0, at(session->output(0), shared.data() + 64)).ok());
+    // z onto y
+    CHECK(session->bind_output(1, at(session->output(1), shared.data() + 64)).error().code ==
+          INGOT_INVALID_ARGUMENT);
+    // buffers that take turns: looked at by the run, when both are bound
+    session = model.session(one_thread());
+    REQUIRE(session->bind_input(0, at(session->input(0), shared.data())).ok());
+    REQUIRE(session->bind_output(0, at(session->output(0), other.data())).ok());
+    std::memcpy(shared.data(), x.data(), 64);
+    REQUIRE(session->run().ok());
+    REQUIRE(session->bind_input(0, at(session->input(0), other.data())).ok());
+    CHECK(session->run().ok() == !reads_again);
+    REQUIRE(session->bind_output(0, at(session->output(0), shared.data())).ok());
+    REQUIRE(session->run().ok());
+  }
+}

@@ -564,7 +564,9 @@ INGOT_API ingot_code ingot_session_output_by_name(ingot_session* session, const 
 
 /** From now on the port is the caller's memory: dtype, rank, dims, stride, size and alignment (64
     bytes) are checked. Inputs are only read. `tensor` null: back to the arena (INGOT_WRONG_STATE
-    with INGOT_CALLER_BINDS_PORTS). Does not allocate. */
+    with INGOT_CALLER_BINDS_PORTS). INGOT_INVALID_ARGUMENT for an output whose memory overlaps
+    another output's, or an input's that is read after the output was written; an input bound onto
+    an output is looked at by the next run. Does not allocate. */
 INGOT_API ingot_code ingot_session_bind_input(ingot_session* session, uint32_t index,
                                               const ingot_tensor* tensor, ingot_error* error);
 INGOT_API ingot_code ingot_session_bind_output(ingot_session* session, uint32_t index,
