@@ -17,12 +17,19 @@ namespace {
 bool check_enums(const ResizeAttributes& t, Violation* v) {
   if (uint8_t(t.mode) > uint8_t(ResizeMode::kCubic))
     return rules::refuse(v, "resize.mode is known", Violation::kAttribute, 2, int64_t(t.mode));
-  if (uint8_t(t.coordinate) > uint8_t(CoordinateMode::kHalfPixelSymmetric))
-    return rules::refuse(v, "resize.coordinate is known", Violation::kAttribute, 4,
-                         int64_t(t.coordinate));
+  if (uint8_t(t.coordinate) > uint8_t(kLastCoordinateMode))
+    return rules::refuse(v, "resize.coordinate is known", Violation::kAttribute,
+                         int64_t(kLastCoordinateMode), int64_t(t.coordinate));
   if (uint8_t(t.nearest) > uint8_t(NearestMode::kCeil))
     return rules::refuse(v, "resize.nearest is known", Violation::kAttribute, 3,
                          int64_t(t.nearest));
+  if (is_nearest_only(t.coordinate) && t.mode != ResizeMode::kNearest)
+    return rules::refuse(v, "resize.coordinate is one of linear and cubic", Violation::kAttribute,
+                         int64_t(ResizeMode::kNearest), int64_t(t.mode));
+  if (uint8_t(t.coordinate) > uint8_t(CoordinateMode::kTfHalfPixelForNn) &&
+      t.nearest != NearestMode::kFloor)
+    return rules::refuse(v, "resize.coordinate of a source's nearest takes the floor",
+                         Violation::kAttribute, int64_t(NearestMode::kFloor), int64_t(t.nearest));
   if (!(t.cubic_a >= -16 && t.cubic_a <= 16))
     return rules::refuse(v, "resize.cubic_a is within 16 of zero", Violation::kAttribute, 16);
   return true;

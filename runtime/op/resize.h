@@ -1,5 +1,14 @@
 // runtime/op/resize.h - ONNX Resize over all dimensions of x; scales[i] == 0 means output extent /
-// input extent. Coordinates are computed in f32 in the order ONNX writes them. linear: nested x0 +
+// input extent. Coordinates are computed in f32 in the order ONNX writes them; round_prefer_floor
+// and round_prefer_ceil take what lies within kResizeTie of the middle for the middle, as
+// onnxruntime does. tf_half_pixel_for_nn, of nearest alone: (x + 0.5) / scale. Nearest pixels of
+// other sources are the floor of a coordinate of their own:
+//   asymmetric_multiplied    x * r                         PyTorch, TFLite (f32, int16)
+//   tf_half_pixel_multiplied (x + 0.5) * r                 PyTorch nearest-exact, TFLite, Keras
+//   align_corners_multiplied x * ((in - 1) / (out - 1)) + 0.5, the sum exact           TFLite
+//   asymmetric_fixed_point   x * (in * 65536 / out + 1) / 65536, whole numbers    TFLite (8 bits)
+// r = input extent / output extent in f32, or scales[i] where that is not 0.
+// linear: nested x0 +
 // (x1 - x0) * w, the last changed dimension innermost. cubic: four taps, one chain of fma from
 // zero, the last changed dimension innermost. nearest takes any dimensions and types; linear and
 // cubic f32, over the dimensions whose extent or scale changes.
@@ -14,8 +23,22 @@ enum class CoordinateMode : uint8_t {
   kAsymmetric = 1,
   kAlignCorners = 2,
   kPytorchHalfPixel = 3,
-  kHalfPixelSymmetric = 4
+  kHalfPixelSymmetric = 4,
+  kTfHalfPixelForNn = 5,
+  kAsymmetricMultiplied = 6,
+  kTfHalfPixelMultiplied = 7,
+  kAlignCornersMultiplied = 8,
+  kAsymmetricFixedPoint = 9
 };
+constexpr CoordinateMode kLastCoordinateMode = CoordinateMode::kAsymmetricFixedPoint;
+/// Of nearest pixels alone; behind tf_half_pixel_for_nn with their floor alone.
+constexpr bool is_nearest_only(CoordinateMode mode) {
+  return uint8_t(mode) >= uint8_t(CoordinateMode::kTfHalfPixelForNn);
+}
+constexpr bool multiplies_by_scale(CoordinateMode mode) {
+  return mode == CoordinateMode::kAsymmetricMultiplied ||
+         mode == CoordinateMode::kTfHalfPixelMultiplied;
+}
 enum class NearestMode : uint8_t {
   kRoundPreferFloor = 0,
   kRoundPreferCeil = 1,
@@ -31,6 +54,7 @@ struct ResizeAttributes {
   uint32_t rank = 0;
   float scales[kMaxRank] = {};
 };
+constexpr float kResizeTie = 1e-6f;
 constexpr int64_t kMaxResizeExtent = (1 << 24) - 1;  // coordinates are computed in f32
 constexpr int kMaxResizeDims = 3;                    // that linear and cubic may change at once
 extern const OpContract kResizeContract;

@@ -143,3 +143,24 @@ TEST_CASE("an argument behind * has no place: a number there is the next overloa
   CHECK(p.refusals() == "");
   CHECK(p.call("cumsum", {x, whole(0), whole(4)}).is(Value::Kind::kUnknown));
 }
+
+TEST_CASE("upsample_nearest has the arithmetic of PyTorch") {
+  const auto node_of = [](const std::string& op, const std::vector<Value>& arguments) {
+    Program p;
+    std::vector<Value> all = {p.input("x", DType::kF32, {1, 1, 5})};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    CHECK(p.shape(p.call(op, all)) != "");
+    CHECK(p.refusals() == "");
+    return p.model.graph.nodes.back();
+  };
+  const graph::Node by_size = node_of("upsample_nearest1d", {list({7})});
+  CHECK(by_size.text("coordinate_transformation_mode", "") == "asymmetric_multiplied");
+  CHECK(by_size.text("nearest_mode", "") == "floor");
+  const graph::Node exact = node_of("_upsample_nearest_exact1d", {list({7})});
+  CHECK(exact.text("coordinate_transformation_mode", "") == "tf_half_pixel_multiplied");
+  CHECK(exact.text("nearest_mode", "") == "floor");
+  // the stated scale is what counts, but where the extent doubles
+  CHECK(node_of("upsample_nearest1d", {list({7}), real(1.5)}).numbers("scales")[2] == 1.5);
+  CHECK(node_of("upsample_nearest1d", {list({10}), real(2.1)}).numbers("scales")[2] == 2);
+  CHECK(node_of("_upsample_nearest_exact1d", {list({10}), real(2.1)}).numbers("scales")[2] == 2.1);
+}

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "kernels/cpu/resize/taps.inl"
 #include "tests/conformance/runner.h"
 
 using namespace ingot;
@@ -43,12 +44,13 @@ const struct {
 
 TEST_CASE("resize nearest: every coordinate, rounding and type") {
   for (const auto& s : kShapes)
-    for (int coordinate = 0; coordinate < 5; coordinate++)
+    for (int coordinate = 0; coordinate < 10; coordinate++)
       for (int nearest = 0; nearest < 4; nearest++)
         for (DType d : {DType::kF32, DType::kU8, DType::kF16, DType::kI64})
           for (int64_t p : {0, 3}) {
             const ResizeAttributes t =
                 attributes(s.x.size(), ResizeMode::kNearest, coordinate, nearest);
+            if (coordinate > int(CoordinateMode::kTfHalfPixelForNn) && nearest != 2) continue;
             run_case({"nearest",
                       OpCode::kResize,
                       &t,
@@ -86,6 +88,109 @@ TEST_CASE("resize linear and cubic: every coordinate, edges, stated scales") {
           }
 }
 
+namespace {
+
+/// The pixel that a source's own formula names, in exact numbers where it has them.
+int64_t expected_pixel(CoordinateMode coordinate, NearestMode nearest, int64_t in, int64_t out,
+                       int64_t x) {
+  const float ratio = float(in) / float(out), at = float(x), scale = float(out) / float(in);
+  const auto inside = [&](double p) {
+    return int64_t(p < 0 ? 0 : p > double(in - 1) ? double(in - 1) : p);
+  };
+  switch (coordinate) {
+    case CoordinateMode::kAsymmetricMultiplied: return inside(std::floor(at * ratio));
+    case CoordinateMode::kTfHalfPixelMultiplied: return inside(std::floor((at + 0.5f) * ratio));
+    case CoordinateMode::kAlignCornersMultiplied:
+      return out == 1 ? 0 : inside(std::round(at * (float(in - 1) / float(out - 1))));
+    case CoordinateMode::kAsymmetricFixedPoint: return inside(double(x * in / out));
+    case CoordinateMode::kTfHalfPixelForNn: return inside(std::floor((at + 0.5f) / scale));
+    default: break;
+  }
+  // ONNX, in exact numbers
+  const bool half = coordinate == CoordinateMode::kHalfPixel;
+  const int64_t above = half ? (2 * x + 1) * in - out : 2 * x * in, below = 2 * out;
+  const bool ceil = nearest == NearestMode::kRoundPreferCeil;
+  // floor(above / below + 1/2), or ceil(above / below - 1/2)
+  const int64_t n = ceil ? above + out : above - out;
+  const double p =
+      ceil ? std::floor(double(n) / double(below)) : std::ceil(double(n) / double(below));
+  return inside(p);
+}
+
+}  // namespace
+
+TEST_CASE("resize nearest: the source's own pixel for every pair of sizes") {
+  using C = CoordinateMode;
+  using N = NearestMode;
+  const struct {
+    C coordinate;
+    N nearest;
+    int64_t
+        most;  // of the input; onnxruntime's f32 tells ties of ONNX below 16 from their neighbours
+  } kForms[] = {
+      {C::kAsymmetricMultiplied, N::kFloor, 128},   {C::kTfHalfPixelMultiplied, N::kFloor, 128},
+      {C::kAlignCornersMultiplied, N::kFloor, 128}, {C::kAsymmetricFixedPoint, N::kFloor, 128},
+      {C::kTfHalfPixelForNn, N::kFloor, 128},       {C::kAsymmetric, N::kRoundPreferCeil, 16},
+      {C::kAsymmetric, N::kRoundPreferFloor, 16},   {C::kHalfPixel, N::kRoundPreferCeil, 16},
+      {C::kHalfPixel, N::kRoundPreferFloor, 16}};
+  for (const auto& form : kForms) {
+    const ResizeAttributes t =
+        attributes(1, ResizeMode::kNearest, int(form.coordinate), int(form.nearest));
+    for (int64_t in = 1; in <= form.most; in++)
+      for (int64_t out = 1; out <= 128; out++) {
+        const auto axis = cpu::tensors::resize_axis(t, 0, in, out, in != out);
+        for (int64_t x = 0; x < out; x++) {
+          const int64_t expected =
+              in == out ? x : expected_pixel(form.coordinate, form.nearest, in, out, x);
+          const int64_t found = cpu::tensors::nearest_index(t, axis, x);
+          if (found != expected)
+            FAIL_CHECK("coordinate " << int(form.coordinate) << ", rounding " << int(form.nearest)
+                                     << ", " << in << " to " << out << " at " << x << ": expected "
+                                     << expected << ", found " << found);
+        }
+        // the same table on every back end
+        if (in % 7 == 0 && (in * 5 + out) % 29 == 0)
+          run_case({"pixels",
+                    OpCode::kResize,
+                    &t,
+                    {Tensor(DType::kF32, {in}).random(1)},
+                    {Tensor(DType::kF32, {out})},
+                    {0, 0},
+                    {}});
+      }
+  }
+}
+
+TEST_CASE(
+    "resize linear and cubic: coordinates are those of exact numbers for every pair of sizes") {
+  for (const CoordinateMode mode :
+       {CoordinateMode::kHalfPixel, CoordinateMode::kAsymmetric, CoordinateMode::kAlignCorners})
+    for (const ResizeMode kind : {ResizeMode::kLinear, ResizeMode::kCubic}) {
+      const ResizeAttributes t = attributes(1, kind, int(mode));
+      double worst = 0;
+      for (int64_t in = 1; in <= 128; in++)
+        for (int64_t out = 1; out <= 128; out++) {
+          if (in == out) continue;
+          const auto axis = cpu::tensors::resize_axis(t, 0, in, out, true);
+          for (int64_t x = 0; x < out; x++) {
+            double exact = double(x) * double(in) / double(out);
+            if (mode == CoordinateMode::kHalfPixel)
+              exact = (double(x) + 0.5) * double(in) / double(out) - 0.5;
+            if (mode == CoordinateMode::kAlignCorners)
+              exact = out == 1 ? 0 : double(x) * double(in - 1) / double(out - 1);
+            const float found = cpu::tensors::resize_coordinate(t, axis, x);
+            worst = std::fmax(worst, std::fabs(exact - double(found)));
+            if (kind != ResizeMode::kLinear) continue;
+            const auto tap = cpu::tensors::resize_tap(t, axis, x);  // a ramp gives the coordinate
+            const double value = tap.at[0] + (tap.at[1] - tap.at[0]) * double(tap.weight[0]);
+            const double inside = std::fmin(std::fmax(exact, 0), double(in - 1));
+            worst = std::fmax(worst, std::fabs(value - inside));
+          }
+        }
+      CHECK(worst < 2.5e-5);  // 128 times 1.5 roundings of f32
+    }
+}
+
 TEST_CASE("resize: the contract refuses") {
   const Tensor x(DType::kF32, {2, 3, 4, 5}), y(DType::kF32, {2, 6, 8, 5});
   const ResizeAttributes good = attributes(4, ResizeMode::kLinear, 0);
@@ -95,8 +200,12 @@ TEST_CASE("resize: the contract refuses") {
   };
   t.mode = ResizeMode(3);
   CHECK(rule("mode") == "resize.mode is known");
-  t = good, t.coordinate = CoordinateMode(5);
+  t = good, t.coordinate = CoordinateMode(10);
   CHECK(rule("coordinate") == "resize.coordinate is known");
+  t = good, t.coordinate = CoordinateMode::kTfHalfPixelForNn;
+  CHECK(rule("linear") == "resize.coordinate is one of linear and cubic");
+  t = good, t.mode = ResizeMode::kNearest, t.coordinate = CoordinateMode::kAsymmetricMultiplied;
+  CHECK(rule("rounds") == "resize.coordinate of a source's nearest takes the floor");
   t = good, t.nearest = NearestMode(4);
   CHECK(rule("nearest") == "resize.nearest is known");
   t = good, t.rank = 3;

@@ -197,7 +197,7 @@ void add_windows(RefuseTable* t) {
   });
   using R = ResizeAttributes;
   t->attributes<R>("mode_unknown", [](R& a) { a.mode = ResizeMode(3); });
-  t->attributes<R>("coordinate_unknown", [](R& a) { a.coordinate = CoordinateMode(5); });
+  t->attributes<R>("coordinate_unknown", [](R& a) { a.coordinate = CoordinateMode(10); });
   t->attributes<R>("nearest_unknown", [](R& a) { a.nearest = NearestMode(4); });
   t->attributes<R>("cubic_nan", [](R& a) { a.cubic_a = std::nanf(""); });
   t->attributes<R>("cubic_huge", [](R& a) { a.cubic_a = 1e20f; });

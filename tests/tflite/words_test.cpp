@@ -251,3 +251,41 @@ TEST_CASE("operators that keep samples: their states, and options that cannot be
   CHECK(short_frames.code == 2);
   CHECK(says(short_frames, "shorter than its step"));
 }
+
+TEST_CASE("GELU of int16 has the numbers of LiteRT, whose erfc keeps what is small") {
+  constexpr int kGelu = 150;
+  const Made out = made_of(unary(kGelu, kI16, {1, 4}, {0.0003f}));
+  REQUIRE(out.code == 0);
+  const graph::Node& node = out.node("Lookup");
+  const std::vector<int64_t> table = graph::read_integers(*out.model.constant(node.inputs[1]));
+  REQUIRE(table.size() == 65536);
+  // read off LiteRT 2.x; with 1 + erf each is one larger
+  for (const int x : {17728, 17729, 17855, 17856})
+    CHECK(int16_t(table[size_t(x + 32768)]) == x - 1);
+}
+
+TEST_CASE("RESIZE_NEAREST_NEIGHBOR has the arithmetic of LiteRT, which depends on the type") {
+  constexpr int kResizeNearest = 97;
+  const auto mode_of = [](fb::TensorType type, bool corners, bool half) {
+    GraphGiven g;
+    g.tensors = {{"x", type, {1, 5, 5, 1}, ""},
+                 {"size", kI32, {2}, raw(std::vector<int32_t>{7, 9})},
+                 {"y", type, {1, 7, 9, 1}, ""}};
+    if (type != kF32)
+      for (size_t i : {0, 2}) g.tensors[i].scales = {0.5f}, g.tensors[i].zeros = {0};
+    g.operators = {{kResizeNearest, {0, 1}, {2}, 74}};
+    g.operators[0].bytes = {{0, int8_t(corners)}, {1, int8_t(half)}};
+    g.inputs = {0}, g.outputs = {2};
+    const Made out = made_of(g);
+    REQUIRE_MESSAGE(out.code == 0, out.message);
+    CHECK(out.node("Resize").text("nearest_mode", "") == "floor");
+    return out.node("Resize").text("coordinate_transformation_mode", "");
+  };
+  for (const fb::TensorType type : {kF32, kI16, kI8, fb::TensorType::uint8}) {
+    const bool eight = type == kI8 || type == fb::TensorType::uint8;
+    CHECK(mode_of(type, false, false) ==
+          (eight ? "asymmetric_fixed_point" : "asymmetric_multiplied"));
+    CHECK(mode_of(type, true, false) == "align_corners_multiplied");
+    CHECK(mode_of(type, false, true) == "tf_half_pixel_multiplied");
+  }
+}

@@ -17,6 +17,7 @@ float source_coordinate(const OpArguments& a, int i, int64_t out) {
   const float in_extent = float(a.inputs[0].dims[i]), out_extent = float(a.outputs[0].dims[i]),
               x = float(out);
   const float scale = t.scales[i] != 0 ? t.scales[i] : out_extent / in_extent;
+  const float ratio = t.scales[i] != 0 ? t.scales[i] : in_extent / out_extent;
   switch (t.coordinate) {
     case CoordinateMode::kHalfPixel: return (x + 0.5f) / scale - 0.5f;
     case CoordinateMode::kAsymmetric: return x / scale;
@@ -28,6 +29,12 @@ float source_coordinate(const OpArguments& a, int i, int64_t out) {
       const float offset = in_extent / 2 * (1 - adjustment);
       return offset + (x + 0.5f) / scale - 0.5f;
     }
+    case CoordinateMode::kTfHalfPixelForNn: return (x + 0.5f) / scale;
+    case CoordinateMode::kAsymmetricMultiplied: return x * ratio;
+    case CoordinateMode::kTfHalfPixelMultiplied: return (x + 0.5f) * ratio;
+    case CoordinateMode::kAlignCornersMultiplied:
+      return out_extent > 1 ? x * ((in_extent - 1) / (out_extent - 1)) : 0;
+    case CoordinateMode::kAsymmetricFixedPoint: break;
   }
   return x;
 }
@@ -44,15 +51,21 @@ Taps taps_of(const OpArguments& a, int i, int64_t out) {
   const ResizeAttributes& t = a.as<ResizeAttributes>();
   const int64_t extent = a.inputs[0].dims[i];
   if (!resize_changes(a, i)) return {1, {out}, {1}};
+  if (t.coordinate == CoordinateMode::kAsymmetricFixedPoint) {
+    const int64_t step = extent * 65536 / a.outputs[0].dims[i] + 1;
+    return {1, {inside(out * step / 65536, extent)}, {1}};
+  }
   const float x = source_coordinate(a, i, out);
   if (t.mode == ResizeMode::kNearest) {
     float nearest = 0;
-    switch (t.nearest) {
-      case NearestMode::kRoundPreferFloor:
-        nearest = x == std::floor(x) + 0.5f ? std::floor(x) : std::round(x);
-        break;
+    const float middle = std::floor(x) + 0.5f;
+    const bool is_tie = std::fabs(x - middle) <= kResizeTie;
+    switch (t.coordinate == CoordinateMode::kAlignCornersMultiplied ? NearestMode::kRoundPreferCeil
+                                                                    : t.nearest) {
+      case NearestMode::kRoundPreferFloor: nearest = is_tie ? std::floor(x) : std::round(x); break;
       case NearestMode::kRoundPreferCeil:
-        nearest = x == std::floor(x) + 0.5f ? std::ceil(x) : std::round(x);
+        nearest = is_tie && t.coordinate != CoordinateMode::kAlignCornersMultiplied ? std::ceil(x)
+                                                                                    : std::round(x);
         break;
       case NearestMode::kFloor: nearest = std::floor(x); break;
       case NearestMode::kCeil: nearest = std::ceil(x); break;

@@ -12,12 +12,24 @@ namespace tensors {
 struct ResizeAxis {
   int64_t extent;  // of the input
   float in_extent, out_extent, scale;
-  bool changes;  // resampled rather than copied
+  int64_t fixed_scale;  // of asymmetric_fixed_point: 16 bits behind the point
+  bool changes;         // resampled rather than copied
 };
+/// What a coordinate is divided by, or multiplied with.
+inline float resize_scale(const ResizeAttributes& t, int i, float in, float out) {
+  if (t.coordinate == CoordinateMode::kAlignCornersMultiplied)
+    return out > 1 ? (in - 1) / (out - 1) : in / out;
+  if (t.scales[i] != 0) return t.scales[i];
+  return multiplies_by_scale(t.coordinate) ? in / out : out / in;
+}
 inline ResizeAxis resize_axis(const ResizeAttributes& t, int i, int64_t in, int64_t out,
                               bool changes) {
   const float in_extent = float(in), out_extent = float(out);
-  return {in, in_extent, out_extent, t.scales[i] != 0 ? t.scales[i] : out_extent / in_extent,
+  return {in,
+          in_extent,
+          out_extent,
+          resize_scale(t, i, in_extent, out_extent),
+          out > 0 ? (in << 16) / out + 1 : 0,
           changes};
 }
 
@@ -36,6 +48,11 @@ INGOT_FN inline float resize_coordinate(const ResizeAttributes& t, const ResizeA
                   offset = in_extent / 2 * (1 - adjustment);
       return offset + (x + 0.5f) / scale - 0.5f;
     }
+    case CoordinateMode::kTfHalfPixelForNn: return (x + 0.5f) / scale;
+    case CoordinateMode::kAsymmetricMultiplied:
+    case CoordinateMode::kAlignCornersMultiplied: return x * scale;
+    case CoordinateMode::kTfHalfPixelMultiplied: return (x + 0.5f) * scale;
+    case CoordinateMode::kAsymmetricFixedPoint: break;  // in whole numbers: nearest_index
   }
   return x;
 }
@@ -56,12 +73,18 @@ INGOT_FN inline int32_t nearest_index(const ResizeAttributes& t, const ResizeAxi
                                       int64_t out) {
   const int64_t extent = axis.extent;
   if (!axis.changes) return int32_t(out);
+  if (t.coordinate == CoordinateMode::kAsymmetricFixedPoint)
+    return limit_index((out * axis.fixed_scale) >> 16, extent);
   const float x = resize_coordinate(t, axis, out);
   const int32_t low = floor_of(x);
   const float f = x - float(low);
+  if (t.coordinate == CoordinateMode::kAlignCornersMultiplied)
+    return limit_index(int64_t(low) + (f >= 0.5f), extent);
   switch (t.nearest) {
-    case NearestMode::kRoundPreferFloor: return limit_index(int64_t(low) + (f > 0.5f), extent);
-    case NearestMode::kRoundPreferCeil: return limit_index(int64_t(low) + (f >= 0.5f), extent);
+    case NearestMode::kRoundPreferFloor:
+      return limit_index(int64_t(low) + (f > 0.5f + kResizeTie), extent);
+    case NearestMode::kRoundPreferCeil:
+      return limit_index(int64_t(low) + (f >= 0.5f - kResizeTie), extent);
     case NearestMode::kFloor: return limit_index(low, extent);
     case NearestMode::kCeil: return limit_index(int64_t(low) + (f > 0), extent);
   }

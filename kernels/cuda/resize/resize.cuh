@@ -21,7 +21,8 @@ GPU_FN void make_tables(const ResizeTableParams& p, Make make) {
     int d = 0;
     while (i >= p.first[d + 1]) d++;
     static_cast<Entry*>(p.tables)[i] =
-        make({p.extents[d], p.in_extents[d], p.out_extents[d], p.scales[d], true}, i - p.first[d]);
+        make({p.extents[d], p.in_extents[d], p.out_extents[d], p.scales[d], p.fixed_scales[d], true},
+             i - p.first[d]);
   }
 }
 INGOT_GPU_KERNEL(resize_positions, ResizeTableParams, 128) {

@@ -16,6 +16,7 @@ struct ResizeTableParams {
   int64_t first[kMaxRank + 1];  // entry of each dimension
   int64_t extents[kMaxRank];    // of the input
   float in_extents[kMaxRank], out_extents[kMaxRank], scales[kMaxRank];
+  int64_t fixed_scales[kMaxRank];
   ResizeAttributes t;
   int rank;
 };

@@ -46,6 +46,7 @@ Status plan_resize(const GpuWork& work) {
     tables.in_extents[i] = axis.in_extent;
     tables.out_extents[i] = axis.out_extent;
     tables.scales[i] = axis.scale;
+    tables.fixed_scales[i] = axis.fixed_scale;
     if (changes) tables.entries += y.dims[i];
     tables.first[i + 1] = tables.entries;
   }

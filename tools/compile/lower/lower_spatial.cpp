@@ -60,7 +60,11 @@ ResizeAttributes resize(const graph::Node& node, size_t rank) {
   const auto* scales = std::get_if<std::vector<double>>(&found->second);
   if (!scales || scales->size() != rank || rank > size_t(kMaxRank))
     refuse_attribute(node, "scales", "has not one number a dimension");
-  for (size_t i = 0; i < rank; i++) a.scales[i] = float((*scales)[i]);
+  const bool inverse = multiplies_by_scale(a.coordinate);
+  for (size_t i = 0; i < rank; i++) {
+    const double scale = (*scales)[i];
+    a.scales[i] = float(inverse && scale != 0 ? 1 / scale : scale);
+  }
   return a;
 }
 

@@ -1,8 +1,10 @@
 // What moves elements and computes nothing, resizing and sorting.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
+#include "kernels/cpu/resize/taps.inl"
 #include "tools/diagnose/reference/evaluator.h"
 
 namespace ingot::reference {
@@ -108,6 +110,34 @@ Tensor gather(Evaluator& e, const Node& node) {
   });
 }
 
+/// Where a pixel of nearest lies, as every source has its own arithmetic: that of the kernels.
+int64_t nearest_pixel(const std::string& coordinate, const std::string& nearest, double scale,
+                      int64_t in, int64_t out, int64_t i) {
+  static const char* const kCoordinates[] = {"half_pixel",
+                                             "asymmetric",
+                                             "align_corners",
+                                             "pytorch_half_pixel",
+                                             "half_pixel_symmetric",
+                                             "tf_half_pixel_for_nn",
+                                             "asymmetric_multiplied",
+                                             "tf_half_pixel_multiplied",
+                                             "align_corners_multiplied",
+                                             "asymmetric_fixed_point"};
+  static const char* const kNearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                         "ceil"};
+  const auto number = [](const auto& names, const std::string& name) {
+    for (size_t k = 0; k < std::size(names); k++)
+      if (name == names[k]) return k;
+    throw std::runtime_error("evaluator: Resize with '" + name + "'");
+  };
+  ResizeAttributes t;
+  t.coordinate = CoordinateMode(number(kCoordinates, coordinate));
+  t.nearest = NearestMode(number(kNearest, nearest));
+  t.scales[0] = float(scale != 0 && multiplies_by_scale(t.coordinate) ? 1 / scale : scale);
+  const auto axis = cpu::tensors::resize_axis(t, 0, in, out, true);
+  return cpu::tensors::nearest_index(t, axis, i);
+}
+
 // Position in x for position `i` of y, ONNX's formulas.
 double coordinate(const std::string& mode, double i, double scale, int64_t in, int64_t out) {
   if (mode == "asymmetric") return i / scale;
@@ -138,10 +168,8 @@ Tensor resize(Evaluator& e, const Node& node) {
         here = {{inside(std::floor(p)), 1 - (p - std::floor(p))},
                 {inside(std::floor(p) + 1), p - std::floor(p)}};
       else
-        here = {{inside(nearest == "floor"               ? std::floor(p)
-                        : nearest == "ceil"              ? std::ceil(p)
-                        : nearest == "round_prefer_ceil" ? std::floor(p + 0.5)
-                                                         : std::ceil(p - 0.5)),
+        here = {{nearest_pixel(how, nearest, scales.empty() ? 0 : scales[k], x.dims[k], y.dims[k],
+                               at[k]),
                  1}};
       std::vector<std::pair<Dimensions, double>> longer;
       for (auto& [prefix, weight] : taps)

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "runtime/op/resize.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
@@ -44,8 +45,8 @@ struct Sampling {
   int64_t rounded(double x) const {
     if (nearest == "floor") return int64_t(std::floor(x));
     if (nearest == "ceil") return int64_t(std::ceil(x));
-    const double low = std::floor(x), part = x - low;
-    return int64_t(low) + (nearest == "round_prefer_ceil" ? part >= 0.5 : part > 0.5);
+    const double low = std::floor(x), part = x - low, tie = double(kResizeTie);
+    return int64_t(low) + (nearest == "round_prefer_ceil" ? part >= 0.5 - tie : part > 0.5 + tie);
   }
   int64_t limited(int64_t at) const { return at < 0 ? 0 : at >= in ? in - 1 : at; }
   bool outside(double x) const { return crop && (x < 0 || x > double(in - 1)); }

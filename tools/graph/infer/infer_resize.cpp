@@ -11,23 +11,19 @@
 namespace ingot::graph {
 namespace {
 
-/// Positions half an element further than half_pixel's, so the nearest is found half a step later.
-void replace_tf_half_pixel(NodeContext& context) {
-  if (context.node.text("coordinate_transformation_mode", "") != "tf_half_pixel_for_nn" ||
-      context.node.text("mode", "nearest") != "nearest")
-    return;
-  const std::string nearest = context.node.text("nearest_mode", "round_prefer_floor");
-  if (nearest != "round_prefer_floor" && nearest != "floor") return;
-  context.node.attributes["coordinate_transformation_mode"] = std::string("half_pixel");
-  context.node.attributes["nearest_mode"] =
-      std::string(nearest == "floor" ? "round_prefer_ceil" : "ceil");
+/// Those of sources that are not ONNX: runtime/op/resize.h.
+bool is_foreign(const std::string& mode) {
+  return mode == "asymmetric_multiplied" || mode == "tf_half_pixel_multiplied" ||
+         mode == "align_corners_multiplied" || mode == "asymmetric_fixed_point";
 }
 
 void check_modes(NodeContext& context) {
-  replace_tf_half_pixel(context);
   const std::string mode = context.node.text("coordinate_transformation_mode", "half_pixel");
-  if (mode != "half_pixel" && mode != "half_pixel_symmetric" && mode != "pytorch_half_pixel" &&
-      mode != "align_corners" && mode != "asymmetric" && mode != "tf_crop_and_resize") {
+  const bool of_nearest = mode == "tf_half_pixel_for_nn" || is_foreign(mode);
+  if (of_nearest ? context.node.text("mode", "nearest") != "nearest"
+                 : mode != "half_pixel" && mode != "half_pixel_symmetric" &&
+                       mode != "pytorch_half_pixel" && mode != "align_corners" &&
+                       mode != "asymmetric" && mode != "tf_crop_and_resize") {
     context.refuse("coordinate_transformation_mode", "'" + mode + "' is not supported",
                    "export with half_pixel, asymmetric or align_corners");
   }
@@ -161,7 +157,7 @@ void resize(NodeContext& context) {
   const Dims in = context.dims(0);
   Dims out = in;
   std::vector<double> scales(in.size(), 1.0);
-  const bool by_sizes = context.has(3);
+  const bool by_sizes = context.has(3), scales_are_inputs = context.has(2) && !by_sizes;
   // An empty tensor stands for an absent input.
   const bool by_scales =
       context.node.has("scales") || (context.has(2) && product(context.dims(2)) != Dim(0));
@@ -187,7 +183,9 @@ void resize(NodeContext& context) {
   context.erase({"axes", "keep_aspect_ratio_policy", "antialias", "extrapolation_value"});
   const bool unchanged =
       out == in && std::all_of(scales.begin(), scales.end(), [](double s) { return s == 1.0; });
-  if (unchanged) return context.same(0, context.in(0));
+  // Where no extent changes, onnxruntime copies, whatever the scales.
+  const bool copies = out == in && scales_are_inputs;
+  if (unchanged || copies) return context.same(0, context.in(0));
   context.node.attributes["scales"] = scales;
   context.set(0, context.dtype(0), std::move(out));
 }

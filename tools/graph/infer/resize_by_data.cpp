@@ -1,6 +1,7 @@
 // tools/graph/infer/resize_by_data.cpp - Resize by scales that only a run tells: along each axis
 // the places that are read are computed, and the elements there gathered and mixed. Positions are
 // those of ONNX's Resize, in f32.
+#include "runtime/op/resize.h"
 #include "tools/graph/bound_hint.h"
 #include "tools/graph/infer/run_numbers.h"
 
@@ -47,8 +48,12 @@ class Resampler {
   ValueId rounded(ValueId at) {
     if (nearest_ == "floor") return context_.make("Floor", {at});
     if (nearest_ == "ceil") return context_.make("Ceil", {at});
-    if (nearest_ == "round_prefer_ceil") return context_.make("Floor", {add(at, 0.5)});
-    return context_.make("Ceil", {add(at, -0.5)});
+    const ValueId low = context_.make("Floor", {at});
+    const bool ceil = nearest_ == "round_prefer_ceil";
+    const ValueId up =
+        numbers_.make(ceil ? "GreaterOrEqual" : "Greater", numbers_.make("Sub", at, low),
+                      number(ceil ? 0.5f - kResizeTie : 0.5f + kResizeTie));
+    return numbers_.make("Add", low, floats(up));
   }
   /// Parts of an axis, shaped to be broadcast over x.
   ValueId aligned(ValueId parts, ValueId x, const Axis& axis) {
@@ -64,6 +69,7 @@ class Resampler {
       const ValueId steps = numbers_.make("Max", add(count, -1), number(1));
       return numbers_.make("Div", numbers_.make("Mul", k, last), steps);
     }
+    if (coordinate_ == "tf_half_pixel_for_nn") return numbers_.make("Div", add(k, 0.5), axis.scale);
     const ValueId middle = add(numbers_.make("Div", add(k, 0.5), axis.scale), -0.5);
     if (coordinate_ == "pytorch_half_pixel")
       return numbers_.choose(numbers_.make("Greater", count, number(1)), middle, number(0));

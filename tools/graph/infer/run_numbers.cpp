@@ -112,8 +112,7 @@ void reshape_by_data(NodeContext& context, const std::vector<std::optional<Dim>>
                               wanted[i] ? "" : context.element_name(1, int64_t(i))));
   }
   const ValueId flat = context.reshape(context.in(0), {total});
-  const ValueId count =
-      is_checked ? elements : context.extent(numbers.dim(elements, valid, total));
+  const ValueId count = is_checked ? elements : context.extent(numbers.dim(elements, valid, total));
   const ValueId last = numbers.make("Sub", count, one);
   const ValueId moved = numbers.gather(flat, numbers.places(product(out), last), 0);
   context.finish_shaped("Reshape", moved, out);
@@ -147,6 +146,8 @@ void split_by_data(NodeContext& context, int64_t axis) {
   for (size_t i = 0; i < parts; i++) context.same(i, made[i]);
 }
 
+constexpr int64_t kLongestStep = (int64_t(1) << 31) - 1;
+
 ValueId stepped(NodeContext& context, ValueId x, int64_t axis, ValueId start, ValueId end,
                 ValueId step) {
   RunNumbers numbers(context);
@@ -165,7 +166,10 @@ ValueId stepped(NodeContext& context, ValueId x, int64_t axis, ValueId start, Va
   const ValueId span = numbers.make("Sub", to, from);
   const ValueId toward = numbers.choose(back, one, numbers.of(-1));
   const ValueId is_step = context.make("Not", {numbers.make("Equal", step, zero)});
-  const ValueId by = numbers.choose(is_step, step, one);
+  // No extent is as long, so a longer step gives the same one element, and nothing overflows.
+  const ValueId limit = numbers.of(kLongestStep), least = numbers.of(-kLongestStep);
+  const ValueId by =
+      numbers.choose(is_step, numbers.make("Min", numbers.make("Max", step, least), limit), one);
   const ValueId steps =
       numbers.make("Div", numbers.make("Add", numbers.make("Add", span, by), toward), by);
   const Dim count = numbers.dim(numbers.make("Max", steps, zero), is_step, bound);

@@ -404,12 +404,16 @@ Results upsample(Operands& o) {
   Attributes attributes;
   if (op.find("nearest_exact") != std::string::npos) {
     attributes = {{"mode", std::string("nearest")},
-                  {"coordinate_transformation_mode", std::string("half_pixel")},
-                  {"nearest_mode", std::string("round_prefer_ceil")}};
+                  {"coordinate_transformation_mode", std::string("tf_half_pixel_multiplied")},
+                  {"nearest_mode", std::string("floor")}};
   } else if (op.find("nearest") != std::string::npos) {
     attributes = {{"mode", std::string("nearest")},
-                  {"coordinate_transformation_mode", std::string("asymmetric")},
+                  {"coordinate_transformation_mode", std::string("asymmetric_multiplied")},
                   {"nearest_mode", std::string("floor")}};
+    // PyTorch looks at no stated scale where an extent stays or doubles.
+    for (size_t i = 0; i < scales.size() && i < size.size(); i++)
+      for (const int64_t whole : {1, 2})
+        if (size[i] == in[i + 2] * Dim(whole)) scales[i] = double(whole);
   } else {
     const bool cubic = op.find("bicubic") != std::string::npos;
     attributes = {{"mode", std::string(cubic ? "cubic" : "linear")},

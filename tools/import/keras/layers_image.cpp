@@ -47,14 +47,16 @@ void resizing(LayerCall& call) {
   for (const Dim& extent : {in[0], in[1], Dim(height), Dim(width)})
     sizes.push_back(call.b.reshape(call.b.extent(extent), {Dim(1)}));
   const ValueId size = call.b.emit("Concat", sizes, {{"axis", int64_t(0)}});
-  const ValueId made = call.b.emit("Resize", {image, graph::kAbsent, graph::kAbsent, size},
-                                   {{"mode", std::string(how == "nearest"    ? "nearest"
-                                                         : how == "bilinear" ? "linear"
-                                                                             : "cubic")},
-                                    {"coordinate_transformation_mode", std::string("half_pixel")},
-                                    {"nearest_mode", std::string("round_prefer_ceil")},
-                                    {"cubic_coeff_a", -0.5},
-                                    {"exclude_outside", int64_t(0)}});
+  const ValueId made =
+      call.b.emit("Resize", {image, graph::kAbsent, graph::kAbsent, size},
+                  {{"mode", std::string(how == "nearest"    ? "nearest"
+                                        : how == "bilinear" ? "linear"
+                                                            : "cubic")},
+                   {"coordinate_transformation_mode",
+                    std::string(how == "nearest" ? "tf_half_pixel_multiplied" : "half_pixel")},
+                   {"nearest_mode", std::string("floor")},
+                   {"cubic_coeff_a", -0.5},
+                   {"exclude_outside", int64_t(0)}});
   give_image(call, call.from_channels_first(made, last));
 }
 /// The middle of an image.

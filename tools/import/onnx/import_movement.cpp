@@ -200,8 +200,14 @@ void resize(Call& call) {
     made.attributes["exclude_outside"] = int64_t(0);
     return;
   }
-  made.attributes["coordinate_transformation_mode"] =
-      call.text("coordinate_transformation_mode", "half_pixel");
+  const std::string coordinate = call.text("coordinate_transformation_mode", "half_pixel");
+  static const char* const kCoordinates[] = {
+      "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",  "align_corners",
+      "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn"};
+  if (std::find(std::begin(kCoordinates), std::end(kCoordinates), coordinate) ==
+      std::end(kCoordinates))
+    return call.refuse("coordinate_transformation_mode", "'" + coordinate + "' is not known");
+  made.attributes["coordinate_transformation_mode"] = coordinate;
   made.attributes["nearest_mode"] = call.text("nearest_mode", "round_prefer_floor");
   made.attributes["cubic_coeff_a"] = call.number("cubic_coeff_a", -0.75);
   made.attributes["exclude_outside"] = call.integer("exclude_outside", 0);

@@ -10,7 +10,7 @@ namespace ingot::tflite {
 
 float exact_gelu(float x) {
   constexpr float kRoot = 0.70710678118654752440f;
-  return 0.5f * x * (1 + std::erf(x * kRoot));
+  return 0.5f * x * std::erfc(-x * kRoot);  // as LiteRT: 1 + erf would lose what is small
 }
 float approximate_gelu(float x) {
   constexpr float kSlope = 0.79788456080286535588f;

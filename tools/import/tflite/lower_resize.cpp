@@ -19,16 +19,22 @@ void resize(Call& call, bool nearest) {
   for (const graph::Dim& d : {in[0], in[1], wanted[0], wanted[1]})
     sizes.push_back(b.reshape(b.extent(d), {graph::Dim(1)}));
   const ValueId size = b.emit("Concat", sizes, {{"axis", int64_t(0)}});
-  // The nearest of two at the same distance is the farther one, but for neither option, where the
-  // one before is taken.
-  const std::string coordinate = corners ? "align_corners" : half ? "half_pixel" : "asymmetric";
-  call.give(call.channels_last(
-      b.emit("Resize", {x, kAbsent, kAbsent, size},
-             {{"mode", std::string(nearest ? "nearest" : "linear")},
-              {"coordinate_transformation_mode", coordinate},
-              {"nearest_mode", std::string(corners || half ? "round_prefer_ceil" : "floor")},
-              {"cubic_coeff_a", -0.75},
-              {"exclude_outside", int64_t(0)}})));
+  // Nearest pixels by LiteRT's arithmetic: of 8 bits without an option in fixed point.
+  const bool fixed = b.dtype(x) == DType::kI8 || b.dtype(x) == DType::kU8;
+  const std::string linear = corners ? "align_corners"
+                             : half  ? "half_pixel"
+                                     : "asymmetric",
+                    coordinate = !nearest  ? linear
+                                 : corners ? "align_corners_multiplied"
+                                 : half    ? "tf_half_pixel_multiplied"
+                                 : fixed   ? "asymmetric_fixed_point"
+                                           : "asymmetric_multiplied";
+  call.give(call.channels_last(b.emit("Resize", {x, kAbsent, kAbsent, size},
+                                      {{"mode", std::string(nearest ? "nearest" : "linear")},
+                                       {"coordinate_transformation_mode", coordinate},
+                                       {"nearest_mode", std::string("floor")},
+                                       {"cubic_coeff_a", -0.75},
+                                       {"exclude_outside", int64_t(0)}})));
 }
 void resize_bilinear(Call& call) { resize(call, false); }
 void resize_nearest(Call& call) { resize(call, true); }
