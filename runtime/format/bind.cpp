@@ -159,6 +159,22 @@ bool may_be_strided(uint32_t mask, uint32_t operand) {
   return (mask >> (operand < 31 ? operand : 31)) & 1;
 }
 
+/// Of an extent that a dimension bound from outside may decide.
+bool has_open_operand(const ProgramDef& p, const InstructionDef& i) {
+  const auto is_open = [&](int32_t value) {
+    if (value < 0) return false;
+    const ValueDef& v = p.values[size_t(value)];
+    for (int k = 0; k < v.rank; k++)
+      if (v.dims[k] < 0) return true;
+    return false;
+  };
+  for (uint32_t k = 0; k < i.input_count; k++)
+    if (is_open(i.inputs[k])) return true;
+  for (uint32_t k = 0; k < i.output_count; k++)
+    if (is_open(i.outputs[k])) return true;
+  return false;
+}
+
 Status validate_instruction(const ProgramDef& p, const BoundProgram& bound, uint32_t index,
                             TensorView* operands, ErrorDetail* d) {
   const InstructionDef& i = p.instructions[index];
@@ -189,9 +205,9 @@ Status validate_instruction(const ProgramDef& p, const BoundProgram& bound, uint
     if (k < 0 && -1 - k < i.output_count) value = i.outputs[-1 - k];
     const Status bad = fail_operand(d, p, violation.rule, index, value,
                                     uint64_t(violation.expected), uint64_t(violation.found));
-    if (d && p.free_symbols)
-      d->hint = "the file is wrong, or the dimensions bound do not fit this model";
-    return bad;
+    if (!p.free_symbols || !has_open_operand(p, i)) return bad;
+    if (d) d->code = Code::kShapeMismatch, d->hint = "these sizes cannot be combined; bind others";
+    return Status(Code::kShapeMismatch);
   }
   const int32_t y = i.output_count ? i.outputs[0] : -1;
   if (y < 0 || is_control(i.op)) return {};

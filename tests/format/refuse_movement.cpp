@@ -161,7 +161,12 @@ void add_windows(RefuseTable* t) {
   });
   t->spec(
       "start_negative", [](ProgramSpec& p) { p.dim_exprs[1].b = 3; }, Code::kDimensionOutOfBounds);
-  t->spec("start_outside", [](ProgramSpec& p) { p.dim_exprs[1] = {DimOp::kAdd, -1, 1}; });
+  t->spec(
+      "start_outside",
+      [](ProgramSpec& p) {
+        p.dim_exprs[1] = {DimOp::kAdd, -1, 1};
+      },
+      Code::kShapeMismatch);
 
   t->base("pad", [] {
     PadAttributes a;

@@ -220,7 +220,8 @@ void add_dims(RefuseTable* t) {
         p.dim_exprs[2] = {DimOp::kSub, -1, 9};
       },
       Code::kDimensionOutOfBounds);
-  t->spec("dims_disagree", [](ProgramSpec& p) { p.values[2].dims[0] = -2; });
+  t->spec(
+      "dims_disagree", [](ProgramSpec& p) { p.values[2].dims[0] = -2; }, Code::kShapeMismatch);
 
   t->base("static_expr", [] {
     convert::FileSpec f =

@@ -141,10 +141,9 @@ void check_with_naive_kernels(const CheckedConversion& made) {
 void check_open_extents(const CheckedConversion& made, double seconds) {
   DrawnExtents drawn = draw_extents(made.path, made.typical, kDrawnUsual);
   if (drawn.refused > 0)
-    note("some sizes cannot be combined: of " + std::to_string(kDrawnUsual) +
-         " combinations that were tried " + std::to_string(drawn.refused) +
-         " are refused, the first with " + drawn.first_refusal +
-         "; --dim sets or bounds a dimension");
+    note(std::to_string(drawn.refused) + " of " + std::to_string(kDrawnUsual) +
+         " combinations of sizes that were tried are not possible, as " + drawn.first_refusal +
+         "; bind or tie dimensions with --dim and --input-shape where only some are meant");
   if (seconds == 0 || (!made.kernels && chosen_kernels() == naive_kernels())) return;
   const DrawnExtents small = draw_extents(made.path, {}, kDrawnSmall);
   drawn.sound.insert(drawn.sound.end(), small.sound.begin(), small.sound.end());

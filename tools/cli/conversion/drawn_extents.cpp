@@ -12,7 +12,7 @@ namespace {
 int64_t draw_one(const ingot_symbol& symbol, int64_t typical, std::mt19937* random) {
   const int64_t high = symbol.high > 0 ? symbol.high : INT64_MAX;
   const int64_t wide = typical > INT64_MAX / 4 ? typical : std::max<int64_t>(typical * 2, 8);
-  const int64_t from = std::clamp(typical / 2, symbol.low, high);
+  const int64_t from = std::clamp(std::max<int64_t>(typical / 2, 1), symbol.low, high);
   const uint64_t span = uint64_t(std::clamp(wide, from, high) - from) + 1;
   return from + int64_t((*random)() % span);  // the same on every machine, unlike distributions
 }
@@ -47,8 +47,8 @@ DrawnExtents draw_extents(const std::string& path, const std::map<std::string, i
       settings.device = "cpu";
       const ingot_requirements need = engine.would_need(settings);
       drawn.sound.push_back({std::move(extents), need.arena_bytes - need.weights_mapped});
-    } catch (const host::Failure& failure) {
-      if (drawn.refused++ == 0) drawn.first_refusal = extents_text(extents) + ": " + failure.what();
+    } catch (const host::Failure&) {
+      if (drawn.refused++ == 0) drawn.first_refusal = extents_text(extents);
     }
   }
   return drawn;

@@ -15,7 +15,7 @@ struct DrawnExtents {
   };
   std::vector<One> sound;     // sessions can be made with these
   size_t refused = 0;         // of those that were drawn
-  std::string first_refusal;  // "W=211: ..."; empty where none was refused
+  std::string first_refusal;  // "W=211"; empty where none was refused
 };
 
 /// `count` bindings within the file's bounds, between half and twice of `typical` (of the lowest
