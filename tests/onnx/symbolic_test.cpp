@@ -182,9 +182,82 @@ TEST_CASE("options: those that fit nothing say what there is") {
     CAPTURE(bad);
     CHECK_THROWS_AS(importer::add_input_shape(options, bad), graph::ConversionError);
   }
-  for (const char* bad : {"N", "N=0", "N=4..2", "N=a", "N=1..", "N=-3"}) {
+  for (const char* bad : {"N", "N=4..2", "N=a", "N=1..", "N=-3"}) {
     importer::ImportOptions options;
     CAPTURE(bad);
     CHECK_THROWS_AS(importer::add_dim(options, bad), graph::ConversionError);
   }
+}
+
+TEST_CASE("symbolic: a dimension may be 0 where that changes no node and no shape") {
+  OnnxGraph g;
+  g.input("past", {1, "P", 4}).input("k", {1, 1, 4}).output("present");
+  g.node("Concat", {"past", "k"}, {"present"}, {attribute("axis", int64_t(1))});
+  CHECK(import(g).symbols.at("P").low == 0);
+  // at least one of what is expanded: with P = 0 the shape would be another
+  OnnxGraph most;
+  most.input("x", {"N", 4}).input("z", {1, "P"}).output("y").output("w");
+  most.node("Relu", {"z"}, {"w"}).node("Shape", {"x"}, {"s"}).shape_input("one", {1, 1});
+  most.node("Max", {"s", "one"}, {"m"}).initializer("c", {1, 1}, std::vector<float>{2.0f});
+  most.node("Expand", {"c", "m"}, {"y"});
+  const graph::Model model = import(most);
+  CHECK(model.symbols.at("N").low == 1);
+  CHECK(model.symbols.at("P").low == 0);
+  importer::ImportOptions options;
+  options.dims["N"] = {0, 64};
+  CHECK(output_type(import(most, 13, options)) == "f32[max(1, N), 4]");
+}
+
+TEST_CASE("symbolic: INT64_MAX and its negative are no limits") {
+  for (const bool lower : {false, true}) {
+    OnnxGraph g = with_dims();
+    g.shape_input("limit", {lower ? INT64_MIN : INT64_MAX});
+    g.node(lower ? "Max" : "Min", {"d2", "limit"}, {"rows"});
+    g.node("Concat", {"d0", "d1", "rows", "d3"}, {"shape"}, {attribute("axis", int64_t(0))});
+    g.node("Reshape", {"x", "shape"}, {"y"});
+    CHECK(output_type(import(g)) == "f32[N, 8, H, W]");
+  }
+}
+
+TEST_CASE("symbolic: dimensions called None are not one dimension") {
+  OnnxGraph g;
+  g.input("x", {"None", "None"}).output("y");
+  g.node("Relu", {"x"}, {"y"});
+  CHECK(output_type(import(g)) == "f32[x_dim0, x_dim1]");
+}
+
+TEST_CASE("symbolic: inputs that share a dimension's name and differ get names of their own") {
+  // resized to the other's size: with equal sizes that would be no node
+  OnnxGraph g;
+  g.input("src", {1, 3, "h", "w"}).input("r", {1, 3, "h", "w"}).output("y");
+  g.node("Shape", {"src"}, {"s"})
+      .node("Resize", {"r", "", "", "s"}, {"u"}, {attribute("mode", std::string("nearest"))});
+  g.node("Add", {"u", "src"}, {"y"});
+  const graph::Model model = import(g);
+  CHECK(output_type(model) == "f32[1, 3, h, w]");
+  CHECK(operators(model.graph) == "Resize Add");
+  CHECK(model.symbols.count("r_h") == 1);
+  CHECK(model.symbols.count("r_w") == 1);
+  bool is_noted = false;
+  for (const std::string& note : model.notes)
+    is_noted = is_noted || note.find("'r_h'") != std::string::npos;
+  CHECK(is_noted);
+  importer::ImportOptions fixed;
+  fixed.input_shapes = {{"src", {1, 3, 8, 8}}, {"r", {1, 3, 4, 4}}};
+  CHECK(output_type(import(g, 13, fixed)) == "f32[1, 3, 8, 8]");
+  importer::ImportOptions same;  // the caller says that they are one
+  const graph::Dims dims = {1, 3, graph::Dim::symbol("a"), graph::Dim::symbol("b")};
+  same.input_shapes = {{"src", dims}, {"r", dims}};
+  CHECK(operators(import(g, 13, same).graph) == "Add");
+  // half of it joined to it: nothing but another extent
+  OnnxGraph half;
+  half.input("src", {1, 3, "h"}).input("r", {1, 3, "h"}).output("y");
+  half.node("MaxPool", {"src"}, {"p"},
+            {attribute("kernel_shape", Ints{2}), attribute("strides", Ints{2})});
+  half.node("Concat", {"p", "r"}, {"y"}, {attribute("axis", int64_t(1))});
+  CHECK(import(half).symbols.count("r_h") == 1);
+  // without such a sign they stay one
+  OnnxGraph tied;
+  tied.input("a", {"n", 4}).input("b", {"n", 4}).output("y").node("Add", {"a", "b"}, {"y"});
+  CHECK(import(tied).symbols.size() == 1);
 }

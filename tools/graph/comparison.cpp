@@ -91,11 +91,13 @@ std::string Comparison::text() const {
 std::vector<DecidingBounds> deciding_bounds(const Comparison& comparison) {
   const DimAtom* symbol = only_symbol(comparison);
   if (!symbol) return {};
-  const int64_t last_tried = symbol->low + kMaxExtentsTried - 1;
+  // Where a node decides by extents, none of them is 0, unless it can be nothing else.
+  const int64_t first = symbol->high == 0 ? std::max<int64_t>(symbol->low, 1) : symbol->low;
+  const int64_t last_tried = first + kMaxExtentsTried - 1;
   const bool all = symbol->high > 0 && symbol->high <= last_tried;
   const int64_t last = all ? symbol->high : last_tried;
   std::vector<DecidingBounds> runs;
-  for (int64_t value = symbol->low; value <= last; value++) {
+  for (int64_t value = first; value <= last; value++) {
     bool now = false;
     try {
       now = holds(comparison, value);

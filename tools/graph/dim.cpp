@@ -359,7 +359,20 @@ Dim operator/(const Dim& a, const Dim& b) {
 }
 Dim ceil_div(const Dim& a, const Dim& b) { return (a + b - Dim(1)) / b; }
 
+namespace {
+
+/// A number beyond all that a run may have stands for "no limit", as INT64_MAX in exported graphs.
+constexpr int64_t kLargestNumber = int64_t(1) << 40;
+bool is_beyond(const Dim& d, bool above) {
+  const auto number = d.value();
+  return number && (above ? *number > kLargestNumber : *number < -kLargestNumber);
+}
+
+}  // namespace
+
 Dim min(const Dim& a, const Dim& b) {
+  if (!a.is_static() && is_beyond(b, true)) return a;
+  if (!b.is_static() && is_beyond(a, true)) return b;
   if (proven_at_least(b, a)) return a;
   if (proven_at_least(a, b)) return b;
   DimAtom atom;
@@ -370,6 +383,8 @@ Dim min(const Dim& a, const Dim& b) {
   return DimBuilder::of_atom(std::move(atom));
 }
 Dim max(const Dim& a, const Dim& b) {
+  if (!a.is_static() && is_beyond(b, false)) return a;
+  if (!b.is_static() && is_beyond(a, false)) return b;
   if (proven_at_least(a, b)) return a;
   if (proven_at_least(b, a)) return b;
   DimAtom atom;

@@ -206,7 +206,7 @@ std::string Engine::assume_rest() {
     ingot_symbol symbol{};
     ingot_model_symbol(model_.get(), s, &symbol);
     if (bindings_.count(symbol.name)) continue;
-    int64_t extent = symbol.low;
+    int64_t extent = std::max<int64_t>(symbol.low, 1);  // one that may be empty too
     char text[24] = {};
     uint64_t length = 0;
     const std::string key = std::string("ingot.typical.") + symbol.name;

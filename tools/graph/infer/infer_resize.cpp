@@ -157,7 +157,8 @@ void resize(NodeContext& context) {
   const Dims in = context.dims(0);
   Dims out = in;
   std::vector<double> scales(in.size(), 1.0);
-  const bool by_sizes = context.has(3), scales_are_inputs = context.has(2) && !by_sizes;
+  const bool by_sizes = context.has(3), scales_are_inputs = context.has(2) && !by_sizes,
+             by_computed_sizes = by_sizes && !context.model().constant(context.in(3));
   // An empty tensor stands for an absent input.
   const bool by_scales =
       context.node.has("scales") || (context.has(2) && product(context.dims(2)) != Dim(0));
@@ -183,6 +184,9 @@ void resize(NodeContext& context) {
   context.erase({"axes", "keep_aspect_ratio_policy", "antialias", "extrapolation_value"});
   const bool unchanged =
       out == in && std::all_of(scales.begin(), scales.end(), [](double s) { return s == 1.0; });
+  // A node that resizes to the extents at hand: perhaps they only share their name.
+  for (const Dim& d : in)
+    if (unchanged && by_computed_sizes) context.force_equal(d, d + Dim(1));
   // Where no extent changes, onnxruntime copies, whatever the scales.
   const bool copies = out == in && scales_are_inputs;
   if (unchanged || copies) return context.same(0, context.in(0));

@@ -154,7 +154,16 @@ void Inference::force_equal(const Dim& a, const Dim& b, const Node& node) {
   if (!takes_a && !is_symbol(b)) return;
   const Dim &symbol = takes_a ? a : b, &to = takes_a ? b : a;
   const std::vector<std::string> inside = to.symbols();
-  if (std::find(inside.begin(), inside.end(), symbol.text()) != inside.end()) return;
+  if (std::find(inside.begin(), inside.end(), symbol.text()) != inside.end()) {
+    // Nothing is as long as that: inputs that give their dimensions one name may differ.
+    const auto names_it = [&](ValueId id) {
+      const Dims& dims = model.values[size_t(id)].dims;
+      return std::find(dims.begin(), dims.end(), symbol) != dims.end();
+    };
+    if (std::count_if(model.graph.inputs.begin(), model.graph.inputs.end(), names_it) > 1)
+      forced_->push_back({symbol.text(), to, describe(node)});
+    return;
+  }
   if (!to.is_static() && !is_symbol(to)) return;
   forced_->push_back({symbol.text(), to, describe(node)});
 }

@@ -52,7 +52,7 @@ void add_input_shape(ImportOptions& options, const std::string& argument) {
 }
 
 void add_dim(ImportOptions& options, const std::string& argument) {
-  const char* const kForm = "NAME=VALUE or NAME=LOW..HIGH with 1 <= LOW <= HIGH";
+  const char* const kForm = "NAME=VALUE or NAME=LOW..HIGH with 0 <= LOW <= HIGH";
   const auto [name, text] = split_argument(argument, kForm);
   graph::SymbolBounds bounds;
   const size_t dots = text.find("..");
@@ -60,7 +60,7 @@ void add_dim(ImportOptions& options, const std::string& argument) {
                         ? parse_integer(text, &bounds.low) && parse_integer(text, &bounds.high)
                         : parse_integer(Text(text).substr(0, dots), &bounds.low) &&
                               parse_integer(Text(text).substr(dots + 2), &bounds.high);
-  if (!good || bounds.low < 1 || bounds.high < bounds.low)
+  if (!good || bounds.low < 0 || bounds.high < bounds.low)
     fail_conversion(1, "'" + argument + "': expected " + kForm);
   options.dims[name] = bounds;
 }

@@ -7,6 +7,7 @@
 
 #include "tools/graph/fold/fold_constants.h"
 #include "tools/graph/infer/infer_shapes.h"
+#include "tools/import/onnx/bounds_search.h"
 #include "tools/import/onnx/narrow.h"
 #include "tools/import/onnx/source_file.h"
 #include "tools/import/onnx/translator.h"
@@ -45,8 +46,7 @@ Dim Translator::input_dim(const ValueInfo& info, size_t axis) {
   const auto given = options_.input_shapes.find(std::string(info.name));
   const Dim* wanted = given == options_.input_shapes.end() ? nullptr : &given->second[axis];
   const bool fixed = declared.has_value && declared.value >= 0 && declared.symbol.empty();
-  // "?" twice is not the same twice
-  const bool anonymous = declared.symbol.empty() || declared.symbol == "?";
+  const bool anonymous = is_anonymous(declared.symbol);
   if (fixed) {
     if (wanted && wanted->is_static() && *wanted->value() != declared.value) {
       fail_conversion(5, where + ": the model declares " + std::to_string(declared.value) +
@@ -58,7 +58,17 @@ Dim Translator::input_dim(const ValueInfo& info, size_t axis) {
   const std::string symbol = anonymous ? std::string(info.name) + "_dim" + std::to_string(axis)
                                        : std::string(declared.symbol);
   declared_symbols_.insert(symbol);
-  if (wanted && wanted->is_static()) bind(symbol, *wanted, where);
+  if (wanted && wanted->is_static()) {
+    const auto other = bound_.find(symbol);
+    if (other != bound_.end() && other->second.is_static() && other->second != *wanted &&
+        !options_.dims.count(symbol)) {
+      model.notes.push_back("dimension '" + symbol + "' is " + other->second.text() + " and, of '" +
+                            std::string(info.name) + "', " + wanted->text() +
+                            ": the inputs only share its name");
+      return *wanted;
+    }
+    bind(symbol, *wanted, where);
+  }
   std::string name = symbol;
   if (wanted && !wanted->is_static()) name = wanted->symbols().front();
   const auto bounds = options_.dims.find(name);
@@ -215,13 +225,13 @@ void compare_outputs(graph::Model& model, const Graph& source, const std::string
   }
 }
 
-/// From what was translated to the normal form; everything unsupported so far and from here on is
-/// reported at once. With something in `forced` the model is half done.
-std::optional<graph::Undecided> infer(graph::Model& model, const Graph& source,
-                                      const std::string& name,
-                                      std::vector<graph::Unsupported>* unsupported,
-                                      const std::vector<graph::BranchGuard>& guards,
-                                      std::vector<graph::ForcedEqual>* forced) {
+}  // namespace
+
+std::optional<graph::Undecided> infer_translated(graph::Model& model, const Graph& source,
+                                                 const std::string& name,
+                                                 std::vector<graph::Unsupported>* unsupported,
+                                                 const std::vector<graph::BranchGuard>& guards,
+                                                 std::vector<graph::ForcedEqual>* forced) {
   for (const graph::Value& value : model.values) {
     if (value.constant) model.fold_budget += 8 * value.constant->elements();
   }
@@ -252,195 +262,22 @@ std::optional<graph::Undecided> infer(graph::Model& model, const Graph& source,
   return std::nullopt;
 }
 
-}  // namespace
-
 namespace {
-
-/// Imports under bounds, and where an If asks for others, under those. What stands in the way with
-/// the bounds that were tried first is what is reported.
-class BoundsSearch {
- public:
-  BoundsSearch(const Model& source, const std::string& name, const std::string& folder)
-      : source_(source), name_(name), folder_(folder) {}
-
-  graph::Model run(const ImportOptions& options,
-                   const std::vector<graph::BranchGuard>& guards = {}) {
-    attempts_++;
-    Translator translator(source_, name_, folder_, options);
-    translator.take_equal(equal_);
-    graph::Model model = translator.run();
-    std::vector<graph::Unsupported> unsupported = std::move(translator.unsupported);
-    std::vector<graph::ForcedEqual> forced;
-    const auto undecided =
-        infer(model, source_.graph, name_, &unsupported, guards, forces_ ? &forced : nullptr);
-    if (!forced.empty()) {
-      forces_ = take_forced(options, forced);
-      return run(options, guards);
-    }
-    if (!undecided) translator.check_dims(model);
-    if (!undecided) {
-      for (const std::string& note : equal_notes_) model.notes.push_back(note);
-      return model;
-    }
-    return decide(options, guards, expected_extents(model, options), *undecided);
-  }
-
- private:
-  static constexpr int kMaxAttempts = 24;
-
-  /// Whether any of `forced` is new. What the caller said of a symbol stays as it is said.
-  bool take_forced(const ImportOptions& options, const std::vector<graph::ForcedEqual>& forced) {
-    bool any = false;
-    for (const graph::ForcedEqual& each : forced) {
-      if (attempts_ >= kMaxAttempts || options.dims.count(each.symbol)) continue;
-      const Dim to = each.to.substitute(equal_);
-      const std::map<std::string, Dim> one{{each.symbol, to}};
-      if (to == Dim::symbol(each.symbol) || !equal_.emplace(each.symbol, to).second) continue;
-      for (auto& [symbol, dim] : equal_) dim = dim.substitute(one);
-      const std::string what = to.is_static()
-                                   ? " '" + each.symbol + "' is " + to.text()
-                                   : "s '" + each.symbol + "' and '" + to.text() + "' are equal";
-      equal_notes_.push_back("dimension" + what + ": " + each.node + " takes nothing else");
-      any = true;
-    }
-    return any;
-  }
-
-  static std::map<std::string, int64_t> expected_extents(const graph::Model& model,
-                                                         const ImportOptions& options) {
-    std::map<std::string, int64_t> extents;
-    for (const ValueId id : model.graph.inputs) {
-      const graph::Value& input = model.values[size_t(id)];
-      const auto given = options.expected_inputs.find(input.name);
-      if (given == options.expected_inputs.end() || given->second.size() < input.dims.size())
-        continue;
-      const size_t skipped = given->second.size() - input.dims.size();
-      for (size_t i = 0; i < input.dims.size(); i++)
-        if (!input.dims[i].is_static()) extents[input.dims[i].text()] = given->second[skipped + i];
-    }
-    return extents;
-  }
-
-  graph::Model decide(const ImportOptions& options, const std::vector<graph::BranchGuard>& guards,
-                      const std::map<std::string, int64_t>& expected,
-                      const graph::Undecided& undecided) {
-    std::vector<graph::DecidingBounds> all = graph::deciding_bounds(undecided.condition);
-    for (const graph::DecidingBounds& each : all)
-      if (auto guarded = guard(options, guards, expected, undecided, each))
-        return std::move(*guarded);
-    // The extents at hand come first.
-    std::stable_partition(all.begin(), all.end(), [&](const graph::DecidingBounds& each) {
-      const auto extent = expected.find(each.symbol);
-      return extent != expected.end() && contains(each.bounds, extent->second);
-    });
-    std::optional<graph::ConversionError> first;
-    for (const graph::DecidingBounds& each : all) {
-      if (attempts_ >= kMaxAttempts) break;
-      if (kills_branch(guards, each.symbol, each.bounds.low)) continue;
-      ImportOptions bounded = options;
-      bounded.dims[each.symbol] = each.bounds;
-      try {
-        graph::Model model = run(bounded, guards);
-        model.notes.push_back(note(undecided, each));
-        return model;
-      } catch (const graph::ConversionError& error) {
-        if (!first) first = error;
-      }
-    }
-    if (first) throw *first;
-    const std::string why =
-        "chooses between branches of different shapes by whether " + undecided.condition.text();
-    throw graph::ConversionError{
-        4,
-        name_ + ": " + undecided.node + ": " + why + "; bind its dimensions with --dim",
-        {{"If", "", undecided.node, "", why, "bind its dimensions with --dim NAME=VALUE"}}};
-  }
-
-  /// In a branch that data decides, that branch alone gets the bounds from above: the model runs
-  /// with more, and ends with an error where a run takes the branch then. Nothing where that is no
-  /// way.
-  std::optional<graph::Model> guard(const ImportOptions& options,
-                                    std::vector<graph::BranchGuard> guards,
-                                    const std::map<std::string, int64_t>& expected,
-                                    const graph::Undecided& undecided,
-                                    const graph::DecidingBounds& each) {
-    if (!undecided.inside || each.bounds.high == 0 || attempts_ >= kMaxAttempts)
-      return std::nullopt;
-    const auto is_here = [&](const graph::BranchGuard& other, bool of_then) {
-      return other.place.source == undecided.inside->source && other.place.of_then == of_then;
-    };
-    for (const graph::BranchGuard& other : guards)
-      if (is_here(other, undecided.inside->of_then)) return std::nullopt;
-    guards.push_back({*undecided.inside, each});
-    ImportOptions bounded = options;
-    graph::SymbolBounds& whole = bounded.dims[each.symbol];
-    whole.low = std::max(whole.low, each.bounds.low);
-    if (kills_branch(guards, each.symbol, whole.low)) return std::nullopt;
-    for (const graph::BranchGuard& other : guards) {
-      if (!is_here(other, !undecided.inside->of_then) || other.bounds.symbol != each.symbol)
-        continue;
-      // Neither branch runs beyond the larger bound, which is the model's, and needs no guard.
-      const int64_t most = std::max(other.bounds.bounds.high, each.bounds.high);
-      whole.high = whole.high ? std::min(whole.high, most) : most;
-      std::erase_if(guards, [&](const graph::BranchGuard& any) {
-        return any.place.source == undecided.inside->source && any.bounds.symbol == each.symbol &&
-               any.bounds.bounds.high >= most;
-      });
-      break;
-    }
-    const auto extent = expected.find(each.symbol);
-    if (extent != expected.end() && !contains(whole, extent->second)) return std::nullopt;
-    try {
-      graph::Model model = run(bounded, guards);
-      const auto found = model.symbols.find(each.symbol);
-      const graph::SymbolBounds made = found == model.symbols.end() ? whole : found->second;
-      if (made.high != 0 && made.high <= each.bounds.high)
-        model.notes.push_back(note(undecided, {each.symbol, made, each.holds}));
-      else
-        model.notes.push_back(
-            "dimension '" + each.symbol + "' is converted from " + std::to_string(made.low) +
-            " on; above " + each.symbol + " = " + std::to_string(each.bounds.high) +
-            " a run that takes the branch with " + undecided.node + " ends with an error");
-      return model;
-    } catch (const graph::ConversionError&) {  // then the whole model gets these bounds, or others
-      return std::nullopt;
-    }
-  }
-
-  /// Whether a branch could never run: its extents end below those of the model.
-  static bool kills_branch(const std::vector<graph::BranchGuard>& guards, const std::string& symbol,
-                           int64_t low) {
-    return std::any_of(guards.begin(), guards.end(), [&](const graph::BranchGuard& guard) {
-      return guard.bounds.symbol == symbol && guard.bounds.bounds.high < low;
-    });
-  }
-
-  static bool contains(const graph::SymbolBounds& bounds, int64_t extent) {
-    return extent >= bounds.low && (bounds.high == 0 || extent <= bounds.high);
-  }
-  static std::string note(const graph::Undecided& undecided, const graph::DecidingBounds& chosen) {
-    const std::string high = chosen.bounds.high ? std::to_string(chosen.bounds.high) : "";
-    return "dimension '" + chosen.symbol + "' is converted for " +
-           std::to_string(chosen.bounds.low) + ".." + high + ": " + undecided.node + " takes its " +
-           (chosen.holds ? "then" : "else") + "-branch only there; others: --dim " + chosen.symbol +
-           "=VALUE";
-  }
-
-  const Model& source_;
-  const std::string& name_;
-  const std::string& folder_;
-  int attempts_ = 0;
-  bool forces_ = true;                // false: what is forced is the caller's
-  std::map<std::string, Dim> equal_;  // symbols that the nodes force
-  std::vector<std::string> equal_notes_;
-};
 
 graph::Model import_bytes(std::string_view bytes, const std::string& name,
                           const std::string& folder, const ImportOptions& options) {
   if (const std::string problem = why_no_model(bytes); !problem.empty())
     fail_conversion(2, name + ": " + problem);
   const Model source = parse_model(bytes, name);
-  return BoundsSearch(source, name, folder).run(options);
+  return allow_empty(options, [&](const std::set<std::string>& may_be_empty) {
+    BoundsSearch search(source, name, folder, may_be_empty, true);
+    try {
+      return search.run(options);
+    } catch (const graph::ConversionError&) {
+      if (!search.has_parted()) throw;
+    }
+    return BoundsSearch(source, name, folder, may_be_empty, false).run(options);
+  });
 }
 
 /// Names in a source are anybody's: a message stays one line of readable length.

@@ -28,13 +28,14 @@ Dim Inputs::free_symbol(const std::string& where, const std::string& name) {
   symbols_.insert(name);
   graph::SymbolBounds bounds;
   if (const auto stated = stated_.find(name); stated != stated_.end()) bounds = stated->second;
+  const int64_t least = stated_.count(name) ? std::max<int64_t>(bounds.low, 0) : 0;
   bounds.low = std::max<int64_t>(bounds.low, 1);
   if (const auto asked = options_.dims.find(name); asked != options_.dims.end()) {
     if (asked->second.low == asked->second.high) {
       bind(name, Dim(asked->second.low), where);
       return Dim(asked->second.low);
     }
-    if (asked->second.low < bounds.low ||
+    if (asked->second.low < least ||
         (bounds.high != 0 && (asked->second.high == 0 || asked->second.high > bounds.high)))
       fail_conversion(5, where + ": --dim gives '" + name +
                              "' bounds that the program was not exported for, which are " +
