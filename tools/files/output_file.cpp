@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "tools/files/failure.h"
 #include "tools/files/input_file.h"
 #include "tools/files/standard_streams.h"
+#include "tools/files/temporary_tree.h"
 
 namespace ingot::host {
 namespace {
@@ -46,47 +46,22 @@ void on_interrupt(int signal_number) {
   raise(signal_number);
 }
 
-constexpr size_t kRandomLetters = 8;
-
-std::string random_word() {
-  // of the system, not of /dev/urandom, which an empty root lacks
-  uint8_t bytes[kRandomLetters];
-  if (getentropy(bytes, sizeof bytes) != 0)
-    fail(Exit::kUnavailable,
-         std::string("no random bytes for a temporary name: ") + strerror(errno));
-  std::string word;
-  for (const uint8_t byte : bytes) word += "abcdefghijklmnopqrstuvwxyz0123456789"[byte % 36];
-  return word;
-}
-
-constexpr char kHiddenEnding[] = ".tmp";
-
-std::string hidden_name(const std::filesystem::path& place) {
-  return (place.parent_path() /
-          ("." + place.filename().string() + "." + random_word() + kHiddenEnding))
-      .string();
-}
-
 /// Removes what a killed process left of an earlier try at `path`: hidden_name() of it, a minute
 /// old or more, that no process holds the lock of.
 void remove_abandoned(const std::filesystem::path& path) {
-  const std::string begin = "." + path.filename().string() + ".";
-  const size_t length = begin.size() + kRandomLetters + strlen(kHiddenEnding);
   std::error_code ignored;
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   for (std::filesystem::directory_iterator entry(folder, ignored), end; entry != end;
        entry.increment(ignored)) {
     if (ignored) return;
-    const std::string name = entry->path().filename().string();
-    if (name.size() != length || name.rfind(begin, 0) != 0 ||
-        name.compare(length - strlen(kHiddenEnding), std::string::npos, kHiddenEnding) != 0)
-      continue;
+    if (!is_hidden_name(entry->path().filename().string(), path)) continue;
     const int descriptor =
         open(entry->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0) continue;
     struct stat found = {};
     if (fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode) &&
-        found.st_mtime + 60 < time(nullptr) && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+        found.st_mtime + kAbandonedAfter < time(nullptr) &&
+        flock(descriptor, LOCK_EX | LOCK_NB) == 0)
       unlink(entry->path().c_str());
     close(descriptor);
   }
@@ -110,26 +85,13 @@ bool write_whole(int descriptor, const void* bytes, size_t count, int64_t offset
   return true;
 }
 
-const char* advice(int error) {
-  switch (error) {
-    case ENOSPC:
-    case EDQUOT: return "; make room or write elsewhere";
-    case EFBIG: return "; the file size limit (ulimit -f) is too low";
-    case EACCES:
-    case EPERM:
-    case EROFS: return "; choose a place that you may write to";
-    case ENOENT: return "; create the folder first";
-    case EISDIR: return "; give the name of a file";
-    default: return "";
-  }
-}
-
 }  // namespace
 
 void remove_temporary_files() {
   for (auto& slot : temporary_names) {
     if (const char* name = slot.load()) unlink(name);
   }
+  remove_temporary_trees();
 }
 
 void install_interrupt_cleanup() {
