@@ -6,7 +6,7 @@
 #include "runtime/base/checked_math.h"
 #include "runtime/base/sha256.h"
 #include "runtime/format/file_layout.h"
-#include "runtime/micro/model.h"
+#include "runtime/micro/work.h"
 
 namespace ingot::micro {
 namespace {
@@ -23,10 +23,17 @@ bool header_error(MicroError* e, const char* what, uint32_t need, uint32_t have)
   return refuse(e, Code::kHeaderInvalid, what, -1, need, have);
 }
 
-bool has_hash(const uint8_t* bytes, uint32_t count, const uint8_t* expected) {
+bool check_hash(const uint8_t* bytes, uint32_t count, const uint8_t* expected, const char* what,
+                int32_t index, Watch* watch, MicroError* e) {
+  constexpr uint32_t kBlock = 1024;  // a unit of the watch: as long as some hundred values
   uint8_t digest[kSha256Bytes];
-  sha256(bytes, count, digest);
-  return same_digest(digest, expected);
+  Sha256 hash;
+  for (uint32_t at = 0; at < count; at += kBlock) {
+    hash.update(bytes + at, count - at < kBlock ? count - at : kBlock);
+    if (!watch->spend(Watch::kUnits / 4, e)) return false;
+  }
+  hash.finish(digest);
+  return same_digest(digest, expected) || refuse(e, Code::kHashMismatch, what, index);
 }
 
 bool check_header_hash(const uint8_t* head, uint32_t header_bytes) {
@@ -73,7 +80,7 @@ struct PartWalk {
 };
 
 /// One entry: its fields, its place behind the one before, and what it is.
-bool check_part(const uint8_t* image, uint32_t index, PartWalk* walk, MicroModel* out,
+bool check_part(const uint8_t* image, uint32_t index, PartWalk* walk, MicroModel* out, Watch* watch,
                 MicroError* e) {
   const uint8_t* entry = image + kHeaderFixedBytes + index * kPartEntryBytes;
   const uint32_t kind = load(entry), offset = load_offset(entry + 8),
@@ -108,8 +115,9 @@ bool check_part(const uint8_t* image, uint32_t index, PartWalk* walk, MicroModel
       return refuse(e, Code::kLimitExceeded, INGOT_MICRO_TEXT("parts[].bytes of the program"), -1,
                     kMaxBytes, bytes);
     out->program = offset, out->program_bytes = bytes;
-    if (!has_hash(image + offset, bytes, entry + kHashAt))
-      return refuse(e, Code::kHashMismatch, INGOT_MICRO_TEXT("parts[].sha256 of the program"));
+    if (!check_hash(image + offset, bytes, entry + kHashAt,
+                    INGOT_MICRO_TEXT("parts[].sha256 of the program"), -1, watch, e))
+      return false;
   }
   return true;
 }
@@ -117,7 +125,7 @@ bool check_part(const uint8_t* image, uint32_t index, PartWalk* walk, MicroModel
 }  // namespace
 
 bool open_image(const uint8_t* image, uint64_t bytes, bool check_weights, MicroModel* out,
-                MicroError* error) {
+                Watch* watch, MicroError* error) {
   if (!check_fixed(image, bytes, error)) return false;
   const uint32_t header_bytes = load(image + 12), parts = load(image + 28);
   if (!check_header_hash(image, header_bytes))
@@ -126,16 +134,16 @@ bool open_image(const uint8_t* image, uint64_t bytes, bool check_weights, MicroM
   out->program = out->program_bytes = 0, out->weight_alignment = load(image + 24) < 64 ? 16 : 64;
   PartWalk walk{header_bytes};
   for (uint32_t i = 0; i < parts; i++)
-    if (!check_part(image, i, &walk, out, error)) return false;
+    if (!check_part(image, i, &walk, out, watch, error)) return false;
   if (!(walk.kinds >> uint32_t(PartKind::kProgram) & 1))
     return header_error(error, INGOT_MICRO_TEXT("parts[]: no program"), 1, 0);
   if (walk.end != bytes)
     return header_error(error, INGOT_MICRO_TEXT("header.file_bytes"), walk.end, uint32_t(bytes));
   for (uint32_t i = 0; check_weights && i < out->weight_parts; i++) {
     const uint8_t* entry = image + kHeaderFixedBytes + (out->weight_entry + i) * kPartEntryBytes;
-    if (!has_hash(image + load(entry + 8), load(entry + 16), entry + kHashAt))
-      return refuse(error, Code::kHashMismatch, INGOT_MICRO_TEXT("parts[].sha256 of weights"),
-                    int32_t(i));
+    if (!check_hash(image + load(entry + 8), load(entry + 16), entry + kHashAt,
+                    INGOT_MICRO_TEXT("parts[].sha256 of weights"), int32_t(i), watch, error))
+      return false;
   }
   return true;
 }

@@ -3,7 +3,7 @@
 
 #include "ingot/micro.h"
 #include "runtime/base/float_state.h"
-#include "runtime/micro/model.h"
+#include "runtime/micro/work.h"
 
 using namespace ingot;
 using namespace ingot::micro;
@@ -32,7 +32,7 @@ bool is_aligned(const void* at, uintptr_t alignment, const char* what, MicroErro
 }
 
 bool open(ingot_micro* out, const void* image, size_t bytes, const ingot_micro_kernels* kernels,
-          void* arena, size_t arena_bytes, uint32_t flags, MicroError* e) {
+          void* arena, size_t arena_bytes, uint32_t flags, Watch* watch, MicroError* e) {
   if (!out || !image || !kernels || !arena)
     return refuse(e, Code::kInvalidArgument, INGOT_MICRO_TEXT("an argument is null"));
   if (!is_aligned(image, kImageAlignment, INGOT_MICRO_TEXT("image"), e) ||
@@ -43,8 +43,8 @@ bool open(ingot_micro* out, const void* image, size_t bytes, const ingot_micro_k
   m.arena = static_cast<uint8_t*>(arena);
   m.arena_bytes = arena_bytes < kMaxBytes ? uint32_t(arena_bytes) : kMaxBytes;
   if (!open_image(static_cast<const uint8_t*>(image), bytes, flags & INGOT_MICRO_CHECK_WEIGHTS, &m,
-                  e) ||
-      !validate(&m, e))
+                  watch, e) ||
+      !validate(&m, watch, e))
     return false;
   memcpy(out, &m, sizeof m);
   return true;
@@ -105,8 +105,17 @@ extern "C" {
 int32_t ingot_micro_open(ingot_micro* out, const void* image, size_t bytes,
                          const ingot_micro_kernels* kernels, void* arena, size_t arena_bytes,
                          uint32_t flags, ingot_micro_error* error) {
+  return ingot_micro_open_watched(out, image, bytes, kernels, arena, arena_bytes, flags, nullptr,
+                                  nullptr, error);
+}
+
+int32_t ingot_micro_open_watched(ingot_micro* out, const void* image, size_t bytes,
+                                 const ingot_micro_kernels* kernels, void* arena,
+                                 size_t arena_bytes, uint32_t flags, ingot_micro_hook hook,
+                                 void* user, ingot_micro_error* error) {
   MicroError e;
-  open(out, image, bytes, kernels, arena, arena_bytes, flags, &e);
+  Watch watch(hook, user);
+  open(out, image, bytes, kernels, arena, arena_bytes, flags, &watch, &e);
   return report(e, error);
 }
 

@@ -3,6 +3,7 @@
 // Owns     nothing; the arena is the caller's.
 // Threads  one at a time.
 #pragma once
+#include "ingot/micro.h"
 #include "runtime/micro/attributes.h"
 #include "runtime/micro/schema_fields.h"
 #include "runtime/op/contract.h"
@@ -38,6 +39,7 @@ bool refuse(MicroError* error, Code code, const char* what, int32_t index = -1, 
 
 /// Counts beyond these are refused: what is kept of a value or an instruction has 16 bits.
 constexpr uint32_t kMaxValues = 4096, kMaxInstructions = 4096;
+constexpr uint32_t kMaxAliases = 256;              // values from an alias to its root
 constexpr uint32_t kMaxOperands = 10;              // of an instruction, outputs included
 constexpr uint32_t kScratchBlock = 64;             // places of scratch are multiples of it
 constexpr uint32_t kMaxBytes = uint32_t{1} << 30;  // of a value, the program, the arena
@@ -80,16 +82,17 @@ inline FlatReader reader_of(const MicroModel& model) {
   return FlatReader(model.image + model.program, model.program_bytes);
 }
 
+class Watch;
 /// The header, the part table and the hashes of both and of the program; with `check_weights` of
 /// the weights too.
 bool open_image(const uint8_t* image, uint64_t bytes, bool check_weights, MicroModel* out,
-                MicroError* error);
+                Watch* watch, MicroError* error);
 /// Value `index` and all that it says about itself.
 bool read_value(const MicroModel& model, uint32_t index, MicroValue* out, MicroError* error);
 /// Instruction `index` with types of its operands, held against nothing yet.
 bool read_call(const MicroModel& model, uint32_t index, MicroCall* out, MicroError* error);
 /// The value at the end of the chain of aliases, and how many bytes behind its start `index` lies.
-/// @pre the chains were validated, or the result may be any value
+/// kNoPlace where the chain has a cycle or more than kMaxAliases values.
 uint32_t find_root(const MicroModel& model, uint32_t index, uint32_t* offset);
 /// Where the plan has a root, from the start of the arena.
 uint32_t planned_offset(const MicroModel& model, uint32_t root);
@@ -98,7 +101,7 @@ const MicroKernel* find_row(const MicroKernelTable& table, OpCode op, const OpAr
 
 /// Everything; `model.arena` and `arena_bytes` say what may be used, and arena_bytes is then what
 /// is.
-bool validate(MicroModel* model, MicroError* error);
+bool validate(MicroModel* model, Watch* watch, MicroError* error);
 /// Where scratch of an instruction lies: a number of blocks each, at the end of the arena.
 inline uint8_t* scratch_table(const MicroModel& model) {
   return model.arena + model.arena_bytes - 2 * model.instructions.count;

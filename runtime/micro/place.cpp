@@ -1,5 +1,5 @@
-// runtime/micro/place.cpp - the file's plan against the lifetimes, and places of scratch. Programs
-// here have tens of values, so that every pair is compared.
+// runtime/micro/place.cpp - the file's plan against the lifetimes, and places of scratch. Roots are
+// sorted by their places once; what overlaps in time is found among neighbors.
 #include <cstring>
 
 #include "runtime/base/checked_math.h"
@@ -8,52 +8,57 @@
 namespace ingot::micro {
 namespace {
 
-/// A root that has bytes in the arena.
-struct Tensor {
-  uint32_t at, bytes;
-};
-bool find_tensor(const MicroModel& m, const Work* work, uint32_t index, Tensor* out) {
-  MicroValue v;
-  if (work[index].root != index || work[index].first == Work::kNever ||
-      !read_value(m, index, &v, nullptr) || v.kind == ValueKind::kConstant || v.bytes == 0)
-    return false;
-  *out = {planned_offset(m, index), v.bytes};
-  return true;
+bool is_placed(const MicroModel& m, const Work& w, uint32_t index) {
+  FlatReader r = reader_of(m);
+  return w.root == index && w.first != Work::kNever && w.bytes != 0 &&
+         r.byte(r.element(m.values, index), value_field::kKind) != uint8_t(ValueKind::kConstant);
 }
 
-bool check_plan(const MicroModel& m, const Work* work, uint32_t plan_bytes, uint32_t alignment,
-                MicroError* e) {
+/// Every root of the plan, by its place, in Work::order of the first `count` entries; Work::at is
+/// its place then. No two that live in the same step share bytes.
+bool check_plan(const MicroModel& m, Work* work, uint32_t plan_bytes, uint32_t alignment,
+                uint32_t* count, Watch* watch, MicroError* e) {
+  *count = 0;
   for (uint32_t i = 0; i < m.values.count; i++) {
-    Tensor a, b;
-    if (!find_tensor(m, work, i, &a)) continue;
+    Work& a = work[i];
+    if (!is_placed(m, a, i)) continue;
+    a.at = planned_offset(m, i);
     if (a.at == kNoPlace || a.at % alignment != 0 || a.at > plan_bytes ||
         a.bytes > plan_bytes - a.at)
       return refuse(e, Code::kPlanInvalid, INGOT_MICRO_TEXT("plan: a tensor leaves the region"),
                     int32_t(i), plan_bytes, a.at);
-    for (uint32_t k = 0; k < i; k++)
-      if (find_tensor(m, work, k, &b) && work[i].first <= work[k].last &&
-          work[k].first <= work[i].last && a.at < b.at + b.bytes && b.at < a.at + a.bytes)
+    uint32_t k = (*count)++;
+    for (; k > 0 && work[work[k - 1].order].at > a.at; k--) work[k].order = work[k - 1].order;
+    work[k].order = uint16_t(i);
+    if (!watch->spend(1 + *count / 16, e)) return false;
+  }
+  for (uint32_t i = 0; i < *count; i++) {
+    const Work& a = work[work[i].order];
+    if (!watch->spend(1 + *count / 16, e)) return false;
+    for (uint32_t k = i + 1; k < *count; k++) {
+      const Work& b = work[work[k].order];
+      if (b.at >= a.at + a.bytes) break;
+      if (a.first <= b.last && b.first <= a.last)
         return refuse(e, Code::kPlanInvalid,
                       INGOT_MICRO_TEXT("plan: two that live in the same step share bytes"),
-                      int32_t(i), a.at, b.at);
+                      int32_t(work[k].order), a.at, b.at);
+    }
   }
   return true;
 }
 
 /// The smallest gap that holds `bytes` between what lives in `step`, else behind all of it.
-uint32_t find_gap(const MicroModel& m, const Work* work, uint32_t step, uint32_t bytes) {
+uint32_t find_gap(const Work* work, uint32_t count, uint32_t step, uint32_t bytes) {
   uint32_t behind = 0, best = 0, best_gap = kNoPlace;
-  for (;;) {  // each turn: the lowest tensor that begins at or behind `behind`
-    Tensor t, next = {kNoPlace, 0};
-    for (uint32_t i = 0; i < m.values.count; i++)
-      if (work[i].lives_in(step) && find_tensor(m, work, i, &t) && t.at + t.bytes > behind &&
-          t.at < next.at)
-        next = t;
-    if (next.at == kNoPlace) return best_gap == kNoPlace ? behind : best;
+  for (uint32_t i = 0; i < count; i++) {
+    const Work& next = work[work[i].order];
+    if (!next.lives_in(step)) continue;
     if (next.at >= behind && next.at - behind >= bytes && next.at - behind < best_gap)
       best = behind, best_gap = next.at - behind;
-    behind = uint32_t(round_up(next.at + next.bytes, kScratchBlock));
+    const uint32_t end = uint32_t(round_up(next.at + next.bytes, kScratchBlock));
+    if (end > behind) behind = end;
   }
+  return best_gap == kNoPlace ? behind : best;
 }
 
 uint32_t table_bytes(const MicroModel& m) { return 2 * m.instructions.count; }
@@ -71,15 +76,16 @@ bool take_work(const MicroModel& m, Work** out, MicroError* e) {
   return true;
 }
 
-bool place_all(MicroModel* m, const Work* work, uint32_t plan_bytes, uint32_t alignment,
+bool place_all(MicroModel* m, Work* work, uint32_t plan_bytes, uint32_t alignment, Watch* watch,
                MicroError* e) {
-  if (!check_plan(*m, work, plan_bytes, alignment, e)) return false;
+  uint32_t count;
+  if (!check_plan(*m, work, plan_bytes, alignment, &count, watch, e)) return false;
   const uint32_t work_bytes = m->values.count * uint32_t(sizeof(Work));
   uint8_t* const table = m->arena + work_bytes;
   uint32_t end = plan_bytes > work_bytes ? plan_bytes : work_bytes;
   for (uint32_t step = 0; step < m->instructions.count; step++) {
     MicroCall call;
-    if (!read_call(*m, step, &call, e)) return false;
+    if (!read_call(*m, step, &call, e) || !watch->spend(8 + count / 16, e)) return false;
     const OpContract& contract = *call.kernel->entry.contract;
     uint32_t at = 0;
     if (contract.scratch) {
@@ -89,7 +95,7 @@ bool place_all(MicroModel* m, const Work* work, uint32_t plan_bytes, uint32_t al
                       kMaxBytes);
       const uint32_t bytes = uint32_t(round_up(int64_t(need.per_thread_bytes), kScratchBlock) +
                                       round_up(int64_t(need.shared_bytes), kScratchBlock));
-      if (bytes) at = find_gap(*m, work, step, bytes);
+      if (bytes) at = find_gap(work, count, step, bytes);
       if (at + bytes > end) end = at + bytes;
     }
     if (at / kScratchBlock > UINT16_MAX)

@@ -161,8 +161,7 @@ bool read_call(const MicroModel& m, uint32_t index, MicroCall* call, MicroError*
 uint32_t find_root(const MicroModel& m, uint32_t index, uint32_t* offset) {
   FlatReader r = reader_of(m);
   *offset = 0;
-  // a chain is never longer than there are values
-  for (uint32_t i = 0; i < m.values.count && index < m.values.count; i++) {
+  for (uint32_t i = 0; i <= kMaxAliases && index < m.values.count; i++) {
     const uint32_t table = r.element(m.values, index);
     if (r.byte(table, value_field::kAlias) == uint8_t(AliasKind::kNone)) return index;
     const uint32_t element = uint32_t(dtype_bytes(DType(r.byte(table, value_field::kDtype))));

@@ -88,8 +88,15 @@ bool check_value(const MicroModel& m, uint32_t index, MicroError* e) {
                          v.alias_offset);
   uint32_t offset;
   const uint32_t root = find_root(m, index, &offset);
-  if (root == kNoPlace)
+  if (root == kNoPlace) {
+    for (uint32_t i = 0, at = index; i < m.values.count && at < m.values.count; i++) {
+      if (r.byte(r.element(m.values, at), value_field::kAlias) == uint8_t(AliasKind::kNone))
+        return refuse(e, Code::kLimitExceeded, INGOT_MICRO_TEXT("values[].alias_of: a long chain"),
+                      int32_t(index), kMaxAliases, i);
+      at = r.word(r.element(m.values, at), value_field::kAliasOf, kNoPlace);
+    }
     return meaning_error(e, INGOT_MICRO_TEXT("values[].alias_of: a cycle"), index);
+  }
   if (!read_value(m, root, &parent, e)) return false;
   const bool read_only = parent.kind == ValueKind::kConstant || parent.kind == ValueKind::kInput;
   if (parent.type.packing != Packing::kDense ||
@@ -99,20 +106,19 @@ bool check_value(const MicroModel& m, uint32_t index, MicroError* e) {
 }
 
 /// Every value of the kind is one port, every port such a value.
-bool check_ports(const MicroModel& m, const FlatVector& ports, ValueKind kind, MicroError* e) {
+bool check_ports(const MicroModel& m, const FlatVector& ports, ValueKind kind, Work* work,
+                 MicroError* e) {
   FlatReader r = reader_of(m);
   uint32_t of_kind = 0;
   for (uint32_t i = 0; i < m.values.count; i++)
     of_kind += r.byte(r.element(m.values, i), value_field::kKind) == uint8_t(kind);
   for (uint32_t i = 0; i < ports.count; i++) {
     const uint32_t value = r.word(r.element(ports, i), port_field::kValue);
-    bool twice = false;
-    for (uint32_t k = 0; k < i; k++)
-      twice = twice || r.word(r.element(ports, k), port_field::kValue) == value;
-    if (value >= m.values.count || twice ||
+    if (value >= m.values.count || work[value].order != Work::kNever ||
         r.byte(r.element(m.values, value), value_field::kKind) != uint8_t(kind))
       return meaning_error(e, INGOT_MICRO_TEXT("inputs[] or outputs[].value"), i, m.values.count,
                            value);
+    work[value].order = 0;  // a port once
   }
   return ports.count == of_kind || meaning_error(e, INGOT_MICRO_TEXT("inputs[] or outputs[]"),
                                                  ports.count, of_kind, ports.count);
@@ -121,8 +127,8 @@ bool check_ports(const MicroModel& m, const FlatVector& ports, ValueKind kind, M
 /// Steps of reads and writes, by value, and what may not be read any more.
 class Flow {
  public:
-  Flow(const MicroModel& model, Work* work, MicroError* error)
-      : m_(model), work_(work), e_(error) {}
+  Flow(const MicroModel& model, Work* work, Watch* watch, MicroError* error)
+      : m_(model), work_(work), watch_(watch), e_(error) {}
 
   bool read(uint32_t value, uint32_t step) {
     const uint32_t written = writer_step(value);
@@ -131,7 +137,7 @@ class Flow {
     if (is_overwritten(value, written, step))
       return refused(value, INGOT_MICRO_TEXT("in_place: overwrites what is read later"));
     work_[work_[value].root].touch(step);
-    return true;
+    return watch_->spend(1, e_);
   }
 
   bool write(uint32_t value, uint32_t step) {
@@ -143,23 +149,30 @@ class Flow {
     if (part && uint64_t(v.type.elements()) * dtype_bytes(v.type.dtype) != v.bytes)
       return refuse(e_, Code::kUnsupportedFeature,
                     INGOT_MICRO_TEXT("a value that is written in parts with gaps"), int32_t(value));
-    for (uint32_t o = 0; o < m_.values.count; o++)
-      if (work_[o].written != Work::kNever &&
-          (o == value || (v.alias != AliasKind::kInPlace && overlap(o, value))))
+    if (work_[value].written != Work::kNever)
+      return refused(value, INGOT_MICRO_TEXT("is written twice"));
+    const uint32_t root = work_[value].root;
+    uint32_t shared = 0;
+    for (uint32_t o = root; o != Work::kNever; o = work_[o].next, shared++)
+      if (work_[o].written != Work::kNever && v.alias != AliasKind::kInPlace && overlap(o, value))
         return refused(value, INGOT_MICRO_TEXT("is written twice"));
+    if (shared > kMaxShared)
+      return refuse(e_, Code::kLimitExceeded, INGOT_MICRO_TEXT("values in one storage"),
+                    int32_t(value), kMaxShared, shared);
+    if (value != root) {
+      work_[value].next = work_[root].next;
+      work_[root].next = uint16_t(value);
+    }
     work_[value].written = uint16_t(step);
-    work_[work_[value].root].touch(step);
-    return true;
+    work_[root].touch(step);
+    // what looks at this list later walks as far
+    return watch_->spend(1 + shared / 16, e_);
   }
 
   /// Bytes of both in the same storage.
   bool overlap(uint32_t a, uint32_t b) {
-    if (work_[a].root != work_[b].root) return false;
-    MicroValue va, vb;
-    uint32_t at_a, at_b;
-    find_root(m_, a, &at_a), find_root(m_, b, &at_b);
-    if (!read_value(m_, a, &va, nullptr) || !read_value(m_, b, &vb, nullptr)) return true;
-    return at_a < at_b + vb.bytes && at_b < at_a + va.bytes;
+    const Work &x = work_[a], &y = work_[b];
+    return x.root == y.root && x.at < y.at + y.bytes && y.at < x.at + x.bytes;
   }
 
  private:
@@ -168,45 +181,40 @@ class Flow {
   /// When the first byte of what `value` shows was written: before all steps where nothing writes
   /// it, never where a byte is not.
   uint32_t writer_step(uint32_t value) {
-    MicroValue v;
+    FlatReader r = reader_of(m_);
     uint32_t whole = value;
-    // at most as long as there are values: check_value() has seen every chain end
-    while (read_value(m_, whole, &v, nullptr) && v.alias == AliasKind::kView)
-      whole = uint32_t(v.alias_of);
-    if (v.kind == ValueKind::kConstant || v.kind == ValueKind::kInput) return Work::kBefore;
+    // check_value() has seen every chain end
+    while (work_[whole].is(AliasKind::kView))
+      whole = r.word(r.element(m_.values, whole), value_field::kAliasOf);
+    const uint8_t kind = r.byte(r.element(m_.values, whole), value_field::kKind);
+    if (kind == uint8_t(ValueKind::kConstant) || kind == uint8_t(ValueKind::kInput))
+      return Work::kBefore;
     return work_[whole].written != Work::kNever ? work_[whole].written : first_part(value);
   }
 
   /// Of a value that is written in parts, the step of the first. Parts never overlap, so that their
   /// bytes are counted; what overwrites a part in place adds none.
   uint32_t first_part(uint32_t value) {
-    MicroValue v, part;
-    uint32_t begin, from, first = Work::kNever;
-    find_root(m_, value, &begin);
-    if (!read_value(m_, value, &v, nullptr)) return Work::kNever;
-    uint32_t missing = v.bytes;
-    for (uint32_t o = 0; o < m_.values.count; o++) {
-      if (work_[o].written == Work::kNever || work_[o].root != work_[value].root ||
-          !read_value(m_, o, &part, nullptr) || part.alias == AliasKind::kInPlace)
-        continue;
-      find_root(m_, o, &from);
-      const uint32_t low = from > begin ? from : begin, part_end = from + part.bytes,
-                     end = begin + v.bytes, high = part_end < end ? part_end : end;
+    const uint32_t begin = work_[value].at, end = begin + work_[value].bytes;
+    uint32_t first = Work::kNever, missing = end - begin;
+    for (uint32_t o = work_[value].root; o != Work::kNever; o = work_[o].next) {
+      const Work& part = work_[o];
+      if (part.written == Work::kNever || part.is(AliasKind::kInPlace)) continue;
+      const uint32_t part_end = part.at + part.bytes, low = part.at > begin ? part.at : begin,
+                     high = part_end < end ? part_end : end;
       if (low >= high) continue;
       missing -= high - low;
-      if (work_[o].written < first) first = work_[o].written;
+      if (part.written < first) first = part.written;
     }
     return missing == 0 ? first : Work::kNever;
   }
 
   /// Parts are no such writes: no byte is written in two of them.
   bool is_overwritten(uint32_t value, uint32_t written, uint32_t step) {
-    MicroValue v;
-    for (uint32_t o = 0; o < m_.values.count; o++) {
+    const uint32_t root = work_[value].root;
+    for (uint32_t o = work_[root].next; o != Work::kNever; o = work_[o].next) {
       const uint32_t since = work_[o].written;
-      if (since == Work::kNever || since >= step || work_[o].root == o ||
-          !read_value(m_, o, &v, nullptr) || v.alias == AliasKind::kView)
-        continue;
+      if (since >= step || work_[o].is(AliasKind::kView)) continue;
       if ((written == Work::kBefore || since > written) && overlap(o, value)) return true;
     }
     return false;
@@ -214,6 +222,7 @@ class Flow {
 
   const MicroModel& m_;
   Work* work_;
+  Watch* watch_;
   MicroError* e_;
 };
 
@@ -245,7 +254,8 @@ bool check_aliases(const MicroModel& m, const MicroCall& call, uint32_t step, Fl
   return true;
 }
 
-bool check_instruction(const MicroModel& m, uint32_t step, Work* work, MicroError* e) {
+bool check_instruction(const MicroModel& m, uint32_t step, Work* work, Watch* watch,
+                       MicroError* e) {
   MicroCall call;
   if (!read_call(m, step, &call, e)) return false;
   Violation violation;
@@ -257,7 +267,7 @@ bool check_instruction(const MicroModel& m, uint32_t step, Work* work, MicroErro
         e, Code::kNoKernel,
         INGOT_MICRO_TEXT("the kernel table has none for these types: need is the operator"),
         int32_t(step), uint32_t(call.op));
-  Flow flow(m, work, e);
+  Flow flow(m, work, watch, e);
   const uint32_t inputs = call.arguments.input_count, all = inputs + call.arguments.output_count;
   for (uint32_t k = 0; k < inputs; k++)
     if (call.values[k] != -1 && !flow.read(uint32_t(call.values[k]), step)) return false;
@@ -269,7 +279,7 @@ bool check_instruction(const MicroModel& m, uint32_t step, Work* work, MicroErro
 
 }  // namespace
 
-bool validate(MicroModel* m, MicroError* e) {
+bool validate(MicroModel* m, Watch* watch, MicroError* e) {
   if (m->program_bytes < 8)
     return refuse(e, Code::kStructureInvalid, INGOT_MICRO_TEXT("program: its identifier"));
   FlatReader r = reader_of(*m);
@@ -279,25 +289,26 @@ bool validate(MicroModel* m, MicroError* e) {
   if (!check_program(m, &r, root, e)) return false;
   Work* work;
   if (!take_work(*m, &work, e)) return false;
-  for (uint32_t i = 0; i < m->values.count; i++)
-    if (!check_value(*m, i, e)) return false;
-  if (!check_ports(*m, m->inputs, ValueKind::kInput, e) ||
-      !check_ports(*m, m->outputs, ValueKind::kOutput, e))
+  for (uint32_t i = 0; i < m->values.count; i++) {
+    work[i] = Work{};
+    if (!check_value(*m, i, e) || !watch->spend(4, e)) return false;
+  }
+  if (!check_ports(*m, m->inputs, ValueKind::kInput, work, e) ||
+      !check_ports(*m, m->outputs, ValueKind::kOutput, work, e))
     return false;
   const uint32_t steps = m->instructions.count;
   for (uint32_t i = 0; i < m->values.count; i++) {
-    uint32_t offset;
     MicroValue v;
-    if (!read_value(*m, i, &v, e)) return false;
-    work[i] = Work{};
-    work[i].root = uint16_t(find_root(*m, i, &offset));
+    if (!read_value(*m, i, &v, e) || !watch->spend(1, e)) return false;
+    work[i].root = uint16_t(find_root(*m, i, &work[i].at));
+    work[i].bytes = v.bytes, work[i].alias = uint8_t(v.alias);
     if (v.kind == ValueKind::kInput) work[i].touch(0);
     if (v.kind == ValueKind::kState)
       return meaning_error(e, INGOT_MICRO_TEXT("values[].kind: a state that is not named"), i);
   }
   for (uint32_t step = 0; step < steps; step++)
-    if (!check_instruction(*m, step, work, e)) return false;
-  Flow flow(*m, work, e);
+    if (!check_instruction(*m, step, work, watch, e) || !watch->spend(16, e)) return false;
+  Flow flow(*m, work, watch, e);
   for (uint32_t i = 0; i < m->outputs.count; i++) {
     const uint32_t value = r.word(r.element(m->outputs, i), port_field::kValue);
     if (!flow.read(value, steps)) return false;
@@ -312,7 +323,7 @@ bool validate(MicroModel* m, MicroError* e) {
   if (bytes < 0 || bytes > int64_t{kMaxBytes})
     return refuse(e, Code::kLimitExceeded, INGOT_MICRO_TEXT("plan.bytes"), -1, kMaxBytes,
                   uint32_t(bytes));
-  return place_all(m, work, uint32_t(bytes), uint32_t(alignment), e);
+  return place_all(m, work, uint32_t(bytes), uint32_t(alignment), watch, e);
 }
 
 }  // namespace ingot::micro

@@ -19,6 +19,7 @@ fuzz_one() {
   work=build/fuzz/corpus/$name
   mkdir -p "$work" "build/fuzz/finds"
   [ -d "tests/fuzz/seeds/$name" ] && seeds=("tests/fuzz/seeds/$name")
+  [ "$name" = fuzz_micro ] && seeds+=(tests/fuzz/seeds/fuzz_open)
   # whole files too, with what came after v1
   [ "$name" = fuzz_open ] && seeds+=(tests/fuzz/seeds/fuzz_ingot_weights)
   if "$target" -max_total_time="$seconds" -timeout=100 -rss_limit_mb=2048 -print_final_stats=1 \

@@ -2,6 +2,7 @@
 // every case of the refuse table and on programs with changed bytes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -130,5 +131,91 @@ TEST_CASE("micro: cut off at every length") {
     CAPTURE(n);
     const Code code = open_code(Bytes(file.begin(), file.begin() + std::ptrdiff_t(n)));
     CHECK((code == Code::kTruncated || code == Code::kNotIngot));
+  }
+}
+
+namespace {
+
+/// x, then `count` values that each overwrite the one before, then y. Or each with storage and an
+/// output of its own, all alive to the end.
+convert::FileSpec in_place_chain(int count) {
+  convert::FileSpec file;
+  file.segment_alignment = 16;
+  convert::ProgramSpec& p = file.program;
+  int32_t last = p.add_value(input("x", {16}));
+  for (int i = 0; i < count; i++) {
+    convert::ValueSpec v = activation("v" + std::to_string(i), {16});
+    const int32_t next = p.add_value(i == 0 ? v : in_place_of(v, last));
+    p.add_instruction(step(ElementwiseOp::kRelu), {last}, {next});
+    last = next;
+  }
+  p.add_instruction(step(ElementwiseOp::kRelu), {last}, {p.add_value(output("y", {16}))});
+  add_ports(&file);
+  return with_plan(std::move(file));
+}
+convert::FileSpec many_outputs(int count) {
+  convert::FileSpec file;
+  file.segment_alignment = 16;
+  convert::ProgramSpec& p = file.program;
+  const int32_t x = p.add_value(input("x", {16}));
+  for (int i = 0; i < count; i++)
+    p.add_instruction(step(ElementwiseOp::kRelu), {x},
+                      {p.add_value(output("y" + std::to_string(i), {16}))});
+  add_ports(&file);
+  return with_plan(std::move(file));
+}
+
+struct Calls {
+  uint64_t count = 0, most = UINT64_MAX;
+};
+int32_t count_call(void* user, uint32_t) {
+  Calls& calls = *static_cast<Calls*>(user);
+  return ++calls.count > calls.most;
+}
+Code open_watched(const Bytes& bytes, Calls* calls) {
+  const ExactMemory image(bytes), arena(kAmpleArena);
+  ingot_micro model;
+  ingot_micro_error error;
+  const auto* rows = reinterpret_cast<const ingot_micro_kernels*>(&firmware::scalar_rows());
+  return Code(ingot_micro_open_watched(&model, image.data(), bytes.size(), rows, arena.data(),
+                                       kAmpleArena, 0, count_call, calls, &error));
+}
+
+}  // namespace
+
+TEST_CASE("micro: opening takes work in proportion to the file, and the hook sees all of it") {
+  for (const auto make : {in_place_chain, many_outputs}) {
+    double least = 1e9, most = 0;
+    for (const int count : {60, 120, 240}) {
+      CAPTURE(count);
+      const Bytes file = convert::write_memory(make(count));
+      Calls calls;
+      CHECK(open_watched(file, &calls) == Code::kOk);
+      const double each = double(calls.count) / double(file.size());
+      least = std::min(least, each), most = std::max(most, each);
+    }
+    CHECK(least > 0);
+    CHECK(most < 1.6 * least);
+    CHECK(most * 256 < 2);  // units a byte
+  }
+}
+
+TEST_CASE("micro: a chain of aliases is bounded, and refused by its name at once") {
+  Calls calls;
+  const Bytes file = convert::write_memory(in_place_chain(400));
+  CHECK(open_watched(file, &calls) == Code::kLimitExceeded);
+  CHECK(calls.count * 256 < 2 * file.size());
+  CHECK(open_watched(convert::write_memory(in_place_chain(250)), &calls) == Code::kOk);
+}
+
+TEST_CASE("micro: the hook ends the opening wherever it is") {
+  const Bytes file = convert::write_memory(in_place_chain(200));
+  Calls all;
+  REQUIRE(open_watched(file, &all) == Code::kOk);
+  REQUIRE(all.count > 10);
+  for (uint64_t most = 0; most < all.count; most++) {
+    Calls calls{0, most};
+    CHECK(open_watched(file, &calls) == Code::kCancelled);
+    CHECK(calls.count == most + 1);
   }
 }

@@ -66,6 +66,16 @@ int32_t ingot_micro_open(ingot_micro* out, const void* image, size_t bytes,
                          const ingot_micro_kernels* kernels, void* arena, size_t arena_bytes,
                          uint32_t flags, ingot_micro_error* error);
 
+/** The same with the place to feed a watchdog: `hook` is called each time that 4 KiB were hashed or
+ *  256 values and instructions were looked at, some milliseconds apart on a Cortex-M; its
+ *  `instruction` counts the calls. Anything but 0 ends the opening with INGOT_CANCELLED. The time
+ *  is linear in the bytes of the file: values that lie in each other are bounded
+ *  (INGOT_LIMIT_EXCEEDED). */
+int32_t ingot_micro_open_watched(ingot_micro* out, const void* image, size_t bytes,
+                                 const ingot_micro_kernels* kernels, void* arena,
+                                 size_t arena_bytes, uint32_t flags, ingot_micro_hook hook,
+                                 void* user, ingot_micro_error* error);
+
 /** What an arena must have at least. */
 uint32_t ingot_micro_arena_bytes(const ingot_micro* model);
 
