@@ -166,13 +166,15 @@ ingot_code run(ingot_session* session, uint64_t deadline_ns, ingot_error* error)
 
 /// Turns an event of the device into one of the caller's.
 void watch(void* user, const StepEvent& event) {
-  const RunSession& s = *static_cast<const RunSession*>(user);
+  RunSession& s = *static_cast<RunSession*>(user);
   const ingot_instruction instruction = instruction_of(*s.model, event.instruction);
   const KernelEntry* kernel = s.tables.calls[event.instruction].kernel;
   const ingot_profile_event to = {
       event.instruction, instruction.op, instruction.name, kernel ? kernel->name : "",
       event.begin_ns,    event.end_ns,   event.team};
+  s.in_profile = true;
   reinterpret_cast<ingot_profile_function>(s.profile)(s.profile_user, &to);
+  s.in_profile = false;
 }
 
 }  // namespace

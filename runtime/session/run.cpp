@@ -116,6 +116,10 @@ Status begin_run(RunSession* s, uint64_t deadline_ns, ErrorDetail* detail) {
   if (s->is_dead)
     return fail(detail, Code::kWrongState,
                 "run: the session is dead since its device failed; make another");
+  if (s->is_running && s->in_profile)
+    return fail(detail, Code::kWrongState,
+                "run: called from the profile function, or an exception has left that: make "
+                "another session");
   if (s->is_running)  // by this thread, or started
     return fail(detail, Code::kWrongState,
                 "run: the session is running (started, or called from its own callback?)");

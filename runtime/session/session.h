@@ -49,6 +49,7 @@ struct RunSession {
   bool is_poisoned = false;
   bool is_dead = false;
   bool is_running = false;
+  bool in_profile = false;  // the caller's function is at work, or an exception has left it
   bool is_locked = false;
   bool are_ports_checked = true;  // for overlaps, since one was bound
   const char* threads_reason = "";

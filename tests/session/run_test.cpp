@@ -253,6 +253,29 @@ TEST_CASE(
   CHECK(events.size() == 4);
 }
 
+#if defined(__x86_64__) || defined(__aarch64__)  // others have no tables to unwind a library of C
+TEST_CASE("session: an exception through the profile function is named by every later run") {
+  FileBytes bytes(chain_network());
+  Model model = open_bytes_or_fail(bytes);
+  auto session = model.session(with_threads(1)), other = model.session(with_threads(1));
+  REQUIRE(session.ok());
+  REQUIRE(other.ok());
+  write(session->input(0), ramp(32)), write(other->input(0), ramp(32));
+  int again = 0;
+  ingot_session_set_profile(
+      session->get(),
+      [](void* user, const ingot_profile_event*) { throw *static_cast<int*>(user); }, &again);
+  CHECK_THROWS_AS((void)session->run(), int);
+  for (int i = 0; i < 2; i++) {
+    const auto refused = session->run();
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().code == INGOT_WRONG_STATE);
+    CHECK(std::string(refused.error().text()).find("profile function") != std::string::npos);
+  }
+  CHECK(other->run().ok());  // the model is whole
+}
+#endif
+
 TEST_CASE("session: four threads make, run and destroy sessions of one model at once") {
   FileBytes bytes(branching_network());
   Model model = open_bytes_or_fail(bytes);

@@ -666,7 +666,9 @@ INGOT_API uint64_t ingot_clock_ns(void);
 /** Called on the calling thread after each instruction of a run. Null switches it off, and then it
     costs nothing. On a GPU: when the run has ended, with what its events say; the first such run
     makes a second graph, which allocates. Of ingot_session_run() alone, not of started runs and
-    pipelines on a GPU. */
+    pipelines on a GPU. No exception may leave it: the library has none, and what comes through it
+    leaves the session in the middle of a run, so that every later run is INGOT_WRONG_STATE;
+    destroying it is all that is left. */
 typedef struct ingot_profile_event {
   uint32_t instruction;
   const char* op;
