@@ -80,9 +80,9 @@ OutputFolder::OutputFolder(const std::string& path) : tree_(std::make_unique<Tem
   tree_->add(marker, false);
   marker_ = open(marker.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (marker_ < 0) {
-    const int error = errno;
+    const int cause = errno;
     tree_->remove_all();
-    fail_with("", error);
+    fail_with("", cause);
   }
   (void)!flock(marker_, LOCK_EX | LOCK_NB);
 }
