@@ -286,4 +286,32 @@ TEST_CASE("work: memory that a file asks for is refused before it is taken") {
   CHECK(budget.bytes() == 1 << 20);
 }
 
+TEST_CASE(
+    "work: weights that are one number over a large shape are refused before they are taken") {
+  for (const char* op : {"Conv", "MatMul"}) {
+    CAPTURE(op);
+    OnnxGraph g;
+    const bool is_conv = std::string(op) == "Conv";
+    if (is_conv)
+      g.input("x", {1, 1024, 8, 8}), g.shape_input("shape", {1 << 17, 1024, 1, 1});
+    else
+      g.input("x", {8, 1024}), g.shape_input("shape", {1024, 1 << 17});
+    g.node("ConstantOfShape", {"shape"}, {"w"});
+    g.node(op, {"x", "w"}, {"y"});
+    g.output("y");
+    const std::string bytes = g.bytes(18);
+    const host::TemporaryPath file(".onnx");
+    std::ofstream(file.path(), std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
+    int exit = 0;
+    std::string said;
+    try {
+      convert_source(file.path(), {});
+    } catch (const host::Failure& failure) {
+      exit = int(failure.exit()), said = failure.message();
+    }
+    CHECK(exit == 7);
+    CHECK(said.find("bytes of memory") != std::string::npos);
+  }
+}
+
 }  // namespace ingot::convert

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tools/files/large_blocks.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::graph {
 
@@ -20,6 +21,7 @@ Constant make_constant(DType dtype, std::vector<int64_t> dims, const void* data)
   constant.dims = std::move(dims);
   const size_t size = size_t(constant.elements()) * size_t(dtype_bytes(dtype));
   if (size == 0) return constant;
+  host::charge_memory(size);
   auto bytes = std::make_shared<std::vector<uint8_t>>();
   bytes->reserve(size);
   host::append_weights(*bytes, static_cast<const uint8_t*>(data), size);

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <set>
 
+#include "runtime/base/checked_math.h"
 #include "tools/files/suggest.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::convert {
 namespace {
@@ -121,8 +123,11 @@ std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
       graph::fail_conversion(5, "--state-init '" + pair.input + "': its dims " +
                                     dims_text(value.dims) + " are open; fix them with --dim " +
                                     dim.text() + "=NUMBER");
-    elements *= *dim.value();
+    if (!checked_mul(elements, *dim.value(), &elements))
+      graph::fail_conversion(5, "--state-init '" + pair.input + "': its dims " +
+                                    dims_text(value.dims) + " are beyond 64 bits");
   }
+  host::charge_memory(uint64_t(elements) * sizeof(double));
   auto bytes = std::make_shared<std::vector<uint8_t>>();
   const auto fill = [&](auto one) {
     if (double(one) != pair.init && std::is_integral_v<decltype(one)>)

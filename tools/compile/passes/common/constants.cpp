@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/base/checked_math.h"
 #include "tools/files/half.h"
 #include "tools/files/large_blocks.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::passes {
 namespace {
@@ -51,13 +53,21 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& dims) {
   return strides;
 }
 
+/// What a pass writes out; as much as no budget allows where that is beyond 64 bits.
+uint64_t bytes_of(DType dtype, const std::vector<int64_t>& dims) {
+  uint64_t bytes = uint64_t(dtype_bytes(dtype));
+  for (const int64_t d : dims)
+    if (!checked_mul(bytes, uint64_t(d), &bytes)) return UINT64_MAX;
+  return bytes;
+}
+
 Constant gathered(const Constant& c, std::vector<int64_t> dims,
                   const std::vector<int64_t>& strides) {
   size_t width = size_t(dtype_bytes(c.dtype));
   std::vector<uint8_t> bytes;
-  int64_t count = 1;
-  for (int64_t d : dims) count *= d;
-  bytes.reserve(size_t(count) * width);
+  const uint64_t wanted = bytes_of(c.dtype, dims);
+  host::charge_memory(wanted);
+  bytes.reserve(size_t(wanted));
   const uint8_t* from = c.as<uint8_t>();
   walk(dims, strides, width, [&](int64_t offset) {
     bytes.insert(bytes.end(), from + size_t(offset) * width, from + size_t(offset + 1) * width);
@@ -119,6 +129,7 @@ std::optional<double> uniform(const Constant& c) {
 Constant make_f32(std::vector<int64_t> dims, const std::vector<double>& elements) {
   constexpr size_t kPiece = size_t{1} << 16;
   std::vector<uint8_t> bytes;
+  host::charge_memory(elements.size() * sizeof(float));
   bytes.reserve(elements.size() * sizeof(float));
   std::vector<float> piece;
   for (size_t i = 0; i < elements.size(); i += kPiece) {
@@ -164,6 +175,7 @@ std::optional<std::vector<double>> per_channel(const Model& model, ValueId id, c
   int64_t given = c->dims.empty() ? 1 : c->dims.back();
   if (given != 1 && given != channels) return std::nullopt;
   std::vector<double> values = numbers(*c);
+  if (given != channels) host::charge_memory(bytes_of(DType::kF64, {channels}));
   if (given != channels) values.assign(size_t(channels), values[0]);
   return values;
 }
