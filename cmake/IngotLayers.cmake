@@ -48,6 +48,8 @@ target_compile_options(ingot_device_flags INTERFACE
 add_library(ingot_host_flags INTERFACE)
 target_link_libraries(ingot_host_flags INTERFACE ingot_flags)
 target_compile_features(ingot_host_flags INTERFACE cxx_std_20)
+# An index that a file made wrong ends the program; it never reads or writes beside a container.
+target_compile_definitions(ingot_host_flags INTERFACE _GLIBCXX_ASSERTIONS)
 # INGOT_UNITY compiles sources in groups, so a program gets what another one of a group needs: the
 # linker drops it again.
 if(NOT INGOT_SANITIZE AND NOT INGOT_FUZZ)

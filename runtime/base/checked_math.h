@@ -18,6 +18,24 @@ template <class T>
   return !__builtin_mul_overflow(a, b, out);
 }
 
+/// Towards zero. False where nothing is divided by, and for the one quotient that does not fit: the
+/// smallest number by -1, which ends a program on x86.
+template <class T>
+[[nodiscard]] inline bool checked_div(T a, T b, T* out) {
+  T negative;
+  if (b == 0 || (b == T(-1) && T(-1) < T(0) && __builtin_sub_overflow(T(0), a, &negative)))
+    return false;
+  *out = T(a / b);
+  return true;
+}
+/// What checked_div() leaves; 0 behind -1, whatever is divided.
+template <class T>
+[[nodiscard]] inline bool checked_rem(T a, T b, T* out) {
+  if (b == 0) return false;
+  *out = b == T(-1) && T(-1) < T(0) ? T(0) : T(a % b);
+  return true;
+}
+
 /// Rounds up to a power of two; false on overflow.
 [[nodiscard]] inline bool checked_align(uint64_t value, uint64_t alignment, uint64_t* out) {
   uint64_t sum;

@@ -59,7 +59,8 @@ bool change_floats(graph::Model& model, graph::Node* node, size_t i,
   const graph::Constant* constant =
       node && node->inputs.size() > i ? model.constant(node->inputs[i]) : nullptr;
   if (!constant || constant->dtype != DType::kF32) return false;
-  std::vector<float> all(constant->as<float>(), constant->as<float>() + constant->elements());
+  const auto given = constant->as<float>().part(0, constant->elements());
+  std::vector<float> all(given.begin(), given.end());
   const std::vector<int64_t> dims = constant->dims;
   change(all);
   const graph::ValueId id =

@@ -6,7 +6,11 @@
 
 #include <algorithm>
 
+#include "runtime/base/checked_math.h"
+
 using namespace ingot::graph;
+using ingot::checked_div;
+using ingot::checked_rem;
 
 namespace {
 const Dim W = Dim::symbol("W"), H = Dim::symbol("H");
@@ -106,4 +110,33 @@ TEST_CASE("dim: substitution, symbols and errors") {
         for (int i = 0; i < 40; i++) grows = grows * (grows + i);
       }(),
       DimError);
+}
+
+TEST_CASE("dim: a dimension that a shape does not have is an error that names the rank") {
+  Dims dims = {Dim(2), W};
+  CHECK(dims[1] == W);
+  CHECK(dims.back() == W);
+  CHECK_THROWS_WITH_AS(dims[2], doctest::Contains("rank 2"), DimError);
+  dims.clear();
+  CHECK_THROWS_AS(dims[0], DimError);
+  CHECK_THROWS_AS(dims.front(), DimError);
+  CHECK_THROWS_AS(dims.back(), DimError);
+  CHECK_THROWS_AS(dims.pop_back(), DimError);
+}
+
+TEST_CASE("dim: the smallest number divided by -1 is no dimension, and ends nothing") {
+  int64_t quotient = 7;
+  CHECK_FALSE(checked_div<int64_t>(INT64_MIN, -1, &quotient));
+  CHECK_FALSE(checked_div<int64_t>(1, 0, &quotient));
+  CHECK(quotient == 7);
+  CHECK(checked_div<int64_t>(INT64_MIN, 1, &quotient));
+  CHECK(quotient == INT64_MIN);
+  CHECK(checked_rem<int64_t>(INT64_MIN, -1, &quotient));
+  CHECK(quotient == 0);
+  uint64_t large = 0;
+  CHECK(checked_div<uint64_t>(5, UINT64_MAX, &large));
+  CHECK(large == 0);
+  // coefficients of terms, divided by each other
+  const Dim least = Dim(INT64_MIN) * W, by = Dim(0) - W;
+  CHECK_THROWS_AS((void)(least / by).text(), DimError);
 }

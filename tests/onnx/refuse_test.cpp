@@ -394,3 +394,84 @@ TEST_CASE("refuse: graphs nested without end, expressions that grow without end"
   grows.node("Relu", {at}, {"y"});
   CHECK(import_error(grows.bytes()).exit_code != 0);
 }
+
+TEST_CASE("refuse: operands of a rank or type that the operator does not take") {
+  struct Case {
+    const char *op, *domain;
+    std::vector<std::vector<OnnxDim>> shapes;
+    std::vector<Proto> attributes;
+    const char* says;
+  };
+  const std::vector<Case> cases = {
+      {"Conv", "", {{1, 3}, {2, 3, 1, 1}}, {}, "operand 0 has shape [1, 3] of rank 2"},
+      {"Conv", "", {{1, 3, 8, 8}, {2, 3, 3}}, {}, "operand 1 has shape [2, 3, 3] of rank 3"},
+      {"Gemm", "", {{2}, {2, 2}}, {}, "expected rank 2"},
+      {"GridSample", "", {{1, 2, 3, 4}, {1, 2}}, {}, "operand 1"},
+      {"MultiHeadAttention",
+       "com.microsoft",
+       {{1, 4, 32}, {1, 4, 32}, {1, 4, 32}, {4, 96}},
+       {attribute("num_heads", int64_t(4))},
+       "operand 3 has shape [4, 96] of rank 2, expected rank 1"},
+      {"GroupQueryAttention",
+       "com.microsoft",
+       {{1, 4, 32}, {16}, {1, 4, 16}, {1, 2, 8, 8}, {1, 2, 8, 8}, {1}, {}},
+       {attribute("num_heads", int64_t(4)), attribute("kv_num_heads", int64_t(2))},
+       "operand 1"},
+      {"SkipLayerNormalization", "com.microsoft", {{}, {}, {8}}, {}, ""},
+      {"RotaryEmbedding", "com.microsoft", {{4}, {1, 4}, {16, 4}, {16, 4}}, {}, "operand"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.op);
+    OnnxGraph g;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < c.shapes.size(); i++) {
+      names.push_back("i" + std::to_string(i));
+      g.input(names.back(), c.shapes[i]);
+    }
+    g.node(c.op, names, {"y"}, c.attributes, c.domain).output("y");
+    const graph::ConversionError error = import_error(g.bytes(20));
+    CAPTURE(error.message);
+    CHECK((error.exit_code == 2 || error.exit_code == 4));
+    CHECK(error.message.find(c.says) != std::string::npos);
+  }
+}
+
+TEST_CASE("refuse: a sequence as an output is named, whatever its type is declared as") {
+  for (const bool split : {false, true}) {
+    OnnxGraph g;
+    g.input("x", {4, 3});
+    if (split)
+      g.node("SplitToSequence", {"x"}, {"y"}, {attribute("axis", int64_t(0))});
+    else
+      g.node("SequenceConstruct", {"x", "x"}, {"y"});
+    g.output("y");
+    const graph::ConversionError error = import_error(g.bytes(18));
+    CAPTURE(error.message);
+    CHECK(error.exit_code == 4);
+    CHECK(error.message.find("sequence") != std::string::npos);
+  }
+}
+
+TEST_CASE("refuse: a bias of another rank or type names the operand") {
+  for (const int type : {1, 7}) {
+    OnnxGraph g;
+    g.input("x", {1, 3, 4, 4}).input("w", {2, 3, 1, 1});
+    if (type == 1)
+      g.input("b", {}, type);
+    else
+      g.input("b", {2}, type);
+    g.node("FusedConv", {"x", "w", "b"}, {"y"}, {attribute("activation", std::string("Relu"))},
+           "com.microsoft");
+    g.output("y");
+    check_line(import_error(g.bytes(18)), 2, "operand 2");
+  }
+}
+
+TEST_CASE("refuse: the smallest integer divided by -1 in shape arithmetic") {
+  OnnxGraph g;
+  g.shape_input("a", {INT64_MIN}).shape_input("b", {-1}).input("x", {2, 3});
+  g.node("Shape", {"x"}, {"s"}).node("Div", {"a", "b"}, {"d"}).node("Add", {"s", "d"}, {"y"});
+  g.output("y");
+  const graph::ConversionError error = import_error(g.bytes(20));
+  CHECK(error.exit_code != 8);
+}

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/base/checked_math.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/dim_limit.h"
 
@@ -14,16 +15,16 @@ constexpr size_t kMaxTerms = 96;  // pads of four dimensions have 81
 // a nested expression prints its parts, so this bounds depth and size as well
 constexpr size_t kMaxText = 4096;
 
-int64_t checked_add(int64_t a, int64_t b) {
+int64_t added(int64_t a, int64_t b) {
   int64_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum))
+  if (!checked_add(a, b, &sum))
     throw DimError("a dimension overflows 64 bits: " + std::to_string(a) + " + " +
                    std::to_string(b));
   return sum;
 }
-int64_t checked_mul(int64_t a, int64_t b) {
+int64_t multiplied(int64_t a, int64_t b) {
   int64_t result = 0;
-  if (__builtin_mul_overflow(a, b, &result))
+  if (!checked_mul(a, b, &result))
     throw DimError("a dimension overflows 64 bits: " + std::to_string(a) + " * " +
                    std::to_string(b));
   return result;
@@ -118,9 +119,9 @@ struct DimBuilder {
   explicit DimBuilder(const Dim& d) : constant(d.node().constant), terms(d.node().terms) {}
 
   void add(const Dim& d, int64_t factor) {
-    constant = checked_add(constant, checked_mul(d.node().constant, factor));
+    constant = added(constant, multiplied(d.node().constant, factor));
     for (DimTerm term : d.node().terms) {
-      term.coefficient = checked_mul(term.coefficient, factor);
+      term.coefficient = multiplied(term.coefficient, factor);
       terms.push_back(std::move(term));
     }
   }
@@ -130,7 +131,7 @@ struct DimBuilder {
     std::vector<DimTerm> merged;
     for (DimTerm& term : terms) {
       if (!merged.empty() && compare_factors(merged.back().factors, term.factors) == 0) {
-        merged.back().coefficient = checked_add(merged.back().coefficient, term.coefficient);
+        merged.back().coefficient = added(merged.back().coefficient, term.coefficient);
       } else {
         merged.push_back(std::move(term));
       }
@@ -206,7 +207,7 @@ bool operator==(const Dim& a, const Dim& b) {
 }
 
 Dim operator+(const Dim& a, const Dim& b) {
-  if (a.is_static() && b.is_static()) return Dim(checked_add(a.node().constant, b.node().constant));
+  if (a.is_static() && b.is_static()) return Dim(added(a.node().constant, b.node().constant));
   DimBuilder builder(a);
   builder.add(b, 1);
   return builder.finish();
@@ -221,11 +222,11 @@ Dim operator*(const Dim& a, const Dim& b) {
   builder.add(a, b.node().constant);
   for (const DimTerm& term : b.node().terms) {
     DimTerm scaled = term;
-    scaled.coefficient = checked_mul(term.coefficient, a.node().constant);
+    scaled.coefficient = multiplied(term.coefficient, a.node().constant);
     builder.terms.push_back(scaled);
     for (const DimTerm& other : a.node().terms) {
       DimTerm both = term;
-      both.coefficient = checked_mul(term.coefficient, other.coefficient);
+      both.coefficient = multiplied(term.coefficient, other.coefficient);
       both.factors.insert(both.factors.end(), other.factors.begin(), other.factors.end());
       std::sort(both.factors.begin(), both.factors.end(),
                 [](const DimAtomPtr& x, const DimAtomPtr& y) { return x->key < y->key; });
@@ -283,7 +284,7 @@ Dim divide_by_constant(const Dim& a, int64_t c) {
     const Dim step = inner->b;
     const DimAtom division = *inner;
     const Dim others = rest.finish() - DimBuilder::of_atom(division);
-    return quotient + divide_by_constant(division.a + step * others, checked_mul(*step.value(), c));
+    return quotient + divide_by_constant(division.a + step * others, multiplied(*step.value(), c));
   }
   DimAtom atom;
   atom.kind = DimAtom::Kind::kFloorDiv;
@@ -296,9 +297,11 @@ Dim divide_by_constant(const Dim& a, int64_t c) {
 
 /// term / lead when every factor and the coefficient divide.
 std::optional<DimTerm> divide_term(const DimTerm& term, const DimTerm& lead) {
-  if (lead.coefficient == 0 || term.coefficient % lead.coefficient != 0) return std::nullopt;
   DimTerm out;
-  out.coefficient = term.coefficient / lead.coefficient;
+  int64_t rest;
+  if (!checked_rem(term.coefficient, lead.coefficient, &rest) || rest != 0 ||
+      !checked_div(term.coefficient, lead.coefficient, &out.coefficient))
+    return std::nullopt;
   size_t j = 0;
   for (const DimAtomPtr& factor : term.factors) {
     if (j < lead.factors.size() && lead.factors[j]->key == factor->key)
@@ -462,9 +465,9 @@ int64_t evaluated(const Dim& d, const std::map<std::string, int64_t>& bindings) 
                  : atom->kind == DimAtom::Kind::kMin    ? std::min(a, b)
                                                         : std::max(a, b);
       }
-      part = checked_mul(part, factor);
+      part = multiplied(part, factor);
     }
-    sum = checked_add(sum, part);
+    sum = added(sum, part);
   }
   host::charge_work(1 + d.node().terms.size());
   return sum;

@@ -5,19 +5,15 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "tools/graph/checked_list.h"
 
 namespace ingot::graph {
 
 struct DimAtom;
 using DimAtomPtr = std::shared_ptr<const DimAtom>;
-
-/// An expression that overflows 64 bits, divides by nothing, or grows beyond any sensible model.
-struct DimError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 /// Value type with structural equality: two dims that print the same are the same. Linear parts are
 /// kept as a sum of coefficient x term, a term being a symbol or an irreducible floor_div / product
@@ -57,7 +53,7 @@ class Dim {
   friend struct DimBuilder;
   std::shared_ptr<const Node> node_;
 };
-using Dims = std::vector<Dim>;
+using Dims = CheckedList<Dim, ListKind::kDimensions>;
 
 /// What cannot be taken apart further. a and b are operands of everything but a symbol.
 struct DimAtom {

@@ -19,18 +19,20 @@ namespace ingot::graph {
 /// in place.
 struct Constant {
   DType dtype = DType::kF32;
-  std::vector<int64_t> dims;
+  CheckedList<int64_t, ListKind::kDimensions> dims;
   std::shared_ptr<const std::vector<uint8_t>> bytes;  // null for an empty tensor
   int64_t elements() const;
   template <class T>
-  const T* as() const {
-    return bytes ? reinterpret_cast<const T*>(bytes->data()) : nullptr;
+  Elements<T> as() const {
+    if (!bytes) return {nullptr, 0};
+    return {reinterpret_cast<const T*>(bytes->data()), bytes->size() / sizeof(T)};
   }
 };
 Constant make_constant(DType dtype, std::vector<int64_t> dims, const void* data);
 
 using ValueId = int32_t;  // index into Graph::values; -1: absent optional input
 constexpr ValueId kAbsent = -1;
+using Operands = CheckedList<ValueId, ListKind::kOperands>;
 
 struct Value {
   std::string name;
@@ -55,8 +57,8 @@ struct Node {
   // ONNX name, "Conv", or one of ours after a pass ("Conv2d", "Elementwise", ...)
   std::string op;
   std::string name;  // of the source node
-  std::vector<ValueId> inputs;
-  std::vector<ValueId> outputs;  // kAbsent where an optional output is not wanted
+  Operands inputs;
+  Operands outputs;  // kAbsent where an optional output is not wanted
   std::map<std::string, Attribute> attributes;
   std::vector<uint32_t> sources;  // indices into Model::source_nodes
   bool dead = false;              // removed by a pass; swept by Graph::compact()
@@ -100,7 +102,7 @@ struct DataDependentSymbol {
 /// What an importer gives and the passes work on.
 struct Model {
   std::string name;
-  std::vector<Value> values;  // of the main graph and every subgraph
+  CheckedList<Value, ListKind::kValues> values;  // of the main graph and every subgraph
   Graph graph;
   std::vector<SourceNode> source_nodes;
   std::map<std::string, SymbolBounds> symbols;

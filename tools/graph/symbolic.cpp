@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "runtime/base/checked_math.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
@@ -60,7 +61,11 @@ Scalar divide(const Scalar& a, const Scalar& b, bool integer) {
   if (integer) {
     const auto p = a.dim(), q = b.dim();
     if (!p || !q) return {};
-    if (p->is_static() && q->is_static()) return Scalar::of(Dim(*p->value() / *q->value()));
+    if (p->is_static() && q->is_static()) {
+      int64_t quotient;
+      return checked_div(*p->value(), *q->value(), &quotient) ? Scalar::of(Dim(quotient))
+                                                              : Scalar();
+    }
     // truncation is floor only there
     if (!proven_at_least(*q, 1) || !proven_at_least(*p, 0)) return {};
     return Scalar::of(*p / *q);

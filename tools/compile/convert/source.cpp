@@ -17,6 +17,7 @@
 #include "tools/files/suggest.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/compute_single.h"
+#include "tools/graph/dim_limit.h"
 #include "tools/import/flux/import.h"
 #ifdef INGOT_HAVE_JSON
 #include "tools/import/keras/import.h"
@@ -177,7 +178,9 @@ void quantise_linear_weights(graph::Model* model, const ConvertOptions& options,
 
 }  // namespace
 
-ConversionResult convert_source(const std::string& source, const ConvertOptions& given) {
+namespace {
+
+ConversionResult convert_checked(const std::string& source, const ConvertOptions& given) {
   ConvertOptions options = given;
   const auto tell = [&](const char* stage, double done) {
     if (options.progress) options.progress(stage, done);
@@ -262,6 +265,16 @@ ConversionResult convert_source(const std::string& source, const ConvertOptions&
   tell("weights", 1);
   record_weights(weights_from, used, options, &result);
   return result;
+}
+
+}  // namespace
+
+ConversionResult convert_source(const std::string& source, const ConvertOptions& given) {
+  try {
+    return convert_checked(source, given);
+  } catch (const graph::DimError& error) {  // behind the import, which names the node
+    graph::fail_conversion(graph::exit_code(error), source + ": " + error.what());
+  }
 }
 
 }  // namespace ingot::convert

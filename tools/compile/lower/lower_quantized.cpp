@@ -14,7 +14,7 @@ namespace ingot::convert {
 namespace {
 
 std::span<const int8_t> weights_of(const graph::Constant& constant) {
-  return {constant.as<int8_t>(), size_t(constant.elements())};
+  return constant.as<int8_t>().part(0, constant.elements());
 }
 
 constexpr size_t kStepsOperand =
@@ -64,7 +64,7 @@ int32_t Lowering::channels_of(const graph::Node& node, int64_t outputs) {
   value.bytes.make = [rows] {
     std::vector<std::span<const uint8_t>> numbers;
     for (const graph::Constant& row : rows)
-      numbers.emplace_back(row.as<uint8_t>(), size_t(row.elements()) * 4);
+      numbers.push_back(row.as<uint8_t>().part(0, row.elements() * 4));
     return pack_channels(numbers);
   };
   return lowered_.add(std::move(value));
@@ -134,7 +134,7 @@ int32_t Lowering::panels_of(const graph::Node& node, size_t operand) {
       node.inputs[operand], Packing::kPanels16, c.dims,
       [c, zeros] {
         if (zeros) return pack_panels16(weights_of(c), c.dims[0], c.dims[1]);
-        const std::span<const float> numbers{c.as<float>(), size_t(c.elements())};
+        const std::span<const float> numbers = c.as<float>().part(0, c.elements());
         const std::vector<float> panels = pack_panels16(numbers, c.dims[0], c.dims[1]);
         const auto* bytes = reinterpret_cast<const uint8_t*>(panels.data());
         return std::vector<uint8_t>(bytes, bytes + panels.size() * sizeof(float));

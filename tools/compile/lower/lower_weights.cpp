@@ -13,7 +13,7 @@ namespace ingot::convert {
 namespace {
 
 std::span<const float> numbers_of(const graph::Constant& constant) {
-  return {constant.as<float>(), size_t(constant.elements())};
+  return constant.as<float>().part(0, constant.elements());
 }
 
 std::vector<uint8_t> bytes_of(const std::vector<float>& numbers) {

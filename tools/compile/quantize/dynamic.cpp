@@ -119,7 +119,8 @@ class DynamicLinear {
     }
     if (is_bias(added, outputs)) {
       require_finite(*e.constant(added), node.op, node.name, "bias");
-      biases.assign(e.constant(added)->as<float>(), e.constant(added)->as<float>() + outputs);
+      const auto all = e.constant(added)->as<float>().part(0, outputs);
+      biases.assign(all.begin(), all.end());
       added = kAbsent;
       if (behind) y = behind->outputs[0], e.kill(*behind);
     } else if (behind) {

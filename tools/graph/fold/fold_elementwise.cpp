@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "runtime/base/checked_math.h"
 #include "tools/graph/fold/fold_arithmetic.h"
 #include "tools/graph/movement.h"
 #include "tools/graph/tensor_math.h"
@@ -91,7 +92,8 @@ const std::map<std::string, Whole2>& whole_binary() {
       {"Mul", [](int64_t a, int64_t b) -> W { return wrapping(uint64_t(a) * uint64_t(b)); }},
       {"Div",
        [](int64_t a, int64_t b) -> W {
-         return b == 0 || (a == INT64_MIN && b == -1) ? W() : W(a / b);
+         int64_t quotient;
+         return checked_div(a, b, &quotient) ? W(quotient) : W();
        }},
       {"Pow", whole_power},
       {"Min", [](int64_t a, int64_t b) -> W { return std::min(a, b); }},
@@ -129,8 +131,8 @@ std::optional<std::vector<Ints>> spread(const std::vector<const Constant*>& inpu
 }
 
 std::optional<int64_t> whole_mod(const Node& node, int64_t a, int64_t b) {
-  if (b == 0 || b == -1) return b == 0 ? std::nullopt : std::optional<int64_t>(0);
-  const int64_t rest = a % b;
+  int64_t rest;
+  if (!checked_rem(a, b, &rest)) return std::nullopt;
   if (node.integer("fmod", 0) != 0) return rest;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }

@@ -111,6 +111,10 @@ void Inference::walk(Graph& graph) {
   if (outer == nullptr) {
     for (ValueId& id : graph.outputs) {
       const ValueId by = resolve(id);
+      if (sequence(by))
+        unsupported_->push_back({"output", "", "", value(id).name,
+                                 "is a sequence, only tensors are supported",
+                                 "make an output of each tensor, or concatenate them"});
       if (by == id) continue;
       const bool plain =
           !model.constant(by) &&
@@ -214,6 +218,7 @@ void Inference::visit(Node node) {
     const auto rule = infer_table().find(node.op);
     if (rule == infer_table().end()) throw Refusal{"", "the operator is not supported", ""};
     NodeContext context(*this, node);
+    check_operands(context);
     const bool has_first = !node.inputs.empty() && known(node.inputs[0]) && node.inputs[0] >= 0;
     const DType first = has_first ? value(node.inputs[0]).dtype : DType::kF32;
     if (lacks_type(node.op, first))

@@ -98,7 +98,7 @@ class Inference {
   };
   /// All that inference has found so far.
   struct State {
-    std::vector<Value> values;
+    CheckedList<Value, ListKind::kValues> values;
     std::map<std::string, DataDependentSymbol> data_dependent;
     std::vector<std::string> notes;
     int64_t fold_budget = 0;
@@ -238,6 +238,9 @@ class NodeContext {
 /// ONNX's broadcasting. `who` names the operator in the error.
 Dims broadcast(NodeContext& context, const Dims& a, const Dims& b);
 std::string describe(const Node& node);
+/// Ranks and types of the operands against operands.def, before any rule reads them.
+/// @throws ConversionError 2 that names the operand, what was expected and what was found.
+void check_operands(const NodeContext& context);
 const char* dtype_text(DType dtype);
 /// DynamicQuantizeLSTM as its steps. Inputs 0 to 7 are those of LSTM; then bytes [D, K, 4H], scales
 /// and zero points of W and of R. False where it is not spelled out: many steps, or of a number

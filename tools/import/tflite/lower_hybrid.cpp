@@ -39,7 +39,8 @@ void add_channels(Call& call, const Weights& w, size_t bias, std::vector<ValueId
   if (*has_bias) {
     const graph::Constant* known = call.net.model.constant(call.input(bias));
     if (known && known->dtype == DType::kF32 && known->elements() == w.outputs) {
-      biases.assign(known->as<float>(), known->as<float>() + w.outputs);
+      const auto all = known->as<float>().part(0, w.outputs);
+      biases.assign(all.begin(), all.end());
       *has_bias = false;
     }
   }

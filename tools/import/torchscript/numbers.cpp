@@ -2,6 +2,7 @@
 // where a dimension is.
 #include <cmath>
 
+#include "runtime/base/checked_math.h"
 #include "tools/graph/comparison.h"
 #include "tools/graph/dim_limit.h"
 #include "tools/graph/tensor_math.h"
@@ -64,14 +65,12 @@ Value Interpreter::number_operator(const std::string& name, const std::vector<Va
       if (name == "floordiv" || name == "floor_divide" || name == "remainder") {
         if (b == Dim(0)) throw Raised{place, "integer division or modulo by zero"};
         Dim quotient;
+        int64_t q, rest;
         if (a.value() && b.value()) {
-          if (*b.value() == -1) {
-            quotient = Dim(0) - a;
-          } else {
-            const int64_t q = *a.value() / *b.value();
-            quotient = Dim(
-                q - int64_t(*a.value() % *b.value() != 0 && (*a.value() < 0) != (*b.value() < 0)));
-          }
+          if (!checked_div(*a.value(), *b.value(), &q) ||
+              !checked_rem(*a.value(), *b.value(), &rest))
+            return open();
+          quotient = Dim(q - int64_t(rest != 0 && (*a.value() < 0) != (*b.value() < 0)));
         } else if (proven_at_least(b, Dim(1))) {
           quotient = a / b;
         } else {

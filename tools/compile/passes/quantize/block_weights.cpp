@@ -111,9 +111,10 @@ BlockWeights block_weights_of(const Model& model, const Node& linear) {
   BlockWeights found;
   found.outputs = w.dims[0], found.k = w.dims[1];
   found.bits = linear.integer("bits", 8), found.block = linear.integer("block", 0);
-  found.numbers.assign(w.as<int8_t>(), w.as<int8_t>() + w.elements());
-  found.scales.assign(scales.as<float>(), scales.as<float>() + scales.elements());
-  if (zeros) found.zeros.assign(zeros->as<int8_t>(), zeros->as<int8_t>() + zeros->elements());
+  const auto taken = [](auto elements, auto* to) { to->assign(elements.begin(), elements.end()); };
+  taken(w.as<int8_t>().part(0, w.elements()), &found.numbers);
+  taken(scales.as<float>().part(0, scales.elements()), &found.scales);
+  if (zeros) taken(zeros->as<int8_t>().part(0, zeros->elements()), &found.zeros);
   return found;
 }
 

@@ -269,8 +269,11 @@ class ConstantChannels {
     const int zero = int(node->integer("y_zero", 0));
     std::vector<int32_t> rows[3];
     const Constant* const from[3] = {c->bias, c->multipliers, c->shifts};
-    for (int i = 0; i < 3; i++)
-      if (from[i]) rows[i].assign(from[i]->as<int32_t>(), from[i]->as<int32_t>() + c->outputs);
+    for (int i = 0; i < 3; i++) {
+      if (!from[i]) continue;
+      const auto all = from[i]->as<int32_t>().part(0, c->outputs);
+      rows[i].assign(all.begin(), all.end());
+    }
     const float one = 1;
     for (const int64_t o : without) {
       const int step = constant_output(*c, o, nullptr) - zero;
