@@ -164,3 +164,24 @@ TEST_CASE("upsample_nearest has the arithmetic of PyTorch") {
   CHECK(node_of("upsample_nearest1d", {list({10}), real(2.1)}).numbers("scales")[2] == 2);
   CHECK(node_of("_upsample_nearest_exact1d", {list({10}), real(2.1)}).numbers("scales")[2] == 2.1);
 }
+
+TEST_CASE("an LSTM with one state, or three, is refused by name") {
+  for (const size_t count : {0, 1, 2, 3}) {
+    CAPTURE(count);
+    Program p;
+    const std::vector<Value> states(count, p.floats({1, 1, 2}, {1, 2}));
+    const std::vector<Value> params = {p.floats({8, 3}, std::vector<double>(24, 0.5)),
+                                       p.floats({8, 2}, std::vector<double>(16, 0.5))};
+    const auto call = [&] {
+      (void)p.results("lstm",
+                      {p.floats({2, 1, 3}, {1, 2, 3, 4, 5, 6}), Value::list(states),
+                       Value::list(params), Value::of(false), whole(1), real(0), Value::of(false),
+                       Value::of(false), Value::of(false)},
+                      "input");
+    };
+    if (count == 2)
+      CHECK_NOTHROW(call());
+    else
+      CHECK_THROWS_AS(call(), graph::ConversionError);
+  }
+}

@@ -56,16 +56,18 @@ class Stack {
     }
     if (batch_first) x = o.b.transpose(x, {1, 0, 2});
     const bool lstm = o.op() == "lstm";
-    const ValueId h0 = state(lstm ? o.read_all("hx").at(0) : o.read("hx"));
-    const ValueId c0 = lstm ? state(o.read_all("hx").at(1)) : graph::kAbsent;
+    const std::vector<ValueId> first = lstm ? o.read_all("hx") : std::vector<ValueId>{o.read("hx")};
+    if (lstm && first.size() != 2)
+      o.corrupt("its hx has " + std::to_string(first.size()) + " states, expected 2: h and c");
+    const ValueId h0 = state(first[0]), c0 = lstm ? state(first[1]) : graph::kAbsent;
     std::vector<ValueId> hs, cs;
     for (int64_t layer = 0; layer < layers; layer++) {
       const Layer weights =
           weights_of(params, size_t(layer * directions), size_t(directions), each);
-      const Dim first(layer * directions), last((layer + 1) * directions);
+      const Dim from(layer * directions), to((layer + 1) * directions);
       std::vector<ValueId> inputs = {
-          x, weights.w, weights.r, weights.bias, lengths, o.b.slice(h0, 0, first, last)};
-      if (lstm) inputs.push_back(o.b.slice(c0, 0, first, last));
+          x, weights.w, weights.r, weights.bias, lengths, o.b.slice(h0, 0, from, to)};
+      if (lstm) inputs.push_back(o.b.slice(c0, 0, from, to));
       const std::vector<ValueId> made =
           o.b.emit_many(kind.op, inputs, attributes(weights, directions), lstm ? 3 : 2);
       const Dims y = o.b.dims(made[0]);  // [T, directions, B, H]
