@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "tests/cli/command_line.h"
@@ -89,6 +90,34 @@ TEST_CASE(
     }
   }
   CHECK(run({"inspect", source}).out.find("[31mred") != std::string::npos);  // named all the same
+}
+
+TEST_CASE("hostile: controls of two bytes and turned text are hidden, and escaped in JSON") {
+  const Folder folder;
+  std::string bytes = slurp(data("escapes.onnx"));
+  const std::string before = "\x1b[31m", after = "\xe2\x80\xae\xc2\x85";  // U+202E, U+0085
+  int changed = 0;
+  for (size_t at = bytes.find(before); at != std::string::npos;
+       at = bytes.find(before, at), changed++)
+    bytes.replace(at, before.size(), after);
+  REQUIRE(changed > 0);
+  const std::string source = folder / "turned.onnx", model = folder / "o.ingot";
+  spill(source, bytes);
+  const Ran made = run({"convert", source, "-o", model, "--explain"}),
+            shown = run({"inspect", source}), json = run({"inspect", model, "--json"}),
+            timed = run({"bench", model, "--seconds", "0", "--json"});
+  for (const Ran* ran : {&made, &shown, &json, &timed}) {
+    CHECK(ran->exit < 8);
+    for (const char* hidden : {"\xe2\x80\xae", "\xc2\x85"}) {
+      CHECK(ran->out.find(hidden) == std::string::npos);
+      CHECK(ran->err.find(hidden) == std::string::npos);
+    }
+  }
+  CHECK(shown.out.find("red") != std::string::npos);  // named all the same
+  REQUIRE(nlohmann::json::accept(json.out));
+  CHECK(json.out.find("\\u202e\\u0085red") != std::string::npos);
+  CHECK(nlohmann::json::parse(json.out).dump().find("\xe2\x80\xae\xc2\x85red") !=
+        std::string::npos);
 }
 
 TEST_CASE("hostile: bytes in a name that are no UTF-8 reach a terminal as '?'") {

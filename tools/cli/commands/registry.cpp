@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/options/command.h"
+#include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/files/standard_streams.h"
 #include "tools/files/suggest.h"
@@ -89,9 +90,7 @@ nlohmann::json json_of(const Registry& all, const std::string& name, const Versi
   return json;
 }
 
-void print_json(const nlohmann::json& json) {
-  printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-}
+void print_json(const nlohmann::json& json) { printf("%s\n", json_text(json, 2).c_str()); }
 
 int add(const RegistryArguments& a, Registry& all) {
   const std::string file = a.words[0] == "-" ? host::spool_standard_input() : a.words[0];

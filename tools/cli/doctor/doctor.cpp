@@ -17,6 +17,7 @@
 
 #include "kernels/cpu/cpu_kernels.h"
 #include "tools/cli/options/command.h"
+#include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/session/engine.h"
 
@@ -237,7 +238,7 @@ int doctor(const DoctorArguments& a) {
   const Diagnosis found = diagnose(a.root);
   const std::string lacking = missing(a, found);
   if (a.json)
-    printf("%s\n", as_json(found).dump(1, ' ', false, Json::error_handler_t::replace).c_str());
+    printf("%s\n", json_text(as_json(found), 1).c_str());
   else
     print(found);
   if (!lacking.empty()) host::fail(host::Exit::kUnavailable, "doctor: " + lacking);

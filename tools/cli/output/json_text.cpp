@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tools/files/visible_text.h"
+
 namespace ingot::cli {
 namespace {
 
@@ -24,7 +26,33 @@ void round_numbers(Json* json) {
 
 std::string json_text(Json report, int indent) {
   round_numbers(&report);
-  return report.dump(indent, ' ', false, Json::error_handler_t::replace);
+  return escape_controls(report.dump(indent, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string escape_controls(const std::string& json) {
+  std::string out;
+  out.reserve(json.size());
+  for (size_t i = 0; i < json.size();) {
+    const auto byte = [&](size_t k) {
+      return i + k < json.size() ? static_cast<unsigned char>(json[i + k]) : 0u;
+    };
+    const size_t length = byte(0) < 0xc0 ? 1 : byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
+    const uint32_t character =
+        length == 1   ? byte(0)
+        : length == 2 ? (byte(0) & 0x1f) << 6 | (byte(1) & 0x3f)
+        : length == 3 ? (byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f)
+                      : 0x10000;
+    // line ends and indentation stand between its strings
+    if (character != '\n' && host::is_obeyed(character)) {
+      char escaped[8];
+      snprintf(escaped, sizeof escaped, "\\u%04x", unsigned(character));
+      out += escaped;
+    } else {
+      out.append(json, i, length);
+    }
+    i += length;
+  }
+  return out;
 }
 
 }  // namespace ingot::cli

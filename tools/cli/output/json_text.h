@@ -1,9 +1,14 @@
-// tools/cli/output/json_text.h - reports for scripts as text.
+// tools/cli/output/json_text.h - reports for scripts as text: UTF-8 whatever a name has, and
+// characters that a terminal obeys as \uXXXX.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
 
 namespace ingot::cli {
+
+/// Of JSON: control characters of two bytes (U+0080 to U+009F), U+007F, and those that turn the
+/// direction of text or end a line, as \uXXXX. They stand in its strings alone.
+std::string escape_controls(const std::string& json);
 
 /// With nine digits of each number that is no integer, which is more than a clock or an error has:
 /// 13.9048875 and not 13.904887500000001. What is no UTF-8 becomes U+FFFD.

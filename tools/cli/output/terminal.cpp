@@ -13,6 +13,7 @@
 
 #include "tools/cli/output/standard_output.h"
 #include "tools/files/standard_streams.h"
+#include "tools/files/visible_text.h"
 
 namespace ingot::cli {
 namespace {
@@ -31,36 +32,10 @@ size_t width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
 }
 
-/// Where a text stands between two of its bytes.
-struct Utf8Place {
-  unsigned char last = 0;  // the byte before; 0: none
-  int following = 0;       // bytes that its character still has
-};
-
-/// Control characters but line ends and tabs as '?', and what follows no character of UTF-8: a
-/// terminal of 8 bits takes it for a control character.
-void hide_controls(std::string* text, Utf8Place* place) {
-  for (char& c : *text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool control = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
-    const bool follows = (byte & 0xc0) == 0x80;
-    const bool stray = follows && place->following == 0;
-    // the same in two bytes of UTF-8
-    const bool c1 = place->last == 0xc2 && byte >= 0x80 && byte < 0xa0;
-    if (control || c1 || stray) c = '?';
-    place->following = follows        ? place->following - (stray ? 0 : 1)
-                       : byte >= 0xf0 ? 3
-                       : byte >= 0xe0 ? 2
-                       : byte >= 0xc0 ? 1
-                                      : 0;
-    place->last = byte;
-  }
-}
-
 #if defined(__linux__)
-ssize_t write_guarded(void* place, const char* bytes, size_t count) {
+ssize_t write_guarded(void* hider, const char* bytes, size_t count) {
   std::string clean = host::with_stream_names(std::string(bytes, count));
-  hide_controls(&clean, static_cast<Utf8Place*>(place));
+  static_cast<host::ControlHider*>(hider)->hide(&clean);
   for (size_t done = 0; done < count;) {
     const ssize_t written = ::write(report_descriptor, clean.data() + done, count - done);
     if (written < 0 && errno == EINTR) continue;
@@ -77,16 +52,15 @@ std::string one_line(std::string text) {
   for (char& c : text) {
     if (c == '\n' || c == '\r') c = ' ';
   }
-  Utf8Place place;
-  hide_controls(&text, &place);
+  host::ControlHider().hide(&text);
   return text;
 }
 
 void guard_standard_output() {
 #if defined(__linux__)
-  static Utf8Place place;
+  static host::ControlHider hider;
   fflush(stdout);
-  FILE* guarded = fopencookie(&place, "w", {nullptr, write_guarded, nullptr, nullptr});
+  FILE* guarded = fopencookie(&hider, "w", {nullptr, write_guarded, nullptr, nullptr});
   if (!guarded) return;
   if (isatty(STDOUT_FILENO)) setvbuf(guarded, nullptr, _IOLBF, BUFSIZ);
   replace_standard_output(guarded);

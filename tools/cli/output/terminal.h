@@ -7,8 +7,8 @@
 
 namespace ingot::cli {
 
-/// From now on standard output shows control characters as '?': names in a file are anybody's, and
-/// a terminal obeys them. Line ends and tabs pass, and what is written to the descriptor instead of
+/// From now on standard output shows what a terminal obeys as '?' or a mark like it
+/// (tools/files/visible_text.h): names in a file are anybody's. Line ends and tabs pass, and what is written to the descriptor instead of
 /// `stdout` does too.
 void guard_standard_output();
 /// From now on what is printed to standard output goes to standard error: an output of the command
@@ -18,7 +18,7 @@ void send_reports_to_standard_error();
 void be_quiet();
 /// A line on standard output that says what was done; see be_quiet().
 [[gnu::format(printf, 1, 2)]] void summary(const char* format, ...);
-/// Text as one line: line ends as spaces, other control characters as '?'.
+/// Text as one line: line ends as spaces, what a terminal obeys hidden.
 std::string one_line(std::string text);
 
 /// "1,234,567".

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/cli/output/json_text.h"
 #include "tools/files/output_file.h"
 
 namespace ingot::cli {
@@ -46,7 +47,7 @@ class Trace {
         {"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", {{"name", "ingot run"}}}};
     events_.insert(events_.begin(), process);
     const Json all = {{"traceEvents", events_}, {"displayTimeUnit", "ms"}};
-    return all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_text(all, 1) + "\n";
   }
 
  private:
