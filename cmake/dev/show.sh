@@ -74,6 +74,9 @@ dev_show() {
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
     fuzz) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; asan_isas="" fuzz_seconds=${2:-600} bash tests/fuzz/run.sh "${@:3}" ;;
     mutants) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; asan_isas="" mutants=${2:-1000000} bash tests/fuzz/run_mutants.sh ;;
+    mutants-operators) # [N [FAMILY ..]]
+      need_packages "mutants of operators" "${build_packages[@]}" "${test_packages[@]}"
+      mutants=${2:-1000000} bash tests/mutants/run.sh "${@:3}" ;;
     firmware) dev_build_gcc >/dev/null; need_packages "firmware on emulated boards" gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm make
       need_riscv
       python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --count "${@:2}" ;;
@@ -221,6 +224,8 @@ keras     8 networks of keras.applications as keras saves them, against keras' o
 sweeps    byte flips and truncations of three small files
 fuzz [S] [TARGET ..]  S seconds (600) of coverage-guided fuzzing of each target, or of those named, under ASan and UBSan
 mutants [N]  N (1000000) damaged files with sound hashes, run twice over arenas of different bytes under ASan and UBSan, a tenth under MSan
+mutants-operators [N [FAMILY ..]]  N (1000000) single operators of ONNX, com.microsoft and ai.onnx.ml, TFLite and PyTorch (onnx, contrib, tflite,
+          aten) with wrong ranks, shapes, types and attributes through the whole conversion under ASan, UBSan and the library's assertions
 firmware  MLPerf Tiny's networks, the wake word and a network of floats on emulated boards from Cortex-M0 to M55 and RV32, every byte as on the
           host; instructions on a Cortex-M4 beside the published cycles
 stack [--board NAME]  the deepest stack of a microcontroller's core, function by function, beside what a painted stack lost

@@ -1,0 +1,133 @@
+// operator_mutants FAMILY [--count N] [--first N] [--seconds S] FILE.. - mutants of single operators
+// by rank, shape, type and attribute, through the importers and the whole conversion: each ends with
+// a result or a refusal. FAMILY: onnx or contrib (FILE: onnx_templates.txt), tflite (FILE..: models),
+// aten (tests/aten/argument_rows.inc is built in); files (FILE..: sources as they are). Exit 1 and a line for each finding; a sanitizer's
+// report ends the program behind a line with the mutant, which --first N --count 1 makes again.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <map>
+
+#include "tests/mutants/mutation.h"
+#include "tools/compile/convert/convert.h"
+#include "tools/files/failure.h"
+#include "tools/files/work_budget.h"
+#include "tools/graph/graph.h"
+
+namespace ingot::mutants {
+namespace {
+
+char current[512];
+constexpr unsigned kMostSeconds = 60;  // of one mutant, with sanitizers on a busy machine
+
+void report_death() {
+  (void)!write(STDOUT_FILENO, "\nFINDING in ", 12);
+  (void)!write(STDOUT_FILENO, current, strlen(current));
+  (void)!write(STDOUT_FILENO, "\n", 1);
+}
+void on_signal(int number) {
+  report_death();
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+}  // namespace
+
+void tell(const std::string& what) { snprintf(current, sizeof current, "%s", what.c_str()); }
+
+}  // namespace ingot::mutants
+
+extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak));
+
+namespace {
+
+using namespace ingot;
+
+struct Options {
+  std::string family;
+  uint64_t first = 0, count = UINT64_MAX;
+  double seconds = 1e9;
+  std::vector<std::string> files;
+};
+
+/// "" where it ended as it has to.
+std::string run_one(const Options& o, uint64_t index, uint64_t* converted) {
+  try {
+    const host::WorkBudget budget("mutant", 4096);
+    if (o.family == "files") {
+      mutants::tell(o.files[index]);
+      (void)convert::convert_source(o.files[index], {});
+    } else if (o.family == "tflite")
+      mutants::try_tflite(index);
+    else if (o.family == "aten")
+      mutants::try_aten(index);
+    else
+      mutants::try_onnx(index, o.family == "contrib");
+    ++*converted;
+    return "";
+  } catch (const graph::ConversionError& error) {
+    if (o.family == "files")
+      printf("%s: %d: %s\n", o.files[index].c_str(), error.exit_code, error.message.c_str());
+    return error.exit_code == 8 ? "exit 8: " + error.message : "";
+  } catch (const host::Failure& failure) {
+    if (o.family == "files")
+      printf("%s: %d: %s\n", o.files[index].c_str(), int(failure.exit()),
+             failure.message().c_str());
+    return failure.exit() == host::Exit::kInternal ? "exit 8: " + failure.message() : "";
+  } catch (const std::exception& error) {
+    return std::string("exception: ") + error.what();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  for (int i = 1; i < argc; i++) {
+    const std::string word = argv[i];
+    const char* const next = i + 1 < argc ? argv[i + 1] : "";
+    if (word == "--count")
+      o.count = strtoull(next, nullptr, 10), i++;
+    else if (word == "--first")
+      o.first = strtoull(next, nullptr, 10), i++;
+    else if (word == "--seconds")
+      o.seconds = atof(next), i++;
+    else if (o.family.empty())
+      o.family = word;
+    else
+      o.files.push_back(word);
+  }
+  if (o.family == "files") o.count = o.files.size();
+  size_t read = 1;
+  if (o.family == "tflite") read = mutants::read_tflite_seeds(o.files);
+  if (o.family == "onnx" || o.family == "contrib")
+    read = o.files.empty() ? 0 : mutants::read_onnx_templates(o.files[0]);
+  if (read == 0) {
+    fprintf(stderr, "operator_mutants: nothing to start from; see the head of its source\n");
+    return 2;
+  }
+  if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(mutants::report_death);
+  for (const int number : {SIGABRT, SIGFPE, SIGALRM}) signal(number, mutants::on_signal);
+  std::map<std::string, int> findings;
+  timespec began, now;
+  clock_gettime(CLOCK_MONOTONIC, &began);
+  uint64_t done = 0, converted = 0;
+  for (; done < o.count; done++) {
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (double(now.tv_sec - began.tv_sec) > o.seconds) break;
+    alarm(mutants::kMostSeconds);
+    const std::string found = run_one(o, o.first + done, &converted);
+    alarm(0);
+    if (found.empty()) continue;
+    if (findings[found.substr(0, 60)]++ < 3)
+      printf("FINDING in %s: %s\n", mutants::current, found.c_str());
+  }
+  printf("%s: %llu mutants, %llu converted, %zu kinds of findings\n", o.family.c_str(),
+         static_cast<unsigned long long>(done), static_cast<unsigned long long>(converted),
+         findings.size());
+  return findings.empty() ? 0 : 1;
+}
