@@ -106,8 +106,8 @@ __asm__(
 /* No frame of its own: the stack pointer is the vector table's. */
 __attribute__((used)) void reset(void) { start(); }
 
-/* What is not defined elsewhere is a fault. Of the processor: functions of these names. Of the board:
-   Interrupt_Handler(number), for as many as the table has. */
+/* What is not defined elsewhere is a fault. Of the processor: functions of these names. Of the
+   board: Interrupt_Handler(number), for as many as the table has. */
 #define HANDLER(name) __attribute__((weak, alias("fault"))) void name(void)
 HANDLER(NMI_Handler);
 HANDLER(HardFault_Handler);

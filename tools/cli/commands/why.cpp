@@ -107,6 +107,7 @@ void print_moves(const Json& report, double total_ms, bool all) {
 
 void print_passes(const Json& report, bool all) {
   Table table({"pass", ">changed", "remarks"});
+  table.wrap_last();
   const bool is_known = !report["passes"].empty();
   for (const Json& p : report["passes"]) {
     const std::string name = p["name"], remarks = p["note"];

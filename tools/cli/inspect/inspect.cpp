@@ -106,6 +106,7 @@ void print_metadata(const Json& m, bool all) {
   fputs(table.text().c_str(), stdout);
   if (!all) return;
   Table passes({"pass", ">changed", "note"});
+  passes.wrap_last();
   for (const Json& pass : m["passes"])
     add_pass_rows(&passes, text_of(pass["name"]), text_of(pass["changed"]), text_of(pass["note"]),
                   3);
@@ -127,6 +128,7 @@ void print_storage(const Json& storage) {
 
 void print_ops(const Json& ops) {
   Table table({">#", "op", "output", ">MMAC", "from"});
+  table.wrap_last();
   for (const Json& op : ops) {
     std::string from;
     for (const Json& node : op["source"]) from += (from.empty() ? "" : " + ") + text_of(node);
@@ -140,6 +142,7 @@ void print_ops(const Json& ops) {
 
 void print_tensors(const Json& tensors) {
   Table table({">#", "kind", "type", ">bytes", "packing", "storage", "name"});
+  table.wrap_last();
   for (const Json& t : tensors) {
     std::string storage;
     if (t.contains("alias_of"))

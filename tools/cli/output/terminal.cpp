@@ -167,7 +167,7 @@ std::string Table::text(const std::string& indent) const {
   size_t before_last = indent.size();
   for (size_t i = 0; i + 1 < widths.size(); i++) before_last += widths[i] + 2;
   const size_t room = std::max(kNarrowest, kTableColumns - std::min(kTableColumns, before_last));
-  const bool wraps = !right.empty() && !right.back();
+  const bool wraps = wraps_last_ && !right.empty() && !right.back();
   std::string out;
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text = indent;

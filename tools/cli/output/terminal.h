@@ -33,17 +33,20 @@ std::string number(double value, int digits = 4);
 /// "1 instruction", "12 instructions".
 std::string counted(uint64_t n, const std::string& noun);
 
-/// Columns that line up. The last one is wrapped where a line would be longer than 100 columns. Cells of a column that starts with '>' in its heading are set flush right.
+/// Columns that line up. Cells of a column that starts with '>' in its heading are set flush right.
 class Table {
  public:
   explicit Table(std::vector<std::string> headings) : headings_(std::move(headings)) {}
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// From now on the last column goes on in the next line where a line passes 100 columns.
+  void wrap_last() { wraps_last_ = true; }
   bool empty() const { return rows_.empty(); }
   std::string text(const std::string& indent = "  ") const;
 
  private:
   std::vector<std::string> headings_;
   std::vector<std::vector<std::string>> rows_;
+  bool wraps_last_ = false;
 };
 
 /// Rows for one pass and its remarks (sentences joined by "; "), at most `most` of them.

@@ -22,8 +22,8 @@ Span<const Board> boards();
 /// @throws Failure kUsage with the names that there are.
 const Board& board_named(const std::string& name);
 
-/// A board of the caller's: `cpu` as the compiler names it ("cortex-m4"), flash and RAM as "512K" or
-/// "512K@0x08000000", else where most microcontrollers have them. No emulator runs it.
+/// A board of the caller's: `cpu` as the compiler names it ("cortex-m4"), flash and RAM as "512K"
+/// or "512K@0x08000000", else where most microcontrollers have them. No emulator runs it.
 /// @throws Failure kUsage
 Board custom_board(const std::string& cpu, const std::string& flash, const std::string& ram);
 /// "cortex-m0, cortex-m0plus, ...".

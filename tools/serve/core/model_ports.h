@@ -37,7 +37,7 @@ class ModelPorts {
   /// Checks what is known of an input before its elements: its name, type and shape.
   /// @throws ServeError kInvalid
   void check_input(const InputTensor& input) const;
-  /// More than a request as JSON or bytes has any use for; what it is inflated to may not be longer.
+  /// As many bytes as a request needs at most, as JSON or as bytes; none is inflated to more.
   uint64_t largest_body() const { return largest_body_; }
   /// Whether both may be computed in one run.
   bool agree(const Job& a, const Job& b) const;

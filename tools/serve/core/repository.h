@@ -31,7 +31,7 @@ class Repository {
 
   const std::string& root() const { return root_; }
   /// Loads what the folder has, several models at once; what cannot be loaded is in the index with
-  /// the reason. Returns after `wait_seconds` at the latest: what is not loaded then goes on loading.
+  /// the reason. Returns after `wait_seconds` at the latest: what is left goes on loading.
   /// @param only this model; "": each. @throws ServeError kNotFound where a folder cannot be read
   void load_all(const std::string& only, double wait_seconds);
   /// Reads the model's folder again: new versions are served from now on, requests that came before
