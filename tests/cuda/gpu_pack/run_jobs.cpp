@@ -161,13 +161,14 @@ bool Jobs::finish_shard(const Running& r, Child::State state, Outcome* outcome) 
     outcome->state = "unfinished";
     return false;
   }
-  if (outcome->exit == 0 || outcome->exit == 1) {
+  const bool is_over = state == Child::State::kEnded && r.why_ended.empty();
+  if (is_over && (outcome->exit == 0 || outcome->exit == 1)) {
     crashes_[r.log] = 0;
     outcome->state = outcome->exit || failed ? "failed" : "done";
     return false;
   }
   const std::string log = read_text(r.log, 256u << 10);
-  if (outcome->exit == 77) {
+  if (is_over && outcome->exit == 77) {
     outcome->state = "skipped", outcome->note = first_skip(log);
     return false;
   }
@@ -287,6 +288,7 @@ void Jobs::note_part(const Part& part, PartState* to) const {
 void Jobs::run(const Part& part, double seconds, bool again) {
   const Clock::time_point began = Clock::now();
   PartState* const state = results_.part(part.name);
+  const double before = state->seconds;
   waiting_.clear(), retry_.clear();
   for (const Job& job : part.jobs) {
     const Outcome* const known = results_.outcome(part.name, job.name);
@@ -321,7 +323,7 @@ void Jobs::run(const Part& part, double seconds, bool again) {
         results_.add({part.name, job.name, "skipped", 0, 0, "its network was not made"});
     }
     if (seconds_since(written_) > 10) {
-      state->seconds = seconds_since(began);
+      state->seconds = before + seconds_since(began);
       note_part(part, state);
       state->state = "runs";
       (void)results_.write();
@@ -329,7 +331,7 @@ void Jobs::run(const Part& part, double seconds, bool again) {
     }
     usleep(20'000);
   }
-  state->seconds += seconds_since(began);
+  state->seconds = before + seconds_since(began);
   note_part(part, state);
 }
 
