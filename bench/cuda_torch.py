@@ -349,7 +349,6 @@ def prepare(args, row, batch):
     precision."""
     import onnx
     from batched import batched
-
     work = pathlib.Path(args.work)
     stem = work / f"{row['name']}.b{batch}"
     files = {

@@ -7,7 +7,7 @@
 //   gpu_runner MODEL.ingot DIR [--device cuda] [--runs N] [--seconds S] [NAME=1x2x3 ...]     inputs
 //   as raw_runner's; DIR -: small numbers made here
 //   gpu_runner --name                prints the GPU's
-//   gpu_runner --facts               name, architecture, whether one process at a time has it, driver
+//   gpu_runner --facts               name, architecture, 1 if one process at a time has it, driver
 //   gpu_runner --hold                has a context until it is ended, so that others start at once
 //   --items N                        each input file has one of N items, which are all the same
 //   prints   output NAME BYTES FNV1A64      as raw_runner

@@ -57,8 +57,8 @@ void drop_gpu(const Gpu& gpu);
 Status find_function(const Gpu& gpu, Device& device, uint16_t kernel, Function* out,
                      ErrorDetail* detail);
 
-/// Lets launches of it ask for that much dynamic shared memory; what it was allowed before stays. @pre
-/// the context is current
+/// Lets launches of it ask for that much dynamic shared memory; what it was allowed before stays.
+/// @pre the context is current
 Result allow_shared(Function function, uint32_t bytes);
 
 /// Makes the context current while it lives. Where the driver refuses, what the caller had current

@@ -15,11 +15,11 @@
 // launch by name ("conv2d_thin=500,add_splits=90"), a million where it says nothing.
 // FAKE_CUDA_NOISE: each n-th graph takes ten times as long.
 //
-// A hostile one: FAKE_CUDA_INIT_MS (what cuInit takes where no process has a context; those that have
-// one hold a lock of the file FAKE_CUDA_AWAKE), FAKE_CUDA_HANG (a kernel that never ends, by name),
-// FAKE_CUDA_UNKILLABLE (the process that waits for it does not go when it is killed),
-// FAKE_CUDA_WRONG (a kernel that does nothing), FAKE_CUDA_RACES (kernels that start early do not wait),
-// FAKE_CUDA_REFUSES (what graphs lack: "early", "branches", "conditions", "graphs").
+// A hostile one: FAKE_CUDA_INIT_MS (what cuInit takes where no process has a context; those that
+// have one hold a lock of the file FAKE_CUDA_AWAKE), FAKE_CUDA_HANG (a kernel that never ends, by
+// name), FAKE_CUDA_UNKILLABLE (the process that waits for it does not go when it is killed),
+// FAKE_CUDA_WRONG (a kernel that does nothing), FAKE_CUDA_RACES (kernels that start early do not
+// wait), FAKE_CUDA_REFUSES (what graphs lack: "early", "branches", "conditions", "graphs").
 //
 // FAKE_CUDA_NAME (of the first GPU), FAKE_CUDA_DEVICES (1), FAKE_CUDA_MIB (memory, 4096),
 // FAKE_CUDA_SM (0: takes the image "emulated"; 87: takes cubins of sm_87 and looks kernels up in

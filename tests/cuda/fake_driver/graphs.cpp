@@ -52,7 +52,8 @@ Result describe_launch(const KernelNodeParams& p, Node* added) {
   return kOk;
 }
 
-/// FAKE_CUDA_REFUSES: of "early", "branches", "conditions", "graphs" what this driver's graphs lack.
+/// FAKE_CUDA_REFUSES: what this driver's graphs lack, of "early", "branches", "conditions" and
+/// "graphs".
 bool refuses(const char* what) {
   const char* const text = std::getenv("FAKE_CUDA_REFUSES");
   return text && std::strstr(text, what);

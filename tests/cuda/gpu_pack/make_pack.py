@@ -50,8 +50,8 @@ MODELS = {
     "exact fp16 fast": "digits mnist_8 decoder_full tflite_tiny_ic",
     "exact": "looping detector ppocr_cls tflite_mnist_lstm tflite_tiny_kws_int8",
 }
-# Larger ones: no weights, made again by seed. Options of `ingot convert`, and dimensions of a run of
-# @ items; without them each batch is a graph of its own.
+# Larger ones: no weights, made again by seed. Options of `ingot convert`, and dimensions of a run
+# of @ items; without them each batch is a graph of its own.
 SEEDED = {
     "resnet50_224": ("", ""),
     "mobilenetv2_224": ("", ""),

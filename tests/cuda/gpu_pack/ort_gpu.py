@@ -47,7 +47,8 @@ def main():
             times = sorted(times[10:])
             print(
                 f"{path.stem}, {provider} of {session.get_providers()[0]}: p50 "
-                f"{times[len(times) // 2] * 1e3:.3f} ms, p99 {times[-len(times) // 100] * 1e3:.3f} ms"
+                f"{times[len(times) // 2] * 1e3:.3f} ms, "
+                f"p99 {times[-len(times) // 100] * 1e3:.3f} ms"
             )
 
 

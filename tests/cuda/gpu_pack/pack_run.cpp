@@ -1,13 +1,13 @@
-// tests/cuda/gpu_pack/pack_run.cpp - PACK/run: what only a machine with a GPU can show, from a folder
-// that needs a driver and nothing else.
+// tests/cuda/gpu_pack/pack_run.cpp - PACK/run: what only a machine with a GPU can show, from a
+// folder that needs a driver and nothing else.
 //
 //   run [--minutes N] [--out DIR] [--work DIR] [--state FILE] [PART...]
 //   run --list
 //
 // Three files in DIR, whole at any moment: report.md, results.json, state.tar (logs, and what is
 // done; --state goes on from it on another day or machine). Named parts are done first, again where
-// they failed. Exit 0; 1: something failed, or no GPU can be used; 2: the pack is damaged; 64: wrong
-// words; 128 + signal.
+// they failed. Exit 0; 1: something failed, or no GPU can be used; 2: the pack is damaged; 64:
+// wrong words; 128 + signal.
 #include <dirent.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>

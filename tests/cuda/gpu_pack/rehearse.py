@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""A pack on machines that are as bad as they can be: an empty root (a shell, the C library, the fake
-driver under the driver's name; no network, no processes but its own) where starts take seconds,
-calls fail, kernels never end, disks are full, processes do not go, and the call is cut off.
+"""A pack on machines that are as bad as they can be: an empty root (a shell, the C library, the
+fake driver under the driver's name; no network, no processes but its own) where starts take
+seconds, calls fail, kernels never end, disks are full, processes do not go, and the call is cut off.
 Whatever happens, what comes back is a sound report.
 
   rehearse.py PACK LIBFAKE_CUDA [--only WORD] [--minutes N]
 
 A line for each check. --minutes N: before that one whole call of N minutes with everything in the
-pack, into PACK.rehearsed. Wants root (unshare, chroot); no time over the fake driver means anything.
+pack, into PACK.rehearsed. Wants root (unshare, chroot); no time over the fake driver means
+anything.
 """
 
 import argparse
@@ -176,7 +177,8 @@ def resumed(m):
         "a second call goes on from the state of the first, its folder empty",
         m.status == 0 and m.part("replays").get("state") == "done before" and m.seconds < 15,
     )
-    m.run("--minutes 1 --state /out/old.tar doctor", kept=[("old.tar", m.state[: len(m.state) // 2])])
+    half = m.state[: len(m.state) // 2]
+    m.run("--minutes 1 --state /out/old.tar doctor", kept=[("old.tar", half)])
     m.files.pop("old.tar", None)
     m.sound("a state that is cut off")
     m.check("a state that is cut off is named", "is cut off" in m.report)
@@ -203,7 +205,7 @@ def drivers(m):
     m.check("a driver that does not start is named", "did not start within 3 s" in m.report)
     m.run("--minutes 1 doctor conformance", FAKE_CUDA_COMPUTE_MODE="-3")
     m.sound("a GPU for one process at a time")
-    m.check("a GPU for one process at a time: none in parallel", "one process at a time" in m.report)
+    m.check("a GPU for one process at a time: nothing in parallel", "at a time" in m.report)
 
 
 def failures(m):

@@ -1,5 +1,5 @@
-// tests/cuda/gpu_pack/run_jobs.h - runs the jobs of a part, and those of the CPU beside it, until they
-// are done or their time is over; nothing that a process does or does not do stops it.
+// tests/cuda/gpu_pack/run_jobs.h - runs the jobs of a part, and those of the CPU beside it, until
+// they are done or their time is over; nothing that a process does or does not do stops it.
 // Owns     the processes that run.
 #pragma once
 #include <csignal>
