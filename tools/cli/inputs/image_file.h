@@ -18,8 +18,9 @@ bool goes_on_as_image(const std::string& start);
 /// "" for anything else.
 std::string other_format(const std::string& start, uint64_t file_bytes);
 
-/// Rows of R, G, B, A without gaps; A is 255 where the file has none. As stored: nothing is turned
-/// (EXIF) or resized.
+/// Rows of R, G, B, A without gaps; A is 255 where the file has none. Samples as stored: no gamma,
+/// no color profile, nothing turned (EXIF) or resized; the upper 8 bits of 16; inks of a JPEG
+/// (CMYK, YCCK) become R, G, B. docs/images.md has the table.
 struct Pixels {
   int64_t width = 0, height = 0;
   bool is_gray = false;  // R, G and B are the same everywhere, by the file's own word
