@@ -22,7 +22,7 @@ namespace ingot::mutants {
 namespace {
 
 char current[512];
-constexpr unsigned kMostSeconds = 60;  // of one mutant, with sanitizers on a busy machine
+constexpr unsigned kMaxSeconds = 60;  // of one mutant, with sanitizers on a busy machine
 
 void report_death() {
   (void)!write(STDOUT_FILENO, "\nFINDING in ", 12);
@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
   for (; done < o.count; done++) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (double(now.tv_sec - began.tv_sec) > o.seconds) break;
-    alarm(mutants::kMostSeconds);
+    alarm(mutants::kMaxSeconds);
     const std::string found = run_one(o, o.first + done, &converted);
     alarm(0);
     if (found.empty()) continue;

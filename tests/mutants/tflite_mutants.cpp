@@ -10,7 +10,7 @@ namespace ingot::mutants {
 namespace {
 
 using Shape = std::vector<int64_t>;
-constexpr int kMostCode = 220;  // beyond the last builtin operator
+constexpr int kMaxCode = 220;  // beyond the last builtin operator
 
 struct Operator {
   int code = 0, options = 0;
@@ -19,7 +19,7 @@ struct Operator {
 const std::vector<Operator>& operators() {
   static const std::vector<Operator> kAll = [] {
     std::vector<Operator> all;
-    for (int code = 0; code < kMostCode; code++) {
+    for (int code = 0; code < kMaxCode; code++) {
       const tflite::OperatorRow* row = tflite::find_operator({code, 1, ""});
       if (row && row->translate && !row->second) all.push_back({code, row->options, row->name});
     }
