@@ -7,6 +7,7 @@
 #include "kernels/cuda/emulate/emulated_kernels.h"
 #include "kernels/cuda/emulate/emulator.h"
 #include "tests/conformance/conformance_gpu.h"
+#include "tests/conformance/early_start.h"
 #include "tests/conformance/fences.h"
 
 namespace ingot::conformance {
@@ -114,6 +115,10 @@ bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status*
   if (variant >= 0) check_variant(*row, work, variant);
   cuda::emulate::set_order(order);
   {
+    static uint32_t runs = 0;  // every other one has constants, by turns all and some
+    runs++;
+    const EarlyStart early(arguments, runs % 2 ? 0 : runs % 4 ? ~uint32_t{0} : runs / 4,
+                           work.scratch, bytes, &work.constants);
     const Fences fences(arguments, work.scratch, bytes, kOperandGuard);
     *status = row->plan(work);
   }

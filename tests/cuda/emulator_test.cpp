@@ -81,6 +81,43 @@ TEST_CASE(
   CHECK(aborts(writes(64)));
 }
 
+TEST_CASE(
+    "emulator: what earlier launches write is poison before a kernel has waited for them, also to "
+    "copies, and stays as it is") {
+  std::vector<float> constant(32, 2.0f), written(32, 3.0f), y(32);
+  const emulate::Range ranges[] = {{written.data(), 32 * sizeof(float)},
+                                   {y.data(), 32 * sizeof(float)}};
+  emulate::start_early(ranges, 2);
+  /// The sum of both, of which what `early` says is read before.
+  const auto sums = [&](const float* early, const float* late, bool copied) {
+    launch(2, 32, 32 * sizeof(float), [&, early, late, copied] {
+      float* const own = gpu_shared<float>() + threadIdx.x;
+      if (copied) emulate::async_copy(own, early + threadIdx.x, 4, true);
+      if (copied) emulate::async_commit();
+      const float loaded = early[threadIdx.x];
+      emulate::wait_for_launches();
+      emulate::async_wait(0);
+      y[threadIdx.x] = (copied ? *own : loaded) + late[threadIdx.x];
+    });
+    return y == std::vector<float>(32, 5.0f);
+  };
+  for (const bool copied : {false, true}) {
+    CAPTURE(copied);
+    CHECK(sums(constant.data(), written.data(), copied));
+    CHECK(!sums(written.data(), constant.data(), copied));
+  }
+  CHECK(written == std::vector<float>(32, 3.0f));
+  CHECK(!aborts([&] { launch(1, 32, 0, [&] { emulate::wait_for_launches(), y[0] = 1; }); }));
+  CHECK(aborts([&] { launch(1, 32, 0, [&] { y[0] = 1, emulate::wait_for_launches(); }); }));
+  CHECK(aborts([&] {
+    launch(1, 32, 0, [&] {
+      if (threadIdx.x != 3) emulate::wait_for_launches();
+    });
+  }));
+  emulate::start_early(nullptr, 0);
+  CHECK(sums(written.data(), constant.data(), true));
+}
+
 TEST_CASE("emulator: lanes of one warp wait at one barrier; warps may wait at different ones") {
   CHECK(!aborts([] { branching_barriers(32); }));
   CHECK(!aborts([] { branching_barriers(64); }));

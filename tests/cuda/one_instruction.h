@@ -40,6 +40,7 @@ struct Run {
   std::vector<std::string> kernels;  // in the order of their launches
   uint32_t splits = 1;
   int variants = 1;                         // variants that there are
+  uint64_t early_copies = 0;                // before the launches in front were waited for
   Status status;                            // of the plan, or kBadIndexValue where a kernel said so
   bool ran(const std::string& name) const;  // a kernel whose name has this
 };

@@ -161,8 +161,11 @@ bool choose_bottleneck(const GpuWork& work, const BottleneckJob& b, BottleneckLa
 }
 
 Status launch_bottleneck(const GpuWork& work, const BottleneckLaunch& l, bool is_f16) {
+  BottleneckParams p = l.p;
+  const GpuConstants& c = work.constants;
+  p.project.is_early = c.has(p.expand_w) && c.has_or_null(p.expand_bias);
   return launch(work, is_f16 ? KernelId::bottleneck_f16 : KernelId::bottleneck_tf32,
-                uint32_t(l.p.tiles_w), l.p, l.shared_bytes, uint32_t(l.p.tiles_h),
+                uint32_t(l.p.tiles_w), p, l.shared_bytes, uint32_t(l.p.tiles_h),
                 l.images * uint32_t(l.p.output_blocks));
 }
 

@@ -16,6 +16,7 @@ template <class T, class MakeRows>
 GPU_FN void product_tiles(const ConvParams& p, MakeRows make_rows) {
   float* shared = gpu_shared<float>();
   const TileThread<T> own = TileThread<T>::make();
+  if (!p.is_early) wait_for_launches();
   const int across = int((p.outputs + T::kChannels - 1) / T::kChannels);
   const int tiles = int((p.pixels + T::kPixels - 1) / T::kPixels) * across;
   for (int group = int(blockIdx.z); group < p.groups; group += int(gridDim.z))
@@ -32,6 +33,7 @@ GPU_FN void product_tiles(const ConvParams& p, MakeRows make_rows) {
       const PanelColumns<T> b(p.w + group * p.w_group + channel / 16 * p.panel_stride,
                               p.panel_stride, p.outputs - channel);
       accumulate<T>(a, b, p.k, shared, own, sums);
+      wait_for_launches();  // where there is nothing to sum
       finish_tile<T>(sums, shared, own, [&](int r, int c, const Quad& sum) {
         if (pixel + r >= p.pixels || channel + c >= p.outputs) return;
         const int64_t at = group * p.y_group + channel + c;
@@ -40,6 +42,7 @@ GPU_FN void product_tiles(const ConvParams& p, MakeRows make_rows) {
                     p.y + (pixel + r) * p.y_stride + at, p.outputs - channel - c, p.vector_y);
       });
     }
+  wait_for_launches();  // blocks without a tile
 }
 
 template <class T, bool kVector>
@@ -49,35 +52,35 @@ GPU_FN void conv2d_tiles(const ConvParams& p) {
   });
 }
 
-INGOT_GPU_KERNEL_BLOCKS(conv2d_large, ConvParams, LargeTile::kThreads, LargeTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_large, ConvParams, LargeTile::kThreads, LargeTile::kBlocks) {
   conv2d_tiles<LargeTile, true>(p);
 }
-INGOT_GPU_KERNEL_BLOCKS(conv2d_square, ConvParams, SquareTile::kThreads, SquareTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_square, ConvParams, SquareTile::kThreads, SquareTile::kBlocks) {
   conv2d_tiles<SquareTile, true>(p);
 }
-INGOT_GPU_KERNEL_BLOCKS(conv2d_narrow, ConvParams, NarrowTile::kThreads, NarrowTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_narrow, ConvParams, NarrowTile::kThreads, NarrowTile::kBlocks) {
   conv2d_tiles<NarrowTile, true>(p);
 }
-INGOT_GPU_KERNEL_BLOCKS(conv2d_thin, ConvParams, ThinTile::kThreads, ThinTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_thin, ConvParams, ThinTile::kThreads, ThinTile::kBlocks) {
   conv2d_tiles<ThinTile, true>(p);
 }
-INGOT_GPU_KERNEL_BLOCKS(conv2d_small, ConvParams, SmallTile::kThreads, SmallTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_small, ConvParams, SmallTile::kThreads, SmallTile::kBlocks) {
   conv2d_tiles<SmallTile, true>(p);
 }
-INGOT_GPU_KERNEL_BLOCKS(conv2d_large_any, ConvParams, LargeTile::kThreads, LargeTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_large_any, ConvParams, LargeTile::kThreads, LargeTile::kBlocks) {
   conv2d_tiles<LargeTile, false>(p);
 }
-INGOT_GPU_KERNEL_BLOCKS(conv2d_narrow_any, ConvParams, NarrowTile::kThreads, NarrowTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_narrow_any, ConvParams, NarrowTile::kThreads, NarrowTile::kBlocks) {
   conv2d_tiles<NarrowTile, false>(p);
 }
-INGOT_GPU_KERNEL_BLOCKS(conv2d_thin_any, ConvParams, ThinTile::kThreads, ThinTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_thin_any, ConvParams, ThinTile::kThreads, ThinTile::kBlocks) {
   conv2d_tiles<ThinTile, false>(p);
 }
-INGOT_GPU_KERNEL_BLOCKS(conv2d_small_any, ConvParams, SmallTile::kThreads, SmallTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_small_any, ConvParams, SmallTile::kThreads, SmallTile::kBlocks) {
   conv2d_tiles<SmallTile, false>(p);
 }
 
-INGOT_GPU_KERNEL_BLOCKS(depthwise_pointwise, DepthwisePointwiseParams, NarrowTile::kThreads, 2) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(depthwise_pointwise, DepthwisePointwiseParams, NarrowTile::kThreads, 2) {
   product_tiles<NarrowTile>(p.product, [&](int, int64_t pixel) {
     return DepthwiseRows<NarrowTile>(p.depthwise, pixel, p.product.pixels);
   });

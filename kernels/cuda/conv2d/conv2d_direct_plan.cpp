@@ -100,7 +100,8 @@ Status launch_few_rows(const GpuWork& work, const ConvParams& p) {
                             p.image_stride,
                             p.y_stride,
                             p.residual_stride,
-                            p.epilogue};
+                            p.epilogue,
+                            work.constants.has(p.w) && work.constants.has_or_null(p.bias)};
   return launch(work, KernelId::skinny, blocks_for(p.outputs, kPanel, work.traits), few,
                 SkinnyShape::kSharedBytes);
 }

@@ -28,6 +28,7 @@ struct ConvParams {
   WindowParams window;
   EpilogueParams epilogue;
   bool vector_y;  // y and residual may be accessed 16 bytes at a time
+  bool is_early;  // w and bias are constant: they may be read before wait_for_launches()
 };
 
 /// The same, one output a thread, for what tiles do not suit: a handful of outputs a group, extents

@@ -37,6 +37,7 @@ void list_conv_tiles(const ConvParams& p, const GpuTraits& traits, VariantList* 
 
 Status launch_conv_tiles(const GpuWork& work, ConvParams p) {
   p.vector_y = writes_quads(p);
+  p.is_early = work.constants.has(p.w) && work.constants.has_or_null(p.bias);
   if (p.k == 0) p.window.c = 1;  // nobody walks over no channels
   VariantList variants;
   list_conv_tiles(p, work.traits, &variants);

@@ -105,6 +105,7 @@ Status launch_depthwise_pointwise(const GpuWork& work, const ConvJob& first, con
   p.product.vector_y =
       next.y_stride % 4 == 0 && is_aligned(next.y) &&
       (!next.residual || (next.residual_stride % 4 == 0 && is_aligned(next.residual)));
+  p.product.is_early = work.constants.has(next.w) && work.constants.has_or_null(next.bias);
   const int64_t tiles = ceil_div(p.product.pixels, T::kPixels),
                 most = int64_t(work.traits.multiprocessors) * 32;
   return launch(work, KernelId::depthwise_pointwise, uint32_t(tiles < most ? tiles : most), p,

@@ -6,6 +6,8 @@
 //   blocks of exactly `threads`
 //   INGOT_GPU_KERNEL_BLOCKS(..., blocks)                          the same, with registers for that
 //   many blocks a multiprocessor
+//   INGOT_GPU_KERNEL_EARLY(...), INGOT_GPU_KERNEL_EARLY_BLOCKS     the same, of kernels that call
+//   wait_for_launches() themselves: constants alone are read before, nothing is written
 //   GPU_FN, GPU_MEMBER                                            a function of device code, a
 //   member function; inlined
 //   GPU_CALLED                                                    a function that is called: large,
@@ -32,31 +34,32 @@
 #define GPU_UNROLL_BY(n) GPU_PRAGMA(unroll n)
 #define GPU_SHARED(type, name) __shared__ type name
 #define GPU_SHARED_ARRAY(type, name, extents) __shared__ type name extents
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-// Started before the launch in front of it has ended (runtime/device/cuda/graph.cpp): waits for its
-// end and for what it wrote, then lets the next one start. Without such an edge both are nothing.
-#define INGOT_GPU_KERNEL_AFTER(bounds, name, Params)                                 \
-  GPU_FN void ingot_body_##name(const Params& p);                                    \
-  extern "C" __global__ void bounds ingot_##name(const __grid_constant__ Params p) { \
-    asm volatile("griddepcontrol.wait;" ::: "memory");                               \
-    asm volatile("griddepcontrol.launch_dependents;");                               \
-    ingot_body_##name(p);                                                            \
-  }                                                                                  \
-  GPU_FN void ingot_body_##name(const Params& p)
-#else
-#define INGOT_GPU_KERNEL_AFTER(bounds, name, Params) \
+#define INGOT_GPU_ENTRY(bounds, name, Params) \
   extern "C" __global__ void bounds ingot_##name(const __grid_constant__ Params p)
-#endif
-#define INGOT_GPU_KERNEL(name, Params, threads) \
-  INGOT_GPU_KERNEL_AFTER(__launch_bounds__(threads), name, Params)
-#define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks) \
-  INGOT_GPU_KERNEL_AFTER(__launch_bounds__(threads, blocks), name, Params)
+#define INGOT_GPU_BOUNDS(...) __launch_bounds__(__VA_ARGS__)
 
 namespace ingot::cuda {
 template <class T>
 GPU_FN T* gpu_shared() {
   extern __shared__ __align__(16) unsigned char ingot_dynamic_shared[];
   return reinterpret_cast<T*>(ingot_dynamic_shared);
+}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+constexpr bool kStartsEarly = false;
+GPU_FN void wait_for_launches() {}
+#else
+constexpr bool kStartsEarly = true;
+/// A kernel may start before the launch in front of it has ended (runtime/device/cuda/graph.cpp):
+/// waits for its end and for what it wrote, then lets the next one start. Every thread calls it, or
+/// the end of this launch would not be that of the one before; again, it is nothing.
+GPU_FN void wait_for_launches() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;");
+}
+#endif
+/// Brings the 128 bytes around a constant into the second-level cache.
+GPU_FN void prefetch_constant(const void* at) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
 }
 }  // namespace ingot::cuda
 
@@ -67,17 +70,35 @@ GPU_FN T* gpu_shared() {
 #define GPU_MEMBER inline
 #define GPU_CALLED static
 #define GPU_UNROLL_BY(n)
-#define INGOT_GPU_KERNEL(name, Params, threads) void ingot_emulated_##name(const Params& p)
-#define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks) \
-  INGOT_GPU_KERNEL(name, Params, threads)
+#define INGOT_GPU_ENTRY(bounds, name, Params) void ingot_emulated_##name(const Params& p)
+#define INGOT_GPU_BOUNDS(...)
 
 namespace ingot::cuda {
 template <class T>
 GPU_FN T* gpu_shared() {
   return static_cast<T*>(emulate::dynamic_shared());
 }
+constexpr bool kStartsEarly = true;
+GPU_FN void wait_for_launches() { emulate::wait_for_launches(); }
+GPU_FN void prefetch_constant(const void* at) { emulate::prefetch(at); }
 }  // namespace ingot::cuda
 #endif
+
+#define INGOT_GPU_KERNEL_AFTER(bounds, name, Params) \
+  GPU_FN void ingot_body_##name(const Params& p);    \
+  INGOT_GPU_ENTRY(bounds, name, Params) {            \
+    ::ingot::cuda::wait_for_launches();              \
+    ingot_body_##name(p);                            \
+  }                                                  \
+  GPU_FN void ingot_body_##name(const Params& p)
+#define INGOT_GPU_KERNEL(name, Params, threads) \
+  INGOT_GPU_KERNEL_AFTER(INGOT_GPU_BOUNDS(threads), name, Params)
+#define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks) \
+  INGOT_GPU_KERNEL_AFTER(INGOT_GPU_BOUNDS(threads, blocks), name, Params)
+#define INGOT_GPU_KERNEL_EARLY(name, Params, threads) \
+  INGOT_GPU_ENTRY(INGOT_GPU_BOUNDS(threads), name, Params)
+#define INGOT_GPU_KERNEL_EARLY_BLOCKS(name, Params, threads, blocks) \
+  INGOT_GPU_ENTRY(INGOT_GPU_BOUNDS(threads, blocks), name, Params)
 
 namespace ingot::cuda {
 

@@ -83,13 +83,14 @@ constexpr unsigned kMaxThreads = 1024;
 
 struct Copy {
   void* to;
-  const void* from;
+  const void* from;  // null: `early`
   unsigned bytes, group;
+  unsigned char early[16];  // what was there when it was asked for
 };
 struct Fiber {
   Place place;
   unsigned lane = 0, warp = 0;
-  bool is_done = false;
+  bool is_done = false, has_waited = false;  // for launches
   const unsigned* waits_on = nullptr;  // runs again once this is no longer `seen`
   unsigned seen = 0;
   std::vector<Copy> copies;
@@ -109,17 +110,51 @@ struct Warp {
   Site barrier;  // where its lanes wait
   unsigned at_barrier = 0, barrier_generation = 0;
 };
+/// What launches before this one may write, as they have written it.
+class EarlyStart {
+ public:
+  std::vector<Range> ranges;
+  bool is_on() const { return is_on_; }
+  void begin(uint64_t blocks_done) {
+    size_t bytes = 0;
+    for (const Range& r : ranges) bytes += r.bytes;
+    constexpr uint64_t kBlocks = 4, kBytes = 1 << 16;
+    is_on_ = bytes && blocks_done < kBlocks && (bytes < kBytes || blocks_done == 0);
+    if (!is_on_) return;
+    kept_.resize(bytes);
+    size_t at = 0;
+    for (const Range& r : ranges) std::memcpy(&kept_[at], r.at, r.bytes), at += r.bytes;
+    for (const Range& r : ranges) std::memset(r.at, kPoison, r.bytes);
+  }
+  void end() {
+    size_t at = 0;
+    for (const Range& r : ranges)
+      for (size_t i = 0; i < r.bytes; i++)
+        if (static_cast<unsigned char*>(r.at)[i] != kPoison)
+          fail("a kernel wrote before it waited for the launches in front of it");
+    for (const Range& r : ranges) std::memcpy(r.at, &kept_[at], r.bytes), at += r.bytes;
+    is_on_ = false;
+  }
+
+ private:
+  static constexpr unsigned char kPoison = 0xff;  // NaN in every type of floats
+  std::vector<unsigned char> kept_;
+  bool is_on_ = false;
+};
 struct Block {
   unsigned threads = 0, alive = 0, at_barrier = 0, barrier_generation = 0;
   std::vector<Fiber> fibers;
   std::vector<Warp> warps;
   SharedMemory shared;
+  EarlyStart early;
+  unsigned releases = 0;  // of threads that wait for launches
   void* main_stack = nullptr;
   void (*body)(const void*) = nullptr;
   const void* argument = nullptr;
 };
 thread_local Block* block = nullptr;
 thread_local Fiber* current = nullptr;
+thread_local std::vector<Range> next_ranges;  // see start_early()
 uint32_t order = 0;
 
 void enter(Fiber& fiber) {
@@ -151,6 +186,8 @@ void fiber_main() {
     block->body(block->argument);
     if (!current->copies.empty())
       fail("a kernel ended with an asynchronous copy that nobody waited for");
+    if (!current->has_waited && !block->early.ranges.empty())
+      fail("a thread ended that did not wait for the launches in front of it");
     current->is_done = true;
     block->alive--;
     open_barrier_if_full();
@@ -191,15 +228,16 @@ struct Sweep {
   void advance(uint64_t count) { at = at + step < count ? at + step : at + step - count; }
 };
 
-void run_block(Dim3 at, Dim3 grid, uint32_t* random) {
+void run_block(Dim3 at, Dim3 grid, uint64_t blocks_done, uint32_t* random) {
   Block& b = *block;
+  b.early.begin(blocks_done);
   b.alive = b.threads;
   b.at_barrier = 0;
   b.shared.begin_block();
   b.warps.assign((b.threads + 31) / 32, {});
   for (unsigned i = 0; i < b.threads; i++) {
     Fiber& fiber = b.fibers[i];
-    fiber.is_done = false;
+    fiber.is_done = fiber.has_waited = false;
     fiber.waits_on = nullptr;
     fiber.copies.clear();
     fiber.groups = 0;
@@ -217,8 +255,12 @@ void run_block(Dim3 at, Dim3 grid, uint32_t* random) {
       progress = true;
       enter(fiber);
     }
-    if (!progress && b.alive)
+    if (!progress && b.alive && b.early.is_on()) {
+      b.early.end();
+      b.releases++;
+    } else if (!progress && b.alive) {
       fail("deadlock: a barrier or a warp operation that not all threads reach");
+    }
   }
   b.shared.end_block();
   current = nullptr;
@@ -258,6 +300,19 @@ void sync_block(const Site& site) {
     wait_until_changed(block->barrier_generation, generation);
 }
 
+void start_early(const Range* ranges, size_t count) {
+  next_ranges.assign(ranges, ranges + count);
+}
+void wait_for_launches() {
+  if (current->has_waited) return;
+  current->has_waited = true;
+  if (block->early.is_on()) wait_until_changed(block->releases, block->releases);
+}
+void prefetch(const void* at) {
+  (void)*static_cast<const volatile unsigned char*>(at);
+  counts.prefetches++;
+}
+
 void need_whole_warp(const char* operation) {
   if (live(~0u) != ~0u) fail(operation);
 }
@@ -294,15 +349,18 @@ void async_copy(void* to, const void* from, unsigned bytes, bool valid) {
   if (!aligned || (bytes != 4 && bytes != 8 && bytes != 16))
     fail("an asynchronous copy of 4, 8 or 16 bytes that is not so aligned");
   std::memset(to, 0xff, bytes);
-  current->copies.push_back({to, valid ? from : kZeros, bytes, current->groups});
-  counts.copies++;
+  Copy copy = {to, valid ? from : kZeros, bytes, current->groups, {}};
+  if (!current->has_waited) std::memcpy(copy.early, copy.from, bytes), copy.from = nullptr;
+  counts.copies++, counts.early_copies += !current->has_waited;
+  current->copies.push_back(copy);
 }
 void async_commit() { current->groups++; }
 void async_wait(unsigned pending) {
   std::vector<Copy>& copies = current->copies;
   size_t landed = 0;
   for (; landed < copies.size() && copies[landed].group + pending < current->groups; landed++)
-    std::memcpy(copies[landed].to, copies[landed].from, copies[landed].bytes);
+    std::memcpy(copies[landed].to, copies[landed].from ? copies[landed].from : copies[landed].early,
+                copies[landed].bytes);
   copies.erase(copies.begin(), copies.begin() + ptrdiff_t(landed));
 }
 
@@ -320,6 +378,7 @@ void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(con
   own.threads = threads;
   if (own.fibers.size() < threads) own.fibers.resize(threads);
   own.shared.begin_launch(shared_bytes);
+  own.early.ranges = next_ranges;
   own.body = body;
   own.argument = argument;
   counts.launches++;
@@ -328,7 +387,7 @@ void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(con
   Sweep sweep(blocks, &random);
   for (uint64_t i = 0; i < blocks; i++, sweep.advance(blocks)) {
     const uint64_t row = sweep.at / grid.x;
-    run_block({unsigned(sweep.at % grid.x), unsigned(row % grid.y), unsigned(row / grid.y)}, grid,
+    run_block({unsigned(sweep.at % grid.x), unsigned(row % grid.y), unsigned(row / grid.y)}, grid, i,
               &random);
   }
   here = nullptr;

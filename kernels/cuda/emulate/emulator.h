@@ -31,8 +31,23 @@ void set_order(uint32_t order);
 void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(const void* argument),
             const void* argument);
 
+/// Memory that launches before this one may write.
+struct Range {
+  void* at;
+  size_t bytes;
+};
+/// Until it is called again launches start while the one before them runs: what is in `ranges` is
+/// poison to a block until none of its threads can go on without wait_for_launches(). Who writes
+/// there before fails. Of large ranges and grids the first blocks alone.
+void start_early(const Range* ranges, size_t count);
+/// Each thread calls it before it ends.
+void wait_for_launches();
+/// Counts, and reads a byte.
+void prefetch(const void* at);
+
 struct Counts {
   uint64_t launches = 0, tensor_products = 0, matrix_loads = 0, bank_conflicts = 0, copies = 0;
+  uint64_t early_copies = 0, prefetches = 0;  // early: before wait_for_launches()
 };
 extern thread_local Counts counts;
 

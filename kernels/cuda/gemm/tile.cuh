@@ -67,14 +67,16 @@ GPU_FN void multiply_stage(const float* stage, int count, const TileThread<T>& o
 }
 
 /// Adds `k` summands. a.copy(shared) and b.copy(shared, first k, how many) send the next k-tile on
-/// its way, all threads together.
+/// its way, all threads together. What launches in front of this one write is a's alone, where they
+/// have not been waited for.
 template <class T, class A, class B>
 GPU_FN void accumulate(A& a, const B& b, int64_t k, float* shared, const TileThread<T>& own,
                        TileSums<T>& sums) {
   if (k <= 0) return;
   const auto rest = [&](int64_t from) { return k - from < T::kDepth ? int(k - from) : T::kDepth; };
-  a.copy(shared);
   b.copy(shared + T::kStageA, 0, rest(0));
+  wait_for_launches();
+  a.copy(shared);
   commit_copies();
   int now = 0;
   for (int64_t at = 0; at < k; at += T::kDepth, now ^= 1) {

@@ -7,16 +7,24 @@
 
 namespace ingot::cuda {
 
-/// The k-tile from first_k on to a stage. Nothing past the end of the sum is read.
-GPU_FN void copy_skinny(const SkinnyParams& p, const float* panel, int64_t first_k, float* stage) {
+/// How many k the k-tile from first_k on has: nothing past the end of the sum is read. May be
+/// negative: nothing is valid.
+GPU_FN int skinny_depth(const SkinnyParams& p, int64_t first_k) {
+  return p.k - first_k < SkinnyShape::kDepth ? int(p.k - first_k) : SkinnyShape::kDepth;
+}
+/// The k-tile from first_k on to a stage: of the panel, of x.
+GPU_FN void copy_skinny_panel(const SkinnyParams& p, const float* panel, int64_t first_k,
+                              float* stage) {
   using S = SkinnyShape;
-  const int t = int(threadIdx.x);
-  const int count = p.k - first_k < S::kDepth ? int(p.k - first_k)
-                                              : S::kDepth;  // may be negative: nothing is valid
+  const int t = int(threadIdx.x), count = skinny_depth(p, first_k);
   INGOT_UNROLL for (int i = 0; i < S::kDepth * 4; i += S::kThreads) {
     const bool valid = (i + t) / 4 < count;
     copy_async16(stage + (i + t) * 4, panel + (valid ? first_k * 16 + (i + t) * 4 : 0), valid);
   }
+}
+GPU_FN void copy_skinny_rows(const SkinnyParams& p, int64_t first_k, float* stage) {
+  using S = SkinnyShape;
+  const int t = int(threadIdx.x), count = skinny_depth(p, first_k);
   float* x = stage + S::kDepth * 16;
   INGOT_UNROLL for (int i = 0; i < S::kDepth * S::kRows; i += S::kThreads) {
     const int row = (i + t) / S::kDepth, k = (i + t) % S::kDepth;
@@ -25,15 +33,19 @@ GPU_FN void copy_skinny(const SkinnyParams& p, const float* panel, int64_t first
   }
 }
 
-INGOT_GPU_KERNEL(skinny, SkinnyParams, SkinnyShape::kThreads) {
+INGOT_GPU_KERNEL_EARLY(skinny, SkinnyParams, SkinnyShape::kThreads) {
   using S = SkinnyShape;
   float* shared = gpu_shared<float>();
   const int lane = int(threadIdx.x) % 16, row = int(threadIdx.x) / 16;
+  if (!p.is_early) wait_for_launches();
   for (int64_t o = int64_t(blockIdx.x) * 16; o < p.outputs; o += int64_t(gridDim.x) * 16) {
     const float* panel = p.w + o * p.k;
     float sum = p.bias && o + lane < p.outputs ? p.bias[o + lane] : 0.0f;
+    INGOT_UNROLL for (int s = 0; s + 1 < S::kStages; s++)
+        copy_skinny_panel(p, panel, int64_t(s) * S::kDepth, shared + s * S::kStage);
+    wait_for_launches();
     INGOT_UNROLL for (int s = 0; s + 1 < S::kStages; s++) {
-      copy_skinny(p, panel, int64_t(s) * S::kDepth, shared + s * S::kStage);
+      copy_skinny_rows(p, int64_t(s) * S::kDepth, shared + s * S::kStage);
       commit_copies();
     }
     int now = 0;
@@ -41,7 +53,8 @@ INGOT_GPU_KERNEL(skinny, SkinnyParams, SkinnyShape::kThreads) {
       wait_for_copies<S::kStages - 2>();
       __syncthreads();  // this stage is whole, and nobody reads the one before any more
       const int next = now == 0 ? S::kStages - 1 : now - 1;
-      copy_skinny(p, panel, at + (S::kStages - 1) * S::kDepth, shared + next * S::kStage);
+      copy_skinny_panel(p, panel, at + (S::kStages - 1) * S::kDepth, shared + next * S::kStage);
+      copy_skinny_rows(p, at + (S::kStages - 1) * S::kDepth, shared + next * S::kStage);
       commit_copies();
       if (row < p.rows) {
         const float *w = shared + now * S::kStage + lane,
@@ -65,6 +78,7 @@ INGOT_GPU_KERNEL(skinny, SkinnyParams, SkinnyShape::kThreads) {
                   p.y + row * p.y_stride + o + lane, 1, false);
     __syncthreads();
   }
+  wait_for_launches();  // blocks without a panel
 }
 
 }  // namespace ingot::cuda

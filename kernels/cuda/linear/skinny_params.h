@@ -22,6 +22,7 @@ struct SkinnyParams {
   int64_t rows, k, outputs;  // rows: 1 .. SkinnyShape::kRows
   int64_t x_stride, y_stride, residual_stride;
   EpilogueParams epilogue;
+  bool is_early;  // as of ConvParams
 };
 
 }  // namespace ingot::cuda

@@ -275,7 +275,7 @@ template <int kOutputs>
 using FloatsOf4 = Weights4<Tf32, kOutputs>;
 
 #define INGOT_WEIGHT_TILE(type, Type, Weights, bits, m, o, warp_m)                          \
-  INGOT_GPU_KERNEL_BLOCKS(weights_##type##_w##bits##_##m##x##o, WeightTileParams, 128, 3) { \
+  INGOT_GPU_KERNEL_EARLY_BLOCKS(weights_##type##_w##bits##_##m##x##o, WeightTileParams, 128, 3) { \
     INGOT_BODY_OF(Type, product<Type, RowPixels, Weights##bits, m, o, warp_m>(p));          \
   }
 #define INGOT_WEIGHT_TILES(type, Type, Weights)          \

@@ -98,6 +98,8 @@ Status launch_weight_tiles(const GpuWork& work, const WeightTiles& tiles,
     INGOT_TRY(launch(work, KernelId::rows_as_halves, blocks_for(r.count, 128, work.traits), r));
   }
   p.tiles_m = int(ceil_div(p.m, tile.m));
+  p.is_early = work.constants.has(p.weights.numbers) && work.constants.has(p.weights.scales) &&
+               work.constants.has_or_null(p.weights.zeros);
   INGOT_TRY(launch(work, kernel_of(tiles.shape, kind),
                    uint32_t(p.tiles_m) * uint32_t(ceil_div(p.o, tile.o)), p,
                    uint32_t(tile.shared_bytes(tiles.shape.tile_bytes())), uint32_t(p.splits)));

@@ -95,6 +95,8 @@ Status launch_tiles(const GpuWork& work, const QuantizedTiles& tiles, const GpuV
   const ProductTile tile = tile_of(kind);
   QuantizedTileParams p = tiles.p;
   p.tiles_m = int(ceil_div(p.m, tile.m));
+  // Steps that were computed are read with the first pixels.
+  p.is_early = work.constants.has(p.w) && !p.finish.steps;
   return launch(work, kernel_of(tiles.load, kind),
                 uint32_t(p.tiles_m) * uint32_t(ceil_div(p.o, tile.o)), p,
                 uint32_t(tile.shared_bytes(kWordWeights)));

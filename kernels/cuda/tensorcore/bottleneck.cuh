@@ -351,8 +351,11 @@ struct Bottleneck {
     rows = PanelTile<32>::rows_of(0), halves = halves_of(rows);
     channel = kF16 ? lane ^ (lane >> 1 & 2) : lane;
     begin_copies();
-    copy_patch(tile.image, y0, x0);
+    if (!p.project.is_early) wait_for_launches();
     copy_expand(0);
+    wait_for_launches();
+    copy_patch(tile.image, y0, x0);
+    commit_copies();
     inside = 0;
     GPU_ROLLED for (int i = 0; i < 2 * own_groups; i++) {
       const int pixel = (warp + i / 2 * kWarps) * 8 + 2 * t + i % 2, row = patch_line(pixel);

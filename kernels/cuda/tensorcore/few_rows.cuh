@@ -34,6 +34,10 @@ GPU_FN void few_rows(const ProductParams& p) {
   const float* x = from.x;
   const float* w = from.w + int64_t(blockIdx.x) * p.panel_stride + lane % 4 * 4;
   float sums[kRows][4] = {};
+  if (kStartsEarly && p.is_early && o < p.readable && lane % 4 == 0)
+    GPU_ROLLED for (int k = begin + warp * 8 + lane / 4; k < end; k += kApart)
+        prefetch_constant(w + k * p.k_stride);
+  wait_for_launches();
   if (o < p.readable) {
     GPU_UNROLL_BY(4)
     for (int k = begin + warp * 8 + lane / 4; k < end; k += kApart) {

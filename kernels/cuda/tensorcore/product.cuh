@@ -6,6 +6,7 @@
 //           (B)
 //   k       steps of 16 words, one or two a stage (ProductTile); all stages but one are in flight.
 //           Words of f16 hold two numbers of k: no conversion, and half the steps
+//   start   weights of the first stages are copied before launches in front of this one have ended
 //   end     sums pass through shared memory, so that rows of y are written whole and the epilogue
 //           is one loop: store_sums() of the parameters' type (finish.cuh, quantized/tiles.cuh)
 #pragma once
@@ -141,11 +142,15 @@ GPU_FN void product(const Params& p) {
   const int begin = int(blockIdx.y) * p.split_steps,
             steps = p.steps - begin < p.split_steps ? p.steps - begin : p.split_steps;
   const Operands from = operands_of(p, uint32_t(batch));
+  if (!p.is_early) wait_for_launches();
   PixelTile pixels = PixelTile::make(p, from.x, first_m, begin * 16);
   Weights<kO> weights = Weights<kO>::make(p, from.w, first_o, begin * 16);
+  const auto load_weights = [&](int step, int at) {
+    weights.template load<kHalves>(p, step, shared + at + kHalves * kPixels);
+  };
   const auto load = [&](int step, int at) {
     pixels.load(p, step, shared + at);
-    weights.template load<kHalves>(p, step, shared + at + kHalves * kPixels);
+    load_weights(step, at);
   };
   const RowLane rows_of_lane = Weights<kO>::rows_of(warp_o);
   const HalfLane halves_of_lane = halves_of(rows_of_lane);
@@ -164,8 +169,12 @@ GPU_FN void product(const Params& p) {
     pixels.template fill<kRing>(p, table, 0, kAhead + most);
   }
   GPU_ROLLED
+  for (int s = 0; s < kStages - 1; s++)
+    if (s * kHalves < steps) load_weights(s * kHalves, s * kStage);
+  wait_for_launches();
+  GPU_ROLLED
   for (int s = 0; s < kStages - 1; s++) {
-    if (s * kHalves < steps) load(s * kHalves, s * kStage);
+    if (s * kHalves < steps) pixels.load(p, s * kHalves, shared + s * kStage);
     commit_copies();
   }
   // A ring of stages is unrolled: where a stage lies is a constant, and mostly what it copies, too.

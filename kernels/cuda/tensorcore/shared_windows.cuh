@@ -134,7 +134,12 @@ GPU_FN void shared_windows(const SharedWindowsParams& q) {
             words = (last * 16 < p.c ? last * 16 : p.c) - begin * 16;
   const int patch_bytes = strips.patch * 64;
   char* const patches = shared + shared_patches_at(panels);
+  if (!p.is_early) wait_for_launches();
   TapWeights weights = TapWeights::make(q, first_o, begin, words);
+  GPU_ROLLED for (int tap = 0; tap < kSharedRing - 1; tap++) {
+    weights.load(shared + tap * stage_bytes);
+    weights.next(false);
+  }
   Patches patch =
       Patches::make(q, p.x, shared + shared_table_at(panels), tile, strip, begin, words);
   float sums[kPanels][kJ][4] = {};
@@ -143,12 +148,9 @@ GPU_FN void shared_windows(const SharedWindowsParams& q) {
                     *const odd = shared + PairWeights<64>::offset(2 * t + 1, piece) + half;
   __syncthreads();  // the table is there
   patch.clear(patches, patch_bytes);
+  wait_for_launches();
   GPU_ROLLED for (int third = 0; third < 3; third++) patch.load(patches, 0, third);
-  GPU_ROLLED for (int tap = 0; tap < kSharedRing - 1; tap++) {
-    weights.load(shared + tap * stage_bytes);
-    weights.next(false);
-    commit_copies();
-  }
+  INGOT_UNROLL for (int tap = 0; tap < kSharedRing - 1; tap++) commit_copies();
   // A lane's first position in the patch of the slice and in its first row of taps, in bytes; of
   // this row. Patches are whole fours of positions: bit 1 of one says where its first eight is.
   int own = (warp * 32 + g) * 64 + t * 8, at = own, row = 0, left = words, turn = patch_bytes,

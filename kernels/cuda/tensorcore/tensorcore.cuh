@@ -11,7 +11,8 @@
 namespace ingot::cuda {
 
 #define INGOT_PRODUCT_BLOCKS(type, Type, name, Pixels, Weights, m, o, warp_m, blocks)        \
-  INGOT_GPU_KERNEL_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams, 128, blocks) { \
+  INGOT_GPU_KERNEL_EARLY_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams, 128,     \
+                                blocks) {                                                    \
     INGOT_BODY_OF(Type, product<Type, Pixels, Weights, m, o, warp_m>(p));                    \
   }
 #define INGOT_PRODUCT(type, Type, name, Pixels, Weights, m, o, warp_m) \
@@ -44,30 +45,30 @@ INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 128, 64, 
 INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 64, 64, 32)
 INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 32, 128, 32)
 
-INGOT_GPU_KERNEL_BLOCKS(product_tf32_shared_windows, SharedWindowsParams, 128, 3) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(product_tf32_shared_windows, SharedWindowsParams, 128, 3) {
   INGOT_BODY_OF(Tf32, shared_windows<Tf32>(p));
 }
-INGOT_GPU_KERNEL_BLOCKS(product_f16_shared_windows, SharedWindowsParams, 128, 3) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(product_f16_shared_windows, SharedWindowsParams, 128, 3) {
   INGOT_BODY_OF(F16Words, shared_windows<F16Words>(p));
 }
 
-INGOT_GPU_KERNEL(product_one_row, ProductParams, 128) {
+INGOT_GPU_KERNEL_EARLY(product_one_row, ProductParams, 128) {
   INGOT_BODY_OF(F16, few_rows<WholeWords, 1>(p));
 }
-INGOT_GPU_KERNEL(product_few_rows, ProductParams, 128) {
+INGOT_GPU_KERNEL_EARLY(product_few_rows, ProductParams, 128) {
   INGOT_BODY_OF(F16, few_rows<WholeWords, kFewRows>(p));
 }
-INGOT_GPU_KERNEL(product_one_row_of_pairs, ProductParams, 128) {
+INGOT_GPU_KERNEL_EARLY(product_one_row_of_pairs, ProductParams, 128) {
   INGOT_BODY_OF(F16, few_rows<HalfWords, 1>(p));
 }
-INGOT_GPU_KERNEL(product_few_rows_of_pairs, ProductParams, 128) {
+INGOT_GPU_KERNEL_EARLY(product_few_rows_of_pairs, ProductParams, 128) {
   INGOT_BODY_OF(F16, few_rows<HalfWords, kFewRows>(p));
 }
 
-INGOT_GPU_KERNEL_BLOCKS(bottleneck_f16, BottleneckParams, 128, 3) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(bottleneck_f16, BottleneckParams, 128, 3) {
   INGOT_BODY_OF(F16, bottleneck<F16Words>(p));
 }
-INGOT_GPU_KERNEL_BLOCKS(bottleneck_tf32, BottleneckParams, 128, 3) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(bottleneck_tf32, BottleneckParams, 128, 3) {
   INGOT_BODY_OF(Tf32, bottleneck<Tf32>(p));
 }
 

@@ -35,6 +35,7 @@ struct ProductParams {
   bool residual_first;
   bool is_vector;  // y, residual and bias can be read and written 4 at a time
   bool y_f16, residual_f16;
+  bool is_early;  // w is constant: its first copies may be before wait_for_launches()
 };
 
 // Where x is read singly, a table of words of k (pixels.cuh) lies behind the tile in shared memory.

@@ -392,6 +392,7 @@ Status plan_tensorcore(const GpuWork& work) {
   // into fewer parts.
   for (; partial_bytes(q) > work.scratch_bytes; split(&q, variant)) variant.splits /= 2;
   if (p.splits > 1) p.partial = reinterpret_cast<float*>(work.scratch);
+  p.is_early = work.constants.has(p.w);
   INGOT_TRY(is_shared(variant.kind) ? launch_shared_windows(work, q, variant.kind)
                                     : launch_product(work, q, variant.kind));
   if (p.splits == 1) return {};

@@ -179,6 +179,7 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index) 
            &chosen);
     work.variant = chosen.variant;
     walk.touched = access_of(instruction, program.values, *work.arguments, work.fault);
+    work.constants = constants_of(instruction, program.values, *work.arguments);
     walk.scratch = work.scratch, walk.scratch_bytes = work.scratch_bytes;
     status = row->plan(work);
     walk.touched = LaunchAccess();

@@ -67,6 +67,27 @@ struct GpuSink {
   Status (*launch)(void* user, const GpuLaunch& launch) = nullptr;
 };
 
+/// Where constant operands of an instruction begin. No launch writes there, so that a kernel may
+/// read them while the launches that it waits for still run.
+class GpuConstants {
+ public:
+  /// Of more operands than are remembered: not a constant.
+  void add(const void* at) {
+    if (count_ < kMax) at_[count_++] = at;
+  }
+  bool has(const void* at) const {
+    for (uint32_t i = 0; i < count_; i++)
+      if (at_[i] == at) return true;
+    return false;
+  }
+  bool has_or_null(const void* at) const { return !at || has(at); }
+
+ private:
+  static constexpr uint32_t kMax = 16;
+  const void* at_[kMax] = {};
+  uint32_t count_ = 0;
+};
+
 /// One instruction to be turned into launches.
 struct GpuWork {
   const OpArguments* arguments = nullptr;  // addresses of the device
@@ -78,6 +99,7 @@ struct GpuWork {
   uint32_t fault_value = 0;  // and goes on without touching memory it should not
   GpuTraits traits;
   GpuPrecision precision = GpuPrecision::kExact;
+  GpuConstants constants;  // of the device; those that are not here may be written at any time
   GpuSink sink;
   const GpuVariant* variant =
       // one that the row lists for these arguments; null, or none of them: as the cost model

@@ -44,6 +44,18 @@ LaunchAccess access_of(const InstructionDef& instruction, Span<const ValueDef> v
   return touched;
 }
 
+GpuConstants constants_of(const InstructionDef& instruction, Span<const ValueDef> values,
+                          const OpArguments& a) {
+  GpuConstants constants;
+  for (uint32_t i = 0; i < a.input_count; i++) {
+    const int32_t value = instruction.inputs[i];
+    if (a.inputs[i].present() && value >= 0 &&
+        values[size_t(value)].kind == ValueKind::kConstant)
+      constants.add(a.inputs[i].data);
+  }
+  return constants;
+}
+
 LaunchAccess access_of(const LaunchAccess& operands, const GpuLaunch& launch,
                        const uint8_t* scratch, uint64_t scratch_bytes) {
   LaunchAccess touched = operands;

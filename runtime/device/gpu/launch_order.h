@@ -41,6 +41,9 @@ class LaunchAccess {
 /// one keep their order. @pre arguments as the device has them
 LaunchAccess access_of(const InstructionDef& instruction, Span<const ValueDef> values,
                        const OpArguments& arguments, const uint32_t* fault);
+/// Where its constant operands begin.
+GpuConstants constants_of(const InstructionDef& instruction, Span<const ValueDef> values,
+                          const OpArguments& arguments);
 /// And the scratch that the instruction was given, where the launch has an address inside it: no
 /// other launch can reach it.
 LaunchAccess access_of(const LaunchAccess& operands, const GpuLaunch& launch,

@@ -37,14 +37,19 @@ F32Tile f32_tile_of(const char* kernel) {
   return {NarrowTile::kPixels, NarrowTile::kChannels, 0.8};
 }
 
+constexpr double kTileDepth = 16;
 /// Tiles of m x o over k, each fetched by its block.
-void set_tiles(LaunchWork* w, const F32Tile& tile, double batches, double m, double o, double k) {
+void set_tiles(LaunchWork* w, const F32Tile& tile, double batches, double m, double o, double k,
+               bool is_early) {
   w->unit = Unit::kF32;
   w->multiply_adds = batches * m * o * k;
   w->blocks = batches * tiles(m, tile.m) * tiles(o, tile.o);
   w->issued = w->blocks * tile.m * tile.o * k / tile.speed;
   w->fetched = w->blocks * ((tile.m + tile.o) * k + tile.m * tile.o) * kWord;
-  w->in_flight = (tile.m + tile.o) * 16 * kWord;
+  w->in_flight = (tile.m + tile.o) * kTileDepth * kWord;
+  if (!is_early) return;
+  w->early_share = tile.o / (tile.m + tile.o);
+  w->early_bytes = std::min(w->weight_bytes, batches * o * kTileDepth * kWord);
 }
 /// One output a thread: both factors of each product are loaded, four at a time in `step` words.
 void set_each(LaunchWork* w, double multiply_adds, double step) {
@@ -69,7 +74,7 @@ void describe(const ConvParams& p, const char* kernel, const GpuLaunch&, LaunchW
   w->weight_bytes = double(p.groups * p.outputs * p.k) * kWord;
   w->bytes = image_bytes(p) + output_bytes(p);
   set_tiles(w, f32_tile_of(kernel), double(p.groups), double(p.pixels), double(p.outputs),
-            double(p.k));
+            double(p.k), p.is_early);
 }
 
 void describe(const ConvEachParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
@@ -135,7 +140,7 @@ void describe(const MatMulParams& p, const char* kernel, const GpuLaunch&, Launc
   const double batches = double(p.batches);
   w->known = true;
   w->bytes = batches * (m * k + k * o + m * o) * kWord;
-  if (!contains(kernel, "each")) return set_tiles(w, f32_tile_of(kernel), batches, m, o, k);
+  if (!contains(kernel, "each")) return set_tiles(w, f32_tile_of(kernel), batches, m, o, k, false);
   w->unit = Unit::kF32;
   set_each(w, batches * m * o * k, 1);
 }
@@ -147,6 +152,11 @@ void describe(const SkinnyParams& p, const char*, const GpuLaunch&, LaunchWork* 
   w->weight_bytes = double(p.k * p.outputs) * kWord;
   w->bytes = double(p.rows) * double(p.k + p.outputs * (p.residual ? 2 : 1)) * kWord;
   w->in_flight = SkinnyShape::kSharedBytes;
+  if (!p.is_early) return;
+  using S = SkinnyShape;
+  w->early_share = double(S::kDepth * 16) / S::kStage;
+  w->early_bytes = std::min(
+      w->weight_bytes, double(p.outputs) * S::kDepth * (S::kStages - 1) * kWord);
 }
 
 double bytes_of(const PackedWeights& w, double outputs) {
@@ -207,12 +217,13 @@ void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, La
     w->unit = Unit::kF32;
     w->issued = w->multiply_adds;
     w->in_flight = 128 * kVectorBytes * 4;
+    if (p.is_early) w->early_bytes = w->weight_bytes;  // into the second-level cache
     return;
   }
   w->unit = f16 ? Unit::kF16 : Unit::kTf32;
   const double stored = p.splits > 1 ? kWord : float_bytes(p.y_f16);
   set_tensor_tiles(w, kernel, {l.grid_z * 1.0, m, o, k}, stored,
-                   weight == kHalf ? kPairWords : kWholeWords, p.splits);
+                   weight == kHalf ? kPairWords : kWholeWords, p.splits, p.is_early);
   if (words) w->issued *= 2;
   add_loop(w, kernel);
 }
@@ -226,7 +237,7 @@ void describe(const WeightTileParams& p, const char* kernel, const GpuLaunch&, L
   w->weight_bytes = bytes_of(p.weights, o);
   w->bytes = m * words * kWord + m * o * (p.splits > 1 ? p.splits * kWord : finish_bytes(p));
   set_tensor_tiles(w, kernel, {1, m, o, words}, p.splits > 1 ? kWord : float_bytes(p.y_f16),
-                   {shape.packed_bytes() / 16.0, shape.tile_bytes()}, p.splits);
+                   {shape.packed_bytes() / 16.0, shape.tile_bytes()}, p.splits, p.is_early);
   w->on_chip +=
       w->issued / (tile_of(kind_of(kernel)).m * 16.0) * (shape.tile_bytes() + shape.packed_bytes());
   if (shape.is_f16) w->issued *= 2;
@@ -254,6 +265,10 @@ void describe(const BottleneckParams& p, const char* kernel, const GpuLaunch& l,
   w->blocks = cost.blocks, w->issued = cost.products * numbers;
   w->on_chip = cost.on_chip, w->fetched = cost.fetched, w->instructions = cost.instructions;
   w->in_flight = double(p.patch_pixels) * p.c * kWord;
+  if (!p.project.is_early) return;
+  const double first = double(p.steps) * 2048;  // the first 32 channels
+  w->early_share = first / (first + w->in_flight);
+  w->early_bytes = std::min(w->weight_bytes, first);
 }
 
 /// Each block multiplies its positions, what lies between rows and behind the last one included, in
@@ -281,6 +296,10 @@ void describe(const SharedWindowsParams& s, const char* kernel, const GpuLaunch&
                absent = double(kMaxSharedPanels - s.panels);
   const double loop = loop_instructions(kernel) * kMaxSharedPanels * kPanelProducts;
   w->instructions = eights * kWarps * (loop - absent * of_panel);
+  if (!p.is_early) return;
+  const double first = double(shared_stage_bytes(s.panels)) * (kSharedRing - 1);
+  w->early_share = first / (first + s.strips.patch * 64.0);
+  w->early_bytes = std::min(w->weight_bytes, first * tiles(o, outputs) * p.splits);
 }
 
 /// Sums of parts of the keys, and what they are read for again.
@@ -416,7 +435,7 @@ void describe(const QuantizedTileParams& p, const char* kernel, const GpuLaunch&
   w->multiply_adds = m * o * p.runs * p.run_bytes;
   w->weight_bytes = o * p.runs * p.run_bytes;
   w->bytes = std::min(images * double(p.h) * p.width * pixel, m * k * kBytes) + m * o * sum;
-  set_tensor_tiles(w, kernel, {1, m, o, k}, sum, kWholeWords, 1);
+  set_tensor_tiles(w, kernel, {1, m, o, k}, sum, kWholeWords, 1, p.is_early);
   w->issued *= kBytes;
   add_loop(w, kernel);
 }

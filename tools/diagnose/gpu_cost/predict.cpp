@@ -152,6 +152,7 @@ InstructionCost cost_instruction(const cli::ProgramView& view, const GpuModel& g
   uint32_t* const fault = reinterpret_cast<uint32_t*>(kFirstAddress / 8);
   work.fault = fault, work.fault_value = 1;
   work.traits = traits, work.precision = precision, work.variant = variant;
+  work.constants = constants_of(instruction, view.program().values, a);
   work.sink = {&recorder, record};
   recorder.operands = access_of(instruction, view.program().values, a, fault);
   recorder.scratch = work.scratch, recorder.scratch_bytes = work.scratch_bytes;
@@ -204,7 +205,12 @@ LaunchCost cost_of(const GpuModel& gpu, const LaunchWork& w, bool weights_stay, 
   const double most = std::ceil(blocks / processors) / blocks;
   // What is small enough was left in the cache by the launch before.
   const double cached = gpu.l2_mbytes * 1e6 / 4;
-  const double missed = (weights_stay ? 0 : w.weight_bytes) + (w.bytes > cached ? w.bytes : 0);
+  // Memory is idle while the launch before drains and this one has not begun: first weights come.
+  const double memory_cycle = gpu.memory_gbytes / gpu.clock_ghz;
+  const double early =
+      is_early && !weights_stay ? std::min(w.early_bytes, (kGap - kEarlyGap) * memory_cycle) : 0;
+  const double missed =
+      (weights_stay ? 0 : w.weight_bytes - early) + (w.bytes > cached ? w.bytes : 0);
   const double under_way = std::min(blocks, resident * processors) * w.in_flight;
   const double cycles[] = {
       0,
@@ -212,12 +218,13 @@ LaunchCost cost_of(const GpuModel& gpu, const LaunchWork& w, bool weights_stay, 
       w.instructions * most / kIssueCycle,
       w.on_chip * most / kChipCycle,
       w.fetched * most / kL2Cycle,
-      missed / gpu.memory_gbytes * gpu.clock_ghz,
+      missed / memory_cycle,
       (w.bytes + w.weight_bytes) / under_way * kMemoryLatency,
   };
   LaunchCost cost;
   cost.waves = std::ceil(blocks / (resident * processors));
-  const double start = (is_early ? kEarlyGap : kGap) + kFill + kMemoryLatency;
+  const double start =
+      (is_early ? kEarlyGap + kFill * (1 - w.early_share) : kGap + kFill) + kMemoryLatency;
   size_t bound = 0;
   for (size_t i = 1; i < std::size(cycles); i++)
     if (cycles[i] > cycles[bound]) bound = i;

@@ -3,6 +3,7 @@
 // Owns     nothing.
 // Threads  any.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -40,9 +41,9 @@ struct TensorWeights {
   int tile;
 };
 constexpr TensorWeights kWholeWords = {kWord, kWordWeights}, kPairWords = {kHalf, kPairWeights};
-/// Tiles of its kernel, sums at `sum` bytes.
+/// Tiles of its kernel, sums at `sum` bytes. @pre w->weight_bytes
 inline void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExtents& e, double sum,
-                             const TensorWeights& weights, int splits) {
+                             const TensorWeights& weights, int splits, bool is_early) {
   const TileCost& tile = kTileCosts[int(kind_of(kernel))];
   const double steps = tiles(e.k, 16);
   w->blocks = e.batches * tiles(e.m, tile.m) * tiles(e.o, tile.o);
@@ -53,8 +54,13 @@ inline void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExte
   const bool singly = contains(kernel, "_first_") || contains(kernel, "_any_");
   const ProductTile shape = tile_of(kind_of(kernel));
   const int bytes = weights.tile;
-  w->in_flight = double(shape.step_bytes(bytes)) * shape.halves(bytes, singly) *
-                 (shape.stages(bytes, singly) - 1);
+  const double first = double(shape.halves(bytes, singly)) * (shape.stages(bytes, singly) - 1);
+  w->in_flight = shape.step_bytes(bytes) * first;
+  if (is_early) {
+    w->early_share = double(shape.o) * bytes / shape.step_bytes(bytes);
+    w->early_bytes = std::min(
+        w->weight_bytes, shape.o * bytes * first * splits * e.batches * tiles(e.o, tile.o));
+  }
   // what the figure of a loop counts once
   const double stages = w->blocks * steps / shape.halves(bytes, singly);
   w->blocks *= splits;  // of these, each has its part of the steps
