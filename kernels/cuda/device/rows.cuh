@@ -30,10 +30,25 @@ GPU_FN float sum_lanes(float lane) {
   return join_lanes(lane, [](float a, float b) { return a + b; });
 }
 
-/// acc = step(acc, get(i)) for this lane's elements of [0, n), `kAhead` loads ahead.
-template <int kAhead = 8, class T, class Get, class Step>
-GPU_FN T fold_lane(int64_t n, T acc, Get get, Step step) {
-  int64_t i = row_lane();
+// Loads that a thread has under way, where nothing else says how many.
+constexpr int kLoadsUnderWay = 8;
+
+/// fn(i, load(i)) for i = first, first + step and so on below n, in this order, with kAhead loads
+/// under way. What needs the loaded value is fn's, so that no load waits for it.
+template <int kAhead = kLoadsUnderWay, class Index, class Load, class Fn>
+GPU_FN void each_loaded(Index first, Index n, int step, Load load, Fn fn) {
+  GPU_ROLLED for (Index i = first; i < n; i += kAhead * step) {
+    decltype(load(i)) x[kAhead];
+    INGOT_UNROLL for (int k = 0; k < kAhead; k++)
+        x[k] = i + k * step < n ? load(i + k * step) : decltype(load(i))();
+    INGOT_UNROLL for (int k = 0; k < kAhead; k++) if (i + k * step < n) fn(i + k * step, x[k]);
+  }
+}
+
+/// acc = step(acc, get(i)) for the elements of `lane` of [0, n), `kAhead` loads ahead.
+template <int kAhead = kLoadsUnderWay, class T, class Get, class Step>
+GPU_FN T fold_lane(int64_t n, T acc, Get get, Step step, int lane = row_lane()) {
+  int64_t i = lane;
   for (; kAhead > 1 && i + (kAhead - 1) * kRowLanes < n; i += kAhead * kRowLanes) {
     decltype(get(i)) x[kAhead];
     INGOT_UNROLL for (int k = 0; k < kAhead; k++) x[k] = get(i + k * kRowLanes);
@@ -52,14 +67,20 @@ struct RowChunks {
   float result;
 };
 
-/// Tree over lanes that folded term(i) for i in [0, n) from `start`; by a block of kLongThreads,
-/// all of which get it.
-template <class Term, class Step, class Join>
-GPU_FN float fold_block(RowChunks* chunks, int64_t n, float start, Term term, Step step,
+/// Tree over lanes that folded term(load(i)) for i in [0, n) from `start`; by a block of
+/// kLongThreads, all of which get it.
+template <class Load, class Term, class Step, class Join>
+GPU_FN float fold_block(RowChunks* chunks, int64_t n, float start, Load load, Term term, Step step,
                         Join join) {
   const int thread = int(threadIdx.x);
   float acc = start;
-  for (int i = thread; i < kChunk && i < n; i += kLongThreads) chunks->terms[0][i] = term(i);
+  const auto make = [&](float* terms, int64_t begin, int first, int threads) {
+    const int count = n - begin < kChunk ? int(n - begin) : kChunk;  // may be negative
+    each_loaded(
+        first, count, threads, [&](int i) { return load(begin + i); },
+        [&](int i, auto x) { terms[i] = term(x); });
+  };
+  make(chunks->terms[0], 0, thread, kLongThreads);
   __syncthreads();
   for (int64_t first = 0, which = 0; first < n; first += kChunk, which = 1 - which) {
     if (thread < 32) {
@@ -67,10 +88,7 @@ GPU_FN float fold_block(RowChunks* chunks, int64_t n, float start, Term term, St
       acc = fold_lane(
           n - first < kChunk ? n - first : kChunk, acc, [&](int64_t i) { return terms[i]; }, step);
     } else {
-      float* terms = chunks->terms[1 - which];
-      const int64_t begin = first + kChunk;
-      for (int i = thread - 32; i < kChunk && begin + i < n; i += kLongThreads - 32)
-        terms[i] = term(begin + i);
+      make(chunks->terms[1 - which], first + kChunk, thread - 32, kLongThreads - 32);
     }
     __syncthreads();
   }
@@ -83,17 +101,23 @@ GPU_FN float fold_block(RowChunks* chunks, int64_t n, float start, Term term, St
   __syncthreads();
   return all;
 }
-template <class Term>
-GPU_FN float sum_block(RowChunks* chunks, int64_t n, Term term) {
+template <class Load, class Term>
+GPU_FN float sum_block(RowChunks* chunks, int64_t n, Load load, Term term) {
   const auto add = [](float a, float b) { return a + b; };
-  return fold_block(chunks, n, 0.0f, term, add, add);
+  return fold_block(chunks, n, 0.0f, load, term, add, add);
 }
 
-/// An element of f32, f16 or bf16.
+/// The bits of an element of f32, f16 or bf16, and what they are.
+GPU_FN uint32_t load_bits(DType dtype, const char* data, int64_t at) {
+  return dtype == DType::kF32 ? reinterpret_cast<const uint32_t*>(data)[at]
+                              : reinterpret_cast<const uint16_t*>(data)[at];
+}
+GPU_FN float real_of(DType dtype, uint32_t bits) {
+  if (dtype == DType::kF32) return cpu::bits_float(bits);
+  return dtype == DType::kF16 ? cpu::f16_to_f32(uint16_t(bits)) : cpu::bf16_to_f32(uint16_t(bits));
+}
 GPU_FN float load_real(DType dtype, const char* data, int64_t at) {
-  if (dtype == DType::kF32) return reinterpret_cast<const float*>(data)[at];
-  const uint16_t half = reinterpret_cast<const uint16_t*>(data)[at];
-  return dtype == DType::kF16 ? cpu::f16_to_f32(half) : cpu::bf16_to_f32(half);
+  return real_of(dtype, load_bits(dtype, data, at));
 }
 GPU_FN void store_real(DType dtype, char* data, int64_t at, float x) {
   if (dtype == DType::kF32)

@@ -16,24 +16,41 @@ GPU_FN float normalized(float x, float mean, float inverse, bool has_scale, floa
   if (has_scale && has_bias) return V::fma(v, scale, bias);
   return has_scale ? v * scale : has_bias ? v + bias : v;
 }
-GPU_FN void store_normalized(const NormRowsParams& p, int64_t y, int64_t i, float x, float mean,
-                             float inverse) {
-  const float scale = p.scale ? load_real(p.dtype, p.scale, i) : 0.0f,
-              bias = p.bias ? load_real(p.dtype, p.bias, i) : 0.0f;
-  store_real(p.y_dtype, p.y, y + i, normalized(x, mean, inverse, p.scale, scale, p.bias, bias));
+/// Bits of scale and bias, where there are any.
+struct NormBits {
+  uint32_t x, scale, bias;
+};
+GPU_FN NormBits norm_bits(const NormRowsParams& p, int64_t i, uint32_t x) {
+  return {x, p.scale ? load_bits(p.dtype, p.scale, i) : 0,
+          p.bias ? load_bits(p.dtype, p.bias, i) : 0};
+}
+GPU_FN void store_normalized(const NormRowsParams& p, int64_t y, float x, const NormBits& bits,
+                             float mean, float inverse) {
+  store_real(p.y_dtype, p.y, y,
+             normalized(x, mean, inverse, p.scale, real_of(p.dtype, bits.scale), p.bias,
+                        real_of(p.dtype, bits.bias)));
 }
 
 GPU_FN void norm_held(const NormRowsParams& p, float* held, int64_t row) {
-  const int64_t x = row * p.x_stride, y = row * p.y_stride, n = row < p.rows ? p.n : 0;
+  const int64_t x = row * p.x_stride, y = row * p.y_stride;
+  const int n = row < p.rows ? int(p.n) : 0;
   float sum = 0, squares = 0;
-  each_held(n, [&](int i) { sum += held[i] = load_real(p.x_dtype, p.x, x + i); });
+  each_of_row(
+      n, [&](int i) { return load_bits(p.x_dtype, p.x, x + i); },
+      [&](int i, uint32_t bits) { sum += held[i] = real_of(p.x_dtype, bits); });
   const float mean = p.has_mean ? sum_lanes(sum) / float(p.n) : 0.0f;
-  each_held(n, [&](int i) {
-    const float d = held[i] - mean;
-    squares = V::fma(d, d, squares);
-  });
+  each_of_row(
+      n, [&](int i) { return held[i]; },
+      [&](int, float v) {
+        const float d = v - mean;
+        squares = V::fma(d, d, squares);
+      });
   const float inverse = inverse_deviation(sum_lanes(squares), float(p.n), p.epsilon);
-  each_held(n, [&](int i) { store_normalized(p, y, i, held[i], mean, inverse); });
+  each_of_row(
+      n, [&](int i) { return norm_bits(p, i, 0); },
+      [&](int i, const NormBits& bits) {
+        store_normalized(p, y + i, held[i], bits, mean, inverse);
+      });
 }
 
 INGOT_GPU_KERNEL(norm_rows, NormRowsParams, 64) {
@@ -46,14 +63,19 @@ INGOT_GPU_KERNEL(norm_long, NormRowsParams, 256) {
   GPU_SHARED(RowChunks, chunks);
   GPU_ROLLED for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
     const int64_t x = row * p.x_stride, y = row * p.y_stride;
-    const auto load = [&](int64_t i) { return load_real(p.x_dtype, p.x, x + i); };
-    const float mean = p.has_mean ? sum_block(&chunks, p.n, load) / float(p.n) : 0.0f;
+    const auto load = [&](int64_t i) { return load_bits(p.x_dtype, p.x, x + i); };
+    const auto real = [&](uint32_t bits) { return real_of(p.x_dtype, bits); };
+    const float mean = p.has_mean ? sum_block(&chunks, p.n, load, real) / float(p.n) : 0.0f;
     const float squares = fold_block(
-        &chunks, p.n, 0.0f, [&](int64_t i) { return load(i) - mean; },
+        &chunks, p.n, 0.0f, load, [&](uint32_t bits) { return real(bits) - mean; },
         [](float a, float d) { return V::fma(d, d, a); }, [](float a, float b) { return a + b; });
     const float inverse = inverse_deviation(squares, float(p.n), p.epsilon);
-    for (int64_t i = threadIdx.x; i < p.n; i += kLongThreads)
-      store_normalized(p, y, i, load(i), mean, inverse);
+    each_loaded<4>(
+        int64_t{threadIdx.x}, p.n, kLongThreads,
+        [&](int64_t i) { return norm_bits(p, i, load(i)); },
+        [&](int64_t i, const NormBits& bits) {
+          store_normalized(p, y + i, real(bits.x), bits, mean, inverse);
+        });
   }
 }
 
@@ -84,10 +106,13 @@ GPU_FN void channel_sums(const NormChannelsParams& p) {
     const float* x = p.x + image * p.positions * p.x_stride + c;
     float sum = 0;
     const float mean = squares ? means[column] : 0.0f;
-    if (is_live) GPU_ROLLED for (int64_t i = lane; i < p.positions; i += kRowLanes) {
-        const float v = x[i * p.x_stride], d = v - mean;
-        sum = squares ? V::fma(d, d, sum) : sum + v;
-      }
+    sum = fold_lane(
+        is_live ? p.positions : 0, sum, [&](int64_t i) { return x[i * p.x_stride]; },
+        [&](float acc, float v) {
+          const float d = v - mean;
+          return squares ? V::fma(d, d, acc) : acc + v;
+        },
+        lane);
     lanes[lane][column] = sum;
     for (int half = kRowLanes / 2; half > 0; half /= 2) {
       __syncthreads();

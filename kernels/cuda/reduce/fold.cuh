@@ -187,7 +187,7 @@ INGOT_GPU_KERNEL(reduce_long_f32, ReduceParams, 256) {
       using Fold = decltype(fold);
       return fold_block(
           &chunks, p.length, Fold::kStart, [&](int64_t i) { return row[i]; },
-          [&](float a, float b) { return Fold::step(a, b, shift); },
+          [](float v) { return v; }, [&](float a, float b) { return Fold::step(a, b, shift); },
           [](float a, float b) { return Fold::join(a, b); });
     });
     if (threadIdx.x == 0) reinterpret_cast<float*>(p.y)[o] = result;
