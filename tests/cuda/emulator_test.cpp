@@ -72,7 +72,8 @@ TEST_CASE(
   };
   CHECK(!aborts(declares((48 << 10) - 1024)));
   CHECK(aborts(declares((48 << 10) - 1023)));
-  CHECK(aborts([] { launch(1, 32, (48 << 10) + 1, [] {}); }));
+  CHECK(!aborts([] { launch(1, 32, 99 << 10, [] {}); }));
+  CHECK(aborts([] { launch(1, 32, (99 << 10) + 1, [] {}); }));
   const auto writes = [](int past) {
     return [past] { launch(1, 32, 100, [past] { gpu_shared<char>()[99 + past] = 1; }); };
   };

@@ -41,6 +41,7 @@ struct Run {
   uint32_t splits = 1;
   int variants = 1;                         // variants that there are
   uint64_t early_copies = 0;                // before the launches in front were waited for
+  uint32_t shared_limit = 48 << 10;         // of a block
   Status status;                            // of the plan, or kBadIndexValue where a kernel said so
   bool ran(const std::string& name) const;  // a kernel whose name has this
 };

@@ -29,7 +29,8 @@ GpuTraits traits_here(const GpuTraits& asked) {
 }  // namespace
 
 Run on_gpu(const Work& w, GpuPrecision precision, uint32_t, const GpuTraits& asked, int variant) {
-  Run run{w.output, {}, 1, 1, 0, {}};
+  Run run;
+  run.y = w.output;
   run.y.poison();
   const GpuTraits traits = traits_here(asked);
   const std::vector<TensorView> views = views_of(w.inputs);

@@ -13,7 +13,8 @@ namespace ingot::conformance {
 
 Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTraits& traits,
            int variant) {
-  Run run{w.output, {}, 1, 1, 0, {}};
+  Run run;
+  run.y = w.output;
   run.y.poison();
   const std::vector<TensorView> views = views_of(w.inputs);
   const OpArguments a = arguments_of(w, views, run.y.view());
@@ -34,9 +35,12 @@ Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTrait
   work.scratch = scratch.data() + (256 - reinterpret_cast<uintptr_t>(scratch.data()) % 256) % 256,
   work.scratch_bytes = bytes;
   work.variant = asked;
+  run.shared_limit = traits.shared_bytes;
   work.sink = {
       &run, [](void* user, const GpuLaunch& l) {
         static_cast<Run*>(user)->kernels.push_back(ingot_cuda_kernel_set.kernels[l.kernel].name);
+        if (l.shared_bytes > static_cast<Run*>(user)->shared_limit)
+          cuda::emulate::fail("a launch asks for more shared memory than the GPU gives");
         static_cast<Run*>(user)->splits = std::max(static_cast<Run*>(user)->splits, l.grid_y);
         return cuda::emulate::run_launch(l);
       }};

@@ -25,4 +25,24 @@ GPU_FN const char* computed_once(const char* x) {
   return x;
 }
 
+/// threadIdx.x and blockIdx.x, read again: what was computed of them need not be kept.
+GPU_FN uint32_t thread_again() {
+#if defined(__CUDACC__)
+  uint32_t x;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+  return x;
+#else
+  return threadIdx.x;
+#endif
+}
+GPU_FN uint32_t block_again() {
+#if defined(__CUDACC__)
+  uint32_t x;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(x));
+  return x;
+#else
+  return blockIdx.x;
+#endif
+}
+
 }  // namespace ingot::cuda

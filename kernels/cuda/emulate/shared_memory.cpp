@@ -8,13 +8,16 @@
 namespace ingot::cuda::emulate {
 namespace {
 
-constexpr uint32_t kMax = 48 << 10;
+// Unasked, and where a launch asks for more than that: what each from sm_80 on gives a block.
+// GpuTraits::shared_bytes has the limit of a GPU, which plans respect.
+constexpr uint32_t kUnasked = 48 << 10, kAsked = 99 << 10;
 constexpr size_t kAlignment = 128, kGuard = 256;
 constexpr unsigned char kPattern = 0xff;  // NaN in every type of floats
 constexpr unsigned char kGuardPattern = 0xa5;
 
-void check_size(size_t bytes) {
-  if (bytes > kMax) fail("more shared memory than every GPU gives a block");
+void check_size(size_t bytes, uint32_t dynamic) {
+  if (bytes > (dynamic > kUnasked ? kAsked : kUnasked))
+    fail("more shared memory than every GPU gives a block");
 }
 
 }  // namespace
@@ -26,7 +29,7 @@ void* SharedMemory::start() const {
 void* SharedMemory::dynamic() { return start(); }
 
 void SharedMemory::begin_launch(uint32_t dynamic_bytes) {
-  check_size(dynamic_bytes);
+  check_size(dynamic_bytes, dynamic_bytes);
   dynamic_bytes_ = dynamic_bytes;
   bytes_ = dynamic_bytes;
   memory_.resize(kAlignment + dynamic_bytes + kGuard);
@@ -48,7 +51,7 @@ void SharedMemory::declare(void* at, size_t bytes) {
   for (Variable& v : variables_)
     if (v.at == at) own = &v;
   if (!own) {
-    check_size(bytes_ += bytes);
+    check_size(bytes_ += bytes, dynamic_bytes_);
     variables_.push_back({at, false});
     own = &variables_.back();
   }

@@ -265,13 +265,13 @@ struct Weights4 : UnpackedTile<Type, kOutputs, 4> {
   }
 };
 
-template <int kOutputs>
+template <int kOutputs, int>
 using HalvesOf8 = Weights8<F16Words, kOutputs>;
-template <int kOutputs>
+template <int kOutputs, int>
 using HalvesOf4 = Weights4<F16Words, kOutputs>;
-template <int kOutputs>
+template <int kOutputs, int>
 using FloatsOf8 = Weights8<Tf32, kOutputs>;
-template <int kOutputs>
+template <int kOutputs, int>
 using FloatsOf4 = Weights4<Tf32, kOutputs>;
 
 #define INGOT_WEIGHT_TILE(type, Type, Weights, bits, m, o, warp_m)                          \

@@ -23,13 +23,14 @@ struct NumberBorder {
       *static_cast<FourOf<uint32_t>*>(to) = {{w, w, w, w}};
   }
 };
-template <int kRows, int kHalves>
-using NumberWindows = BorderedWindows<kRows, kHalves, NumberBorder>;
+template <int kRows, int kHalves, int kThreads>
+using NumberWindows = BorderedWindows<kRows, kHalves, kThreads, NumberBorder>;
 
 /// Any channels, at any address: a word of k is four bytes of a run, or what is left of it. A word
 /// at a time where channels are in fours, else a byte at a time.
-template <int kRows, int kHalves>
+template <int kRows, int kHalves, int kThreads>
 struct BytePixels {
+  static_assert(kThreads == kProductThreads, "tiles that are not large");
   static constexpr int kTable = 0;
   static constexpr bool kRoundsOnce = false;
   using Pixel = SinglePixel<kRows, kHalves>;

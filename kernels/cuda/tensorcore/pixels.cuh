@@ -11,8 +11,6 @@
 
 namespace ingot::cuda {
 
-constexpr int kProductThreads = 128;
-
 GPU_FN int pixel_offset(int row, int piece) {
   return row * 64 + ((piece ^ (row >> 1 & 3)) << 4);  // eight rows on: 512 bytes
 }
@@ -29,12 +27,12 @@ GPU_FN char* pixel_piece(char* tile, int row, int piece) { return tile + pixel_o
 /// Rows of k neighbouring words: Linear, MatMul, 1x1 convolutions. k and the strides are multiples
 /// of 4, x is 16-byte aligned. Rows that the tile has beyond the last are another one: their sums
 /// are not stored.
-template <int kRows, int kHalves>
+template <int kRows, int kHalves, int kThreads>
 struct RowPixels {
   static constexpr bool kRoundsOnce = false;  // see product.cuh
-  static constexpr int kTable = 0, kPieces = kRows * 4 / kProductThreads,
-                       kApart = kProductThreads / 4;
-  const char* from[kPieces];
+  static constexpr int kTable = 0, kPieces = kRows * 4 / kThreads, kApart = kThreads / 4;
+  using From = PieceFrom<has_whole_steps(kThreads)>;
+  From from[kPieces];
   int to, steps;  // steps: that have this thread's piece, from `from` on
   GPU_FN RowPixels make(const ProductParams& p, const float* x, int first, int k) {
     RowPixels s;
@@ -42,16 +40,15 @@ struct RowPixels {
     s.steps = steps_with(p.k - k - piece * 4), s.to = pixel_offset(row, piece);
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
       const int m = first + row + i * kApart;
-      s.from[i] = reinterpret_cast<const char*>(x + int64_t(m < p.m ? m : 0) * p.pixel_stride + k +
-                                                piece * 4);
+      s.from[i] = From::make(p.x, x + int64_t(m < p.m ? m : 0) * p.pixel_stride + k + piece * 4);
     }
     return s;
   }
-  GPU_MEMBER void load(const ProductParams&, int step, char* tile) {
+  GPU_MEMBER void load(const ProductParams& p, int step, char* tile) {
     INGOT_UNROLL for (int half = 0; half < kHalves; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++)
-            copy_async16(tile + to + (half * kRows + i * kApart) * 64, from[i] + (step + half) * 64,
-                         step + half < steps);
+            copy_async16(tile + to + (half * kRows + i * kApart) * 64, from[i].pieces_on(p.x, (step + half) * 4),
+                         has_whole_steps(kThreads) || step + half < steps);
   }
   /// Of a stage what this thread has copied.
   GPU_MEMBER void round(Tf32, char* tile) const {
@@ -61,7 +58,7 @@ struct RowPixels {
   }
   /// What `step` counts from.
   GPU_MEMBER void skip(int count) {
-    INGOT_UNROLL for (int i = 0; i < kPieces; i++) from[i] += count * 64;
+    INGOT_UNROLL for (int i = 0; i < kPieces; i++) from[i].skip(count * 4);
     steps -= count;
   }
 };
@@ -78,11 +75,11 @@ struct ZeroBorder {
 /// Windows of images with neighbouring channels, four at a time: c and the strides are multiples
 /// of 4, x is 16-byte aligned, kernels are at most kMaxTapRows x 16. Which taps of a pixel lie
 /// outside of the image are bits that are found once; where a tap lies is one offset for all.
-template <int kRows, int kHalves, class Border>
+template <int kRows, int kHalves, int kThreads, class Border>
 struct BorderedWindows {
   static constexpr bool kRoundsOnce = false;
-  static constexpr int kTable = 0, kPieces = kRows * 4 * kHalves / kProductThreads,
-                       kApart = kProductThreads / 4 / kHalves;
+  static constexpr int kTable = 0, kPieces = kRows * 4 * kHalves / kThreads,
+                       kApart = kThreads / 4 / kHalves;
   const char* from[kPieces];  // this thread's piece of tap (0, 0); may lie outside
   uint32_t outside[kPieces];  // bit ky, and bit 16 + kx
   Border border[kPieces];
@@ -142,8 +139,8 @@ struct BorderedWindows {
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) round_piece(tile + to + i * kApart * 64);
   }
 };
-template <int kRows, int kHalves>
-using WindowPixels = BorderedWindows<kRows, kHalves, ZeroBorder>;
+template <int kRows, int kHalves, int kThreads>
+using WindowPixels = BorderedWindows<kRows, kHalves, kThreads, ZeroBorder>;
 
 /// The pixel whose words a thread copies one at a time. Neighbouring threads take neighbouring
 /// pixels.
@@ -230,8 +227,9 @@ struct Corner {
 /// Anything, a word at a time: few channels (the first layer of a network), planes, a transposed
 /// matrix, unaligned rows. A thread copies four neighbouring words, a piece, of pixels A, A + 8 and
 /// so on.
-template <int kRows, int kHalves>
+template <int kRows, int kHalves, int kThreads>
 struct SinglePixels {
+  static_assert(kThreads == kProductThreads, "tiles that are not large");
   static constexpr bool kRoundsOnce = true;
   static constexpr int kTable = kTableWords / 16;  // steps
   static constexpr int kEach = 4, kWords = 16 * kHalves;

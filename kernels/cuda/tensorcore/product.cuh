@@ -1,7 +1,7 @@
 // kernels/cuda/tensorcore/product.cuh - one product for all: convolutions as products of windows
 // (nothing is laid out beforehand), Linear, MatMul. f32 words go into shared memory as they lie and
 // become f16, bf16 or tf32 on their way into registers; words of bytes stay.
-//   block   128 threads: a tile of pixels x outputs, and of one part of k (a split)
+//   block   128 threads, or 256: a tile of pixels x outputs, and of one part of k (a split)
 //   warp    kWarpM pixels x 32 outputs; outputs are the rows of a fragment (A), pixels its columns
 //           (B)
 //   k       steps of 16 words, one or two a stage (ProductTile); all stages but one are in flight.
@@ -112,39 +112,51 @@ struct PixelSums<S8U8, kJ> {
   }
 };
 
-template <class Type, template <int, int> class Pixels, template <int> class Weights, int kM,
-          int kO, int kWarpM, class Params>
+/// Where in a product a thread's sums are.
+template <int kM, int kO, int kWarpM>
+struct SumPlace {
+  int first_m, first_o, warp_m, warp_o, g, t;
+  GPU_FN SumPlace of(const ProductParams& p, int thread, int block) {
+    const int warp = thread / 32;
+    return {block % p.tiles_m * kM, block / p.tiles_m * kO,  warp / (kO / 32) * kWarpM,
+            warp % (kO / 32) * 32,  thread % 32 / 4, thread % 4};
+  }
+};
+
+template <class Type, template <int, int, int> class Pixels, template <int, int> class Weights,
+          int kM, int kO, int kWarpM, class Params>
 GPU_FN void product(const Params& p) {
   using Sum = typename Type::Sum;
   using Part = Fragments<Type>;
   constexpr ProductTile kTile = {kM, kO};
-  constexpr int kOutputBytes = Weights<kO>::kStep / kO;
+  constexpr int kThreads = kTile.threads();
+  using WeightTile = Weights<kO, kThreads>;
+  constexpr int kOutputBytes = WeightTile::kStep / kO;
   constexpr bool kPairs = kOutputBytes == kPairWeights;  // packed f16 weights
-  constexpr bool kTable = Pixels<kM, 1>::kTable > 0;
+  constexpr bool kTable = Pixels<kM, 1, kThreads>::kTable > 0;
   constexpr int kHalves = kTile.halves(kOutputBytes, kTable),
                 kStages = kTile.stages(kOutputBytes, kTable);
-  using PixelTile = Pixels<kM, kHalves>;
+  using PixelTile = Pixels<kM, kHalves, kThreads>;
   constexpr int kAhead = (kStages - 1) * kHalves;                  // steps from a copy to its use
   constexpr int kRing = kStages * kHalves;                         // steps of all stages
-  constexpr int kPixels = kM * 64, kWeights = Weights<kO>::kStep;  // bytes of a step
+  constexpr int kPixels = kM * 64, kWeights = WeightTile::kStep;  // bytes of a step
   constexpr int kStage = kHalves * (kPixels + kWeights), kJ = kWarpM / 8, kPitch = kO + 4;
-  constexpr bool kPlain = !Weights<kO>::kUnpacks && (kPlainWords<Type> || kPairs);
+  constexpr bool kPlain = !WeightTile::kUnpacks && (kPlainWords<Type> || kPairs);
   // Rounded by who has copied them: what four warps multiply, and what is copied word by word.
   constexpr bool kPaired = PixelTile::kRoundsOnce && kIsF16<Type>,
                  kRounded =
                      kPaired || (kRoundsWords<Type> && (kM == kWarpM || PixelTile::kRoundsOnce));
-  static_assert(kM / kWarpM * (kO / 32) * 32 == kProductThreads, "four warps");
+  static_assert(kM / kWarpM * (kO / 32) * 32 == kThreads, "four warps, or eight");
   char* shared = gpu_shared<char>();
-  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, g = lane / 4, t = lane % 4;
-  const int first_m = int(blockIdx.x) % p.tiles_m * kM, first_o = int(blockIdx.x) / p.tiles_m * kO;
-  const int warp_m = warp / (kO / 32) * kWarpM, warp_o = warp % (kO / 32) * 32;
+  using Place = SumPlace<kM, kO, kWarpM>;
+  Place place = Place::of(p, int(threadIdx.x), int(blockIdx.x));
   const int64_t batch = int64_t(p.batch_first) + blockIdx.z;
   const int begin = int(blockIdx.y) * p.split_steps,
             steps = p.steps - begin < p.split_steps ? p.steps - begin : p.split_steps;
   const Operands from = operands_of(p, uint32_t(batch));
   if (!p.is_early) wait_for_launches();
-  PixelTile pixels = PixelTile::make(p, from.x, first_m, begin * 16);
-  Weights<kO> weights = Weights<kO>::make(p, from.w, first_o, begin * 16);
+  PixelTile pixels = PixelTile::make(p, from.x, place.first_m, begin * 16);
+  WeightTile weights = WeightTile::make(p, from.w, place.first_o, begin * 16);
   const auto load_weights = [&](int step, int at) {
     weights.template load<kHalves>(p, step, shared + at + kHalves * kPixels);
   };
@@ -152,9 +164,9 @@ GPU_FN void product(const Params& p) {
     pixels.load(p, step, shared + at);
     load_weights(step, at);
   };
-  const RowLane rows_of_lane = Weights<kO>::rows_of(warp_o);
+  const RowLane rows_of_lane = WeightTile::rows_of(place.warp_o);
   const HalfLane halves_of_lane = halves_of(rows_of_lane);
-  const uint32_t pixels_at = computed_once(uint32_t(pixel_offset(warp_m + g, t)));
+  const uint32_t pixels_at = computed_once(uint32_t(pixel_offset(place.warp_m + place.g, place.t)));
   const char* const weights_of_lane = shared + kHalves * kPixels;
   const char* const pixels_of_lane = shared + pixels_at;
   Sum sums[2][kJ][4] = {};
@@ -184,7 +196,7 @@ GPU_FN void product(const Params& p) {
       if (stage > 0 && step >= left) break;
       wait_for_copies<kStages - 2>();
       if constexpr (kRounded) pixels.round(Type{}, shared + stage * kStage);
-      if constexpr (Weights<kO>::kUnpacks)
+      if constexpr (WeightTile::kUnpacks)
         weights.unpack(shared + stage * kStage + kHalves * kPixels);
       __syncthreads();
       if (ahead < left) load(ahead, (stage + kStages - 1) % kStages * kStage);
@@ -193,13 +205,13 @@ GPU_FN void product(const Params& p) {
         const char *const own_weights = weights_of_lane + stage * kStage + half * kWeights,
                           *const own_pixels = pixels_of_lane + stage * kStage + half * kPixels;
         uint32_t a[Part::kCount][2][4];
-        if constexpr (Weights<kO>::kUnpacks) {
+        if constexpr (WeightTile::kUnpacks) {
           weights.read_unpacked(own_weights, a);
         } else if constexpr (kPlain) {
-          Weights<kO>::read_fragments(own_weights, halves_of_lane, a);
+          WeightTile::read_fragments(own_weights, halves_of_lane, a);
         } else {
           uint32_t words[4][4];
-          Weights<kO>::read(own_weights, rows_of_lane, words);
+          WeightTile::read(own_weights, rows_of_lane, words);
           INGOT_UNROLL for (int part = 0; part < Part::kCount; part++)
               INGOT_UNROLL for (int i = 0; i < 2; i++) Part::of_weights(words, i, part, a[part][i]);
         }
@@ -245,20 +257,22 @@ GPU_FN void product(const Params& p) {
   wait_for_copies<0>();
   __syncthreads();
   Sum* rows = reinterpret_cast<Sum*>(shared);
+  // Not kept over the loop, where a large tile has no register to spare.
+  if (kTile.is_large()) place = Place::of(p, int(thread_again()), int(block_again()));
   INGOT_UNROLL for (int j = 0; j < kJ; j++) INGOT_UNROLL for (int h = 0; h < 2; h++) *
-      reinterpret_cast<FourOf<Sum>*>(rows + (warp_m + j * 8 + 2 * t + h) * kPitch + warp_o +
-                                     4 * g) = {
+      reinterpret_cast<FourOf<Sum>*>(rows + (place.warp_m + j * 8 + 2 * place.t + h) * kPitch + place.warp_o +
+                                     4 * place.g) = {
       {sums[0][j][h], sums[0][j][2 + h], sums[1][j][h], sums[1][j][2 + h]}};
   const int32_t* of_pixels =
-      numbers.share(p, reinterpret_cast<int32_t*>(rows + kM * kPitch), warp_m, warp_o == 0);
+      numbers.share(p, reinterpret_cast<int32_t*>(rows + kM * kPitch), place.warp_m, place.warp_o == 0);
   __syncthreads();
   GPU_UNROLL_BY(1)
-  for (int i = int(threadIdx.x); i < kM * kO / 4; i += kProductThreads) {
+  for (int i = int(threadIdx.x); i < kM * kO / 4; i += kThreads) {
     const int r = i / (kO / 4), o = i % (kO / 4) * 4;
-    if (first_m + r >= p.m || first_o + o >= p.o) continue;
+    if (place.first_m + r >= p.m || place.first_o + o >= p.o) continue;
     FourOf<Sum> four = *reinterpret_cast<const FourOf<Sum>*>(rows + r * kPitch + o);
     if (kPlain && (o & 4)) four = {{four.x[2], four.x[3], four.x[0], four.x[1]}};  // odd g
-    store_sums(p, batch, int(blockIdx.y), int64_t(first_m) + r, first_o + o, four.x, of_pixels + r);
+    store_sums(p, batch, int(blockIdx.y), int64_t(place.first_m) + r, place.first_o + o, four.x, of_pixels + r);
   }
 }
 

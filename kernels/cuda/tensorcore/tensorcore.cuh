@@ -11,8 +11,8 @@
 namespace ingot::cuda {
 
 #define INGOT_PRODUCT_BLOCKS(type, Type, name, Pixels, Weights, m, o, warp_m, blocks)        \
-  INGOT_GPU_KERNEL_EARLY_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams, 128,     \
-                                blocks) {                                                    \
+  INGOT_GPU_KERNEL_EARLY_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams,          \
+                                (ProductTile{m, o}.threads()), blocks) {                     \
     INGOT_BODY_OF(Type, product<Type, Pixels, Weights, m, o, warp_m>(p));                    \
   }
 #define INGOT_PRODUCT(type, Type, name, Pixels, Weights, m, o, warp_m) \
@@ -44,6 +44,11 @@ INGOT_PRODUCT(f16, F16Words, word_rows, RowPixels, PanelWeights, 32, 128, 32)
 INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 128, 64, 64)
 INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 64, 64, 32)
 INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 32, 128, 32)
+
+// Large tiles: two blocks of eight warps. Windows of f16 would spill.
+INGOT_PRODUCT_BLOCKS(tf32, Tf32, rows, RowPixels, MatrixWeights, 128, 128, 64, 2)
+INGOT_PRODUCT_BLOCKS(tf32, Tf32, windows, WindowPixels, PanelWeights, 128, 128, 64, 2)
+INGOT_PRODUCT_BLOCKS(f16, F16Words, word_rows, RowPixels, PanelWeights, 128, 128, 64, 2)
 
 INGOT_GPU_KERNEL_EARLY_BLOCKS(product_tf32_shared_windows, SharedWindowsParams, 128, 3) {
   INGOT_BODY_OF(Tf32, shared_windows<Tf32>(p));

@@ -49,6 +49,9 @@
   X(product_f16_word_windows_128x64, ProductParams, 128)   \
   X(product_f16_word_windows_64x64, ProductParams, 128)    \
   X(product_f16_word_windows_32x128, ProductParams, 128)   \
+  X(product_tf32_rows_128x128, ProductParams, 256)         \
+  X(product_tf32_windows_128x128, ProductParams, 256)      \
+  X(product_f16_word_rows_128x128, ProductParams, 256)     \
   X(add_splits, ProductParams, 256)                        \
   X(bottleneck_f16, BottleneckParams, 128)                 \
   X(bottleneck_tf32, BottleneckParams, 128)                \

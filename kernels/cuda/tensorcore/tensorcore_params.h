@@ -41,23 +41,29 @@ struct ProductParams {
 // Where x is read singly, a table of words of k (pixels.cuh) lies behind the tile in shared memory.
 constexpr int kTableWords = 224, kTableWord = 8;
 
+constexpr int kProductThreads = 128;  // of a block; twice as many where a tile is large
+
 /// Extents of the blocks' tiles: pixels x outputs. A stage of shared memory has one step of 16
-/// words of k or two (halves): three stages of two where that is at most 48 KB, else as many of one
-/// as are, four at most, or five where a table has taken the sixth. `weights`: bytes of a step that
-/// an output's take; `singly`: there is a table.
+/// words of k or two (halves): three stages of two where there is room for them, else as many of
+/// one as there is room for, four at most, or five where a table has taken the sixth and in large
+/// tiles. `weights`: bytes of a step that an output's take; `singly`: there is a table. Room is
+/// 48 KB, which every GPU gives a block unasked; in large tiles 80, so that two of them fit a
+/// multiprocessor of sm_80, 87 and 90.
 struct ProductTile {
   int m, o;
+  constexpr bool is_large() const { return m * o > 128 * 64; }
+  constexpr int threads() const { return is_large() ? 2 * kProductThreads : kProductThreads; }
   constexpr int step_bytes(int weights) const { return m * 64 + o * weights; }
   constexpr int table_bytes(bool singly) const { return singly ? kTableWords * kTableWord : 0; }
   constexpr int room(int weights, bool singly) const {
-    return ((48 << 10) - table_bytes(singly)) / step_bytes(weights);
+    return ((is_large() ? 80 << 10 : 48 << 10) - table_bytes(singly)) / step_bytes(weights);
   }
   constexpr int halves(int weights, bool singly = false) const {
     return room(weights, singly) >= 6 ? 2 : 1;
   }
   constexpr int stages(int weights, bool singly = false) const {
     const int steps = room(weights, singly);
-    return steps >= 6 ? 3 : steps < 4 ? steps : singly ? steps : 4;
+    return steps >= 6 ? 3 : steps < 4 || singly || is_large() ? steps : 4;
   }
   constexpr int shared_bytes(int weights, bool singly = false) const {
     const int copies = stages(weights, singly) * halves(weights, singly) * step_bytes(weights) +
@@ -66,8 +72,12 @@ struct ProductTile {
     return copies > sums ? copies : sums;
   }
 };
+/// Large tiles take whole steps of k alone: what a step lacks would be counted in registers that
+/// their blocks have not.
+constexpr bool has_whole_steps(int threads) { return threads > kProductThreads; }
 constexpr int kWordWeights = 64, kPairWeights = 32;  // bytes of 16 words, of 8 words of two f16
-constexpr ProductTile kWideTile = {128, 64}, kSquareTile = {64, 64}, kFlatTile = {32, 128};
+constexpr ProductTile kWideTile = {128, 64}, kSquareTile = {64, 64}, kFlatTile = {32, 128},
+                      kLargeTile = {128, 128};
 constexpr int kMaxTapRows = 15;  // rows of a kernel's window, where x is read in pieces; 16 columns
 constexpr int kFewRows = 4;      // rows of x at most for the kernel without tensor cores
 

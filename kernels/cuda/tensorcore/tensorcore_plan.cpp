@@ -18,6 +18,7 @@ struct Product {
   int64_t batches = 1;
   Load load = Load::kRows;
   bool pairs = false;  // w is packed f16 weights
+  bool in_f16 = false;
   bool fits = true;    // 32 bits count everything
 };
 
@@ -163,8 +164,9 @@ Product product_of(OpCode op, const OpArguments& a, const GpuTraits& traits,
               : op == OpCode::kLinear ? linear_product(a)
                                       : matmul_product(a);
   q.fits = q.fits && counts_offsets(q.p);
+  q.in_f16 = is_in_f16(precision, traits);
   // f32 panels in f16: a session has none, but nothing forbids them.
-  if (is_in_f16(precision, traits) && !q.pairs &&
+  if (q.in_f16 && !q.pairs &&
       (q.load == Load::kWindows || q.load == Load::kFirst))
     q.load = Load::kAny;
   return q;
@@ -178,8 +180,21 @@ bool may_share(const Product& q) {
          has_shared_windows(q.p);
 }
 
+/// Whether a large tile has a kernel, and a block of this GPU the shared memory for it. It takes
+/// whole steps of k of one matrix, and counts pieces of 16 bytes in 32 bits.
+bool may_be_large(const Product& q, const GpuTraits& traits) {
+  const ProductParams& p = q.p;
+  const bool loads = q.load == Load::kWordRows ||
+                     (!q.in_f16 && (q.load == Load::kRows || q.load == Load::kWindows));
+  int64_t x = 0, w = 0;
+  return loads && q.batches == 1 && p.k > 0 && p.k % 16 == 0 &&
+         checked_mul(int64_t{p.m}, p.pixel_stride, &x) && checked_mul(int64_t{p.o}, int64_t{p.k}, &w) &&
+         x / 4 < kMaxExtent && w / 4 < kMaxExtent &&
+         traits.shared_bytes >= uint32_t(kLargeTile.shared_bytes(kWordWeights));
+}
+
 /// Tiles that have a kernel for how the operands are read.
-bool has_kernel(const Product& q, TileKind kind) {
+bool has_kernel(const Product& q, TileKind kind, const GpuTraits& traits) {
   const Load load = q.load;
   switch (kind) {
     case TileKind::kWide: return load != Load::kAny && load != Load::kGrouped;
@@ -187,6 +202,7 @@ bool has_kernel(const Product& q, TileKind kind) {
     case TileKind::kFlat:
       return load == Load::kRows || load == Load::kWindows || is_word_load(load);
     case TileKind::kSmall: return load == Load::kRows && q.p.m <= kFewRows;
+    case TileKind::kLarge: return may_be_large(q, traits);
     case TileKind::kShared32:
     case TileKind::kShared48:
     case TileKind::kShared64:
@@ -201,8 +217,9 @@ bool has_kernel(const Product& q, TileKind kind) {
 /// kernel the square one.
 TileChoice model_variant(const Product& q, const GpuTraits& traits) {
   double cycles = 0;
-  TileChoice c = choose_tile(q.batches, q.p.m, q.p.o, q.p.k, traits.multiprocessors, &cycles);
-  if (!has_kernel(q, c.kind)) c.kind = TileKind::kSquare;
+  TileChoice c = choose_tile(q.batches, q.p.m, q.p.o, q.p.k, traits.multiprocessors, &cycles,
+                             may_be_large(q, traits) ? traits.sm : -1);
+  if (!has_kernel(q, c.kind, traits)) c.kind = TileKind::kSquare;
   if (may_share(q)) choose_shared_tile(q.p, traits.multiprocessors, cycles, &c);
   return c;
 }
@@ -219,7 +236,7 @@ void list_variants(const Product& q, const GpuTraits& traits, VariantList* list)
                            : may_split(ceil_div(q.p.k, 16), splits);
   };
   for (int i = 0; i < kTileKinds; i++)
-    for (int splits = 1; has_kernel(q, TileKind(i)) && may_cut(TileKind(i), splits); splits *= 2)
+    for (int splits = 1; has_kernel(q, TileKind(i), traits) && may_cut(TileKind(i), splits); splits *= 2)
       if (TileKind(i) != first.kind || splits != first.splits) add(TileKind(i), splits, 0);
 }
 
@@ -302,10 +319,13 @@ Kernels kernels_of(Load load, bool pairs, TileKind kind) {
                 : flat ? KernelId::product_f16_pairs_32x128
                        : KernelId::product_f16_pairs_64x64,
                 KernelId::kCount};
+      if (kind == TileKind::kLarge) return {KernelId::kCount, KernelId::product_tf32_rows_128x128};
       if (wide) return INGOT_KERNELS_OF(rows_128x64);
       if (flat) return INGOT_KERNELS_OF(rows_32x128);
       return INGOT_KERNELS_OF(rows_64x64);
     case Load::kWindows:
+      if (kind == TileKind::kLarge)
+        return {KernelId::kCount, KernelId::product_tf32_windows_128x128};
       if (wide) return INGOT_KERNELS_OF(windows_128x64);
       if (flat) return INGOT_KERNELS_OF(windows_32x128);
       return INGOT_KERNELS_OF(windows_64x64);
@@ -317,6 +337,8 @@ Kernels kernels_of(Load load, bool pairs, TileKind kind) {
       return INGOT_KERNELS_OF(transposed_64x64);
     case Load::kGrouped: return INGOT_KERNELS_OF(grouped_64x64);
     case Load::kWordRows:
+      if (kind == TileKind::kLarge)
+        return {KernelId::product_f16_word_rows_128x128, KernelId::kCount};
       return {wide   ? KernelId::product_f16_word_rows_128x64
               : flat ? KernelId::product_f16_word_rows_32x128
                      : KernelId::product_f16_word_rows_64x64,

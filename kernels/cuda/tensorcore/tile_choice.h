@@ -23,12 +23,13 @@ enum class TileKind : uint16_t {
   kSquare,
   kFlat,
   kSmall,
+  kLarge,
   kShared32,
   kShared48,
   kShared64,
   kShared80
 };
-constexpr int kTileKinds = 8;
+constexpr int kTileKinds = 9;
 constexpr bool is_shared(TileKind kind) { return kind >= TileKind::kShared32; }
 constexpr int panels_of(TileKind kind) {
   return int(kind) - int(TileKind::kShared32) + kMinSharedPanels;
@@ -46,12 +47,16 @@ struct TileChoice {
 };
 
 inline ProductTile tile_of(TileKind kind) {
-  return kind == TileKind::kWide ? kWideTile : kind == TileKind::kFlat ? kFlatTile : kSquareTile;
+  return kind == TileKind::kWide    ? kWideTile
+         : kind == TileKind::kFlat  ? kFlatTile
+         : kind == TileKind::kLarge ? kLargeTile
+                                    : kSquareTile;
 }
 /// The name is that of the variant in files.
 constexpr TileCost kTileCosts[kTileKinds] = {
     {"128x64", kWideTile.m, kWideTile.o, 192}, {"64x64", kSquareTile.m, kSquareTile.o, 128},
     {"32x128", kFlatTile.m, kFlatTile.o, 128}, {"few_rows", 1, 16, 0},
+    {"128x128", kLargeTile.m, kLargeTile.o, 384},
     {"128x32_shared", kSharedPixels, 32, 128}, {"128x48_shared", kSharedPixels, 48, 192},
     {"128x64_shared", kSharedPixels, 64, 240}, {"128x80_shared", kSharedPixels, 80, 320}};
 
@@ -73,9 +78,19 @@ inline int few_rows_splits(int64_t batches, int64_t o, int64_t steps, int multip
   return splits;
 }
 
-/// *cycles: of the choice, where it is asked for.
+/// Cycles of a large tile's step: what tensor cores multiply in a cycle bounds it, where shared
+/// memory and the second-level cache bound the others.
+inline TileCost large_tile_cost(int sm) {
+  TileCost cost = kTileCosts[int(TileKind::kLarge)];
+  const double products = sm >= 90 ? 406 : 512;  // of 1290 f16 a cycle (mma.sync on H100), of 1024
+  if (cost.step_cycles < products) cost.step_cycles = products;
+  return cost;
+}
+
+/// *cycles: of the choice, where it is asked for. large_sm: the architecture,
+/// where there may be large tiles; else -1.
 inline TileChoice choose_tile(int64_t batches, int64_t m, int64_t o, int64_t k, int multiprocessors,
-                              double* cycles = nullptr) {
+                              double* cycles = nullptr, int large_sm = -1) {
   const int64_t steps = ceil_div(k, 16);
   if (m <= kFewRows) return {TileKind::kSmall, few_rows_splits(batches, o, steps, multiprocessors)};
   TileChoice best;
@@ -88,6 +103,11 @@ inline TileChoice choose_tile(int64_t batches, int64_t m, int64_t o, int64_t k, 
       if (least != 0 && time >= least) continue;
       least = time, best = {kind, splits};
     }
+  for (int splits = 1; large_sm >= 0 && may_split(steps, splits); splits *= 2) {
+    const double time =
+        model_cycles(large_tile_cost(large_sm), {batches, m, o, k}, splits, multiprocessors);
+    if (time < least) least = time, best = {TileKind::kLarge, splits};
+  }
   if (cycles) *cycles = least;
   return best;
 }

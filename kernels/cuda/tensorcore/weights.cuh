@@ -23,6 +23,29 @@ GPU_FN int steps_with(int words) { return (words + 15) >> 4; }
 /// Piece `i` (16 bytes) behind `from`: one instruction, where an offset of 64 bits takes two.
 GPU_FN const char* piece_at(const char* from, uint32_t i) { return from + uint64_t(i) * 16; }
 
+/// Where a thread's piece of 16 bytes of an operand is. Of large tiles as pieces from where the
+/// operand begins, which is a parameter, in one register less.
+template <bool kIsLarge>
+struct PieceFrom {
+  const char* at;
+  GPU_FN PieceFrom make(const float*, const float* piece) {
+    return {reinterpret_cast<const char*>(piece)};
+  }
+  GPU_MEMBER const char* pieces_on(const float*, int count) const { return at + count * 16; }
+  GPU_MEMBER void skip(int count) { at += count * 16; }
+};
+template <>
+struct PieceFrom<true> {
+  uint32_t at;
+  GPU_FN PieceFrom make(const float* operand, const float* piece) {
+    return {uint32_t((piece - operand) >> 2)};
+  }
+  GPU_MEMBER const char* pieces_on(const float* operand, int count) const {
+    return piece_at(reinterpret_cast<const char*>(operand), at + uint32_t(count));
+  }
+  GPU_MEMBER void skip(int count) { at += uint32_t(count); }
+};
+
 /// An output that w has: sums of the others are not stored, and their weights are the first one's.
 GPU_FN int64_t readable_output(const ProductParams& p, int o) { return o < p.readable ? o : 0; }
 
@@ -72,11 +95,13 @@ struct PanelTile {
 
 /// Four neighbouring outputs at a time: panels, or rows of a matrix [k][n], whose strides and
 /// `readable` are multiples of 4. w is 16-byte aligned.
-template <int kOutputs, bool kIsPanels>
+template <int kOutputs, int kThreads, bool kIsPanels>
 struct FourOutputs : PanelTile<kOutputs> {
   using PanelTile<kOutputs>::kStep;
-  static constexpr int kPieces = kOutputs * 4 / 128;  // 128 threads: two panels at a time
-  const char* from[kPieces];
+  static constexpr int kPanels = kThreads / 64;  // at a time
+  static constexpr int kPieces = kOutputs / 16 / kPanels;
+  using From = PieceFrom<kIsPanels && has_whole_steps(kThreads)>;
+  From from[kPieces];
   uint32_t next, at;  // of a matrix, in pieces: to the next step; behind `from`, of the next step
   int to, steps;      // steps: that have this thread's row, from `from` on
   GPU_FN FourOutputs make(const ProductParams& p, const float* w, int first, int k) {
@@ -86,41 +111,42 @@ struct FourOutputs : PanelTile<kOutputs> {
     const int64_t k_stride = kIsPanels ? 16 : p.k_stride;
     s.steps = steps_with(p.k - k - row), s.to = panel * 1024 + panel_offset(row, piece), s.at = 0;
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
-      const int o = readable_output(p, first + (panel + 2 * i) * 16 + piece * 4);
-      s.from[i] = reinterpret_cast<const char*>(w + (o >> 4) * p.panel_stride + (o & 15) +
-                                                (int64_t(k) + row) * k_stride);
+      const int o = readable_output(p, first + (panel + kPanels * i) * 16 + piece * 4);
+      s.from[i] = From::make(
+          p.w, w + (o >> 4) * p.panel_stride + (o & 15) + (int64_t(k) + row) * k_stride);
     }
     s.next = uint32_t(4 * k_stride);
     return s;
   }
   template <int kHalves>
-  GPU_MEMBER void load(const ProductParams&, int step, char* tile) {
+  GPU_MEMBER void load(const ProductParams& p, int step, char* tile) {
     INGOT_UNROLL for (int half = 0; half < kHalves; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
-            tile + to + half * kStep + i * 2048,
-            kIsPanels ? from[i] + (step + half) * 1024 : piece_at(from[i], at + half * next),
-            step + half < steps);
+            tile + to + half * kStep + i * kPanels * 1024,
+            kIsPanels ? from[i].pieces_on(p.w, (step + half) * 64)
+                      : piece_at(from[i].pieces_on(p.w, 0), at + half * next),
+            has_whole_steps(kThreads) || step + half < steps);
     at += kHalves * next;
   }
   GPU_MEMBER void skip(int count) {
-    if constexpr (kIsPanels) INGOT_UNROLL for (int i = 0; i < kPieces; i++) from[i] += count * 1024;
+    if constexpr (kIsPanels) INGOT_UNROLL for (int i = 0; i < kPieces; i++) from[i].skip(count * 64);
     steps -= count;
   }
 };
-template <int kOutputs>
-using PanelWeights = FourOutputs<kOutputs, true>;
-template <int kOutputs>
-using MatrixWeights = FourOutputs<kOutputs, false>;
+template <int kOutputs, int kThreads>
+using PanelWeights = FourOutputs<kOutputs, kThreads, true>;
+template <int kOutputs, int kThreads>
+using MatrixWeights = FourOutputs<kOutputs, kThreads, false>;
 
 /// Panels that hold words of two neighbouring f16 of k, [k/2][16], as GpuKernelSet::halves says:
 /// half the bytes, and fragments as they lie. Sixteen lanes read half a piece each of rows r, r +
 /// 2, r + 4, r + 6: two rows are 128 bytes, whose halves change places from row 4 on, and in every
 /// other pair of rows pieces are in reverse.
-template <int kOutputs>
+template <int kOutputs, int kThreads = kProductThreads>
 struct PairWeights {
   static constexpr bool kUnpacks = false;  // words are as they were copied
-  static constexpr int kStep = kOutputs * 32,
-                       kPieces = kOutputs / 64;  // 128 threads: four panels at a time
+  static constexpr int kPanels = kThreads / 32;  // at a time
+  static constexpr int kStep = kOutputs * 32, kPieces = kOutputs / 16 / kPanels;
   const char* from[kPieces];
   int to, steps;  // steps: that have this thread's row of pairs
   GPU_FN int offset(int row, int piece) {
@@ -133,7 +159,7 @@ struct PairWeights {
               piece = int(threadIdx.x) % 4;
     s.steps = steps_with(p.k - k - 2 * row), s.to = panel * 512 + offset(row, piece);
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
-      const int o = readable_output(p, first + (panel + 4 * i) * 16 + piece * 4);
+      const int o = readable_output(p, first + (panel + kPanels * i) * 16 + piece * 4);
       s.from[i] = reinterpret_cast<const char*>(w + (o >> 4) * p.panel_stride + (o & 15) +
                                                 (int64_t(k / 2) + row) * 16);
     }
@@ -143,7 +169,7 @@ struct PairWeights {
   GPU_MEMBER void load(const ProductParams&, int step, char* tile) {
     INGOT_UNROLL for (int half = 0; half < kHalves; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++)
-            copy_async16(tile + to + half * kStep + i * 2048, from[i] + (step + half) * 512,
+            copy_async16(tile + to + half * kStep + i * kPanels * 512, from[i] + (step + half) * 512,
                          step + half < steps);
   }
   GPU_MEMBER void skip(int count) {
@@ -163,10 +189,10 @@ struct PairWeights {
 };
 
 /// Any strides, a word at a time.
-template <int kOutputs>
+template <int kOutputs, int kThreads>
 struct SingleWeights : PanelTile<kOutputs> {
   // rows of k between words of a thread
-  static constexpr int kEach = kOutputs * 16 / 128, kApart = 128 / kOutputs;
+  static constexpr int kEach = kOutputs * 16 / kThreads, kApart = kThreads / kOutputs;
   static_assert(kApart == 2, "places are found for rows that lie two apart");
   const char* from;
   int stride, left;  // of k; words of k from this thread's first on
@@ -197,10 +223,11 @@ struct SingleWeights : PanelTile<kOutputs> {
 
 /// Rows of a matrix [n][k], four neighbouring words of k at a time. Eight lanes read rows r and r +
 /// 4: they change places by r >> 2.
-template <int kOutputs>
+template <int kOutputs, int kThreads>
 struct RowWeights {
+  static_assert(kThreads == kProductThreads, "tiles that are not large");
   static constexpr bool kUnpacks = false;  // words are as they were copied
-  static constexpr int kStep = kOutputs * 64, kPieces = kOutputs * 4 / 128;
+  static constexpr int kStep = kOutputs * 64, kPieces = kOutputs * 4 / kThreads;
   const char* from[kPieces];
   int to, steps;
   GPU_FN int offset(int row, int piece) { return ((row ^ (row >> 2 & 1)) << 6) + (piece << 4); }

@@ -34,7 +34,8 @@ Status hash_launch(void* user, const GpuLaunch& l) {
   return {};
 }
 
-/// The function, allowed the shared memory that the launch asks for.
+/// The function, allowed the shared memory that the launch asks for. Its limit belongs to all nodes
+/// that have it: it is the most that the GPU gives, and no later node lowers it.
 Status find_launchable(Walk& walk, const GpuLaunch& l, Function* function) {
   const GpuKernel& kernel = ingot_cuda_kernel_set.kernels[l.kernel];
   if (l.params_bytes != kernel.params_bytes || !l.grid_x || !l.grid_y || !l.grid_z ||

@@ -60,7 +60,7 @@ struct GpuVariant {
   uint16_t parts = 1;     // that k is cut into
   uint16_t id = 0;        // the row's own
 };
-constexpr uint32_t kMaxGpuVariants = 24;
+constexpr uint32_t kMaxGpuVariants = 32;
 
 struct GpuSink {
   void* user = nullptr;
