@@ -176,6 +176,9 @@ struct DeviceInterface {
   /// Of these: bytes behind the scratch that a program with loops and so many subprograms keeps its
   /// counters in, a multiple of 256 that begins at one.
   uint64_t (*loop_bytes)(uint32_t subprograms) = nullptr;
+  /// Bytes there in front of them, zero whenever nothing runs, that launches of a program of that
+  /// precision count in; likewise. Null: none.
+  uint64_t (*counter_bytes)(uint32_t precision) = nullptr;
   /// Of these: why every one of them is the host's, a static sentence; null where the device can
   /// decide inside one launch. A null function: it never can.
   const char* (*host_decides)(const Device& device) = nullptr;

@@ -318,14 +318,16 @@ void mark_f16_weights(const OpenModel& model, const Device& device,
     if (has_f16_weights(model, device, instruction.inputs[k])) inputs[k].dtype = DType::kF16;
 }
 
-uint64_t find_loop_bytes(const OpenModel& model, const Device& device,
+uint64_t find_word_bytes(const OpenModel& model, const Device& device,
                          const uint8_t* of_instruction, uint32_t index) {
-  if (!device.interface->loop_bytes) return 0;
+  const DeviceInterface& d = *device.interface;
+  const uint64_t counters = d.counter_bytes ? d.counter_bytes(model.program.precision) : 0;
+  if (!d.loop_bytes) return counters;
   for (uint32_t i = 0; i < model.program.instructions.size; i++)
     if (model.program.instructions[i].op == OpCode::kLoop &&
         (!of_instruction || of_instruction[i] == index))
-      return device.interface->loop_bytes(uint32_t(model.program.subprograms.size));
-  return 0;
+      return counters + d.loop_bytes(uint32_t(model.program.subprograms.size));
+  return counters;
 }
 
 namespace {
@@ -389,7 +391,7 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
     INGOT_TRY(backend_services()->device_scratch(
         model, p.planned.bound, p.device, {p.planned.f16_storage, tunings_of(p)},
         model.workspace.operands, &p.scratch.per_thread, detail));
-    p.scratch.shared = find_loop_bytes(model, p.device, nullptr, 0);
+    p.scratch.shared = find_word_bytes(model, p.device, nullptr, 0);
   }
   p.has_branches = os::kHasOtherDevices && has_branches(model.program, p);
   const DeviceInterface& device = *p.device.interface;

@@ -170,9 +170,9 @@ Status plan(const OpenModel& model, const LifetimeRules& rules, Preparation* p,
       INGOT_TRY(find_device_scratch(model, p->planned.bound, plan.devices[d],
                                     {{}, tunings_of(*p), a.of_instruction.data, d},
                                     model.workspace.operands, &share.scratch_bytes, detail));
-    const uint64_t loops = find_loop_bytes(model, plan.devices[d], a.of_instruction.data, d);
-    (void)cursor.take<uint8_t>(share.scratch_bytes + loops, 256);
-    share.scratch = cursor.used() - share.scratch_bytes - loops;
+    const uint64_t words = find_word_bytes(model, plan.devices[d], a.of_instruction.data, d);
+    (void)cursor.take<uint8_t>(share.scratch_bytes + words, 256);
+    share.scratch = cursor.used() - share.scratch_bytes - words;
     (void)cursor.take<uint8_t>(p->planned.bytes,
                                model.program.alignment > 64 ? model.program.alignment : 64);
     share.activations = cursor.used() - p->planned.bytes;

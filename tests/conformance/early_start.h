@@ -26,8 +26,7 @@ class EarlyStart {
       else
         add(a.inputs[i].data, operand_bytes(a.inputs[i]));
     }
-    for (int i = 0; i < a.output_count; i++)
-      add(a.outputs[i].data, operand_bytes(a.outputs[i]));
+    for (int i = 0; i < a.output_count; i++) add(a.outputs[i].data, operand_bytes(a.outputs[i]));
     add(scratch, scratch_bytes);
     cuda::emulate::start_early(ranges.data(), ranges.size());
   }

@@ -117,7 +117,10 @@ bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status*
   {
     static uint32_t runs = 0;  // every other one has constants, by turns all and some
     runs++;
-    const EarlyStart early(arguments, runs % 2 ? 0 : runs % 4 ? ~uint32_t{0} : runs / 4,
+    const EarlyStart early(arguments,
+                           runs % 2   ? 0
+                           : runs % 4 ? ~uint32_t{0}
+                                      : runs / 4,
                            work.scratch, bytes, &work.constants);
     const Fences fences(arguments, work.scratch, bytes, kOperandGuard);
     *status = row->plan(work);

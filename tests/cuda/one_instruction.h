@@ -15,7 +15,8 @@ struct Work {
   const void* attributes;
   std::vector<Tensor> inputs;
   Tensor output;
-  bool any_row = false;  // else on_gpu() wants one of tensor cores
+  bool any_row = false;   // else on_gpu() wants one of tensor cores
+  bool counters = false;  // as many as a program has
 };
 
 /// Weights as a session gives them to products in f16, wherever takes_f16_weights() says so.

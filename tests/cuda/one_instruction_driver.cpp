@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <vector>
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "tests/conformance/device_operands.h"
@@ -49,6 +51,13 @@ Run on_gpu(const Work& w, GpuPrecision precision, uint32_t, const GpuTraits& ask
   work.variant = variant < 0 ? nullptr : &variants[variant];
   work.scratch_bytes = gpu_scratch(*row, operands.arguments(), traits, precision, work.variant);
   Guarded scratch(nullptr, work.scratch_bytes);
+  for (int i = 1; i < operands.arguments().input_count; i++)
+    if (operands.arguments().inputs[i].present())
+      work.constants.add(operands.arguments().inputs[i].data);
+  const std::vector<uint32_t> zeros(kGpuCounters, 0);
+  Guarded words(zeros.data(), zeros.size() * sizeof zeros[0]);
+  GpuCounters counters = {reinterpret_cast<uint32_t*>(words.inside()), kGpuCounters};
+  if (w.counters) work.counters = &counters;
   const uint32_t none = 0;
   Guarded fault(&none, sizeof none);
   work.scratch = scratch.inside();
@@ -64,6 +73,7 @@ Run on_gpu(const Work& w, GpuPrecision precision, uint32_t, const GpuTraits& ask
   gpu().run();
   operands.fetch();
   (void)scratch.fetch();
+  CHECK(std::memcmp(words.fetch(), zeros.data(), zeros.size() * sizeof zeros[0]) == 0);
   uint32_t found;
   std::memcpy(&found, fault.fetch(), sizeof found);
   if (run.status.ok() && found) run.status = Status(Code::kBadIndexValue);

@@ -44,6 +44,9 @@ Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTrait
         static_cast<Run*>(user)->splits = std::max(static_cast<Run*>(user)->splits, l.grid_y);
         return cuda::emulate::run_launch(l);
       }};
+  std::vector<uint32_t> words(kGpuCounters, 0);
+  GpuCounters counters = {words.data(), kGpuCounters};
+  if (w.counters) work.counters = &counters;
   cuda::emulate::set_order(order);
   cuda::emulate::counts = {};
   {
@@ -57,6 +60,7 @@ Run on_gpu(const Work& w, GpuPrecision precision, uint32_t order, const GpuTrait
   if (run.status.ok() && fault) run.status = Status(Code::kBadIndexValue);
   cuda::emulate::set_order(0);
   CHECK(cuda::emulate::counts.bank_conflicts == 0);
+  CHECK(words == std::vector<uint32_t>(kGpuCounters, 0));  // as another run wants to find them
   for (size_t i = 0;
        i < kGuard && bytes + i < scratch.size() - size_t(work.scratch - scratch.data()); i++)
     REQUIRE(work.scratch[bytes + i] == 0xa5);

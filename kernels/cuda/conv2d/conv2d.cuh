@@ -55,10 +55,12 @@ GPU_FN void conv2d_tiles(const ConvParams& p) {
 INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_large, ConvParams, LargeTile::kThreads, LargeTile::kBlocks) {
   conv2d_tiles<LargeTile, true>(p);
 }
-INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_square, ConvParams, SquareTile::kThreads, SquareTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_square, ConvParams, SquareTile::kThreads,
+                              SquareTile::kBlocks) {
   conv2d_tiles<SquareTile, true>(p);
 }
-INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_narrow, ConvParams, NarrowTile::kThreads, NarrowTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_narrow, ConvParams, NarrowTile::kThreads,
+                              NarrowTile::kBlocks) {
   conv2d_tiles<NarrowTile, true>(p);
 }
 INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_thin, ConvParams, ThinTile::kThreads, ThinTile::kBlocks) {
@@ -67,20 +69,24 @@ INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_thin, ConvParams, ThinTile::kThreads, ThinT
 INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_small, ConvParams, SmallTile::kThreads, SmallTile::kBlocks) {
   conv2d_tiles<SmallTile, true>(p);
 }
-INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_large_any, ConvParams, LargeTile::kThreads, LargeTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_large_any, ConvParams, LargeTile::kThreads,
+                              LargeTile::kBlocks) {
   conv2d_tiles<LargeTile, false>(p);
 }
-INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_narrow_any, ConvParams, NarrowTile::kThreads, NarrowTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_narrow_any, ConvParams, NarrowTile::kThreads,
+                              NarrowTile::kBlocks) {
   conv2d_tiles<NarrowTile, false>(p);
 }
 INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_thin_any, ConvParams, ThinTile::kThreads, ThinTile::kBlocks) {
   conv2d_tiles<ThinTile, false>(p);
 }
-INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_small_any, ConvParams, SmallTile::kThreads, SmallTile::kBlocks) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(conv2d_small_any, ConvParams, SmallTile::kThreads,
+                              SmallTile::kBlocks) {
   conv2d_tiles<SmallTile, false>(p);
 }
 
-INGOT_GPU_KERNEL_EARLY_BLOCKS(depthwise_pointwise, DepthwisePointwiseParams, NarrowTile::kThreads, 2) {
+INGOT_GPU_KERNEL_EARLY_BLOCKS(depthwise_pointwise, DepthwisePointwiseParams, NarrowTile::kThreads,
+                              2) {
   product_tiles<NarrowTile>(p.product, [&](int, int64_t pixel) {
     return DepthwiseRows<NarrowTile>(p.depthwise, pixel, p.product.pixels);
   });

@@ -25,4 +25,19 @@ GPU_FN void load_global(uint32_t (&to)[N], const void* from) {
 }
 #endif
 
+/// Four floats that other blocks of this launch have written: not through the first-level cache.
+template <class Four>
+GPU_FN Four load_through(const Four* from) {
+#if defined(__CUDACC__)
+  Four v;
+  asm volatile("ld.global.cg.v4.f32 {%0,%1,%2,%3}, [%4];"
+               : "=f"(v.x[0]), "=f"(v.x[1]), "=f"(v.x[2]), "=f"(v.x[3])
+               : "l"(from)
+               : "memory");
+  return v;
+#else
+  return *from;
+#endif
+}
+
 }  // namespace ingot::cuda

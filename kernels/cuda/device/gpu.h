@@ -102,6 +102,23 @@ GPU_FN void prefetch_constant(const void* at) { emulate::prefetch(at); }
 
 namespace ingot::cuda {
 
+/// Of `blocks` blocks that count in *counter whether this is the last, before which all others have
+/// written what they had to: read past the first-level cache (load_through()). `flag`: of shared
+/// memory. *counter is zero again. Called by all threads.
+GPU_FN bool is_last_block(uint32_t* counter, uint32_t blocks, uint32_t* flag) {
+  __threadfence();
+  __syncthreads();  // all have written, and nobody needs what lies at `flag`
+  if (threadIdx.x == 0) {
+    const uint32_t before = atomicAdd(counter, 1u);
+    *flag = before == blocks - 1;
+    if (before == blocks - 1) *counter = 0;
+  }
+  __syncthreads();
+  const bool is_last = *flag != 0;
+  __threadfence();
+  return is_last;
+}
+
 /// Index of this thread among all of a one-dimensional grid, and their number.
 GPU_FN int64_t grid_thread() { return int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 GPU_FN int64_t grid_threads() { return int64_t(gridDim.x) * blockDim.x; }

@@ -39,8 +39,8 @@ template <int kAhead = kLoadsUnderWay, class Index, class Load, class Fn>
 GPU_FN void each_loaded(Index first, Index n, int step, Load load, Fn fn) {
   GPU_ROLLED for (Index i = first; i < n; i += kAhead * step) {
     decltype(load(i)) x[kAhead];
-    INGOT_UNROLL for (int k = 0; k < kAhead; k++)
-        x[k] = i + k * step < n ? load(i + k * step) : decltype(load(i))();
+    INGOT_UNROLL for (int k = 0; k < kAhead; k++) x[k] =
+        i + k * step < n ? load(i + k * step) : decltype(load(i))();
     INGOT_UNROLL for (int k = 0; k < kAhead; k++) if (i + k * step < n) fn(i + k * step, x[k]);
   }
 }

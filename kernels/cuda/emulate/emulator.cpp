@@ -91,7 +91,7 @@ struct Fiber {
   Place place;
   unsigned lane = 0, warp = 0;
   bool is_done = false, has_waited = false;  // for launches
-  const unsigned* waits_on = nullptr;  // runs again once this is no longer `seen`
+  const unsigned* waits_on = nullptr;        // runs again once this is no longer `seen`
   unsigned seen = 0;
   std::vector<Copy> copies;
   unsigned groups = 0;
@@ -300,9 +300,7 @@ void sync_block(const Site& site) {
     wait_until_changed(block->barrier_generation, generation);
 }
 
-void start_early(const Range* ranges, size_t count) {
-  next_ranges.assign(ranges, ranges + count);
-}
+void start_early(const Range* ranges, size_t count) { next_ranges.assign(ranges, ranges + count); }
 void wait_for_launches() {
   if (current->has_waited) return;
   current->has_waited = true;
@@ -387,8 +385,8 @@ void launch(Dim3 grid, unsigned threads, uint32_t shared_bytes, void (*body)(con
   Sweep sweep(blocks, &random);
   for (uint64_t i = 0; i < blocks; i++, sweep.advance(blocks)) {
     const uint64_t row = sweep.at / grid.x;
-    run_block({unsigned(sweep.at % grid.x), unsigned(row % grid.y), unsigned(row / grid.y)}, grid, i,
-              &random);
+    run_block({unsigned(sweep.at % grid.x), unsigned(row % grid.y), unsigned(row / grid.y)}, grid,
+              i, &random);
   }
   here = nullptr;
 }

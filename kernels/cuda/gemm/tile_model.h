@@ -6,10 +6,12 @@
 //   fetching (m + o) * 64 bytes at 48 a cycle
 //   waves   = ceil(batches * ceil(m / tile.m) * ceil(o / tile.o) * parts / multiprocessors)
 //   time    = waves * (ceil(steps / parts) * t + 600)
-//           + (parts > 1: 3000 + (parts + 2) * batches * m * o / (8 * multiprocessors))     partial
-//           sums, 32 bytes a cycle and processor
+//           + (parts > 1: the less of
+//                3000 + (parts + 2) * batches * m * o / (8 * multiprocessors)   partial sums, 32
+//                bytes a cycle and processor, in another kernel
+//                550 + parts * tile.m * tile.o * 4 / 48   by the last block of each tile)
 //
-// 600 and 3000 are the cycles to fill a pipeline and to start another kernel.
+// 600 and 3000 are the cycles to fill a pipeline and to start another kernel, 550 a load of memory.
 #pragma once
 #include "kernels/cuda/gemm/cycle_rates.h"
 #include "runtime/base/checked_math.h"
@@ -34,15 +36,27 @@ struct ProductExtents {
   int64_t batches, m, o, k;  // batches: groups as well
 };
 
+/// Cycles of adding `parts` partial sums of each of `sums` numbers: by another kernel; by the block
+/// of a tile of `tile` numbers that ends last.
+inline double adding_cycles(int parts, double sums, int multiprocessors) {
+  return 3000 + (parts + 2) * sums / (8.0 * multiprocessors);
+}
+inline double last_block_cycles(int parts, double tile) {
+  return kMemoryLatency + parts * tile * 4 / kL2Cycle;
+}
+
 /// Of blocks that take `each` cycles beside filling their pipelines, and of adding `parts` partial
-/// sums of each of `sums` numbers.
-inline double cycles_of_blocks(double blocks, double each, int parts, double sums,
+/// sums of each of `sums` numbers, of tiles of `tile` numbers.
+inline double cycles_of_blocks(double blocks, double each, int parts, double tile, double sums,
                                int multiprocessors) {
   double waves = blocks / multiprocessors;
   if (waves < double(int64_t{1} << 52))
     waves = double(int64_t((blocks + multiprocessors - 1) / multiprocessors));
   const double time = waves * (each + kFill);
-  return parts > 1 ? time + 3000 + (parts + 2) * sums / (8.0 * multiprocessors) : time;
+  if (parts <= 1) return time;
+  const double apart = adding_cycles(parts, sums, multiprocessors),
+               last = last_block_cycles(parts, tile);
+  return time + (last < apart ? last : apart);
 }
 
 inline double model_cycles(const TileCost& tile, const ProductExtents& e, int parts,
@@ -52,7 +66,8 @@ inline double model_cycles(const TileCost& tile, const ProductExtents& e, int pa
   const double blocks =
       double(e.batches) * double(ceil_div(e.m, tile.m)) * double(ceil_div(e.o, tile.o)) * parts;
   return cycles_of_blocks(blocks, double(ceil_div(ceil_div(e.k, 16), parts)) * step, parts,
-                          double(e.batches) * double(e.m) * double(e.o), multiprocessors);
+                          double(tile.m) * tile.o, double(e.batches) * double(e.m) * double(e.o),
+                          multiprocessors);
 }
 
 /// Variants in the order in which they are added, but the quickest by the model first; the

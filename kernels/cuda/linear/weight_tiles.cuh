@@ -274,9 +274,9 @@ using FloatsOf8 = Weights8<Tf32, kOutputs>;
 template <int kOutputs, int>
 using FloatsOf4 = Weights4<Tf32, kOutputs>;
 
-#define INGOT_WEIGHT_TILE(type, Type, Weights, bits, m, o, warp_m)                          \
+#define INGOT_WEIGHT_TILE(type, Type, Weights, bits, m, o, warp_m)                                \
   INGOT_GPU_KERNEL_EARLY_BLOCKS(weights_##type##_w##bits##_##m##x##o, WeightTileParams, 128, 3) { \
-    INGOT_BODY_OF(Type, product<Type, RowPixels, Weights##bits, m, o, warp_m>(p));          \
+    INGOT_BODY_OF(Type, product<Type, RowPixels, Weights##bits, m, o, warp_m>(p));                \
   }
 #define INGOT_WEIGHT_TILES(type, Type, Weights)          \
   INGOT_WEIGHT_TILE(type, Type, Weights, 8, 128, 64, 64) \

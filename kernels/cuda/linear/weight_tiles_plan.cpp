@@ -100,10 +100,11 @@ Status launch_weight_tiles(const GpuWork& work, const WeightTiles& tiles,
   p.tiles_m = int(ceil_div(p.m, tile.m));
   p.is_early = work.constants.has(p.weights.numbers) && work.constants.has(p.weights.scales) &&
                work.constants.has_or_null(p.weights.zeros);
-  INGOT_TRY(launch(work, kernel_of(tiles.shape, kind),
-                   uint32_t(p.tiles_m) * uint32_t(ceil_div(p.o, tile.o)), p,
+  const uint32_t blocks = uint32_t(p.tiles_m) * uint32_t(ceil_div(p.o, tile.o));
+  p.counters = take_counters(work, p, 1, blocks, double(tile.m) * tile.o);
+  INGOT_TRY(launch(work, kernel_of(tiles.shape, kind), blocks, p,
                    uint32_t(tile.shared_bytes(tiles.shape.tile_bytes())), uint32_t(p.splits)));
-  return p.splits == 1 ? Status() : launch_add_splits(work, &p, 1);
+  return p.splits == 1 || p.counters ? Status() : launch_add_splits(work, &p, 1);
 }
 
 }  // namespace ingot::cuda

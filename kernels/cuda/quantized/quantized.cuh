@@ -9,10 +9,10 @@
 
 namespace ingot::cuda {
 
-#define INGOT_QUANTIZED_TILE(name, Pixels, m, o, warp_m)                          \
-  INGOT_GPU_KERNEL_EARLY_BLOCKS(quantized_##name##_##m##x##o, QuantizedTileParams, \
-                                128, o == 128 ? 4 : 3) {                           \
-    INGOT_BODY_OF(S8U8, product<S8U8, Pixels, PanelWeights, m, o, warp_m>(p));     \
+#define INGOT_QUANTIZED_TILE(name, Pixels, m, o, warp_m)                                \
+  INGOT_GPU_KERNEL_EARLY_BLOCKS(quantized_##name##_##m##x##o, QuantizedTileParams, 128, \
+                                o == 128 ? 4 : 3) {                                     \
+    INGOT_BODY_OF(S8U8, product<S8U8, Pixels, PanelWeights, m, o, warp_m>(p));          \
   }
 INGOT_QUANTIZED_TILE(rows, RowPixels, 128, 64, 64)
 INGOT_QUANTIZED_TILE(rows, RowPixels, 64, 64, 32)

@@ -87,8 +87,8 @@ struct BytePixels {
 };
 
 /// Four neighbouring outputs from `o` on, a multiple of 4, of row m; `numbers` counts x alone.
-GPU_FN void store_sums(const QuantizedTileParams& p, int64_t, int, int64_t m, int o,
-                       const int* sums, const int32_t* numbers) {
+GPU_FN void store_sums(const QuantizedTileParams& p, int64_t, int64_t m, int o, const int* sums,
+                       const int32_t* numbers) {
   const ImageSteps steps = steps_of(p.finish, int64_t(divide(uint64_t(m), p.plane)));
   const int64_t to = m * p.finish.y_pixel + o;
   const int count = p.o - o < 4 ? p.o - o : 4;

@@ -91,9 +91,7 @@ INGOT_GPU_KERNEL(softmax_columns, SoftmaxParams, 128) {
     float top = -__builtin_inff();
     each([&](int64_t, float v) { top = larger(top, v); });
     for (int k = 0; k < kRowLanes; k++) lanes[k][threadIdx.x] = 0;
-    each([&](int64_t i, float v) {
-      lanes[i % kRowLanes][threadIdx.x] += Fn::exp_flush(v - top);
-    });
+    each([&](int64_t i, float v) { lanes[i % kRowLanes][threadIdx.x] += Fn::exp_flush(v - top); });
     for (int half = kRowLanes / 2; half > 0; half /= 2)
       for (int k = 0; k < half; k++) lanes[k][threadIdx.x] += lanes[k + half][threadIdx.x];
     const float sum = lanes[0][threadIdx.x];

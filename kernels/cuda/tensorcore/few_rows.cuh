@@ -59,14 +59,19 @@ GPU_FN void few_rows(const ProductParams& p) {
     if (lane < 4) all[warp][r][lane * 4 + i] = s;
   }
   __syncthreads();
-  if (int(threadIdx.x) < kRows * 4) {
-    const int r = int(threadIdx.x) / 4, i = int(threadIdx.x) % 4 * 4,
-              first = int(blockIdx.x) * 16 + i;
-    Four v;
+  const int r = int(threadIdx.x) / 4, i = int(threadIdx.x) % 4 * 4,
+            first = int(blockIdx.x) * 16 + i;
+  const bool has_four = r < kRows && r < p.m && first < p.o;
+  Four v = {};
+  if (has_four)
     for (int n = 0; n < 4; n++)
       v.x[n] = (all[0][r][i + n] + all[1][r][i + n]) + (all[2][r][i + n] + all[3][r][i + n]);
-    if (r < p.m && first < p.o) store_split(p, batch, int(blockIdx.y), r, first, v);
+  if (p.partial) {
+    if (has_four) *partial_of(p, batch, int(blockIdx.y), r, first) = v;
+    if (!adds_parts(p, all)) return;
+    if (has_four) v = add_parts_of(p, batch, r, first);
   }
+  if (has_four) finish_four(p, batch, r, first, v);
 }
 
 }  // namespace ingot::cuda

@@ -2,6 +2,7 @@
 // by the CPU's own functions.
 #pragma once
 #include "kernels/cuda/device/f16.cuh"
+#include "kernels/cuda/device/global_loads.cuh"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
 
 namespace ingot::cuda {
@@ -92,18 +93,28 @@ GPU_FN Four* partial_of(const ProductParams& p, int64_t batch, int split, int64_
                                  o);
 }
 
-/// The sums of a block that has the whole of k, or a part of it: y, or the partial sums.
-GPU_FN void store_split(const ProductParams& p, int64_t batch, int split, int64_t m, int o,
-                        Four v) {
-  if (p.partial)
-    *partial_of(p, batch, split, m, o) = v;
-  else
-    finish_four(p, batch, m, o, v);
+/// The parts of a sum, added in their order: who adds them changes no bit.
+GPU_FN Four add_parts_of(const ProductParams& p, int64_t batch, int64_t m, int o) {
+  const int64_t apart = int64_t(p.m) * p.columns / 4;
+  const Four* from = partial_of(p, batch, 0, m, o);
+  Four v = load_through(from);
+  GPU_UNROLL_BY(4)
+  for (int s = 1; s < p.splits; s++) {
+    const Four more = load_through(from += apart);
+    for (int e = 0; e < 4; e++) v.x[e] += more.x[e];
+  }
+  return v;
+}
+/// Of a block with a part of k, behind the stores of its sums: whether it adds the parts of its
+/// tile, since all other blocks have stored theirs. `flag`: of shared memory.
+GPU_FN bool adds_parts(const ProductParams& p, void* flag) {
+  return p.counters && is_last_block(p.counters + blockIdx.z * gridDim.x + blockIdx.x,
+                                     uint32_t(p.splits), static_cast<uint32_t*>(flag));
 }
 /// Four sums of product(); nothing is counted of pixels.
-GPU_FN void store_sums(const ProductParams& p, int64_t batch, int split, int64_t m, int o,
-                       const float* sums, const int32_t*) {
-  store_split(p, batch, split, m, o, *reinterpret_cast<const Four*>(sums));
+GPU_FN void store_sums(const ProductParams& p, int64_t batch, int64_t m, int o, const float* sums,
+                       const int32_t*) {
+  finish_four(p, batch, m, o, *reinterpret_cast<const Four*>(sums));
 }
 
 }  // namespace ingot::cuda

@@ -46,9 +46,9 @@ struct RowPixels {
   }
   GPU_MEMBER void load(const ProductParams& p, int step, char* tile) {
     INGOT_UNROLL for (int half = 0; half < kHalves; half++)
-        INGOT_UNROLL for (int i = 0; i < kPieces; i++)
-            copy_async16(tile + to + (half * kRows + i * kApart) * 64, from[i].pieces_on(p.x, (step + half) * 4),
-                         has_whole_steps(kThreads) || step + half < steps);
+        INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
+            tile + to + (half * kRows + i * kApart) * 64, from[i].pieces_on(p.x, (step + half) * 4),
+            has_whole_steps(kThreads) || step + half < steps);
   }
   /// Of a stage what this thread has copied.
   GPU_MEMBER void round(Tf32, char* tile) const {

@@ -66,6 +66,11 @@ inline constexpr bool kPlainWords<F16Words> = true;
 template <>
 inline constexpr bool kPlainWords<S8U8> = true;
 
+template <class Sum>
+inline constexpr bool kIsFloat = false;
+template <>
+inline constexpr bool kIsFloat<float> = true;
+
 /// Whether f32 becomes f16.
 template <class Type>
 inline constexpr bool kIsF16 = false;
@@ -118,8 +123,8 @@ struct SumPlace {
   int first_m, first_o, warp_m, warp_o, g, t;
   GPU_FN SumPlace of(const ProductParams& p, int thread, int block) {
     const int warp = thread / 32;
-    return {block % p.tiles_m * kM, block / p.tiles_m * kO,  warp / (kO / 32) * kWarpM,
-            warp % (kO / 32) * 32,  thread % 32 / 4, thread % 4};
+    return {block % p.tiles_m * kM, block / p.tiles_m * kO, warp / (kO / 32) * kWarpM,
+            warp % (kO / 32) * 32,  thread % 32 / 4,        thread % 4};
   }
 };
 
@@ -137,8 +142,8 @@ GPU_FN void product(const Params& p) {
   constexpr int kHalves = kTile.halves(kOutputBytes, kTable),
                 kStages = kTile.stages(kOutputBytes, kTable);
   using PixelTile = Pixels<kM, kHalves, kThreads>;
-  constexpr int kAhead = (kStages - 1) * kHalves;                  // steps from a copy to its use
-  constexpr int kRing = kStages * kHalves;                         // steps of all stages
+  constexpr int kAhead = (kStages - 1) * kHalves;                 // steps from a copy to its use
+  constexpr int kRing = kStages * kHalves;                        // steps of all stages
   constexpr int kPixels = kM * 64, kWeights = WeightTile::kStep;  // bytes of a step
   constexpr int kStage = kHalves * (kPixels + kWeights), kJ = kWarpM / 8, kPitch = kO + 4;
   constexpr bool kPlain = !WeightTile::kUnpacks && (kPlainWords<Type> || kPairs);
@@ -260,20 +265,45 @@ GPU_FN void product(const Params& p) {
   // Not kept over the loop, where a large tile has no register to spare.
   if (kTile.is_large()) place = Place::of(p, int(thread_again()), int(block_again()));
   INGOT_UNROLL for (int j = 0; j < kJ; j++) INGOT_UNROLL for (int h = 0; h < 2; h++) *
-      reinterpret_cast<FourOf<Sum>*>(rows + (place.warp_m + j * 8 + 2 * place.t + h) * kPitch + place.warp_o +
-                                     4 * place.g) = {
+      reinterpret_cast<FourOf<Sum>*>(rows + (place.warp_m + j * 8 + 2 * place.t + h) * kPitch +
+                                     place.warp_o + 4 * place.g) = {
       {sums[0][j][h], sums[0][j][2 + h], sums[1][j][h], sums[1][j][2 + h]}};
-  const int32_t* of_pixels =
-      numbers.share(p, reinterpret_cast<int32_t*>(rows + kM * kPitch), place.warp_m, place.warp_o == 0);
+  const int32_t* of_pixels = numbers.share(p, reinterpret_cast<int32_t*>(rows + kM * kPitch),
+                                           place.warp_m, place.warp_o == 0);
   __syncthreads();
-  GPU_UNROLL_BY(1)
-  for (int i = int(threadIdx.x); i < kM * kO / 4; i += kThreads) {
-    const int r = i / (kO / 4), o = i % (kO / 4) * 4;
-    if (place.first_m + r >= p.m || place.first_o + o >= p.o) continue;
-    FourOf<Sum> four = *reinterpret_cast<const FourOf<Sum>*>(rows + r * kPitch + o);
-    if (kPlain && (o & 4)) four = {{four.x[2], four.x[3], four.x[0], four.x[1]}};  // odd g
-    store_sums(p, batch, int(blockIdx.y), int64_t(place.first_m) + r, place.first_o + o, four.x, of_pixels + r);
+  // visit(row of the tile, output of the tile) for each four of sums
+  const auto each = [&](auto visit) {
+    GPU_UNROLL_BY(1)
+    for (int i = int(threadIdx.x); i < kM * kO / 4; i += kThreads) {
+      const int r = i / (kO / 4), o = i % (kO / 4) * 4;
+      if (place.first_m + r < p.m && place.first_o + o < p.o) visit(r, o);
+    }
+  };
+  const auto four_of = [&](int r, int o) {
+    const FourOf<Sum> four = *reinterpret_cast<const FourOf<Sum>*>(rows + r * kPitch + o);
+    const bool turned = kPlain && (o & 4);  // odd g
+    return turned ? FourOf<Sum>{{four.x[2], four.x[3], four.x[0], four.x[1]}} : four;
+  };
+  constexpr bool kHasParts = kIsFloat<Sum>;  // k is cut into parts
+  if constexpr (kHasParts) {
+    if (p.partial) {
+      each([&](int r, int o) {
+        *partial_of(p, batch, int(blockIdx.y), int64_t(place.first_m) + r, place.first_o + o) =
+            four_of(r, o);
+      });
+      if (!adds_parts(p, shared)) return;
+    }
   }
+  each([&](int r, int o) {
+    const int64_t m = int64_t(place.first_m) + r;
+    FourOf<Sum> four;
+    if constexpr (kHasParts) {
+      four = p.partial ? add_parts_of(p, batch, m, place.first_o + o) : four_of(r, o);
+    } else {
+      four = four_of(r, o);
+    }
+    store_sums(p, batch, m, place.first_o + o, four.x, of_pixels + r);
+  });
 }
 
 }  // namespace ingot::cuda

@@ -2,6 +2,7 @@
 // in 32 bits; what else plans of products share: the epilogue, split-K. Host code.
 #pragma once
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/gemm/tile_model.h"
 #include "kernels/cuda/tensorcore/tensorcore_params.h"
 #include "runtime/base/checked_math.h"
 #include "runtime/op/conv2d.h"
@@ -77,6 +78,18 @@ inline void set_splits(ProductParams* p, int splits) {
 inline uint64_t partial_bytes(const ProductParams& p) {
   if (p.splits == 1) return 0;
   return uint64_t(p.splits) * uint64_t(p.m) * uint64_t(p.columns) * 4;
+}
+/// Counters for tiles of `tile` numbers whose last blocks add the parts, where that takes less time
+/// than another kernel and there are as many; else null.
+inline uint32_t* take_counters(const GpuWork& work, const ProductParams& p, int64_t batches,
+                               int64_t blocks, double tile) {
+  constexpr int64_t kMaxBatches = 65535;  // of one launch
+  const double sums = double(batches) * p.m * p.o;
+  if (p.splits == 1 || !work.counters || batches > kMaxBatches ||
+      last_block_cycles(p.splits, tile) >=
+          adding_cycles(p.splits, sums, work.traits.multiprocessors))
+    return nullptr;
+  return work.counters->take(uint64_t(batches) * uint64_t(blocks));
 }
 /// The sum of the parts of `batches` matrices, by the product's own parameters.
 inline Status launch_add_splits(const GpuWork& work, ProductParams* p, int64_t batches) {

@@ -212,17 +212,27 @@ GPU_FN void shared_windows(const SharedWindowsParams& q) {
     lines[threadIdx.x] = is_pixel ? (at_y.image * p.oh + at_y.line) * p.ow + x : -1;
   }
   __syncthreads();
-  // Eight lines and a panel at a time.
-  GPU_ROLLED for (int i = 0; i < panels * 4; i++) {
-    const int r = i % 4 * 32 + int(threadIdx.x) / 4,
-              of_tile = i / 4 * 16 + int(threadIdx.x) % 4 * 4, m = lines[r], o = first_o + of_tile;
-    if (m < 0 || o >= p.o) continue;
-    const Four four = *reinterpret_cast<const Four*>(rows + r * pitch + of_tile);
-    if (p.partial)
-      *partial_of(p, 0, int(blockIdx.y), m, o) = four;
-    else
-      finish_plain(p, 0, m, o, four);
+  // Eight lines and a panel at a time: visit(row of the tile, output of the tile, row of y)
+  const auto each = [&](auto visit) {
+    GPU_ROLLED for (int i = 0; i < panels * 4; i++) {
+      const int r = i % 4 * 32 + int(threadIdx.x) / 4,
+                of_tile = i / 4 * 16 + int(threadIdx.x) % 4 * 4, m = lines[r];
+      if (m >= 0 && first_o + of_tile < p.o) visit(r, of_tile, m);
+    }
+  };
+  const auto four_of = [&](int r, int of_tile) {
+    return *reinterpret_cast<const Four*>(rows + r * pitch + of_tile);
+  };
+  if (p.partial) {
+    each([&](int r, int of_tile, int m) {
+      *partial_of(p, 0, int(blockIdx.y), m, first_o + of_tile) = four_of(r, of_tile);
+    });
+    if (!adds_parts(p, shared)) return;
   }
+  each([&](int r, int of_tile, int m) {
+    const int o = first_o + of_tile;
+    finish_plain(p, 0, m, o, p.partial ? add_parts_of(p, 0, m, o) : four_of(r, of_tile));
+  });
 }
 
 }  // namespace ingot::cuda

@@ -10,10 +10,10 @@
 
 namespace ingot::cuda {
 
-#define INGOT_PRODUCT_BLOCKS(type, Type, name, Pixels, Weights, m, o, warp_m, blocks)        \
-  INGOT_GPU_KERNEL_EARLY_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams,          \
-                                (ProductTile{m, o}.threads()), blocks) {                     \
-    INGOT_BODY_OF(Type, product<Type, Pixels, Weights, m, o, warp_m>(p));                    \
+#define INGOT_PRODUCT_BLOCKS(type, Type, name, Pixels, Weights, m, o, warp_m, blocks) \
+  INGOT_GPU_KERNEL_EARLY_BLOCKS(product_##type##_##name##_##m##x##o, ProductParams,   \
+                                (ProductTile{m, o}.threads()), blocks) {              \
+    INGOT_BODY_OF(Type, product<Type, Pixels, Weights, m, o, warp_m>(p));             \
   }
 #define INGOT_PRODUCT(type, Type, name, Pixels, Weights, m, o, warp_m) \
   INGOT_PRODUCT_BLOCKS(type, Type, name, Pixels, Weights, m, o, warp_m, m == 128 ? 3 : 4)
@@ -45,10 +45,12 @@ INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 128, 64, 
 INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 64, 64, 32)
 INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 32, 128, 32)
 
-// Large tiles: two blocks of eight warps. Windows of f16 would spill.
+// Large tiles: two blocks of eight warps. Windows of f16 would spill, and rows of it from sm_100 on,
+// which have one.
 INGOT_PRODUCT_BLOCKS(tf32, Tf32, rows, RowPixels, MatrixWeights, 128, 128, 64, 2)
 INGOT_PRODUCT_BLOCKS(tf32, Tf32, windows, WindowPixels, PanelWeights, 128, 128, 64, 2)
-INGOT_PRODUCT_BLOCKS(f16, F16Words, word_rows, RowPixels, PanelWeights, 128, 128, 64, 2)
+INGOT_PRODUCT_BLOCKS(f16, F16Words, word_rows, RowPixels, PanelWeights, 128, 128, 64,
+                     (kChip >= 100 && kChip < 1000 ? 1 : 2))
 
 INGOT_GPU_KERNEL_EARLY_BLOCKS(product_tf32_shared_windows, SharedWindowsParams, 128, 3) {
   INGOT_BODY_OF(Tf32, shared_windows<Tf32>(p));
@@ -91,19 +93,12 @@ INGOT_GPU_KERNEL(attention_parts, AttentionParams, 128) { INGOT_BODY_OF(F16, com
 
 /// Sums of the split-K, in their order.
 GPU_FN void add_parts(const ProductParams& p) {
-  ProductParams whole = p;
-  whole.partial = nullptr;
   const int64_t row = p.columns / 4,
                 count = int64_t(p.batch_first) * p.m * row;  // batch_first: how many matrices
   for (int64_t i = grid_thread(); i < count; i += grid_threads()) {
     const int64_t line = i / row, batch = line / p.m, m = line - batch * p.m;
     const int o = int(i - line * row) * 4;
-    Four v = *partial_of(p, batch, 0, m, o);
-    for (int s = 1; s < p.splits; s++) {
-      const Four more = *partial_of(p, batch, s, m, o);
-      for (int e = 0; e < 4; e++) v.x[e] += more.x[e];
-    }
-    finish_four(whole, batch, m, o, v);
+    finish_four(p, batch, m, o, add_parts_of(p, batch, m, o));
   }
 }
 INGOT_GPU_KERNEL_BLOCKS(add_splits, ProductParams, 256, 4) { INGOT_BODY_OF(F16, add_parts(p)); }

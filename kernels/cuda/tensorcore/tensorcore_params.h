@@ -16,6 +16,7 @@ struct ProductParams {
       // bias: up to a multiple of 16, or null; residual, scale [O] of s8: null: none
       *scale;
   float *y, *partial;  // partial [batch][split][m][columns]: sums of a split, or null
+  uint32_t* counters;  // one a tile: its last block adds the parts; null: add_splits does
   int64_t pixel_stride, row_stride, channel_stride, image_stride;  // of x
   // of w: 16 outputs, one output, one k
   int64_t panel_stride, n_stride, k_stride;

@@ -19,7 +19,7 @@ struct Product {
   Load load = Load::kRows;
   bool pairs = false;  // w is packed f16 weights
   bool in_f16 = false;
-  bool fits = true;    // 32 bits count everything
+  bool fits = true;  // 32 bits count everything
 };
 
 constexpr int64_t kLeastGroup = 16;  // channels that a group reads; fewer are the exact row's
@@ -166,8 +166,7 @@ Product product_of(OpCode op, const OpArguments& a, const GpuTraits& traits,
   q.fits = q.fits && counts_offsets(q.p);
   q.in_f16 = is_in_f16(precision, traits);
   // f32 panels in f16: a session has none, but nothing forbids them.
-  if (q.in_f16 && !q.pairs &&
-      (q.load == Load::kWindows || q.load == Load::kFirst))
+  if (q.in_f16 && !q.pairs && (q.load == Load::kWindows || q.load == Load::kFirst))
     q.load = Load::kAny;
   return q;
 }
@@ -188,8 +187,8 @@ bool may_be_large(const Product& q, const GpuTraits& traits) {
                      (!q.in_f16 && (q.load == Load::kRows || q.load == Load::kWindows));
   int64_t x = 0, w = 0;
   return loads && q.batches == 1 && p.k > 0 && p.k % 16 == 0 &&
-         checked_mul(int64_t{p.m}, p.pixel_stride, &x) && checked_mul(int64_t{p.o}, int64_t{p.k}, &w) &&
-         x / 4 < kMaxExtent && w / 4 < kMaxExtent &&
+         checked_mul(int64_t{p.m}, p.pixel_stride, &x) &&
+         checked_mul(int64_t{p.o}, int64_t{p.k}, &w) && x / 4 < kMaxExtent && w / 4 < kMaxExtent &&
          traits.shared_bytes >= uint32_t(kLargeTile.shared_bytes(kWordWeights));
 }
 
@@ -236,7 +235,8 @@ void list_variants(const Product& q, const GpuTraits& traits, VariantList* list)
                            : may_split(ceil_div(q.p.k, 16), splits);
   };
   for (int i = 0; i < kTileKinds; i++)
-    for (int splits = 1; has_kernel(q, TileKind(i), traits) && may_cut(TileKind(i), splits); splits *= 2)
+    for (int splits = 1; has_kernel(q, TileKind(i), traits) && may_cut(TileKind(i), splits);
+         splits *= 2)
       if (TileKind(i) != first.kind || splits != first.splits) add(TileKind(i), splits, 0);
 }
 
@@ -368,6 +368,8 @@ Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
   const KernelId kernel = few ? (p.m == 1 ? of_one : of_few) : in_f16 ? kernels.f16 : kernels.tf32;
   const uint32_t blocks =
       few ? uint32_t(ceil_div(p.o, 16)) : uint32_t(p.tiles_m) * uint32_t(ceil_div(p.o, tile.o));
+  const double numbers = few ? double(p.m) * kPanel : double(tile.m) * tile.o;
+  p.counters = take_counters(work, p, q.batches, blocks, numbers);
   constexpr int64_t kMaxBatches = 65535;
   for (int64_t first = 0; first < q.batches; first += kMaxBatches) {
     const int64_t count = q.batches - first < kMaxBatches ? q.batches - first : kMaxBatches;
@@ -382,7 +384,7 @@ Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
   return {};
 }
 
-Status launch_shared_windows(const GpuWork& work, const Product& q, TileKind kind) {
+Status launch_shared_windows(const GpuWork& work, Product& q, TileKind kind) {
   SharedWindowsParams s = {};
   s.panels = panels_of(kind), s.product = q.p;
   s.strips = cut_strips(q.p, max_patch(s.panels)), s.images = q.p.m / (q.p.oh * q.p.ow);
@@ -390,6 +392,8 @@ Status launch_shared_windows(const GpuWork& work, const Product& q, TileKind kin
   s.tiles_m = fast_divisor(s.product.tiles_m), s.tiles = fast_divisor(s.strips.tiles),
   s.pitch = fast_divisor(s.strips.pitch), s.image_rows = fast_divisor(s.strips.image_rows);
   const int64_t blocks = s.product.tiles_m * ceil_div(q.p.o, s.panels * 16);
+  s.product.counters = q.p.counters =
+      take_counters(work, q.p, 1, blocks, double(kSharedPixels) * s.panels * 16);
   return launch(work,
                 q.load == Load::kWordWindows ? KernelId::product_f16_shared_windows
                                              : KernelId::product_tf32_shared_windows,
@@ -417,7 +421,7 @@ Status plan_tensorcore(const GpuWork& work) {
   p.is_early = work.constants.has(p.w);
   INGOT_TRY(is_shared(variant.kind) ? launch_shared_windows(work, q, variant.kind)
                                     : launch_product(work, q, variant.kind));
-  if (p.splits == 1) return {};
+  if (p.splits == 1 || p.counters) return {};
   return launch_add_splits(work, &p, q.batches);
 }
 

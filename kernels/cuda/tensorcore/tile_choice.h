@@ -54,11 +54,11 @@ inline ProductTile tile_of(TileKind kind) {
 }
 /// The name is that of the variant in files.
 constexpr TileCost kTileCosts[kTileKinds] = {
-    {"128x64", kWideTile.m, kWideTile.o, 192}, {"64x64", kSquareTile.m, kSquareTile.o, 128},
-    {"32x128", kFlatTile.m, kFlatTile.o, 128}, {"few_rows", 1, 16, 0},
-    {"128x128", kLargeTile.m, kLargeTile.o, 384},
-    {"128x32_shared", kSharedPixels, 32, 128}, {"128x48_shared", kSharedPixels, 48, 192},
-    {"128x64_shared", kSharedPixels, 64, 240}, {"128x80_shared", kSharedPixels, 80, 320}};
+    {"128x64", kWideTile.m, kWideTile.o, 192},    {"64x64", kSquareTile.m, kSquareTile.o, 128},
+    {"32x128", kFlatTile.m, kFlatTile.o, 128},    {"few_rows", 1, 16, 0},
+    {"128x128", kLargeTile.m, kLargeTile.o, 384}, {"128x32_shared", kSharedPixels, 32, 128},
+    {"128x48_shared", kSharedPixels, 48, 192},    {"128x64_shared", kSharedPixels, 64, 240},
+    {"128x80_shared", kSharedPixels, 80, 320}};
 
 constexpr int kMaxSplits = 16;
 /// Every part has eight steps at least, each of which four are in flight.

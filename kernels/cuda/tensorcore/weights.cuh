@@ -112,8 +112,8 @@ struct FourOutputs : PanelTile<kOutputs> {
     s.steps = steps_with(p.k - k - row), s.to = panel * 1024 + panel_offset(row, piece), s.at = 0;
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) {
       const int o = readable_output(p, first + (panel + kPanels * i) * 16 + piece * 4);
-      s.from[i] = From::make(
-          p.w, w + (o >> 4) * p.panel_stride + (o & 15) + (int64_t(k) + row) * k_stride);
+      s.from[i] =
+          From::make(p.w, w + (o >> 4) * p.panel_stride + (o & 15) + (int64_t(k) + row) * k_stride);
     }
     s.next = uint32_t(4 * k_stride);
     return s;
@@ -121,15 +121,16 @@ struct FourOutputs : PanelTile<kOutputs> {
   template <int kHalves>
   GPU_MEMBER void load(const ProductParams& p, int step, char* tile) {
     INGOT_UNROLL for (int half = 0; half < kHalves; half++)
-        INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
-            tile + to + half * kStep + i * kPanels * 1024,
-            kIsPanels ? from[i].pieces_on(p.w, (step + half) * 64)
-                      : piece_at(from[i].pieces_on(p.w, 0), at + half * next),
-            has_whole_steps(kThreads) || step + half < steps);
+        INGOT_UNROLL for (int i = 0; i < kPieces; i++)
+            copy_async16(tile + to + half * kStep + i * kPanels * 1024,
+                         kIsPanels ? from[i].pieces_on(p.w, (step + half) * 64)
+                                   : piece_at(from[i].pieces_on(p.w, 0), at + half * next),
+                         has_whole_steps(kThreads) || step + half < steps);
     at += kHalves * next;
   }
   GPU_MEMBER void skip(int count) {
-    if constexpr (kIsPanels) INGOT_UNROLL for (int i = 0; i < kPieces; i++) from[i].skip(count * 64);
+    if constexpr (kIsPanels)
+      INGOT_UNROLL for (int i = 0; i < kPieces; i++) from[i].skip(count * 64);
     steps -= count;
   }
 };
@@ -144,7 +145,7 @@ using MatrixWeights = FourOutputs<kOutputs, kThreads, false>;
 /// other pair of rows pieces are in reverse.
 template <int kOutputs, int kThreads = kProductThreads>
 struct PairWeights {
-  static constexpr bool kUnpacks = false;  // words are as they were copied
+  static constexpr bool kUnpacks = false;        // words are as they were copied
   static constexpr int kPanels = kThreads / 32;  // at a time
   static constexpr int kStep = kOutputs * 32, kPieces = kOutputs / 16 / kPanels;
   const char* from[kPieces];
@@ -169,8 +170,8 @@ struct PairWeights {
   GPU_MEMBER void load(const ProductParams&, int step, char* tile) {
     INGOT_UNROLL for (int half = 0; half < kHalves; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++)
-            copy_async16(tile + to + half * kStep + i * kPanels * 512, from[i] + (step + half) * 512,
-                         step + half < steps);
+            copy_async16(tile + to + half * kStep + i * kPanels * 512,
+                         from[i] + (step + half) * 512, step + half < steps);
   }
   GPU_MEMBER void skip(int count) {
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) from[i] += count * 512;

@@ -54,9 +54,9 @@ inline double shared_windows_cycles(const ProductParams& p, const WindowStrips& 
                step = step_cycles > fetch ? step_cycles : fetch;
   const int64_t blocks = int64_t{strips.tiles} * strips.count * ceil_div(p.o, o) * parts,
                 eights = ceil_div(p.c, 8), of_part = ceil_div(ceil_div(p.c, 16), parts) * 2;
-  return cycles_of_blocks(double(blocks),
-                          double(eights < of_part ? eights : of_part) / 2 * kSharedTaps * step,
-                          parts, double(p.m) * double(p.o), multiprocessors);
+  return cycles_of_blocks(
+      double(blocks), double(eights < of_part ? eights : of_part) / 2 * kSharedTaps * step, parts,
+      double(kSharedPixels) * o, double(p.m) * double(p.o), multiprocessors);
 }
 
 }  // namespace ingot::cuda

@@ -259,6 +259,7 @@ constexpr DeviceInterface make_interface() {
   d.queue = &kCudaQueue;
   d.host_branches = true;
   d.loop_bytes = loop_bytes;
+  d.counter_bytes = counter_bytes;
   d.host_decides = host_decides;
   d.is_one_launch = is_one_segment;
   d.variant = tell_variant;

@@ -181,6 +181,7 @@ Status plan_instruction(Walk& walk, const StepProgram& program, uint32_t index) 
     work.variant = chosen.variant;
     walk.touched = access_of(instruction, program.values, *work.arguments, work.fault);
     work.constants = constants_of(instruction, program.values, *work.arguments);
+    work.counters = &walk.counters;
     walk.scratch = work.scratch, walk.scratch_bytes = work.scratch_bytes;
     status = row->plan(work);
     walk.touched = LaunchAccess();
@@ -214,7 +215,7 @@ Status tell(const Walk& walk, const StepProgram& program, const GraphSegment& se
 
 Status walk_segment(Walk& walk, const StepProgram& program, const GraphSegment& segment,
                     Status (*launch)(void*, const GpuLaunch&)) {
-  walk.sink = {&walk, launch};
+  walk.sink = {&walk, launch}, walk.counters = counters_of(program);
   if (segment.brings_inputs) INGOT_TRY(move_ports(walk, program, true));
   INGOT_TRY(add_event(walk));
   INGOT_TRY(walk_steps(walk, program, segment.first_step, segment.end_step));
@@ -294,6 +295,18 @@ Status walk_steps(Walk& walk, const StepProgram& program, uint32_t first_step, u
   return {};
 }
 
+/// Zero before the first run; launches leave them so.
+Status clear_counters(Walk& walk, const StepProgram& program) {
+  static constexpr uint32_t kZeros[kGpuCounters] = {};
+  const GpuCounters counters = counters_of(program);
+  if (!counters.left) return {};
+  Result result =
+      driver().cuMemcpyHtoDAsync_v2(reinterpret_cast<Address>(counters.next), kZeros,
+                                    counters.left * sizeof(uint32_t), walk.state->stream);
+  if (!result) result = wait_for_stream(*walk.state);
+  return result ? fail_with(*walk.device, walk.detail, result, Code::kDeviceLost) : Status();
+}
+
 Status build_piece(Device& device, const StepProgram& program, SegmentPieces* segment,
                    ErrorDetail* detail) {
   SessionState& s = state_of(device);
@@ -301,6 +314,7 @@ Status build_piece(Device& device, const StepProgram& program, SegmentPieces* se
   walk.traits = traits_of(gpu_facts(device.ordinal));
   if (driver().graphs == GraphUse::kNone) {
     segment->newest = 0;
+    INGOT_TRY(clear_counters(walk, program));
     return walk_segment(walk, program, segment->segment, check_launch);
   }
   INGOT_TRY(walk_segment(walk, program, segment->segment, hash_launch));
@@ -308,6 +322,7 @@ Status build_piece(Device& device, const StepProgram& program, SegmentPieces* se
   if (!piece->exec || piece->hash != walk.hash) {
     drop_piece(piece);
     Piece made;
+    INGOT_TRY(clear_counters(walk, program));
     INGOT_TRY(instantiate(walk, program, segment->segment, &made.exec));
     made.hash = walk.hash;
     *piece = made;
@@ -324,6 +339,7 @@ Status make_piece(Device& device, const StepProgram& program, Piece* out, ErrorD
   if (!scan.next(&whole) || !whole.takes_outputs)
     return fail_on(device, detail, Code::kInternal, "device: control flow in a queued graph");
   walk.traits = traits_of(gpu_facts(device.ordinal));
+  INGOT_TRY(clear_counters(walk, program));
   if (driver().graphs == GraphUse::kNone) return walk_segment(walk, program, whole, check_launch);
   return instantiate(walk, program, whole, &out->exec);
 }
@@ -372,7 +388,11 @@ Status build_repeats(Device& device, const GpuWork& work, const GpuKernelEntry& 
   GpuWork recorded = work;
   recorded.sink = {&walk, add_launch};
   return instantiate(walk, out, [&] {
-    for (uint32_t i = 0; i < repeats; i++) INGOT_TRY(row.plan(recorded));
+    for (uint32_t i = 0; i < repeats; i++) {  // one behind the other: all count in the same words
+      GpuCounters counters = work.counters ? *work.counters : GpuCounters();
+      recorded.counters = &counters;
+      INGOT_TRY(row.plan(recorded));
+    }
     return Status();
   });
 }

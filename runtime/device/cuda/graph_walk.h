@@ -25,8 +25,16 @@ struct Walk {
   const Event* next_event = nullptr;  // of a graph that records when instructions end
   bool inside_loop = false;           // that the GPU decides
   GpuTraits traits = {};
+  GpuCounters counters = {};  // that are left
   GpuSink sink = {};
 };
+
+/// Those of the program: from the beginning of each graph, of which one runs at a time.
+inline GpuCounters counters_of(const StepProgram& program) {
+  const uint64_t bytes = counter_bytes(program.precision);
+  if (!bytes || !program.shared_scratch) return {};
+  return {reinterpret_cast<uint32_t*>(program.shared_scratch), uint32_t(bytes / sizeof(uint32_t))};
+}
 
 /// Where kernels write who found a bad index: of the host, and inside a loop of the GPU's own.
 inline uint32_t* fault_word(const Walk& walk, const StepProgram& program) {

@@ -18,12 +18,18 @@ Status VariantClock::open(uint64_t scratch_bytes, ErrorDetail* detail) {
   if (!result) result = driver().cuEventCreate(&begin_, kEventWithTiming);
   if (result) begin_ = nullptr;
   if (!result && (result = driver().cuEventCreate(&end_, kEventWithTiming)) != 0) end_ = nullptr;
-  if (!result && scratch_bytes) {
-    result = driver().cuMemAlloc_v2(&scratch_, size_t(scratch_bytes));
+  static constexpr uint32_t kZeros[kGpuCounters] = {};
+  scratch_bytes = (scratch_bytes + 255) & ~uint64_t{255};
+  if (!result && scratch_bytes) {  // and counters behind it, for variants that add up parts
+    result = driver().cuMemAlloc_v2(&scratch_, size_t(scratch_bytes + sizeof kZeros));
     if (result) scratch_ = 0;
     if (result == kResultOutOfMemory)
       return fail_on(device_, detail, Code::kOutOfMemory, "device memory: scratch for all variants",
                      scratch_bytes, free_bytes(state_of(device_).gpu));
+    if (!result)
+      result = driver().cuMemcpyHtoDAsync_v2(scratch_ + scratch_bytes, kZeros, sizeof kZeros,
+                                             state_of(device_).stream);
+    if (!result) result = driver().cuStreamSynchronize(state_of(device_).stream);
   }
   scratch_bytes_ = scratch_bytes;
   return result ? fail_with(device_, detail, result, Code::kDeviceLost) : Status();
@@ -52,6 +58,10 @@ Status VariantClock::prepare(const TimedWork& timed, uint32_t repeats, GraphExec
   work.traits = traits_of(gpu_facts(device_.ordinal));
   work.precision = timed.precision;
   work.variant = timed.variant;
+  GpuCounters counters;
+  if (scratch_)
+    counters = {reinterpret_cast<uint32_t*>(work.scratch + scratch_bytes_), kGpuCounters};
+  work.counters = &counters;
   const GpuKernelEntry* row =
       find_gpu_row(ingot_cuda_kernel_set, timed.op, *work.arguments, work.traits, work.precision);
   if (!row) return fail_on(device_, detail, Code::kNoKernel, "device: no kernel for these types");

@@ -88,6 +88,21 @@ class GpuConstants {
   uint32_t count_ = 0;
 };
 
+/// Words of the device that are zero before and behind every launch: blocks that share an output
+/// count in them which of them is the last. Each launch of a graph has its own.
+constexpr uint32_t kGpuCounters = 4096;  // of a program
+struct GpuCounters {
+  uint32_t* next = nullptr;
+  uint32_t left = 0;
+  /// `count` of them; null: there are not as many.
+  uint32_t* take(uint64_t count) {
+    if (count > left) return nullptr;
+    uint32_t* const taken = next;
+    next += count, left -= uint32_t(count);
+    return taken;
+  }
+};
+
 /// One instruction to be turned into launches.
 struct GpuWork {
   const OpArguments* arguments = nullptr;  // addresses of the device
@@ -100,6 +115,7 @@ struct GpuWork {
   GpuTraits traits;
   GpuPrecision precision = GpuPrecision::kExact;
   GpuConstants constants;  // of the device; those that are not here may be written at any time
+  GpuCounters* counters = nullptr;  // null: there are none
   GpuSink sink;
   const GpuVariant* variant =
       // one that the row lists for these arguments; null, or none of them: as the cost model

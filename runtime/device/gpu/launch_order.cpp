@@ -49,8 +49,7 @@ GpuConstants constants_of(const InstructionDef& instruction, Span<const ValueDef
   GpuConstants constants;
   for (uint32_t i = 0; i < a.input_count; i++) {
     const int32_t value = instruction.inputs[i];
-    if (a.inputs[i].present() && value >= 0 &&
-        values[size_t(value)].kind == ValueKind::kConstant)
+    if (a.inputs[i].present() && value >= 0 && values[size_t(value)].kind == ValueKind::kConstant)
       constants.add(a.inputs[i].data);
   }
   return constants;

@@ -7,6 +7,7 @@
 #include "kernels/cuda/gemm/tile_model.h"
 #include "kernels/cuda/tensorcore/attention_split.h"
 #include "kernels/cuda/tensorcore/bottleneck_cost.h"
+#include "tools/diagnose/gpu_cost/row_work.h"
 #include "tools/diagnose/gpu_cost/tensor_tiles.h"
 
 namespace ingot::gpu_cost {
@@ -155,8 +156,8 @@ void describe(const SkinnyParams& p, const char*, const GpuLaunch&, LaunchWork* 
   if (!p.is_early) return;
   using S = SkinnyShape;
   w->early_share = double(S::kDepth * 16) / S::kStage;
-  w->early_bytes = std::min(
-      w->weight_bytes, double(p.outputs) * S::kDepth * (S::kStages - 1) * kWord);
+  w->early_bytes =
+      std::min(w->weight_bytes, double(p.outputs) * S::kDepth * (S::kStages - 1) * kWord);
 }
 
 double bytes_of(const PackedWeights& w, double outputs) {
@@ -195,6 +196,12 @@ void describe_sum(const ProductParams& p, LaunchWork* w) {
   w->known = true;
   w->bytes = sums * (p.splits * kWord + finish_bytes(p));
 }
+/// Parts that the last block of a tile of `tile` numbers adds: it reads them and writes the outputs.
+void add_in_last_block(const ProductParams& p, double tile, double outputs, LaunchWork* w) {
+  if (!p.counters) return;
+  w->tail = last_block_cycles(p.splits, tile);
+  w->bytes += outputs * finish_bytes(p);
+}
 void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, LaunchWork* w) {
   if (contains(kernel, "add_splits")) return describe_sum(p, w);
   // f16 products of windows read packed weights alone; see kernels_of() of the plan
@@ -213,6 +220,8 @@ void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, La
   const double x = std::min(images * double(p.h) * p.width * p.c, m * k);
   const double sum = p.splits > 1 ? p.splits * kWord : finish_bytes(p);
   w->bytes = batches * (x * kWord + m * o * sum);
+  const ProductTile tile = tile_of(kind_of(kernel));
+  add_in_last_block(p, is_few ? m * kPanel : double(tile.m) * tile.o, batches * m * o, w);
   if (is_few) {
     w->unit = Unit::kF32;
     w->issued = w->multiply_adds;
@@ -236,6 +245,8 @@ void describe(const WeightTileParams& p, const char* kernel, const GpuLaunch&, L
   w->multiply_adds = m * o * double(p.weights.k);
   w->weight_bytes = bytes_of(p.weights, o);
   w->bytes = m * words * kWord + m * o * (p.splits > 1 ? p.splits * kWord : finish_bytes(p));
+  const ProductTile tile = tile_of(kind_of(kernel));
+  add_in_last_block(p, double(tile.m) * tile.o, m * o, w);
   set_tensor_tiles(w, kernel, {1, m, o, words}, p.splits > 1 ? kWord : float_bytes(p.y_f16),
                    {shape.packed_bytes() / 16.0, shape.tile_bytes()}, p.splits, p.is_early);
   w->on_chip +=
@@ -285,6 +296,7 @@ void describe(const SharedWindowsParams& s, const char* kernel, const GpuLaunch&
   w->weight_bytes = o * k * kWord;
   const double sum = p.splits > 1 ? p.splits * kWord : finish_bytes(p);
   w->bytes = double(s.images) * double(p.h) * p.width * p.c * kWord + m * o * sum;
+  add_in_last_block(p, kSharedPixels * outputs, m * o, w);
   w->issued = eights * kSharedPixels * outputs * 8 * (words ? 2 : 1);
   // fragments of four warps: all outputs, and a quarter of the positions
   w->on_chip = eights * 8 * kWord * (kWarps * outputs + kSharedPixels);

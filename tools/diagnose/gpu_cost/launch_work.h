@@ -24,6 +24,7 @@ struct LaunchWork {
   // Where weights are copied before the launch in front has ended: their share of a block's first
   // copies, and the bytes of all blocks, each once.
   double early_share = 0, early_bytes = 0;
+  double tail = 0;  // cycles behind all of it: of the last block that adds parts of sums
   int threads = 0;
   uint32_t shared_bytes = 0;
 };

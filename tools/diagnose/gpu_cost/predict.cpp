@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "kernels/cuda/cuda_kernels.h"
-#include "runtime/device/gpu/f16_activations.h"
 #include "kernels/cuda/gemm/cycle_rates.h"
+#include "runtime/device/gpu/f16_activations.h"
 #include "runtime/device/gpu/launch_order.h"
 #include "tools/diagnose/gpu_cost/gpu_operands.h"
 #include "tools/files/failure.h"
@@ -81,6 +81,8 @@ class Schedule {
     add_end(free_, false);
   }
   double end() const { return free_; }
+  /// Of the program, by no address that is read.
+  GpuCounters counters = {reinterpret_cast<uint32_t*>(kFirstAddress / 16), kGpuCounters};
 
  private:
   static size_t index_of(const LaunchOrder::Launch& l) {
@@ -152,6 +154,7 @@ InstructionCost cost_instruction(const cli::ProgramView& view, const GpuModel& g
   uint32_t* const fault = reinterpret_cast<uint32_t*>(kFirstAddress / 8);
   work.fault = fault, work.fault_value = 1;
   work.traits = traits, work.precision = precision, work.variant = variant;
+  work.counters = &schedule->counters;
   work.constants = constants_of(instruction, view.program().values, a);
   work.sink = {&recorder, record};
   recorder.operands = access_of(instruction, view.program().values, a, fault);
@@ -230,7 +233,7 @@ LaunchCost cost_of(const GpuModel& gpu, const LaunchWork& w, bool weights_stay, 
     if (cycles[i] > cycles[bound]) bound = i;
   cost.bound = cycles[bound] > start ? Bound(bound) : Bound::kLaunch;
   cost.start_ns = start / gpu.clock_ghz;
-  cost.ns = (start + cycles[bound]) / gpu.clock_ghz;
+  cost.ns = (start + cycles[bound] + w.tail) / gpu.clock_ghz;
   return cost;
 }
 

@@ -31,9 +31,10 @@ struct TensorExtents {
   double batches, m, o, k;
 };
 inline TileKind kind_of(const char* kernel) {
-  return contains(kernel, "128x64")   ? TileKind::kWide
-         : contains(kernel, "32x128") ? TileKind::kFlat
-                                      : TileKind::kSquare;
+  return contains(kernel, "128x64")    ? TileKind::kWide
+         : contains(kernel, "32x128")  ? TileKind::kFlat
+         : contains(kernel, "128x128") ? TileKind::kLarge
+                                       : TileKind::kSquare;
 }
 /// Bytes that weights of an output take: of a word of k in memory, of 16 in a tile.
 struct TensorWeights {
@@ -58,8 +59,8 @@ inline void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExte
   w->in_flight = shape.step_bytes(bytes) * first;
   if (is_early) {
     w->early_share = double(shape.o) * bytes / shape.step_bytes(bytes);
-    w->early_bytes = std::min(
-        w->weight_bytes, shape.o * bytes * first * splits * e.batches * tiles(e.o, tile.o));
+    w->early_bytes = std::min(w->weight_bytes,
+                              shape.o * bytes * first * splits * e.batches * tiles(e.o, tile.o));
   }
   // what the figure of a loop counts once
   const double stages = w->blocks * steps / shape.halves(bytes, singly);
