@@ -1,5 +1,5 @@
-"""The integer networks of the comparison: TFLite files of shared material as they are, and networks of
-the zoo that onnxruntime's tools quantize (weights and calibration data seeded).
+"""The integer networks of the comparison: TFLite files of shared material as they are, and networks
+of the zoo that onnxruntime's tools quantize (weights and calibration data seeded).
 
 A golden is made by the runtime that a file was made for: LiteRT, whose integers ours must equal,
 and onnxruntime without optimizations, whose outputs ours must be near (one step in an early layer

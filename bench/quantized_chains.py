@@ -5,10 +5,10 @@ the outputs of both files are compared byte for byte, then both run in turn, rou
   quantized_chains.py [--ingot BIN] [--threads 1,2] [--rounds N] [--seconds S] [SOURCE ...]
 
 Without chains is what --target mcu converts: windows of rows would lie in memory that a
-microcontroller does not have. SOURCE: ONNX or TFLite; without any, MoveNet of shared material and what
-./dev show integer-speed left in build/bench. The time of a file is that of its fastest run, the
-ratio that of the rounds' median, with the smallest and the largest. Arena: activations and scratch
-of one thread. Exit code 1: outputs differ, or there was nothing to run. Needs numpy.
+microcontroller does not have. SOURCE: ONNX or TFLite; without any, MoveNet of shared material and
+what ./dev show integer-speed left in build/bench. The time of a file is that of its fastest run,
+the ratio that of the rounds' median, with the smallest and the largest. Arena: activations and
+scratch of one thread. Exit code 1: outputs differ, or there was nothing to run. Needs numpy.
 """
 
 import argparse

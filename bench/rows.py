@@ -2,8 +2,8 @@
 
 A row is fp32, batch 1, static shapes. `limit` is the most that Ingot's time may be of the best
 peer's: 1.0 for networks of convolutions, 1.3 for the others. Sources: the zoo's script in
-tests/models, PyPI packages, shared material (TFLite files written as ONNX: tflite_as_onnx.py), and two
-small ones made here.
+tests/models, PyPI packages, shared material (TFLite files written as ONNX: tflite_as_onnx.py), and
+two small ones made here.
 """
 
 import pathlib

@@ -26,7 +26,8 @@ struct LifetimeRules {
 
 /// The value whose storage `value` lives in. It is ValueDef::root, except that keep_values parts
 /// in-place results from what they would overwrite, but never from what they are meant to update: a
-/// state variable, or a part of a whole that is read afterwards. Inputs and constants are never overwritten.
+/// state variable, or a part of a whole that is read afterwards. Inputs and constants are never
+/// overwritten.
 int32_t storage_root(const ProgramDef& program, int32_t value, const LifetimeRules& rules);
 
 /// True when the port's storage is its own from the first to the last byte, so that the caller's

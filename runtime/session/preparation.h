@@ -167,8 +167,8 @@ struct DeviceScratch {
 Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, const Device& device,
                            const DeviceScratch& asked, TensorView* operands, uint64_t* bytes,
                            ErrorDetail* detail);
-/// Bytes behind that scratch: for what launches count, and where one of these instructions is a Loop
-/// whose iterations the device counts.
+/// Bytes behind that scratch: for what launches count, and where one of these instructions is a
+/// Loop whose iterations the device counts.
 uint64_t find_word_bytes(const OpenModel& model, const Device& device,
                          const uint8_t* of_instruction, uint32_t index);
 /// Finds OpenModel::pairs where `device` is the first that wants them. Errors kOutOfMemory

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every checkpoint of shared material (formats, models, and of packages those that models-pypi lists)
+"""Every checkpoint of shared material (formats, models, and those of packages that it lists)
 read by ingot and by torch or safetensors: the same tensors by name, type, shape and bits.
 
   against_torch.py --ingot PATH [--shared DIR] [--work DIR] [-v]

@@ -71,7 +71,8 @@ def files():
         rows = [packed(row % min(16, 1 << bits), bits) for row in places]
         yield f"palette_{bits}.png", png(3, bits, rows, colors)
     rows = [packed(row % 16, 8) for row in places]
-    yield "palette_transparent.png", png(3, 8, rows, colors + chunk(b"tRNS", bytes(range(0, 160, 10))))
+    alpha = chunk(b"tRNS", bytes(range(0, 160, 10)))
+    yield "palette_transparent.png", png(3, 8, rows, colors + alpha)
     color = b"".join(struct.pack(">H", int(v)) for v in eight[2, 3])
     yield "rgb_transparent.png", png(2, 8, rows8, chunk(b"tRNS", color))
     yield "gray_transparent.png", png(
@@ -104,7 +105,8 @@ def main():
             pixels = (pixels >> 8).astype(np.uint8)
             image = Image.fromarray(pixels)
         if name.startswith(("gray_alpha", "rgba")):
-            image = Image.fromarray(pixels[..., :1].repeat(3, -1) if pixels.shape[2] == 2 else pixels[..., :3])
+            gray = pixels.shape[2] == 2
+            image = Image.fromarray(pixels[..., :1].repeat(3, -1) if gray else pixels[..., :3])
         stem = name.replace(".png", "_png").replace(".jpg", "_jpg")
         (HERE / (stem + ".rgb")).write_bytes(np.asarray(image.convert("RGB")).tobytes())
     print(len(list(HERE.iterdir())), "files")

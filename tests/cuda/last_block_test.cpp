@@ -1,5 +1,5 @@
-// k in parts, added by the last block of each tile: one launch less, the bits of add_splits in every
-// order of blocks, and counters that are zero again (on_gpu() looks).
+// k in parts, added by the last block of each tile: one launch less, the bits of add_splits in
+// every order of blocks, and counters that are zero again (on_gpu() looks).
 #include <doctest/doctest.h>
 
 #include "runtime/op/conv2d.h"

@@ -1,5 +1,5 @@
-// Any bytes as a file in the flash of a microcontroller: opened in an arena of exactly its size, with
-// hashes brought up to date; the hook bounds the work.
+// Any bytes as a file in the flash of a microcontroller: opened in an arena of exactly its size,
+// with hashes brought up to date; the hook bounds the work.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

@@ -82,6 +82,6 @@ for file in files:
         continue
     for number, line in enumerate(text.splitlines(), 1):
         if LOOKS.search(line):
-            check(False, f"{file}:{number}: looks for shared material itself; use {sorted(DECIDE)[4]}")
+            check(False, f"{file}:{number}: looks for shared material; use tests/support/shared.py")
 print(f"shared_material: {passed} passed, {failed} failed")
 sys.exit(1 if failed else 0)

@@ -1,5 +1,6 @@
-"""A page of Markdown about the model files that shared material lists, its own and those of packages: a
-row for each of them. model_files.py and tflite_files.py say which files, and what of them."""
+"""A page of Markdown about the model files that shared material lists, its own and those of
+packages: a row for each of them. model_files.py and tflite_files.py say which files, and what of
+them."""
 
 import argparse
 import pathlib

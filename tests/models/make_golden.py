@@ -127,7 +127,8 @@ def main():
     else:
         outputs, others = plain.run(given), best.run(given)
     spread = spread_of(outputs, others)
-    meta = {"ref": "onnxruntime" if runtime is OnnxRuntime else "ai-edge-litert", "opt_spread": spread}
+    name = "onnxruntime" if runtime is OnnxRuntime else "ai-edge-litert"
+    meta = {"ref": name, "opt_spread": spread}
     if args.steps:
         meta.update(steps=args.steps, feed=feed)
     arrays = {

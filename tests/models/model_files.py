@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Every model file of shared material and of the packages it lists but TFLite's (tflite_files.py): what
-`ingot convert` makes of it, as a page of Markdown. A converted file is verified and compared with
-its golden, where it has one, else with the naive kernels (`convert --check`); one that is refused
-stands with its reasons.
+"""Every model file of shared material and of the packages it lists but TFLite's (tflite_files.py):
+what `ingot convert` makes of it, as a page of Markdown. A converted file is verified and compared
+with its golden, where it has one, else with the naive kernels (`convert --check`); one that is
+refused stands with its reasons.
 
   model_files.py --ingot BIN --work DIR [--write FILE] [name-part ...]
 

@@ -1,5 +1,5 @@
-"""Where the models of models.tsv come from, and what to feed them: PyPI packages, scripts that write
-them, the tree, and shared material (tests/support/shared.py)."""
+"""Where the models of models.tsv come from, and what to feed them: PyPI packages, scripts that
+write them, the tree, and shared material (tests/support/shared.py)."""
 
 import csv
 import io
@@ -123,8 +123,8 @@ def table_rows(path):
 
 
 def listed_files(work, wanted, parts=()):
-    """What shared material lists, its own files and those of packages, whose format `wanted` takes and
-    whose path has all `parts`: (name, path or None, golden or None, row of the list)."""
+    """What shared material lists, its own files and those of packages, whose format `wanted` takes
+    and whose path has all `parts`: (name, path or None, golden or None, row of the list)."""
     for folder, table in (("models", "MANIFEST.tsv"), ("models-pypi", "DEV.tsv")):
         for row in table_rows(SHARED / folder / table):
             if not wanted(row["format"]) or not all(p in row["path"] for p in parts):

@@ -7,7 +7,7 @@ MTCNN's three networks, a speaker encoder (LSTM) and a sentence encoder (BERT) a
 weights alone. Their graphs are written here with onnx and numpy and hold noise; some places are
 called as in the checkpoint, some as exporters call them. `convert --weights` puts the weights in,
 and the outputs are compared with what numpy computes here from the same file (read by this script,
-not by Ingot), and with the goldens of shared material where it is. A voice detector whose package has
+not by Ingot), and with the goldens of shared material. A voice detector whose package has
 both the exported network and its checkpoint closes the circle: its checkpoint over its own export,
 in which normalisations are folded, gives the export's outputs.
 """

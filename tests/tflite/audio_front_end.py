@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The audio front end of micro speech (audio_preprocessor_int8.tflite, of shared material) against TFLite
-Micro's own operators, every integer equal: windows of sounds that are loud, faint, silent and full
-scale, one after the other, so that the estimate of the noise is kept from run to run. The result of
-each operator is compared, not the last alone.
+"""The audio front end of micro speech (audio_preprocessor_int8.tflite, of shared material) against
+TFLite Micro's own operators, every integer equal: windows of sounds that are loud, faint, silent
+and full scale, one after the other, so that the estimate of the noise is kept from run to run. The
+result of each operator is compared, not the last alone.
 
   audio_front_end.py --ingot BIN --model audio_preprocessor_int8.tflite [--windows N]
 

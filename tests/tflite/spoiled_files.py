@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Real models of shared material with one field that cannot be: scales, zero points, shapes, buffers,
-indices of tensors and operators, options, subgraphs that call themselves.
+"""Real models of shared material with one field that cannot be: scales, zero points, shapes,
+buffers, indices of tensors and operators, options, subgraphs that call themselves.
 
   spoiled_files.py --ingot BIN [--mutants N] [--seed S] [FILE ...]
 

@@ -4,8 +4,8 @@ stands in the way, damaged ones give one line.
 
   programs_test.py INGOT SOURCE_ROOT
 
-Needs Python alone. Archives of shared material are compared with the outputs beside them, where they
-are present.
+Needs Python alone. Archives of shared material are compared with the outputs beside them, where
+they are present.
 """
 
 import json

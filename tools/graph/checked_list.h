@@ -1,5 +1,5 @@
-// tools/graph/checked_list.h - sequences whose length a file decides: every access is checked, and a
-// wrong one is a refusal of the node at hand.
+// tools/graph/checked_list.h - sequences whose length a file decides: every access is checked, and
+// a wrong one is a refusal of the node at hand.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // kernels/cuda/emulate/shared_memory.h - shared memory of the block that runs. Each block finds a
 // pattern in it, as nothing says what a GPU leaves there; what lies behind it must stay as it was;
-// and all of it together must fit what every GPU gives a block unasked, or where the launch asks for
-// more, what each from sm_80 on gives.
+// and all of it together must fit what every GPU gives a block unasked, or where the launch asks
+// for more, what each from sm_80 on gives.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // kernels/cuda/softmax/softmax.cuh - y = exp(x - max) * (1 / sum), or (x - max) - log(sum).
 // Contract: runtime/op/softmax.h. Rows of up to 1024 elements are held by half a warp, longer ones
 // take a block; along another dimension neighbouring columns are neighbouring threads with 16 sums
-// each. Exponentials of long lines are made twice rather than stored. A thread has eight loads under
-// way, which changes no order.
+// each. Exponentials of long lines are made twice rather than stored. A thread has eight loads
+// under way, which changes no order.
 #pragma once
 #include "kernels/cuda/device/rows.cuh"
 #include "kernels/cuda/reduce/reduce_params.h"

@@ -45,8 +45,8 @@ INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 128, 64, 
 INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 64, 64, 32)
 INGOT_PRODUCT(f16, F16Words, word_windows, WindowPixels, PanelWeights, 32, 128, 32)
 
-// Large tiles: two blocks of eight warps. Windows of f16 would spill, and rows of it from sm_100 on,
-// which have one.
+// Large tiles: two blocks of eight warps. Windows of f16 would spill, and rows of it from sm_100
+// on, which have one.
 INGOT_PRODUCT_BLOCKS(tf32, Tf32, rows, RowPixels, MatrixWeights, 128, 128, 64, 2)
 INGOT_PRODUCT_BLOCKS(tf32, Tf32, windows, WindowPixels, PanelWeights, 128, 128, 64, 2)
 INGOT_PRODUCT_BLOCKS(f16, F16Words, word_rows, RowPixels, PanelWeights, 128, 128, 64,

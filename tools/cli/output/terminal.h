@@ -8,8 +8,8 @@
 namespace ingot::cli {
 
 /// From now on standard output shows what a terminal obeys as '?' or a mark like it
-/// (tools/files/visible_text.h): names in a file are anybody's. Line ends and tabs pass, and what is written to the descriptor instead of
-/// `stdout` does too.
+/// (tools/files/visible_text.h): names in a file are anybody's. Line ends and tabs pass, and what
+/// is written to the descriptor instead of `stdout` does too.
 void guard_standard_output();
 /// From now on what is printed to standard output goes to standard error: an output of the command
 /// is "-".
