@@ -222,7 +222,11 @@ std::vector<std::string>* list_of(Results* results, int i) {
 void save_lists(Results* results) {
   for (int i = 0; i < 2; i++) {
     std::string text;
-    for (const std::string& line : *list_of(results, i)) text += line + "\n";
+    std::vector<std::string> once;  // a case may say the same in several calls
+    for (const std::string& line : *list_of(results, i))
+      if (std::find(once.begin(), once.end(), line) == once.end()) once.push_back(line);
+    *list_of(results, i) = once;
+    for (const std::string& line : once) text += line + "\n";
     (void)write_whole(results->work + "/logs/" + kLists[i] + ".progress", text);
   }
 }

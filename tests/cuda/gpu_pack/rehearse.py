@@ -38,9 +38,8 @@ SMALL = {
     "PACK_SECONDS": "0.02",
     "PACK_TUNE": "100ms",
     "PACK_SHARDS": "4",
-    "PACK_CASES": "cumsum: axes*,arg_reduce*,gather_nd*,*contract refuses*",
+    "PACK_CASES": "cumsum: axes*,arg_reduce*,*contract refuses*",
     "PACK_FAST_CASES": "cumsum: axes*",
-    "PACK_STALL": "8",
     "PACK_START": "3",
     "PACK_NETWORKS": "small_network,branching_network,if",
 }
@@ -226,17 +225,18 @@ def failures(m):
     )
     m.check(
         "and all other cases came out right",
-        not re.search(r"conformance: (gather_nd|arg_reduce)", m.report)
+        not re.search(r"conformance: arg_reduce", m.report)
         and re.search(r"[1-9]\d* cases, 0 failed", json.dumps(m.results)),
     )
-    m.run("--minutes 1 conformance", FAKE_CUDA_HANG="cumsum")
+    m.run("--minutes 1 conformance", FAKE_CUDA_HANG="cumsum", PACK_STALL="8")
     m.sound("a kernel that never ends")
     m.check(
         "a kernel that never ends: its cases are named, others ran",
         re.search(r"case \d+ cumsum.* did not end", m.report)
         and re.search(r"[1-9]\d* cases, 0 failed", json.dumps(m.results)),
     )
-    m.run("--minutes 1 doctor conformance", FAKE_CUDA_HANG="cumsum", FAKE_CUDA_UNKILLABLE="1")
+    stuck = {"FAKE_CUDA_HANG": "cumsum", "FAKE_CUDA_UNKILLABLE": "1", "PACK_STALL": "8"}
+    m.run("--minutes 1 doctor conformance", **stuck)
     m.sound("processes that cannot be ended")
     m.check(
         "processes that cannot be ended are left, and named",

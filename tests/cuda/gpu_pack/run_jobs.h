@@ -18,7 +18,11 @@ extern volatile std::sig_atomic_t stop_signal;
 class Jobs {
  public:
   Jobs(Results* results, const Part& beside) : results_(*results), beside_(beside) {
-    for (const Job& job : beside.jobs) waiting_beside_.push_back(&job);
+    for (const Job& job : beside.jobs) {  // predictions of an earlier call are there
+      const Outcome* const known = results_.outcome(beside.name, job.name);
+      if (!known || known->state != "done" || job.name.rfind("why.", 0) != 0)
+        waiting_beside_.push_back(&job);
+    }
   }
   ~Jobs() { end_all(); }
   Jobs(const Jobs&) = delete;
