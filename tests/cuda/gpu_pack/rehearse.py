@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """A pack on machines that are as bad as they can be: an empty root (a shell, the C library, the
 fake driver under the driver's name; no network, no processes but its own) where starts take
-seconds, calls fail, kernels never end, disks are full, processes do not go, and the call is cut
-off. Whatever happens, what comes back is a sound report.
+seconds, calls fail, kernels never end, disks are full, processes do not go,
+and the call is cut off.
+Whatever happens, what comes back is a sound report.
 
   rehearse.py PACK LIBFAKE_CUDA [--only WORD] [--minutes N]
 
