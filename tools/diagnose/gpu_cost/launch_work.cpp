@@ -196,8 +196,7 @@ void describe_sum(const ProductParams& p, LaunchWork* w) {
   w->known = true;
   w->bytes = sums * (p.splits * kWord + finish_bytes(p));
 }
-/// Parts that the last block of a tile of `tile` numbers adds: it reads them and writes the
-/// outputs.
+/// Parts that the last block of a tile of `tile` numbers adds: it reads them and writes outputs.
 void add_in_last_block(const ProductParams& p, double tile, double outputs, LaunchWork* w) {
   if (!p.counters) return;
   w->tail = last_block_cycles(p.splits, tile);
