@@ -9,7 +9,7 @@ stages_test=(lint gcc package firmware models sizes demo)
 stages_full=(python slow overlay tidy tsan cuda aarch64 cross nodes fuzz asan)          # what ./.ci/run adds
 # What shared material adds (tests/support/shared.py), in the trees that the others left.
 stages_shared=(shared_gcc shared_models shared_boards shared_python shared_aarch64 shared_asan)
-stages_long=(parsers asan_slow fuzz_long mutants peers abi browser pages torch trial torch-list keras tflite integers board "${target_names[@]/#/target_}")
+stages_long=(parsers asan_slow fuzz_long mutants narrow peers abi browser pages torch trial torch-list keras tflite integers board "${target_names[@]/#/target_}")
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s\n' "$@"
@@ -364,6 +364,12 @@ stage_board() {
 stage_fuzz() {
   fuzz_seconds=${INGOT_FUZZ_SECONDS:-4} bash tests/fuzz/run.sh
   mutants=4000 bash tests/fuzz/run_mutants.sh
+  mutants=4000 mutant_seconds=8 bash tests/mutants/run.sh
+}
+# The readers of .ingot files compiled for 32 bits, and with every lossy conversion of integers a finding.
+stage_narrow() {
+  (need_packages "32-bit x86" "g++-$(gcc -dumpversion | cut -d. -f1)-multilib") || echo "g++ for 32 bits could not be installed"
+  bash tests/fuzz/narrow.sh
 }
 stage_mutants() { asan_isas='' mutants=1000000 bash tests/fuzz/run_mutants.sh; }
 stage_fuzz_long() { asan_isas='' fuzz_seconds=600 bash tests/fuzz/run.sh; }
