@@ -4,11 +4,13 @@
 #include "kernels/cpu/concat/concat.inl"
 #include "kernels/cpu/copy/copy.inl"
 #include "kernels/cpu/elementwise/elementwise.inl"
+#include "kernels/cpu/fft/fft.inl"
 #include "kernels/cpu/gather/gather.inl"
 #include "kernels/cpu/image/image.inl"
 #include "kernels/cpu/normalize/normalize.inl"
 #include "kernels/cpu/pad/pad.inl"
 #include "kernels/cpu/quantized/tensors.inl"
+#include "kernels/cpu/random/random.inl"
 #include "kernels/cpu/recurrent/recurrent.inl"
 #include "kernels/cpu/reduce/reduce_wide.inl"
 #include "kernels/cpu/resize/grid_sample.inl"
@@ -42,6 +44,8 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kCopy, "copy", &kCopyContract, nullptr, tensors::copy<V>},
     {OpCode::kTile, "tile", &kTileContract, nullptr, tensors::tile<V>},
     {OpCode::kGather, "gather", &kGatherContract, nullptr, tensors::gather<V>},
+    {OpCode::kRandom, "random", &kRandomContract, nullptr, random::random<V>},
+    {OpCode::kFft, "fft", &kFftContract, nullptr, fft::fft<V>},
     INGOT_QUANTIZED_TENSORS,
     {},
 };

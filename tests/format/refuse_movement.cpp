@@ -282,6 +282,48 @@ void add_trees(RefuseTable* t) {
   t->dims("output_targets", 3, {4, 3});
 }
 
+void add_transforms(RefuseTable* t) {
+  t->base("fft", [] {
+    const FftAttributes attributes = {FftKind::kFromReal, 8, 0};
+    return one_instruction(
+        attributes,
+        {input("x", {4, 8}), input("table", {fft_table_elements(attributes)}), input("w", {8})},
+        {output("y", {4, 10})});
+  });
+  using T = FftAttributes;
+  t->attributes<T>("kind_unknown", [](T& a) { a.kind = FftKind(4); });
+  t->attributes<T>("length_none", [](T& a) { a.length = 0; });
+  t->attributes<T>("length_huge", [](T& a) { a.length = 0xffffffffu; });
+  t->attributes<T>("length_of_another_table", [](T& a) { a.length = 9; });
+  t->attributes<T>("frames_without_their_dimension", [](T& a) { a.step = 1; });
+  t->attributes<T>("frames_of_complex_numbers",
+                   [](T& a) { a.kind = FftKind::kForward, a.step = 1; });
+  t->attributes<T>("window_of_complex_numbers", [](T& a) { a.kind = FftKind::kInverse; });
+  t->dtype("x_f16", 0, DType::kF16);
+  t->dtype("table_f64", 1, DType::kF64);
+  t->dtype("window_f64", 2, DType::kF64);
+  t->dims("x_too_long", 0, {4, 9});
+  t->dims("table_short", 1, {9});
+  t->dims("window_short", 2, {7});
+  t->dims("output_rows", 3, {5, 10});
+  t->dims("output_bins", 3, {4, 12});
+}
+
+void add_random(RefuseTable* t) {
+  t->base("random", [] {
+    return one_instruction(RandomAttributes{RandomKind::kNormal, 3, 0, 1},
+                           {input("state", {2}, DType::kI64), input("iteration", {}, DType::kI64)},
+                           {output("y", {4, 10})});
+  });
+  using T = RandomAttributes;
+  t->attributes<T>("kind_unknown", [](T& a) { a.kind = RandomKind(2); });
+  t->attributes<T>("mean_nan", [](T& a) { a.first = std::nanf(""); });
+  t->dtype("state_i32", 0, DType::kI32);
+  t->dims("state_of_three", 0, {3});
+  t->dims("iterations", 1, {2});
+  t->dtype("output_f64", 2, DType::kF64);
+}
+
 }  // namespace
 
 void add_movement_cases(RefuseTable* table) {
@@ -289,6 +331,8 @@ void add_movement_cases(RefuseTable* table) {
   add_joins(table);
   add_windows(table);
   add_trees(table);
+  add_transforms(table);
+  add_random(table);
 }
 
 }  // namespace ingot::test

@@ -141,7 +141,7 @@ void add_movement_rules(Rules& rules) {
   rules["RoiAlign"] = roi_align;
   rules["TopK"] = top_k;
   rules["NonZero"] = rules["Unique"] = rules["NonMaxSuppression"] = rules["ResolveDim"] =
-      rules["TreeEnsemble"] = as_it_is;
+      rules["TreeEnsemble"] = rules["Fft"] = rules["Random"] = as_it_is;
   rules["CumSum"] = cumulative_sum;
   rules["OffsetByte"] = offset_byte;
   rules["Linear"] = rules["Quantize"] = rules["Dequantize"] = rules["QuantizedConv2d"] =
