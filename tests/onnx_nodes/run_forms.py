@@ -20,6 +20,7 @@ from onnx import helper, numpy_helper
 from bounded_forms import bounded
 from fuzzed_forms import fuzzed
 from more_forms import joined, quantized
+from operator_forms import operators
 from references import align_one
 
 FORMS = []
@@ -480,9 +481,8 @@ def main():
     rng = np.random.default_rng(5)
     for family in (transforms, movement, images, positions, boxes):
         family(rng)
-    quantized(rng, form, node)
-    bounded(rng, form, node)
-    fuzzed(rng, form, node)
+    for add in (quantized, bounded, fuzzed, operators):
+        add(rng, form, node)
     joined(form, node)
     passed = failed = 0
     with tempfile.TemporaryDirectory() as work:

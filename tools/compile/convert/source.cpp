@@ -18,6 +18,8 @@
 #include "tools/files/work_budget.h"
 #include "tools/graph/compute_single.h"
 #include "tools/graph/dim_limit.h"
+#include "tools/graph/random_state.h"
+#include "tools/import/common/state.h"
 #include "tools/import/flux/import.h"
 #ifdef INGOT_HAVE_JSON
 #include "tools/import/keras/import.h"
@@ -216,6 +218,12 @@ ConversionResult convert_checked(const std::string& source, const ConvertOptions
   // What conversion has resident at most (tools/files/large_blocks.h).
   host::require_memory(source + ": conversion", weights_bytes / 10 * 13);
   graph::Model model = import_source(source, wanted, options);
+  if (graph::count_random_runs(model)) {
+    add_states(options,
+               std::vector<importer::State>{{graph::kRandomState, graph::kNextRandomState, 0}});
+    model.notes.push_back(std::string("draws random numbers: the state variable '") +
+                          graph::kRandomState + "' holds the seed and the number of the run");
+  }
   graph::compute_in_single(model);
   if (options.rewrite) options.rewrite(model);
   std::set<std::string> kept_tables;

@@ -96,8 +96,8 @@ void infer_in_single(NodeContext& context) {
 
 bool lacks_type(const std::string& op, DType dtype) {
   static const std::set<std::string_view> kDouble = {
-      "Attention",  "AveragePool", "Conv",   "ConvTranspose", "DFT", "DeformConv", "GRU",
-      "GridSample", "LSTM",        "LpPool", "MaxPool",       "RNN", "RoiAlign",   "STFT"};
+      "Attention",  "AveragePool", "Conv",   "ConvTranspose", "DeformConv", "GRU",
+      "GridSample", "LSTM",        "LpPool", "MaxPool",       "RNN",        "RoiAlign"};
   static const std::set<std::string_view> kHalf = {"DFT", "DeformConv", "RoiAlign", "STFT"};
   if (dtype == DType::kF64) return kDouble.count(op) != 0;
   return (dtype == DType::kF16 || dtype == DType::kBF16) && kHalf.count(op) != 0;

@@ -207,6 +207,7 @@ void spell_ellipsis(NodeContext& context, std::vector<std::string>& terms, bool 
 struct Equation {
   std::vector<std::string> terms;
   std::string out;
+  std::string named;  // letters of the source: not those that stand for "..."
 };
 Equation parse(NodeContext& context) {
   std::string source = context.node.text("equation", "");
@@ -228,6 +229,7 @@ Equation parse(NodeContext& context) {
   }
   if (equation.terms.size() != context.node.inputs.size())
     context.corrupt("its equation has " + std::to_string(equation.terms.size()) + " operands");
+  equation.named = source;
   std::vector<std::string> all = equation.terms;
   all.push_back(equation.out);
   if (contains(source, '.')) spell_ellipsis(context, all, arrow != std::string::npos);
@@ -251,66 +253,95 @@ Equation parse(NodeContext& context) {
   return equation;
 }
 
-void einsum(NodeContext& context) {
-  const Equation equation = parse(context);
-  const std::string& out = equation.out;
-  if (equation.terms.size() > 2)
-    context.refuse("equation", "more than two operands are not supported");
-  if (equation.terms.size() == 1) {
-    const Labels x = reduced(context, diagonal(context, {equation.terms[0], context.in(0)}), out);
-    if (x.text.size() != out.size())
-      context.corrupt("its equation makes labels that no operand has");
-    return context.same(0, ordered(context, x, out));
+/// The extent of each label. One of 1 goes with any other, as in broadcasting.
+std::map<char, Dim> extents_of(NodeContext& context, const Equation& equation,
+                               const std::vector<Labels>& operands) {
+  std::map<char, Dim> extents;
+  for (const Labels& x : operands)
+    for (size_t i = 0; i < x.text.size(); i++) {
+      const Dim& d = context.run().value(x.value).dims[i];
+      Dim& extent = extents.emplace(x.text[i], d).first->second;
+      if (extent == d || d == Dim(1)) continue;
+      if (extent.is_static() && d.is_static() && extent != Dim(1)) {
+        const bool named = contains(equation.named, x.text[i]);
+        context.refuse("equation", (named ? std::string("label '") + x.text[i] + "'"
+                                          : std::string("a dimension of '...'")) +
+                                       " has extents " + d.text() + " and " + extent.text());
+      }
+      if (d.is_static() || extent == Dim(1)) extent = d;
+    }
+  return extents;
+}
+/// Without the labels of extent 1 that others give an extent.
+Labels narrowed(NodeContext& context, const Labels& operand, const std::map<char, Dim>& extents) {
+  Labels rest = {"", operand.value};
+  Dims dims;
+  for (size_t i = 0; i < operand.text.size(); i++) {
+    const Dim& d = context.run().value(operand.value).dims[i];
+    if (d == Dim(1) && extents.at(operand.text[i]) != d) continue;
+    rest.text += operand.text[i];
+    dims.push_back(d);
   }
-  const Labels left_operand = diagonal(context, {equation.terms[0], context.in(0)}),
-               right_operand = diagonal(context, {equation.terms[1], context.in(1)});
-  const Labels a = reduced(context, left_operand, right_operand.text + out);
-  const Labels b = reduced(context, right_operand, left_operand.text + out);
+  if (rest.text.size() != operand.text.size()) rest.value = context.reshape(operand.value, dims);
+  return rest;
+}
+
+/// The product of two operands, summed over the labels that are not in `keep`.
+Labels product_of(NodeContext& context, const Labels& left, const Labels& right,
+                  const std::string& keep, const std::map<char, Dim>& extents) {
+  const Labels a = reduced(context, left, right.text + keep),
+               b = reduced(context, right, left.text + keep);
   std::string batch, rows, columns, inner;
   for (const char c : a.text)
-    (contains(b.text, c) ? (contains(out, c) ? batch : inner) : rows) += c;
+    (contains(b.text, c) ? (contains(keep, c) ? batch : inner) : rows) += c;
   for (const char c : b.text) {
     if (!contains(a.text, c)) columns += c;
   }
-  std::map<char, Dim> extent;
-  const auto measure = [&](const Labels& x) {
-    for (size_t i = 0; i < x.text.size(); i++) {
-      const Dim& d = context.run().value(x.value).dims[i];
-      const auto [found, added] = extent.emplace(x.text[i], d);
-      if (added || found->second == d) continue;
-      if (found->second.is_static() && d.is_static())
-        context.refuse("equation", std::string("label '") + x.text[i] + "' has extents " +
-                                       d.text() + " and " + found->second.text());
-      if (d.is_static()) found->second = d;
-    }
-  };
-  measure(a);
-  measure(b);
   const auto size_of = [&](const std::string& labels) {
     Dim size(1);
-    for (const char c : labels) size = size * extent.at(c);
+    for (const char c : labels) size = size * extents.at(c);
     return size;
   };
   const auto shape_of = [&](const std::string& lead, const Dim& m, const Dim& n) {
     Dims dims;
-    for (const char c : lead) dims.push_back(extent.at(c));
+    for (const char c : lead) dims.push_back(extents.at(c));
     dims.push_back(m);
     dims.push_back(n);
     return dims;
   };
-  const ValueId left = context.reshape(ordered(context, a, batch + rows + inner),
-                                       shape_of(batch, size_of(rows), size_of(inner)));
-  const ValueId right = context.reshape(ordered(context, b, batch + inner + columns),
-                                        shape_of(batch, size_of(inner), size_of(columns)));
-  const ValueId product = context.make("MatMul", {left, right});
+  const ValueId x = context.reshape(ordered(context, a, batch + rows + inner),
+                                    shape_of(batch, size_of(rows), size_of(inner)));
+  const ValueId y = context.reshape(ordered(context, b, batch + inner + columns),
+                                    shape_of(batch, size_of(inner), size_of(columns)));
+  const ValueId product = context.make("MatMul", {x, y});
   const std::string made = batch + rows + columns;
   Dims dims;
-  for (const char c : made) dims.push_back(extent.at(c));
-  for (const char c : out) {
-    if (!contains(made, c)) context.corrupt("its equation makes labels that no operand has");
+  for (const char c : made) dims.push_back(extents.at(c));
+  return {made, context.reshape(product, dims)};
+}
+
+/// Operands from left to right, over the labels that are still needed.
+void einsum(NodeContext& context) {
+  const Equation equation = parse(context);
+  const std::string& out = equation.out;
+  for (size_t i = 1; i < equation.terms.size(); i++)
+    if (context.dtype(i) != context.dtype(0))
+      context.corrupt(std::string("its inputs are ") + dtype_text(context.dtype(0)) + " and " +
+                      dtype_text(context.dtype(i)) + ", expected one type");
+  std::vector<Labels> operands;
+  for (size_t i = 0; i < equation.terms.size(); i++)
+    operands.push_back(diagonal(context, {equation.terms[i], context.in(i)}));
+  const std::map<char, Dim> extents = extents_of(context, equation, operands);
+  for (const char c : out)
+    if (!extents.count(c)) context.corrupt("its equation makes labels that no operand has");
+  for (Labels& operand : operands) operand = narrowed(context, operand, extents);
+  Labels made = operands[0];
+  for (size_t i = 1; i < operands.size(); i++) {
+    std::string keep = out;
+    for (size_t later = i + 1; later < operands.size(); later++) keep += operands[later].text;
+    made = product_of(context, made, operands[i], keep, extents);
   }
-  if (out.size() != made.size()) context.refuse("equation", "is not supported");
-  context.same(0, ordered(context, {made, context.reshape(product, dims)}, out));
+  context.same(0, ordered(context, reduced(context, made, out), out));
 }
 
 }  // namespace

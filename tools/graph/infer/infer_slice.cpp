@@ -262,6 +262,14 @@ double pad_value(NodeContext& context) {
     context.refuse("constant_value", "is known only at run time");
   return read_number(*value, 0);
 }
+/// `count` elements along an axis that goes round: the first one lies `before` ahead of x's.
+ValueId repeated_around(NodeContext& context, ValueId x, int64_t axis, const Dim& before,
+                        const Dim& count) {
+  const Dim extent = context.run().value(x).dims[size_t(axis)];
+  const ValueId from = context.make("Sub", {context.counting(count), context.extent(before)});
+  const ValueId at = context.make("Mod", {from, context.extent(extent)}, {{"fmod", int64_t(0)}});
+  return context.make("Gather", {x, at}, {{"axis", axis}});
+}
 void pad(NodeContext& context) {
   if (context.node.inputs.size() == 1 && context.node.has("before") && context.settled()) return;
   const Dims in = context.dims(0);
@@ -277,6 +285,7 @@ void pad(NodeContext& context) {
   context.axes(axes, int64_t(rank));
   const double value = pad_value(context);
   Dims before(rank, Dim(0)), out = in, starts(rank, Dim(0)), kept = in;
+  std::vector<size_t> wrapped;  // axes whose pads are longer than they are
   for (size_t i = 0; i < axes.size(); i++) {
     const size_t axis = size_t(context.axis(axes[i], int64_t(rank)));
     const Dim ends[2] = {pads[i], pads[i + axes.size()]};
@@ -289,8 +298,10 @@ void pad(NodeContext& context) {
     out[axis] = in[axis] + ends[0] + ends[1];
     const std::string mode = context.node.text("mode", "constant");
     const Dim largest = max(before[axis], max(Dim(0), ends[1]));
-    if ((mode == "reflect" || mode == "wrap") &&
-        proven_at_least(largest, kept[axis] + Dim(mode == "reflect" ? 0 : 1))) {
+    if (mode == "wrap" && kept[axis] != Dim(0) && proven_at_least(largest, kept[axis] + Dim(1))) {
+      wrapped.push_back(axis);
+    } else if ((mode == "reflect" || mode == "wrap") &&
+               proven_at_least(largest, kept[axis] + Dim(mode == "reflect" ? 0 : 1))) {
       context.corrupt(mode + " pads of " + largest.text() + " are too large for a dimension of " +
                       kept[axis].text());
     }
@@ -300,6 +311,10 @@ void pad(NodeContext& context) {
     Dims ends = starts;
     for (size_t i = 0; i < rank; i++) ends[i] = starts[i] + kept[i];
     data = context.make("Slice", {data}, {{"starts", starts}, {"ends", ends}});
+  }
+  for (const size_t axis : wrapped) {
+    data = repeated_around(context, data, int64_t(axis), before[axis], out[axis]);
+    kept[axis] = out[axis], before[axis] = Dim(0);
   }
   if (out == kept) return context.same(0, data);
   context.node.inputs = {data};

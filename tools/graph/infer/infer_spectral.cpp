@@ -1,9 +1,9 @@
-// tools/graph/infer/infer_spectral.cpp - DFT and STFT as products with a basis of cosines and
-// sines, windows, mel weights. A transform of constant length and window is one MatMul or Conv with
-// constant weights; a symbolic length makes its basis when it runs. docs/decisions.md says why
-// there is no FFT kernel.
+// tools/graph/infer/infer_spectral.cpp - DFT and STFT, windows, mel weights. Transforms of constant
+// length become Fft, whose table is a constant; a symbolic length makes a basis of cosines and
+// sines when it runs, and the transform is a MatMul.
 #include <cmath>
 
+#include "tools/graph/fourier_table.h"
 #include "tools/graph/infer/inference.h"
 #include "tools/graph/tensor_math.h"
 
@@ -21,40 +21,56 @@ struct Transform {
   bool inverse = false;
   int64_t in_parts() const { return complex_in ? 2 : 1; }
   int64_t out_parts() const { return complex_out ? 2 : 1; }
+  bool is_static() const { return length.is_static() && rows.is_static() && bins.is_static(); }
 };
 
-/// What multiplies part `in` of x[n] in part `out` of y[k]. Real output doubles bins whose
-/// conjugates were left out.
-double factor(const Transform& t, int64_t n, int64_t k, int in, int out) {
-  const int64_t length = *t.length.value(), turn = n * k % length;
-  const double angle = kTurn * double(turn) / double(length), sign = t.inverse ? 1 : -1;
-  double value = in == out ? std::cos(angle) : (out == 1 ? sign : -sign) * std::sin(angle);
-  if (std::fabs(value) < 1e-15) value = 0;  // quarter turns
-  if (t.inverse) value /= double(length);
-  if (!t.complex_out && n * 2 % length != 0) value *= 2;
-  return value;
+/// Fft of x [.., m], m elements or those of m/2 pairs; y [.., row].
+ValueId fft(NodeContext& context, const std::vector<ValueId>& inputs, const char* kind,
+            const FftAttributes& t, int64_t row) {
+  const std::vector<double> numbers = fourier_table(t);
+  const ValueId table = context.constant(
+      make_floating(context.run().value(inputs[0]).dtype, {int64_t(numbers.size())}, numbers));
+  std::vector<ValueId> operands = {inputs[0], table};
+  operands.insert(operands.end(), inputs.begin() + 1, inputs.end());
+  return context.make("Fft", operands,
+                      {{"kind", std::string(kind)},
+                       {"length", int64_t(t.length)},
+                       {"step", int64_t(t.step)},
+                       {"row", row}});
 }
 
-/// [rows * in_parts, bins * out_parts], times window[n] where there is one.
-std::vector<double> basis(const Transform& t, const std::vector<double>& window) {
-  const int64_t rows = *t.rows.value(), bins = *t.bins.value();
-  std::vector<double> values;
-  values.reserve(size_t(rows * t.in_parts() * bins * t.out_parts()));
-  for (int64_t n = 0; n < rows; n++)
-    for (int in = 0; in < t.in_parts(); in++)
-      for (int64_t k = 0; k < bins; k++)
-        for (int out = 0; out < t.out_parts(); out++)
-          values.push_back(factor(t, n, k, in, out) * (window.empty() ? 1 : window[size_t(n)]));
-  return values;
+void check_length(NodeContext& context, const Transform& t) {
+  if (*t.length.value() < 1) context.corrupt("its length is " + t.length.text());
+  if (*t.length.value() > int64_t(kMaxFftLength))
+    context.refuse("", "a transform of length " + t.length.text() + " is longer than 2^22",
+                   "split the signal, or export the transform as a smaller one");
 }
 
-void check_size(NodeContext& context, const Transform& t) {
-  const int64_t limit = kMaxBasis / 4;
-  const int64_t rows = *t.rows.value(), bins = *t.bins.value();
-  if (rows > limit || bins > limit || rows * bins > limit)
-    context.refuse(
-        "", "a transform of length " + t.length.text() + " would take a basis of more than 64 MiB",
-        "split the signal, or export the transform as a smaller one");
+/// x [..., rows, in_parts] -> y [..., bins, out_parts], of constant length. Fewer rows are enough.
+ValueId fast_transform(NodeContext& context, ValueId x, const Transform& t) {
+  check_length(context, t);
+  Dims dims = context.run().value(x).dims;
+  bool complex_in = t.complex_in;
+  if (!complex_in && t.inverse) {
+    dims.back() = Dim(2);
+    x = context.padded(x, dims);
+    complex_in = true;
+  }
+  const int64_t parts = complex_in ? 2 : 1;
+  FftAttributes attributes = {FftKind::kForward, uint32_t(*t.length.value()), 0};
+  const char* kind = t.inverse ? "inverse" : "forward";
+  if (!complex_in) attributes.kind = FftKind::kFromReal, kind = "from_real";
+  if (!t.complex_out) attributes.kind = FftKind::kToReal, kind = "to_real";
+  const Dims out_dims = [&] {
+    Dims out = dims;
+    out[out.size() - 2] = t.bins, out.back() = Dim(t.out_parts());
+    return out;
+  }();
+  dims.pop_back();
+  dims.back() = dims.back() * Dim(parts);
+  const ValueId y =
+      fft(context, {context.reshape(x, dims)}, kind, attributes, *t.bins.value() * t.out_parts());
+  return context.reshape(y, out_dims);
 }
 
 // The basis of a symbolic length, made when the model runs.
@@ -109,27 +125,22 @@ ValueId symbolic_basis(NodeContext& context, const Transform& t) {
 
 /// x [..., rows, in_parts] -> [..., bins, out_parts].
 ValueId transform(NodeContext& context, ValueId x, const Transform& t) {
+  if (t.is_static()) return fast_transform(context, x, t);
   Dims flat = context.run().value(x).dims, out = flat;
   flat.pop_back();
   flat.back() = t.rows * Dim(t.in_parts());
-  ValueId weights;
-  if (t.length.is_static() && t.rows.is_static() && t.bins.is_static()) {
-    check_size(context, t);
-    const std::vector<int64_t> dims = {*t.rows.value() * t.in_parts(),
-                                       *t.bins.value() * t.out_parts()};
-    weights = context.constant(make_floating(context.run().value(x).dtype, dims, basis(t, {})));
-  } else {
-    weights = symbolic_basis(context, t);
-  }
   out[out.size() - 2] = t.bins;
   out.back() = Dim(t.out_parts());
+  const ValueId weights = symbolic_basis(context, t);
   return context.reshape(context.make("MatMul", {context.reshape(x, flat), weights}), out);
 }
 
-/// x with `extent` elements along `axis`: cut or followed by zeros.
+/// x with `wanted` elements along `axis`: cut or followed by zeros, which Fft has anyway.
 ValueId fitted(NodeContext& context, ValueId x, size_t axis, const Dim& wanted) {
   const Dims dims = context.run().value(x).dims;
   if (dims[axis] == wanted) return x;
+  if (dims[axis].is_static() && wanted.is_static() && *dims[axis].value() < *wanted.value())
+    return x;
   const std::vector<int64_t> axes = {int64_t(axis)};
   const Dim kept = min(dims[axis], wanted);
   if (kept != dims[axis]) {
@@ -152,10 +163,11 @@ Dim one_number(NodeContext& context, const char* key, size_t input) {
 }
 
 void expect_float(NodeContext& context) {
-  if (context.dtype(0) != DType::kF32)
-    context.refuse("",
-                   std::string("its signal is ") + dtype_text(context.dtype(0)) + ", f32 is built",
-                   "convert the model to float32");
+  if (context.dtype(0) != DType::kF32 && context.dtype(0) != DType::kF64)
+    context.refuse(
+        "",
+        std::string("its signal is ") + dtype_text(context.dtype(0)) + ", f32 and f64 are built",
+        "convert the model to float32");
 }
 
 void dft(NodeContext& context) {
@@ -184,6 +196,7 @@ void dft(NodeContext& context) {
   const Dim half = t.length / Dim(2) + Dim(1);
   t.rows = t.complex_out ? t.length : half;
   t.bins = onesided && t.complex_out ? half : t.length;
+  if (!t.is_static() && context.dtype(0) == DType::kF64) return infer_in_single(context);
   ValueId x = fitted(context, context.in(0), size_t(axis), t.rows);
   std::vector<int64_t> perm;
   for (int64_t i = 0; i < rank; i++) perm.push_back(i);
@@ -235,28 +248,32 @@ void stft(NodeContext& context) {
   if (onesided && t.complex_in) context.corrupt("a one-sided transform has real input");
   t.rows = t.length;
   t.bins = onesided ? t.length / Dim(2) + Dim(1) : t.length;
+  if (!t.is_static() && context.dtype(0) == DType::kF64) return infer_in_single(context);
   const ValueId signal = context.reshape(context.in(0), in);
-  const Constant* window = context.has(2) ? context.model().constant(context.in(2)) : nullptr;
-  if (!t.length.is_static() || *t.length.value() < 1 || (context.has(2) && !window))
+  if (!t.is_static() || t.complex_in)
     return context.same(0,
                         transform(context, gathered_frames(context, signal, in, (*step)[0], t), t));
-  check_size(context, t);
-  // One Conv: output channels are (bin, part), the kernel is a row of the basis under the window.
-  const int64_t n = *t.length.value(), channels = t.in_parts(), outputs = *t.bins.value() * 2;
-  const std::vector<double> rows = basis(t, window ? read_numbers(*window) : std::vector<double>());
-  std::vector<double> weights(rows.size());
-  for (int64_t o = 0; o < outputs; o++)
-    for (int64_t c = 0; c < channels; c++)
-      for (int64_t i = 0; i < n; i++)
-        weights[size_t((o * channels + c) * n + i)] =
-            rows[size_t((i * channels + c) * outputs + o)];
-  const ValueId w = context.constant(make_floating(DType::kF32, {outputs, channels, n}, weights));
-  const std::vector<int64_t> swap = {0, 2, 1};
-  const ValueId x = channels == 1 ? context.reshape(signal, {in[0], 1, in[1]})
-                                  : context.make("Transpose", {signal}, {{"perm", swap}});
-  const ValueId y = context.make("Conv", {x, w}, {{"strides", *step}, {"group", int64_t(1)}});
-  const ValueId frames = context.make("Transpose", {y}, {{"perm", swap}});
-  context.finish_shaped("Reshape", frames, {in[0], context.run().value(y).dims[2], t.bins, 2});
+  check_length(context, t);
+  if ((*step)[0] > INT32_MAX) context.corrupt("frame_step is " + std::to_string((*step)[0]));
+  std::vector<ValueId> inputs = {context.reshape(signal, {in[0], in[1]})};
+  if (context.has(2)) inputs.push_back(context.in(2));
+  const FftAttributes attributes = {FftKind::kFromReal, uint32_t(*t.length.value()),
+                                    uint32_t((*step)[0])};
+  const ValueId y = fft(context, inputs, "from_real", attributes, *t.bins.value() * 2);
+  context.finish_shaped("Reshape", y, {in[0], context.run().value(y).dims[1], t.bins, 2});
+}
+
+/// As runtime/op/fft.h has it; "row", the elements of a row of y, is in the dims of the output.
+void fft_node(NodeContext& context) {
+  if (!context.node.has("row") && context.settled()) return;
+  Dims out = context.dims(0);
+  const int64_t length = context.node.integer("length", 1), step = context.node.integer("step", 0);
+  if (out.empty() || length < 1 || length > int64_t(kMaxFftLength))
+    context.corrupt("it reads " + text(out) + " and transforms " + std::to_string(length));
+  if (step > 0) out.insert(out.end() - 1, (out.back() - Dim(length)) / Dim(step) + Dim(1));
+  out.back() = Dim(context.node.integer("row", 2));
+  context.set(0, context.dtype(0), std::move(out));
+  context.erase({"row"});
 }
 
 struct WindowShape {
@@ -346,6 +363,7 @@ void mel_weight_matrix(NodeContext& context) {
 void add_spectral_rules(InferTable& table) {
   table["DFT"] = dft;
   table["STFT"] = stft;
+  table["Fft"] = fft_node;
   table["MelWeightMatrix"] = mel_weight_matrix;
   for (const WindowShape& shape : kWindows) table[shape.name] = window;
 }

@@ -31,6 +31,7 @@ const InferTable& infer_table() {
     add_recurrent_rules(table);
     add_data_dependent_rules(table);
     add_spectral_rules(table);
+    add_random_rules(table);
     add_attention_rules(table);
     add_sampling_rules(table);
     add_quantize_rules(table);
@@ -103,6 +104,8 @@ void Inference::walk(Graph& graph) {
   std::vector<Node>* const outer = out_;
   out_ = &made;
   bodies_ += outer != nullptr;
+  const size_t loops = iterations_.size();
+  if (outer && !graph.inputs.empty()) iterations_.push_back(graph.inputs[0]);
   // Ports keep their names: a replaced output is copied under its own.
   const std::vector<ValueId> ports = graph.outputs;
   for (Node& node : old) {
@@ -143,6 +146,7 @@ void Inference::walk(Graph& graph) {
   }
   out_ = outer;
   bodies_ -= outer != nullptr;
+  iterations_.resize(loops);
   graph.nodes = std::move(made);
 }
 

@@ -82,6 +82,9 @@ class Inference {
   void set_sequence(ValueId id, Sequence sequence) { sequences_[id] = std::move(sequence); }
   void set_contents(ValueId id, Contents contents) { contents_[id] = std::move(contents); }
 
+  /// Numbers of the iterations of the loops around the node at hand, the outermost first.
+  const std::vector<ValueId>& iterations() const { return iterations_; }
+
   Model& model;
 
  private:
@@ -145,7 +148,8 @@ class Inference {
   const bool asks_;
   const std::vector<BranchGuard> guards_;
   std::vector<ForcedEqual>* const forced_;
-  int bodies_ = 0;                   // of branches and loops around the node at hand
+  int bodies_ = 0;  // of branches and loops around the node at hand
+  std::vector<ValueId> iterations_;
   std::vector<BranchPlace> places_;  // branches around the node at hand that the run decides
   std::vector<Node>* out_ = nullptr;
   std::unordered_map<ValueId, ValueId> replaced_;
@@ -271,6 +275,7 @@ void add_resize_rules(InferTable& table);
 void add_recurrent_rules(InferTable& table);
 void add_data_dependent_rules(InferTable& table);
 void add_spectral_rules(InferTable& table);
+void add_random_rules(InferTable& table);
 void add_attention_rules(InferTable& table);
 void add_sampling_rules(InferTable& table);
 void add_quantize_rules(InferTable& table);

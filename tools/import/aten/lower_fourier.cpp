@@ -1,5 +1,5 @@
 // tools/import/aten/lower_fourier.cpp - Fourier transforms along one or more dimensions, and
-// windows of numbers. Each transform is the graph's DFT, a product with a basis.
+// windows of numbers. Each transform is the graph's DFT.
 #include <algorithm>
 
 #include "tools/graph/tensor_math.h"

@@ -59,101 +59,14 @@ Results outer(Operands& o) {
   const ValueId a = o.read("self"), b = o.read("vec2");
   return o.result(o.b.emit("Mul", {o.b.reshape(a, {o.b.dims(a)[0], Dim(1)}), b}));
 }
-/// The dimensions of "..." under letters of their own. Operands that have fewer of them have the
-/// last ones.
-std::string spelled_out(Operands& o, std::string equation, const std::vector<ValueId>& operands) {
-  if (equation.find("...") == std::string::npos) return equation;
-  std::string unused;
-  for (const char c : std::string("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-    if (equation.find(c) == std::string::npos) unused += c;
-  const size_t arrow = std::min(equation.find("->"), equation.size());
-  std::vector<std::string> terms;
-  for (size_t at = 0; at <= arrow;) {
-    const size_t end = std::min(equation.find(',', at), arrow);
-    terms.push_back(equation.substr(at, end - at));
-    at = end + 1;
-  }
-  if (terms.size() != operands.size())
-    o.corrupt("'" + equation + "' is for " + std::to_string(terms.size()) + " operands");
-  std::vector<size_t> counts(terms.size(), 0);
-  size_t most = 0;
-  for (size_t i = 0; i < terms.size(); i++) {
-    if (terms[i].find("...") == std::string::npos) continue;
-    const size_t named = terms[i].size() - 3, rank = size_t(o.b.rank(operands[i]));
-    if (named > rank || rank - named > unused.size())
-      o.corrupt("'" + equation + "' does not fit rank " + std::to_string(rank));
-    counts[i] = rank - named;
-    most = std::max(most, counts[i]);
-  }
-  const std::string letters = unused.substr(0, most);
-  Dims shared(most, Dim(1));
-  std::string out, once;
-  for (size_t i = 0; i < terms.size(); i++) {
-    const size_t dots = terms[i].find("...");
-    if (dots != std::string::npos) {
-      const Dims dims = o.b.dims(operands[i]);
-      for (size_t k = 0; k < counts[i]; k++) {
-        Dim& whole = shared[most - counts[i] + k];
-        const Dim& mine = dims[dots + k];
-        if (whole == Dim(1)) whole = mine;
-        if (whole != mine)
-          o.refuse("equation", "broadcasts dimensions of '...', which is not supported");
-      }
-      terms[i].replace(dots, 3, letters.substr(most - counts[i]));
-    }
-    out += (i > 0 ? "," : "") + terms[i];
-  }
-  if (arrow < equation.size()) {
-    std::string result = equation.substr(arrow + 2);
-    const size_t dots = result.find("...");
-    if (dots == std::string::npos && most > 0)
-      o.refuse("equation", "sums over '...', which is not supported");
-    if (dots != std::string::npos) result.replace(dots, 3, letters);
-    return out + "->" + result;
-  }
-  for (const char c : std::string("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
-    if (std::count(equation.begin(), equation.end(), c) == 1) once += c;
-  return out + "->" + letters + once;
-}
-/// Products of more than two operands go from left to right over labels that are still needed.
 Results einsum(Operands& o) {
-  std::vector<ValueId> operands = o.read_all("tensors");
-  std::string equation;
-  for (const char c : o.text("equation"))
-    if (c != ' ') equation += c;
-  equation = spelled_out(o, equation, operands);
-  const size_t arrow = equation.find("->");
-  if (operands.size() == 1) {  // a view, where it only turns or takes a diagonal
-    const Tensor made = o.b.view_or_copy(o.value("tensors").items->at(0).tensor,
-                                         o.b.emit("Einsum", operands, {{"equation", equation}}));
-    Builder::forget_strides(made);
-    return {Value::of(made)};
-  }
-  if (operands.size() <= 2 || arrow == std::string::npos)
-    return o.result(o.b.emit("Einsum", operands, {{"equation", equation}}));
-  std::vector<std::string> terms;
-  for (size_t at = 0; at <= arrow;) {
-    const size_t end = std::min(equation.find(',', at), arrow);
-    terms.push_back(equation.substr(at, end - at));
-    at = end + 1;
-  }
-  if (terms.size() != operands.size())
-    o.corrupt("'" + equation + "' is for " + std::to_string(terms.size()) + " operands");
-  const std::string out = equation.substr(arrow + 2);
-  while (terms.size() > 2) {
-    std::string later = out, kept;
-    for (size_t i = 2; i < terms.size(); i++) later += terms[i];
-    for (const char c : terms[0] + terms[1])
-      if (later.find(c) != std::string::npos && kept.find(c) == std::string::npos) kept += c;
-    const ValueId made = o.b.emit("Einsum", {operands[0], operands[1]},
-                                  {{"equation", terms[0] + "," + terms[1] + "->" + kept}});
-    operands.erase(operands.begin());
-    terms.erase(terms.begin());
-    operands[0] = made;
-    terms[0] = kept;
-  }
-  return o.result(
-      o.b.emit("Einsum", operands, {{"equation", terms[0] + "," + terms[1] + "->" + out}}));
+  const std::vector<ValueId> operands = o.read_all("tensors");
+  const ValueId made = o.b.emit("Einsum", operands, {{"equation", o.text("equation")}});
+  if (operands.size() > 1) return o.result(made);
+  // a view, where it only turns or takes a diagonal
+  const Tensor view = o.b.view_or_copy(o.value("tensors").items->at(0).tensor, made);
+  Builder::forget_strides(view);
+  return {Value::of(view)};
 }
 
 }  // namespace

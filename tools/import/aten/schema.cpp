@@ -135,6 +135,8 @@ const Table& operator_table() {
     add_attention(table);
     add_layers(table);
     add_sampling(table);
+    add_detection(table);
+    add_random(table);
     add_composed(table);
     add_recurrent(table);
     add_cells(table);

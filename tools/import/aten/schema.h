@@ -78,6 +78,8 @@ void add_reductions(Table& table);
 void add_attention(Table& table);
 void add_layers(Table& table);
 void add_sampling(Table& table);
+void add_detection(Table& table);
+void add_random(Table& table);
 void add_composed(Table& table);
 void add_recurrent(Table& table);
 void add_cells(Table& table);

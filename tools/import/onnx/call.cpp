@@ -210,6 +210,7 @@ const TranslateTable& translate_table() {
     add_recurrent(table);
     add_control(table);
     add_spectral(table);
+    add_random(table);
     add_attention(table);
     add_declared(table);
     add_simplified_norm(table);

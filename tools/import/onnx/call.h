@@ -112,6 +112,7 @@ void add_reduce(TranslateTable& table);
 void add_recurrent(TranslateTable& table);
 void add_control(TranslateTable& table);
 void add_spectral(TranslateTable& table);
+void add_random(TranslateTable& table);
 void add_attention(TranslateTable& table);
 void add_data_dependent(TranslateTable& table);
 void add_quantize(TranslateTable& table);

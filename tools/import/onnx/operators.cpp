@@ -41,11 +41,10 @@ const std::map<std::string_view, const char*> kLimits = {
     {"ConvTranspose",
      "f32; quick with constant weights and one or two spatial dimensions; output padding below the "
      "stride"},
-    {"DFT", "length constant or made from shapes; a constant basis of at most 64 MiB"},
+    {"DFT", "length constant, at most 2^22, or made from shapes"},
     {"DequantizeLinear",
      "of 8- and 16-bit integers and i32; computed in f32 where integer kernels do not take it"},
     {"Dropout", "converted in inference form, which is reported"},
-    {"Einsum", "at most two operands"},
     {"Expand", "shape constant, made from shapes, or bounded by --dim"},
     {"GRU",
      "f32; constant weights; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},
@@ -88,7 +87,7 @@ const std::map<std::string_view, const char*> kLimits = {
      "linear and cubic are of f32 and change at most three dimensions; scales of a run not with "
      "cubic; antialias and tf_crop_and_resize need fixed extents and a constant region"},
     {"RoiAlign", "at most 256 samples a bin in each direction"},
-    {"STFT", "constant step; length constant or made from shapes"},
+    {"STFT", "constant step; length constant, at most 2^22, or made from shapes"},
     {"Slice", "constant axes"},
     {"Squeeze", "without axes a symbolic dimension stays, which is said"},
     {"Tile", "repeats constant, made from shapes or bounded"},

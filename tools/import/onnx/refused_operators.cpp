@@ -5,24 +5,15 @@
 namespace ingot::onnx {
 namespace {
 
-constexpr RefusedOperator kRandom = {
-    "draws random numbers, which no two runtimes draw alike",
-    "export in evaluation mode, or make the numbers an input of the network"};
 constexpr RefusedOperator kText = {
     "works on text, which no program has",
     "cut it off (onnx.utils.extract_model), do it before the network, and feed numbers"};
 constexpr RefusedOperator kUnknown = {"the operator is not supported", ""};
 
 const std::map<std::string_view, RefusedOperator> kRefused = {
-    {"Bernoulli", kRandom},
     {"ImageDecoder",
      {"reads the bytes of an image file",
       "cut it off (onnx.utils.extract_model) and feed pixels; --image takes those of cameras"}},
-    {"Multinomial", kRandom},
-    {"RandomNormal", kRandom},
-    {"RandomNormalLike", kRandom},
-    {"RandomUniform", kRandom},
-    {"RandomUniformLike", kRandom},
     {"RegexFullMatch", kText},
     {"StringConcat", kText},
     {"StringNormalizer", kText},

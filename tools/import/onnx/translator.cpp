@@ -246,13 +246,17 @@ void Translator::inline_function(const Function& function, const Node& node, Sco
 void Translator::declare_outputs(const Graph& source, Scope& scope) {
   std::set<ValueId> taken(scope.graph->inputs.begin(), scope.graph->inputs.end());
   std::set<Text> names;
+  std::set<std::string> ports;
   for (const ValueInfo& info : source.outputs) {
     const std::optional<ValueId> value = scope.find(info.name);
     if (!value)
       corrupt("output '" + std::string(info.name) + "' of graph '" + std::string(source.name) +
               "' is made by no node");
-    if (!names.insert(info.name).second)
-      corrupt("output '" + std::string(info.name) + "' is listed twice");
+    // Listed twice: given twice, the second time under a name of its own.
+    const bool repeated = !names.insert(info.name).second;
+    std::string port(info.name);
+    for (int count = 1; repeated && (scope.find(port) || !ports.insert(port).second); count++)
+      port = std::string(info.name) + "_" + std::to_string(count);
     // what a body gives is its node's to judge
     if (scope.parent == nullptr && !info.kind.empty() && !info.is_tensor &&
         !plain_ports.count(*value)) {
@@ -269,19 +273,20 @@ void Translator::declare_outputs(const Graph& source, Scope& scope) {
     // A name that another value carries (of an Identity or Dropout that went away) must survive as
     // a port.
     const bool own = !taken.count(id) && !model.constant(id) && scope.names.count(info.name);
-    if (scope.parent == nullptr && model.values[size_t(id)].name != info.name) {
+    if (scope.parent == nullptr && !repeated && model.values[size_t(id)].name != info.name) {
       const bool renamed = own && std::none_of(source.outputs.begin(), source.outputs.end(),
                                                [&](const ValueInfo& other) {
                                                  return other.name == model.values[size_t(id)].name;
                                                });
       if (renamed) model.values[size_t(id)].name = std::string(info.name);
     }
-    if (scope.parent == nullptr && (!own || model.values[size_t(id)].name != info.name)) {
+    if (repeated ||
+        (scope.parent == nullptr && (!own || model.values[size_t(id)].name != info.name))) {
       graph::Node copy;
       copy.op = "Identity";
-      copy.name = std::string(info.name);
+      copy.name = port;
       copy.inputs = {id};
-      id = model.add_value(std::string(info.name));
+      id = model.add_value(port);
       copy.outputs = {id};
       scope.graph->nodes.push_back(std::move(copy));
     }

@@ -208,6 +208,7 @@ void Translator::run_node(const Json& node, Names* names, int depth) {
     return run_symbolic(target.substr(target.find('.') + 1), node, names);
   if (target.rfind("torch.ops.higher_order.wrap_with_", 0) == 0)
     return run_inner_graph(node, names, depth);
+  if (run_control(node, names, depth)) return;
   aten::Call call;
   aten::name_operator(target, &call);
   if (call.name == "aten::_assert_scalar" || call.name == "aten::_assert_async")

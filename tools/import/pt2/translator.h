@@ -43,6 +43,19 @@ class Translator {
   void run_nodes(const Json& graph, Names* names, int depth);
   void run_node(const Json& node, Names* names, int depth);
   void run_inner_graph(const Json& node, Names* names, int depth);
+  struct ControlCall;
+  /// False where the node is no control flow. translator_control.cpp
+  bool run_control(const Json& node, Names* names, int depth);
+  ControlCall control_call(const Json& node, Names* names);
+  graph::ValueId carried(const aten::Value& value);
+  std::vector<graph::ValueId> all_carried(const std::vector<aten::Value>& values);
+  std::vector<aten::Value> inner_results(const Json& inner,
+                                         const std::vector<aten::Value>& operands, int depth);
+  graph::ValueId body_input(const char* name, graph::ValueId like, bool is_slice);
+  std::vector<aten::Value> add_control(graph::Node node, size_t results);
+  std::vector<aten::Value> run_cond(const Json& node, ControlCall& call, int depth);
+  std::vector<aten::Value> run_while(const Json& node, ControlCall& call, int depth);
+  std::vector<aten::Value> run_scan(const Json& node, ControlCall& call, bool has_state, int depth);
   void widen(aten::Value* value);
   static DType said_type(const Json& graph, const std::string& name);
   void run_symbolic(const std::string& op, const Json& node, Names* names);
