@@ -155,11 +155,10 @@ Sources gather_elements(const Node& node, const Ints& in, const Ints& out, const
   for_each_index(out, [&](const Ints& index, int64_t position) {
     int64_t at = 0;
     for (size_t d = 0; d < in.size(); d++) {
-      const auto i = d == axis          ? wrapped(indices[size_t(position)], in[d])
-                     : index[d] < in[d] ? std::optional<int64_t>(index[d])
-                                        : std::nullopt;
-      good = good && i.has_value();
-      at += i.value_or(0) * strides[d];
+      int64_t i = index[d];
+      if (d == axis) i = wrapped(indices[size_t(position)], in[d]).value_or(in[d]);
+      good = good && i < in[d];
+      at += i * strides[d];
     }
     sources.push_back(at);
   });
