@@ -156,7 +156,7 @@ def control(rng):
         node(
             hop + "while_loop",
             [
-                inner("more", ["i", "a", "n", "x"], ["m"], [aten("lt.Tensor", ["i", "n"], "m")]),
+                inner("more", ["i", "a", "n", "x"], ["m"], [aten("lt.Scalar", ["i", 5], "m")]),
                 inner(
                     "step",
                     ["i", "a", "n", "x"],
