@@ -18,7 +18,8 @@ namespace {
 template <class Params>
 using ProductKernel = void (*)(const Params&);
 
-template <class Type, template <int, int> class Pixels, int kM, int kO, int kWarpM, class Params>
+template <class Type, template <int, int, int> class Pixels, int kM, int kO, int kWarpM,
+          class Params>
 void body(const Params& p) {
   product<Type, Pixels, PanelWeights, kM, kO, kWarpM>(p);
 }
