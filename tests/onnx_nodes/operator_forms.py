@@ -87,7 +87,7 @@ def products(rng, form, node):
             f"einsum {equation} of {shapes}",
             [node("Einsum", ",".join(names), "y", equation=equation)],
             arrays,
-            {"y": np.einsum(equation, *(a.astype(np.float64) for a in arrays.values())).astype("f")},
+            {"y": np.einsum(equation, *(np.float64(a) for a in arrays.values())).astype("f")},
             dims=dims or {},
         )
 

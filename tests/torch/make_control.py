@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes data/control.pt2 and data/detection.pt2 with their inputs and outputs: programs as
-torch.export saves them, spelled out by hand, so that torch is not needed. What they give is computed
-with numpy.
+torch.export saves them, spelled out by hand, so that torch is not needed. What they give is
+computed with numpy.
 
   make_control.py
 """

@@ -38,7 +38,8 @@ ValueId roi_align_of(Operands& o, const Term& x, const Term& rois, bool aligned)
                    {"output_width", o.integer("pooled_width")}});
 }
 /// Bin (i, j) of output channel c is that of channel (c * height + i) * width + j: all bins of all
-/// channels, of which one in height * width is kept. Also says which channel, [K, C, height, width].
+/// channels, of which one in height * width is kept. Also says which channel, [K, C, height,
+/// width].
 Results aligned_by_position(Operands& o) {
   Builder& b = o.b;
   const Term x = term(o, "input"), rois = term(o, "rois");

@@ -11,7 +11,8 @@ using graph::ValueId;
 
 namespace {
 
-/// Nodes go to a graph of its own while it lives. Views that are taken inside are known there alone.
+/// Nodes go to a graph of its own while it lives. Views that are taken inside are known there
+/// alone.
 class Inside {
  public:
   Inside(aten::Builder* builder, graph::Graph* graph)
