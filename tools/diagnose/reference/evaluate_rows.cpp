@@ -261,10 +261,48 @@ std::vector<Tensor> norm(Evaluator& e, const Node& node) {
   return {y};
 }
 
+/// As runtime/op/fft.h has it, by the definition: the table is not read.
+Tensor transform(Evaluator& e, const Node& node) {
+  const Tensor& x = e.in(node, 0);
+  const std::string kind = node.text("kind", "forward");
+  const int64_t n = node.integer("length", 1), step = node.integer("step", 0);
+  const bool from_real = kind == "from_real", to_real = kind == "to_real";
+  const bool inverse = to_real || kind == "inverse";
+  Tensor y;
+  e.declared(node, 0, y.dims);
+  const int64_t m = x.dims.back(), b = y.dims.back(), rows = y.elements() / std::max<int64_t>(b, 1);
+  const int64_t frames = step > 0 ? y.dims[y.dims.size() - 2] : 1, own = step > 0 ? n : m;
+  const auto number = [&](int64_t row, int64_t j, int part) -> double {
+    const int64_t start = row / frames * m + row % frames * step;
+    if (from_real) {
+      if (part == 1 || j >= own) return 0;
+      return x.at[size_t(start + j)] * (e.has(node, 2) ? e.in(node, 2).at[size_t(j)] : 1);
+    }
+    const bool mirrored = to_real && j > n / 2;
+    const int64_t at = mirrored ? n - j : j;
+    if (2 * at + 1 >= own || (part == 1 && to_real && 2 * at % n == 0)) return 0;
+    return x.at[size_t(start + 2 * at + part)] * (mirrored && part == 1 ? -1 : 1);
+  };
+  for (int64_t row = 0; row < rows; row++)
+    for (int64_t i = 0; i < b; i++) {
+      const int64_t k = to_real ? i : i / 2;
+      double sum = 0;
+      for (int64_t j = 0; j < n; j++) {
+        const double angle = 6.283185307179586477 * double(j * k % n) / double(n);
+        const double c = std::cos(angle), s = inverse ? std::sin(angle) : -std::sin(angle);
+        sum += to_real || i % 2 == 0 ? number(row, j, 0) * c - number(row, j, 1) * s
+                                     : number(row, j, 0) * s + number(row, j, 1) * c;
+      }
+      y.at.push_back(inverse ? sum / double(n) : sum);
+    }
+  return y;
+}
+
 }  // namespace
 
 std::vector<Tensor> evaluate_rows(Evaluator& e, const Node& node) {
   if (node.op == "Linear") return {linear(e, node)};
+  if (node.op == "Fft") return {transform(e, node)};
   if (node.op == "MatMul" || node.op == "Gemm") {
     bool gemm = node.op == "Gemm";
     Tensor a = e.in(node, 0), b = e.in(node, 1);

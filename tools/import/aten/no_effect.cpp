@@ -139,6 +139,7 @@ const std::vector<NoEffect>& arguments_without_effect() {
       {"rnn_tanh", "batch_sizes", "the lengths of the sequences say them"},
       {"rnn_relu", "batch_sizes", "the lengths of the sequences say them"},
       {"_pad_packed_sequence", "batch_sizes", "the lengths of the sequences say them"},
+      {"_shape_as_tensor", "self", "its shape alone is read"},
       {"is_complex", "self", "the kind of the tensor says it"},
       {"is_cuda", "self", kAlways},
       {"is_quantized", "self", kAlways},
