@@ -154,12 +154,12 @@ TEST_CASE(
   const Json report = Json::parse(slurp(out + "/report.json"));
   CHECK(report["shares"][0]["name"] == "cpu");
   CHECK(report["left_to_cpu"].empty());
-  // a node for each instruction and for the input
+  // a node for each instruction, for the input and for the output
   size_t nodes = 0;
   for (size_t at = text.find("<g class=\"node"); at != std::string::npos;
        at = text.find("<g class=\"node", at + 1))
     nodes++;
-  CHECK(nodes == report["instructions"].size() + 1);
+  CHECK(nodes == report["instructions"].size() + 2);
   CHECK(run({"report", model, "-o", out, "--seconds", "0"}).exit == 1);  // it is there already
   const Ran gpu = run({"report", model, "-o", folder / "gpu", "--device", "cuda:h200"});
   CHECK(gpu.exit == 1);

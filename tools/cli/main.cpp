@@ -12,6 +12,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "tools/cli/options/command.h"
@@ -295,6 +296,12 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return cli::complain(host::Exit::kUnavailable,
                          "out of memory; close other programs or use a smaller input");
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again)
+      return cli::complain(host::Exit::kUnavailable,
+                           "no thread can be started: memory or the limit of processes is reached");
+    return cli::complain(host::Exit::kInternal,
+                         std::string("internal error: ") + error.what() + "; please report it");
   } catch (const std::exception& error) {
     return cli::complain(host::Exit::kInternal,
                          std::string("internal error: ") + error.what() + "; please report it");
