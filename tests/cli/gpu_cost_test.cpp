@@ -39,7 +39,7 @@ TEST_CASE("why: a prediction has the launches of a session, and the sum of its i
   // the second one is there before the first has ended, on an architecture that has that
   const double first = report["instructions"][0]["start_ns"],
                second = report["instructions"][1]["start_ns"];
-  CHECK(first - second == doctest::Approx((765 - 270) / 1.83));
+  CHECK(first - second >= (765 - 270) / 1.83 - 1e-6);  // and it has copied its weights by then
   const Json plain = predicted(net, "a100")["instructions"];
   CHECK(plain[0]["start_ns"] == plain[1]["start_ns"]);
   CHECK(report["bytes"].get<double>() == doctest::Approx(bytes));
@@ -122,10 +122,10 @@ TEST_CASE("why: loops of tensor cores have a figure of what they issue, which ca
   int kernels = 0;
   for (uint32_t i = 0; i < ingot_cuda_kernel_set.kernels.size; i++) {
     const std::string name = ingot_cuda_kernel_set.kernels[i].name;
-    const bool multiplies = is_one_of(
-        name, {"product_f16", "product_tf32", "attention_f16", "attention_halves", "attention_tf32",
-               "quantized_rows", "quantized_windows", "quantized_bytes", "bottleneck",
-               "weights_f16", "weights_tf32"});
+    const bool multiplies =
+        is_one_of(name, {"product_f16", "product_tf32", "attention_f16", "attention_halves",
+                         "attention_tf32", "quantized_rows", "quantized_windows", "quantized_bytes",
+                         "bottleneck", "weights_f16", "weights_tf32"});
     CAPTURE(name);
     CHECK((gpu_cost::loop_instructions(name.c_str()) > 1) == multiplies);
     kernels += multiplies;

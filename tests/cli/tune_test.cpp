@@ -90,21 +90,20 @@ TEST_CASE(
   const Folder folder;
   const std::string net = make_network(folder, kFast);
   const Answer untuned = answer(folder, net, "cuda");
-  REQUIRE(untuned.kernels.count("add_splits") == 1);
-  const Json report = tune(net, {{"FAKE_CUDA_TIMES", "add_splits=90000000"}});
+  CHECK(untuned.kernels.count("add_splits") == 0);  // the last block of a tile adds its parts
+  const Json report = tune(net, {});
   const Json& linear = report["instructions"][1];
   CHECK(linear["variants"][0]["parts"] > 1);
-  CHECK(linear["variants"][linear["chosen"].get<size_t>()]["parts"] == 1);
-  REQUIRE(report["outputs"].size() == 2);
-  CHECK(report["outputs"][1]["same_bits"] == false);
-  CHECK(report["outputs"][1]["largest_error"] > 0);
-  CHECK(report["outputs"][1]["largest_error"] <= report["outputs"][1]["allowed"]);
+  CHECK(report["outputs"].size() == 2);
+  // A record of one part for each sum: other bits than the model's parts, the same in each run.
+  std::vector<convert::TuningSpec> records = tunings_of(net);
+  records[0].instructions[1].parts = 1;
+  rewrite(net, convert::encode_tunings(records));
+  CHECK(variants(net)[1]["parts"] == 1);
   const Answer first = answer(folder, net, "cuda"), second = answer(folder, net, "cuda");
-  CHECK(first.kernels.count("add_splits") == 0);
   CHECK(first.outputs == second.outputs);
   CHECK(first.outputs != untuned.outputs);
   // More parts than the model's need more scratch: the session has it.
-  std::vector<convert::TuningSpec> records = tunings_of(net);
   uint32_t most = 0;
   for (const Json& variant : linear["variants"])
     if (variant["variant"] == "64x64") most = std::max(most, variant["parts"].get<uint32_t>());
@@ -113,7 +112,6 @@ TEST_CASE(
   rewrite(net, convert::encode_tunings(records));
   CHECK(variants(net)[1]["parts"] == most);
   const Answer deeper = answer(folder, net, "cuda");
-  CHECK(deeper.kernels.count("add_splits") == 1);
   CHECK(deeper.kernels.count("product_tf32_rows_64x64") == 1);
 }
 

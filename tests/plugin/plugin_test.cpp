@@ -222,7 +222,7 @@ TEST_CASE("plugin: one that fails, lies or refuses is named with its place") {
     const Ran lied = run({"run", file, "--plugin", kOdd, "--inputs", folder / "in.npz", "--outputs",
                           folder / "out.npz"},
                          lies);
-    CHECK(lied.exit == 3);
+    CHECK(lied.exit == 5);
     CHECK(has(lied.err, "what its shape function says"));
     CHECK(has(lied.err, "expected 5, found 4"));
     CHECK(is_one_error_line(lied.err));

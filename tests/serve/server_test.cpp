@@ -91,7 +91,7 @@ TEST_CASE("serve: what is wrong with a request has a number and a line") {
        400, "4 bytes of the body belong to no input"},
       {post(kInfer, good, "Inference-Header-Content-Length: 9999\r\n"), 400, "the body has"},
       {post(kInfer, good, "Inference-Header-Content-Length: no\r\n"), 400, "expected a number"},
-      {post(kInfer, request_of(9)), 400, "served are 1 to 8; see: ingot serve --max-batch"},
+      {post(kInfer, request_of(9)), 400, "served are 0 to 8; see: ingot serve --max-batch"},
       {post(kInfer, request_of(1, "\"outputs\":[{\"name\":\"q\"}],")), 400,
        "output 'q' is unknown"},
       {post(kInfer, request_of(1, "\"parameters\":{\"sequence_id\":3},")), 501, "keeps none"},

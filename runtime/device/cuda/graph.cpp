@@ -45,7 +45,7 @@ Status find_launchable(Walk& walk, const GpuLaunch& l, Function* function) {
                    l.params_bytes);
   INGOT_TRY(find_function(walk.state->gpu, *walk.device, l.kernel, function, walk.detail));
   const Result result = allow_shared(*function, l.shared_bytes);
-  return result ? fail_with(*walk.device, walk.detail, result, Code::kInternal) : Status();
+  return result ? fail_with(*walk.device, walk.detail, result, Code::kDeviceLost) : Status();
 }
 
 /// A kernel may start while the last blocks of the one before it run, where it waits for no other:
