@@ -136,13 +136,13 @@ has_server_packages() {
 
 dev_build_gcc() {  # [server]
   need_packages "the build" "${build_packages[@]}"
-  local targets=(ingot_cli)
-  if [ "${1:-}" = server ] && has_server_packages; then
-    targets+=(ingot_serve)
-  elif [ "${1:-}" = server ]; then
-    echo "build/gcc: without ingot serve; apt-get install libboost-dev libssl-dev, then build again"
+  local targets=(ingot_cli) server=
+  if [ "${1:-}" = server ]; then
+    if has_server_packages; then targets+=(ingot_serve); else server=absent; fi
   fi
-  configure_and_build gcc "${targets[@]}" -- -DINGOT_TESTS=OFF -DINGOT_CUDA=AUTO -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc
+  configure_and_build gcc "${targets[@]}" -- -DINGOT_TESTS=OFF -DINGOT_CUDA=AUTO -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc || return
   echo "build/gcc/bin/ingot"
   [ "${targets[1]:-}" != ingot_serve ] || echo "build/gcc/bin/ingot-serve"
+  [ "$server" != absent ] ||
+    echo "build/gcc: without ingot serve; apt-get install libboost-dev libssl-dev, then build again"
 }
