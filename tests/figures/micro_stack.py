@@ -36,7 +36,7 @@ EDGE = re.compile(r'^edge: { sourcename: "([^"]+)" targetname: "([^"]+)"(?: labe
 # that it can be. None: nothing of ours (the caller's hook; a barrier, which a team of one never
 # reaches).
 POINTERS = (
-    (r"\bhook", None),
+    (r"\bhook_?", None),
     (r"\bbarrier", None),
     (r"->read", "bool (FlatReader*, uint32_t, void*)"),
     (r"\bcheck", "bool (const OpArguments&, Violation*)"),
