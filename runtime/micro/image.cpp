@@ -28,8 +28,10 @@ bool check_hash(const uint8_t* bytes, uint32_t count, const uint8_t* expected, c
   constexpr uint32_t kBlock = 1024;  // a unit of the watch: as long as some hundred values
   uint8_t digest[kSha256Bytes];
   Sha256 hash;
-  for (uint32_t at = 0; at < count; at += kBlock) {
-    hash.update(bytes + at, count - at < kBlock ? count - at : kBlock);
+  while (count != 0) {
+    const uint32_t block = count < kBlock ? count : kBlock;
+    hash.update(bytes, block);
+    bytes += block, count -= block;
     if (!watch->spend(Watch::kUnits / 4, e)) return false;
   }
   hash.finish(digest);

@@ -30,11 +30,10 @@ bool check_plan(const MicroModel& m, Work* work, uint32_t plan_bytes, uint32_t a
     uint32_t k = (*count)++;
     for (; k > 0 && work[work[k - 1].order].at > a.at; k--) work[k].order = work[k - 1].order;
     work[k].order = uint16_t(i);
-    if (!watch->spend(1 + *count / 16, e)) return false;
+    if (!watch->spend(2 + *count / 8, e)) return false;  // for the pass below as well
   }
   for (uint32_t i = 0; i < *count; i++) {
     const Work& a = work[work[i].order];
-    if (!watch->spend(1 + *count / 16, e)) return false;
     for (uint32_t k = i + 1; k < *count; k++) {
       const Work& b = work[work[k].order];
       if (b.at >= a.at + a.bytes) break;

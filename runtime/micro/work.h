@@ -34,12 +34,12 @@ class Watch {
  public:
   static constexpr uint32_t kUnits = 256;
   Watch(ingot_micro_hook hook, void* user) : hook_(hook), user_(user) {}
-  bool spend(uint32_t units, MicroError* e) {
+  [[gnu::noinline]] bool spend(uint32_t units, MicroError* e) {
     spent_ += units;
     if (spent_ < kUnits) return true;
     spent_ = 0;
     return !hook_ || hook_(user_, calls_++) == 0 ||
-           refuse(e, Code::kCancelled, INGOT_MICRO_TEXT("the hook ended the opening"));
+           refuse(e, Code::kCancelled, INGOT_MICRO_TEXT("ended by the hook"));
   }
 
  private:
