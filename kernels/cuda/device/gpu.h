@@ -84,6 +84,10 @@ GPU_FN void prefetch_constant(const void* at) { emulate::prefetch(at); }
 }  // namespace ingot::cuda
 #endif
 
+#if defined(__CUDACC__) && !(defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900)
+// Nothing to wait for: a body of its own costs registers.
+#define INGOT_GPU_KERNEL_AFTER(bounds, name, Params) INGOT_GPU_ENTRY(bounds, name, Params)
+#else
 #define INGOT_GPU_KERNEL_AFTER(bounds, name, Params) \
   GPU_FN void ingot_body_##name(const Params& p);    \
   INGOT_GPU_ENTRY(bounds, name, Params) {            \
@@ -91,6 +95,7 @@ GPU_FN void prefetch_constant(const void* at) { emulate::prefetch(at); }
     ingot_body_##name(p);                            \
   }                                                  \
   GPU_FN void ingot_body_##name(const Params& p)
+#endif
 #define INGOT_GPU_KERNEL(name, Params, threads) \
   INGOT_GPU_KERNEL_AFTER(INGOT_GPU_BOUNDS(threads), name, Params)
 #define INGOT_GPU_KERNEL_BLOCKS(name, Params, threads, blocks) \

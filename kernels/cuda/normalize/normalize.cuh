@@ -70,7 +70,7 @@ INGOT_GPU_KERNEL(norm_long, NormRowsParams, 256) {
         &chunks, p.n, 0.0f, load, [&](uint32_t bits) { return real(bits) - mean; },
         [](float a, float d) { return V::fma(d, d, a); }, [](float a, float b) { return a + b; });
     const float inverse = inverse_deviation(squares, float(p.n), p.epsilon);
-    each_loaded<4>(
+    each_loaded<2>(
         int64_t{threadIdx.x}, p.n, kLongThreads,
         [&](int64_t i) { return norm_bits(p, i, load(i)); },
         [&](int64_t i, const NormBits& bits) {

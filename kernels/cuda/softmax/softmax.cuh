@@ -65,7 +65,7 @@ INGOT_GPU_KERNEL(softmax_long, SoftmaxParams, 256) {
     const float sum = sum_block(&chunks, p.n, load,
                                 [&](uint32_t bits) { return Fn::exp_flush(real(bits) - top); });
     const float last = p.log ? Fn::log(sum) : 1.0f / sum;
-    each_loaded(int64_t{threadIdx.x}, p.n, kLongThreads, load, [&](int64_t i, uint32_t bits) {
+    each_loaded<kHeldAhead>(int64_t{threadIdx.x}, p.n, kLongThreads, load, [&](int64_t i, uint32_t bits) {
       const float v = real(bits) - top;
       store_real(p.y_dtype, p.y, y + i, p.log ? v - last : Fn::exp_flush(v) * last);
     });
@@ -83,7 +83,7 @@ INGOT_GPU_KERNEL(softmax_columns, SoftmaxParams, 128) {
     const int64_t y = int64_t(rest) * p.y_outer + middle * p.y_middle + column;
     // fn(i, x) for the column
     const auto each = [&](auto fn) {
-      each_loaded(
+      each_loaded<kHeldAhead>(
           int64_t{0}, p.n, 1,
           [&](int64_t i) { return load_bits(p.x_dtype, p.x, x + i * p.x_axis); },
           [&](int64_t i, uint32_t bits) { fn(i, real_of(p.x_dtype, bits)); });
