@@ -8,6 +8,10 @@ namespace ingot::conformance {
 
 constexpr size_t kOperandGuard = 64;  // bytes on both sides of each operand that are nobody's
 
+/// Whether launches start early (early_start.h), which writes to the operands for a while: false
+/// where they lie in memory that cannot be written.
+inline bool starts_early = true;
+
 /// False when the GPU has no kernel for these arguments; that is counted, and printed when the
 /// program ends. `order`: of the emulator's threads. `variant`: which of gpu_variants() variants;
 /// -1: the model's, unasked.

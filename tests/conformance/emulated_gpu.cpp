@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -117,11 +118,9 @@ bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status*
   {
     static uint32_t runs = 0;  // every other one has constants, by turns all and some
     runs++;
-    const EarlyStart early(arguments,
-                           runs % 2   ? 0
-                           : runs % 4 ? ~uint32_t{0}
-                                      : runs / 4,
-                           work.scratch, bytes, &work.constants);
+    const uint32_t constants = runs % 2 ? 0 : runs % 4 ? ~uint32_t{0} : runs / 4;
+    std::optional<EarlyStart> early;
+    if (starts_early) early.emplace(arguments, constants, work.scratch, bytes, &work.constants);
     const Fences fences(arguments, work.scratch, bytes, kOperandGuard);
     *status = row->plan(work);
   }

@@ -202,6 +202,7 @@ class Layers {
 int main(int argc, char** argv) {
   if (argc < 4)
     return std::fprintf(stderr, "usage: layer_runner MODEL.ingot DIR SEEN [NAME=1x2x3 ...]\n"), 1;
+  conformance::starts_early = false;  // weights are mapped, and not to be written
   Opened o;
   if (const int status =
           open_raw(argv[1], ingot_cpu_kernels(nullptr), INGOT_MAP_SHARE, argc - 4, argv + 4, &o))
