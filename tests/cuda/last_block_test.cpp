@@ -53,7 +53,7 @@ Work deep_linear(const LinearAttributes& t, int64_t rows, int64_t k, int64_t o) 
 
 }  // namespace
 
-TEST_CASE("tensor cores, last block: rows, few rows and windows add the parts of k themselves") {
+TEST_CASE("tensor cores, last block: rows, few rows and windows reduce split-K themselves") {
   LinearAttributes t;
   t.activation = {Activation::kGelu, 0, 0};
   CHECK(check_parts(deep_linear(t, 70, 600, 70), GpuPrecision::kFast) > 3);

@@ -21,7 +21,7 @@ std::optional<graph::Undecided> infer_translated(graph::Model& model, const Grap
 /// the bounds that were tried first is what is reported.
 class BoundsSearch {
  public:
-  /// `may_be_empty`: open dimensions that are not at least 1; `may_part`: what shares a name may be
+  /// `may_be_empty`: dynamic dimensions that are not at least 1; `may_part`: what shares a name may be
   /// of several extents.
   BoundsSearch(const Model& source, const std::string& name, const std::string& folder,
                const std::set<std::string>& may_be_empty, bool may_part)
@@ -72,7 +72,7 @@ class BoundsSearch {
     return all;
   }
 
-  /// Whether any of `forced` is new. What the caller said of a symbol stays as it is said.
+  /// Whether any of `forced` is new. Bounds that the caller gave a symbol stay.
   bool take_forced(const ImportOptions& options, const std::vector<graph::ForcedEqual>& forced) {
     bool any = false;
     for (const graph::ForcedEqual& each : forced) {

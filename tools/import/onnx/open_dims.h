@@ -1,4 +1,4 @@
-// tools/import/onnx/open_dims.h - what is found out about open dimensions by importing again:
+// tools/import/onnx/open_dims.h - what is found out about dynamic dimensions by importing again:
 // which may be 0, and which only share a name.
 #pragma once
 #include <functional>
@@ -99,7 +99,7 @@ class Fingerprint {
   uint64_t hash_ = 1469598103934665603u;
 };
 
-/// The model again with open dimensions that may be 0, those of them that change no node and no
+/// The model again with dynamic dimensions that may be 0, those of them that change no node and no
 /// shape of it; the others stay at least 1. `import` makes it with the names of such dimensions.
 inline graph::Model allow_empty(
     const ImportOptions& options,
