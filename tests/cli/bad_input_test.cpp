@@ -231,16 +231,10 @@ TEST_CASE("bad places to write: full device, size limit, missing folder, a folde
   refused(folder, {"convert", source, "-o", folder / "o.ingot"}, 7, {"o.ingot"}, {{}, limit});
   refused(folder, {"run", model, "--inputs", data("linear.npz"), "--outputs", folder / "o.npz"}, 7,
           {"o.npz"}, {{}, limit});
-  const auto nobody = [] {
-    if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(126);
-  };
-  if (run({"--version"}, {{}, nobody}).exit != 0) {
-    MESSAGE("[skip] another user cannot run the binary here");
-    return;
-  }
+  if (!nobody_can_run()) return;
   fs::permissions(folder.path(), fs::perms(0555));
   refused(folder, {"convert", source, "-o", folder / "o.ingot"}, 7, {"o.ingot", "may write"},
-          {{}, nobody});
+          {{}, become_nobody});
   refused(folder, {"run", model, "--inputs", data("linear.npz"), "--outputs", folder / "o.npz"}, 7,
-          {"o.npz", "may write"}, {{}, nobody});
+          {"o.npz", "may write"}, {{}, become_nobody});
 }

@@ -43,6 +43,16 @@ std::vector<std::string> Folder::names() const {
   return names;
 }
 
+void become_nobody() {
+  constexpr uid_t kNobody = 65534;
+  if (geteuid() == 0 && (setgid(kNobody) != 0 || setuid(kNobody) != 0)) _exit(126);
+}
+bool nobody_can_run() {
+  const bool can = run({"--version"}, {{}, become_nobody}).exit == 0;
+  if (!can) MESSAGE("[skip] another user cannot run the binary here");
+  return can;
+}
+
 Ran run(const std::vector<std::string>& arguments, const RunOptions& options) {
   const Folder folder;
   const std::string out = folder / "out", err = folder / "err";

@@ -19,6 +19,12 @@ struct RunOptions {
   std::function<void()> in_child;  // limits, user
 };
 
+/// For RunOptions::in_child: a user who owns nothing, where this one is root.
+void become_nobody();
+/// False, and a line that says it is skipped, where that user cannot run the binary: a folder above
+/// it may be closed.
+bool nobody_can_run();
+
 /// Runs `ingot arguments...` without a terminal and waits at most a minute.
 Ran run(const std::vector<std::string>& arguments, const RunOptions& options = {});
 

@@ -126,6 +126,17 @@ TEST_CASE(
   CHECK(run({"inspect", data("unsupported.onnx")}).out.find("Frobnicate") != std::string::npos);
 }
 
+TEST_CASE("inspect: a number of a checkpoint comes back to the bit") {
+  const Folder folder;
+  // torch.save({"loss": 2.327927350997925}) in the older format: five pickles, one after the other
+  const std::string magic("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.", 15),
+      version("\x80\x02M\xe9\x03.", 6), system("\x80\x02}.", 4),
+      object("\x80\x02}U\x04lossG\x40\x02\x9f\x98\x60\0\0\0s.", 20), keys("\x80\x02].", 4);
+  spill(folder / "loss.pth", magic + version + system + object + keys);
+  const Json report = json_of(run({"inspect", folder / "loss.pth", "--json"}));
+  CHECK(report["facts"][0]["value"].get<double>() == 2.327927350997925);
+}
+
 TEST_CASE("run: an answer comes back as numpy would read it, on any threads and kernels") {
   const Folder folder;
   const std::string model = converted(folder, "batch");

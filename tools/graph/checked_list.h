@@ -20,16 +20,15 @@ enum class ListKind : uint8_t { kDimensions, kOperands, kValues, kElements };
 /// @throws DimError that says what of how many was asked for.
 [[noreturn]] void fail_access(ListKind kind, size_t index, size_t size);
 
-/// A vector; it converts from and to the plain one.
-template <class T, ListKind kKind>
-class CheckedList : public std::vector<T> {
+/// A vector, or another sequence of the library; it converts from and to the plain one.
+template <class T, ListKind kKind, class Plain = std::vector<T>>
+class CheckedList : public Plain {
  public:
-  using std::vector<T>::vector;
+  using Plain::Plain;
   CheckedList() = default;
-  CheckedList(std::vector<T> list)
-      : std::vector<T>(std::move(list)) {}  // NOLINT: the same sequence
-  T& operator[](size_t i) { return this->data()[checked(i)]; }
-  const T& operator[](size_t i) const { return this->data()[checked(i)]; }
+  CheckedList(Plain list) : Plain(std::move(list)) {}  // NOLINT: the same sequence
+  T& operator[](size_t i) { return Plain::operator[](checked(i)); }
+  const T& operator[](size_t i) const { return Plain::operator[](checked(i)); }
   T& at(size_t i) { return (*this)[i]; }
   const T& at(size_t i) const { return (*this)[i]; }
   T& front() { return (*this)[0]; }
@@ -38,7 +37,7 @@ class CheckedList : public std::vector<T> {
   const T& back() const { return (*this)[this->size() - 1]; }
   void pop_back() {
     checked(this->size() - 1);
-    std::vector<T>::pop_back();
+    Plain::pop_back();
   }
 
  private:

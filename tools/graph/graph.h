@@ -4,6 +4,7 @@
 // here when constant. Importers translate, they do not optimise.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -99,10 +100,13 @@ struct DataDependentSymbol {
   Dim bound;
 };
 
+/// A reference to one, or to its dimensions, outlives the making of others.
+using Values = CheckedList<Value, ListKind::kValues, std::deque<Value>>;
+
 /// What an importer gives and the passes work on.
 struct Model {
   std::string name;
-  CheckedList<Value, ListKind::kValues> values;  // of the main graph and every subgraph
+  Values values;  // of the main graph and every subgraph
   Graph graph;
   std::vector<SourceNode> source_nodes;
   std::map<std::string, SymbolBounds> symbols;

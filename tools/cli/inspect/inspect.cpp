@@ -385,7 +385,7 @@ void add_inspect(CLI::App& app, Action* chosen) {
         if (weights && !a->json)
           print_checkpoint(report, *a);
         else if (a->json)
-          printf("%s\n", json_text(report).c_str());
+          printf("%s\n", exact_json_text(report).c_str());
         else if (state)
           print_state_file(report);
         else

@@ -26,6 +26,10 @@ void round_numbers(Json* json) {
 
 std::string json_text(Json report, int indent) {
   round_numbers(&report);
+  return exact_json_text(report, indent);
+}
+
+std::string exact_json_text(const Json& report, int indent) {
   return escape_controls(report.dump(indent, ' ', false, Json::error_handler_t::replace));
 }
 

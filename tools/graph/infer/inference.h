@@ -101,7 +101,7 @@ class Inference {
   };
   /// All that inference has found so far.
   struct State {
-    CheckedList<Value, ListKind::kValues> values;
+    Values values;
     std::map<std::string, DataDependentSymbol> data_dependent;
     std::vector<std::string> notes;
     int64_t fold_budget = 0;
