@@ -129,6 +129,10 @@ class Arguments {
     graph::Dims extents;
     for (const int64_t n : dims) extents.push_back(graph::Dim(n < 0 ? 1 : n));
     if (!extents.empty() && dice_->chance(5)) extents[0] = graph::Dim::symbol("N");
+    if (type == 'z') {  // complex numbers are pairs
+      if (extents.empty()) extents.emplace_back();
+      extents.back() = graph::Dim(2);
+    }
     const graph::ValueId id = model_->add_value("t" + std::to_string(model_->values.size()), dtype);
     model_->values[size_t(id)].dims = std::move(extents);
     model_->values[size_t(id)].shape_known = true;
