@@ -100,9 +100,10 @@ TEST_CASE(
   for (const auto& [source, golden] : shared)
     if (std::filesystem::exists(models + source))
       networks.emplace_back(models + source, goldens + golden);
-  for (const auto& [source, golden] : networks) {
+  for (const auto& network : networks) {
+    const std::string &source = network.first, &golden = network.second;
+    CAPTURE(source);
     for (const char* dtype : {"fp16", "bf16"}) {
-      CAPTURE(source);
       CAPTURE(dtype);
       const std::string file = folder / "m.ingot";
       const Ran ran = run({"convert", source, "-o", file, "--golden", golden, "--dtype", dtype});
