@@ -11,6 +11,24 @@ has_ccache() {
   folder=$(ccache --get-config cache_dir 2>/dev/null) && mkdir -p "$folder" 2>/dev/null && [ -w "$folder" ]
 }
 
+# Runs COMMANDs, each one word for the shell, at once where memory and processors allow two; what they
+# said comes one after another. 1 where one failed.
+side_by_side() {  # COMMAND..
+  local folder i=0 status=0 pids=()
+  folder=$(mktemp -d)
+  for command in "$@"; do
+    [ $i -lt "$jobs" ] || wait -n || true
+    (eval "$command") >"$folder/$i" 2>&1 &
+    pids+=($!) i=$((i + 1))
+  done
+  for ((i = 0; i < ${#pids[@]}; i++)); do
+    wait "${pids[$i]}" || status=1
+    cat "$folder/$i"
+  done
+  rm -rf "$folder"
+  return $status
+}
+
 # configure_and_build NAME TARGET... -- CMAKE_OPTION...
 configure_and_build() {
   local name=$1; shift

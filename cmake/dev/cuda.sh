@@ -155,28 +155,40 @@ cuda_declarations() {
   [ $failed -eq 0 ]
 }
 
-# Whole models over the fake driver, then each different instruction of the large ones; what stage models converted is taken from there.
-cuda_models() {
-  if [ ! -x build/gcc/tests/cuda/gpu_runner ]; then echo "[skip] whole models on the emulated GPU: stage gcc did not build them"; return 0; fi
-  need_python "models on the emulated GPU" numpy onnx==1.23.2 || { echo "[skip] no model ran on the emulated GPU: numpy and onnx are not to be had"; return 0; }
+# Whole models over the fake driver, each different instruction of the large ones, and COMMANDs, side by
+# side; what stage models converted is taken from there.
+cuda_models() {  # [COMMAND..]
+  if [ ! -x build/gcc/tests/cuda/gpu_runner ]; then
+    echo "[skip] whole models on the emulated GPU: stage gcc did not build them"
+    side_by_side "$@"; return
+  fi
+  if ! need_python "models on the emulated GPU" numpy onnx==1.23.2; then
+    echo "[skip] no model ran on the emulated GPU: numpy and onnx are not to be had"
+    side_by_side "$@"; return
+  fi
+  side_by_side \
+    "$python tests/cuda/run_models.py --ingot build/gcc/bin/ingot --work build/models --fake build/gcc/tests/cuda/libfake_cuda.so ${every_model:+--full}" \
+    "$python tests/cuda/run_layers.py --ingot build/gcc/bin/ingot --work build/models ${every_model:+--small}" \
+    "$@"
+}
+cuda_gates() {
   local status=0
-  "$python" tests/cuda/run_models.py --ingot build/gcc/bin/ingot --work build/models --fake build/gcc/tests/cuda/libfake_cuda.so ${every_model:+--full} || status=1
-  "$python" tests/cuda/run_layers.py --ingot build/gcc/bin/ingot --work build/models ${every_model:+--small} || status=1
+  python3 tests/cuda/ptxas_gate.py --tree build/cuda_code || status=1
+  python3 tests/cuda/loops_gate.py --tree build/cuda_code || status=1
   return $status
 }
 
 stage_cuda() {
-  local old new status=0
+  local old new status=0 gates=true
   new=$(cuda_nvcc 13.0) || { echo "[skip] device code of 75 to 120: no CUDA 13.0, and none could be assembled"; new=; }
   old=$(cuda_nvcc 11.8) || { echo "[skip] device code of 72 and 87 by CUDA 11.8, which could not be assembled"; old=; }
   if [ -n "$old$new" ]; then
     # shellcheck disable=SC2086
     cuda_build cuda_code "" $old $new
-    python3 tests/cuda/ptxas_gate.py --tree build/cuda_code || status=1
-    python3 tests/cuda/loops_gate.py --tree build/cuda_code || status=1
+    gates=cuda_gates
   fi
   cuda_declarations || status=1
-  cuda_models || status=1
+  cuda_models $gates || status=1
   if [ -x build/gcc/tests/cuda/pack_run ]; then gpu_rehearse build/gcc || status=1
   else echo "[skip] rehearsal of a pack: stage gcc did not build its programs"; fi
   if [ -n "${every_model:-}" ]; then
