@@ -34,7 +34,7 @@ target_options() {  # NAME
     -DINGOT_WERROR=ON
   # the host side of the GPU is tested there too: a Jetson's
   if [ "$1" = aarch64 ]; then
-    printf '%s\n' -DINGOT_CUDA_ARCHITECTURES=87 -DCMAKE_EXE_LINKER_FLAGS=
+    printf '%s\n' -DINGOT_CUDA_ARCHITECTURES=87 -DCMAKE_EXE_LINKER_FLAGS= -DINGOT_CONFORMANCE_GPU=ON
   else
     echo -DINGOT_CUDA=OFF
   fi
