@@ -392,7 +392,7 @@ TEST_CASE("serve: what it cannot begin with is one line and a number") {
   ServerProcess secret({models.root, "--tls-cert", certificate, "--tls-key", key});
   const std::string asks =
       "printf 'GET /v2 HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n'";
-  CHECK(std::system((asks + " | openssl s_client -quiet -ign_eof -connect localhost:" +
+  CHECK(std::system((asks + " | openssl s_client -quiet -ign_eof -connect 127.0.0.1:" +
                      std::to_string(secret.port()) + " 2>/dev/null | grep -q '^HTTP/1.1 200 OK'")
                         .c_str()) == 0);
   CHECK(!goes_on(secret.port()));  // it is not plain HTTP

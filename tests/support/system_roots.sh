@@ -31,6 +31,8 @@ clean_root() {  # WORK SUITE
   cp -a --reflink=auto "$base" "$root"
   mount --bind /proc "$root/proc"
   mount --bind /dev "$root/dev"
+  mount --bind /dev/pts "$root/dev/pts"
+  echo '127.0.0.1 localhost' >"$root/etc/hosts"  # as every installer writes it
   cp /etc/resolv.conf "$root/etc/resolv.conf"
   cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
 }
@@ -38,5 +40,5 @@ clean_root() {  # WORK SUITE
 # Of every root, also of one that an earlier call left: what is deleted below a mount is this machine's.
 unmount_roots() {  # WORK
   local point
-  for point in "$1"/root-*/{proc,dev,cache}; do ! mountpoint -q "$point" || umount -l "$point"; done
+  for point in "$1"/root-*/{proc,dev/pts,dev,cache}; do ! mountpoint -q "$point" || umount -l "$point"; done
 }
