@@ -189,8 +189,12 @@ WorkspaceLock::WorkspaceLock(const OpenModel& model) : model_(model) {
   constexpr uint64_t kLookAgainNs = 100000;
   while (model_.workspace_busy.exchange(1, std::memory_order_acquire))
     os::wait_on(&model_.workspace_busy, 1, kLookAgainNs);
+  os::acquired(&model_.workspace_busy);
 }
 
-WorkspaceLock::~WorkspaceLock() { model_.workspace_busy.store(0, std::memory_order_release); }
+WorkspaceLock::~WorkspaceLock() {
+  os::releases(&model_.workspace_busy);
+  model_.workspace_busy.store(0, std::memory_order_release);
+}
 
 }  // namespace ingot

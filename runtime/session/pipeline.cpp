@@ -126,6 +126,7 @@ Status push_slot(RunPipeline* p, ErrorDetail* detail) {
     slot.is_queued = slot.status.ok();
   }
   p->is_acquired = false;
+  os::releases(&p->pushed);
   p->pushed.store(item + 1, std::memory_order_release);
   if (!p->queue) (void)p->runner.ask();
   note_change(p);
@@ -133,6 +134,7 @@ Status push_slot(RunPipeline* p, ErrorDetail* detail) {
 }
 
 void finish_pipeline(RunPipeline* p) {
+  os::releases(&p->has_finished);
   p->has_finished.store(1, std::memory_order_release);
   note_change(p);
 }
@@ -150,6 +152,8 @@ Status pop_slot(RunPipeline* p, uint64_t deadline_ns, uint64_t* item, ErrorDetai
   if (!is_settled() && p->two_threads) sleep_until(p, deadline_ns, is_settled);
   INGOT_TRY(check_alive(*p, detail));
   if (!is_settled() && p->two_threads) return is_late(deadline_ns, detail);
+  os::acquired(&p->pushed);
+  os::acquired(&p->has_finished);
   if (!is_pushed()) {
     if (p->has_finished.load(std::memory_order_acquire)) return tell_end(p, detail);
     return fail(detail, Code::kWrongState, "pop: nothing was pushed");
@@ -174,6 +178,7 @@ Status pop_slot(RunPipeline* p, uint64_t deadline_ns, uint64_t* item, ErrorDetai
 Status release_slot(RunPipeline* p, ErrorDetail* detail) {
   if (!p->is_popped) return fail(detail, Code::kWrongState, "release: no slot was popped");
   p->is_popped = false;
+  os::releases(&p->released);
   p->released.store(p->popped.load(std::memory_order_relaxed), std::memory_order_release);
   note_change(p);
   return {};
@@ -199,6 +204,7 @@ const TensorView* pipeline_output(const RunPipeline& p, uint32_t index) {
 uint32_t free_slots(const RunPipeline& p) {
   const uint64_t used =
       p.pushed.load(std::memory_order_relaxed) - p.released.load(std::memory_order_acquire);
+  os::acquired(&p.released);
   return p.depth - uint32_t(used);
 }
 

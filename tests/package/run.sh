@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs a build tree into an empty prefix, moves that prefix, and builds strangers' programs
 # against it: find_package (C alone and C++, static and shared), pkg-config (shared and static),
-# warnings as errors in every standard. The same inside another project's build.
+# warnings as errors in every standard. The same inside another project's build. A program under
+# ThreadSanitizer.
 #   run.sh BUILD_TREE WORK
 set -euo pipefail
 tree=$(cd "$1" && pwd)
@@ -65,6 +66,25 @@ for linker in bfd gold lld; do
   if cc -static "-fuse-ld=$linker" -o "$work/static" "$here/consumer/consumer.c" "${flags[@]}" 2>"$work/static.log"; then
     one "pkg-config --static, $linker" "$work/static" "$work/digits.ingot"
   else fail "pkg-config --static, $linker: $(head -3 "$work/static.log")"; fi
+done
+
+# A program under ThreadSanitizer, linked with the library as it is installed: nothing is reported
+# but a race of the program's own. Each compiler brings its own ThreadSanitizer.
+for compiler in clang++ g++; do
+  instrumented=("$compiler" -std=c++17 -g -O1 -fsanitize=thread)
+  if ! echo 'int main() {}' | "${instrumented[@]}" -x c++ -o "$work/empty" - 2>/dev/null || ! "$work/empty"; then
+    echo "[skip] no ThreadSanitizer of $compiler"
+    continue
+  fi
+  "${instrumented[@]}" -I"$prefix/include" -c -o "$work/threads.o" "$here/threads/threads.cpp"
+  "${instrumented[@]}" -o "$work/threads_static" "$work/threads.o" "$lib/libingot_cpu.a" "$lib/libingot_runtime.a"
+  "${instrumented[@]}" -o "$work/threads_shared" "$work/threads.o" "-L$lib" -lingot "-Wl,-rpath,$lib"
+  for form in static shared; do
+    one "ThreadSanitizer of $compiler, $form" env TSAN_OPTIONS=exitcode=66 "$work/threads_$form" "$work/digits.ingot"
+    if env TSAN_OPTIONS=exitcode=66 "$work/threads_$form" "$work/digits.ingot" race >"$work/race.log" 2>&1 || ! grep -q 'data race.*threads.cpp' "$work/race.log"; then
+      fail "ThreadSanitizer of $compiler, $form: a race of the program's own is not reported"
+    else pass "ThreadSanitizer of $compiler, $form: reports a race of the program's own"; fi
+  done
 done
 
 # The documented way to begin compiles without a warning, in every standard, with both compilers.

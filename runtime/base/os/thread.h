@@ -12,7 +12,37 @@
 #include "runtime/base/os/processors.h"
 #include "runtime/base/status.h"
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define INGOT_SEES_ATOMICS 1
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define INGOT_SEES_ATOMICS 1
+#endif
+#if defined(__linux__) && !defined(INGOT_SEES_ATOMICS)
+// Of ThreadSanitizer, in a program that was compiled with it; else null.
+extern "C" {
+__attribute__((weak)) void __tsan_acquire(void* address);
+__attribute__((weak)) void __tsan_release(void* address);
+}
+#define INGOT_TELLS_ORDER 1
+#endif
+
 namespace ingot::os {
+
+/// ThreadSanitizer sees the atomics of what was compiled with it alone. In a program that was, this
+/// tells it the order that an atomic of this library makes: `releases` in front of the store,
+/// `acquired` behind the load that saw it. Elsewhere they are a test of a null pointer.
+inline void releases([[maybe_unused]] const void* atomic) {
+#ifdef INGOT_TELLS_ORDER
+  if (__tsan_release) __tsan_release(const_cast<void*>(atomic));
+#endif
+}
+inline void acquired([[maybe_unused]] const void* atomic) {
+#ifdef INGOT_TELLS_ORDER
+  if (__tsan_acquire) __tsan_acquire(const_cast<void*>(atomic));
+#endif
+}
 
 #if defined(__linux__)
 inline constexpr bool kHasThreads = true;

@@ -24,6 +24,7 @@ void Background::stop() {
   if (!thread_.started || is_forked()) return;
   // The thread ends at one more than what was asked for, whenever it sees this.
   stopping_.store(end_mark(asked() + 1), std::memory_order_release);
+  os::releases(&asked_);
   asked_.fetch_add(1, std::memory_order_release);
   os::wake_sleepers(&asked_, 1);
   os::join_thread(&thread_);
@@ -32,6 +33,7 @@ void Background::stop() {
 
 bool Background::ask() {
   if (is_forked()) return false;
+  os::releases(&asked_);
   asked_.fetch_add(1, std::memory_order_release);
   os::wake_sleepers(&asked_, 1);
   return true;
@@ -55,8 +57,10 @@ void Background::work(void* argument) {
   Background& self = *static_cast<Background*>(argument);
   for (uint32_t done = 0;; done++) {
     while (self.asked_.load(std::memory_order_acquire) == done) os::wait_on(&self.asked_, done, 0);
+    os::acquired(&self.asked_);
     if (self.stopping_.load(std::memory_order_acquire) == end_mark(done + 1)) return;
     self.job_(self.user_);
+    os::releases(&self.ended_);
     self.ended_.fetch_add(1, std::memory_order_seq_cst);
     if (self.sleepers_.load(std::memory_order_seq_cst)) os::wake_sleepers(&self.ended_, INT32_MAX);
   }

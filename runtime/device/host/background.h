@@ -22,7 +22,11 @@ class Background {
   /// False in the child of a fork: the thread stayed in the parent, and the job is not done.
   bool ask();
   /// Times that the job has ended; counts modulo 2^32.
-  uint32_t ended() const { return ended_.load(std::memory_order_acquire); }
+  uint32_t ended() const {
+    const uint32_t count = ended_.load(std::memory_order_acquire);
+    os::acquired(&ended_);
+    return count;
+  }
   /// Times that it was asked for.
   uint32_t asked() const { return asked_.load(std::memory_order_relaxed); }
   /// Sleeps until the job has ended `count` times, or it is deadline_ns of monotonic_ns() (0: no

@@ -43,6 +43,7 @@ Status ThreadPool::start(const PoolOptions& options, ErrorDetail* detail) {
 void ThreadPool::stop() {
   if (threads_ <= 1 || is_forked()) return;
   stopping_.store(1, std::memory_order_relaxed);
+  os::releases(&generation_);
   generation_.fetch_add(1, std::memory_order_release);
   os::wake_sleepers(&generation_, threads_);
   for (int id = 1; id < threads_; id++) os::join_thread(&workers_[id - 1].thread);
@@ -57,6 +58,7 @@ void ThreadPool::work(void* argument) {
     uint32_t now;
     while ((now = pool.generation_.load(std::memory_order_acquire)) == seen)
       os::wait_on(&pool.generation_, seen, 0);
+    os::acquired(&pool.generation_);
     seen = now;
     if (pool.stopping_.load(std::memory_order_relaxed)) return;
     pool.thread_team_.serve(worker.id);
@@ -73,6 +75,7 @@ ThreadPool::Tally ThreadPool::run(int limit,
     leader(argument, nullptr);
     return tally;
   }
+  os::releases(&generation_);
   generation_.fetch_add(1, std::memory_order_release);
   os::wake_sleepers(&generation_, limit - 1);
   tally.wakes = 1;
@@ -96,7 +99,9 @@ struct WorkShare {
 void take_share(void* pointer, int32_t) {
   const DefaultFloatState float_state;
   WorkShare& share = *static_cast<WorkShare*>(pointer);
+  os::releases(&share.tickets);
   const uint32_t ticket = share.tickets.fetch_add(1, std::memory_order_acq_rel);
+  os::acquired(&share.tickets);
   if (ticket != 0) {
     if (ticket <= uint32_t(kMaxHelpers)) share.thread_team->serve(int(ticket));
     return;

@@ -31,8 +31,10 @@ struct ThreadTeam::Member {
 
 bool ThreadTeam::try_open(int limit) {
   if (busy_.exchange(1, std::memory_order_acquire)) return false;
+  os::acquired(&busy_);
   waits_.store(0, std::memory_order_relaxed);
   if (limit > kMaxTeam) limit = kMaxTeam;
+  os::releases(&word_);
   word_.store(kOpen | TeamWord(limit) << kLimitShift, std::memory_order_release);
   return true;
 }
@@ -46,12 +48,14 @@ void ThreadTeam::wake_members() {
 }
 
 void ThreadTeam::dismiss() {
+  os::releases(&word_);
   word_.store(0, std::memory_order_release);
   wake_members();
 }
 
 void ThreadTeam::close() {
   dismiss();
+  os::releases(&busy_);
   busy_.store(0, std::memory_order_release);
 }
 
@@ -70,14 +74,17 @@ int ThreadTeam::step(Job job, void* argument) {
   job_ = job;
   argument_ = argument;
   arrived_.store(0, std::memory_order_relaxed);
-  do team_ = seen & kHelpers;
-  while (!word_.compare_exchange_weak(seen, seen ^ kSense, std::memory_order_acq_rel,
-                                      std::memory_order_acquire));
+  do {
+    team_ = seen & kHelpers;
+    os::releases(&word_);
+  } while (!word_.compare_exchange_weak(seen, seen ^ kSense, std::memory_order_acq_rel,
+                                        std::memory_order_acquire));
   wake_members();
   const uint32_t workers = count(team_);
   Member self{this, workers + 1, true};
   job(argument, Team{0, int(self.size), join, &self, nullptr, nullptr});
   lead_wait(&arrived_, workers, true);
+  os::acquired(&arrived_);
   // Whoever stayed away once may do so again, and the one wait of this run is spent: go on alone.
   if (waits() && !sleeps_) word_.store(0, std::memory_order_release);
   return int(self.size);
@@ -124,14 +131,20 @@ void ThreadTeam::join(void* member) {
 /// Sense-reversing barrier of the team within a step.
 void ThreadTeam::join_team(const Member& member) {
   const uint32_t phase = phase_.load(std::memory_order_relaxed);
+  os::releases(&joined_);
   if (joined_.fetch_add(1, std::memory_order_acq_rel) + 1 == member.size) {
+    os::acquired(&joined_);
     joined_.store(0, std::memory_order_relaxed);
+    os::releases(&phase_);
     phase_.store(phase + 1, std::memory_order_seq_cst);
     if (!member.leads) wake_leader();
     wake_members();
     return;
   }
-  if (member.leads) return lead_wait(&phase_, phase, false);
+  if (member.leads) {
+    lead_wait(&phase_, phase, false);
+    return os::acquired(&phase_);
+  }
   const auto waiting = [&] { return phase_.load(std::memory_order_acquire) == phase; };
   for (uint32_t spins = 0; waiting(); spins++) {
     if (spins < worker_spins_)
@@ -141,6 +154,7 @@ void ThreadTeam::join_team(const Member& member) {
     else
       os::wait_on(&phase_, phase, kNapNs);
   }
+  os::acquired(&phase_);
 }
 
 /// True when a step with this worker in it begins; false when it is out, by dismissal or because it
@@ -173,9 +187,11 @@ void ThreadTeam::serve(int id) {
     } while (!word_.compare_exchange_weak(seen, seen | bit, std::memory_order_acq_rel,
                                           std::memory_order_acquire));
     for (TeamWord sense = seen & kSense; wait_for_step(bit, sense); sense ^= kSense) {
+      os::acquired(&word_);
       Member self{this, count(team_) + 1, false};
       job_(argument_,
            Team{int(count(team_ & (bit - 1))) + 1, int(self.size), join, &self, nullptr, nullptr});
+      os::releases(&arrived_);
       if (arrived_.fetch_add(1, std::memory_order_seq_cst) + 1 == self.size - 1) wake_leader();
     }
   }
