@@ -65,7 +65,8 @@ install(FILES ${PROJECT_BINARY_DIR}/IngotConfig.cmake ${PROJECT_BINARY_DIR}/Ingo
 
 # pkg-config. The prefix is found from where the file lies, so that `cmake --install --prefix` and a
 # moved tree are right. libingot.a names the static libraries to the linker: -lingot is the shared
-# library, and with -static these.
+# library, and with -static these. ingot-cpu names those without the back end of GPUs, which calls
+# dlopen().
 file(RELATIVE_PATH INGOT_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
   ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" INGOT_PC_TO_PREFIX "${INGOT_PC_TO_PREFIX}")
@@ -74,7 +75,10 @@ set(INGOT_PC_PUBLIC "")
 if(NOT INGOT_SHARED_LIBRARY)
   set(INGOT_PC_PUBLIC " ${INGOT_PC_PRIVATE}")
 endif()
-configure_file(${PROJECT_SOURCE_DIR}/packaging/ingot.pc.in ${PROJECT_BINARY_DIR}/ingot.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/ingot.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(name ingot ingot-cpu)
+  configure_file(${PROJECT_SOURCE_DIR}/packaging/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc
+    @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/libingot.ld DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME
   libingot.a)

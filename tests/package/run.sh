@@ -59,8 +59,15 @@ quiet "pkg-config, shared: links" cc -o "$work/shared" "$here/consumer/consumer.
 one "pkg-config, shared" env LD_LIBRARY_PATH="$lib" "$work/shared" "$work/digits.ingot"
 eval "flags=($(pkg-config --static --cflags --libs ingot))"
 quiet "pkg-config --static, without -static: links" cc -o "$work/either" "$here/consumer/consumer.c" "${flags[@]}"
+eval "cpu_flags=($(pkg-config --static --cflags --libs ingot-cpu))"
+quiet "pkg-config, the CPU alone: links" cc -o "$work/cpu" "$here/consumer/consumer.c" "${cpu_flags[@]}"
+one "pkg-config, the CPU alone" "$work/cpu" "$work/digits.ingot"
+if nm -uC "$work/cpu" | grep -q dlopen; then fail "pkg-config, the CPU alone: calls dlopen()"; else pass "pkg-config, the CPU alone: no dlopen()"; fi
 for linker in bfd gold lld; do
   command -v "ld.$linker" >/dev/null || { echo "[skip] no ld.$linker"; continue; }
+  # Without the back end of GPUs the linker has nothing to warn of.
+  quiet "pkg-config -static, the CPU alone, $linker: links" cc -static "-fuse-ld=$linker" -o "$work/static" "$here/consumer/consumer.c" "${cpu_flags[@]}"
+  one "pkg-config -static, the CPU alone, $linker" "$work/static" "$work/digits.ingot"
   # glibc warns that a static program which loads a GPU's driver needs the same glibc there; that is
   # no failure.
   if cc -static "-fuse-ld=$linker" -o "$work/static" "$here/consumer/consumer.c" "${flags[@]}" 2>"$work/static.log"; then
