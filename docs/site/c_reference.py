@@ -17,8 +17,8 @@ ROOT, XML, OUT = (pathlib.Path(argument) for argument in sys.argv[1:4])
 HEADERS = "runtime/include/ingot"
 SECTION = re.compile(r"^/\* -{10,} (.+) \*/$")
 FIRST_COMMENT = re.compile(r"\A/\*\n?(.*?)\*/|\A((?://[^\n]*\n)+)", re.DOTALL)
-PAGE_ORDER = ("ingot.h", "cpu.h", "custom.h", "pool.h", "report.h", "pipeline.h", "micro.h")
-PAGE_ORDER += ("ingot.hpp", "views.hpp", "pipeline.hpp")
+PAGE_ORDER = ("ingot.h", "cpu.h", "custom.h", "pool.h", "report.h", "log.h", "quantization.h")
+PAGE_ORDER += ("pipeline.h", "micro.h", "ingot.hpp", "views.hpp", "pipeline.hpp")
 LEFT_OUT = ("file", "namespace")  # compounds that are no declarations
 SKIPPED_NAMES = re.compile(r"INGOT_\w+_H_|INGOT_\w+_HPP_|INGOT_API$")
 

@@ -91,7 +91,11 @@ ingot_code ingot_pipeline_create(const ingot_model* model, const ingot_pipeline_
   ErrorDetail detail;
   RunPipeline* pipeline = nullptr;
   const Status status = create_pipeline(*unwrap(model), request, &pipeline, &detail);
-  if (status.ok()) *out_pipeline = reinterpret_cast<ingot_pipeline*>(pipeline);
+  if (status.ok()) {
+    const RunSession& session = session_of(*pipeline);
+    if (session.model->log.session) session.model->log.session(session, detail);
+    *out_pipeline = reinterpret_cast<ingot_pipeline*>(pipeline);
+  }
   return report(status, detail, error);
 }
 

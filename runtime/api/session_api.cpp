@@ -209,7 +209,10 @@ ingot_code ingot_session_create(const ingot_model* model, const ingot_session_op
   ErrorDetail detail;
   RunSession* session = nullptr;
   const Status status = create_session(*unwrap(model), request, &session, &detail);
-  if (status.ok()) *out_session = reinterpret_cast<ingot_session*>(session);
+  if (status.ok()) {
+    if (session->model->log.session) session->model->log.session(*session, detail);
+    *out_session = reinterpret_cast<ingot_session*>(session);
+  }
   return report(status, detail, error);
 }
 

@@ -196,6 +196,14 @@ struct DeviceInterface {
   void (*choose_f16)(const Device& device, const F16Program& program, uint64_t* storage) = nullptr;
 };
 
+/// What a log says of a device of a back end. Strings are static.
+struct DriverFacts {
+  const char* gpu = "";
+  const char* library = "";           // the driver's path
+  int version = 0;                    // 12040: CUDA 12.4
+  const char* restriction = nullptr;  // of its graphs, by the environment
+};
+
 /// A back end that an application links beside the runtime; weak: null where it does not.
 struct DeviceBackend {
   /// "cuda", "cuda:1". kNoSuchDevice with the reason.
@@ -203,6 +211,7 @@ struct DeviceBackend {
   /// The device that "auto" takes: false with a static reason when there is none.
   bool (*find_best)(Device* out, const char** why_not);
   bool (*offer)(uint32_t index, struct DeviceOffer* out);
+  void (*describe)(const struct Device& device, DriverFacts* out);
 };
 
 struct Device {

@@ -227,7 +227,9 @@ Status create_session(const OpenModel& model, const SessionRequest& asked, RunSe
   const Status status = make_session(model, asked, out, detail);
   const BackendServices* services = backend_services();
   if (status.ok() || !detail || !services) return status;
-  return services->automatic->session(model, asked, status, *detail, out);
+  const Status retreated = services->automatic->session(model, asked, status, *detail, out);
+  if (retreated.ok()) (*out)->gave_up_gpu = true;
+  return retreated;
 }
 
 Status make_session(const OpenModel& model, const SessionRequest& asked, RunSession** out,

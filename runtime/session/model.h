@@ -23,6 +23,16 @@ struct CallerReader {
   int32_t (*read)(void* user, uint64_t offset, void* out, size_t bytes) = nullptr;
 };
 
+struct RunSession;
+
+/// The caller's, and the code that writes to it, which a program without a log does not link.
+struct LogSink {
+  void* user = nullptr;
+  void (*write)(void* user, int32_t level, const char* text) = nullptr;
+  /// Of a session that was made; `detail`: of the GPU's failure where it was given up.
+  void (*session)(const RunSession& session, const ErrorDetail& detail) = nullptr;
+};
+
 /// Where the bytes of a model come from: exactly one of path, memory, reader.
 struct ModelOrigin {
   const char* path = nullptr;
@@ -94,6 +104,7 @@ struct OpenModel {
   bool is_static = false;  // no symbols: bound once, when opened
   BoundProgram bound;      // of a static program
   Allocator allocator;
+  LogSink log;
   uint64_t weights_bytes = 0;
   uint64_t held_bytes = 0;  // all blocks
   mutable Workspace workspace;

@@ -223,7 +223,9 @@ Status create_pipeline(const OpenModel& model, const PipelineRequest& asked, Run
   const Status status = make_pipeline(model, asked, out, detail);
   const BackendServices* services = backend_services();
   if (status.ok() || !detail || !services) return status;
-  return services->automatic->pipeline(model, asked, status, *detail, out);
+  const Status retreated = services->automatic->pipeline(model, asked, status, *detail, out);
+  if (retreated.ok()) (*out)->session->gave_up_gpu = true;
+  return retreated;
 }
 
 void destroy_pipeline(RunPipeline* p) {

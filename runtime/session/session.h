@@ -46,6 +46,7 @@ struct RunSession {
   Tables tables;
   StepProgram program;
   LifetimeRules rules;
+  bool gave_up_gpu = false;  // "auto": the CPU in place of a GPU that failed
   bool is_poisoned = false;
   bool is_dead = false;
   bool is_running = false;

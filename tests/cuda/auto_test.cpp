@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/cuda/session_answers.h"
+#include "tests/support/log_lines.h"
 
 using namespace ingot;
 using namespace ingot::test;
@@ -108,4 +109,43 @@ TEST_CASE("auto: a pipeline that cannot be made on the GPU is the CPU's, slots a
     CHECK(wrong_items(*pipeline, 5) == 0);
     return reached;
   });
+}
+
+TEST_CASE("log: a GPU that was given up for the CPU, with the error that it gave") {
+  fake_cuda();
+  if (is_integrated()) return;  // has the memory of this machine
+  LogLines log;
+  FileBytes bytes(chain_network(kTooMany));
+  Model model = log.open(bytes, scalar());
+  const ingot::Error error = model.session(on("cuda")).error();
+  CHECK(log.lines.empty());  // errors are returned
+  REQUIRE(model.session(on("auto")).ok());
+  REQUIRE(log.warnings().size() == 1);
+  CHECK(log.warnings()[0] == "session on cpu in place of a GPU: " + error.text());
+  CHECK(log.has_info("session on cpu: auto: the GPU has not enough memory free"));
+  log.lines.clear();
+  CHECK(model.session(on("auto", INGOT_STRICT)).ok());
+  auto pipeline = Pipeline::create(model, with(on("auto"), 2));
+  REQUIRE(pipeline.ok());
+  CHECK(log.warnings().size() == 2);
+}
+
+TEST_CASE("log: the GPU, its driver, what limits it, and instructions that the CPU runs") {
+  fake_cuda();
+  LogLines log;
+  FileBytes bytes(split_network());
+  Model model = log.open(bytes, scalar());
+  REQUIRE(model.session(on("cuda")).ok());
+  CHECK(log.has_info("session on cpu, cuda:0: "));
+  CHECK(log.has_info("cuda:0: "));
+  CHECK(log.has_info(INGOT_FAKE_CUDA));
+  CHECK(log.has_info(" for CUDA "));
+  const std::vector<std::string> warnings = log.warnings();
+  REQUIRE(warnings.size() == (has_graphs() ? 1 : 2));
+  CHECK(warnings.back() ==
+        "2 of 4 instructions run on the CPU; instruction 2 elementwise 'e': the device has no "
+        "kernel for this operator with these types");
+  if (!has_graphs())
+    CHECK(warnings[0] ==
+          "cuda:0: INGOT_CUDA_GRAPHS or INGOT_CUDA_SERIAL limits its graphs to 'none'");
 }

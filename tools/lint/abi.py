@@ -20,7 +20,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADERS = ["ingot/ingot.h", "ingot/pool.h", "ingot/report.h", "ingot/pipeline.h", "ingot/cpu.h"]
+HEADERS = ["ingot.h", "pool.h", "report.h", "log.h", "quantization.h", "pipeline.h", "cpu.h"]
+HEADERS = [f"ingot/{name}" for name in HEADERS]
 LISTING = ROOT / "packaging/abi/ingot.txt"
 INCLUDES = ["runtime/include", "kernels/cpu/include"]
 

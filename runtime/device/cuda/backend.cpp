@@ -80,9 +80,16 @@ bool offer(uint32_t index, DeviceOffer* out) {
   return true;
 }
 
+void describe(const Device& device, DriverFacts* out) {
+  const Driver& d = driver();
+  const bool is_limited = d.graphs != GraphUse::kFull;
+  *out = {gpu_facts(device.ordinal).name, d.library ? d.library : "", d.version,
+          is_limited ? kGraphUseNames[int(d.graphs)] : nullptr};
+}
+
 }  // namespace
 }  // namespace ingot::cuda
 
 extern "C" const ingot::DeviceBackend ingot_cuda_backend;
 const ingot::DeviceBackend ingot_cuda_backend = {ingot::cuda::find, ingot::cuda::find_best,
-                                                 ingot::cuda::offer};
+                                                 ingot::cuda::offer, ingot::cuda::describe};

@@ -693,8 +693,10 @@ INGOT_API int32_t ingot_model_find_value(const ingot_model* model, const char* n
 } /* extern "C" */
 #endif
 
-#include "custom.h" /* operators of the application's */
-#include "pool.h"   /* threads that sessions share */
-#include "report.h" /* who holds what memory, what ran where, counters */
+#include "custom.h"       /* operators of the application's */
+#include "log.h"          /* what the library chose and gave up, in lines */
+#include "pool.h"         /* threads that sessions share */
+#include "quantization.h" /* what the integers of a port stand for */
+#include "report.h"       /* who holds what memory, what ran where, counters */
 
 #endif /* INGOT_INGOT_H_ */

@@ -282,6 +282,15 @@ class Model : public Owner<ingot_model, ingot_model_destroy> {
     if (bytes && ingot_model_metadata(object_, key, &text[0], bytes, &bytes, &error)) return error;
     return text;
   }
+  /// Lines about sessions and pipelines that are made from now on.
+  void set_log(const ingot_log& log) { ingot_model_set_log(object_, &log); }
+  /// What the integers of an input or output stand for.
+  Result<ingot_quantization> quantization(const char* port) const {
+    Error error;
+    ingot_quantization found = INGOT_INIT(ingot_quantization);
+    if (ingot_model_quantization(object_, port, &found, &error)) return error;
+    return found;
+  }
   Result<ingot_requirements> requirements(
       const ingot_session_options& options = session_options()) const {
     Error error;

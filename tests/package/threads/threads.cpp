@@ -1,6 +1,6 @@
 // threads.cpp - everything in which threads of the library and of the program meet. Compiled with
-// -fsanitize=thread and linked with a library that is not: ThreadSanitizer has to see the order that
-// the library gives, and says nothing.
+// -fsanitize=thread and linked with a library that is not: ThreadSanitizer has to see the order
+// that the library gives, and says nothing.
 //   threads FILE        prints "ingot VERSION: N runs"
 //   threads FILE race   two threads write the same word in an executor: it has to be reported
 #include <ingot/cpu.h>
