@@ -4,7 +4,6 @@
  */
 #include <ingot/cpu.h>
 #include <ingot/ingot.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,10 +82,14 @@ int main(int argc, char** argv) {
   ingot_requirements need = INGOT_INIT(ingot_requirements);
   if (ingot_model_requirements(model, &options, &need, &error) != INGOT_OK)
     return fail("requirements", &error);
-  printf("arena: %llu bytes (weights %llu, activations %llu, scratch %llu, tables %llu)\n",
-         (unsigned long long)need.arena_bytes, (unsigned long long)need.weights_copied,
-         (unsigned long long)need.activations, (unsigned long long)need.scratch,
-         (unsigned long long)need.tables);
+  /* the parts add up; weights are copied, since the arena is ours and the file is not in memory */
+  printf(
+      "arena: %llu bytes: weights %llu, converted %llu, activations %llu, state %llu, "
+      "scratch %llu, tables %llu, rounding %llu\n",
+      (unsigned long long)need.arena_bytes, (unsigned long long)need.weights_copied,
+      (unsigned long long)need.weights_widened, (unsigned long long)need.activations,
+      (unsigned long long)need.state, (unsigned long long)need.scratch,
+      (unsigned long long)need.tables, (unsigned long long)need.rounding);
 
   char* memory = malloc((size_t)(need.arena_bytes + need.arena_alignment));
   if (!memory) return 1;

@@ -64,7 +64,7 @@ TEST_CASE("--dtype: every kind of source is converted, validated, verified and h
       const Ran verified = run({"verify", folder / "model.ingot"});
       CHECK_MESSAGE(verified.exit == 0, verified.err);
       const Ran why = run({"why", folder / "model.ingot", "--seconds", "0"});
-      CHECK(why.out.find("weights widened") != std::string::npos);
+      CHECK(why.out.find("weights converted at load") != std::string::npos);
     }
 }
 

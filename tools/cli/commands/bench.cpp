@@ -14,6 +14,7 @@
 #include "tools/cli/options/session_options.h"
 #include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
+#include "tools/cli/reports/memory_parts.h"
 #include "tools/files/input_file.h"
 #include "tools/session/feed.h"
 #include "tools/session/make_inputs.h"
@@ -178,8 +179,10 @@ void print_text(const Json& r, const std::string& file) {
          " % of the processors' time, the "
          "hypervisor " +
          number(100 * stolen, 2) + " %: repeat it on a quiet machine");
-  add("arena",
-      short_bytes(r["arena_bytes"]) + ", of it weights " + short_bytes(r["weights_bytes"]));
+  add("arena", grouped(r["arena_bytes"]) + " bytes: " + r["arena_parts"].get<std::string>());
+  add("ports", grouped(r["ports_bytes"]) +
+                   " bytes outside of it; with them inside, as in ingot why, " +
+                   grouped(r["with_ports_bytes"]));
   add("resident", number(r["rss_mb"].get<double>()) + " MB");
   add("file", short_bytes(r["file_bytes"]));
   fputs(table.text().c_str(), stdout);
@@ -187,6 +190,7 @@ void print_text(const Json& r, const std::string& file) {
 
 int bench(const BenchArguments& a) {
   SessionSettings settings = a.session.session_settings();
+  const SessionSettings usual = settings;
   settings.flags |= INGOT_CALLER_BINDS_PORTS;
   if (a.prefault) settings.flags |= INGOT_PREFAULT;
   const double seconds = parse_real("--seconds", a.seconds, 0, 86400);
@@ -209,6 +213,7 @@ int bench(const BenchArguments& a) {
     bind_from_inputs(&engine, given, dims, a.inputs);
   }
   m.assumed = engine.assume_rest();
+  const ingot_requirements with_ports = engine.would_need(usual);
   began = ingot_clock_ns();
   engine.create_session(settings);
   m.load_ms += ms(ingot_clock_ns() - began);
@@ -232,6 +237,8 @@ int bench(const BenchArguments& a) {
 
   const ingot_placement placement = engine.placement();
   const ingot_requirements need = engine.requirements();
+  uint64_t ports_bytes = 0;
+  for (const auto& port : ports) ports_bytes += port->tensor.bytes;
   const Json report = {{"file", a.file},
                        {"load_ms", m.load_ms},
                        {"first_ms", m.first_ms},
@@ -251,6 +258,10 @@ int bench(const BenchArguments& a) {
                        {"rss_start_mb", m.start_mb},
                        {"rss_peak_mb", status_mb("VmHWM")},
                        {"arena_bytes", need.arena_bytes},
+                       {"memory", memory_json(need)},
+                       {"arena_parts", parts_text(arena_parts(need))},
+                       {"ports_bytes", ports_bytes},
+                       {"with_ports_bytes", with_ports.arena_bytes},
                        {"activation_bytes", need.activations},
                        {"scratch_bytes", need.scratch},
                        {"tables_bytes", need.tables},

@@ -10,6 +10,7 @@
 #include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/reports/gpu_cost_report.h"
+#include "tools/cli/reports/memory_parts.h"
 #include "tools/cli/reports/why_html.h"
 #include "tools/cli/reports/why_report.h"
 #include "tools/files/output_file.h"
@@ -29,16 +30,15 @@ struct WhyArguments {
 void print_memory(const Json& m, bool all) {
   printf("Memory: arena of %s bytes\n", grouped(m["arena_bytes"].get<uint64_t>()).c_str());
   Table parts({"", ">"});
-  for (const char* part : {"weights_mapped", "weights_copied", "weights_widened", "activations",
-                           "state", "scratch", "tables", "rounding"}) {
-    std::string name = part;
-    std::replace(name.begin(), name.end(), '_', ' ');
-    if (m[part].get<uint64_t>()) parts.row({name, grouped(m[part].get<uint64_t>())});
-  }
+  for (const MemoryPart& part : arena_parts({}))
+    if (const uint64_t bytes = m[part.key]) parts.row({part.name, grouped(bytes)});
   fputs(parts.text().c_str(), stdout);
-  if (m["outside_bytes"].get<uint64_t>())
-    printf("  outside of it (thread stacks and the like): %s\n",
-           grouped(m["outside_bytes"].get<uint64_t>()).c_str());
+  for (const MemoryPart& part : other_parts({}))
+    if (const uint64_t bytes = m[part.key])
+      printf("  outside of it, %s: %s\n", part.name, grouped(bytes).c_str());
+  if (m.contains("caller_arena_bytes"))
+    printf("  in an arena of the caller's, weights copied: %s\n",
+           grouped(m["caller_arena_bytes"].get<uint64_t>()).c_str());
   const uint64_t activations = m["activations"], bound = m["lower_bound"];
   printf("Activations: %s bytes, %s. The peak is at step %s, %s:\n", grouped(activations).c_str(),
          activations == bound

@@ -7,6 +7,7 @@
 
 #include "tools/cli/output/html_page.h"
 #include "tools/cli/output/terminal.h"
+#include "tools/cli/reports/memory_parts.h"
 
 namespace ingot::cli {
 namespace {
@@ -90,16 +91,12 @@ void add_memory_map(const Json& m, const ProgramView& view, HtmlPage* page) {
 
 void add_memory_parts(const Json& m, HtmlPage* page) {
   std::vector<std::vector<std::string>> rows;
-  for (const char* part : {"weights_mapped", "weights_copied", "weights_widened", "activations",
-                           "state", "scratch", "tables", "rounding"}) {
-    if (!m[part].get<uint64_t>()) continue;
-    std::string name = part;
-    std::replace(name.begin(), name.end(), '_', ' ');
-    rows.push_back({name, grouped(m[part].get<uint64_t>())});
-  }
+  for (const MemoryPart& part : arena_parts({}))
+    if (const uint64_t bytes = m[part.key]) rows.push_back({part.name, grouped(bytes)});
   rows.push_back({"arena", grouped(m["arena_bytes"].get<uint64_t>())});
-  if (m["outside_bytes"].get<uint64_t>())
-    rows.push_back({"outside of it", grouped(m["outside_bytes"].get<uint64_t>())});
+  for (const MemoryPart& part : other_parts({}))
+    if (const uint64_t bytes = m[part.key])
+      rows.push_back({"outside of it, " + std::string(part.name), grouped(bytes)});
   page->table({"part", ">bytes"}, rows);
 }
 

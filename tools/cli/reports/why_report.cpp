@@ -5,6 +5,7 @@
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/profile/measure_peaks.h"
 #include "tools/cli/profile/profile.h"
+#include "tools/cli/reports/memory_parts.h"
 #include "tools/session/make_inputs.h"
 #include "tools/session/metadata.h"
 
@@ -43,21 +44,15 @@ Json memory_of(const Engine& engine, const ProgramView& view) {
   }
   const double ratio =
       view.lower_bound() ? double(view.plan_bytes()) / double(view.lower_bound()) : 1;
-  return {{"arena_bytes", need.arena_bytes},
-          {"weights_mapped", need.weights_mapped},
-          {"weights_copied", need.weights_copied},
-          {"weights_widened", need.weights_widened},
-          {"activations", need.activations},
-          {"state", need.state},
-          {"scratch", need.scratch},
-          {"tables", need.tables},
-          {"rounding", need.rounding},
-          {"outside_bytes", need.outside_bytes},
-          {"lower_bound", view.lower_bound()},
-          {"ratio", ratio},
-          {"peak_step", view.peak_step()},
-          {"peak_at", step_text(view, view.peak_step())},
-          {"live", live}};
+  Json memory = memory_json(need);
+  if (std::string(engine.placement().device) == "cpu")
+    memory["caller_arena_bytes"] = in_caller_arena(engine, need.threads).arena_bytes;
+  memory.update({{"lower_bound", view.lower_bound()},
+                 {"ratio", ratio},
+                 {"peak_step", view.peak_step()},
+                 {"peak_at", step_text(view, view.peak_step())},
+                 {"live", live}});
+  return memory;
 }
 
 struct Timed {
