@@ -64,6 +64,20 @@ TEST_CASE("signed bytes have 128 added inside, and ports keep their type") {
   CHECK(graph::read_integers(*c) == std::vector<int64_t>{129, 254});
 }
 
+TEST_CASE("ports of integers say what they stand for, in the type of the source") {
+  const Made out = made_of(sum_of_bytes());
+  REQUIRE(out.code == 0);
+  CHECK(out.model.metadata.at("ingot.quantization.x") ==
+        "scale 0.5 zero_point 3 bits 3fe0000000000000");
+  CHECK(out.model.metadata.at("ingot.quantization.y") ==
+        "scale 1 zero_point 5 bits 3ff0000000000000");
+  const Made product = made_of(product_of_bytes(raw(std::vector<int32_t>{7, -7})));
+  REQUIRE(product.code == 0);
+  CHECK(product.model.metadata.at("ingot.quantization.x") ==
+        "scale 0.5 zero_point -128 bits 3fe0000000000000");
+  CHECK(product.model.metadata.count("ingot.quantization.w") == 0);  // no port
+}
+
 TEST_CASE("unsigned bytes are as they are") {
   const Made out = made_of(sum_of_bytes(kU8));
   REQUIRE(out.code == 0);

@@ -106,6 +106,17 @@ void make_case(const std::string& path, firmware::ProjectModel* model) {
     model->outputs.insert(model->outputs.end(), array.bytes.begin(), array.bytes.end());
 }
 
+std::vector<firmware::PortQuantization> quantization_of(const Engine& engine) {
+  std::vector<firmware::PortQuantization> all;
+  const auto add = [&](const char* kind, uint32_t index, const ingot_value_type& type) {
+    if (const auto q = engine.model().quantization(type.name); q.ok())
+      all.push_back({kind + std::to_string(index), q->scale, q->zero_point});
+  };
+  for (uint32_t i = 0; i < engine.summary().input_count; i++) add("INPUT_", i, engine.input(i));
+  for (uint32_t i = 0; i < engine.summary().output_count; i++) add("OUTPUT_", i, engine.output(i));
+  return all;
+}
+
 /// Dimensions that are the first of an input and of which nobody said anything else: batches.
 std::vector<std::string> batches_of(const std::string& path) {
   const Engine engine(path);
@@ -176,7 +187,9 @@ firmware::ProjectModel firmware_model(const std::string& source,
   model.arena_bytes = measure_arena(source, model.image);
   make_case(file.path(), &model);
   model.source = std::filesystem::path(source).filename().string();
-  model.sha256 = read_metadata(Engine(file.path())).source_sha256;
+  const Engine engine(file.path());
+  model.sha256 = read_metadata(engine).source_sha256;
+  model.quantization = quantization_of(engine);
   return model;
 }
 

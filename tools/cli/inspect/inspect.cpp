@@ -36,8 +36,11 @@ std::string dims_text(const Json& of) {
 void print_ports(const char* title, const Json& ports) {
   Table table({"", "", ""});
   for (const Json& port : ports) {
-    table.row({text_of(port["name"]), text_of(port["dtype"]) + " " + dims_text(port),
-               text_of(port["layout"])});
+    std::string more = text_of(port["layout"]);
+    if (port.contains("scale"))
+      more += (more.empty() ? "scale " : ", scale ") + number(port["scale"].get<double>(), 9) +
+              ", zero point " + port["zero_point"].dump();
+    table.row({text_of(port["name"]), text_of(port["dtype"]) + " " + dims_text(port), more});
   }
   printf("%s\n%s", title, table.empty() ? "  none\n" : table.text().c_str());
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ingot::cli {
@@ -19,6 +20,9 @@ nlohmann::ordered_json inspect_file(const InspectArguments& arguments);
 /// `dims`, all integers, -1 where an extent is open, and `dim_names`, all texts, "" where it is a
 /// number. `texts` has one or the other of each.
 void put_dims(nlohmann::ordered_json* object, const std::vector<std::string>& texts);
+/// `scale` and `zero_point` of each port in the list of which the entries of the metadata say them.
+void put_quantization(nlohmann::ordered_json* ports,
+                      const std::vector<std::pair<std::string, std::string>>& entries);
 /// What is in a source, and whether it can be converted: all that stands in the way.
 nlohmann::ordered_json inspect_source(const InspectArguments& arguments);
 /// Every model in a folder, those in folders below too, or in a zip archive: a row each, and the

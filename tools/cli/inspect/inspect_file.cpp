@@ -42,6 +42,23 @@ Json port_of(const Engine& engine, const ingot_value_type& type) {
   return port;
 }
 
+}  // namespace
+
+void put_quantization(Json* ports,
+                      const std::vector<std::pair<std::string, std::string>>& entries) {
+  for (Json& port : *ports)
+    for (const auto& [key, text] : entries) {
+      if (key != "ingot.quantization." + port["name"].get<std::string>()) continue;
+      double scale;
+      long long zero_point;
+      if (sscanf(text.c_str(), "scale %lf zero_point %lld", &scale, &zero_point) != 2) continue;
+      port["scale"] = scale, port["zero_point"] = zero_point;
+      break;
+    }
+}
+
+namespace {
+
 Json symbols_of(const Engine& engine) {
   Json symbols = Json::array();
   for (uint32_t i = 0; i < engine.summary().symbol_count; i++) {
@@ -281,6 +298,8 @@ Json inspect_file(const InspectArguments& a) {
     report["inputs"].push_back(port_of(engine, engine.input(i)));
   for (uint32_t i = 0; i < s.output_count; i++)
     report["outputs"].push_back(port_of(engine, engine.output(i)));
+  for (const char* ports : {"inputs", "outputs"})
+    put_quantization(&report[ports], metadata.entries);
   report["dims"] = symbols_of(engine);
   report["states"] = s.state_count;
   report["state_variables"] = Json::array();

@@ -101,6 +101,8 @@ Json inspect_source(const InspectArguments& a) {
       report["inputs"].push_back(port_of(program, port));
     for (const convert::PortSpec& port : program.outputs)
       report["outputs"].push_back(port_of(program, port));
+    for (const char* ports : {"inputs", "outputs"})
+      put_quantization(&report[ports], result.file.metadata.entries);
     Json counts = Json::object();
     for (const convert::SourceNodeSpec& node : result.file.metadata.source_nodes)
       counts[node.op] = counts.value(node.op, 0) + 1;

@@ -18,6 +18,7 @@
 #include "tools/files/work_budget.h"
 #include "tools/graph/compute_single.h"
 #include "tools/graph/dim_limit.h"
+#include "tools/graph/port_quantization.h"
 #include "tools/graph/random_state.h"
 #include "tools/import/common/state.h"
 #include "tools/import/flux/import.h"
@@ -224,6 +225,7 @@ ConversionResult convert_checked(const std::string& source, const ConvertOptions
     model.notes.push_back(std::string("draws random numbers: the state variable '") +
                           graph::kRandomState + "' holds the seed and the number of the run");
   }
+  graph::record_quantization(&model);
   graph::compute_in_single(model);
   if (options.rewrite) options.rewrite(model);
   std::set<std::string> kept_tables;

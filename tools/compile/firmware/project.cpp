@@ -2,6 +2,7 @@
 #include "tools/compile/firmware/project.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <set>
 
@@ -83,6 +84,25 @@ void check_board(const Project& project) {
            project.has_min_ram ? "leave --min-ram out, or " : "");
 }
 
+/// "#define KWS_INPUT_0_SCALE 0.0235294122f".
+std::string quantization_of(const ProjectModel& model) {
+  std::string text, prefix;
+  for (const char c : model.name) prefix += char(std::toupper(static_cast<unsigned char>(c)));
+  for (const PortQuantization& q : model.quantization) {
+    char scale[32];
+    std::snprintf(scale, sizeof scale, "%.9g", q.scale);
+    std::string number = scale;
+    if (number.find_first_of(".e") == std::string::npos) number += ".0";
+    const std::string macro = prefix + "_" + q.port, zero = std::to_string(q.zero_point);
+    text += "#define " + macro + "_SCALE " + number + "f\n#define " + macro + "_ZERO_POINT " +
+            (q.zero_point < 0 ? "(" + zero + ")" : zero) + "\n";
+  }
+  return text.empty()
+             ? text
+             : "\n/* " + model.name +
+                   ": an integer q of a port stands for SCALE * (q - ZERO_POINT). */\n" + text;
+}
+
 void add_models(const Project& project, host::OutputFolder* folder) {
   std::string header =
       head_of(project, "/* ", " */\n") +
@@ -93,6 +113,7 @@ void add_models(const Project& project, host::OutputFolder* folder) {
       std::to_string(project.models.size()) +
       "\n\ntypedef struct firmware_model {\n  const char* name;\n  const unsigned char* image;\n"
       "  size_t image_bytes;\n  const unsigned char *inputs, *outputs;\n} firmware_model;\n";
+  for (const ProjectModel& model : project.models) header += quantization_of(model);
   std::string rows;
   for (const ProjectModel& model : project.models) {
     const std::string& n = model.name;

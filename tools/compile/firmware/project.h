@@ -11,6 +11,13 @@
 
 namespace ingot::firmware {
 
+/// What the integers of a port stand for: scale * (q - zero_point).
+struct PortQuantization {
+  std::string port;  // "INPUT_0", "OUTPUT_1"
+  double scale = 0;
+  int32_t zero_point = 0;
+};
+
 struct ProjectModel {
   std::string name;             // of its array: a C identifier
   std::string source, sha256;   // file name and SHA-256 of the model that it was made of
@@ -19,6 +26,7 @@ struct ProjectModel {
   std::vector<uint8_t> inputs;  // of the example, one behind the other
   std::vector<uint8_t> outputs;
   std::vector<std::string> kernels;  // names of rows
+  std::vector<PortQuantization> quantization;
 };
 
 struct Project {

@@ -5,6 +5,7 @@
 
 #include "tools/files/work_budget.h"
 #include "tools/graph/dim_limit.h"
+#include "tools/graph/port_quantization.h"
 #include "tools/graph/tensor_math.h"
 #include "tools/import/aten/report.h"
 #include "tools/import/tflite/call.h"
@@ -17,6 +18,15 @@ using graph::fail_conversion;
 constexpr int kMaxDepth = 16;               // of subgraphs inside of subgraphs
 constexpr size_t kMaxOperators = 1u << 18;  // with those of subgraphs that are called again
 constexpr int kCustom = 32;
+
+/// Of a port of int8, uint8 or int16 with one scale.
+void record_steps(const ModelFile& file, const fb::Tensor& t, const std::string& port,
+                  graph::Model* model) {
+  if (!is_word_type(t) && !is_byte_type(t)) return;
+  const TensorQuantization q = file.quantization(t);
+  if (q.is_blockwise || q.scales.size() != 1 || q.zero_points.empty()) return;
+  graph::record_quantization(model, port, double(q.scales[0]), q.zero_points[0]);
+}
 
 }  // namespace
 
@@ -107,6 +117,7 @@ Program Translator::run() {
       file_->corrupt("nothing makes output '" + port.name + "'");
     std::string name = port.name.empty() ? "output" : port.name;
     while (!taken.insert(name).second) name += "_" + std::to_string(outputs.size());
+    record_steps(*file_, t, name, &net.model);
     outputs.emplace_back(name, id);
   }
   Program program;
@@ -143,6 +154,7 @@ void Translator::declare_inputs(const Ports& ports, Scope& scope) {
       symbols.push_back(d == 0 ? "N" : name + "_dim" + std::to_string(d));
     }
     at.id = net.input(name, dtype, dims, symbols);
+    record_steps(*file_, t, name, &net.model);
     if (steps_of(*file_, t) && dtype == DType::kI8) {
       net.b.begin_node({name, "input", name});
       at.id = net.b.emit("OffsetByte", {at.id});
