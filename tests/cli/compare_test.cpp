@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_line.h"
+#include "tests/support/onnx_writer.h"
+#include "tools/files/npz/npy.h"
 
 using namespace cli_test;
 using Json = nlohmann::json;
@@ -170,4 +172,65 @@ TEST_CASE(
   naive.environment = {{"INGOT_CPU_ISA", "oracle"}};
   CHECK(run({"convert", data("linear.onnx"), "-o", folder / "no.ingot", "--check"}, naive).exit ==
         1);
+}
+
+namespace {
+
+/// One product of 64 x 32, with weights of that sign.
+std::string product(const Folder& folder, const std::string& name, float sign) {
+  std::vector<float> weights;
+  for (int i = 0; i < 64 * 32; i++) weights.push_back(sign * float((i * 37) % 29 - 14) / 29);
+  ingot::test::OnnxGraph g;
+  g.input("x", {4, 64}).initializer("w", {64, 32}, weights);
+  spill(folder / name, g.node("MatMul", {"x", "w"}, {"y"}).output("y").bytes());
+  return folder / name;
+}
+
+}  // namespace
+
+TEST_CASE("compare: what a quantized file was asked to lose is no divergence, anything else is") {
+  const Folder folder;
+  const std::string file = folder / "m.ingot", source = product(folder, "net.onnx", 1),
+                    other = product(folder, "other.onnx", -1);
+  struct Asked {
+    std::vector<std::string> options;
+    std::string says;
+  };
+  const std::string samples = folder / "samples.npy";
+  ingot::host::Array array;
+  array.dtype = ingot::DType::kF32;
+  array.dims = {8, 4, 64};
+  std::string bytes = ingot::host::npy_header(array);
+  for (int i = 0; i < 8 * 4 * 64; i++) {
+    const float x = float((i * 53) % 101 - 50) / 50;
+    bytes.append(reinterpret_cast<const char*>(&x), sizeof x);
+  }
+  spill(samples, bytes);
+  for (const Asked& asked :
+       {Asked{{"--dtype", "int8"}, "as int8, inputs quantized in each run"},
+        Asked{{"--dtype", "int8", "--calibrate", samples}, "as int8, calibrated on 8 samples"},
+        Asked{{"--dtype", "w8"}, "weights of linear layers as w8"},
+        Asked{{"--dtype", "w4:32"}, "weights of linear layers as w4:32"}}) {
+    CAPTURE(asked.says);
+    std::vector<std::string> convert = {"convert", source, "-o", file, "-q"};
+    convert.insert(convert.end(), asked.options.begin(), asked.options.end());
+    REQUIRE(run(convert).exit == 0);
+    Ran ran = run({"compare", source, file, "--json"});
+    INFO(ran.err);
+    REQUIRE(ran.exit == 0);
+    const Json report = Json::parse(ran.out);
+    CHECK(report["equal"] == true);
+    CHECK(has(report["quantization"], asked.says));
+    CHECK(report["outputs"][0]["largest_error"] > 0);
+    ran = run({"compare", source, file});
+    CHECK(ran.exit == 0);
+    CHECK(has(ran.out, "no divergence\n"));
+    CHECK(has(ran.err, "quantized: "));
+    CHECK(!has(ran.err, "repeat the options"));
+    // The user's tolerance is kept, and so is the source.
+    CHECK(run({"compare", source, file, "--rtol", "1e-6"}).exit == 6);
+    ran = run({"compare", other, file});
+    CHECK(ran.exit == 6);
+    CHECK(has(ran.err, "wrong conversion"));
+  }
 }

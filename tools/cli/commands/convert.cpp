@@ -243,6 +243,9 @@ int convert(const ConvertArguments& given) {
   keep_precision(precision_request(a, is_int8), &options, &result);
   if (is_int8)
     result.file.metadata.entries.push_back({"ingot.quantization", summary_of(quantised)});
+  else if (options.storage.weight_bits)
+    result.file.metadata.entries.push_back(
+        {"ingot.quantization", "weights of linear layers as " + a.dtype});
   if (!a.golden.empty())
     result.file.goldens =
         golden_to_embed(a.golden, result.file.program, parse_tolerance("--rtol", a.rtol),

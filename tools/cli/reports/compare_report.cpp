@@ -46,7 +46,8 @@ void print_stages(const DivergenceAnswer& a) {
                  plural(a.nodes_checked, "node") + " computed"});
   table.row({verdict(a, DivergenceCause::kConversion), "conversion",
              std::to_string(a.instructions_known) + " of " +
-                 plural(a.instructions_ran, "instruction") + " compared with the source"});
+                 plural(a.instructions_ran, "instruction") + " compared with the source" +
+                 (a.quantization.empty() ? "" : ", but for what quantization loses")});
   table.row({verdict(a, DivergenceCause::kKernel), "kernels",
              a.program.isa + " against the naive ones in double"});
   fputs(table.text("").c_str(), stdout);
@@ -140,6 +141,7 @@ void print_compare_json(const DivergenceAnswer& a, const std::string& source,
                        {"steps", a.steps},
                        {"isa", a.program.isa},
                        {"is_fresh_conversion", a.is_fresh_conversion},
+                       {"quantization", a.quantization},
                        {"values_compared_with_golden", a.import_compared},
                        {"uncompared_outputs", a.uncompared},
                        {"nodes_checked", a.nodes_checked},

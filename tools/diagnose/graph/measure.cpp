@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "tools/compile/passes/common/editor.h"
 #include "tools/diagnose/golden/compare.h"
 #include "tools/graph/tensor_math.h"
 
@@ -155,6 +156,18 @@ void round_to(DType dtype, Tensor* tensor) {
       default: x = std::isfinite(x) ? std::trunc(x) : 0; break;
     }
   }
+}
+
+Tensor channels_second(const Tensor& x) {
+  const std::vector<int64_t> perm = passes::inverse(passes::to_channels_last(x.dims.size()));
+  Tensor y;
+  for (const int64_t p : perm) y.dims.push_back(x.dims[size_t(p)]);
+  reference::for_each_index(y.dims, [&](const std::vector<int64_t>& at) {
+    std::vector<int64_t> from(at.size());
+    for (size_t k = 0; k < at.size(); k++) from[size_t(perm[k])] = at[k];
+    y.at.push_back(x.at[size_t(reference::offset_of(x.dims, from))]);
+  });
+  return y;
 }
 
 }  // namespace ingot::compare

@@ -43,6 +43,8 @@ double magnitude(const Tensor& t);
 Tensor to_tensor(const host::Array& array);
 /// Rounded to `dtype`; integers are clamped to nothing, they are expected to fit.
 host::Array to_array(const Tensor& tensor, DType dtype, const std::string& name);
+/// From channels last back to the source's order.
+Tensor channels_second(const Tensor& x);
 /// Every element as the type would store it.
 void round_to(DType dtype, Tensor* tensor);
 

@@ -323,4 +323,17 @@ std::vector<Array> run_plainly(const ProgramQuestion& question, const SessionSet
   return outputs;
 }
 
+int64_t first_wrong(const CheckedProgram& program, Verdict CheckedInstruction::*field,
+                    bool allows_loss) {
+  int64_t first = -1;
+  uint64_t at = ~uint64_t{0};
+  for (const uint32_t index : program.order) {
+    const Verdict& m = program.instructions[index].*field;
+    const bool is_loss = allows_loss && m.error <= m.largest;
+    const bool is_wrong = (m.elements > 0 && !m.passed && !is_loss) || !m.same_dims;
+    if (is_wrong && m.at < at) first = index, at = m.at;
+  }
+  return first;
+}
+
 }  // namespace ingot::cli

@@ -85,6 +85,11 @@ void append_states(Engine* engine, std::vector<host::Array>* outputs);
 /// @throws Failure.
 CheckedProgram check_program(const ProgramQuestion& question);
 
+/// The first instruction in the order of the run whose `field` failed, or -1. `allows_loss`: less
+/// than the largest number is no failure.
+int64_t first_wrong(const CheckedProgram& program, Verdict CheckedInstruction::*field,
+                    bool allows_loss);
+
 /// Outputs and states of a run as a user makes it: no values kept, `session` as asked for.
 std::vector<host::Array> run_plainly(const ProgramQuestion& question,
                                      const SessionSettings& session);

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "tools/compile/passes/common/editor.h"
 #include "tools/diagnose/steps/golden_steps.h"
 #include "tools/diagnose/steps/operand_type.h"
 #include "tools/files/output_file.h"
@@ -22,19 +21,6 @@ using check::Golden;
 using compare::GraphChecker;
 using compare::Tensor;
 using host::Array;
-
-/// From channels last back to the source's order.
-Tensor channels_second(const Tensor& x) {
-  const std::vector<int64_t> perm = passes::inverse(passes::to_channels_last(x.dims.size()));
-  Tensor y;
-  for (const int64_t p : perm) y.dims.push_back(x.dims[size_t(p)]);
-  reference::for_each_index(y.dims, [&](const std::vector<int64_t>& at) {
-    std::vector<int64_t> from(at.size());
-    for (size_t k = 0; k < at.size(); k++) from[size_t(perm[k])] = at[k];
-    y.at.push_back(x.at[size_t(reference::offset_of(x.dims, from))]);
-  });
-  return y;
-}
 
 class Finder {
  public:
@@ -64,6 +50,8 @@ class Finder {
     Engine engine(file(), q_.open);
     winograd_ = true;
     stored_ = stored_type(file());
+    for (const auto& [key, text] : read_metadata(engine).entries)
+      if (key == "ingot.quantization") a_.quantization = text;
     if (stored_ != DType::kInvalid)  // as it was converted, but for what was kept
       options_.storage.dtype = stored_, options_.storage.allow_overflow = true;
     if (q_.golden.empty()) {
@@ -151,7 +139,10 @@ class Finder {
     const auto strides = golden_.subsample.find(expected.name);
     const Array same =
         strides == golden_.subsample.end() ? found : check::subsample(found, strides->second);
-    return {check::compare(expected.name, expected, same, compare_options()), expected.dims};
+    CheckedOutput one = {check::compare(expected.name, expected, same, compare_options()),
+                         expected.dims};
+    allow_loss(&one.comparison);
+    return one;
   }
 
   bool agree(const std::vector<Array>& expected, const std::vector<Array>& found) const {
@@ -166,7 +157,7 @@ class Finder {
     Tensor t = compare::to_tensor(array);
     const auto layout = options_.io_layout.find(array.name);
     return layout != options_.io_layout.end() && layout->second == "nhwc" && t.dims.size() >= 3
-               ? channels_second(t)
+               ? compare::channels_second(t)
                : t;
   }
 
@@ -282,7 +273,11 @@ class Finder {
       if (weights.empty()) break;
       a_.is_fresh_conversion = weights == read_part(made, INGOT_PART_WEIGHTS, i);
     }
-    if (!same)
+    if (!same && !a_.quantization.empty())
+      a_.notes.push_back(file() + ": quantized: " + a_.quantization +
+                         "; what that loses is no divergence (--rtol, --atol say how much may be "
+                         "lost); its values are matched by name");
+    else if (!same)
       a_.notes.push_back(file() + ": is not the program that this version converts from " +
                          q_.source +
                          " with these options; its values are matched by name (repeat the options "
@@ -291,6 +286,15 @@ class Finder {
       a_.notes.push_back(file() + ": has other weights than this version converts from " +
                          q_.source);
     return same;
+  }
+
+  /// A quantized file loses what its conversion asked for: less than its largest number, unless the
+  /// user says how much.
+  bool allows_loss() const { return !a_.quantization.empty() && !q_.rtol && !q_.atol; }
+  void allow_loss(check::Comparison* c) const {
+    if (!allows_loss() || c->passed || !c->problem.empty()) return;
+    c->allowed = c->largest_expected;
+    c->passed = c->largest_error <= c->allowed;
   }
 
   ProgramQuestion program_question() {
@@ -389,6 +393,7 @@ class Finder {
                             compare::to_array(reference_values->second, found.dtype, found.name),
                             have, compare_options()),
              reference_values->second.dims});
+        allow_loss(&a_.outputs.back().comparison);
       }
     }
   }
@@ -452,25 +457,14 @@ class Finder {
     if (a_.node.empty()) a_.node = a_.source_nodes[a_.sources[0]].output;
   }
 
-  /// The first instruction in the order of the run whose `field` failed, or -1.
-  int64_t first_wrong(Verdict CheckedInstruction::*field) const {
-    int64_t first = -1;
-    uint64_t at = ~uint64_t{0};
-    for (const uint32_t index : a_.program.order) {
-      const Verdict& m = a_.program.instructions[index].*field;
-      const bool is_wrong = (m.elements > 0 && !m.passed) || !m.same_dims;
-      if (is_wrong && m.at < at) first = index, at = m.at;
-    }
-    return first;
-  }
-
   void conclude() {
     if (checker_->wrong_import()) return blame(DivergenceCause::kImport, *checker_->wrong_import());
     if (checker_->wrong_pass()) return blame(DivergenceCause::kPass, *checker_->wrong_pass());
     for (const auto& [cause, field] :
          {std::pair{DivergenceCause::kConversion, &CheckedInstruction::conversion_error},
           std::pair{DivergenceCause::kKernel, &CheckedInstruction::kernel_error}}) {
-      const int64_t index = first_wrong(field);
+      const bool may_lose = cause == DivergenceCause::kConversion && allows_loss();
+      const int64_t index = first_wrong(a_.program, field, may_lose);
       if (index >= 0)
         return blame(cause, uint32_t(index), a_.program.instructions[size_t(index)].*field);
     }
@@ -487,7 +481,7 @@ class Finder {
         return;
       }
     }
-    const int64_t gathered = first_wrong(&CheckedInstruction::whole_error);
+    const int64_t gathered = first_wrong(a_.program, &CheckedInstruction::whole_error, false);
     if (gathered >= 0)
       return blame(DivergenceCause::kRounding, uint32_t(gathered),
                    a_.program.instructions[size_t(gathered)].whole_error);

@@ -64,6 +64,7 @@ struct DivergenceAnswer {
   compare::Iterations iterations;  // of the loops around it, the outermost first
   int64_t step = 0, steps = 1;
   bool has_golden = false, is_fresh_conversion = true;
+  std::string quantization;  // as the file records it; "": it was converted without
   uint32_t import_compared = 0, nodes_checked = 0, passes_checked = 0;
   uint32_t instructions_ran = 0, instructions_known = 0;
   // outputs on whose path nothing was compared: about them nothing is known
