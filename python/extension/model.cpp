@@ -110,6 +110,17 @@ std::optional<std::string> metadata_of(const Model& model, nb::handle given) {
   return text;
 }
 
+/// (scale, zero_point), or None.
+nb::object quantization_of(const Model& model, nb::handle given) {
+  const std::string port = text_of(given, "port");
+  ingot_error error = {};
+  ingot_quantization found = INGOT_INIT(ingot_quantization);
+  const ingot_code code = ingot_model_quantization(model.get(), port.c_str(), &found, &error);
+  if (code == INGOT_NOT_FOUND) return nb::none();
+  check(code, error);
+  return nb::make_tuple(found.scale, found.zero_point);
+}
+
 void verify_hashes(const Model& model) {
   ingot_error error = {};
   ingot_code code;
@@ -183,6 +194,7 @@ void bind_model(nb::module_& m) {
       .def("symbols", symbols_of)
       .def("summary", summary_of)
       .def("metadata", metadata_of, nb::arg("key").none())
+      .def("quantization", quantization_of, nb::arg("port").none())
       .def("copied_bytes",
            [](const Model& model) {
              return model.shared()->copied ? model.shared()->copied->bytes() : 0;

@@ -20,7 +20,7 @@ from ._errors import (
     ResourceError,
 )
 from ._ingot import version as _version
-from ._model import Model, Pool, Port, Requirements, State, Symbol, devices, empty
+from ._model import Model, Pool, Port, Quantization, Requirements, State, Symbol, devices, empty
 from ._session import Pipeline, Session
 
 __version__ = _version()
@@ -38,6 +38,7 @@ __all__ = [
     "Pipeline",
     "Pool",
     "Port",
+    "Quantization",
     "Requirements",
     "ResourceError",
     "Session",

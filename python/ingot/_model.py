@@ -44,6 +44,13 @@ class Port(NamedTuple):
     layout: str
 
 
+class Quantization(NamedTuple):
+    """What the integers of a port stand for: an integer q is scale * (q - zero_point)."""
+
+    scale: float
+    zero_point: int
+
+
 class Symbol(NamedTuple):
     """A dimension that is bound when a session is made. high is 0 where nothing bounds it."""
 
@@ -279,6 +286,12 @@ class Model:
         """Text of the metadata: "name", "version", "licence", "source_file", or an own key."""
         return self._model.metadata(key)
 
+    def quantization(self, port: str) -> Quantization | None:
+        """Scale and zero point of an input or output of integers, by its name; None where the
+        source says none."""
+        found = self._model.quantization(port)
+        return Quantization(*found) if found else None
+
     def verify_hashes(self) -> None:
         """Compares every part with its SHA-256. Reads the whole file."""
         self._model.verify_hashes()
@@ -436,4 +449,9 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> np.ndarray:
 
 def devices() -> dict[str, str]:
     """Every device by name: "" where it is there, else why it is not."""
-    return {name: "" if exists else why for name, exists, why in _ingot.devices()}
+    tests = ("fake", "null")
+    return {
+        name: "" if exists else why
+        for name, exists, why in _ingot.devices()
+        if name.partition(":")[0] not in tests
+    }

@@ -38,6 +38,17 @@ def stream():
     return ingot.Model(path_of("stream", (("s", "sn"),)))
 
 
+def quantized_ports():
+    """linear() with what a quantized source would say of its ports."""
+    path = pathlib.Path(_folder.name) / "quantized_ports.ingot"
+    said = {
+        "ingot.quantization.x": "scale 0.5 zero_point -3 bits 3fe0000000000000",
+        "ingot.quantization.y": "scale 0.25 zero_point 7 bits 3fd0000000000000",
+    }
+    ingot.convert(DATA / "linear.onnx", path, metadata=said)
+    return ingot.Model(path)
+
+
 def linear_case():
     """An input of linear() and what NumPy computed from it."""
     golden = np.load(DATA / "linear.npz")

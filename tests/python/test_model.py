@@ -154,6 +154,16 @@ class ModelTest(unittest.TestCase):
         self.assertIsNone(model.metadata("colour"))
         self.assertEqual(model.summary["file_bytes"], small_models.path_of("linear").stat().st_size)
 
+    def test_quantization_of_ports(self):
+        model = small_models.linear()
+        self.assertIsNone(model.quantization("x"))  # floats
+        with self.assertRaises(ingot.CallerError):
+            model.quantization("no such port")
+        quantized = small_models.quantized_ports()
+        self.assertEqual(quantized.quantization("x"), ingot.Quantization(0.5, -3))
+        self.assertEqual(quantized.quantization("y").zero_point, 7)
+        self.assertEqual(quantized.quantization("y").scale, 0.25)
+
     def test_a_model_is_for_any_thread(self):
         given, expected = small_models.linear_case()
         model = small_models.linear()
@@ -184,6 +194,7 @@ class ModelTest(unittest.TestCase):
 
     def test_devices_say_why_one_is_not_there(self):
         self.assertEqual(ingot.devices()["cpu"], "")
+        self.assertFalse([name for name in ingot.devices() if name[:4] in ("fake", "null")])
         with self.assertRaises(ingot.DeviceError) as raised:
             small_models.linear().session("cuda:77")
         self.assertEqual(raised.exception.code, 60)

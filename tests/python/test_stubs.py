@@ -11,6 +11,7 @@ import unittest
 import small_models
 
 import ingot
+import ingot.compat
 from ingot import _ingot
 
 
@@ -88,6 +89,36 @@ class StubTest(unittest.TestCase):
             self.assertRegex(repr(session), "^<ingot.Session on cpu of <ingot.Model .*linear")
         self.assertEqual(repr(session), "<ingot.Session, closed>")
         self.assertEqual(repr(ingot.Pool(2)), "<ingot.Pool of 2 threads>")
+
+    def test_every_public_name_says_what_it_does(self):
+        silent = []
+        for module in (ingot, ingot.compat):
+            for name in module.__all__:
+                made = getattr(module, name)
+                if not (inspect.isclass(made) or inspect.isroutine(made)):
+                    continue
+                members = vars(made).items() if inspect.isclass(made) else ()
+                own = [
+                    (f"{name}.{each}", what.fget if isinstance(what, property) else what)
+                    for each, what in members
+                    if not each.startswith("_")
+                    and isinstance(what, (property, staticmethod, type(stub_tree)))
+                ]
+                for at, what in [(name, made), *own]:
+                    if not inspect.getdoc(what):
+                        silent.append(f"{module.__name__}.{at}")
+        self.assertEqual(silent, [])
+
+    def test_objects_of_compat_say_what_they_are(self):
+        session = ingot.compat.InferenceSession(str(small_models.path_of("linear")))
+        self.assertEqual(
+            repr(session), "<ingot.compat.InferenceSession x -> y, CPUExecutionProvider>"
+        )
+        binding = session.io_binding()
+        binding.bind_cpu_input("x", small_models.linear_case()[0])
+        self.assertEqual(repr(binding), "<ingot.compat.IOBinding of inputs x and outputs >")
+        value = ingot.compat.OrtValue.ortvalue_from_numpy(small_models.linear_case()[0])
+        self.assertEqual(repr(value), "<ingot.compat.OrtValue tensor(float) [1, 4]>")
 
     def test_a_type_checker_reads_a_program(self):
         try:

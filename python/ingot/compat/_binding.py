@@ -44,18 +44,23 @@ class OrtDevice:
 
     @staticmethod
     def make(ort_device_name: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
+        """A device by its name in onnxruntime: "cpu" is there."""
         return OrtDevice(ort_device_name, device_id)
 
     def device_type(self) -> int:
+        """Its number in onnxruntime."""
         return 0
 
     def device_id(self) -> int:
+        """Which of several."""
         return 0
 
     def device_mem_type(self) -> int:
+        """0: its usual memory."""
         return 0
 
     def device_vendor_id(self) -> int:
+        """0: none is meant."""
         return 0
 
 
@@ -81,16 +86,23 @@ class OrtValue:
         check_device(device_type, device_id)
         return OrtValue(empty(tuple(shape), dtype_of(element_type).name))
 
+    def __repr__(self) -> str:
+        return f"<ingot.compat.OrtValue {self.data_type()} {self.shape()}>"
+
     def numpy(self) -> np.ndarray:
+        """The array itself, not a copy."""
         return self._array
 
     def data_ptr(self) -> int:
+        """Address of the first element."""
         return self._array.ctypes.data
 
     def shape(self) -> list[int]:
+        """Extents."""
         return list(self._array.shape)
 
     def data_type(self) -> str:
+        """As onnxruntime has it: "tensor(float)"."""
         return tensor_type(self._array.dtype.name)
 
     def element_type(self) -> int:
@@ -101,21 +113,27 @@ class OrtValue:
         return ONNX_TYPES[name]
 
     def tensor_size_in_bytes(self) -> int:
+        """Bytes of all elements."""
         return self._array.nbytes
 
     def device_name(self) -> str:
+        """"cpu"."""
         return "cpu"
 
     def has_value(self) -> bool:
+        """Always: a value is an array."""
         return True
 
     def is_tensor(self) -> bool:
+        """Always."""
         return True
 
     def is_tensor_sequence(self) -> bool:
+        """Never."""
         return False
 
     def is_sparse_tensor(self) -> bool:
+        """Never."""
         return False
 
     def update_inplace(self, np_arr: np.ndarray) -> None:
@@ -137,7 +155,12 @@ class IOBinding:
         self._outputs: dict[str, np.ndarray | None] = {}
         self._results: dict[str, np.ndarray] = {}
 
+    def __repr__(self) -> str:
+        names = ", ".join(self._inputs), ", ".join(self._outputs)
+        return f"<ingot.compat.IOBinding of inputs {names[0]} and outputs {names[1]}>"
+
     def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
+        """Runs read this array."""
         self._session._check_name(name, is_input=True)
         self._inputs[name] = arr_on_cpu
 
@@ -156,6 +179,7 @@ class IOBinding:
         self._inputs[name] = _array_at(buffer_ptr, element_type, shape)
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        """Runs read this value."""
         self.bind_cpu_input(name, ortvalue.numpy())
 
     def bind_output(
@@ -175,6 +199,7 @@ class IOBinding:
         )
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        """Runs write into this value."""
         self._session._check_name(name, is_input=False)
         self._outputs[name] = ortvalue.numpy()
 
@@ -185,15 +210,19 @@ class IOBinding:
         """Nothing to wait for on the CPU."""
 
     def get_outputs(self) -> list[OrtValue]:
+        """What the last run left, in the order in which outputs were bound."""
         return [OrtValue(self._results[name]) for name in self._outputs if name in self._results]
 
     def copy_outputs_to_cpu(self) -> list[np.ndarray]:
+        """The same as arrays of their own."""
         return [value.numpy() for value in self.get_outputs()]
 
     def clear_binding_inputs(self) -> None:
+        """No input is bound any more."""
         self._inputs.clear()
 
     def clear_binding_outputs(self) -> None:
+        """No output is bound any more."""
         self._outputs.clear()
         self._results.clear()
 

@@ -258,6 +258,7 @@ class RunOptions(_Known):
 
     @property
     def terminate(self) -> bool:
+        """True ends the run that has these options, and later ones."""
         return self._terminate
 
     @terminate.setter

@@ -102,21 +102,29 @@ class InferenceSession:
         self._pool, self._sessions = None, collections.OrderedDict()
         self._turn = threading.Lock()
 
+    def __repr__(self) -> str:
+        names = ", ".join(self._inputs), ", ".join(self._outputs)
+        return f"<ingot.compat.InferenceSession {names[0]} -> {names[1]}, {self._provider}>"
+
     def __reduce__(self):
         raise TypeError(
             "an InferenceSession cannot be pickled: pickle the path or the bytes of its model"
         )
 
     def get_inputs(self) -> list[NodeArg]:
+        """Name, type and shape of every input."""
         return [self._node_arg(p) for p in self._model.inputs]
 
     def get_outputs(self) -> list[NodeArg]:
+        """Name, type and shape of every output."""
         return [self._node_arg(p) for p in self._model.outputs]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
+        """None: weights are part of the file."""
         return []
 
     def get_modelmeta(self) -> ModelMetadata:
+        """What the file says about its source."""
         def text(key: str) -> str:
             return self._model.metadata(key) or ""
 
@@ -132,6 +140,7 @@ class InferenceSession:
         )
 
     def get_providers(self) -> list[str]:
+        """The provider that was taken, and the CPU behind it."""
         own = [self._provider]
         return own if own == ["CPUExecutionProvider"] else [*own, "CPUExecutionProvider"]
 
@@ -164,9 +173,11 @@ class InferenceSession:
         return ""
 
     def get_session_options(self) -> SessionOptions:
+        """The options that it was made with."""
         return self._options
 
     def io_binding(self) -> IOBinding:
+        """An IOBinding of this session."""
         return IOBinding(self)
 
     def run(
@@ -190,18 +201,21 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
+        """run() on OrtValues, which gives OrtValues."""
         feed = {name: value.numpy() for name, value in input_dict_ort_values.items()}
         return [OrtValue(array) for array in self.run(output_names, feed, run_options)]
 
     def run_with_iobinding(
         self, iobinding: IOBinding, run_options: RunOptions | None = None
     ) -> None:
+        """A run on what the binding names."""
         if not iobinding._outputs:
             raise RuntimeError("run_with_iobinding: no output is bound; bind_output() binds one")
         given = {name: array for name, array in iobinding._outputs.items() if array is not None}
         iobinding._results = self._compute(iobinding._inputs, given, run_options)
 
     def run_async(self, *_: Any) -> None:
+        """Refused: ingot.Session.run_async() is awaited."""
         raise NotImplementedError("run_async: await ingot.Session.run_async() instead")
 
     def _check_name(self, name: str, is_input: bool) -> None:
