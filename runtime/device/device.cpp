@@ -29,8 +29,7 @@ Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char*
 
 Status find_device(const char* name, Device* out, ErrorDetail* detail) {
   if (!name || std::strcmp(name, "auto") == 0) {
-    *out = {&kHostDevice, "cpu",
-            "auto: cuda is not in this program, and the fake devices are for tests", 0};
+    *out = {&kHostDevice, "cpu", "auto: cuda is not in this program", 0};
     if (device_backend()) {
       const char* why_not = "";
       if (device_backend()->find_best(out, &why_not)) return {};

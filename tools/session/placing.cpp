@@ -37,7 +37,7 @@ std::vector<PlaceRule> parse_places(const std::vector<std::string>& texts) {
     const size_t at = text.rfind('=');
     if (at == std::string::npos || at == 0 || at + 1 == text.size())
       fail(Exit::kUsage,
-           "--place " + text + ": expected PATTERN=DEVICE, such as 'encoder.*=fake:0'");
+           "--place " + text + ": expected PATTERN=DEVICE, such as 'encoder.*=cuda:0'");
     rules.push_back({text.substr(0, at), text.substr(at + 1)});
   }
   return rules;
