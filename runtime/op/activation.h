@@ -6,26 +6,24 @@ namespace ingot {
 
 /// Same numbers as ingot.fb.Activation.
 enum class Activation : uint8_t {
-  kNone = 0,
-  kRelu = 1,
-  kRelu6 = 2,
-  kClip = 3,
-  kLeakyRelu = 4,
-  kSigmoid = 5,
-  kTanh = 6,
-  kSilu = 7,
-  kHardSwish = 8,
-  kHardSigmoid = 9,
-  kGelu = 10,
-  kGeluTanh = 11,
-  kElu = 12,
-  kSoftplus = 13,
-  kMish = 14,
-  kPrelu = 15,
-  kReluAffine = 16,
-  kHardSwishAffine = 17
+#define INGOT_ACTIVATION(name, number, function, cost, form) k##name = (number),
+#include "runtime/op/activations.def"
 };
-constexpr int kActivationCount = 18;
+
+/// What it takes, in ascending order; kRefused: no epilogue has it.
+enum class ActivationCost : uint8_t { kNothing, kClamp, kSelect, kShort, kLong, kRefused };
+constexpr ActivationCost kActivationCosts[] = {
+#define INGOT_ACTIVATION(name, number, function, cost, form) ActivationCost::k##cost,
+#include "runtime/op/activations.def"
+};
+constexpr int kActivationCount = sizeof kActivationCosts / sizeof *kActivationCosts;
+/// @pre `kind` is a row.
+constexpr ActivationCost activation_cost(Activation kind) { return kActivationCosts[int(kind)]; }
+
+/// Whether an epilogue has it and it takes at least `least`.
+constexpr bool is_computed(ActivationCost cost, ActivationCost least) {
+  return cost >= least && cost != ActivationCost::kRefused;
+}
 
 /// y = act(x). clip: min(max(x, alpha), beta). leaky_relu, elu: slope alpha. hard_sigmoid:
 /// min(max(alpha x + beta, 0), 1). hard_swish: x * min(max(x / 6 + 1/2, 0), 1), alpha and beta

@@ -1,6 +1,9 @@
 // tests/graph/fold_test.cpp - nodes on constants, and what becomes of a model around them.
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "tools/graph/fold/fold_constants.h"
 #include "tools/graph/infer/infer_shapes.h"
 #include "tools/graph/tensor_math.h"
@@ -149,4 +152,27 @@ TEST_CASE("fold: equal constants become one, dead nodes go, a large Expand stays
   infer_shapes(large.model);
   fold_constants(large.model);
   CHECK(large.model.graph.nodes[0].op == "Expand");
+}
+
+TEST_CASE("fold: functions have the meaning that a run gives them") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto folded = [](const std::string& op, std::vector<std::vector<float>> operands,
+                         std::map<std::string, Attribute> attributes = {}) {
+    Made m;
+    std::vector<ValueId> inputs;
+    for (const std::vector<float>& each : operands)
+      inputs.push_back(m.constant({int64_t(each.size())}, each));
+    return read_numbers(m.result(m.node(op, inputs, std::move(attributes))));
+  };
+  CHECK(std::signbit(folded("Relu", {{-0.0f}})[0]));
+  CHECK(std::isnan(folded("Relu", {{nan}})[0]));
+  CHECK(std::isnan(folded("Sign", {{nan}})[0]));
+  CHECK(std::isnan(folded("Min", {{nan}, {1}})[0]));
+  CHECK(std::isnan(folded("Min", {{1}, {nan}})[0]));
+  // a number of the node is f32, as in the file
+  CHECK(folded("LeakyRelu", {{-1e8f}}, {{"alpha", 0.01}})[0] ==
+        double(float(-1e8 * double(0.01f))));
+  // each step is rounded
+  const float x = 1.7f, scaled = x * 1.3f, gate = float(1 / (1 + std::exp(-double(scaled))));
+  CHECK(folded("Swish", {{x}}, {{"alpha", 1.3}})[0] == double(x * gate));
 }

@@ -16,16 +16,28 @@ struct Function {
   std::string_view node;  // "Mish"
   ElementwiseOp op;
   int operands;
+  FunctionDomain domain;
   FunctionResult result;
   bool is_onnx;  // an operator of ONNX has this name and this meaning
 };
 
 inline constexpr Function kFunctions[] = {
 #define INGOT_FUNCTION(name, number, operands, domain, f64, result, node, source) \
-  {node, ElementwiseOp::k##name, operands, FunctionResult::k##result,             \
+  {node,                                                                          \
+   ElementwiseOp::k##name,                                                        \
+   operands,                                                                      \
+   FunctionDomain::k##domain,                                                     \
+   FunctionResult::k##result,                                                     \
    std::string_view(#source) == "Onnx"},
 #include "runtime/op/functions.def"
 };
+
+/// Of a row.
+constexpr FunctionDomain function_domain(ElementwiseOp op) {
+  for (const Function& row : kFunctions)
+    if (row.op == op) return row.domain;
+  return FunctionDomain::kFloat;
+}
 
 /// The function that a node of this operator is; null: none.
 inline const Function* find_function(std::string_view node) {

@@ -28,16 +28,14 @@ inline Epilogue make_epilogue(const ActivationSpec& activation, bool residual_fi
   e.residual_first = residual_first;
   e.residual_stride = residual ? int64_t{residual->row_stride} : 0;
   e.high = __builtin_inff();
-  switch (activation.kind) {
-    case Activation::kNone: break;
-    case Activation::kRelu: e.clamps = true; break;
-    case Activation::kRelu6: e.clamps = true, e.high = 6.0f; break;
-    case Activation::kClip:
-      e.clamps = true, e.low = activation.alpha, e.high = activation.beta;
-      // An upper limit of zero has a sign, which an instruction for minima may see otherwise.
-      e.in_registers = e.high < 0.0f || e.high > 0.0f;
-      break;
-    default: e.in_registers = false;
+  const ActivationCost cost = activation_cost(activation.kind);
+  e.clamps = cost == ActivationCost::kClamp;
+  e.in_registers = e.clamps || cost == ActivationCost::kNothing;
+  if (activation.kind == Activation::kRelu6) e.high = 6.0f;
+  if (activation.kind == Activation::kClip) {
+    e.low = activation.alpha, e.high = activation.beta;
+    // An upper limit of zero has a sign, which an instruction for minima may see otherwise.
+    e.in_registers = e.high < 0.0f || e.high > 0.0f;
   }
   return e;
 }
@@ -48,10 +46,7 @@ using FinishRows = void (*)(const Epilogue&, const float* tile, int64_t tile_str
                             int64_t cols, float* out, int64_t out_stride, const float* residual);
 
 /// Kinds that are one long chain.
-constexpr bool is_long(Activation kind) {
-  return kind == Activation::kSigmoid || kind == Activation::kTanh || kind == Activation::kSilu ||
-         kind == Activation::kGelu || kind == Activation::kGeluTanh || kind == Activation::kMish;
-}
+constexpr bool is_long(Activation kind) { return activation_cost(kind) == ActivationCost::kLong; }
 
 template <class V, Activation kind>
 void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int64_t rows,
@@ -110,17 +105,13 @@ void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int6
 template <class V>
 void finish_tile(const Epilogue& e, const float* tile, int64_t tile_stride, int64_t rows,
                  int64_t cols, float* out, int64_t out_stride, const float* residual) {
+  // Prelu never comes here, and is nothing.
   static constexpr FinishRows kRows[] = {
-      finish_rows<V, Activation::kNone>,       finish_rows<V, Activation::kRelu>,
-      finish_rows<V, Activation::kRelu6>,      finish_rows<V, Activation::kClip>,
-      finish_rows<V, Activation::kLeakyRelu>,  finish_rows<V, Activation::kSigmoid>,
-      finish_rows<V, Activation::kTanh>,       finish_rows<V, Activation::kSilu>,
-      finish_rows<V, Activation::kHardSwish>,  finish_rows<V, Activation::kHardSigmoid>,
-      finish_rows<V, Activation::kGelu>,       finish_rows<V, Activation::kGeluTanh>,
-      finish_rows<V, Activation::kElu>,        finish_rows<V, Activation::kSoftplus>,
-      finish_rows<V, Activation::kMish>,       finish_rows<V, Activation::kNone>,  // prelu: never
-      finish_rows<V, Activation::kReluAffine>, finish_rows<V, Activation::kHardSwishAffine>};
-  static_assert(sizeof kRows / sizeof *kRows == kActivationCount, "one of each");
+#define INGOT_ACTIVATION(name, number, function, cost, form)                             \
+  finish_rows<V, ActivationCost::k##cost == ActivationCost::kRefused ? Activation::kNone \
+                                                                     : Activation::k##name>,
+#include "runtime/op/activations.def"
+  };
   kRows[int(e.activation.kind)](e, tile, tile_stride, rows, cols, out, out_stride, residual);
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/cpu/simd/half.inl"
+#include "runtime/op/scalar_functions.h"
 #include "runtime/op/tensor.h"
 
 namespace ingot::cpu::oracle {
@@ -57,10 +58,7 @@ inline double read(const TensorView& t, int64_t at) {
   }
   return 0;
 }
-/// x truncated to int64; what lies outside becomes the smallest.
-inline int64_t truncate(double x) {
-  return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? int64_t(x) : INT64_MIN;
-}
+using scalar::truncate;
 
 /// Whole numbers, the low 64 bits of unsigned ones.
 inline int64_t read_integer(const TensorView& t, int64_t at) {

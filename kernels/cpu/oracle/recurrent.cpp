@@ -6,37 +6,11 @@
 #include <cstdlib>
 
 #include "kernels/cpu/oracle/access.h"
+#include "kernels/cpu/oracle/activation.h"
 #include "kernels/cpu/oracle/oracle.h"
 
 namespace ingot::cpu::oracle {
 namespace {
-
-double activation(const ActivationSpec& s, double x) {
-  switch (s.kind) {
-    case Activation::kRelu: return x > 0 ? x : 0;
-    case Activation::kRelu6: return x < 0 ? 0 : x > 6 ? 6 : x;
-    case Activation::kClip: return std::fmin(std::fmax(x, double(s.alpha)), double(s.beta));
-    case Activation::kLeakyRelu: return x < 0 ? double(s.alpha) * x : x;
-    case Activation::kSigmoid: return 1 / (1 + std::exp(-x));
-    case Activation::kTanh: return std::tanh(x);
-    case Activation::kSilu: return x / (1 + std::exp(-x));
-    case Activation::kHardSwish: return x * std::fmin(std::fmax(x / 6 + 0.5, 0), 1);
-    case Activation::kHardSigmoid:
-      return std::fmin(std::fmax(double(s.alpha) * x + double(s.beta), 0), 1);
-    case Activation::kGelu: return x * std::erfc(-x / std::sqrt(2.0)) / 2;
-    case Activation::kGeluTanh:
-      return x / 2 *
-             (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
-    case Activation::kElu: return x < 0 ? double(s.alpha) * std::expm1(x) : x;
-    case Activation::kSoftplus: return std::log1p(std::exp(-std::fabs(x))) + std::fmax(x, 0);
-    case Activation::kMish: return x * std::tanh(std::log1p(std::exp(x)));
-    case Activation::kNone:
-    case Activation::kPrelu:
-    case Activation::kReluAffine:
-    case Activation::kHardSwishAffine: return x;  // in epilogues alone
-  }
-  return x;
-}
 
 /// One direction of one instruction.
 struct Cell {
@@ -73,9 +47,9 @@ struct Cell {
     const int per_direction = t.kind == RecurrentKind::kLstm  ? 3
                               : t.kind == RecurrentKind::kGru ? 2
                                                               : 1;
-    if (t.activation_count != 0) return activation(t.activations[direction * per_direction + n], x);
+    if (t.activation_count != 0) return activate(t.activations[direction * per_direction + n], x);
     const bool squash = n == 0 && t.kind != RecurrentKind::kRnn;
-    return activation({squash ? Activation::kSigmoid : Activation::kTanh, 0, 0}, x);
+    return activate({squash ? Activation::kSigmoid : Activation::kTanh, 0, 0}, x);
   }
   double limit(double x) const {
     return t.clip > 0 ? std::fmin(std::fmax(x, -double(t.clip)), double(t.clip)) : x;

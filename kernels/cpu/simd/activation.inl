@@ -77,29 +77,13 @@ template <class V>
 INGOT_FN void activate_rows(const ActivationSpec& spec, float* tile, int64_t rows, int64_t columns,
                             int64_t stride) {
   switch (spec.kind) {
-#define INGOT_ACTIVATION(kind)                                                            \
-  case Activation::kind:                                                                  \
-    return activate_rows_of<V, Activation::kind>(tile, rows, columns, stride, spec.alpha, \
-                                                 spec.beta);
-    INGOT_ACTIVATION(kRelu)
-    INGOT_ACTIVATION(kRelu6)
-    INGOT_ACTIVATION(kClip)
-    INGOT_ACTIVATION(kLeakyRelu)
-    INGOT_ACTIVATION(kSigmoid)
-    INGOT_ACTIVATION(kTanh)
-    INGOT_ACTIVATION(kSilu)
-    INGOT_ACTIVATION(kHardSwish)
-    INGOT_ACTIVATION(kHardSigmoid)
-    INGOT_ACTIVATION(kGelu)
-    INGOT_ACTIVATION(kGeluTanh)
-    INGOT_ACTIVATION(kElu)
-    INGOT_ACTIVATION(kSoftplus)
-    INGOT_ACTIVATION(kMish)
-    INGOT_ACTIVATION(kReluAffine)
-    INGOT_ACTIVATION(kHardSwishAffine)
-#undef INGOT_ACTIVATION
-    case Activation::kNone:
-    case Activation::kPrelu: return;
+#define INGOT_ACTIVATION(name, number, function, cost, form)                            \
+  case Activation::k##name:                                                             \
+    if constexpr (is_computed(ActivationCost::k##cost, ActivationCost::kClamp))         \
+      activate_rows_of<V, Activation::k##name>(tile, rows, columns, stride, spec.alpha, \
+                                               spec.beta);                              \
+    return;
+#include "runtime/op/activations.def"
   }
 }
 

@@ -16,27 +16,12 @@ struct alignas(16) Quad {
 /// For kinds that are no clamp: one copy in a kernel.
 GPU_CALLED float activate_called(float x, Activation kind, float alpha, float beta) {
   switch (kind) {
-#define INGOT_ACTIVATION(kind) \
-  case Activation::kind: return cpu::activate<V, Activation::kind>(x, alpha, beta);
-    INGOT_ACTIVATION(kLeakyRelu)
-    INGOT_ACTIVATION(kSigmoid)
-    INGOT_ACTIVATION(kTanh)
-    INGOT_ACTIVATION(kSilu)
-    INGOT_ACTIVATION(kHardSwish)
-    INGOT_ACTIVATION(kHardSigmoid)
-    INGOT_ACTIVATION(kGelu)
-    INGOT_ACTIVATION(kGeluTanh)
-    INGOT_ACTIVATION(kElu)
-    INGOT_ACTIVATION(kSoftplus)
-    INGOT_ACTIVATION(kMish)
-    INGOT_ACTIVATION(kReluAffine)
-    INGOT_ACTIVATION(kHardSwishAffine)
-#undef INGOT_ACTIVATION
-    case Activation::kNone:
-    case Activation::kRelu:
-    case Activation::kRelu6:
-    case Activation::kClip:
-    case Activation::kPrelu: break;
+#define INGOT_ACTIVATION(name, number, function, cost, form)                     \
+  case Activation::k##name:                                                      \
+    if constexpr (is_computed(ActivationCost::k##cost, ActivationCost::kSelect)) \
+      return cpu::activate<V, Activation::k##name>(x, alpha, beta);              \
+    break;
+#include "runtime/op/activations.def"
   }
   return x;
 }

@@ -16,15 +16,11 @@ struct EpilogueParams {
 /// The same rules as kernels/cpu/gemm/epilogue.inl.
 inline EpilogueParams epilogue_params(const ActivationSpec& activation, bool residual_first) {
   EpilogueParams e = {activation, 0.0f, __builtin_inff(), residual_first, false, false};
-  switch (activation.kind) {
-    case Activation::kNone: break;
-    case Activation::kRelu: e.clamps = true; break;
-    case Activation::kRelu6: e.clamps = true, e.high = 6.0f; break;
-    case Activation::kClip:
-      e.clamps = true, e.low = activation.alpha, e.high = activation.beta;
-      break;
-    default: e.calls = true;
-  }
+  const ActivationCost cost = activation_cost(activation.kind);
+  e.clamps = cost == ActivationCost::kClamp;
+  e.calls = cost > ActivationCost::kClamp;
+  if (activation.kind == Activation::kRelu6) e.high = 6.0f;
+  if (activation.kind == Activation::kClip) e.low = activation.alpha, e.high = activation.beta;
   return e;
 }
 

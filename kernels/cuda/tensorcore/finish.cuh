@@ -17,29 +17,12 @@ using Four = FourOf<float>;
 /// copy would be in each.
 GPU_CALLED Four activate_long(ActivationSpec spec, Four v) {
   switch (spec.kind) {
-#define INGOT_LONG_ACTIVATION(kind)                                                        \
-  case Activation::kind:                                                                   \
-    for (float& x : v.x) x = cpu::activate<V, Activation::kind>(x, spec.alpha, spec.beta); \
+#define INGOT_ACTIVATION(name, number, function, cost, form)                                    \
+  case Activation::k##name:                                                                     \
+    if constexpr (is_computed(ActivationCost::k##cost, ActivationCost::kShort))                 \
+      for (float& x : v.x) x = cpu::activate<V, Activation::k##name>(x, spec.alpha, spec.beta); \
     break;
-    INGOT_LONG_ACTIVATION(kSigmoid)
-    INGOT_LONG_ACTIVATION(kTanh)
-    INGOT_LONG_ACTIVATION(kSilu)
-    INGOT_LONG_ACTIVATION(kHardSwish)
-    INGOT_LONG_ACTIVATION(kHardSigmoid)
-    INGOT_LONG_ACTIVATION(kGelu)
-    INGOT_LONG_ACTIVATION(kGeluTanh)
-    INGOT_LONG_ACTIVATION(kElu)
-    INGOT_LONG_ACTIVATION(kSoftplus)
-    INGOT_LONG_ACTIVATION(kMish)
-    INGOT_LONG_ACTIVATION(kReluAffine)
-    INGOT_LONG_ACTIVATION(kHardSwishAffine)
-#undef INGOT_LONG_ACTIVATION
-    case Activation::kNone:
-    case Activation::kRelu:
-    case Activation::kRelu6:
-    case Activation::kClip:
-    case Activation::kLeakyRelu:
-    case Activation::kPrelu: break;
+#include "runtime/op/activations.def"
   }
   return v;
 }

@@ -1,20 +1,13 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "tools/compile/passes/canonical/rules.h"
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/common/elementwise.h"
-#include "tools/graph/functions.h"
 
 namespace ingot::passes {
 namespace {
 
-const std::map<std::string_view, Op> kNumbered = {{"Celu", Op::kCelu},
-                                                  {"Elu", Op::kElu},
-                                                  {"LeakyRelu", Op::kLeakyRelu},
-                                                  {"ThresholdedRelu", Op::kThresholdedRelu},
-                                                  {"HardSigmoid", Op::kHardSigmoid}};
 void become(Node& node, const std::vector<Step>& steps, const char* compute) {
   node.attributes = elementwise(steps, compute);
   node.op = "Elementwise";
@@ -24,93 +17,18 @@ const char* compute_of(const Canonical& c, ValueId id) {
   return compute_type(c.editor.value(id).dtype);
 }
 
-void unary(Canonical& c, Node& node) {
-  become(node, {{graph::find_function(node.op)->op}}, compute_of(c, node.inputs[0]));
-}
-
-void numbered(Canonical& c, Node& node) {
-  become(node, {{kNumbered.at(node.op), 0, 0, 0, node.number("alpha", 1), node.number("beta", 0)}},
-         compute_of(c, node.inputs[0]));
-}
-
-void binary(Canonical& c, Node& node) {
-  const char* compute = compute_of(c, node.inputs[0]);
-  bool wide = node.op == "Pow" && std::string(compute) != "f32" &&
-              c.editor.value(node.inputs[1]).dtype == DType::kF32;
-  become(node, {{graph::find_function(node.op)->op, 0, 1}}, wide ? "f64" : compute);
-}
-
-void modulo(Canonical& c, Node& node) {
-  become(node, {{node.integer("fmod", 0) ? Op::kFmod : Op::kMod, 0, 1}},
-         compute_of(c, node.inputs[0]));
-}
-
-void shift(Canonical& c, Node& node) {
-  Op op = node.text("direction", "LEFT") == "LEFT" ? Op::kShiftLeft : Op::kShiftRight;
-  become(node, {{op, 0, 1}}, compute_of(c, node.inputs[0]));
-}
-
-void selection(Canonical& c, Node& node) {
-  become(node, {{Op::kSelect, 0, 1, 2}}, compute_of(c, node.inputs[1]));
-}
-
-void selu(Canonical& c, Node& node) {
-  become(node,
-         {{Op::kSelu, 0, 0, 0, node.number("alpha", 1.67326319217681884765625),
-           node.number("gamma", 1.05070102214813232421875)}},
-         compute_of(c, node.inputs[0]));
-}
-
-void shrink(Canonical& c, Node& node) {
-  become(node, {{Op::kShrink, 0, 0, 0, node.number("lambd", 0.5), node.number("bias", 0)}},
-         compute_of(c, node.inputs[0]));
-}
-
-void gelu(Canonical& c, Node& node) {
-  become(node, {{node.text("approximate", "none") == "tanh" ? Op::kGeluTanh : Op::kGelu}},
-         compute_of(c, node.inputs[0]));
-}
-
-void swish(Canonical& c, Node& node) {
-  double alpha = node.number("alpha", 1);
-  std::vector<Step> steps = {{Op::kSilu}};
-  if (alpha != 1)
-    steps = {{Op::kScaleShift, 0, 0, 0, alpha, 0}, {Op::kSigmoid, 1}, {Op::kMul, 0, 2}};
-  become(node, steps, compute_of(c, node.inputs[0]));
-}
-
-void is_infinite(Canonical& c, Node& node) {
-  bool negative = node.integer("detect_negative", 1) != 0,
-       positive = node.integer("detect_positive", 1) != 0;
-  std::vector<Step> steps = {{Op::kIsInf}};
-  if (!negative || !positive) {
-    steps.push_back({negative ? Op::kLess : Op::kGreater, 0, kConstantRegister, 0, 0, 0});
-    steps.push_back({Op::kLogicalAnd, 1, 2});
-    if (!negative && !positive) steps.push_back({Op::kLogicalAnd, 3, kConstantRegister, 0, 0, 0});
-  }
-  become(node, steps, compute_of(c, node.inputs[0]));
-}
-
-void clip(Canonical& c, Node& node) {
-  double low = node.number("min", -std::numeric_limits<double>::infinity());
-  double high = node.number("max", std::numeric_limits<double>::infinity());
-  const char* compute = compute_of(c, node.inputs[0]);
-  if (low == 0 && std::isinf(high)) return become(node, {{Op::kRelu}}, compute);
-  std::vector<Step> steps = {{Op::kClip, 0, 0, 0, low, high}};
-  if (std::string(compute) != "f32" &&
-      (std::isinf(low) || std::isinf(high))) {  // integers have no infinity to clip against
-    steps = {{std::isinf(high) ? Op::kMax : Op::kMin, 0, kConstantRegister, 0,
-              std::isinf(high) ? low : high, 0}};
-    if (std::isinf(low) && std::isinf(high)) steps = {{Op::kIdentity}};
-  }
-  become(node, steps, compute);
+void by_steps(Canonical& c, Node& node) {
+  std::vector<DType> types;
+  for (const ValueId x : node.inputs) types.push_back(c.editor.value(x).dtype);
+  const auto all = graph::elementwise_steps(node, types);
+  become(node, all->steps, compute_name(all->compute));
 }
 
 void prelu(Canonical& c, Node& node) {
   const Constant* slope = c.editor.constant(node.inputs[1]);
   std::optional<double> one = slope ? uniform(*slope) : std::nullopt;
   const char* compute = compute_of(c, node.inputs[0]);
-  if (!one) return become(node, {{Op::kPrelu, 0, 1}}, compute);
+  if (!one) return by_steps(c, node);
   c.editor.set_inputs(node, {node.inputs[0]});
   become(node, {{Op::kLeakyRelu, 0, 0, 0, *one, 0}}, compute);
 }
@@ -189,18 +107,7 @@ void batch_normalisation(Canonical& c, Node& node) {
 }  // namespace
 
 void add_elementwise_rules(Rules& rules) {
-  for (const graph::Function& row : graph::kFunctions)
-    if (!row.node.empty()) rules[row.node] = row.operands == 1 ? unary : binary;
-  for (auto& [name, op] : kNumbered) rules[name] = numbered;
-  rules["Mod"] = modulo;
-  rules["BitShift"] = shift;
-  rules["Where"] = selection;
-  rules["Selu"] = selu;
-  rules["Shrink"] = shrink;
-  rules["Gelu"] = gelu;
-  rules["Swish"] = swish;
-  rules["IsInf"] = is_infinite;
-  rules["Clip"] = clip;
+  for (const std::string_view name : graph::elementwise_operators()) rules[name] = by_steps;
   rules["PRelu"] = prelu;
   rules["Cast"] = cast;
   rules["Expand"] = expand;

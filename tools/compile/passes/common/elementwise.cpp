@@ -30,16 +30,16 @@ Attributes elementwise(const std::vector<Step>& steps, const std::string& comput
   return node.attributes;
 }
 
-const char* compute_type(DType dtype) {
-  switch (dtype) {
-    case DType::kF64: return "f64";
-    case DType::kF32:
-    case DType::kF16:
-    case DType::kBF16: return "f32";
-    case DType::kU64: return "u64";
-    default: return "i64";
+const char* compute_name(ComputeType type) {
+  switch (type) {
+    case ComputeType::kF32: return "f32";
+    case ComputeType::kI64: return "i64";
+    case ComputeType::kF64: return "f64";
+    case ComputeType::kU64: return "u64";
   }
+  return "";
 }
+const char* compute_type(DType dtype) { return compute_name(graph::compute_type(dtype)); }
 
 DType compute_dtype(const std::string& compute) {
   return compute == "f64"   ? DType::kF64

@@ -5,25 +5,21 @@
 #include <string>
 #include <vector>
 
-#include "runtime/op/elementwise.h"
 #include "tools/compile/passes/common/editor.h"
+#include "tools/graph/elementwise_steps.h"
 
 namespace ingot::passes {
 
 using Op = ElementwiseOp;
 
-/// ElementwiseStep in double.
-struct Step {
-  Op op = Op::kIdentity;
-  int a = 0, b = 0, c = 0;
-  double alpha = 0, beta = 0;
-};
+using graph::Step;
 
 std::vector<Step> steps_of(const Node& node);
 void set_steps(Node& node, const std::vector<Step>& steps);
 Attributes elementwise(const std::vector<Step>& steps, const std::string& compute);
 /// "f32", "i64", "f64" or "u64": what holds every value of `dtype`.
 const char* compute_type(DType dtype);
+const char* compute_name(ComputeType type);
 /// The dtype that a compute type is: "f32" is kF32.
 DType compute_dtype(const std::string& compute);
 

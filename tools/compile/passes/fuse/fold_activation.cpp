@@ -1,8 +1,9 @@
 // An activation goes into the store of the convolution or Linear before it, and so do a factor and
 // a number that follow a Relu or HardSwish (learnable affine blocks of PP-LCNet and PP-HGNet).
 #include <cmath>
-#include <map>
+#include <string_view>
 
+#include "ingot_schema/ingot_generated.h"
 #include "tools/compile/passes/common/elementwise.h"
 #include "tools/compile/passes/common/pass.h"
 #include "tools/compile/passes/fuse/affine.h"
@@ -10,19 +11,25 @@
 namespace ingot::passes {
 namespace {
 
-const std::map<Op, const char*> kActivationNames = {{Op::kRelu, "relu"},
-                                                    {Op::kClip, "clip"},
-                                                    {Op::kLeakyRelu, "leaky_relu"},
-                                                    {Op::kSigmoid, "sigmoid"},
-                                                    {Op::kTanh, "tanh"},
-                                                    {Op::kSilu, "silu"},
-                                                    {Op::kHardSwish, "hard_swish"},
-                                                    {Op::kHardSigmoid, "hard_sigmoid"},
-                                                    {Op::kGelu, "gelu"},
-                                                    {Op::kGeluTanh, "gelu_tanh"},
-                                                    {Op::kElu, "elu"},
-                                                    {Op::kSoftplus, "softplus"},
-                                                    {Op::kMish, "mish"}};
+/// The spelling of the activation that a step is; null: none.
+const char* activation_name(Op op) {
+  static constexpr struct {
+    Activation kind;
+    ActivationCost cost;
+    Op op;
+    bool is_plain;
+  } kRows[] = {
+#define INGOT_ACTIVATION(name, number, function, cost, form)      \
+  {Activation::k##name, ActivationCost::k##cost, Op::k##function, \
+   std::string_view(#form) == "Plain"},
+#include "runtime/op/activations.def"
+  };
+  for (const auto& row : kRows)  // clip, not relu6, which has no numbers
+    if (row.op == op && row.is_plain && row.kind != Activation::kRelu6 &&
+        is_computed(row.cost, ActivationCost::kClamp))
+      return fb::EnumNameActivation(fb::Activation(row.kind));
+  return nullptr;
+}
 
 bool is_one_number(const std::vector<double>& v) {
   for (const double x : v)
@@ -73,13 +80,13 @@ uint32_t fold_activation(Editor& e, Remarks&) {
     }
     if (node->dead || !is_unary(*node) || node->text("compute", "f32") != "f32") continue;
     Step step = *only_step(*node);
-    auto kind = kActivationNames.find(step.op);
+    const char* const kind = activation_name(step.op);
     Node* maker = e.producer(node->inputs[0]);
-    if (kind == kActivationNames.end() || !maker || !e.read_once(node->inputs[0])) continue;
+    if (!kind || !maker || !e.read_once(node->inputs[0])) continue;
     if (!has_weights(*maker) || maker->has("activation")) continue;
     if (e.value(node->outputs[0]).dtype != DType::kF32) continue;
     bool six = step.op == Op::kClip && step.alpha == 0 && step.beta == 6;
-    maker->attributes["activation"] = std::string(six ? "relu6" : kind->second);
+    maker->attributes["activation"] = std::string(six ? "relu6" : kind);
     if (!six && (step.alpha != 0 || step.beta != 0)) {
       maker->attributes["activation_alpha"] = step.alpha;
       maker->attributes["activation_beta"] = step.beta;

@@ -1,13 +1,12 @@
 // Functions of bytes: sums and products of two tensors, tables, softmax, concatenation.
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <limits>
 
 #include "runtime/op/quantized_elementwise.h"
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/quantize/byte_graph.h"
 #include "tools/files/work_budget.h"
+#include "tools/graph/elementwise_steps.h"
 #include "tools/graph/fold/fold_constants.h"
 #include "tools/graph/tensor_math.h"
 
@@ -17,33 +16,6 @@ namespace {
 constexpr size_t kMaxFunctionNodes = 32;
 using Numbers = std::vector<float>;  // one of each byte
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-/// Functions with parameters; what folding knows is not here.
-std::function<double(double)> function_of(const Node& node) {
-  const double alpha = node.number("alpha", 1), beta = node.number("beta", 0);
-  if (node.op == "LeakyRelu") return [=](double x) { return x < 0 ? double(float(alpha)) * x : x; };
-  if (node.op == "Elu") return [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; };
-  if (node.op == "Celu") return [=](double x) { return x < 0 ? alpha * std::expm1(x / alpha) : x; };
-  if (node.op == "Selu")
-    return [=, gamma = node.number("gamma", 1)](double x) {
-      return gamma * (x < 0 ? alpha * std::expm1(x) : x);
-    };
-  if (node.op == "ThresholdedRelu") return [=](double x) { return x > alpha ? x : 0; };
-  if (node.op == "HardSigmoid")
-    return [=](double x) { return std::clamp(alpha * x + beta, 0.0, 1.0); };
-  if (node.op == "HardSwish") return [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); };
-  if (node.op == "Swish") return [=](double x) { return x * sigmoid(alpha * x); };
-  if (node.op == "Mish") return [](double x) { return x * std::tanh(std::log1p(std::exp(x))); };
-  if (node.op == "Gelu" && node.text("approximate", "none") == "tanh")
-    return [](double x) {
-      return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
-    };
-  if (node.op == "Gelu")
-    return [](double x) { return 0.5 * x * (1 + std::erf(x * 0.7071067811865476)); };
-  return nullptr;
-}
-
 Numbers numbers_of(const Steps& steps) {
   Numbers all;
   for (int64_t i = 0; i < 256; i++) all.push_back(float(i - steps.zero) * steps.scale);
@@ -51,16 +23,13 @@ Numbers numbers_of(const Steps& steps) {
 }
 
 /// What folding computes of one element; not what changes places, or adds up several.
-bool is_of_one_element(const std::string& op) {
-  static const std::set<std::string> kAll = {
-      "Abs",        "Acos",        "Acosh",   "Add",   "And",   "Asin",    "Asinh",
-      "Atan",       "Atanh",       "Cast",    "Ceil",  "Clip",  "Cos",     "Cosh",
-      "Div",        "Equal",       "Erf",     "Exp",   "Floor", "Greater", "IsNaN",
-      "Less",       "Log",         "Max",     "Min",   "Mul",   "Neg",     "GreaterOrEqual",
-      "Not",        "LessOrEqual", "Or",      "PRelu", "Pow",   "Relu",    "Round",
-      "Reciprocal", "Sign",        "Sigmoid", "Sin",   "Sinh",  "Sqrt",    "Sub",
-      "Softplus",   "Softsign",    "Tan",     "Tanh",  "Trunc", "Where",   "Xor"};
-  return kAll.count(op) != 0;
+bool is_of_one_element(const Editor& e, const Node& node) {
+  std::vector<DType> types;
+  for (const ValueId x : node.inputs) {
+    if (x < 0) return false;
+    types.push_back(e.value(x).dtype);
+  }
+  return node.op == "Cast" || graph::elementwise_steps(node, types);
 }
 
 /// The numbers of an f32 value for every byte of the one tensor that it is made of.
@@ -79,8 +48,7 @@ class FunctionOfBytes {
     }
     const Node* node = e.producer(x);
     if (!node || node->outputs.size() != 1 || ++nodes_ > kMaxFunctionNodes) return false;
-    const auto function = function_of(*node);
-    if (!function && !is_of_one_element(node->op)) return false;
+    if (!is_of_one_element(e, *node)) return false;
     bool any = false;
     for (const ValueId in : node->inputs) {
       const Constant* constant = e.constant(in);
@@ -89,7 +57,7 @@ class FunctionOfBytes {
       if (!compute(in) || !same(e.dims(in), e.dims(x))) return false;
       any = true;
     }
-    return any && (function ? apply(*node, function) : fold(*node));
+    return any && fold(*node);
   }
   ValueId leaf() const { return leaf_; }
   Numbers numbers(ValueId x) const {
@@ -101,13 +69,6 @@ class FunctionOfBytes {
  private:
   void put(ValueId x, const Numbers& all) {
     made_[x] = graph::make_constant(DType::kF32, {256}, all.data());
-  }
-  bool apply(const Node& node, const std::function<double(double)>& function) {
-    if (node.inputs.size() != 1 || g_.e.value(node.outputs[0]).dtype != DType::kF32) return false;
-    Numbers all = numbers(node.inputs[0]);
-    for (float& x : all) x = float(function(double(x)));
-    put(node.outputs[0], all);
-    return true;
   }
   bool fold(const Node& node) {
     Model scratch;
