@@ -134,31 +134,6 @@ TEST_CASE("operators: every row has its parts") {
   }
 }
 
-// Folding and the reference evaluator know functions by the names of their nodes.
-const std::map<std::string, std::string> kNotFolded = {
-    {"HardSwish", "constants of it are not met: it stays a node"},
-    {"Mish", "constants of it are not met: it stays a node"},
-};
-const std::map<std::string, std::string> kNotEvaluated = {
-    {"BitwiseNot", "the evaluator computes in double"},
-    {"BitwiseAnd", "the evaluator computes in double"},
-    {"BitwiseOr", "the evaluator computes in double"},
-    {"BitwiseXor", "the evaluator computes in double"},
-};
-
-TEST_CASE("functions: constants are folded, tests of passes can evaluate") {
-  const std::string fold = text_of("tools/graph/fold", "fold_elementwise.cpp"),
-                    reference = text_of("tools/diagnose/reference", "evaluate_elementwise.cpp");
-  for (const graph::Function& row : graph::kFunctions) {
-    if (row.node.empty()) continue;
-    const std::string node(row.node), quoted = "\"" + node + "\"";
-    INFO(node,
-         ": fold_elementwise.cpp and evaluate_elementwise.cpp have it, or a reason is listed");
-    CHECK((fold.find(quoted) != std::string::npos) != (kNotFolded.count(node) != 0));
-    CHECK((reference.find(quoted) != std::string::npos) != (kNotEvaluated.count(node) != 0));
-  }
-}
-
 /// "GeluTanh" as the schema writes it: "gelu_tanh".
 std::string schema_spelling(const std::string& name) {
   std::string text;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "tools/graph/infer/inference.h"
+#include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
 namespace {
