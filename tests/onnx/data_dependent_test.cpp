@@ -83,3 +83,67 @@ TEST_CASE("data-dependent: a size from an input needs a bound, which --dim state
   importer::add_dim(options, "m=1..40");
   CHECK(import_error(g.bytes(13), options).exit_code == 5);
 }
+
+TEST_CASE("data-dependent: an integer input with a bound is a size, and so is what is made of it") {
+  OnnxGraph g;  // as many elements as n / 8 says
+  g.input("n", {}, 7).output("y").initializer("zero", {}, std::vector<int64_t>{0});
+  g.initializer("one", {}, std::vector<int64_t>{1});
+  g.initializer("eight", {}, std::vector<int64_t>{8});
+  g.node("Div", {"n", "eight"}, {"most"}).node("Range", {"zero", "most", "one"}, {"y"});
+  importer::ImportOptions options;
+  importer::add_dim(options, "n=0..640");
+  const graph::Model model = import(g, 17, options);
+  CHECK(bounds(model) == "n <= 640");
+  CHECK(output_type(model) == "i64[n//8]");
+
+  // Without one the refusal names the size and the input that decides it.
+  const graph::ConversionError refused = import_error(g.bytes(17));
+  REQUIRE(refused.unsupported.size() == 1);
+  CHECK(refused.unsupported[0].hint ==
+        "say the most that it can be: --dim 'most=1..HIGH', or --max-elements HIGH for all of "
+        "them, or what its inputs can be: --dim 'n=1..MOST'");
+}
+
+TEST_CASE("data-dependent: elements of an input have bounds of their own") {
+  OnnxGraph g;
+  g.input("s", {2}, 7).input("x", {1, 1}).output("y").node("Expand", {"x", "s"}, {"y"});
+  importer::ImportOptions options;
+  importer::add_dim(options, "s.0=1..4");
+  importer::add_dim(options, "s.1=1..6");
+  const graph::Model model = import(g, 13, options);
+  CHECK(output_type(model) == "f32[s.0, s.1]");
+  CHECK(bounds(model) == "s.0 <= 4, s.1 <= 6");
+}
+
+TEST_CASE("data-dependent: a dimension and an input of one name are two sizes") {
+  OnnxGraph g;
+  g.input("x", {"n"}).input("n", {1}, 7).input("one", {1}).output("y").output("z");
+  g.node("Expand", {"one", "n"}, {"y"}).node("Relu", {"x"}, {"z"});
+  importer::ImportOptions options;
+  importer::add_dim(options, "n=1..5");
+  options.max_elements = 9;
+  const graph::Model model = import(g, 13, options);
+  CHECK(output_type(model, 1) == "f32[n]");
+  CHECK(output_type(model, 0) == "f32[n_2]");
+  CHECK(bounds(model) == "n_2 <= 9");
+}
+
+TEST_CASE("data-dependent: a size that must equal an operand's does so when it runs") {
+  const auto made = [](const char* op, const std::vector<std::string>& inputs) {
+    OnnxGraph g;
+    g.input("l", {}, 7).output("y").initializer("zero", {}, std::vector<int64_t>{0});
+    g.initializer("one", {}, std::vector<int64_t>{1});
+    g.initializer("w", {5, 3}, std::vector<float>(15, 1));
+    g.initializer("v", {5}, std::vector<float>(5, 1));
+    g.shape_input("axes", {0});
+    g.node("Range", {"zero", "l", "one"}, {"r"});
+    g.node("Cast", {"r"}, {"f"}, {attribute("to", int64_t(1))});
+    g.node("Unsqueeze", {"f", "axes"}, {"u"}).node(op, inputs, {"y"});
+    importer::ImportOptions options;
+    options.max_elements = 16;
+    return output_type(import(g, 17, options));
+  };
+  CHECK(made("MatMul", {"u", "w"}) == "f32[1, 3]");
+  CHECK(made("Gemm", {"u", "w"}) == "f32[1, 3]");
+  CHECK(made("LayerNormalization", {"u", "v"}) == "f32[1, 5]");
+}

@@ -57,6 +57,132 @@ def scalar_or_one(form, node):
         )
 
 
+def bounded_inputs(form, node):
+    """Two integers say how large a grid is: a bound of each is enough for all that follows."""
+    nodes = [
+        node("Div", "fh,eight", "a"),
+        node("Div", "fw,eight", "b"),
+        node("Range", "zero,a,one", "ra"),
+        node("Range", "zero,b,one", "rb"),
+        node("Reshape", "ra,column", "ca"),
+        node("Mul", "ca,ten", "cb"),
+        node("Add", "cb,rb", "grid"),
+        node("Reshape", "grid,flat", "y"),
+    ]
+    constants = {
+        "eight": np.int64(8),
+        "zero": np.int64(0),
+        "one": np.int64(1),
+        "ten": np.int64(10),
+        "column": np.int64([-1, 1]),
+        "flat": np.int64([-1]),
+    }
+    for high, wide in ((192, 256), (8, 640), (7, 64)):
+        grid = np.arange(high // 8)[:, None] * 10 + np.arange(wide // 8)[None]
+        form(
+            f"a grid of {high} by {wide}, whose inputs have bounds",
+            nodes,
+            {"fh": np.int64(high), "fw": np.int64(wide)},
+            {"y": grid.reshape(-1)},
+            constants=constants,
+            options=("--dim", "fh=0..640", "--dim", "fw=0..640"),
+        )
+    form(
+        "an input beyond its bound",
+        nodes,
+        {"fh": np.int64(641), "fw": np.int64(8)},
+        {"y": np.arange(80) * 10},
+        constants=constants,
+        refused="641",
+        options=("--dim", "fh=0..640", "--dim", "fw=0..640"),
+    )
+    x = np.arange(24, dtype=np.float32)
+    form(
+        "a shape of two numbers, each with a bound",
+        [node("Slice", "x,zeros,s,axes", "y")],
+        {"x": x.reshape(4, 6), "s": np.int64([3, 2])},
+        {"y": x.reshape(4, 6)[:3, :2]},
+        constants={"zeros": np.int64([0, 0]), "axes": np.int64([0, 1])},
+        options=("--dim", "s.0=0..4", "--dim", "s.1=0..6"),
+    )
+
+
+def longer_than_an_operand(form, node):
+    """The bound is more than an operand has that must be as long: what a run finds decides."""
+    rng = np.random.default_rng(3)
+    steps = {"s": np.int64(0), "d": np.int64(1)}
+    count = [node("Range", "s,l,d", "r"), node("Cast", "r", "f", to=1)]
+    line = np.arange(5, dtype=np.float32)
+    w, v, c = (rng.random(shape).astype(np.float32) for shape in ((5, 3), (5,), (2, 5)))
+    row = {"axes": np.int64([0])}
+    forms = {
+        "MatMul": ([node("Unsqueeze", "f,axes", "u"), node("MatMul", "u,w", "y")], line[None] @ w),
+        "MatMul of vectors": ([node("MatMul", "f,w", "y")], line @ w),
+        "Gemm": ([node("Unsqueeze", "f,axes", "u"), node("Gemm", "u,w", "y")], line[None] @ w),
+        "Gemm's C": (
+            [node("Unsqueeze", "f,axes", "u"), node("Gemm", "a,u,v", "y")],
+            np.float32([[2]]) @ line[None] + v,
+        ),
+        "LayerNormalization": (
+            [node("Unsqueeze", "f,axes", "u"), node("LayerNormalization", "u,v", "y", axis=-1)],
+            ((line - line.mean()) / np.sqrt(line.var() + np.float32(1e-5)) * v)[None],
+        ),
+        "Concat": (
+            [node("Unsqueeze", "f,axes", "u"), node("Concat", "u,c", "y", axis=0)],
+            np.concatenate([line[None], c]),
+        ),
+    }
+    everything = {"w": w, "v": v, "c": c, "a": np.float32([[2]])} | row | steps
+    for name, (nodes, expected) in forms.items():
+        named = {i for one in count + nodes for i in one.input}
+        constants = {k: x for k, x in everything.items() if k in named}
+        form(
+            f"{name}, one operand as long as a run says",
+            count + nodes,
+            {"l": np.int64(5)},
+            {"y": expected.astype(np.float32)},
+            constants=constants,
+            options=BOUND,
+        )
+    form(
+        "MatMul, an operand longer than the other",
+        [*count, node("Unsqueeze", "f,axes", "u"), node("MatMul", "u,w", "y")],
+        {"l": np.int64(6)},
+        {"y": line[None] @ w},
+        constants={"w": w} | row | steps,
+        refused="outside",
+        options=BOUND,
+    )
+
+
+def slices_at_the_limits(form, node):
+    """Starts and ends that a run gives, with the smallest and largest steps and places."""
+    least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    x = np.arange(6, dtype=np.float32)
+    cuts = {
+        "backwards over all": (-1, least, least, x[5:]),
+        "backwards from the front": (0, least, least, x[:1]),
+        "backwards between two places": (4, 1, least, x[4:5]),
+        "backwards from behind the end": (most, -2, least, x[5:]),
+        "backwards where nothing lies": (1, 4, least, x[:0]),
+        "forwards over all": (least, most, most, x[:1]),
+        "forwards from the second": (1, most, most, x[1:2]),
+        "forwards where nothing lies": (4, 1, most, x[:0]),
+        "one by one backwards": (most, least, -1, x[::-1]),
+    }
+    for name, (start, end, step, expected) in cuts.items():
+        for steps_are_fed in (False, True):
+            places = {"a": np.int64([start]), "b": np.int64([end])}
+            steps = {"d": np.int64([step])}
+            form(
+                f"a slice {name}, steps {'fed' if steps_are_fed else 'constant'}",
+                [node("Slice", "x,a,b,axes,d", "y")],
+                {"x": x} | places | (steps if steps_are_fed else {}),
+                {"y": expected},
+                constants={"axes": np.int64([0])} | ({} if steps_are_fed else steps),
+            )
+
+
 def placeholders(form, node):
     """A loop as Paddle's exporter writes it: a scalar stands for what the first iteration makes,
     and a flag is a scalar before it and [1] after it."""
@@ -177,6 +303,9 @@ def bounded(rng, form, node):
     chosen_into_rows(form, node)
     scalar_or_one(form, node)
     placeholders(form, node)
+    bounded_inputs(form, node)
+    longer_than_an_operand(form, node)
+    slices_at_the_limits(form, node)
     classes = rng.integers(0, 5, (2, 3))
     form(
         "classes whose number is an input",

@@ -41,25 +41,28 @@ void name_enough_elements(const std::string& source, const convert::ConvertOptio
   if (options.max_elements != 0 || !lacks_bound) return;
   const auto begin = std::chrono::steady_clock::now();
   convert::ConvertOptions bounded = options;
-  for (int64_t most = kFirstTried; most <= kMaxTried; most *= 4) {
-    if (std::chrono::steady_clock::now() - begin > kPatience) return;
+  int64_t converts = 0, enough = 0;  // the least that converts, that runs
+  for (int64_t most = kFirstTried; most <= kMaxTried && enough == 0; most *= 4) {
+    if (std::chrono::steady_clock::now() - begin > kPatience) break;
     bounded.max_elements = most;
     try {
       const ConvertedFile file(source, bounded);
-      if (!runs(file.path(), golden)) continue;
-    } catch (const graph::ConversionError&) {
-      return;  // it is refused for another reason, too
+      if (converts == 0) converts = most;
+      if (runs(file.path(), golden)) enough = most;
+    } catch (const graph::ConversionError&) {  // too few or too many for another of its sizes
     } catch (const host::Failure&) {
-      return;
+      break;
     }
-    const std::string example =
-        golden.empty() ? "made inputs; --golden FILE.npz finds what yours need" : golden;
-    for (graph::Unsupported& one : refusal->unsupported)
-      if (graph::has_bound_hint(one.hint))
-        one.hint = graph::with_bound(one.hint, most) + " (" + std::to_string(most) +
-                   " is enough for " + example + ")";
-    return;
   }
+  if (converts == 0) return;
+  const int64_t named = enough ? enough : converts;
+  const std::string example =
+      golden.empty() ? "made inputs; --golden FILE.npz finds what yours need" : golden;
+  const std::string why = enough ? " is enough for " + example
+                                 : " is the least of 16, 64, 256, .. with which it converts";
+  for (graph::Unsupported& one : refusal->unsupported)
+    if (graph::has_bound_hint(one.hint))
+      one.hint = graph::with_bound(one.hint, named) + " (" + std::to_string(named) + why + ")";
 }
 
 }  // namespace ingot::cli

@@ -9,7 +9,8 @@ namespace ingot::cli {
 
 /// Puts a number into a refusal that names --max-elements: the least of 16, 64, 256, ... 65536 with
 /// which the source converts and runs on the inputs of `golden`, or on made ones where that is
-/// empty. The refusal stays as it is where none does, or none was found within 10 s.
+/// empty; else the least with which it converts. The refusal stays as it is where none does, or
+/// none was found within 10 s.
 void name_enough_elements(const std::string& source, const convert::ConvertOptions& options,
                           const std::string& golden, graph::ConversionError* refusal);
 

@@ -15,6 +15,7 @@
 #include "tools/compile/plan/schedule.h"
 #include "tools/compile/plan/states.h"
 #include "tools/compile/plan/views.h"
+#include "tools/compile/program/data_bounds.h"
 
 namespace ingot::convert {
 namespace {
@@ -116,6 +117,8 @@ ConversionResult convert_model(graph::Model&& model, const ConvertOptions& optio
   tell(options, "lower", 0.5);
   LoweredProgram lowered = lower(model, options, &result.report);
   check_lowered(lowered, true);
+  if (const std::string said = large_by_bounds(lowered); !said.empty())
+    result.report.notes.push_back(said);
   lowered.is_for_core = options.for_core || options.min_ram.is_wanted;
   if (options.fuse_chains && !lowered.is_for_core)
     fuse_chains(&lowered, chain_rule(options), &result.report);

@@ -2,6 +2,10 @@
 // contracts.
 #include "tools/compile/program/lowered_program.h"
 
+#include <optional>
+
+#include "tools/compile/program/data_bounds.h"
+
 namespace ingot::convert {
 
 int32_t LoweredProgram::add(LoweredValue value) {
@@ -24,6 +28,12 @@ std::vector<uint32_t> callees_of(const LoweredInstruction& instruction) {
   return callees;
 }
 
+namespace {
+
+bool is_extent(int64_t d) { return Extent(d) == d && d >= 0; }
+
+}  // namespace
+
 std::string dims_text(const Dims& dims) {
   std::string text = "[";
   for (size_t i = 0; i < dims.size(); i++) text += (i ? ", " : "") + dims[i].text();
@@ -40,11 +50,13 @@ TensorType evaluate_type(const LoweredValue& value, const Bindings& bindings) {
                                   " are supported");
   type.rank = uint8_t(value.dims.size());
   for (size_t i = 0; i < value.dims.size(); i++) {
-    type.dims[i] = value.dims[i].evaluate(bindings);
-    if (type.dims[i] < 0)
+    const int64_t extent = value.dims[i].evaluate(bindings);
+    if (!is_extent(extent))
       graph::fail_conversion(5, "value '" + value.name + "': dimension " + value.dims[i].text() +
-                                    " is " + std::to_string(type.dims[i]) +
-                                    " under the bindings tried");
+                                    " is " + std::to_string(extent) +
+                                    " under the bindings tried, expected 0.." +
+                                    std::to_string(INT32_MAX));
+    type.dims[i] = extent;
   }
   const int64_t stride = value.row_stride.evaluate(bindings);
   type.row_stride = stride != 0 ? stride : type.row_length();
@@ -127,6 +139,121 @@ std::string why_refused(const LoweredProgram& lowered, const LoweredInstruction&
 
 }  // namespace
 
+// Bounds that the user stated: data_bounds.h.
+
+namespace {
+
+constexpr uint64_t kLarge = uint64_t{256} << 20;
+
+/// The symbols whose bounds decide the extents of an instruction's operands: each with its extent.
+std::map<std::string, int64_t> deciding_symbols(const LoweredProgram& lowered,
+                                                const LoweredInstruction& instruction,
+                                                const Bindings& bindings) {
+  std::map<std::string, int64_t> found;
+  std::vector<SymbolicDim> open = instruction.extents;
+  for (const auto* ids : {&instruction.inputs, &instruction.outputs})
+    for (const int32_t id : *ids)
+      if (id >= 0) open.insert(open.end(), lowered.at(id).dims.begin(), lowered.at(id).dims.end());
+  while (!open.empty()) {
+    const SymbolicDim dim = std::move(open.back());
+    open.pop_back();
+    for (const std::string& name : dim.symbols()) {
+      const auto by_data = lowered.data_dependent.find(name);
+      if (by_data != lowered.data_dependent.end() && !by_data->second.bound.is_static()) {
+        open.push_back(by_data->second.bound);
+        continue;
+      }
+      const auto extent = bindings.find(name);
+      if (extent != bindings.end()) found.insert(*extent);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string how_to_bound(const LoweredProgram& lowered, const LoweredInstruction& instruction,
+                         const Bindings& bindings) {
+  std::string planned, options;
+  for (const auto& [name, extent] : deciding_symbols(lowered, instruction, bindings)) {
+    if (!lowered.data_dependent.count(name)) continue;
+    planned += (planned.empty() ? "" : ", ") + name + "=" + std::to_string(extent);
+    options += " --dim '" + name + "=1..HIGH'";
+  }
+  if (planned.empty()) return "";
+  return "only a run tells " + planned + ", for which memory is planned: say less," + options +
+         ", or a lower --max-elements";
+}
+
+namespace {
+
+/// An extent of a result that no tensor has, and of which node; nothing where there is none.
+std::optional<graph::Unsupported> impossible_extent(const LoweredProgram& lowered,
+                                                    const LoweredInstruction& instruction,
+                                                    const Bindings& bindings) {
+  for (const int32_t id : instruction.outputs) {
+    if (id < 0) continue;
+    for (size_t i = 0; i < lowered.at(id).dims.size(); i++) {
+      const SymbolicDim& dim = lowered.at(id).dims[i];
+      std::string found;
+      try {
+        const int64_t extent = dim.evaluate(bindings);
+        if (is_extent(extent)) continue;
+        found = std::to_string(extent);
+      } catch (const graph::DimError& error) {
+        found = error.what();
+      }
+      std::string hint = how_to_bound(lowered, instruction, bindings), open;
+      for (const auto& [name, extent] : deciding_symbols(lowered, instruction, bindings))
+        open += (open.empty() ? "" : ", ") + name + "=" + std::to_string(extent);
+      if (hint.empty()) hint = "bind its symbols with --dim";
+      return graph::Unsupported{op_name(instruction.op()),
+                                "",
+                                instruction.node,
+                                lowered.at(id).name,
+                                "dimension " + std::to_string(i) + " of its result, " + dim.text() +
+                                    ", is " + found + " (with " + open + "), expected 0.." +
+                                    std::to_string(INT32_MAX),
+                                hint};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void check_extents(const LoweredProgram& lowered, const Bindings& bindings) {
+  for (const LoweredSubprogram& subprogram : lowered.subprograms)
+    for (const LoweredInstruction& instruction : subprogram.instructions)
+      if (auto found = impossible_extent(lowered, instruction, bindings)) {
+        graph::ConversionError error;
+        error.exit_code = 5;
+        error.message = "an extent is beyond what a tensor has";
+        error.unsupported.push_back(std::move(*found));
+        throw error;
+      }
+}
+
+std::string large_by_bounds(const LoweredProgram& lowered) {
+  const Bindings bindings = typical_binding(lowered);
+  uint64_t most = kLarge - 1;
+  std::string said;
+  for (const LoweredSubprogram& subprogram : lowered.subprograms)
+    for (const LoweredInstruction& instruction : subprogram.instructions)
+      for (const int32_t id : instruction.outputs) {
+        uint64_t bytes = 0;
+        if (id < 0 || !is_data_dependent(lowered, id) ||
+            !storage_bytes(evaluate_type(lowered.at(id), bindings), &bytes) || bytes <= most)
+          continue;
+        const std::string how = how_to_bound(lowered, instruction, bindings);
+        if (how.empty()) continue;
+        most = bytes;
+        said = "'" + lowered.at(id).name + "' " + dims_text(lowered.at(id).dims) + " takes " +
+               std::to_string(bytes >> 20) + " MB at the bounds of its sizes: " + how;
+      }
+  return said;
+}
+
 bool contracts_hold(const LoweredProgram& lowered, const Bindings& bindings, Place* refuses,
                     uint64_t* asked) {
   const auto holds = [&](const LoweredInstruction& instruction) {
@@ -135,7 +262,6 @@ bool contracts_hold(const LoweredProgram& lowered, const Bindings& bindings, Pla
     return contract_of(instruction.op())
         ->check(Arguments(lowered, instruction, bindings).get(), &violation);
   };
-  const auto is_extent = [](int64_t d) { return Extent(d) == d && d >= 0; };
   const auto all_extents = [&](const LoweredInstruction& instruction) {
     for (const auto* ids : {&instruction.inputs, &instruction.outputs})
       for (const int32_t id : *ids)
@@ -169,6 +295,7 @@ void check_lowered(const LoweredProgram& lowered, bool is_fresh) {
   graph::ConversionError error;
   error.exit_code = 4;
   const std::vector<Bindings> trials = trial_bindings(lowered);
+  if (is_fresh) check_extents(lowered, trials[0]);
   for (const LoweredSubprogram& subprogram : lowered.subprograms) {
     for (const LoweredInstruction& instruction : subprogram.instructions) {
       std::string why;
@@ -181,8 +308,9 @@ void check_lowered(const LoweredProgram& lowered, bool is_fresh) {
             8, op + " made from '" + instruction.node + "': " + why +
                    "; a fault of ingot's converter, please report it with the model");
       const int32_t output = instruction.outputs.empty() ? -1 : instruction.outputs[0];
-      error.unsupported.push_back(
-          {op, "", instruction.node, output < 0 ? "" : lowered.at(output).name, why, ""});
+      error.unsupported.push_back({op, "", instruction.node,
+                                   output < 0 ? "" : lowered.at(output).name, why,
+                                   how_to_bound(lowered, instruction, trials[0])});
     }
   }
   if (!lowered.has_sound_extents) {

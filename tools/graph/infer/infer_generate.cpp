@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/graph/bound_hint.h"
 #include "tools/graph/infer/inference.h"
+#include "tools/graph/infer/run_numbers.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
@@ -112,7 +112,8 @@ bool range_from_data(NodeContext& context) {
 
 /// A range whose length the run computes, up to the bound for all sizes that only the data tell.
 bool bounded_range(NodeContext& context) {
-  const int64_t most = context.model().max_elements;
+  const std::string name = context.run().value(context.node.outputs[0]).name;
+  const int64_t most = stated_most(context.model(), name);
   if (most == 0) return false;
   const DType dtype = context.dtype(0);
   ValueId operands[3];
@@ -125,7 +126,7 @@ bool bounded_range(NodeContext& context) {
   const ValueId whole =
       context.cast(context.make("Max", {steps, context.scalar(DType::kF64, 0)}), DType::kI64);
   const ValueId count = context.make("ResolveDim", {whole});
-  const Dim length = context.data_dependent_dim(count, Dim(most));
+  const Dim length = context.data_dependent_dim(count, Dim(most), name);
   const ValueId places = context.cast(context.counting(length), dtype);
   context.same(0, context.make("Add", {context.make("Mul", {places, operands[2]}), operands[0]}));
   return true;
@@ -148,13 +149,14 @@ void range(NodeContext& context) {
         continue;
       }
       if (bounded_range(context)) return;
-      context.refuse("",
-                     "'" + context.value(i).name +
-                         "' is known only at run time: the length of the range depends on data",
-                     i == 1 && is_whole
-                         ? "say the most that it can be: --dim '" + context.value(i).name +
-                               "=1..HIGH', or " + kBoundHint
-                         : std::string("say the most that it can be: ") + kBoundHint);
+      context.refuse(
+          "",
+          "'" + context.value(i).name +
+              "' is known only at run time: the length of the range depends on data",
+          how_to_bound(context,
+                       i == 1 && is_whole ? context.element_name(1, 0)
+                                          : context.run().value(context.node.outputs[0]).name,
+                       i));
     }
     given[i] = (*contents)[0];
   }

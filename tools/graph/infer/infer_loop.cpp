@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tools/graph/bound_hint.h"
+#include "tools/graph/infer/run_numbers.h"
 
 namespace ingot::graph {
 namespace {
@@ -130,17 +131,19 @@ void LoopBuilder::find_trips(ValueId count) {
       refuse("its trip count is known only when it runs", "export it as a constant");
     return;
   }
-  const int64_t most = run_.model.max_elements;
+  int64_t most = run_.model.max_elements;
+  NodeContext context(run_, node_);
+  const std::string name = count == kAbsent ? "" : run_.value(count).name;
+  if (count != kAbsent) most = stated_most(run_.model, name);
   if (!given && count != kAbsent && most > 0) {
-    NodeContext context(run_, node_);
     const ValueId found = context.make(
         "Max",
         {context.reshape(context.cast(count, DType::kI64), {}), context.scalar(DType::kI64, 0)});
-    given = context.data_dependent_dim(context.make("ResolveDim", {found}), Dim(most));
+    given = context.data_dependent_dim(context.make("ResolveDim", {found}), Dim(most), name);
   }
   if (!given && count != kAbsent)
     refuse("its trip count is known only when it runs: nothing bounds the loop",
-           std::string("say the most that it can be: ") + kBoundHint +
+           how_to_bound(context, name, 0) +
                "; or export it with a trip count that is a constant or comes from a shape");
   if (!given && most > 0) given = Dim(most), is_bounded_ = true;
   if (!given)

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "tools/graph/infer/inference.h"
+#include "tools/graph/infer/run_numbers.h"
 
 namespace ingot::graph {
 namespace {
@@ -89,6 +90,9 @@ void mat_mul(NodeContext& context) {
     if (left) out.erase(out.end() - (right ? 1 : 2));
     return context.finish_shaped("Reshape", product, out);
   }
+  fit_equal(context, 0, a.size() - 1, 1, b.size() - 2);
+  fit_operands(context, 2);
+  a = context.dims(0), b = context.dims(1);
   expect_inner(context, a.back(), b[b.size() - 2]);
   if (!has_kernel(context.dtype(0)))
     return context.same(0, spelled_product(context, context.in(0), context.in(1)));
@@ -105,8 +109,14 @@ void gemm(NodeContext& context) {
                     ", expected matrices");
   const bool ta = context.node.integer("transA", 0) != 0,
              tb = context.node.integer("transB", 0) != 0;
+  fit_equal(context, 0, ta ? 0 : 1, 1, tb ? 1 : 0);
   expect_inner(context, context.dims(0)[ta ? 0 : 1], context.dims(1)[tb ? 1 : 0]);
-  const Dims out = {context.dims(0)[ta ? 1 : 0], context.dims(1)[tb ? 0 : 1]};
+  const size_t row = ta ? 1 : 0, column = tb ? 0 : 1,
+               rank = context.has(2) ? context.dims(2).size() : 0;
+  if (rank > 0 && rank < 3 && context.dims(2)[rank - 1] != Dim(1))
+    fit_equal(context, 1, column, 2, rank - 1);
+  if (rank == 2 && context.dims(2)[0] != Dim(1)) fit_equal(context, 0, row, 2, 0);
+  const Dims out = {context.dims(0)[row], context.dims(1)[column]};
   if (context.has(2) && broadcast(context, out, context.dims(2)) != out)
     context.corrupt("its C " + text(context.dims(2)) + " does not broadcast to " + text(out));
   if (!has_kernel(context.dtype(0))) {

@@ -3,11 +3,16 @@
 #include <algorithm>
 
 #include "tools/graph/infer/inference.h"
+#include "tools/graph/infer/run_numbers.h"
 
 namespace ingot::graph {
 namespace {
 
-void expect_vector(NodeContext& context, size_t input, const Dim& length, const char* name) {
+void expect_vector(NodeContext& context, size_t input, Dim length, const char* name) {
+  if (context.rank(input) == 1 && length == context.dims(0)[1]) {
+    fit_equal(context, 0, 1, input, 0);
+    length = context.dims(0)[1];
+  }
   if (context.rank(input) == 1) context.force_equal(length, context.dims(input)[0]);
   if (context.rank(input) == 1 && (context.dims(input)[0] == length || !length.is_static())) return;
   context.corrupt(std::string("its ") + name + " has shape " + text(context.dims(input)) +
@@ -83,6 +88,12 @@ void layer(NodeContext& context) {
   context.node.attributes["axis"] = axis;
   statistics(context, axis);
   if (context.node.outputs[0] == kAbsent) context.refuse("", "only its statistics are used");
+  for (size_t i = 1; i < context.node.inputs.size(); i++) {
+    for (int64_t back = 1; context.has(i) && back <= context.rank(i) && back <= context.rank(0);
+         back++)
+      if (context.dims(i)[size_t(context.rank(i) - back)] != Dim(1))
+        fit_equal(context, 0, size_t(context.rank(0) - back), i, size_t(context.rank(i) - back));
+  }
   for (size_t i = 1; i < context.node.inputs.size(); i++) {
     if (context.has(i) && broadcast(context, context.dims(0), context.dims(i)) != context.dims(0)) {
       context.corrupt("its scale or bias " + text(context.dims(i)) + " does not broadcast to " +

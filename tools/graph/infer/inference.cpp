@@ -7,6 +7,7 @@
 #include "tools/graph/dim_limit.h"
 #include "tools/graph/fold/fold_constants.h"
 #include "tools/graph/infer/infer_shapes.h"
+#include "tools/graph/infer/run_numbers.h"
 #include "tools/graph/movement.h"
 
 namespace ingot::graph {
@@ -108,6 +109,7 @@ void Inference::walk(Graph& graph) {
   if (outer && !graph.inputs.empty()) iterations_.push_back(graph.inputs[0]);
   // Ports keep their names: a replaced output is copied under its own.
   const std::vector<ValueId> ports = graph.outputs;
+  if (outer == nullptr) bind_inputs(*this);
   for (Node& node : old) {
     if (!node.dead) visit(std::move(node));
   }

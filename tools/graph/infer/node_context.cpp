@@ -2,8 +2,7 @@
 // inputs, outputs, rewriting, refusal.
 #include <algorithm>
 
-#include "tools/graph/bound_hint.h"
-#include "tools/graph/infer/inference.h"
+#include "tools/graph/infer/run_numbers.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
@@ -52,9 +51,7 @@ std::string NodeContext::element_name(size_t input, int64_t element) const {
   return product(value.dims) == Dim(1) ? value.name : value.name + "." + std::to_string(origin.at);
 }
 int64_t NodeContext::stated_bound(size_t input, int64_t element) const {
-  const auto bounds = run_.model.symbols.find(element_name(input, element));
-  const bool is_stated = bounds != run_.model.symbols.end() && bounds->second.high != 0;
-  return is_stated ? bounds->second.high : run_.model.max_elements;
+  return stated_most(run_.model, element_name(input, element));
 }
 std::optional<Dims> NodeContext::find_or_stated(const std::string& key, size_t input) {
   if (auto found = find_dims(key, input)) return found;
@@ -82,9 +79,7 @@ Dims NodeContext::need_dims(const std::string& key, size_t input) {
     for (int64_t i = 0; i < *count; i++) {
       std::optional<Dim> one = contents ? (*contents)[size_t(i)].dim() : std::nullopt;
       if (!one) one = stated(input, i);
-      if (!one)
-        hint = "or say the most that it can be: --dim '" + element_name(input, i) +
-               "=1..HIGH', or " + kBoundHint + " for all of them";
+      if (!one) hint = "or " + how_to_bound(*this, element_name(input, i), input);
       if (one) out.push_back(*one);
     }
     if (int64_t(out.size()) == *count) return out;
@@ -252,7 +247,8 @@ Dim NodeContext::data_dependent_dim(ValueId count, const Dim& bound, const std::
   Model& model = run_.model;
   const std::string base = given.empty() ? run_.value(count).name : given;
   std::string name = base;
-  for (int i = 2; model.data_dependent.count(name) || (given.empty() && model.symbols.count(name));
+  for (int i = 2; model.data_dependent.count(name) || is_port_dimension(model, name) ||
+                  (given.empty() && model.symbols.count(name));
        i++)
     name = base + "_" + std::to_string(i);
   model.data_dependent[name] = {count, bound};

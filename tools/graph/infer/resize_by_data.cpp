@@ -2,7 +2,6 @@
 // the places that are read are computed, and the elements there gathered and mixed. Positions are
 // those of ONNX's Resize, in f32.
 #include "runtime/op/resize.h"
-#include "tools/graph/bound_hint.h"
 #include "tools/graph/infer/run_numbers.h"
 
 namespace ingot::graph {
@@ -77,8 +76,13 @@ class Resampler {
     const ValueId in = floats(context_.extent(axis.in));
     const ValueId exact = numbers_.make("Mul", axis.scale, in);
     const ValueId lack = numbers_.make("Sub", number(1), numbers_.make("Div", count, exact));
-    return numbers_.make("Add", numbers_.make("Mul", numbers_.make("Mul", in, number(0.5)), lack),
-                         middle);
+    const ValueId shift = numbers_.make("Mul", numbers_.make("Mul", in, number(0.5)), lack);
+    // in f64 from here, as runtime/op/resize.h has it
+    const auto wide = [&](ValueId x) { return context_.cast(x, DType::kF64); };
+    const ValueId half = context_.scalar(DType::kF64, 0.5);
+    const ValueId place =
+        numbers_.make("Div", numbers_.make("Add", wide(k), half), wide(axis.scale));
+    return floats(numbers_.make("Sub", numbers_.make("Add", wide(shift), place), half));
   }
 
   NodeContext& context_;
@@ -120,16 +124,17 @@ void resize_by_data(NodeContext& context, const std::vector<int64_t>& axes) {
   }
   ValueId x = context.in(0);
   for (Axis& each : resized) {
-    const int64_t high = context.model().max_elements;
+    const std::string name =
+        context.run().value(context.node.outputs[0]).name + "." + std::to_string(each.axis);
+    const int64_t high = stated_most(context.model(), name);
     if (high == 0)
       context.refuse("scales",
                      "its value ('" + context.value(2).name + "') is known only at run time",
-                     std::string("say the most that an extent can be: ") + kBoundHint);
+                     how_to_bound(context, name, 2));
     const ValueId in = context.cast(context.extent(each.in), DType::kF32);
     const ValueId count =
         context.cast(context.make("Floor", {numbers.make("Mul", each.scale, in)}), DType::kI64);
-    const std::string name = context.run().value(context.node.outputs[0]).name;
-    each.out = numbers.dim(count, valid, Dim(high), name + "." + std::to_string(each.axis));
+    each.out = numbers.dim(count, valid, Dim(high), name);
   }
   Resampler resampler(context);
   for (const Axis& each : resized) x = resampler.along(x, each);

@@ -2,7 +2,9 @@
 #include "tools/graph/infer/run_numbers.h"
 
 #include <algorithm>
+#include <set>
 
+#include "tools/graph/bound_hint.h"
 #include "tools/graph/data_dependent.h"
 
 namespace ingot::graph {
@@ -20,6 +22,16 @@ ValueId entry(NodeContext& context, RunNumbers& numbers, size_t at, const std::o
   return numbers.choose(numbers.make("Equal", given, numbers.of(0)), context.extent(in[at]), given);
 }
 
+/// Whether its elements may be sizes: a few integers in a row.
+bool may_be_sizes(const Inference& run, ValueId id) {
+  const Value& value = run.value(id);
+  if (!run.known(id) || value.constant || value.dims.size() > 1 ||
+      (value.dtype != DType::kI64 && value.dtype != DType::kI32))
+    return false;
+  const auto count = product(value.dims).value();
+  return count && *count <= kMaxRank;
+}
+
 }  // namespace
 
 Dim RunNumbers::dim(ValueId number, ValueId valid, const Dim& bound, const std::string& name) {
@@ -27,24 +39,109 @@ Dim RunNumbers::dim(ValueId number, ValueId valid, const Dim& bound, const std::
   return context_.data_dependent_dim(context_.make("ResolveDim", {number}), bound, name);
 }
 
-ValueId fit_axis(NodeContext& context, ValueId x, size_t axis, const Dim& to) {
+void bind_inputs(Inference& run) {
+  const std::vector<ValueId> inputs = run.model.graph.inputs;
+  for (const ValueId id : inputs) {
+    if (!may_be_sizes(run, id)) continue;
+    Node port;  // what the numbers are read for
+    port.name = run.value(id).name;
+    port.inputs = {id};
+    NodeContext context(run, port);
+    Contents contents;
+    bool is_bounded = false;
+    for (int64_t i = 0; i < *product(run.value(id).dims).value(); i++) {
+      const std::string name = context.element_name(0, i);
+      const auto stated = run.model.symbols.find(name);
+      contents.push_back(Scalar::element(id, i));
+      if (stated == run.model.symbols.end() || stated->second.high == 0 ||
+          run.model.data_dependent.count(name) || is_port_dimension(run.model, name))
+        continue;
+      contents.back() = Scalar::of(*context.stated(0, i));
+      is_bounded = true;
+    }
+    if (is_bounded) run.set_contents(id, std::move(contents));
+  }
+}
+
+std::string how_to_bound(NodeContext& context, const std::string& name, size_t input) {
+  // the way back through arithmetic of integers
+  static const std::set<std::string> kArithmetic = {
+      "Add",     "Sub",       "Mul",     "Div",       "Mod",    "Min",  "Max",  "Cast",
+      "Floor",   "Ceil",      "Round",   "Neg",       "Abs",    "Pow",  "Sqrt", "Where",
+      "Concat",  "Gather",    "Slice",   "Squeeze",   "Equal",  "Less", "Clip", "Identity",
+      "Reshape", "Unsqueeze", "Greater", "Transpose", "Expand", "Tile"};
+  constexpr size_t kMostSteps = 64;
+  const Inference& run = context.run();
+  std::vector<ValueId> open = {context.in(input)};
+  std::string inputs;
+  for (size_t at = 0; at < open.size() && at < kMostSteps; at++) {
+    const ValueId id = open[at];
+    const auto& ports = run.model.graph.inputs;
+    if (std::find(ports.begin(), ports.end(), id) != ports.end()) {
+      const std::string port = run.value(id).name;
+      if (!may_be_sizes(run, id) || port == name || name.rfind(port + ".", 0) == 0) continue;
+      const int64_t count = *product(run.value(id).dims).value();
+      for (int64_t i = 0; i < count; i++)
+        inputs += " --dim '" + port + (count == 1 ? "" : "." + std::to_string(i)) + "=1..MOST'";
+      continue;
+    }
+    const Node* maker = run.maker(id);
+    if (!maker || !kArithmetic.count(maker->op)) continue;
+    for (const ValueId each : maker->inputs)
+      if (each != kAbsent && std::find(open.begin(), open.end(), each) == open.end())
+        open.push_back(each);
+  }
+  return "say the most that it can be: --dim '" + name + "=1..HIGH', or " + kBoundHint +
+         " for all of them" + (inputs.empty() ? "" : ", or what its inputs can be:" + inputs);
+}
+
+bool is_port_dimension(const Model& model, const std::string& name) {
+  const auto mentions = [&](const Dim& dim) {
+    const std::vector<std::string> names = dim.symbols();
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return std::any_of(model.graph.inputs.begin(), model.graph.inputs.end(), [&](ValueId id) {
+    const Dims& dims = model.values[size_t(id)].dims;
+    return std::any_of(dims.begin(), dims.end(), mentions);
+  });
+}
+
+int64_t stated_most(const Model& model, const std::string& name) {
+  const auto stated = model.symbols.find(name);
+  const bool is_stated =
+      stated != model.symbols.end() && stated->second.high != 0 && !is_port_dimension(model, name);
+  return is_stated ? stated->second.high : model.max_elements;
+}
+
+ValueId fit_axis(NodeContext& context, ValueId x, size_t axis, const Dim& to, bool is_broadcast) {
   const Dim from = context.run().value(x).dims[axis];
   if (from == to) return x;
   RunNumbers numbers(context);
   const ValueId has = context.extent(from), wants = context.extent(to);
   const ValueId last = numbers.make("Sub", has, numbers.of(1));
-  const ValueId fits = numbers.make("Or", numbers.make("Equal", has, wants),
-                                    numbers.make("Equal", has, numbers.of(1)));
+  ValueId fits = numbers.make("Equal", has, wants);
+  if (is_broadcast) fits = numbers.make("Or", fits, numbers.make("Equal", has, numbers.of(1)));
   const ValueId places = numbers.places(to, last);
   return numbers.gather(x, numbers.choose(fits, places, numbers.of(kOutside)), int64_t(axis));
 }
 
-void fit_operands(NodeContext& context) {
+void fit_equal(NodeContext& context, size_t a, size_t axis_of_a, size_t b, size_t axis_of_b) {
+  const Dim x = context.dims(a)[axis_of_a], y = context.dims(b)[axis_of_b];
+  if (x == y) return;
+  const bool x_by_data = is_data_dependent(context.model(), x);
+  if (!x_by_data && !is_data_dependent(context.model(), y)) return;
+  const size_t fitted = x_by_data ? a : b;
+  const ValueId made = fit_axis(context, context.in(fitted), x_by_data ? axis_of_a : axis_of_b,
+                                x_by_data ? y : x, false);
+  context.node.inputs[fitted] = made;
+}
+
+void fit_operands(NodeContext& context, size_t but) {
   if (context.model().data_dependent.empty()) return;
   size_t rank = 0;
   const size_t count = context.node.inputs.size();
   for (size_t i = 0; i < count; i++) rank = std::max(rank, size_t(context.rank(i)));
-  for (size_t back = 1; back <= rank; back++) {  // axes, counted from the last
+  for (size_t back = 1 + but; back <= rank; back++) {  // axes, counted from the last
     std::optional<Dim> kept;
     bool differ = false, by_data = false;
     for (size_t i = 0; i < count; i++) {

@@ -32,12 +32,28 @@ class RunNumbers {
   NodeContext& context_;
 };
 
-/// x with `to` elements along an axis that has as many, or one, in every run that goes on: another
-/// ends with an index outside of x.
-ValueId fit_axis(NodeContext& context, ValueId x, size_t axis, const Dim& to);
+/// Elements of small integer inputs of the model for which a most was stated ('fh', or 's.1' of
+/// several) are sizes, and what is computed from them is shape arithmetic. Called by the walk,
+/// before any node.
+void bind_inputs(Inference& run);
+/// What to do about a size of at most nobody knows what, called `name`: the options, with the
+/// inputs of the model that the element of `input` is computed from.
+std::string how_to_bound(NodeContext& context, const std::string& name, size_t input);
+/// Whether a dimension of an input has this name: no number has it then.
+bool is_port_dimension(const Model& model, const std::string& name);
+/// The most that the user stated for it, or for all; 0: neither.
+int64_t stated_most(const Model& model, const std::string& name);
+
+/// x with `to` elements along an axis that has as many, or one where it is broadcast, in every run
+/// that goes on: another ends with an index outside of x.
+ValueId fit_axis(NodeContext& context, ValueId x, size_t axis, const Dim& to,
+                 bool is_broadcast = true);
+/// Axes of two operands that must be equal, of which only a run tells one: that one is fitted to the
+/// other. Changes the node's inputs.
+void fit_equal(NodeContext& context, size_t a, size_t axis_of_a, size_t b, size_t axis_of_b);
 /// Operands whose extents only a run tells, broadcast: those that differ are fitted to one. Changes
-/// the node's inputs.
-void fit_operands(NodeContext& context);
+/// the node's inputs. Of the last `but` axes nothing is broadcast.
+void fit_operands(NodeContext& context, size_t but = 0);
 
 /// Reshape whose shape has two numbers that only a run tells, or one beside the rest. @pre no 0 in
 /// `wanted` stands for the input's dimension.

@@ -1,0 +1,19 @@
+// tools/compile/program/data_bounds.h - sizes that only a run tells are planned for the most that
+// was said: what to say where that is too much.
+#pragma once
+#include <string>
+
+#include "tools/compile/program/lowered_program.h"
+
+namespace ingot::convert {
+
+/// The options that say less for the sizes that decide an instruction's extents; "" where none of
+/// them depends on data.
+std::string how_to_bound(const LoweredProgram& lowered, const LoweredInstruction& instruction,
+                         const Bindings& bindings);
+/// The largest result whose extents depend on data, where that takes 256 MB or more; else "".
+std::string large_by_bounds(const LoweredProgram& lowered);
+/// An extent of a result that no tensor has. @throws ConversionError(5) with its node and dimension.
+void check_extents(const LoweredProgram& lowered, const Bindings& bindings);
+
+}  // namespace ingot::convert
