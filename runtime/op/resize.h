@@ -1,7 +1,7 @@
 // runtime/op/resize.h - ONNX Resize over all dimensions of x; scales[i] == 0 means output extent /
-// input extent. Coordinates are computed in f32 in the order ONNX writes them; round_prefer_floor
-// and round_prefer_ceil take what lies within kResizeTie of the middle for the middle, as
-// onnxruntime does. tf_half_pixel_for_nn, of nearest alone: (x + 0.5) / scale. Nearest pixels of
+// input extent. Coordinates are onnxruntime's: f32 in the order ONNX writes them, but the last sum
+// of half_pixel_symmetric f64; round_prefer_floor and _ceil take what lies within kResizeTie of the
+// middle for the middle. tf_half_pixel_for_nn, of nearest alone: (x + 0.5) / scale. Pixels of
 // other sources are the floor of a coordinate of their own:
 //   asymmetric_multiplied    x * r                         PyTorch, TFLite (f32, int16)
 //   tf_half_pixel_multiplied (x + 0.5) * r                 PyTorch nearest-exact, TFLite, Keras

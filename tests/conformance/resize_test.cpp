@@ -161,6 +161,42 @@ TEST_CASE("resize nearest: the source's own pixel for every pair of sizes") {
   }
 }
 
+TEST_CASE("resize nearest: onnxruntime's pixels for every pair of sizes") {
+  // What resize_pixels.py writes: rows by coordinate, columns by rounding; onnxruntime 1.32.
+  constexpr uint32_t kPixels[6][4] = {
+      {0x6eba226f, 0x6cd2b173, 0x70dc4579, 0xc21625c3},  // half_pixel
+      {0x02aa9599, 0x7d4964a8, 0x1f4f5ee0, 0x3016e39b},  // asymmetric
+      {0xf1a2b052, 0x56cb535a, 0x7eda034c, 0xbebaa3f8},  // align_corners
+      {0xb49df8ee, 0x660be2ee, 0x7536533a, 0x9a9ad724},  // pytorch_half_pixel
+      {0x007463ef, 0xbad3d751, 0x2b58ebd6, 0x95c9399c},  // half_pixel_symmetric
+      {0x2983909b, 0xbc7c2b9a, 0xd41b47ae, 0xa8470ffb},  // tf_half_pixel_for_nn
+  };
+  for (int coordinate = 0; coordinate < 6; coordinate++)
+    for (int nearest = 0; nearest < 4; nearest++) {
+      CAPTURE(coordinate);
+      CAPTURE(nearest);
+      const ResizeAttributes t = attributes(1, ResizeMode::kNearest, coordinate, nearest);
+      uint32_t taken = 0;
+      for (int64_t in = 1; in <= 128; in++)
+        for (int64_t out = 1; out <= 128; out++) {
+          if (in == out) continue;
+          const auto axis = cpu::tensors::resize_axis(t, 0, in, out, true);
+          for (int64_t x = 0; x < out; x++)
+            taken = taken * 31 + uint32_t(cpu::tensors::nearest_index(t, axis, x));
+          // the oracle, and the same table on every back end
+          if (in % 9 == 0 && (in * 5 + out) % 61 == 0)
+            run_case({"pixels",
+                      OpCode::kResize,
+                      &t,
+                      {Tensor(DType::kF32, {in}).random(1)},
+                      {Tensor(DType::kF32, {out})},
+                      {0, 0},
+                      {}});
+        }
+      CHECK(taken == kPixels[coordinate][nearest]);
+    }
+}
+
 TEST_CASE(
     "resize linear and cubic: coordinates are those of exact numbers for every pair of sizes") {
   for (const CoordinateMode mode :

@@ -11,7 +11,7 @@ namespace ingot::cpu::oracle {
 namespace {
 
 /// Where output position `out` of dimension i lies in the input. In float, as ONNX's formulas are
-/// run everywhere.
+/// run everywhere; the sum of half_pixel_symmetric in double, as onnxruntime has it.
 float source_coordinate(const OpArguments& a, int i, int64_t out) {
   const ResizeAttributes& t = a.as<ResizeAttributes>();
   const float in_extent = float(a.inputs[0].dims[i]), out_extent = float(a.outputs[0].dims[i]),
@@ -27,7 +27,7 @@ float source_coordinate(const OpArguments& a, int i, int64_t out) {
     case CoordinateMode::kHalfPixelSymmetric: {
       const float adjustment = out_extent / (scale * in_extent);
       const float offset = in_extent / 2 * (1 - adjustment);
-      return offset + (x + 0.5f) / scale - 0.5f;
+      return float(double(offset) + (double(x) + 0.5) / double(scale) - 0.5);
     }
     case CoordinateMode::kTfHalfPixelForNn: return (x + 0.5f) / scale;
     case CoordinateMode::kAsymmetricMultiplied: return x * ratio;

@@ -46,7 +46,7 @@ INGOT_FN inline float resize_coordinate(const ResizeAttributes& t, const ResizeA
     case CoordinateMode::kHalfPixelSymmetric: {
       const float adjustment = out_extent / (scale * in_extent),
                   offset = in_extent / 2 * (1 - adjustment);
-      return offset + (x + 0.5f) / scale - 0.5f;
+      return float(double(offset) + (double(x) + 0.5) / double(scale) - 0.5);
     }
     case CoordinateMode::kTfHalfPixelForNn: return (x + 0.5f) / scale;
     case CoordinateMode::kAsymmetricMultiplied:

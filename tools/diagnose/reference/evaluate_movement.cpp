@@ -143,7 +143,10 @@ double coordinate(const std::string& mode, double i, double scale, int64_t in, i
   if (mode == "asymmetric") return i / scale;
   if (mode == "align_corners") return out == 1 ? 0 : i * double(in - 1) / double(out - 1);
   if (mode == "pytorch_half_pixel" && out == 1) return 0;
-  return (i + 0.5) / scale - 0.5;
+  const double shift = mode == "half_pixel_symmetric"
+                           ? double(in) / 2 * (1 - double(out) / (scale * double(in)))
+                           : 0;
+  return shift + (i + 0.5) / scale - 0.5;
 }
 
 Tensor resize(Evaluator& e, const Node& node) {
