@@ -177,7 +177,7 @@ void try_aten(uint64_t index) {
   aten::Builder builder(model);
   Arguments arguments(&builder, &model, &dice);
   std::vector<bool> spoiled(schema.parameters.size());
-  if (index >= all.size() && !spoiled.empty())
+  if (!stays_right(index, all.size()) && !spoiled.empty())
     for (uint64_t k = 0; k <= dice.below(3); k++) spoiled[dice.below(spoiled.size())] = true;
   aten::Call call;
   call.name = (schema.name.find("::") == std::string::npos ? "aten::" : "") + schema.name;

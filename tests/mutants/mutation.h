@@ -62,6 +62,12 @@ inline std::vector<int64_t> wrong_numbers(std::vector<int64_t> numbers, Dice* di
   return numbers;
 }
 
+/// Whether this mutant is its form as it is: each form is in one round of four, so that a short run
+/// has forms that are right, and mutants of every form.
+inline bool stays_right(uint64_t index, uint64_t forms) {
+  return (index % forms + index / forms) % 4 == 0;
+}
+
 /// What is tried at the moment, for whoever finds the program dead.
 void tell(const std::string& what);
 
@@ -70,8 +76,8 @@ void tell(const std::string& what);
 void try_onnx(uint64_t index, bool contrib);
 void try_tflite(uint64_t index);
 void try_aten(uint64_t index);
-/// Files of templates and seeds. @return how many were read
+/// Files of templates. @return how many were read
 size_t read_onnx_templates(const std::string& path);
-size_t read_tflite_seeds(const std::vector<std::string>& paths);
+size_t read_tflite_templates(const std::string& path);
 
 }  // namespace ingot::mutants

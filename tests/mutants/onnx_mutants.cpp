@@ -265,10 +265,9 @@ size_t read_onnx_templates(const std::string& path) {
 
 void try_onnx(uint64_t index, bool contrib) {
   const std::vector<Template>& from = templates[contrib];
-  // each template in turn, right at first
   Template t = from[index % from.size()];
   Dice dice(index * 2 + contrib);
-  const uint64_t faults = index < from.size() ? 0 : 1 + dice.below(3);
+  const uint64_t faults = stays_right(index, from.size()) ? 0 : 1 + dice.below(3);
   for (uint64_t i = 0; i < faults; i++) spoil(&t, &dice);
   tell((contrib ? "contrib " : "onnx ") + std::to_string(index) + ": " + t.op);
   const std::string bytes = encoded(t, &dice);

@@ -1,7 +1,7 @@
 // operator_mutants FAMILY [--count N] [--first N] [--seconds S] FILE.. - mutants of single
 // operators by rank, shape, type and attribute, through the importers and the whole conversion:
 // each ends with a result or a refusal. FAMILY: onnx or contrib (FILE: onnx_templates.txt), tflite
-// (FILE..: models), aten (tests/aten/argument_rows.inc is built in); files (FILE..: sources as they
+// (FILE: tflite_templates.txt), aten (tests/aten/argument_rows.inc is built in); files (FILE..: sources as they
 // are). Exit 1 and a line for each finding; a sanitizer's report ends the program behind a line
 // with the mutant, which --first N --count 1 makes again.
 #include <signal.h>
@@ -104,9 +104,9 @@ int main(int argc, char** argv) {
   }
   if (o.family == "files") o.count = o.files.size();
   size_t read = 1;
-  if (o.family == "tflite") read = mutants::read_tflite_seeds(o.files);
-  if (o.family == "onnx" || o.family == "contrib")
-    read = o.files.empty() ? 0 : mutants::read_onnx_templates(o.files[0]);
+  const std::string templates = o.files.empty() ? "" : o.files[0];
+  if (o.family == "tflite") read = mutants::read_tflite_templates(templates);
+  if (o.family == "onnx" || o.family == "contrib") read = mutants::read_onnx_templates(templates);
   if (read == 0) {
     fprintf(stderr, "operator_mutants: nothing to start from; see the head of its source\n");
     return 2;

@@ -16,9 +16,10 @@ mkdir -p build/logs
 
 # try FAMILY FIRST COUNT: what it did, or 1 and what it found.
 try() {
-  local log=build/logs/operator_mutants.$1.$2.log
+  local log=build/logs/operator_mutants.$1.$2.log templates=tests/mutants/onnx_templates.txt
+  [ "$1" != tflite ] || templates=tests/mutants/tflite_templates.txt
   if build/asan/tests/mutants/operator_mutants "$1" --first "$2" --count "$3" --seconds "$seconds" \
-      tests/mutants/onnx_templates.txt >"$log" 2>&1; then
+      "$templates" >"$log" 2>&1; then
     tail -n 1 "$log"
   else
     echo "ERROR operator_mutants $1: log $log"
