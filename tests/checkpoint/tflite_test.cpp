@@ -21,6 +21,7 @@ struct Given {
   std::vector<int64_t> zeros = {};
   int32_t axis = 0;
   bool outside = false;  // bytes behind the tables
+  bool sparse = false;
 };
 
 std::string model_of(const std::vector<Given>& tensors) {
@@ -44,9 +45,9 @@ std::string model_of(const std::vector<Given>& tensors) {
       const auto quantization =
           tflite::fb::CreateQuantization(b, 0, 0, b.CreateVector(g.scales), b.CreateVector(g.zeros),
                                          tflite::fb::QuantizationDetails::NONE, 0, g.axis);
-      list.push_back(tflite::fb::CreateTensor(b, b.CreateVector(g.shape), g.type,
-                                              uint32_t(buffers.size() - 1), b.CreateString(g.name),
-                                              quantization));
+      list.push_back(tflite::fb::CreateTensor(
+          b, b.CreateVector(g.shape), g.type, uint32_t(buffers.size() - 1), b.CreateString(g.name),
+          quantization, false, g.sparse ? tflite::fb::CreateSparsity(b) : 0));
     }
     list.push_back(tflite::fb::CreateTensor(b, 0, tflite::fb::TensorType::float32, 0,
                                             b.CreateString("computed")));
@@ -131,4 +132,24 @@ TEST_CASE("every cut and every changed byte of a TFLite model ends in data or in
   const size_t refused = damaged_and_refused(
       model_of(kTensors), file.path(), [](const std::string& p) { return read_tflite(p, {}); });
   CHECK(refused > 500);
+}
+
+TEST_CASE("a sparse tensor is named, and the others are read") {
+  std::vector<Given> tensors = kTensors;
+  tensors.push_back({"pruned",
+                     tflite::fb::TensorType::float32,
+                     {4, 4},
+                     raw(std::vector<float>{5}),
+                     {},
+                     {},
+                     0,
+                     false,
+                     true});
+  const host::TemporaryPath file(".tflite");
+  write_file(file.path(), model_of(tensors));
+  const Checkpoint c = read_checkpoint(file.path());
+  CHECK(c.tensors.size() == kTensors.size());
+  CHECK(!find(c, "pruned"));
+  REQUIRE(c.notes.size() == 1);
+  CHECK(c.notes[0].find("'pruned' is sparse") == 0);
 }

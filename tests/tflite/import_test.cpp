@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/checkpoint/support.h"
@@ -318,4 +319,31 @@ TEST_CASE("every cut and every changed byte of a model ends in a graph or in a r
       tries(bytes);
     }
   CHECK(refused > 500);
+}
+
+TEST_CASE("text at the borders of a model names the numbers beside it") {
+  constexpr int kLookup = 10;
+  GraphGiven in;  // word -> its number -> twice that
+  in.tensors = {{"word", fb::TensorType::string, {1}, ""},
+                {"ids", fb::TensorType::int32, {1}, ""},
+                {"y", fb::TensorType::int32, {1}, ""}};
+  in.operators = {{kLookup, {0}, {1}}, {kAdd, {1, 1}, {2}, 11}};
+  in.inputs = {0}, in.outputs = {2};
+  Outcome out = imported(model_file({in}));
+  CHECK(out.code == 4);
+  REQUIRE(!out.unsupported.empty());
+  CHECK(out.unsupported[0].op == "input");
+  CHECK(out.unsupported[0].why.find("is text") == 0);
+  CHECK(out.unsupported[0].hint.find("from 'ids' on") != std::string::npos);
+
+  GraphGiven made = sum();
+  made.tensors.push_back({"label", fb::TensorType::string, {1}, ""});
+  made.operators.push_back({kLookup, {2}, {3}});
+  made.outputs = {3};
+  out = imported(model_file({made}));
+  CHECK(out.code == 4);
+  const auto is_output = [](const graph::Unsupported& u) { return u.op == "output"; };
+  const auto found = std::find_if(out.unsupported.begin(), out.unsupported.end(), is_output);
+  REQUIRE(found != out.unsupported.end());
+  CHECK(found->hint.find("end in 'y'") != std::string::npos);
 }

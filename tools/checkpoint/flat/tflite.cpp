@@ -78,7 +78,7 @@ class TfliteReader {
       for (const tflite::fb::SubGraph* graph : *model_->subgraphs()) add_graph(graph);
     if (!unread_.empty())
       host::fail(host::Exit::kUnsupported, path_ + ": tensors that are not read: " + unread_ +
-                                               "; export the model with dense weights");
+                                               "; export the model with other types");
     return std::move(out_);
   }
 
@@ -169,14 +169,18 @@ class TfliteReader {
       out_.notes.push_back("'" + name + "' holds texts, which are no weights");
       return;
     }
+    if (from.sparsity()) {
+      out_.notes.push_back("'" + name +
+                           "' is sparse: converting the model reads it, as a tensor it is left out");
+      return;
+    }
     const TfliteType* spelling =
         std::find_if(std::begin(kTfliteTypes), std::end(kTfliteTypes),
                      [&](const TfliteType& s) { return s.type == from.type(); });
-    if (spelling == std::end(kTfliteTypes) || from.sparsity()) {
+    if (spelling == std::end(kTfliteTypes)) {
       if (unread_.size() < 400)
-        unread_ +=
-            (unread_.empty() ? "'" : ", '") + name +
-            (from.sparsity() ? "' (sparse)" : "' (type " + std::to_string(int(from.type())) + ")");
+        unread_ += (unread_.empty() ? "'" : ", '") + name + "' (type " +
+                   std::to_string(int(from.type())) + ")";
       return;
     }
     Tensor t;

@@ -10,6 +10,7 @@
 #include "tools/import/onnx/bounds_search.h"
 #include "tools/import/onnx/narrow.h"
 #include "tools/import/onnx/source_file.h"
+#include "tools/import/onnx/text_borders.h"
 #include "tools/import/onnx/translator.h"
 #include "tools/import/onnx/wire.h"
 
@@ -269,6 +270,10 @@ graph::Model import_bytes(std::string_view bytes, const std::string& name,
   if (const std::string problem = why_no_model(bytes); !problem.empty())
     fail_conversion(2, name + ": " + problem);
   const Model source = parse_model(bytes, name);
+  if (auto text = text_to_cut(source.graph)) {
+    const std::vector<graph::Unsupported> all = {std::move(*text)};
+    throw graph::ConversionError{4, name + ": " + one_line(all), all};
+  }
   return allow_empty(options, [&](const std::set<std::string>& may_be_empty) {
     BoundsSearch search(source, name, folder, may_be_empty, true);
     try {

@@ -92,6 +92,38 @@ Translator::Ports Translator::choose_ports() const {
   return ports;
 }
 
+namespace {
+
+/// Where a model may be cut that reads or gives text: the numbers that are first made of a text
+/// input, or those of which a text output is made.
+std::string numbers_beside_text(const ModelFile& file, const fb::SubGraph& graph, int64_t text,
+                                bool is_input) {
+  std::set<int64_t> texts = {text};
+  std::set<std::string> names;
+  const auto visit = [&](const fb::Operator& op) {
+    const auto* from = is_input ? op.inputs() : op.outputs();
+    const auto* to = is_input ? op.outputs() : op.inputs();
+    if (!from || !to ||
+        std::none_of(from->begin(), from->end(), [&](int32_t t) { return texts.count(t) > 0; }))
+      return;
+    for (const int32_t each : *to) {
+      if (each < 0) continue;
+      const fb::Tensor& t = file.tensor(graph, each);
+      if (ModelFile::dtype(t.type()) == DType::kInvalid)
+        texts.insert(each);
+      else if (!file.bytes(t).is_there && !t.is_variable())
+        names.insert("'" + ModelFile::name(t, size_t(each)) + "'");
+    }
+  };
+  const uint32_t count = graph.operators() ? graph.operators()->size() : 0;
+  for (uint32_t i = 0; i < count; i++) visit(*graph.operators()->Get(is_input ? i : count - 1 - i));
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+}  // namespace
+
 Program Translator::run() {
   const Ports ports = choose_ports();
   Scope scope;
@@ -108,6 +140,12 @@ Program Translator::run() {
     const fb::Tensor& t = file_->tensor(*scope.graph, port.tensor);
     if (t.type() == fb::TensorType::complex64)
       refused("output", "", port.name, "is of type complex64", "let it end in its parts");
+    if (t.type() == fb::TensorType::string) {
+      const std::string numbers = numbers_beside_text(*file_, *scope.graph, port.tensor, false);
+      refused("output", "", port.name, "is text, and programs have numbers alone",
+              "convert the model without it" +
+                  (numbers.empty() ? "" : ": let it end in " + numbers + ", of which it is made"));
+    }
     const auto steps = steps_of(*file_, t);
     if (id != kAbsent && steps && steps->is_signed) {
       net.b.begin_node({port.name, "output", port.name});
@@ -140,6 +178,15 @@ void Translator::declare_inputs(const Ports& ports, Scope& scope) {
     std::string name = port.name.empty() ? "input" : port.name;
     while (!names.insert(name).second) name += "_" + std::to_string(names.size());
     const DType dtype = ModelFile::dtype(t.type());
+    if (t.type() == fb::TensorType::string) {
+      const std::string numbers = numbers_beside_text(*file_, *scope.graph, port.tensor, true);
+      refused("input", "", name, "is text, and programs have numbers alone",
+              numbers.empty() ? "nothing is computed of it"
+                              : "convert the model from " + numbers +
+                                    " on, the numbers that are made of it, and feed those");
+      at.refused = true;
+      continue;
+    }
     if (dtype == DType::kInvalid) {
       refused("input", "", name, std::string("is of type ") + ModelFile::type_name(t.type()),
               "take out of the model what works on it, and give its result as input");
