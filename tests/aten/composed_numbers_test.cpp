@@ -1,6 +1,7 @@
 // tests/aten/composed_numbers_test.cpp - operators that are lowered to several others give eager
 // PyTorch's numbers (torch 2.15): running and sorted values, small linear algebra, masks, spectra.
 #include <cmath>
+#include <functional>
 
 #include "tests/aten/program.h"
 #include "tools/diagnose/reference/evaluator.h"
@@ -113,6 +114,153 @@ TEST_CASE("complex tensors: spectra, products, and back") {
   CHECK(p.refusals() == "");
   (void)p.call("sin", {spectrum});
   CHECK(p.refusals().find("aten::sin|self|sin_") == 0);
+}
+
+TEST_CASE("complex tensors go through to() by their parts") {
+  Program p;
+  const Value z = p.call("view_as_complex", {p.floats({2, 2}, {3, 4, 6, -8})});
+  constexpr int64_t kDouble = 7, kComplex64 = 9, kComplex128 = 10;
+  const auto parts = [&](const Value& value) {
+    return computed(p, p.call("view_as_real", {value}));
+  };
+  const Value device = Value::of(std::string("cpu"));
+  CHECK(parts(p.call("to", {z, device, whole(kComplex64)}, "device")) == Numbers{3, 4, 6, -8});
+  CHECK(parts(p.call_with("to", {z}, {{"dtype", whole(kComplex64)}, {"device", device}})) ==
+        Numbers{3, 4, 6, -8});
+  const Value wide = p.call("to", {z, whole(kComplex128)}, "dtype");
+  CHECK(parts(wide) == Numbers{3, 4, 6, -8});
+  CHECK(p.dtype(p.call("view_as_real", {wide})) == DType::kF64);
+  CHECK(parts(p.call_with("_to_copy", {z}, {{"dtype", whole(kComplex64)}})) ==
+        Numbers{3, 4, 6, -8});
+  CHECK(parts(p.call("cpu", {z})) == Numbers{3, 4, 6, -8});
+  const Value real = p.call("to", {z, whole(kDouble)}, "dtype");  // what is imaginary goes
+  CHECK(computed(p, real) == Numbers{3, 6});
+  CHECK(p.dtype(real) == DType::kF64);
+  CHECK(parts(p.call("to", {p.floats({2}, {5, -1}), whole(kComplex64)}, "dtype")) ==
+        Numbers{5, 0, -1, 0});
+  CHECK(parts(p.call("to", {z, wide}, "other")) == Numbers{3, 4, 6, -8});
+  CHECK(p.refusals() == "");
+}
+
+TEST_CASE("item of a number that only the run knows is a tensor of rank 0") {
+  Program p;
+  const Value lengths = p.input("lengths", DType::kI64, {graph::Dim(3)});
+  const Value longest = p.call("item", {p.call("max", {lengths})});
+  REQUIRE(longest.is(Value::Kind::kTensor));
+  CHECK(p.shape(longest) == "[]");
+  CHECK(p.dtype(longest) == DType::kI64);
+  const Value one = p.call("item", {p.input("x", DType::kF32, {graph::Dim(1)})});
+  CHECK(p.shape(one) == "[]");
+  CHECK(p.refusals() == "");
+  (void)p.call("item", {lengths});  // three numbers
+  CHECK(p.refusals().find("aten::item|self|item_") == 0);
+}
+
+TEST_CASE("tensors of fewer dimensions than an operator reads are refused, none without end") {
+  const auto refused = [](const std::string& name,
+                          const std::function<std::vector<Value>(Program&)>& arguments) {
+    Program p;
+    try {
+      (void)p.call(name, arguments(p));
+    } catch (const graph::ConversionError& error) {
+      return error.exit_code == 2 && error.message.find(name) != std::string::npos;
+    }
+    return p.refusals() != "";
+  };
+  const auto shape = [](Program& p, const graph::Dims& dims) {
+    return p.input("x" + std::to_string(p.model.values.size()), DType::kF32, dims);
+  };
+  const Value no = Value::of(false);
+  CHECK(refused("linalg_solve", [&](Program& p) {
+    return std::vector<Value>{shape(p, {3, 3}), shape(p, {3}), no};
+  }));
+  CHECK(refused("linalg_solve_ex", [&](Program& p) {
+    return std::vector<Value>{shape(p, {3}), shape(p, {3, 3}), no};
+  }));
+  CHECK(refused("nll_loss", [&](Program& p) {
+    return std::vector<Value>{shape(p, {2, 5}), p.input("target", DType::kI64, {})};
+  }));
+  CHECK(refused("masked_scatter", [&](Program& p) {
+    return std::vector<Value>{shape(p, {3}), p.input("mask", DType::kBool, {2, 3}), shape(p, {6})};
+  }));
+  CHECK(refused("adaptive_max_pool2d", [&](Program& p) {
+    return std::vector<Value>{shape(p, {1, 2, 0, 5}), list({3, 2})};
+  }));
+  CHECK(refused("_pack_padded_sequence", [&](Program& p) {
+    return std::vector<Value>{shape(p, {4}), p.input("lengths", DType::kI64, {2}), Value::of(true)};
+  }));
+  // numbers that pass the ends of the integers
+  CHECK(refused("randint", [&](Program&) {
+    return std::vector<Value>{whole(INT64_MIN), whole(5), list({2})};
+  }));
+  CHECK(refused("diag_embed", [&](Program& p) {
+    return std::vector<Value>{shape(p, {2}), whole(INT64_MAX)};
+  }));
+  CHECK(refused("as_strided", [&](Program& p) {
+    return std::vector<Value>{shape(p, {4}), list({2, 2}), list({INT64_MAX, 12})};
+  }));
+  Program p;
+  CHECK(p.results("broadcast_tensors", {Value::list({})}).at(0).items->empty());
+  constexpr int64_t kInt = 3;  // of a window: without what is behind the point
+  CHECK(p.numbers(p.call_with("hann_window", {whole(4)}, {{"dtype", whole(kInt)}})) ==
+        Numbers{0, 0, 1, 0});
+  CHECK(p.call("arange", {real(0), real(-1e30)}, "start").is(Value::Kind::kTensor));
+}
+
+namespace {
+
+/// As torchvision's kernel computes it, one bin after the other.
+Numbers pooled(const Numbers& x, const std::vector<int64_t>& in, const Numbers& rois, float scale,
+               int64_t height, int64_t width) {
+  Numbers out;
+  const auto bin = [](int64_t at, int64_t from, float each, int64_t extent, int64_t* end) {
+    const int64_t low = int64_t(std::floor(float(at) * each)) + from;
+    const int64_t high = int64_t(std::ceil(float(at + 1) * each)) + from;
+    *end = std::min(std::max(high, int64_t(0)), extent);
+    return std::min(std::max(low, int64_t(0)), extent);
+  };
+  for (size_t k = 0; k < rois.size(); k += 5) {
+    int64_t at[4];
+    for (size_t i = 0; i < 4; i++) at[i] = int64_t(std::round(float(rois[k + 1 + i]) * scale));
+    const float each_y = float(std::max(at[3] - at[1] + 1, int64_t(1))) / float(height),
+                each_x = float(std::max(at[2] - at[0] + 1, int64_t(1))) / float(width);
+    for (int64_t c = 0; c < in[1]; c++)
+      for (int64_t i = 0; i < height; i++)
+        for (int64_t j = 0; j < width; j++) {
+          int64_t bottom = 0, right = 0;
+          const int64_t top = bin(i, at[1], each_y, in[2], &bottom),
+                        left = bin(j, at[0], each_x, in[3], &right);
+          double best = top < bottom && left < right ? -1e30 : 0;
+          for (int64_t h = top; h < bottom; h++)
+            for (int64_t w = left; w < right; w++)
+              best = std::max(best,
+                              x[size_t(((int64_t(rois[k]) * in[1] + c) * in[2] + h) * in[3] + w)]);
+          out.push_back(best);
+        }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("roi_pool is the largest of each bin, as torchvision cuts them") {
+  Program p;
+  const std::vector<int64_t> in = {2, 3, 9, 13};
+  Numbers x, rois = {0, 0,  0, 12, 8,  1, 2.5, 3.5, 7.4, 6.6, 1, -4, -6, 3,  2,
+                     0, 11, 7, 40, 30, 1, 5,   5,   4,   4,   0, 60, 2,  70, 9};
+  for (int i = 0; i < 2 * 3 * 9 * 13; i++) x.push_back(double((i * 7919) % 1009) - 500);
+  const Value image = p.floats(in, x), boxes = p.floats({6, 5}, rois);
+  for (const double scale : {1.0, 0.5, 0.3})
+    for (const auto& [height, width] : {std::pair{2, 3}, {1, 1}, {7, 7}, {12, 5}}) {
+      CAPTURE(scale);
+      CAPTURE(height);
+      const Value made =
+          p.call("torchvision::roi_pool", {image, boxes, real(scale), whole(height), whole(width)});
+      REQUIRE(p.refusals() == "");
+      CHECK(p.shape(made) ==
+            "[6, 3, " + std::to_string(height) + ", " + std::to_string(width) + "]");
+      CHECK(computed(p, made) == pooled(x, in, rois, float(scale), height, width));
+    }
 }
 
 TEST_CASE("what is written to a complex tensor's pairs is seen in it") {

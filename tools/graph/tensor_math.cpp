@@ -102,7 +102,23 @@ std::vector<int64_t> read_integers(const Constant& c) {
   return out;
 }
 
+namespace {
+
+/// Without what is behind the point; the nearest number that there is, 0 of NaN.
+int64_t whole_of(double number) {
+  if (std::isnan(number)) return 0;
+  if (number >= 0x1p63) return INT64_MAX;
+  return number < -0x1p63 ? INT64_MIN : int64_t(number);
+}
+
+}  // namespace
+
 Constant make_floating(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values) {
+  if (!is_floating(dtype)) {
+    std::vector<int64_t> whole;
+    for (const double value : values) whole.push_back(whole_of(value));
+    return make_integer(dtype, std::move(dims), whole);
+  }
   if (dtype == DType::kF32) return converted<float>(dtype, std::move(dims), values);
   if (dtype == DType::kF64) return converted<double>(dtype, std::move(dims), values);
   std::vector<uint16_t> bits(values.size());
@@ -128,7 +144,7 @@ Constant make_integer(DType dtype, std::vector<int64_t> dims, const std::vector<
 }
 Constant make_scalar(DType dtype, double value) {
   return is_floating(dtype) ? make_floating(dtype, {}, {value})
-                            : make_integer(dtype, {}, {int64_t(value)});
+                            : make_integer(dtype, {}, {whole_of(value)});
 }
 
 std::vector<int64_t> strides_of(const std::vector<int64_t>& dims) {

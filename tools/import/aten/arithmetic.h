@@ -98,7 +98,13 @@ inline Term scattered(const Term& x, const Term& index, const Term& updates, int
   return x.of(x.b->emit("ScatterElements", {x.id, index.id, updates.id},
                         {{"axis", axis}, {"reduction", std::string(reduction)}}));
 }
+inline void require_axis(const Term& x, int64_t axis) {
+  if (axis < 0 || axis >= x.rank())
+    throw graph::DimError("a tensor of " + graph::text(x.dims()) + " has too few dimensions");
+}
+/// @throws DimError, which the call reports, where x has no such dimensions; of moved() too.
 inline Term swapped(const Term& x, int64_t one, int64_t other) {
+  for (const int64_t axis : {one, other}) require_axis(x, axis);
   std::vector<int64_t> perm;
   for (int64_t i = 0; i < x.rank(); i++) perm.push_back(i);
   std::swap(perm[size_t(one)], perm[size_t(other)]);
@@ -106,6 +112,7 @@ inline Term swapped(const Term& x, int64_t one, int64_t other) {
 }
 /// Dimension `from` at place `to`, the others in their order.
 inline Term moved(const Term& x, int64_t from, int64_t to) {
+  for (const int64_t axis : {from, to}) require_axis(x, axis);
   std::vector<int64_t> perm;
   for (int64_t i = 0; i < x.rank(); i++)
     if (i != from) perm.push_back(i);

@@ -23,8 +23,11 @@ Term on_diagonal(Builder& b, const Dim& rows, const Dim& columns, int64_t offset
              column = counting(b, columns).reshape({Dim(1), columns});
   return equal(column - row, double(offset));
 }
+constexpr int64_t kMaxOffset = 1 << 24;
 /// x [..., n] on a diagonal of matrices [..., n + |offset|, n + |offset|].
 Term on_matrices(Operands& o, const Term& x, int64_t offset) {
+  if (offset < -kMaxOffset || offset > kMaxOffset)
+    o.corrupt("has a diagonal " + std::to_string(offset) + " beside the middle");
   const int64_t n = fixed(o, "self", x.dims().back()), size = n + std::abs(offset);
   const Term rows = padded_row(x, offset < 0 ? -offset : 0, offset < 0 ? 0 : offset);
   Dims column = rows.dims();

@@ -248,6 +248,38 @@ Results exponential_of_complex(Operands& o) {
   const Term size = exponential(x.real);
   return complex_of(size * call("Cos", x.imaginary), size * call("Sin", x.imaginary));
 }
+/// The type of the parts of complex numbers of a type of PyTorch; kInvalid where that is real.
+DType type_of_parts(int64_t scalar_type) {
+  constexpr int64_t kComplexHalf = 8, kComplexFloat = 9, kComplexDouble = 10;
+  return scalar_type == kComplexHalf     ? DType::kF16
+         : scalar_type == kComplexFloat  ? DType::kF32
+         : scalar_type == kComplexDouble ? DType::kF64
+                                         : DType::kInvalid;
+}
+DType wanted_parts(Operands& o) {
+  return o.has("dtype") && o.given("dtype") ? type_of_parts(o.integer("dtype")) : DType::kInvalid;
+}
+/// To another device, type, or both: the parts are converted. Of a real type the real parts.
+Results converted_complex(Operands& o) {
+  Builder& b = o.b;
+  const ValueId pairs = b.read(Builder::pairs(o.tensor("self")));
+  DType to = b.dtype(pairs);
+  bool is_real = false;
+  if (o.has("other") && o.given("other")) {
+    const Tensor others = Builder::pairs(o.tensor("other"));
+    is_real = !others;
+    to = b.dtype(others ? b.read(others) : o.read("other"));
+  } else if (o.has("dtype") && o.given("dtype")) {
+    to = wanted_parts(o);
+    is_real = to == DType::kInvalid;
+    if (is_real) to = o.dtype("dtype", to);
+  }
+  if (is_real) return o.result(b.cast(part_of_pairs(b, pairs, 0), to));
+  const bool copies = o.op() == "_to_copy" || (o.has("copy") && o.given("copy") && o.flag("copy"));
+  if (to == b.dtype(pairs) && !copies) return {o.value("self")};
+  return {Value::of(b.complex(b.own(b.cast(pairs, to))))};
+}
+Results itself(Operands& o) { return {o.value("self")}; }
 Results square_of_complex(Operands& o) {
   if (o.has("exponent") && o.number("exponent") != 2)
     o.refuse("exponent", "of complex numbers is 2 alone");
@@ -260,8 +292,11 @@ Results yes(Operands& o) {
 }
 Lower rule_of_complex(const std::string& name) {
   static const std::map<std::string, Lower> kTable = {
-      {"abs", absolute_value},       {"absolute", absolute_value}, {"exp", exponential_of_complex},
-      {"square", square_of_complex}, {"pow", square_of_complex},   {"is_complex", yes}};
+      {"abs", absolute_value},         {"absolute", absolute_value},
+      {"exp", exponential_of_complex}, {"square", square_of_complex},
+      {"pow", square_of_complex},      {"is_complex", yes},
+      {"to", converted_complex},       {"_to_copy", converted_complex},
+      {"type_as", converted_complex},  {"cpu", itself}};
   const auto found = kTable.find(name);
   return found == kTable.end() ? nullptr : found->second;
 }
@@ -334,6 +369,12 @@ Results lower_complex(Builder& b, const Schema& schema, const std::vector<Value>
     if (is_quotient(schema.name)) return quotient(b, schema, arguments);
     if (is_multilinear(schema.name)) return product_by_parts(b, schema, arguments);
     if (is_linear(schema)) return by_parts(b, schema, arguments);
+  } else if (schema.name == "to" || schema.name == "_to_copy") {
+    Operands operands(b, schema, arguments);
+    if (const DType to = wanted_parts(operands); to != DType::kInvalid) {
+      const Term real = term(operands, "self").cast(to);
+      return complex_of(real, real.number(0).expand(real.dims()));
+    }
   }
   return lowered(b, schema, arguments);
 }

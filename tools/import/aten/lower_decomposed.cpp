@@ -36,9 +36,9 @@ Range stated_range(Operands& o, DType type) {
   if (!whole) o.refuse("dtype", std::string("quantisation to ") + dtype_name(type));
   const Range range = {number_of(o, "quant_min"), number_of(o, "quant_max")};
   if (!(range.low >= whole->low && range.high <= whole->high && range.low < range.high))
-    o.refuse("quant_min", "and quant_max are " + std::to_string(int64_t(range.low)) + " and " +
-                              std::to_string(int64_t(range.high)) + ", which no " +
-                              dtype_name(type) + " holds");
+    o.refuse("quant_min", "and quant_max are " + std::to_string(range.low) + " and " +
+                              std::to_string(range.high) + ", which no " + dtype_name(type) +
+                              " holds");
   return range;
 }
 bool is_whole(const Range& range, DType type) {

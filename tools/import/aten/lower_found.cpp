@@ -97,6 +97,9 @@ std::vector<ValueId> positions_where(Builder& b, ValueId mask) {
 }
 ValueId with_rows_where(Builder& b, ValueId whole, ValueId mask, ValueId rows) {
   const Dims in = b.dims(whole), over = b.dims(mask);
+  if (over.size() > in.size())
+    throw graph::DimError("a mask of " + graph::text(over) + " is for more dimensions than " +
+                          graph::text(in) + " has");
   Dims rest(in.begin() + int64_t(over.size()), in.end());
   const Dim count = graph::product(over), width = graph::product(rest);
   const Term held = Term{&b, mask}.reshape({count});

@@ -114,13 +114,14 @@ Results arange(Operands& o) {
     const double count = std::ceil((to - from) / by);
     if (count > double(int64_t(1) << 24)) o.refuse("end", "makes more than 16 million elements");
     std::vector<double> values;
-    for (int64_t i = 0; i < int64_t(count); i++) values.push_back(from + double(i) * by);
+    for (int64_t i = 0; double(i) < count; i++) values.push_back(from + double(i) * by);
     return o.result(o.b.cast(
         o.b.constant(graph::make_floating(DType::kF64, {int64_t(values.size())}, values)), dtype));
   }
   const auto by = step.integer.value();
   if (!by) o.refuse("step", "is symbolic", "bind it with --dim");
   if (*by == 0) o.corrupt("its step is 0");
+  if (*by == INT64_MIN) o.refuse("step", std::to_string(*by) + " is not supported");
   const Dim span = *by > 0 ? end.integer - start.integer : start.integer - end.integer;
   const Dim count = max(Dim(0), ceil_div(span, Dim(std::abs(*by))));
   const Dim sized =

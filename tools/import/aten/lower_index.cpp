@@ -259,11 +259,16 @@ Results is_floating(Operands& o) {
   return {Value::of(is_floating_type(o.b.dtype(o.read("self"))))};
 }
 Results no(Operands&) { return {Value::of(false)}; }
-/// The number in a tensor, which must be known during conversion.
+/// The number in a tensor; one that only the run knows stays a tensor, of rank 0.
 Results item(Operands& o) {
   const ValueId x = o.read("self");
   const auto held = o.b.content(x);
-  if (!held) o.refuse("self", "its number is known only at run time", "keep it a tensor");
+  if (!held && (o.b.dtype(x) == DType::kBool || graph::product(o.b.dims(x)) != Dim(1)))
+    o.refuse("self", "its number is known only at run time", "keep it a tensor");
+  if (!held) {
+    const bool is_real = is_floating_type(o.b.dtype(x));
+    return o.result(o.b.reshape(o.b.cast(x, is_real ? DType::kF32 : DType::kI64), {}));
+  }
   if (o.b.dtype(x) == DType::kBool) {
     const auto number = held->number();
     if (!number)

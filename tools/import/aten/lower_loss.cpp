@@ -60,6 +60,8 @@ struct ChosenClasses {
 };
 ChosenClasses chosen_classes(Operands& o, const Term& log, const Term& target) {
   const int64_t axis = log.rank() == 1 ? 0 : 1, left_out = o.integer("ignore_index");
+  if (target.rank() + 1 != log.rank())
+    o.corrupt("has targets of " + graph::text(target.dims()) + " for " + graph::text(log.dims()));
   Dims column = target.dims();
   column.insert(column.begin() + axis, Dim(1));
   const Term kept = !equal(target, double(left_out));

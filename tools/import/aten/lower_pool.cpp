@@ -206,6 +206,7 @@ std::pair<ValueId, ValueId> uneven_maximum(Operands& o, ValueId x, const Dims& o
              "windows of different sizes over more than 16 million elements are not built");
   std::vector<int64_t> table;
   for (std::vector<int64_t>& window : windows) {
+    if (window.empty()) o.corrupt("takes the greatest of no element of " + graph::text(in));
     window.resize(widest, window.back());  // again: the first of the greatest is found
     table.insert(table.end(), window.begin(), window.end());
   }

@@ -24,9 +24,15 @@ double known_number(Operands& o, const char* name) {
   if (!held || held->elements() != 1) o.refuse(name, "is known only at run time");
   return graph::read_number(*held, 0);
 }
+int64_t known_whole(Operands& o, const char* name) {
+  const double number = known_number(o, name);
+  if (!(std::abs(number) < 0x1p53))
+    o.corrupt("has " + std::string(name) + " " + std::to_string(number));
+  return int64_t(number);
+}
 TensorQuantization of_result(Operands& o, const char* like, const char* scale,
                              const char* zero_point) {
-  return {integers_like(o, like), known_number(o, scale), int64_t(known_number(o, zero_point))};
+  return {integers_like(o, like), known_number(o, scale), known_whole(o, zero_point)};
 }
 ValueId read(Builder& b, const Results& results) { return b.read(results.at(0).tensor); }
 bool ends_with(const std::string& text, const std::string& end) {
@@ -154,7 +160,7 @@ Results concatenate(Operands& o) {
   if (!o.given("scale") && !first) o.refuse("qx", "is not quantised, and no scale is given");
   TensorQuantization by = first ? *first : TensorQuantization{};
   if (o.given("scale")) by.scale = known_number(o, "scale");
-  if (o.given("zero_point")) by.zero_point = int64_t(known_number(o, "zero_point"));
+  if (o.given("zero_point")) by.zero_point = known_whole(o, "zero_point");
   return rounded(o, read(o.b, lower_as(o.b, "cat", {o.value("qx"), o.value("dim")})), by);
 }
 
@@ -264,7 +270,7 @@ TensorQuantization stated(Operands& o) {
 Results quantize_tensor(Operands& o) {
   TensorQuantization by = stated(o);
   by.scale = known_number(o, "scale");
-  by.zero_point = int64_t(known_number(o, "zero_point"));
+  by.zero_point = known_whole(o, "zero_point");
   return {Value::of(quantized(o.b, o.read("self"), by))};
 }
 Results dequantize_tensor(Operands& o) { return o.result(o.read("self")); }

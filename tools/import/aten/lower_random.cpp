@@ -42,7 +42,8 @@ Results normal_of_tensors(Operands& o) {
 /// Whole numbers from low to high - 1; below 2^24 apart, so that each can come.
 Results whole(Operands& o) {
   const int64_t low = o.has("low") ? o.integer("low") : 0, high = o.integer("high");
-  if (low >= high || high - low > 1 << 24)
+  int64_t span = 0;
+  if (low >= high || __builtin_sub_overflow(high, low, &span) || span > 1 << 24)
     o.refuse("high", "draws from " + std::to_string(low) + " to " + std::to_string(high));
   const Term u = drawn(o, "RandomUniform", dims_of(o), DType::kF32,
                        {{"low", 0.0}, {"high", double(high - low)}});

@@ -19,7 +19,12 @@ std::vector<int64_t> places_of(Operands& o, const Dims& size, const Dims& stride
     std::vector<int64_t> next;
     next.reserve(places.size() * size_t(*n));
     for (const int64_t place : places)
-      for (int64_t k = 0; k < *n; k++) next.push_back(place + k * *step);
+      for (int64_t k = 0; k < *n; k++) {
+        int64_t at = 0;
+        if (__builtin_mul_overflow(k, *step, &at) || __builtin_add_overflow(at, place, &at))
+          o.refuse("stride", "reaches beyond any memory");
+        next.push_back(at);
+      }
     places = std::move(next);
   }
   const auto elements = memory.value();
