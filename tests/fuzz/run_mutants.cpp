@@ -364,15 +364,16 @@ constexpr bool kEndsAtFaults = false;
 #endif
 
 /// With bindings and inputs that the file takes, a kernel that leaves a byte unwritten makes a
-/// difference.
-bool finds_faults(const Bytes& file, Random* random, Tally* tally) {
+/// difference. Types that the oracle alone computes have no such kernel.
+bool finds_faults(const Bytes& file, Random* random) {
+  Tally tally;
   const ingot_kernel_table* faulty =
       faulty_kernels(std::make_integer_sequence<int, kOpCodeCount>());
   for (int k = 0; k < 8 * kOpCodeCount; k++) {
     faulty_op = k % kOpCodeCount;
-    if (!try_mutant(file, random, tally, faulty)) return true;
+    if (!try_mutant(file, random, &tally, faulty)) return true;
   }
-  return false;
+  return tally.runs == 0;
 }
 
 bool fuzz_file(const char* path, uint64_t seed, uint64_t from, uint64_t count, Tally* total) {
@@ -386,7 +387,7 @@ bool fuzz_file(const char* path, uint64_t seed, uint64_t from, uint64_t count, T
     if (!try_mutant(file, &first, &tally)) break;
   if (tally.runs == 0 || tally.compared == 0)
     return fprintf(stderr, "%s: does not open and run as it is\n", path), false;
-  if (!kEndsAtFaults && !finds_faults(file, &first, &tally))
+  if (!kEndsAtFaults && !finds_faults(file, &first))
     return fprintf(stderr, "%s: kernels that leave a byte unwritten were not found out\n", path),
            false;
   tally = {};

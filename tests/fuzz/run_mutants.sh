@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Mutants of whole models with sound hashes (run_mutants.cpp): $mutants of them (default 20000),
-# shared by the models of seeds/run_mutants, under ASan and UBSan (every instruction set with asan_isas=""), and a
-# tenth as many under MSan with the scalar kernels. INGOT_MUTANT_SEED picks others.
+# shared by the models of seeds/run_mutants and all of tests/golden/accept, under ASan and UBSan (every instruction
+# set with asan_isas=""), and a tenth as many under MSan with the scalar kernels. INGOT_MUTANT_SEED picks others.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . cmake/dev/build.sh
@@ -15,8 +15,11 @@ export MSAN_OPTIONS=allocator_may_return_null=1
 
 mkdir -p build/fuzz/mutants build/fuzz/finds build/logs
 files=()
-for seed_file in tests/fuzz/seeds/run_mutants/*.ingot; do
-  whole=build/fuzz/mutants/$(basename "$seed_file")
+rm -f build/fuzz/mutants/*.ingot
+for seed_file in tests/fuzz/seeds/run_mutants/*.ingot $(find tests/golden/accept -name '*.ingot' | sort); do
+  name=${seed_file#tests/golden/}
+  name=${name#tests/fuzz/seeds/run_mutants/}
+  whole=build/fuzz/mutants/${name//\//_}
   build/asan/tests/fuzz/run_mutants --expand "$seed_file" "$whole"
   files+=("$whole")
 done
