@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pixels that onnxruntime's Resize takes, nearest, for every pair of sizes up to 128: one number
+"""The pixels that onnxruntime's nearest Resize takes for every pair of sizes up to 128: a number
 for each coordinate and rounding, as resize_test.cpp has them. usage: resize_pixels.py"""
 
 import numpy as np

@@ -72,9 +72,9 @@ TEST_CASE("data-dependent: a size from an input needs a bound, which --dim state
   const graph::ConversionError refused = import_error(g.bytes(13));
   CHECK(refused.exit_code == 4);
   REQUIRE(refused.unsupported.size() == 1);
-  CHECK(
-      refused.unsupported[0].hint ==
-      "or say the most that it can be: --dim 'n=1..HIGH', or --max-elements HIGH for all of them");
+  CHECK(refused.unsupported[0].hint ==
+        "or say the most that it can be: --dim 'n=1..HIGH', or of all such sizes: --max-elements "
+        "HIGH");
   importer::ImportOptions options;
   importer::add_dim(options, "n=1..40");
   const graph::Model model = import(g, 13, options);
@@ -100,8 +100,8 @@ TEST_CASE("data-dependent: an integer input with a bound is a size, and so is wh
   const graph::ConversionError refused = import_error(g.bytes(17));
   REQUIRE(refused.unsupported.size() == 1);
   CHECK(refused.unsupported[0].hint ==
-        "say the most that it can be: --dim 'most=1..HIGH', or --max-elements HIGH for all of "
-        "them, or what its inputs can be: --dim 'n=1..MOST'");
+        "say the most that it can be: --dim 'most=1..HIGH', or of what it is computed from: --dim "
+        "'n=1..MOST', or of all such sizes: --max-elements HIGH");
 }
 
 TEST_CASE("data-dependent: elements of an input have bounds of their own") {

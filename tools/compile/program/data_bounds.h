@@ -13,7 +13,7 @@ std::string how_to_bound(const LoweredProgram& lowered, const LoweredInstruction
                          const Bindings& bindings);
 /// The largest result whose extents depend on data, where that takes 256 MB or more; else "".
 std::string large_by_bounds(const LoweredProgram& lowered);
-/// An extent of a result that no tensor has. @throws ConversionError(5) with its node and dimension.
+/// Looks for extents that no tensor has. @throws ConversionError(5) with node and dimension.
 void check_extents(const LoweredProgram& lowered, const Bindings& bindings);
 
 }  // namespace ingot::convert

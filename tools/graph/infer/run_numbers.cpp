@@ -91,8 +91,9 @@ std::string how_to_bound(NodeContext& context, const std::string& name, size_t i
       if (each != kAbsent && std::find(open.begin(), open.end(), each) == open.end())
         open.push_back(each);
   }
-  return "say the most that it can be: --dim '" + name + "=1..HIGH', or " + kBoundHint +
-         " for all of them" + (inputs.empty() ? "" : ", or what its inputs can be:" + inputs);
+  return "say the most that it can be: --dim '" + name + "=1..HIGH'" +
+         (inputs.empty() ? "" : ", or of what it is computed from:" + inputs) +
+         ", or of all such sizes: " + kBoundHint;
 }
 
 bool is_port_dimension(const Model& model, const std::string& name) {

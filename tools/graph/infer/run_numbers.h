@@ -48,7 +48,7 @@ int64_t stated_most(const Model& model, const std::string& name);
 /// that goes on: another ends with an index outside of x.
 ValueId fit_axis(NodeContext& context, ValueId x, size_t axis, const Dim& to,
                  bool is_broadcast = true);
-/// Axes of two operands that must be equal, of which only a run tells one: that one is fitted to the
+/// Axes of two operands that must be equal, of which only a run tells one, which is fitted to the
 /// other. Changes the node's inputs.
 void fit_equal(NodeContext& context, size_t a, size_t axis_of_a, size_t b, size_t axis_of_b);
 /// Operands whose extents only a run tells, broadcast: those that differ are fitted to one. Changes
