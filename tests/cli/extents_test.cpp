@@ -80,3 +80,25 @@ TEST_CASE("convert: where a size needs a bound, the refusal names a number that 
              data("range.npz"), "--max-elements", "64"})
             .exit == 0);
 }
+
+TEST_CASE("convert: a bound that is too small to convert does not end the search for one") {
+  const Folder folder;
+  const Ran refused = run({"convert", data("windows_of_data.onnx"), "-o", folder / "w.ingot"});
+  CAPTURE(refused.err);
+  CHECK(refused.exit == 4);
+  CHECK(refused.err.find("--max-elements 64 (64 is ") != std::string::npos);
+}
+
+TEST_CASE("convert: the bound of an input is enough for what is computed from it") {
+  const Folder folder;
+  const Ran made =
+      run({"convert", data("windows_of_data.onnx"), "-o", folder / "w.ingot", "--dim", "n=0..64"});
+  CAPTURE(made.err);
+  CHECK(made.exit == 0);
+  const Ran large = run({"convert", data("windows_of_data.onnx"), "-o", folder / "l.ingot",
+                         "--max-elements", "100000000"});
+  CAPTURE(large.err);
+  CHECK(large.exit == 0);
+  CHECK(large.err.find(" MB at the bounds of its sizes") != std::string::npos);
+  CHECK(large.err.find("--dim 'n=1..HIGH'") != std::string::npos);
+}

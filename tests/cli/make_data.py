@@ -345,3 +345,21 @@ save(
     [("zero", np.array(0)), ("one", np.array(1))],
 )
 golden("range", in__n=np.array(40), out__y=np.arange(40))
+# As many numbers as an input says, of which windows of 20 are summed: 16 are too few for one.
+save(
+    "windows_of_data",
+    [
+        helper.make_node("Range", ["zero", "n", "one"], ["i"]),
+        helper.make_node("Cast", ["i"], ["f"], to=F),
+        helper.make_node("Reshape", ["f", "row"], ["x"]),
+        helper.make_node("Conv", ["x", "w"], ["y"]),
+    ],
+    [value("n", I, [])],
+    [value("y", F, [1, 1, "m"])],
+    [
+        ("zero", np.array(0)),
+        ("one", np.array(1)),
+        ("row", np.array([1, 1, -1])),
+        ("w", np.ones((1, 1, 20), np.float32)),
+    ],
+)

@@ -171,7 +171,7 @@ class TfliteReader {
     }
     if (from.sparsity()) {
       out_.notes.push_back("'" + name +
-                           "' is sparse: converting the model reads it, as a tensor it is left out");
+                           "' is sparse: converting the model reads it, here it is left out");
       return;
     }
     const TfliteType* spelling =
