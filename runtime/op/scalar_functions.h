@@ -1,6 +1,6 @@
 // runtime/op/scalar_functions.h - what every row of functions.def means, one element at a time: in
-// double and in 64-bit whole numbers. The oracle, folding, tables of bytes and the reference take it
-// from here; kernels compute the same within the tolerances of tests/conformance.
+// double and in 64-bit whole numbers. The oracle, folding, tables of int8 and the reference take
+// it from here; kernels compute the same within the tolerances of tests/conformance.
 //
 //   NaN        an operand that is NaN makes the result NaN, but for: Select; comparisons, which are
 //              false (NotEqual: true); the logical ones, for which it is not zero; ThresholdedRelu

@@ -29,7 +29,7 @@ const Row kRows[] = {
 constexpr double kInfinity = std::numeric_limits<double>::infinity(),
                  kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
-                  kMost = std::numeric_limits<int64_t>::max();
+                  kMax = std::numeric_limits<int64_t>::max();
 const std::vector<double> kSpecial = {0.0, -0.0,  1,      -1,     0.5,       3,
                                       -3,  1e308, -1e308, 5e-324, kInfinity, -kInfinity};
 
@@ -104,10 +104,10 @@ TEST_CASE("scalar functions: integers wrap, and divide by zero to zero") {
   CHECK(scalar::unary(Op::kNeg, kLeast, is_signed) == kLeast);
   CHECK(scalar::unary(Op::kAbs, kLeast, is_signed) == kLeast);
   CHECK(scalar::unary(Op::kAbs, kLeast, is_unsigned) == kLeast);
-  CHECK(scalar::binary(Op::kAdd, kMost, 1, is_signed) == kLeast);
+  CHECK(scalar::binary(Op::kAdd, kMax, 1, is_signed) == kLeast);
   CHECK(scalar::binary(Op::kDiv, kLeast, -1, is_signed) == kLeast);
   CHECK(scalar::binary(Op::kDiv, 7, 0, is_signed) == 0);
-  CHECK(scalar::binary(Op::kDiv, -1, 2, is_unsigned) == kMost);
+  CHECK(scalar::binary(Op::kDiv, -1, 2, is_unsigned) == kMax);
   CHECK(scalar::binary(Op::kMod, 7, 0, is_signed) == 0);
   CHECK(scalar::binary(Op::kMod, kLeast, -1, is_signed) == 0);
   CHECK(scalar::binary(Op::kMod, -7, 3, is_signed) == 2);

@@ -267,8 +267,8 @@ const Kind kKinds[] = {
     {"members of a zip", ".npz", members_of_zip, 1000},
     {"entries of BSON", ".bson", entries_of_bson, 2000},
 };
-constexpr double kMostGrowth = 5;  // sorting has a logarithm
-constexpr double kMostBlocksAByte = 400;
+constexpr double kMaxGrowth = 5;  // sorting has a logarithm
+constexpr double kMaxBlocksAByte = 400;
 
 }  // namespace
 
@@ -286,8 +286,8 @@ TEST_CASE("readers: four times the file costs four times the work") {
     CHECK(few > 100);
     CHECK(ends == "");
     CHECK(ends_long == ends);
-    CHECK(growth <= kMostGrowth);
-    CHECK(double(few) / double(once.size()) <= kMostBlocksAByte);
+    CHECK(growth <= kMaxGrowth);
+    CHECK(double(few) / double(once.size()) <= kMaxBlocksAByte);
   }
 }
 

@@ -70,11 +70,11 @@ std::string how_to_bound(NodeContext& context, const std::string& name, size_t i
       "Floor",   "Ceil",      "Round",   "Neg",       "Abs",    "Pow",  "Sqrt", "Where",
       "Concat",  "Gather",    "Slice",   "Squeeze",   "Equal",  "Less", "Clip", "Identity",
       "Reshape", "Unsqueeze", "Greater", "Transpose", "Expand", "Tile"};
-  constexpr size_t kMostSteps = 64;
+  constexpr size_t kMaxSteps = 64;
   const Inference& run = context.run();
   std::vector<ValueId> open = {context.in(input)};
   std::string inputs;
-  for (size_t at = 0; at < open.size() && at < kMostSteps; at++) {
+  for (size_t at = 0; at < open.size() && at < kMaxSteps; at++) {
     const ValueId id = open[at];
     const auto& ports = run.model.graph.inputs;
     if (std::find(ports.begin(), ports.end(), id) != ports.end()) {
