@@ -6,7 +6,8 @@ networks without their weights, and a manifest with the hash of each file.
   make_pack.py --build TREE --models DIR --architecture 90 --commit NAME --out PACK [--small]
 
 The tree is built for that architecture alone. What cannot be had here (a model whose source is
-not) is left out and named. At most 50 MiB, else nothing is left under the name PACK. --small: for
+not) is left out and named. At most 50 MiB, else nothing is left under the name PACK. PACK.tar.gz is
+the same in one file: with the tracked files of this tree at most 60 MiB. --small: for
 rehearsals over the fake driver, of a tree without device code (architecture 0), with files of
 tests/golden: neither Python's packages nor a network are asked for.
 """
@@ -20,6 +21,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
@@ -32,6 +34,7 @@ if "--small" not in sys.argv:
     from sources import Tally, call, locate, make_zoo, read_rows, write_inputs
 
 LIMIT = 50 << 20
+TO_BRING_ALONG = 60 << 20  # archive and tree
 PROGRAMS = (
     "bin/ingot",
     "tests/cuda/gpu_runner",
@@ -261,6 +264,24 @@ def main():
         files = [p for p in folder.rglob("*") if p.is_file()]
         size = sum(p.stat().st_size for p in files) / (1 << 20)
         print(f"  {folder.name:8} {len(files):4} files {size:6.1f} MiB")
+    archive(args.out)
+
+
+def archive(pack):
+    """One file to bring along, and what it makes with the tree that it was built from."""
+    to = pack.with_name(pack.name + ".tar.gz")
+    with tarfile.open(to, "w:gz", compresslevel=6) as tar:
+        tar.add(pack, pack.name)
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=False)
+    names = [n for n in listed.stdout.decode().split("\0") if n]
+    tree = sum(os.lstat(ROOT / n).st_size for n in names if os.path.lexists(ROOT / n))
+    size = to.stat().st_size
+    print(
+        f"archive: {to}, {size / (1 << 20):.1f} MiB; with the tree "
+        f"{(size + tree) / (1 << 20):.1f} MiB of {TO_BRING_ALONG >> 20}"
+    )
+    if size + tree > TO_BRING_ALONG:
+        fail(f"archive and tree have {size + tree} bytes, and are at most {TO_BRING_ALONG}")
 
 
 main()

@@ -66,7 +66,9 @@ class Machine:
             source = pathlib.Path("/lib/x86_64-linux-gnu", name).resolve()
             shutil.copy(source, root / "lib/x86_64-linux-gnu" / name)
         shutil.copy(root / "lib/x86_64-linux-gnu" / LIBRARIES[0], root / "lib64")
-        shutil.copytree(pack, root / "pack")
+        with tarfile.open(f"{pack}.tar.gz") as archive:  # as it is brought along
+            archive.extractall(root)
+        (root / pack.name).rename(root / "pack")
         self.driver = None
         self.place_driver("drivers")
 
