@@ -1,6 +1,7 @@
 /* What the blocks of the documents take from the text around them. */
 #include <ingot/cpu.h>
 #include <ingot/ingot.h>
+#include <stdio.h>
 
 #ifndef __cplusplus
 static ingot_model* model;
@@ -9,6 +10,7 @@ static ingot_session_options options;
 static ingot_requirements need;
 static ingot_tensor input;
 static ingot_error error;
+void write_line(void* user, ingot_log_level level, const char* text);
 #else
 #include <algorithm>
 #include <cstring>
