@@ -129,8 +129,9 @@ std::vector<int16_t> lines_of(Real in_scale, int32_t in_zero, Real out_scale,
              most = in_scale * Real(INT16_MAX - in_zero), step = (most - least) / kLines,
              half = step / 2,
              unit = Real(65536) / (out_scale * Real(INT16_MAX) - out_scale * Real(INT16_MIN));
-  const auto limited = [](Real n) {
-    return int16_t(std::min(std::max(n, Real(INT16_MIN)), Real(INT16_MAX)));
+  const auto limited = [](Real n) {  // scales beyond what f32 has make no number of it
+    return std::isnan(n) ? int16_t(0)
+                         : int16_t(std::min(std::max(n, Real(INT16_MIN)), Real(INT16_MAX)));
   };
   std::vector<int16_t> lines;
   for (int i = 0; i < kLines; i++) {
