@@ -4,6 +4,7 @@ write them, the tree, and shared material (tests/support/shared.py)."""
 import csv
 import io
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -316,12 +317,13 @@ def random_inputs(row, inputs, typical, rng, steps=None):
 
 
 def write_inputs(arrays, folder):
-    """A file of raw bytes for every array, as the runners read them."""
+    """A file of raw bytes for every array, as the runners read them; whole at any moment, since
+    two scripts may write the same."""
     folder.mkdir(parents=True, exist_ok=True)
+    fresh = folder.parent / f"{folder.name}.{os.getpid()}"
     for port, array in arrays.items():
-        (folder / (port.replace("/", "_").replace(":", "_") + ".bin")).write_bytes(
-            np.ascontiguousarray(array).tobytes()
-        )
+        fresh.write_bytes(np.ascontiguousarray(array).tobytes())
+        fresh.replace(folder / (port.replace("/", "_").replace(":", "_") + ".bin"))
 
 
 def shapes_of(arrays):
