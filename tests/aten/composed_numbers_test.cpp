@@ -251,7 +251,8 @@ TEST_CASE("roi_pool is the largest of each bin, as torchvision cuts them") {
   for (int i = 0; i < 2 * 3 * 9 * 13; i++) x.push_back(double((i * 7919) % 1009) - 500);
   const Value image = p.floats(in, x), boxes = p.floats({6, 5}, rois);
   for (const double scale : {1.0, 0.5, 0.3})
-    for (const auto& [height, width] : {std::pair{2, 3}, {1, 1}, {7, 7}, {12, 5}}) {
+    for (const auto& size : {std::pair{2, 3}, {1, 1}, {7, 7}, {12, 5}}) {
+      const int height = size.first, width = size.second;
       CAPTURE(scale);
       CAPTURE(height);
       const Value made =

@@ -14,7 +14,7 @@ using ingot::test::OnnxGraph;
 
 namespace {
 
-constexpr int kI8 = 3, kU8 = 2;  // of ONNX
+constexpr int kI8 = 3;  // of ONNX
 
 /// y = quantize(relu(dequantize(x))), from i8 to u8.
 std::string network(const Folder& folder) {
