@@ -11,7 +11,8 @@ foreach(name arguments as_fp16 engine engine_states feed file_parts half_kernels
 endforeach()
 list(APPEND sources diagnose/program/kernel_hook.cpp)
 foreach(name main device_conversion output/json_text output/standard_output output/terminal
-    profile/profile profile/traced_kernels reports/would_fit inspect/inspect inspect/inspect_file
+    profile/profile profile/traced_kernels reports/memory_parts reports/would_fit inspect/inspect
+    inspect/inspect_file
     commands/bench commands/check commands/completion commands/run commands/verify)
   list(APPEND sources cli/${name}.cpp)
 endforeach()
