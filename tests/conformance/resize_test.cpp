@@ -40,6 +40,17 @@ const struct {
                {{0, 4}, {0, 8}},
                {{1, 3, 4, 5}, {1, 3, 8, 10}}};
 
+/// The oracle, and the same table of indices on every back end.
+void run_on_all(const ResizeAttributes& t, int64_t in, int64_t out) {
+  run_case({"pixels",
+            OpCode::kResize,
+            &t,
+            {Tensor(DType::kF32, {in}).random(1)},
+            {Tensor(DType::kF32, {out})},
+            {0, 0},
+            {}});
+}
+
 }  // namespace
 
 TEST_CASE("resize nearest: every coordinate, rounding and type") {
@@ -125,8 +136,8 @@ TEST_CASE("resize nearest: the source's own pixel for every pair of sizes") {
   const struct {
     C coordinate;
     N nearest;
-    int64_t
-        most;  // of the input; onnxruntime's f32 tells ties of ONNX below 16 from their neighbours
+    // Of the input: onnxruntime's f32 tells ties of ONNX below 16 from their neighbors.
+    int64_t max_in;
   } kForms[] = {
       {C::kAsymmetricMultiplied, N::kFloor, 128},   {C::kTfHalfPixelMultiplied, N::kFloor, 128},
       {C::kAlignCornersMultiplied, N::kFloor, 128}, {C::kAsymmetricFixedPoint, N::kFloor, 128},
@@ -136,7 +147,7 @@ TEST_CASE("resize nearest: the source's own pixel for every pair of sizes") {
   for (const auto& form : kForms) {
     const ResizeAttributes t =
         attributes(1, ResizeMode::kNearest, int(form.coordinate), int(form.nearest));
-    for (int64_t in = 1; in <= form.most; in++)
+    for (int64_t in = 1; in <= form.max_in; in++)
       for (int64_t out = 1; out <= 128; out++) {
         const auto axis = cpu::tensors::resize_axis(t, 0, in, out, in != out);
         for (int64_t x = 0; x < out; x++) {
@@ -148,15 +159,7 @@ TEST_CASE("resize nearest: the source's own pixel for every pair of sizes") {
                                      << ", " << in << " to " << out << " at " << x << ": expected "
                                      << expected << ", found " << found);
         }
-        // the same table on every back end
-        if (in % 7 == 0 && (in * 5 + out) % 29 == 0)
-          run_case({"pixels",
-                    OpCode::kResize,
-                    &t,
-                    {Tensor(DType::kF32, {in}).random(1)},
-                    {Tensor(DType::kF32, {out})},
-                    {0, 0},
-                    {}});
+        if (in % 7 == 0 && (in * 5 + out) % 29 == 0) run_on_all(t, in, out);
       }
   }
 }
@@ -183,15 +186,7 @@ TEST_CASE("resize nearest: onnxruntime's pixels for every pair of sizes") {
           const auto axis = cpu::tensors::resize_axis(t, 0, in, out, true);
           for (int64_t x = 0; x < out; x++)
             taken = taken * 31 + uint32_t(cpu::tensors::nearest_index(t, axis, x));
-          // the oracle, and the same table on every back end
-          if (in % 9 == 0 && (in * 5 + out) % 61 == 0)
-            run_case({"pixels",
-                      OpCode::kResize,
-                      &t,
-                      {Tensor(DType::kF32, {in}).random(1)},
-                      {Tensor(DType::kF32, {out})},
-                      {0, 0},
-                      {}});
+          if (in % 9 == 0 && (in * 5 + out) % 61 == 0) run_on_all(t, in, out);
         }
       CHECK(taken == kPixels[coordinate][nearest]);
     }

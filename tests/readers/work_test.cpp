@@ -41,28 +41,20 @@ std::string finish(convert::FileSpec file, int32_t last, Dim extent = 16) {
   add_ports(&file);
   return text(file);
 }
-std::string chain(int n) {
-  int32_t last;
-  convert::FileSpec file = begin(&last);
-  for (int i = 0; i < n; i++) {
-    const int32_t next = file.program.add_value(activation(name_of("v", i), {16}));
-    file.program.add_instruction(step(ElementwiseOp::kRelu), {last}, {next});
-    last = next;
-  }
-  return finish(std::move(file), last);
-}
-/// Each value in the storage of the one before.
-std::string in_place(int n) {
+/// Instruction after instruction; `in_place`: each value in the storage of the one before.
+std::string chain_of(int n, bool in_place) {
   int32_t last;
   convert::FileSpec file = begin(&last);
   for (int i = 0; i < n; i++) {
     const convert::ValueSpec v = activation(name_of("v", i), {16});
-    const int32_t next = file.program.add_value(i == 0 ? v : in_place_of(v, last));
+    const int32_t next = file.program.add_value(in_place && i > 0 ? in_place_of(v, last) : v);
     file.program.add_instruction(step(ElementwiseOp::kRelu), {last}, {next});
     last = next;
   }
   return finish(std::move(file), last);
 }
+std::string chain(int n) { return chain_of(n, false); }
+std::string in_place(int n) { return chain_of(n, true); }
 /// Views of views of x.
 std::string views(int n) {
   int32_t last;

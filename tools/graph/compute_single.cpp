@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "tools/files/large_blocks.h"
-#include "tools/graph/functions.h"
+#include "tools/graph/elementwise_steps.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
@@ -16,23 +16,14 @@ bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16
 /// What runs as it stands: elementwise operators compute in f32 and store what the value says,
 /// movement copies bits.
 bool keeps_half(const std::string& op) {
-  static const std::set<std::string_view> kOps = {"Cast",        "Celu",
-                                                  "Clip",        "Concat",
-                                                  "Elu",         "Expand",
-                                                  "Gather",      "GatherElements",
-                                                  "GatherND",    "Gelu",
-                                                  "HardSigmoid", "Identity",
-                                                  "If",          "IsInf",
-                                                  "LeakyRelu",   "Loop",
-                                                  "Mod",         "PRelu",
-                                                  "Pad",         "Reshape",
-                                                  "Selu",        "Shrink",
-                                                  "Slice",       "Split",
-                                                  "Swish",       "ThresholdedRelu",
-                                                  "Tile",        "Transpose",
-                                                  "Where"};
-  const Function* const function = find_function(op);
-  return kOps.count(op) != 0 || function;
+  static const std::set<std::string_view> kOps = [] {
+    std::set<std::string_view> all = {
+        "Cast", "Concat", "Expand",  "Gather", "If",    "GatherElements", "GatherND", "Identity",
+        "Loop", "Pad",    "Reshape", "Slice",  "Split", "Tile",           "Transpose"};
+    for (const std::string_view name : elementwise_operators()) all.insert(name);
+    return all;
+  }();
+  return kOps.count(op) != 0;
 }
 
 bool needs_single(const Model& model, const Graph& graph) {

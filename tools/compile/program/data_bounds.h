@@ -7,6 +7,8 @@
 
 namespace ingot::convert {
 
+/// Whether a tensor has so many elements along a dimension.
+inline bool is_extent(int64_t d) { return Extent(d) == d && d >= 0; }
 /// The options that say less for the sizes that decide an instruction's extents; "" where none of
 /// them depends on data.
 std::string how_to_bound(const LoweredProgram& lowered, const LoweredInstruction& instruction,
