@@ -101,7 +101,7 @@ TEST_CASE("data-dependent: an integer input with a bound is a size, and so is wh
   REQUIRE(refused.unsupported.size() == 1);
   CHECK(refused.unsupported[0].hint ==
         "say the most that it can be: --dim 'most=1..HIGH', or of what it is computed from: --dim "
-        "'n=1..MOST', or of all such sizes: --max-elements HIGH");
+        "'n=1..HIGH', or of all such sizes: --max-elements HIGH");
 }
 
 TEST_CASE("data-dependent: elements of an input have bounds of their own") {

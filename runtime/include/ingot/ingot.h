@@ -644,10 +644,9 @@ INGOT_API ingot_code ingot_session_state(ingot_session* session, uint32_t index,
 INGOT_API ingot_code ingot_session_save_state(ingot_session* session, void* out, uint64_t capacity,
                                               uint64_t* out_bytes, ingot_error* error);
 /** What a session of the same file with the same dims saved: the next run continues with the same
-    bits. Everything is checked before anything is written: after a failure the state is what it
-    was. INGOT_STATE_MISMATCH: of another model, version or binding. INGOT_NOT_INGOT,
-    INGOT_TRUNCATED, INGOT_HASH_MISMATCH, INGOT_STRUCTURE_INVALID, INGOT_UNSUPPORTED_VERSION: the
-    bytes themselves. INGOT_BAD_STATE_VALUE: an element is not a number. */
+    bits. A failure leaves the state as it was. INGOT_STATE_MISMATCH: of another model, version or
+    binding. INGOT_NOT_INGOT, INGOT_TRUNCATED, INGOT_HASH_MISMATCH, INGOT_STRUCTURE_INVALID,
+    INGOT_UNSUPPORTED_VERSION: the bytes. INGOT_BAD_STATE_VALUE: an element is not a number. */
 INGOT_API ingot_code ingot_session_restore_state(ingot_session* session, const void* state,
                                                  uint64_t bytes, ingot_error* error);
 /** INGOT_BAD_STATE_VALUE, with the variable and the element, when one is not a number (NaN;
@@ -666,9 +665,8 @@ INGOT_API uint64_t ingot_clock_ns(void);
 /** Called on the calling thread after each instruction of a run. Null switches it off, and then it
     costs nothing. On a GPU: when the run has ended, with what its events say; the first such run
     makes a second graph, which allocates. Of ingot_session_run() alone, not of started runs and
-    pipelines on a GPU. No exception may leave it: the library has none, and what comes through it
-    leaves the session in the middle of a run, so that every later run is INGOT_WRONG_STATE;
-    destroying it is all that is left. */
+    pipelines on a GPU. No exception may leave it: one that does leaves the session in the middle
+    of a run; every later run is INGOT_WRONG_STATE, and the session can only be destroyed. */
 typedef struct ingot_profile_event {
   uint32_t instruction;
   const char* op;

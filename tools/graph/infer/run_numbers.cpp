@@ -82,7 +82,7 @@ std::string how_to_bound(NodeContext& context, const std::string& name, size_t i
       if (!may_be_sizes(run, id) || port == name || name.rfind(port + ".", 0) == 0) continue;
       const int64_t count = *product(run.value(id).dims).value();
       for (int64_t i = 0; i < count; i++)
-        inputs += " --dim '" + port + (count == 1 ? "" : "." + std::to_string(i)) + "=1..MOST'";
+        inputs += " --dim '" + port + (count == 1 ? "" : "." + std::to_string(i)) + "=1..HIGH'";
       continue;
     }
     const Node* maker = run.maker(id);
