@@ -162,7 +162,7 @@ class FlatReader {
   template <class Items>
   void fill_list(NodeId id, const Items* items) {
     std::vector<NodeId> nodes;
-    using Item = typename Items::value_type;
+    using Item = std::decay_t<decltype(items->Get(0))>;  // value_type is newer than 2.0
     for (size_t i = 0; items && i < items->size(); i++) {
       const Item item = items->Get(flatbuffers::uoffset_t(i));
       if constexpr (std::is_same_v<Item, double>)
