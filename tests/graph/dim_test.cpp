@@ -116,7 +116,13 @@ TEST_CASE("dim: a dimension that a shape does not have is an error that names th
   Dims dims = {Dim(2), W};
   CHECK(dims[1] == W);
   CHECK(dims.back() == W);
-  CHECK_THROWS_WITH_AS(dims[2], doctest::Contains("rank 2"), DimError);
+  std::string message;
+  try {
+    (void)dims[2];
+  } catch (const DimError& error) {
+    message = error.what();
+  }
+  CHECK(message.find("rank 2") != std::string::npos);
   dims.clear();
   CHECK_THROWS_AS(dims[0], DimError);
   CHECK_THROWS_AS(dims.front(), DimError);
