@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Speed beside the peers: every runtime in its own process, in random order within a round, outputs
-compared first.
+"""Speed compared with other runtimes: every one in its own process, in random order within a round,
+outputs compared first.
 
   run.py --ingot build/gcc/bin/ingot --work build/bench [--quick] [--rounds 6] [--seconds 0.5]
   [--threads 1,2] [--integers]
@@ -280,7 +280,7 @@ def report(measured):
     )
     judged = [r for r in results if "best" in r]
     lines = [
-        f"# Speed{' in integers' if measured['integers'] else ''} beside the peers, "
+        f"# Speed{' in integers' if measured['integers'] else ''} compared with other runtimes, "
         f"{datetime.date.today()}",
         f"{measured['processor']}. "
         + ", ".join(f"{e} {v}" for e, v in versions.items())
