@@ -135,7 +135,7 @@ def three_figures():
         ("time, int8", "LiteRT", ratios_by_peer(integers)["litert"]),
         ("resident memory", "onnxruntime", resident_ratios()["onnxruntime"]),
     )
-    made = [f"| one thread, AVX-512, {machine} | a peer's, divided by Ingot's | networks |"]
+    made = [f"| one thread, AVX-512, {machine} | other runtime / Ingot | networks |"]
     made.append("|---|--:|--:|")
     made += [f"| {what} | {mean_of(r):.2f} ({peer}) | {len(r)} |" for what, peer, r in rows]
     return "\n".join(made)
