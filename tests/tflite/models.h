@@ -45,10 +45,11 @@ struct SignatureGiven {
 inline flatbuffers::Offset<fb::Opaque> options_table(flatbuffers::FlatBufferBuilder& b,
                                                      const OperatorGiven& op) {
   const auto start = b.StartTable();
+  // as AddElement() without a default, which flatbuffers 2.0 lacks
   for (const auto& [number, value] : op.fields)
-    b.AddElement<int32_t>(flatbuffers::voffset_t(4 + 2 * number), value);
+    b.TrackField(flatbuffers::voffset_t(4 + 2 * number), b.PushElement<int32_t>(value));
   for (const auto& [number, value] : op.bytes)
-    b.AddElement<int8_t>(flatbuffers::voffset_t(4 + 2 * number), value);
+    b.TrackField(flatbuffers::voffset_t(4 + 2 * number), b.PushElement<int8_t>(value));
   return flatbuffers::Offset<fb::Opaque>(b.EndTable(start));
 }
 
